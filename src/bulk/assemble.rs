@@ -1,0 +1,257 @@
+//! Assembly: sorted documents, old and new, become the families of the next generation.
+
+use std::cmp::Ordering;
+use std::marker::PhantomData;
+use std::path::Path;
+
+use super::builder::BuildReport;
+use super::fingerprints::FingerprintSorter;
+use super::merge::Sorted;
+use super::sorter::RecordSorter;
+use super::spool::{FingerprintSpool, SpooledFingerprints};
+use super::writers;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::plan::{Plan, Table};
+use crate::progress::{self, Progress};
+use crate::store::codec::{self, Document};
+use crate::store::keys::{self, Kind, TableKey};
+use crate::store::run::{self, RUN_MEMBERS};
+use crate::store::{Cursor, Family, Store};
+
+/// Entries between two reports of progress.
+const REPORT_EVERY: u64 = 1 << 16;
+
+/// What a finished reading is turned into.
+pub(super) struct Assembly<'a, F> {
+    pub(super) store: &'a Store,
+    pub(super) plan: &'a Plan,
+    pub(super) generation: u32,
+    pub(super) staging: &'a Path,
+    pub(super) spills: &'a Path,
+    pub(super) memory: usize,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) width: PhantomData<fn() -> F>,
+}
+
+impl<F: Fingerprint> Assembly<'_, F> {
+    /// Writes and ingests every family.
+    pub(super) fn run(
+        &self,
+        documents: RecordSorter,
+        duplicate: &mut dyn FnMut(&[u8], u64),
+    ) -> Result<BuildReport> {
+        let mut report = BuildReport::default();
+        let postings = self.documents(documents, duplicate, &mut report)?;
+        let fingerprints = self.postings(postings, &mut report)?;
+        for (number, table) in self.plan.tables().iter().enumerate() {
+            self.table(number, table, &fingerprints, &mut report)?;
+        }
+        Ok(report)
+    }
+
+    /// Bytes of entries that are gathered for one file.
+    fn block_bytes(&self) -> usize {
+        (self.memory / 32).clamp(1 << 20, 16 << 20)
+    }
+
+    /// Merges pushed and stored documents by key; returns their postings for sorting.
+    fn documents(
+        &self,
+        documents: RecordSorter,
+        duplicate: &mut dyn FnMut(&[u8], u64),
+        report: &mut BuildReport,
+    ) -> Result<RecordSorter> {
+        self.progress.begin("sorting documents", None);
+        let mut pushed = documents.finish()?;
+        let old = self.store.state()?.documents;
+        self.progress.begin("writing documents", Some(pushed.len() + old));
+        let mut postings = RecordSorter::new(self.spills, self.memory / 2, "postings");
+        self.family(Family::Docs, report, |report, writers| {
+            let mut posting = Vec::new();
+            let mut record = Vec::new();
+            let mut stored = self.store.sweep(Family::Docs)?;
+            let mut ticks = 0;
+            merge::<F>(&mut pushed, &mut stored, |step| {
+                match step {
+                    Step::Duplicate(key, origin) => {
+                        report.duplicates += 1;
+                        duplicate(key, origin);
+                    }
+                    Step::Replaced => report.replaced += 1,
+                    Step::Stored(key, fingerprint, bytes) => {
+                        report.documents += 1;
+                        keys::posting_into(&mut posting, fingerprint, key);
+                        postings.push(&posting, &[])?;
+                        writers.put(key, bytes)?;
+                    }
+                    Step::Pushed(key, fingerprint) => {
+                        report.documents += 1;
+                        keys::posting_into(&mut posting, fingerprint, key);
+                        postings.push(&posting, &[])?;
+                        let document = Document { fingerprint, features: None };
+                        codec::encode_into(&mut record, key, &document);
+                        writers.put(key, &record)?;
+                    }
+                }
+                self.tick(&mut ticks)
+            })
+        })?;
+        Ok(postings)
+    }
+
+    /// Writes the postings in order; returns their distinct fingerprints.
+    fn postings(
+        &self,
+        postings: RecordSorter,
+        report: &mut BuildReport,
+    ) -> Result<SpooledFingerprints<F>> {
+        self.progress.begin("sorting postings", None);
+        let mut postings = postings.finish()?;
+        self.progress.begin("writing postings", Some(postings.len()));
+        let mut spool = FingerprintSpool::new(self.spills, self.memory / 4, "distinct");
+        self.family(Family::Postings, report, |report, writers| {
+            let mut ticks = 0;
+            let mut last = None;
+            let mut distinct = Vec::with_capacity(1 << 12);
+            while let Some((key, _)) = postings.next()? {
+                let (fingerprint, _) = keys::split_posting::<F>(key)?;
+                if last != Some(fingerprint) {
+                    last = Some(fingerprint);
+                    report.fingerprints += 1;
+                    distinct.push(fingerprint);
+                    if distinct.len() == 1 << 12 {
+                        spool.push_all(&distinct)?;
+                        distinct.clear();
+                    }
+                }
+                writers.put(key, &[])?;
+                self.tick(&mut ticks)?;
+            }
+            spool.push_all(&distinct)
+        })?;
+        spool.finish()
+    }
+
+    /// Permutes, sorts and cuts the distinct fingerprints into the runs of one table.
+    fn table(
+        &self,
+        number: usize,
+        table: &Table,
+        fingerprints: &SpooledFingerprints<F>,
+        report: &mut BuildReport,
+    ) -> Result<()> {
+        let phase = format!("writing table {} of {}", number + 1, self.plan.tables().len());
+        self.progress.begin(&phase, Some(fingerprints.len()));
+        let mut sorter = FingerprintSorter::new(self.spills, self.memory / 2, "table");
+        let mut reader = fingerprints.read()?;
+        let mut chunk = Vec::new();
+        while reader.next_chunk(&mut chunk)? {
+            sorter.push_permuted(&chunk, |f| table.permutation().apply(f))?;
+            progress::check(self.progress)?;
+        }
+        let mut sorted = sorter.finish()?;
+        self.family(Family::Table(number), report, |_, writers| {
+            let mut waiting: Vec<F> = Vec::new();
+            let mut value = Vec::new();
+            let mut put = |members: &[F], writers: &mut writers::Writers| {
+                let Some(last) = members.last() else { return Ok(()) };
+                run::encode(members, &mut value);
+                writers.put(TableKey::new(Kind::Run, *last).as_ref(), &value)
+            };
+            while sorted.next_chunk(&mut chunk)? {
+                self.progress.advance(chunk.len() as u64);
+                progress::check(self.progress)?;
+                waiting.append(&mut chunk);
+                let runs = waiting.chunks_exact(RUN_MEMBERS);
+                let rest = runs.remainder().len();
+                for members in runs {
+                    put(members, writers)?;
+                }
+                waiting.drain(..waiting.len() - rest);
+            }
+            put(&waiting, writers)
+        })
+    }
+
+    /// Writes one family's files and moves them into the database.
+    fn family(
+        &self,
+        family: Family,
+        report: &mut BuildReport,
+        produce: impl FnOnce(&mut BuildReport, &mut writers::Writers) -> Result<()>,
+    ) -> Result<()> {
+        let options = self.store.sst_options(family);
+        let stem = family.name(self.generation);
+        let files = writers::write(&options, self.staging, &stem, self.block_bytes(), |writers| {
+            produce(report, writers)
+        })?;
+        for file in &files {
+            report.bytes += std::fs::metadata(file).map_err(|e| Error::io(file, e))?.len();
+        }
+        self.store.ingest(family, self.generation, &files)
+    }
+
+    fn tick(&self, ticks: &mut u64) -> Result<()> {
+        *ticks += 1;
+        if (*ticks).is_multiple_of(REPORT_EVERY) {
+            self.progress.advance(REPORT_EVERY);
+            progress::check(self.progress)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the merge of pushed and stored documents comes to next.
+enum Step<'a, F> {
+    /// A pushed document whose key an earlier one has.
+    Duplicate(&'a [u8], u64),
+    /// A stored document that a pushed one takes the place of.
+    Replaced,
+    /// A stored document that stays, with its record.
+    Stored(&'a [u8], F, &'a [u8]),
+    /// A pushed document.
+    Pushed(&'a [u8], F),
+}
+
+/// Visits pushed and stored documents by rising key.
+fn merge<F: Fingerprint>(
+    pushed: &mut Sorted,
+    stored: &mut Cursor<'_>,
+    mut visit: impl FnMut(Step<'_, F>) -> Result<()>,
+) -> Result<()> {
+    let mut pass_stored =
+        |below: Option<&[u8]>, visit: &mut dyn FnMut(Step<'_, F>) -> Result<()>| {
+            while let Some((key, bytes)) = stored.entry()? {
+                match below.map_or(Ordering::Less, |below| key.cmp(below)) {
+                    Ordering::Less => {
+                        let document = codec::decode::<Document<F>>("docs", key, bytes)?;
+                        visit(Step::Stored(key, document.fingerprint, bytes))?;
+                    }
+                    Ordering::Equal => visit(Step::Replaced)?,
+                    Ordering::Greater => return Ok(true),
+                }
+                stored.next();
+            }
+            Ok(false)
+        };
+    let mut more_stored = true;
+    let mut last = Vec::new();
+    while let Some((key, payload)) = pushed.next()? {
+        let damaged = || Error::corrupt("build spill file", "payload does not decode");
+        let (head, origin) = payload.split_last_chunk::<8>().ok_or_else(damaged)?;
+        let fingerprint = F::from_bytes(head).ok_or_else(damaged)?;
+        // Keys are never empty, so the first one differs from the empty beginning.
+        if key == last {
+            visit(Step::Duplicate(key, u64::from_be_bytes(*origin)))?;
+            continue;
+        }
+        if more_stored {
+            more_stored = pass_stored(Some(key), &mut visit)?;
+        }
+        visit(Step::Pushed(key, fingerprint))?;
+        last.clear();
+        last.extend_from_slice(key);
+    }
+    pass_stored(None, &mut visit).map(|_| ())
+}

@@ -1,0 +1,383 @@
+//! The builder: takes documents in, checkpoints, and ends in a live index.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::assemble::Assembly;
+use super::manifest::Manifest;
+use super::sorter::RecordSorter;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::index::{Header, IndexOptions, new_header, plan_of};
+use crate::plan::Plan;
+use crate::progress::{self, Progress};
+use crate::store::{Access, MIN_MEMORY, Store, keys};
+
+/// Directory inside the index that a build works in.
+const STAGING: &str = "bulk";
+
+/// Longest time of reading that a kill may cost.
+const CHECKPOINT_EVERY: Duration = Duration::from_mins(1);
+
+/// Pushes between two looks at the clock and at finished spill files.
+const LOOK_EVERY: u64 = 1 << 14;
+
+/// Settings of a bulk build.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct BuildOptions {
+    pub(super) memory: usize,
+    pub(super) tmp: Option<PathBuf>,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self { memory: 512 << 20, tmp: None }
+    }
+}
+
+impl BuildOptions {
+    /// Starts from 512 MiB and temporary files inside the index.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the bytes for sorting. Default = 512 MiB, at least 16 MiB.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Sets the directory for what does not fit the memory. Default = inside the index.
+    pub fn tmp(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.tmp = Some(directory.into());
+        self
+    }
+}
+
+/// What a finished build made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BuildReport {
+    /// Documents in the index now.
+    pub documents: u64,
+    /// Distinct fingerprints among them.
+    pub fingerprints: u64,
+    /// Pushed documents that were dropped because an earlier one had their key.
+    pub duplicates: u64,
+    /// Documents of the index that a pushed one took the place of.
+    pub replaced: u64,
+    /// Bytes of the table files that were written.
+    pub bytes: u64,
+}
+
+/// Builds an index offline, far faster than inserts, in bounded memory.
+///
+/// Documents may come in any order. Nothing shows before [`Builder::finish`]; a build that is
+/// dropped or killed can be resumed or abandoned, and until then the index does not open.
+///
+/// ```
+/// use hamdex::{BuildOptions, Builder, Index, IndexOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// let mut builder = Builder::<u64>::create(&path, &IndexOptions::new(), &BuildOptions::new())?;
+/// for row in 0..1000_u64 {
+///     builder.push(&row.to_be_bytes(), row.wrapping_mul(0x9e37_79b9_7f4a_7c15), row)?;
+/// }
+/// let report = builder.finish(&(), &mut |_, _| ())?;
+/// assert_eq!(report.documents, 1000);
+/// assert_eq!(Index::<u64>::open(&path)?.len()?, 1000);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Builder<F: Fingerprint> {
+    store: Store,
+    plan: Plan,
+    generation: u32,
+    staging: PathBuf,
+    memory: usize,
+    sorter: RecordSorter,
+    manifest: Manifest,
+    /// Where spilled chunks end: records pushed so far and the origin of the last one.
+    boundaries: VecDeque<(u64, u64)>,
+    last_origin: Option<u64>,
+    checkpoint: Instant,
+    payload: Vec<u8>,
+    width: std::marker::PhantomData<fn() -> F>,
+}
+
+impl<F: Fingerprint> Builder<F> {
+    /// Begins a build of a new index, or one that merges into an existing index.
+    ///
+    /// An existing index keeps its plan, distance and pipeline. Pushed documents take the place
+    /// of stored ones with the same key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::HeaderMismatch`] where `options` name something else than an existing index
+    /// holds; else as [`Index::create`](crate::Index::create) and
+    /// [`Index::open`](crate::Index::open).
+    pub fn create(
+        path: impl AsRef<Path>,
+        options: &IndexOptions,
+        build: &BuildOptions,
+    ) -> Result<Self> {
+        let path = path.as_ref();
+        let (mut store, plan) = match Self::open(path, Access::Write) {
+            Ok((store, plan)) => {
+                require(&Header::of(store.header()), options)?;
+                (store, plan)
+            }
+            Err(Error::NotFound { .. }) => {
+                let (header, plan) = new_header::<F>(options)?;
+                (Store::create(path, header, plan.tables().len(), MIN_MEMORY)?, plan)
+            }
+            Err(error) => return Err(error),
+        };
+        let staging = path.join(STAGING);
+        remove_directory(&staging)?;
+        fs::create_dir(&staging).map_err(|e| Error::io(&staging, e))?;
+        let spills = match &build.tmp {
+            None => staging.clone(),
+            Some(tmp) => tempfile::Builder::new()
+                .prefix("hamdex-build-")
+                .tempdir_in(tmp)
+                .map_err(|e| Error::io(tmp, e))?
+                .keep(),
+        };
+        let spills = spills.canonicalize().map_err(|e| Error::io(&spills, e))?;
+        let name = spills.to_str().ok_or_else(|| Error::InvalidOption {
+            name: "tmp",
+            reason: format!("{} is not valid UTF-8", spills.display()),
+        })?;
+        let manifest = Manifest::new(name);
+        manifest.write(&staging)?;
+        let generation = store.begin_build()?;
+        let sorter = RecordSorter::new(&spills, documents_budget(build), "documents");
+        Ok(Self::over(store, plan, generation, staging, build, sorter, manifest))
+    }
+
+    /// Goes on with a build that was killed or dropped.
+    ///
+    /// The caller pushes the same documents again, without those up to and including
+    /// [`Builder::resume_after`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NothingToResume`] without an unfinished build, [`Error::Corrupt`] when its
+    /// files are damaged, else as [`Index::open`](crate::Index::open).
+    pub fn resume(path: impl AsRef<Path>, build: &BuildOptions) -> Result<Self> {
+        let path = path.as_ref();
+        let (mut store, plan) = Self::open(path, Access::Build)?;
+        let Some(generation) = store.building()? else {
+            return Err(Error::NothingToResume { path: path.to_owned() });
+        };
+        store.drop_generation(generation)?;
+        let staging = path.join(STAGING);
+        let manifest = Manifest::read(&staging)?
+            .ok_or_else(|| Error::corrupt("build manifest", "the file is missing"))?;
+        let spills = PathBuf::from(&manifest.spills);
+        let sorter = RecordSorter::resume(
+            &spills,
+            documents_budget(build),
+            "documents",
+            manifest.spill_files(),
+        )?;
+        Ok(Self::over(store, plan, generation, staging, build, sorter, manifest))
+    }
+
+    /// Drops an unfinished build; the index is then as it was before it.
+    ///
+    /// An index that the build was to make stays behind empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::resume`].
+    pub fn abandon(path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let (mut store, _) = Self::open(path, Access::Build)?;
+        store.abandon_build()?;
+        clear(&path.join(STAGING))
+    }
+
+    fn open(path: &Path, access: Access) -> Result<(Store, Plan)> {
+        let mut plan = None;
+        let store = Store::open(path, MIN_MEMORY, access, |record| {
+            Header::of(record).require_width::<F>()?;
+            let built = plan_of(record)?;
+            Ok(plan.insert(built).tables().len())
+        })?;
+        Ok((store, plan.expect("opening reads the header")))
+    }
+
+    fn over(
+        store: Store,
+        plan: Plan,
+        generation: u32,
+        staging: PathBuf,
+        build: &BuildOptions,
+        sorter: RecordSorter,
+        manifest: Manifest,
+    ) -> Self {
+        Self {
+            store,
+            plan,
+            generation,
+            staging,
+            memory: build.memory.max(MIN_MEMORY),
+            sorter,
+            last_origin: manifest.last_origin,
+            manifest,
+            boundaries: VecDeque::new(),
+            checkpoint: Instant::now(),
+            payload: Vec::new(),
+            width: std::marker::PhantomData,
+        }
+    }
+
+    /// Returns the origin of the last document that need not be pushed again.
+    pub fn resume_after(&self) -> Option<u64> {
+        self.manifest.last_origin
+    }
+
+    /// Returns the plan of the permutation tables.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Takes a document in; of equal keys the first one pushed counts.
+    ///
+    /// `origin` is the caller's number of the document, a row for instance, and rises with
+    /// every push. It names duplicates and where to go on after a kill.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`], after which the build may go on; [`Error::Io`].
+    #[inline]
+    pub fn push(&mut self, key: &[u8], fingerprint: F, origin: u64) -> Result<()> {
+        keys::check_document(key)?;
+        self.payload.clear();
+        self.payload.extend_from_slice(fingerprint.to_bytes().as_ref());
+        self.payload.extend_from_slice(&origin.to_be_bytes());
+        let spills = self.sorter.spills();
+        self.sorter.push(key, &self.payload)?;
+        if spills != self.sorter.spills()
+            && let Some(last) = self.last_origin
+        {
+            self.boundaries.push_back((self.sorter.len() - 1, last));
+        }
+        self.last_origin = Some(origin);
+        if self.sorter.len().is_multiple_of(LOOK_EVERY) { self.look() } else { Ok(()) }
+    }
+
+    /// Writes down what has become durable, and makes it so when the last time is long ago.
+    fn look(&mut self) -> Result<()> {
+        if self.checkpoint.elapsed() < CHECKPOINT_EVERY {
+            let files = self.sorter.take_spilled()?;
+            if files.is_empty() {
+                return Ok(());
+            }
+            self.manifest.add(&files);
+            let records = self.manifest.records();
+            while let Some((end, origin)) = self.boundaries.front().copied() {
+                if end > records {
+                    break;
+                }
+                self.manifest.last_origin = Some(origin);
+                self.boundaries.pop_front();
+            }
+            return self.manifest.write(&self.staging);
+        }
+        self.seal()
+    }
+
+    /// Makes every document pushed so far durable.
+    fn seal(&mut self) -> Result<()> {
+        let files = self.sorter.seal()?;
+        let known = self.manifest.spill_files().len();
+        self.manifest.add(files.get(known..).unwrap_or_default());
+        self.manifest.last_origin = self.last_origin;
+        self.boundaries.clear();
+        self.manifest.write(&self.staging)?;
+        self.checkpoint = Instant::now();
+        Ok(())
+    }
+
+    /// Sorts, writes all families and makes the result live.
+    ///
+    /// `duplicate` is called with key and origin of every document that was dropped because an
+    /// earlier one had its key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`], [`Error::Io`], and damage or failures of the store; the build can
+    /// then be resumed.
+    pub fn finish(
+        mut self,
+        progress: &dyn Progress,
+        duplicate: &mut dyn FnMut(&[u8], u64),
+    ) -> Result<BuildReport> {
+        progress::check(progress)?;
+        // What was spilled or took long must not be read again; the rest is quickly redone.
+        if self.sorter.spills() > 0 || self.checkpoint.elapsed() > CHECKPOINT_EVERY / 6 {
+            progress.begin("sealing", None);
+            self.seal()?;
+        }
+        self.store.create_generation(self.generation)?;
+        let spills = PathBuf::from(&self.manifest.spills);
+        let assembly = Assembly::<F> {
+            store: &self.store,
+            plan: &self.plan,
+            generation: self.generation,
+            staging: &self.staging,
+            spills: &spills,
+            memory: self.memory,
+            progress,
+            width: std::marker::PhantomData,
+        };
+        let report = assembly.run(self.sorter, duplicate)?;
+        self.store.finish_build(self.generation, report.documents)?;
+        clear(&self.staging)?;
+        Ok(report)
+    }
+}
+
+/// Memory for the documents while they are read; the rest is for their postings.
+fn documents_budget(build: &BuildOptions) -> usize {
+    build.memory.max(MIN_MEMORY) / 2
+}
+
+/// Refuses options that differ from what an existing index holds.
+fn require(header: &Header, options: &IndexOptions) -> Result<()> {
+    let distance = header.distance.to_string();
+    let named = [
+        ("plan", &header.plan, options.plan.as_ref().map(Plan::to_string)),
+        ("distance", &distance, options.distance.map(|d| d.to_string())),
+        ("pipeline", &header.pipeline, options.pipeline.clone()),
+    ];
+    for (what, stored, wanted) in named {
+        if let Some(wanted) = wanted
+            && wanted != *stored
+        {
+            return Err(Error::HeaderMismatch { what, stored: stored.clone(), wanted });
+        }
+    }
+    Ok(())
+}
+
+/// Removes the staging directory and the spill files that its manifest names.
+fn clear(staging: &Path) -> Result<()> {
+    if let Some(manifest) = Manifest::read(staging)? {
+        remove_directory(Path::new(&manifest.spills))?;
+    }
+    remove_directory(staging)
+}
+
+fn remove_directory(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, error)),
+        _ => Ok(()),
+    }
+}

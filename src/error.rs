@@ -1,0 +1,198 @@
+//! One error type: the caller's fault, the environment and damage told apart.
+
+use std::path::{Path, PathBuf};
+
+/// Shorthand for results whose error is [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Tells who has to act on an [`enum@Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The call asked for something that cannot be; change the call.
+    Caller,
+    /// Disk, permissions or another process stood in the way; try again later.
+    Environment,
+    /// Stored bytes are not what was written; restore or rebuild.
+    Damage,
+}
+
+/// Everything that can go wrong, each kind with both sides named.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A fingerprint did not parse as hexadecimal of the width asked for.
+    #[error("\"{input}\" is not a {bits}-bit fingerprint: {reason}")]
+    InvalidFingerprint {
+        /// The text as it was given.
+        input: String,
+        /// The width that was expected.
+        bits: u32,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A plan cannot be built as described.
+    #[error("plan {plan} for {bits}-bit fingerprints: {reason}")]
+    InvalidPlan {
+        /// The plan's own words.
+        plan: String,
+        /// The fingerprint width it was asked for.
+        bits: u32,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A plan with fixed radii does not find every match within the distance.
+    #[error("plan {plan} is complete up to {complete} bits, asked for {wanted}")]
+    IncompletePlan {
+        /// The plan's own words.
+        plan: String,
+        /// The largest distance at which no match is missed.
+        complete: u32,
+        /// The distance asked for.
+        wanted: u32,
+    },
+    /// A distance is larger than the fingerprint width allows.
+    #[error("distance {distance} is above {max}, the most for {bits}-bit fingerprints")]
+    InvalidDistance {
+        /// The distance asked for.
+        distance: u32,
+        /// The fingerprint width.
+        bits: u32,
+        /// The largest distance allowed.
+        max: u32,
+    },
+    /// A document key is empty or longer than the limit.
+    #[error("document key has {len} bytes, allowed are 1 to {max}")]
+    InvalidKey {
+        /// Length of the key that was given.
+        len: usize,
+        /// The longest key allowed.
+        max: usize,
+    },
+    /// An option has a value outside its range.
+    #[error("option {name}: {reason}")]
+    InvalidOption {
+        /// The option's name.
+        name: &'static str,
+        /// What is wrong and what is allowed.
+        reason: String,
+    },
+    /// The index holds fingerprints of another width.
+    #[error("index holds {stored}-bit fingerprints, asked with {wanted}")]
+    WidthMismatch {
+        /// Width in the index header.
+        stored: u32,
+        /// Width of the caller's type.
+        wanted: u32,
+    },
+    /// The index was made with other settings than those that were expected.
+    #[error("index was made with {what} \"{stored}\", asked with \"{wanted}\"")]
+    HeaderMismatch {
+        /// The setting: plan, distance or pipeline.
+        what: &'static str,
+        /// The value in the index header.
+        stored: String,
+        /// The value the caller expected.
+        wanted: String,
+    },
+    /// There is already something where an index was to be created.
+    #[error("{} already holds an index or other files", path.display())]
+    AlreadyExists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is no index at the path.
+    #[error("{} holds no hamdex index", path.display())]
+    NotFound {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A bulk build was interrupted and has to be finished or abandoned.
+    #[error("{} holds an unfinished bulk build; resume or abandon it", path.display())]
+    BuildUnfinished {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is no interrupted bulk build that could be resumed.
+    #[error("{} holds no unfinished bulk build to resume", path.display())]
+    NothingToResume {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A write was asked of a handle opened read-only.
+    #[error("{} was opened read-only", path.display())]
+    ReadOnly {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The caller's progress sink asked to stop.
+    #[error("cancelled by the caller")]
+    Cancelled,
+    /// Another process or handle has the index open for writing.
+    #[error("{} is in use by another process", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The operating system refused a file operation.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's own error.
+        source: std::io::Error,
+    },
+    /// The storage engine failed for a reason outside the stored data.
+    #[error("storage engine: {message}")]
+    Store {
+        /// The storage engine's own words.
+        message: String,
+    },
+    /// The index was written by another version of the format.
+    #[error("index has format version {stored}, this library reads version {supported}")]
+    FormatVersion {
+        /// Version in the header.
+        stored: u32,
+        /// Version this library reads and writes.
+        supported: u32,
+    },
+    /// Stored bytes do not decode or contradict each other.
+    #[error("damaged index: {family}: {detail}")]
+    Corrupt {
+        /// The family or file that holds the damage.
+        family: String,
+        /// What does not fit.
+        detail: String,
+    },
+}
+
+impl Error {
+    /// Tells whose fault it is: caller, environment or damage.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Locked { .. } | Self::Io { .. } | Self::Store { .. } => Fault::Environment,
+            Self::FormatVersion { .. } | Self::Corrupt { .. } => Fault::Damage,
+            Self::InvalidFingerprint { .. }
+            | Self::InvalidPlan { .. }
+            | Self::IncompletePlan { .. }
+            | Self::InvalidDistance { .. }
+            | Self::InvalidKey { .. }
+            | Self::InvalidOption { .. }
+            | Self::WidthMismatch { .. }
+            | Self::HeaderMismatch { .. }
+            | Self::AlreadyExists { .. }
+            | Self::NotFound { .. }
+            | Self::BuildUnfinished { .. }
+            | Self::NothingToResume { .. }
+            | Self::ReadOnly { .. }
+            | Self::Cancelled => Fault::Caller,
+        }
+    }
+
+    pub(crate) fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
+        Self::Io { path: path.as_ref().to_path_buf(), source }
+    }
+
+    pub(crate) fn corrupt(family: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::Corrupt { family: family.into(), detail: detail.into() }
+    }
+}

@@ -1,0 +1,277 @@
+//! Consistency check: every record is read, and every family is held against the documents.
+//!
+//! Families are compared by order-free sums of strong hashes, so memory stays bounded whatever
+//! the size; only when sums differ does a second pass look for the entries at fault.
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::Index;
+use super::entries::Entries;
+use super::reader::Reader;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::plan::Table;
+use crate::progress::{self, Progress};
+use crate::store::codec::{self, Document};
+use crate::store::{Family, keys};
+
+/// Problems that are told in words; more are only counted.
+const TOLD: usize = 1000;
+
+/// Entries between two reports of progress.
+const REPORT_EVERY: u64 = 1 << 14;
+
+/// What a consistency check found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CheckReport {
+    /// Documents that were read.
+    pub documents: u64,
+    /// Distinct fingerprints among their postings.
+    pub fingerprints: u64,
+    /// The first thousand problems.
+    pub problems: Vec<String>,
+    /// How many problems there are.
+    pub problem_count: u64,
+}
+
+impl CheckReport {
+    fn problem(&mut self, text: String) {
+        self.problem_count += 1;
+        if self.problems.len() < TOLD {
+            self.problems.push(text);
+        }
+    }
+
+    /// Notes damage and lets failures of the environment through.
+    fn note(&mut self, error: Error) -> Result<()> {
+        match error.fault() {
+            crate::error::Fault::Damage => {
+                self.problem(error.to_string());
+                Ok(())
+            }
+            crate::error::Fault::Caller | crate::error::Fault::Environment => Err(error),
+        }
+    }
+}
+
+impl<F: Fingerprint> Index<F> {
+    /// Reads everything and compares every table and posting with the documents.
+    ///
+    /// Problems are reported, not returned as errors, and nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`] and failures of the environment.
+    pub fn check(&self, progress: &dyn Progress) -> Result<CheckReport> {
+        let reader = self.reader()?;
+        let mut check =
+            Check { reader: &reader, progress, report: CheckReport::default(), read: 0 };
+        check.run(self.plan().tables())?;
+        Ok(check.report)
+    }
+}
+
+/// An order-free digest of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Tally {
+    count: u64,
+    sum: u128,
+}
+
+impl Tally {
+    fn add(&mut self, bytes: &[u8]) {
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(xxh3_128(bytes));
+    }
+}
+
+struct Check<'a, F: Fingerprint> {
+    reader: &'a Reader<F>,
+    progress: &'a dyn Progress,
+    report: CheckReport,
+    read: u64,
+}
+
+impl<F: Fingerprint> Check<'_, F> {
+    fn run(&mut self, tables: &[Table]) -> Result<()> {
+        let passes = 2 + tables.len() as u64;
+        self.progress.begin("checking", Some(self.reader.len() * passes));
+        progress::check(self.progress)?;
+        let docs = self.docs()?;
+        let (postings, fingerprints) = self.postings()?;
+        self.report.documents = docs.count;
+        self.report.fingerprints = fingerprints.count;
+        if docs.count != self.reader.len() && self.report.problem_count == 0 {
+            self.report.problem(format!(
+                "meta: {} documents are counted, {} are stored",
+                self.reader.len(),
+                docs.count
+            ));
+        }
+        if docs != postings {
+            self.name_postings()?;
+        }
+        for (number, table) in tables.iter().enumerate() {
+            if let Err(error) = self.table(number, table, fingerprints) {
+                self.report.note(error)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self) -> Result<()> {
+        self.read += 1;
+        if self.read.is_multiple_of(REPORT_EVERY) {
+            self.progress.advance(REPORT_EVERY);
+            progress::check(self.progress)?;
+        }
+        Ok(())
+    }
+
+    /// Sums up what the documents say their postings should be.
+    fn docs(&mut self) -> Result<Tally> {
+        let mut tally = Tally::default();
+        let mut posting = Vec::new();
+        let snapshot = std::sync::Arc::clone(self.reader.snapshot());
+        let mut cursor = snapshot.sweep(Family::Docs)?;
+        loop {
+            match cursor.entry() {
+                Ok(None) => break,
+                Ok(Some((key, bytes))) => match codec::decode::<Document<F>>("docs", key, bytes) {
+                    Ok(document) => {
+                        keys::posting_into(&mut posting, document.fingerprint, key);
+                        tally.add(&posting);
+                    }
+                    Err(error) => self.report.note(error)?,
+                },
+                Err(error) => {
+                    self.report.note(error)?;
+                    break;
+                }
+            }
+            self.tick()?;
+            cursor.next();
+        }
+        Ok(tally)
+    }
+
+    /// Sums up the postings and their distinct fingerprints.
+    fn postings(&mut self) -> Result<(Tally, Tally)> {
+        let (mut all, mut distinct) = (Tally::default(), Tally::default());
+        let mut last = None;
+        let snapshot = std::sync::Arc::clone(self.reader.snapshot());
+        let mut cursor = snapshot.sweep(Family::Postings)?;
+        loop {
+            match cursor.entry() {
+                Ok(None) => break,
+                Ok(Some((key, _))) => match keys::split_posting::<F>(key) {
+                    Ok((fingerprint, _)) => {
+                        all.add(key);
+                        if last != Some(fingerprint) {
+                            distinct.add(fingerprint.to_bytes().as_ref());
+                            last = Some(fingerprint);
+                        }
+                    }
+                    Err(error) => self.report.note(error)?,
+                },
+                Err(error) => {
+                    self.report.note(error)?;
+                    break;
+                }
+            }
+            self.tick()?;
+            cursor.next();
+        }
+        Ok((all, distinct))
+    }
+
+    /// Finds documents without their posting and postings without their document.
+    fn name_postings(&mut self) -> Result<()> {
+        let snapshot = std::sync::Arc::clone(self.reader.snapshot());
+        let mut cursor = snapshot.sweep(Family::Docs)?;
+        while let Ok(Some((key, bytes))) = cursor.entry() {
+            if let Ok(document) = codec::decode::<Document<F>>("docs", key, bytes) {
+                let posting = keys::posting(document.fingerprint, key);
+                if snapshot.get(Family::Postings, &posting)?.is_none() {
+                    self.report.problem(format!(
+                        "document {}: no posting for {}",
+                        key.escape_ascii(),
+                        document.fingerprint.hex()
+                    ));
+                }
+            }
+            cursor.next();
+        }
+        let mut cursor = snapshot.sweep(Family::Postings)?;
+        while let Ok(Some((key, _))) = cursor.entry() {
+            if let Ok((fingerprint, document)) = keys::split_posting::<F>(key)
+                && self.reader.get(document).unwrap_or(Some(fingerprint)) != Some(fingerprint)
+            {
+                self.report.problem(format!(
+                    "posting of {} under {}: the document says otherwise",
+                    document.escape_ascii(),
+                    fingerprint.hex()
+                ));
+            }
+            cursor.next();
+        }
+        Ok(())
+    }
+
+    /// Compares one table with the distinct fingerprints of the postings.
+    fn table(&mut self, number: usize, table: &Table, expected: Tally) -> Result<()> {
+        let snapshot = std::sync::Arc::clone(self.reader.snapshot());
+        let mut tally = Tally::default();
+        let mut entries = Entries::<F>::new(&snapshot, number)?;
+        while let Some(entry) = entries.next()? {
+            tally.add(table.permutation().invert(entry).to_bytes().as_ref());
+            self.tick()?;
+        }
+        if tally == expected {
+            return Ok(());
+        }
+        self.report.problem(format!(
+            "table {number}: {} fingerprints, the postings hold {}",
+            tally.count, expected.count
+        ));
+        self.name_entries(number, table)
+    }
+
+    /// Finds entries without postings and fingerprints that the table lacks.
+    fn name_entries(&mut self, number: usize, table: &Table) -> Result<()> {
+        let snapshot = std::sync::Arc::clone(self.reader.snapshot());
+        let mut postings = snapshot.sweep(Family::Postings)?;
+        let mut entries = Entries::<F>::new(&snapshot, number)?;
+        while let Some(entry) = entries.next()? {
+            let fingerprint = table.permutation().invert(entry);
+            postings.seek(fingerprint.to_bytes().as_ref());
+            let owner = match postings.entry()? {
+                Some((key, _)) => Some(keys::split_posting::<F>(key)?.0),
+                None => None,
+            };
+            if owner != Some(fingerprint) {
+                self.report
+                    .problem(format!("table {number}: {} has no document", fingerprint.hex()));
+            }
+        }
+        let mut last = None;
+        let mut cursor = snapshot.sweep(Family::Postings)?;
+        while let Some((key, _)) = cursor.entry()? {
+            let (fingerprint, _) = keys::split_posting::<F>(key)?;
+            if last != Some(fingerprint) {
+                last = Some(fingerprint);
+                if !self.holds(number, table, fingerprint)? {
+                    self.report
+                        .problem(format!("table {number}: {} is missing", fingerprint.hex()));
+                }
+            }
+            cursor.next();
+        }
+        Ok(())
+    }
+
+    fn holds(&self, number: usize, table: &Table, fingerprint: F) -> Result<bool> {
+        let permuted = table.permutation().apply(fingerprint);
+        self.reader.with_view(|view| super::search::holds(view, number, permuted))
+    }
+}

@@ -1,0 +1,97 @@
+//! What an index and its readers share: plan, header and the schedules already worked out.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::plan::{Census, Costs, Plan, Schedule};
+use crate::store::Store;
+use crate::store::codec::HeaderRecord;
+
+/// What was settled when the index was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Header {
+    /// Version of the stored format.
+    pub format: u32,
+    /// Fingerprint width: 32, 64 or 128.
+    pub bits: u32,
+    /// Distance of searches that name none.
+    pub distance: u32,
+    /// The plan in its canonical words.
+    pub plan: String,
+    /// How fingerprints are made; empty when they come from outside.
+    pub pipeline: String,
+}
+
+impl Header {
+    /// Reads the header of an index, whatever its width.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] without an index at the path, [`Error::FormatVersion`] and
+    /// [`Error::Corrupt`] for a header that cannot be used.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        Store::peek(path.as_ref()).map(|record| Self::of(&record))
+    }
+
+    pub(crate) fn of(record: &HeaderRecord) -> Self {
+        Self {
+            format: record.format,
+            bits: record.bits,
+            distance: record.distance,
+            plan: record.plan.clone(),
+            pipeline: record.pipeline.clone(),
+        }
+    }
+
+    /// Fails unless the index has the width of the caller's type.
+    pub(crate) fn require_width<F: Fingerprint>(&self) -> Result<()> {
+        if self.bits == F::BITS {
+            return Ok(());
+        }
+        Err(Error::WidthMismatch { stored: self.bits, wanted: F::BITS })
+    }
+}
+
+/// The plan of a header, proved again at every open.
+pub(crate) fn plan_of(record: &HeaderRecord) -> Result<Plan> {
+    Plan::parse(&record.plan, record.bits, record.distance, None)
+        .map_err(|error| Error::corrupt("meta", format!("header: {error}")))
+}
+
+/// Shared by an index and every reader made from it.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) header: Header,
+    pub(crate) plan: Plan,
+    pub(crate) costs: Costs,
+    schedules: Mutex<HashMap<Situation, Arc<Schedule>>>,
+}
+
+/// What a schedule depends on; sizes count by their power of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Situation {
+    distance: u32,
+    magnitude: u32,
+    singles: bool,
+}
+
+impl Core {
+    pub(crate) fn new(header: Header, plan: Plan) -> Self {
+        Self { header, plan, costs: Costs::default(), schedules: Mutex::default() }
+    }
+
+    /// The cheapest complete way to probe, worked out once for each distance and magnitude.
+    pub(crate) fn schedule(&self, distance: u32, entries: u64, singles: bool) -> Arc<Schedule> {
+        let magnitude = entries.checked_ilog2().map_or(0, |log| log + 1);
+        let situation = Situation { distance, magnitude, singles };
+        let mut known = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        let schedule = known.entry(situation).or_insert_with(|| {
+            Arc::new(self.plan.schedule(distance, &Census { entries, singles }, &self.costs))
+        });
+        Arc::clone(schedule)
+    }
+}

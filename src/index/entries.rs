@@ -1,0 +1,105 @@
+//! Table entries: the runs and singles of one table become one rising stream.
+
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::store::keys::{self, Kind};
+use crate::store::{Cursor, Family, Snapshot, run};
+
+/// Walks over the distinct permuted fingerprints of a table, rising.
+pub(crate) struct Entries<'a, F> {
+    table: usize,
+    runs: Cursor<'a>,
+    singles: Cursor<'a>,
+    /// Members of the run at hand, last one first.
+    members: Vec<F>,
+    single: Option<F>,
+    last_run: Option<F>,
+    counts: EntryCounts,
+}
+
+/// What a table holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct EntryCounts {
+    pub(crate) runs: u64,
+    pub(crate) singles: u64,
+}
+
+impl<'a, F: Fingerprint> Entries<'a, F> {
+    pub(crate) fn new(snapshot: &'a Snapshot, table: usize) -> Result<Self> {
+        let mut singles = snapshot.sweep(Family::Table(table))?;
+        singles.seek(&[Kind::Single as u8]);
+        let mut entries = Self {
+            table,
+            runs: snapshot.sweep(Family::Table(table))?,
+            singles,
+            members: Vec::new(),
+            single: None,
+            last_run: None,
+            counts: EntryCounts::default(),
+        };
+        entries.advance_single()?;
+        Ok(entries)
+    }
+
+    /// What was read so far.
+    pub(crate) fn counts(&self) -> EntryCounts {
+        self.counts
+    }
+
+    /// Returns the next distinct entry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] for runs that do not decode, overlap or do not rise.
+    pub(crate) fn next(&mut self) -> Result<Option<F>> {
+        if self.members.is_empty() {
+            self.read_run()?;
+        }
+        match (self.members.last().copied(), self.single) {
+            (Some(member), Some(single)) if single <= member => {
+                if single == member {
+                    self.members.pop();
+                }
+                self.advance_single()?;
+                Ok(Some(single))
+            }
+            (Some(member), _) => {
+                self.members.pop();
+                Ok(Some(member))
+            }
+            (None, Some(single)) => {
+                self.advance_single()?;
+                Ok(Some(single))
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn read_run(&mut self) -> Result<()> {
+        let Some((key, value)) = self.runs.entry()? else { return Ok(()) };
+        let Some(last) = keys::permuted::<F>(key, Kind::Run, self.table)? else { return Ok(()) };
+        run::decode(last, value, self.table, &mut self.members)?;
+        if self.members.last().copied() <= self.last_run && self.last_run.is_some() {
+            return Err(Error::corrupt(
+                Family::Table(self.table).to_string(),
+                format!("run ending in {} overlaps the run before it", last.hex()),
+            ));
+        }
+        self.last_run = Some(last);
+        self.counts.runs += 1;
+        self.runs.next();
+        Ok(())
+    }
+
+    fn advance_single(&mut self) -> Result<()> {
+        self.single = match self.singles.entry()? {
+            Some((key, _)) => keys::permuted(key, Kind::Single, self.table)?,
+            None => None,
+        };
+        if self.single.is_some() {
+            self.counts.singles += 1;
+            self.singles.next();
+        }
+        Ok(())
+    }
+}

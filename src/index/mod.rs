@@ -1,0 +1,320 @@
+//! The index: documents in, every stored near-duplicate out, from disk.
+//!
+//! Reads go through snapshots and never wait for each other. Writes are serialised by one lock
+//! that covers reading what is replaced, staging and the log write, but not the fsync, so that
+//! concurrent synced writers share it.
+
+mod check;
+mod core;
+mod documents;
+mod entries;
+mod fold;
+mod options;
+mod query;
+mod reader;
+mod search;
+mod stats;
+mod write;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+pub use self::check::CheckReport;
+use self::core::Core;
+pub use self::core::Header;
+pub(crate) use self::core::plan_of;
+pub use self::documents::Documents;
+use self::fold::Folder;
+pub use self::fold::{CompactReport, FoldReport};
+pub(crate) use self::options::DEFAULT_DISTANCE;
+pub use self::options::{Durability, IndexOptions, OpenOptions};
+pub(crate) use self::query::check_distance;
+pub use self::query::{Explanation, Match, Query, SearchPath, TableExplanation};
+pub use self::reader::Reader;
+pub(crate) use self::reader::each_document;
+pub use self::stats::{Stats, TableStats};
+pub use self::write::BatchReport;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::plan::Plan;
+use crate::store::{self, Access, Store};
+
+/// A durable index of fingerprints of one width.
+///
+/// A document is a key of 1 to 1024 bytes and a fingerprint; a key holds one document. Handles
+/// are `Send` and `Sync`: any number of threads may search and write through one of them. One
+/// process at a time may open an index for writing.
+///
+/// ```
+/// use hamdex::{Index, IndexOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// let index = Index::<u64>::create(&path, &IndexOptions::new())?;
+/// index.insert(b"first", 0b0000)?;
+/// index.insert(b"second", 0b0111)?;
+/// let matches = index.search(0b0001)?;
+/// assert_eq!(matches[0].key, b"first");
+/// assert_eq!(matches[1].distance, 2);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Index<F: Fingerprint> {
+    shared: Arc<Shared<F>>,
+    _folder: Option<Folder>,
+}
+
+/// What the handle shares with its background thread.
+#[derive(Debug)]
+struct Shared<F: Fingerprint> {
+    store: Arc<Store>,
+    core: Arc<Core>,
+    writer: Mutex<()>,
+    /// Fingerprints that came since the last complete fold, roughly.
+    unfolded: AtomicU64,
+    published: RwLock<Published<F>>,
+}
+
+/// What readers need to know of the last write.
+#[derive(Debug)]
+struct Published<F: Fingerprint> {
+    /// False only when no table holds a single entry.
+    singles: bool,
+    /// The reader of the present state, unless a write came after it.
+    reader: Option<Reader<F>>,
+}
+
+impl<F: Fingerprint> Index<F> {
+    /// Makes a new, empty index in a directory that is absent or empty.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AlreadyExists`] where something is, [`Error::InvalidDistance`] and
+    /// [`Error::IncompletePlan`] for a distance that cannot be answered, [`Error::Io`].
+    pub fn create(path: impl AsRef<Path>, options: &IndexOptions) -> Result<Self> {
+        let (header, plan) = new_header::<F>(options)?;
+        let store = Store::create(path.as_ref(), header, plan.tables().len(), options.memory)?;
+        Self::over(store, plan, false)
+    }
+
+    /// Opens an index for reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Locked`], [`Error::WidthMismatch`],
+    /// [`Error::BuildUnfinished`], [`Error::FormatVersion`] and [`Error::Corrupt`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, &OpenOptions::new())
+    }
+
+    /// Opens an index for reading only, also while another process writes to it.
+    ///
+    /// The handle sees the index as it was when it was opened.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::open`], without the lock.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, &OpenOptions::new().read_only(true))
+    }
+
+    /// Opens an index with settings.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::open`], and [`Error::HeaderMismatch`] for what was expected and differs.
+    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+        let access = if options.read_only { Access::Read } else { Access::Write };
+        let mut plan = None;
+        let store = Store::open(path.as_ref(), options.memory, access, |record| {
+            let header = Header::of(record);
+            header.require_width::<F>()?;
+            require(&header, options)?;
+            let built = plan_of(record)?;
+            Ok(plan.insert(built).tables().len())
+        })?;
+        let plan = plan.expect("opening reads the header");
+        Self::over(store, plan, options.background_fold && !options.read_only)
+    }
+
+    fn over(store: Store, plan: Plan, background: bool) -> Result<Self> {
+        let core = Arc::new(Core::new(Header::of(store.header()), plan));
+        let store = Arc::new(store);
+        let singles = fold::any_single(&store)?;
+        let shared = Arc::new(Shared {
+            store,
+            core,
+            writer: Mutex::default(),
+            unfolded: AtomicU64::new(if singles { u64::MAX / 2 } else { 0 }),
+            published: RwLock::new(Published { singles, reader: None }),
+        });
+        let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
+        Ok(Self { shared, _folder: folder })
+    }
+
+    /// Freezes the present state for reading.
+    ///
+    /// # Errors
+    ///
+    /// Damage or failures of the store.
+    pub fn reader(&self) -> Result<Reader<F>> {
+        self.shared.reader()
+    }
+
+    /// Returns the fingerprint of a document, `None` when it is not stored.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`].
+    pub fn get(&self, key: &[u8]) -> Result<Option<F>> {
+        self.reader()?.get(key)
+    }
+
+    /// Finds every document within the distance, nearest first, then by key.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::search`].
+    pub fn search(&self, query: impl Into<Query<F>>) -> Result<Vec<Match<F>>> {
+        self.reader()?.search(query)
+    }
+
+    /// Answers many queries in parallel, in one state of the index.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::search`].
+    pub fn search_batch(&self, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
+        self.reader()?.search_batch(queries)
+    }
+
+    /// Searches and tells what was done, what it cost and what was expected.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::search`].
+    pub fn explain(&self, query: impl Into<Query<F>>) -> Result<Explanation<F>> {
+        self.reader()?.explain(query)
+    }
+
+    /// Walks over all documents by rising key, as they are now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::documents`].
+    pub fn documents(&self) -> Result<Documents<F>> {
+        self.reader()?.documents()
+    }
+
+    /// Returns the number of stored documents.
+    ///
+    /// # Errors
+    ///
+    /// Damage or failures of the store.
+    pub fn len(&self) -> Result<u64> {
+        Ok(self.reader()?.len())
+    }
+
+    /// Returns true when no document is stored.
+    ///
+    /// # Errors
+    ///
+    /// Damage or failures of the store.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Returns what was settled when the index was made.
+    pub fn header(&self) -> &Header {
+        &self.shared.core.header
+    }
+
+    /// Returns the plan of the permutation tables.
+    pub fn plan(&self) -> &Plan {
+        &self.shared.core.plan
+    }
+
+    /// Returns the distance of searches that name none.
+    pub fn distance(&self) -> u32 {
+        self.shared.core.header.distance
+    }
+
+    /// Writes what is in memory to table files; the log already holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`] and failures of the store.
+    pub fn flush(&self) -> Result<()> {
+        self.shared.store.require_writable()?;
+        self.shared.store.flush()
+    }
+}
+
+impl<F: Fingerprint> Shared<F> {
+    fn reader(&self) -> Result<Reader<F>> {
+        let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader) = &published.reader {
+            return Ok(reader.clone());
+        }
+        drop(published);
+        let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader) = &published.reader {
+            return Ok(reader.clone());
+        }
+        let snapshot = self.store.snapshot();
+        let reader = Reader::new(Arc::clone(&self.core), snapshot, published.singles)?;
+        published.reader = Some(reader.clone());
+        Ok(reader)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, ()> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells readers to come that tables may hold singles; before the write that adds them.
+    fn announce_singles(&self, count: usize) {
+        self.unfolded.fetch_add(count as u64, Ordering::Relaxed);
+        self.published.write().unwrap_or_else(PoisonError::into_inner).singles = true;
+    }
+
+    /// Makes a write visible to every search that begins from now on.
+    fn publish(&self) {
+        self.published.write().unwrap_or_else(PoisonError::into_inner).reader = None;
+    }
+}
+
+/// The header and plan that a new index gets.
+pub(crate) fn new_header<F: Fingerprint>(
+    options: &IndexOptions,
+) -> Result<(store::codec::HeaderRecord, Plan)> {
+    let distance = check_distance::<F>(options.distance.unwrap_or(DEFAULT_DISTANCE))?;
+    let plan = match &options.plan {
+        Some(plan) => plan.clone(),
+        None => Plan::named("4", F::BITS)?,
+    };
+    if plan.bits() != F::BITS {
+        return Err(Error::WidthMismatch { stored: plan.bits(), wanted: F::BITS });
+    }
+    plan.require(distance)?;
+    let pipeline = options.pipeline.clone().unwrap_or_default();
+    Ok((store::header(F::BITS, distance, plan.to_string(), pipeline), plan))
+}
+
+/// Compares what the caller expects with what the index holds.
+fn require(header: &Header, options: &OpenOptions) -> Result<()> {
+    let distance = header.distance.to_string();
+    let expected = [
+        ("plan", &header.plan, options.plan.clone()),
+        ("distance", &distance, options.distance.map(|d| d.to_string())),
+        ("pipeline", &header.pipeline, options.pipeline.clone()),
+    ];
+    for (what, stored, wanted) in expected {
+        if let Some(wanted) = wanted
+            && wanted != *stored
+        {
+            return Err(Error::HeaderMismatch { what, stored: stored.clone(), wanted });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Options: what an index is made with and how it is opened.
+
+use crate::plan::Plan;
+
+/// Default memory budget of an open index: 512 MiB.
+pub(crate) const DEFAULT_MEMORY: usize = 512 << 20;
+
+/// Default distance: 3 bits, the literature's choice for 64-bit fingerprints of long text.
+pub(crate) const DEFAULT_DISTANCE: u32 = 3;
+
+/// Settings that a new index is made with.
+///
+/// ```
+/// use hamdex::{IndexOptions, Plan};
+///
+/// let options = IndexOptions::new().plan(Plan::named("10", 64)?).distance(3).memory(64 << 20);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct IndexOptions {
+    pub(crate) plan: Option<Plan>,
+    pub(crate) distance: Option<u32>,
+    pub(crate) pipeline: Option<String>,
+    pub(crate) memory: usize,
+}
+
+impl Default for IndexOptions {
+    fn default() -> Self {
+        Self { plan: None, distance: None, pipeline: None, memory: DEFAULT_MEMORY }
+    }
+}
+
+impl IndexOptions {
+    /// Starts from four tables, distance 3 and no pipeline.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the permutation tables. Default = four tables, each led by one block.
+    pub fn plan(mut self, plan: Plan) -> Self {
+        self.plan = Some(plan);
+        self
+    }
+
+    /// Sets the distance of searches that name none. Default = 3.
+    pub fn distance(mut self, bits: u32) -> Self {
+        self.distance = Some(bits);
+        self
+    }
+
+    /// Stores how fingerprints are made, so that other ways are refused. Default = empty.
+    pub fn pipeline(mut self, descriptor: impl Into<String>) -> Self {
+        self.pipeline = Some(descriptor.into());
+        self
+    }
+
+    /// Sets the bytes for block cache and write buffers. Default = 512 MiB.
+    ///
+    /// Below 16 MiB the budget counts as 16 MiB.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+}
+
+/// Settings that an existing index is opened with.
+///
+/// What is expected and differs from the header makes the opening fail with
+/// [`Error::HeaderMismatch`](crate::Error::HeaderMismatch).
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct OpenOptions {
+    pub(crate) memory: usize,
+    pub(crate) read_only: bool,
+    pub(crate) plan: Option<String>,
+    pub(crate) distance: Option<u32>,
+    pub(crate) pipeline: Option<String>,
+    pub(crate) background_fold: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            memory: DEFAULT_MEMORY,
+            read_only: false,
+            plan: None,
+            distance: None,
+            pipeline: None,
+            background_fold: false,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Starts from read and write access and no expectations.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the bytes for block cache and write buffers. Default = 512 MiB.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Opens for reading only, beside a process that may write. Default = false.
+    pub fn read_only(mut self, yes: bool) -> Self {
+        self.read_only = yes;
+        self
+    }
+
+    /// Demands the plan with these canonical words.
+    pub fn expect_plan(mut self, plan: impl Into<String>) -> Self {
+        self.plan = Some(plan.into());
+        self
+    }
+
+    /// Demands this default distance.
+    pub fn expect_distance(mut self, bits: u32) -> Self {
+        self.distance = Some(bits);
+        self
+    }
+
+    /// Demands the pipeline with this descriptor.
+    pub fn expect_pipeline(mut self, descriptor: impl Into<String>) -> Self {
+        self.pipeline = Some(descriptor.into());
+        self
+    }
+
+    /// Folds single entries into runs on a thread of its own. Default = false.
+    pub fn background_fold(mut self, yes: bool) -> Self {
+        self.background_fold = yes;
+        self
+    }
+}
+
+/// What a write that was acknowledged survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The end of the process, by kill -9 too, but not a loss of power.
+    Buffered,
+    /// A loss of power as well: one fsync of the log a call.
+    #[default]
+    Synced,
+}

@@ -1,0 +1,133 @@
+//! Queries and their answers: a fingerprint in, matches with key and distance out.
+
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+
+/// The way a search goes; every way gives the same answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SearchPath {
+    /// The cheaper one by the cost model.
+    #[default]
+    Auto,
+    /// Probing the permutation tables.
+    Tables,
+    /// Comparing with every stored fingerprint.
+    Scan,
+}
+
+/// A search: a fingerprint, how far matches may lie, how many are wanted.
+///
+/// ```
+/// use hamdex::Query;
+///
+/// let query = Query::new(0xdead_beef_u64).distance(8).limit(10);
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[must_use]
+pub struct Query<F> {
+    pub(crate) fingerprint: F,
+    pub(crate) distance: Option<u32>,
+    pub(crate) limit: Option<usize>,
+    pub(crate) path: SearchPath,
+}
+
+impl<F: Fingerprint> Query<F> {
+    /// Asks for everything within the index's own distance.
+    pub fn new(fingerprint: F) -> Self {
+        Self { fingerprint, distance: None, limit: None, path: SearchPath::Auto }
+    }
+
+    /// Sets how many bits may differ: 0 to a quarter of the width.
+    pub fn distance(mut self, bits: u32) -> Self {
+        self.distance = Some(bits);
+        self
+    }
+
+    /// Sets how many of the nearest matches are returned. Default = all.
+    pub fn limit(mut self, matches: usize) -> Self {
+        self.limit = Some(matches);
+        self
+    }
+
+    /// Sets the way that the search goes. Default = the cheaper one.
+    pub fn path(mut self, path: SearchPath) -> Self {
+        self.path = path;
+        self
+    }
+
+    /// The distance that counts, checked against the width.
+    pub(crate) fn effective_distance(&self, default: u32) -> Result<u32> {
+        check_distance::<F>(self.distance.unwrap_or(default))
+    }
+}
+
+impl<F: Fingerprint> From<F> for Query<F> {
+    fn from(fingerprint: F) -> Self {
+        Self::new(fingerprint)
+    }
+}
+
+/// Refuses distances above a quarter of the width.
+pub(crate) fn check_distance<F: Fingerprint>(distance: u32) -> Result<u32> {
+    if distance > F::MAX_DISTANCE {
+        return Err(Error::InvalidDistance { distance, bits: F::BITS, max: F::MAX_DISTANCE });
+    }
+    Ok(distance)
+}
+
+/// A stored document within the distance of a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match<F> {
+    /// The document's key.
+    pub key: Vec<u8>,
+    /// Its stored fingerprint.
+    pub fingerprint: F,
+    /// How many bits it differs from the query.
+    pub distance: u32,
+}
+
+/// What one table did for a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TableExplanation {
+    /// Number of the table, from 0.
+    pub table: usize,
+    /// Bits that its ranges agree on.
+    pub prefix_bits: u32,
+    /// Flips tried on the prefix; `None` where the table was not used.
+    pub radius: Option<u32>,
+    /// Ranges of keys that were read.
+    pub ranges: u64,
+    /// Runs that were decoded.
+    pub runs: u64,
+    /// Fingerprints compared with the query.
+    pub candidates: u64,
+    /// Fingerprints found within the distance, before repetitions are dropped.
+    pub matches: u64,
+}
+
+/// What a search did, what it was expected to cost and what it found.
+#[derive(Debug, Clone)]
+pub struct Explanation<F> {
+    /// The index's plan in its canonical words.
+    pub plan: String,
+    /// The way that was taken.
+    pub path: SearchPath,
+    /// The distance that was searched.
+    pub distance: u32,
+    /// One entry a table.
+    pub tables: Vec<TableExplanation>,
+    /// Documents in the index.
+    pub entries: u64,
+    /// Expected time by way of the tables.
+    pub predicted: Duration,
+    /// Expected time of a scan.
+    pub predicted_scan: Duration,
+    /// Time that it took.
+    pub actual: Duration,
+    /// Fingerprints compared, over all tables.
+    pub candidates: u64,
+    /// The answer itself.
+    pub matches: Vec<Match<F>>,
+}

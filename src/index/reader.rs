@@ -1,0 +1,296 @@
+//! Readers: one frozen state of the index, searched by any number of threads.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use super::core::{Core, Header};
+use super::documents::Documents;
+use super::query::{Explanation, Match, Query, SearchPath, TableExplanation};
+use super::search::{Found, Search};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::plan::Plan;
+use crate::store::codec::{self, Document, State};
+use crate::store::{Family, Snapshot, View, keys};
+
+/// A consistent view of an index at one moment.
+///
+/// Later inserts and removals do not show in it. Cloning is cheap; clones see the same state.
+/// A reader that is kept for long keeps the space of what was removed meanwhile.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+/// let before = index.reader()?;
+/// index.insert(b"page", 0xff)?;
+/// assert!(before.search(0xff)?.is_empty());
+/// assert_eq!(index.reader()?.search(0xff)?.len(), 1);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+pub struct Reader<F> {
+    inner: Arc<Inner>,
+    width: PhantomData<fn() -> F>,
+}
+
+struct Inner {
+    core: Arc<Core>,
+    snapshot: Arc<Snapshot>,
+    documents: u64,
+    singles: bool,
+    views: Mutex<Vec<View>>,
+}
+
+impl<F> Clone for Reader<F> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), width: PhantomData }
+    }
+}
+
+impl<F> std::fmt::Debug for Reader<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("header", &self.inner.core.header)
+            .field("documents", &self.inner.documents)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<F: Fingerprint> Reader<F> {
+    /// `singles` may be true in vain, but false only when every entry is in a run.
+    pub(crate) fn new(core: Arc<Core>, snapshot: Arc<Snapshot>, singles: bool) -> Result<Self> {
+        let documents = State::of(&snapshot)?.documents;
+        let views = Mutex::default();
+        let inner = Inner { core, snapshot, documents, singles, views };
+        Ok(Self { inner: Arc::new(inner), width: PhantomData })
+    }
+
+    pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.inner.snapshot
+    }
+
+    /// Returns the number of stored documents.
+    pub fn len(&self) -> u64 {
+        self.inner.documents
+    }
+
+    /// Returns true when no document is stored.
+    pub fn is_empty(&self) -> bool {
+        self.inner.documents == 0
+    }
+
+    /// Returns what was settled when the index was made.
+    pub fn header(&self) -> &Header {
+        &self.inner.core.header
+    }
+
+    /// Returns the plan of the permutation tables.
+    pub fn plan(&self) -> &Plan {
+        &self.inner.core.plan
+    }
+
+    /// Returns the fingerprint of a document, `None` when it is not stored.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidKey`](crate::Error::InvalidKey), and damage or failures of the store.
+    pub fn get(&self, key: &[u8]) -> Result<Option<F>> {
+        keys::check_document(key)?;
+        match self.inner.snapshot.get(Family::Docs, key)? {
+            Some(bytes) => {
+                codec::decode::<Document<F>>("docs", key, &bytes).map(|d| Some(d.fingerprint))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Finds every document within the distance, nearest first, then by key.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidDistance`](crate::Error::InvalidDistance) above a quarter of the width, and
+    /// damage or failures of the store.
+    pub fn search(&self, query: impl Into<Query<F>>) -> Result<Vec<Match<F>>> {
+        self.with_view(|view| self.answer(view, &query.into()))
+    }
+
+    /// Answers many queries in parallel; answers come in the order of the queries.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::search`]; the first failure ends the batch.
+    pub fn search_batch(&self, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
+        queries
+            .par_chunks(64)
+            .map(|chunk| {
+                self.with_view(|view| {
+                    chunk.iter().map(|query| self.answer(view, query)).collect::<Result<Vec<_>>>()
+                })
+            })
+            .collect::<Result<Vec<_>>>()
+            .map(|chunks| chunks.into_iter().flatten().collect())
+    }
+
+    /// Searches and tells what was done, what it cost and what was expected.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::search`].
+    pub fn explain(&self, query: impl Into<Query<F>>) -> Result<Explanation<F>> {
+        let query = query.into();
+        let distance = query.effective_distance(self.inner.core.header.distance)?;
+        let mut work = Vec::new();
+        let start = Instant::now();
+        let found = self.with_view(|view| {
+            let found = self.find(view, &query, distance, &mut work)?;
+            expand(view, &found, query.limit)
+        })?;
+        let actual = start.elapsed();
+        let choice = self.choose(&query, distance);
+        let candidates = work.iter().map(|table| table.candidates).sum();
+        Ok(Explanation {
+            plan: self.inner.core.plan.to_string(),
+            path: choice.path,
+            distance,
+            tables: work,
+            entries: self.inner.documents,
+            predicted: nanos(choice.tables_nanos),
+            predicted_scan: nanos(choice.scan_nanos),
+            actual,
+            candidates,
+            matches: found,
+        })
+    }
+
+    /// Walks over all documents by rising key.
+    ///
+    /// # Errors
+    ///
+    /// Failures of the store; damage shows as an error of the item that it hit.
+    pub fn documents(&self) -> Result<Documents<F>> {
+        Ok(Documents::new(Arc::clone(&self.inner.snapshot)))
+    }
+
+    pub(crate) fn answer(&self, view: &mut View, query: &Query<F>) -> Result<Vec<Match<F>>> {
+        let distance = query.effective_distance(self.inner.core.header.distance)?;
+        let found = self.find(view, query, distance, &mut Vec::new())?;
+        expand(view, &found, query.limit)
+    }
+
+    fn find(
+        &self,
+        view: &mut View,
+        query: &Query<F>,
+        distance: u32,
+        work: &mut Vec<TableExplanation>,
+    ) -> Result<Vec<Found<F>>> {
+        let inner = &*self.inner;
+        if inner.documents == 0 {
+            return Ok(Vec::new());
+        }
+        let mut search = Search {
+            view,
+            tables: inner.core.plan.tables(),
+            query: query.fingerprint,
+            distance,
+            singles: inner.singles,
+        };
+        match self.choose(query, distance).path {
+            SearchPath::Scan => search.by_scan(work),
+            SearchPath::Auto | SearchPath::Tables => {
+                let schedule = inner.core.schedule(distance, inner.documents, inner.singles);
+                search.by_tables(&schedule, work)
+            }
+        }
+    }
+
+    fn choose(&self, query: &Query<F>, distance: u32) -> Choice {
+        let inner = &*self.inner;
+        let schedule = inner.core.schedule(distance, inner.documents, inner.singles);
+        let tables_nanos = schedule.nanos();
+        let scan_nanos = inner.core.costs.scan_nanos(inner.documents);
+        let path = match query.path {
+            SearchPath::Auto if scan_nanos < tables_nanos => SearchPath::Scan,
+            SearchPath::Auto => SearchPath::Tables,
+            SearchPath::Tables | SearchPath::Scan => query.path,
+        };
+        Choice { path, tables_nanos, scan_nanos }
+    }
+
+    /// Lends the cursors of a search that has ended, or fresh ones.
+    pub(crate) fn with_view<R>(&self, body: impl FnOnce(&mut View) -> Result<R>) -> Result<R> {
+        let spare = || self.inner.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let pooled = spare().pop();
+        let mut view = pooled.unwrap_or_else(|| View::new(Arc::clone(&self.inner.snapshot)));
+        let result = body(&mut view);
+        spare().push(view);
+        result
+    }
+}
+
+/// The way that is taken and what both ways were expected to cost.
+struct Choice {
+    path: SearchPath,
+    tables_nanos: f64,
+    scan_nanos: f64,
+}
+
+/// Times beyond ten thousand years say no more than that.
+fn nanos(nanos: f64) -> Duration {
+    Duration::from_secs_f64((nanos / 1e9).clamp(0.0, 3e11))
+}
+
+/// Turns fingerprints into documents, nearest first, then by key, up to the limit.
+pub(crate) fn expand<F: Fingerprint>(
+    view: &mut View,
+    found: &[Found<F>],
+    limit: Option<usize>,
+) -> Result<Vec<Match<F>>> {
+    let limit = limit.unwrap_or(usize::MAX);
+    let mut matches: Vec<Match<F>> = Vec::new();
+    for group in found.chunk_by(|a, b| a.0 == b.0) {
+        let room = limit - matches.len();
+        if room == 0 {
+            break;
+        }
+        let first = matches.len();
+        for (distance, fingerprint) in group {
+            let mut taken = 0;
+            each_document(view, *fingerprint, |key| {
+                matches.push(Match {
+                    key: key.to_vec(),
+                    fingerprint: *fingerprint,
+                    distance: *distance,
+                });
+                taken += 1;
+                taken < room
+            })?;
+        }
+        if let Some(tail) = matches.get_mut(first..) {
+            tail.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        }
+        matches.truncate(limit);
+    }
+    Ok(matches)
+}
+
+/// Calls back with the key of each document of a fingerprint, rising, until told to stop.
+pub(crate) fn each_document<F: Fingerprint>(
+    view: &mut View,
+    fingerprint: F,
+    mut visit: impl FnMut(&[u8]) -> bool,
+) -> Result<()> {
+    view.postings(|cursor| {
+        cursor.seek(fingerprint.to_bytes().as_ref());
+        while let Some((key, _)) = cursor.entry()? {
+            let (owner, document) = keys::split_posting::<F>(key)?;
+            if owner != fingerprint || !visit(document) {
+                break;
+            }
+            cursor.next();
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,97 @@
+//! Statistics: what an index holds and how many bytes each part takes.
+
+use super::Index;
+use super::entries::Entries;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::progress::{self, Progress};
+use crate::store::Family;
+
+/// Entries between two reports of progress.
+const REPORT_EVERY: u64 = 1 << 16;
+
+/// Counts and sizes of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Stored documents.
+    pub documents: u64,
+    /// Distinct fingerprints among them.
+    pub fingerprints: u64,
+    /// Entries of the first table that are not in runs yet.
+    pub singles: u64,
+    /// Runs of the first table.
+    pub runs: u64,
+    /// Bytes of the documents' records.
+    pub bytes_docs: u64,
+    /// Bytes of the postings.
+    pub bytes_postings: u64,
+    /// Bytes of all permutation tables.
+    pub bytes_tables: u64,
+    /// The plan in its canonical words.
+    pub plan: String,
+    /// Distance of searches that name none.
+    pub distance: u32,
+    /// One entry a table.
+    pub tables: Vec<TableStats>,
+}
+
+/// Counts and sizes of one permutation table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TableStats {
+    /// Length of the table's prefix in bits.
+    pub prefix_bits: u32,
+    /// Entries that are not in runs yet.
+    pub singles: u64,
+    /// Runs.
+    pub runs: u64,
+    /// Bytes on disk and in memory.
+    pub bytes: u64,
+}
+
+impl<F: Fingerprint> Index<F> {
+    /// Counts entries and bytes by reading every table once.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`](crate::Error::Cancelled), and damage or failures of the store.
+    pub fn stats(&self, progress: &dyn Progress) -> Result<Stats> {
+        let reader = self.reader()?;
+        let store = &self.shared.store;
+        let mut tables = Vec::new();
+        let mut fingerprints = 0;
+        progress.begin("counting", Some(reader.len() * store.tables() as u64));
+        for (number, table) in self.plan().tables().iter().enumerate() {
+            progress::check(progress)?;
+            let mut entries = Entries::<F>::new(reader.snapshot(), number)?;
+            fingerprints = 0;
+            while entries.next()?.is_some() {
+                fingerprints += 1;
+                if u64::is_multiple_of(fingerprints, REPORT_EVERY) {
+                    progress.advance(REPORT_EVERY);
+                    progress::check(progress)?;
+                }
+            }
+            let counts = entries.counts();
+            tables.push(TableStats {
+                prefix_bits: table.prefix_bits(),
+                singles: counts.singles,
+                runs: counts.runs,
+                bytes: store.bytes(Family::Table(number))?,
+            });
+        }
+        let first = tables.first().copied().unwrap_or_default();
+        Ok(Stats {
+            documents: reader.len(),
+            fingerprints,
+            singles: first.singles,
+            runs: first.runs,
+            bytes_docs: store.bytes(Family::Docs)?,
+            bytes_postings: store.bytes(Family::Postings)?,
+            bytes_tables: tables.iter().map(|table| table.bytes).sum(),
+            plan: self.plan().to_string(),
+            distance: self.distance(),
+            tables,
+        })
+    }
+}

@@ -1,0 +1,198 @@
+//! Blocks: the bits in which a set varies become spans that split it about equally.
+//!
+//! Two fingerprints within k bits differ in at most k of m disjoint blocks, so they agree on all
+//! blocks of at least one choice of m - k, whatever the spans are.
+
+use super::permutation::{Permutation, Span};
+use crate::fingerprint::Fingerprint;
+
+/// So many members at most decide about the blocks of a set.
+const SAMPLE: usize = 512;
+
+/// How well each bit tells the members of a set apart.
+///
+/// The weight of a bit is its collision entropy, from 0 for a bit that is always the same to 1
+/// for one that is set in half of the members: two members agree on it with chance 2^-weight.
+#[derive(Debug, Clone)]
+pub(super) struct Weights {
+    bits: Vec<f64>,
+    total: f64,
+}
+
+impl Weights {
+    /// Weighs every bit by a sample.
+    pub(super) fn of<F: Fingerprint>(members: &[F]) -> Self {
+        let sample = sample(members);
+        let weight = |bit: u32| {
+            let mask = Span { start: bit, end: bit + 1 }.mask::<F>();
+            let ones = sample.iter().filter(|&&member| member & mask != F::ZERO).count();
+            let share = ones as f64 / sample.len().max(1) as f64;
+            let weight = -(share * share + (1.0 - share) * (1.0 - share)).log2();
+            weight.max(0.0)
+        };
+        let mut bits: Vec<f64> = (0..F::BITS).map(weight).collect();
+        // Bits that hardly vary would only widen the leads.
+        let heaviest = bits.iter().copied().fold(0.0, f64::max);
+        for weight in bits.iter_mut().filter(|weight| **weight < heaviest / 16.0) {
+            *weight = 0.0;
+        }
+        let total = bits.iter().sum();
+        Self { bits, total }
+    }
+
+    /// Returns the sum over all bits.
+    pub(super) fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// Returns how many bits vary in the sample.
+    pub(super) fn varying(&self) -> usize {
+        self.bits.iter().filter(|&&weight| weight > 0.0).count()
+    }
+
+    /// Cuts the varying bits into so many spans of about equal weight; `None` if they do not do.
+    pub(super) fn cut(&self, blocks: u32) -> Option<Vec<Span>> {
+        let share = self.total / f64::from(blocks);
+        let mut spans: Vec<Span> = Vec::with_capacity(blocks as usize);
+        let mut weight_before = 0.0;
+        let mut open = None;
+        for (bit, &weight) in (0..).zip(&self.bits).filter(|(_, weight)| **weight > 0.0) {
+            let block = (0..blocks)
+                .rev()
+                .find(|&block| weight_before + weight / 2.0 >= f64::from(block) * share);
+            match spans.last_mut() {
+                Some(last) if open == block => last.end = bit + 1,
+                _ => spans.push(Span { start: bit, end: bit + 1 }),
+            }
+            open = block;
+            weight_before += weight;
+        }
+        (spans.len() == blocks as usize).then_some(spans)
+    }
+}
+
+/// Returns members from all over the set, some of them twice.
+///
+/// Positions are scattered, because steps of one size fall in with the order of regular sets.
+fn sample<F: Fingerprint>(members: &[F]) -> Vec<F> {
+    let golden_ratio = 0x9e37_79b9_7f4a_7c15_u64;
+    (1..=SAMPLE as u64)
+        .map(|step| u128::from(step.wrapping_mul(golden_ratio)) * members.len() as u128)
+        .filter_map(|scaled| members.get(usize::try_from(scaled >> 64).ok()?).copied())
+        .collect()
+}
+
+/// One sorted copy of a set: which blocks lead it.
+#[derive(Debug)]
+pub(super) struct Table<F> {
+    /// Moves the leading bits to the front.
+    pub(super) permutation: Permutation<F>,
+    /// How many bits lead; members that agree on them are compared.
+    pub(super) lead: u32,
+    /// All bits of the leading blocks, where they are before the permutation.
+    pub(super) blocks: F,
+    /// The blocks that are passed over before the last leading one, each as a mask.
+    pub(super) passed: Vec<F>,
+}
+
+/// Makes a table for every choice of `leading` blocks, sorted by `lead_max` bits at most.
+///
+/// A pair that agrees on enough blocks has exactly one table that leads with the first of them:
+/// it agrees on the table's blocks and differs in those passed over. A shorter lead makes larger
+/// groups and never loses a pair.
+pub(super) fn tables<F: Fingerprint>(
+    blocks: &[Span],
+    leading: usize,
+    lead_max: u32,
+) -> Vec<Table<F>> {
+    let mut tables = Vec::new();
+    choose(blocks, leading, &mut Vec::new(), &mut |chosen| {
+        let last = chosen.last().map_or(0, |span| span.start);
+        let passed = blocks.iter().filter(|span| span.start < last && !chosen.contains(span));
+        let mut lead = 0;
+        let mut spans = chosen.to_vec();
+        for span in &mut spans {
+            span.end = span.end.min(span.start + (lead_max - lead));
+            lead += span.width();
+        }
+        spans.retain(|span| span.width() > 0);
+        tables.push(Table {
+            permutation: Permutation::leading_with(&spans),
+            lead,
+            blocks: chosen.iter().fold(F::ZERO, |mask, span| mask | span.mask()),
+            passed: passed.map(|span| span.mask()).collect(),
+        });
+    });
+    tables
+}
+
+/// Calls `visit` with every way to choose so many spans, in lexicographic order.
+fn choose(spans: &[Span], count: usize, chosen: &mut Vec<Span>, visit: &mut impl FnMut(&[Span])) {
+    if count == 0 {
+        return visit(chosen);
+    }
+    let mut rest = spans;
+    while let Some((&first, others)) = rest.split_first() {
+        if rest.len() < count {
+            return;
+        }
+        chosen.push(first);
+        choose(others, count - 1, chosen, visit);
+        chosen.pop();
+        rest = others;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(len: u64) -> Vec<u64> {
+        let mixed = |x: u64| (x ^ (x >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (1..=len).map(|at| mixed(mixed(at << 20))).map(|x| x ^ (x >> 32)).collect()
+    }
+
+    #[test]
+    fn even_sets_are_cut_into_even_blocks() {
+        let weights = Weights::of(&spread(10_000));
+        assert!(weights.total() > 63.0);
+        let widths = |blocks| -> Vec<u32> {
+            weights.cut(blocks).unwrap().iter().map(|span| span.width()).collect()
+        };
+        assert_eq!(widths(4), [16; 4]);
+        assert!(widths(11).iter().all(|width| (5..=6).contains(width)));
+        assert_eq!(weights.cut(65), None);
+    }
+
+    #[test]
+    fn bits_that_never_vary_lead_nothing() {
+        let narrow: Vec<u64> = spread(10_000).iter().map(|x| (x >> 32) | (0xabcd << 48)).collect();
+        let weights = Weights::of(&narrow);
+        assert_eq!(weights.varying(), 32);
+        assert_eq!(weights.cut(2).unwrap().first().unwrap().start, 32);
+        assert_eq!(Weights::of(&[7_u64]).cut(1), None);
+        assert_eq!(Weights::of::<u64>(&[]).varying(), 0);
+    }
+
+    #[test]
+    fn every_few_flips_have_exactly_one_table_of_their_own() {
+        let weights = Weights::of(&spread(1000));
+        for (blocks, leading, lead_max) in [(3, 1, 32), (4, 2, 32), (5, 3, 16), (6, 4, 24)] {
+            let cut = weights.cut(blocks).unwrap();
+            let tables = tables::<u64>(&cut, leading, lead_max);
+            assert!(tables.iter().all(|table| (1..=lead_max).contains(&table.lead)));
+            for a in 0..64 {
+                for b in 0..64 {
+                    let flips = (1_u64 << a) | (1 << b);
+                    let owners = tables.iter().filter(|table| {
+                        table.blocks & flips == 0 && table.passed.iter().all(|x| x & flips != 0)
+                    });
+                    let leads = owners
+                        .map(|table| table.permutation.apply(flips) & u64::high_mask(table.lead));
+                    let leads: Vec<_> = leads.collect();
+                    assert_eq!(leads, [0], "{blocks} blocks, flips {flips:#018x}");
+                }
+            }
+        }
+    }
+}

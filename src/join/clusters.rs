@@ -1,0 +1,80 @@
+//! Clusters: near pairs become connected components, named by their smallest position.
+//!
+//! Links are joined over distinct fingerprints and never kept, so memory is linear however many
+//! pairs there are.
+
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use super::directory::Directory;
+use super::union_find::UnionFind;
+use super::{Pair, distinct, pairs_of_distinct};
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::progress::{self, Progress};
+
+/// Returns for every position the smallest position in its cluster.
+///
+/// A cluster holds everything that chains of near pairs connect: its ends may be further apart
+/// than `distance`. Equal fingerprints belong together, also at distance 0. The answer depends on
+/// the input alone, never on the number of threads.
+///
+/// Besides what [`self_join`](super::self_join) takes, this takes 20 bytes for a fingerprint at
+/// most. Progress and cancellation are those of the join.
+///
+/// # Errors
+///
+/// - [`Error::InvalidDistance`] if the distance is above the width of `F`.
+/// - [`Error::InvalidOption`] for more than `u32::MAX` fingerprints.
+/// - [`Error::Cancelled`] once the progress sink asks to stop.
+///
+/// ```
+/// use hamdex::join;
+///
+/// let clusters = join::clusters(&[0b0111_u64, 0xffff, 0b0001, 0b0001], 2, &())?;
+/// assert_eq!(clusters, [0, 1, 0, 0]);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+pub fn clusters<F: Fingerprint>(
+    fps: &[F],
+    distance: u32,
+    progress: &dyn Progress,
+) -> Result<Vec<u32>> {
+    let positions = u32::try_from(fps.len()).map_err(|_| Error::InvalidOption {
+        name: "fps",
+        reason: format!("{} fingerprints are too many, at most {}", fps.len(), u32::MAX),
+    })?;
+    let distinct = distinct(fps);
+    let count = u32::try_from(distinct.len()).unwrap_or(positions);
+    let directory = Directory::new(&distinct);
+    let sets = Mutex::new(UnionFind::new(count));
+    pairs_of_distinct(&distinct, distance, progress, &|pairs: &[Pair<F>]| {
+        let links: Vec<_> = pairs
+            .iter()
+            .filter_map(|pair| Some((directory.find(pair.a)?, directory.find(pair.b)?)))
+            .collect();
+        let mut sets = sets.lock().unwrap_or_else(PoisonError::into_inner);
+        for (a, b) in links {
+            sets.union(a, b);
+        }
+        Ok(())
+    })?;
+    progress::check(progress)?;
+    let mut sets = sets.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let roots: Vec<u32> = (0..count).map(|item| sets.find(item).unwrap_or(item)).collect();
+    drop(sets);
+    let mut labels: Vec<u32> = fps
+        .par_iter()
+        .map(|&fp| directory.find(fp).and_then(|at| roots.get(at as usize).copied()))
+        .map(|root| root.expect("every fingerprint stands among the distinct ones"))
+        .collect();
+    let mut smallest = vec![u32::MAX; distinct.len()];
+    for (position, label) in (0..).zip(&mut labels) {
+        if let Some(smallest) = smallest.get_mut(*label as usize) {
+            *smallest = position.min(*smallest);
+            *label = *smallest;
+        }
+    }
+    Ok(labels)
+}

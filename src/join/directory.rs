@@ -1,0 +1,78 @@
+//! Directory: a fingerprint becomes its position in a sorted set.
+//!
+//! The leading bits tell where to look; what is left is a short binary search, whose length
+//! only grows where many members share those bits.
+
+use crate::fingerprint::Fingerprint;
+
+/// Bits of the directory at most: 64 MiB of starts.
+const BITS_MAX: u32 = 24;
+
+/// Finds members of a sorted set by their leading bits.
+#[derive(Debug)]
+pub(super) struct Directory<'a, F> {
+    sorted: &'a [F],
+    /// Where the members with each value of the leading bits begin, and the end of the last.
+    starts: Vec<u32>,
+    bits: u32,
+}
+
+impl<'a, F: Fingerprint> Directory<'a, F> {
+    /// Makes the directory of a sorted set with at most `u32::MAX` members.
+    pub(super) fn new(sorted: &'a [F]) -> Self {
+        // About four members for each value.
+        let bits = (sorted.len() / 4).checked_ilog2().unwrap_or(0).clamp(1, BITS_MAX);
+        let mut starts = vec![0_u32; (1 << bits) + 1];
+        for &member in sorted {
+            if let Some(start) = starts.get_mut(leading(member, bits) + 1) {
+                *start += 1;
+            }
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        Self { sorted, starts, bits }
+    }
+
+    /// Returns the position of a member; `None` for anything else.
+    #[inline]
+    pub(super) fn find(&self, fingerprint: F) -> Option<u32> {
+        let bucket = leading(fingerprint, self.bits);
+        let (start, end) = (*self.starts.get(bucket)?, *self.starts.get(bucket + 1)?);
+        let members = self.sorted.get(start as usize..end as usize)?;
+        let at = members.binary_search(&fingerprint).ok()?;
+        u32::try_from(at).ok().map(|at| start + at)
+    }
+}
+
+/// Returns the first bits as a number; 24 bits fit every machine's `usize`.
+#[inline]
+fn leading<F: Fingerprint>(fingerprint: F, bits: u32) -> usize {
+    usize::try_from((fingerprint >> (F::BITS - bits)).widen()).unwrap_or(usize::MAX - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_member_is_found_where_it_stands_and_nothing_else() {
+        for len in [0, 1, 2, 100, 5000] {
+            for shift in [0, 20, 40] {
+                let spread = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift;
+                let mut sorted: Vec<u64> = (0..len).map(|at| spread(at) & !1).collect();
+                sorted.sort_unstable();
+                sorted.dedup();
+                let directory = Directory::new(&sorted);
+                for (at, &member) in (0..).zip(&sorted) {
+                    assert_eq!(directory.find(member), Some(at), "{len} {shift}");
+                    assert_eq!(directory.find(member | 1), None, "{len} {shift}");
+                }
+                assert_eq!(directory.find(u64::MAX), None);
+                assert_eq!(directory.find(1), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Joins: a set of fingerprints becomes all its near pairs, or its clusters of them.
+//!
+//! Every way to compare finds the same pairs; which one is taken, and how often a set is split,
+//! is decided by cost alone.
+//!
+//! # Approach
+//!
+//! The bits are cut into m blocks. Two fingerprints within k bits differ in at most k blocks, so
+//! they agree on all blocks of one choice of m - k at least. For each choice the set is sorted
+//! with those blocks in front, and only members that agree on them are compared, with the widest
+//! vector instructions of the machine. A group that stays large is split again in the same way
+//! on its other bits. Blocks are cut by how much the bits vary, and m is chosen by an estimate of
+//! cost from the size of the set and k; where k is large, comparing all pairs may be the cheapest.
+//!
+//! # References
+//!
+//! - Manku, Jain, Das Sarma: Detecting near-duplicates for web crawling. WWW 2007.
+//! - Tabei, Uno, Sugiyama, Tsuda: Single versus multiple sorting in all pairs similarity search.
+//!   ACML 2010.
+
+mod all_pairs;
+mod blocks;
+mod clusters;
+mod cost;
+mod directory;
+mod documents;
+mod permutation;
+mod sink;
+mod sort;
+mod sweep;
+mod union_find;
+
+#[cfg(test)]
+mod tests;
+
+use rdst::RadixSort;
+
+pub use self::clusters::clusters;
+pub use self::documents::{Cluster, DocumentPair};
+pub use self::union_find::UnionFind;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::progress::{self, Progress};
+
+/// Two distinct fingerprints within the distance of a join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pair<F> {
+    /// The smaller fingerprint.
+    pub a: F,
+    /// The larger fingerprint.
+    pub b: F,
+    /// The number of bits in which they differ, never 0.
+    pub distance: u32,
+}
+
+/// Finds all pairs of distinct fingerprints within a distance.
+///
+/// The join is over the set of fingerprints: one that is repeated in `fps` counts once, and equal
+/// ones are no pair. Each pair is found once, with `a < b`, and given to `visit` in batches of
+/// some thousands at most; batches come in no order and from several threads at once. Returns how
+/// many pairs there were. Exact for every distance up to the width of `F`; the work grows with
+/// the number of pairs, so a distance at which everything is near is quadratic.
+///
+/// Memory is the distinct fingerprints and two copies of them, and one more for each time that a
+/// skewed group is split again. Progress is counted in fingerprints, once for the whole join, and
+/// moves while pairs are compared; cancellation is looked at every few thousand fingerprints.
+/// Threads are those of rayon's current pool.
+///
+/// # Errors
+///
+/// - [`Error::InvalidDistance`] if the distance is above the width of `F`.
+/// - [`Error::Cancelled`] once the progress sink asks to stop.
+/// - Whatever `visit` fails with; the other threads stop soon after.
+///
+/// ```
+/// use std::sync::Mutex;
+///
+/// use hamdex::join::{self, Pair};
+///
+/// let pairs = Mutex::new(Vec::new());
+/// let found = join::self_join(&[0b0111_u64, 0b0001, 0b0001, 0xffff], 2, &(), &|batch| {
+///     pairs.lock().unwrap().extend_from_slice(batch);
+///     Ok(())
+/// })?;
+/// assert_eq!(found, 1);
+/// assert_eq!(*pairs.lock().unwrap(), [Pair { a: 0b0001, b: 0b0111, distance: 2 }]);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+pub fn self_join<F: Fingerprint>(
+    fps: &[F],
+    distance: u32,
+    progress: &dyn Progress,
+    visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
+) -> Result<u64> {
+    pairs_of_distinct(&distinct(fps), distance, progress, visit)
+}
+
+/// Sorts and drops what is repeated.
+fn distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
+    let mut distinct = fps.to_vec();
+    distinct.radix_sort_unstable();
+    distinct.dedup();
+    distinct
+}
+
+/// [`self_join`] of rising fingerprints.
+fn pairs_of_distinct<F: Fingerprint>(
+    sorted: &[F],
+    distance: u32,
+    progress: &dyn Progress,
+    visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
+) -> Result<u64> {
+    if distance > F::BITS {
+        return Err(Error::InvalidDistance { distance, bits: F::BITS, max: F::BITS });
+    }
+    progress::check(progress)?;
+    let units = sorted.len() as u64;
+    progress.begin("join", Some(units));
+    if distance == 0 {
+        progress.advance(units);
+        return Ok(0);
+    }
+    let run = sink::Run { distance, progress, visit };
+    sweep::pairs(&run, &sink::Space::ROOT, sorted, units)
+}

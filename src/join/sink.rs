@@ -1,0 +1,124 @@
+//! Sink: near members of a permuted table become batches of pairs for the caller.
+//!
+//! A pair passes only from the table that its own first equal blocks lead, at every level of
+//! splitting, so that no pair comes twice although none is remembered.
+
+use super::Pair;
+use super::blocks::Table;
+use super::permutation::Permutation;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::progress::Progress;
+
+/// So many pairs are handed over at once.
+const BATCH: usize = 4096;
+
+/// What stays the same through a whole join.
+pub(super) struct Run<'a, F> {
+    pub(super) distance: u32,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) visit: &'a (dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
+}
+
+/// The bit positions in which a set stands, as the tables above it left them.
+pub(super) struct Space<'a, F> {
+    /// The blocks that led the tables down to here; a pair has to agree on all of them.
+    equal: F,
+    /// The blocks passed over before the last of those; a pair has to differ in each.
+    passed: Vec<F>,
+    /// The way back to the space one level up; none where positions are the caller's own.
+    up: Option<(Permutation<F>, &'a Space<'a, F>)>,
+}
+
+impl<F: Fingerprint> Space<'_, F> {
+    /// The caller's own positions.
+    pub(super) const ROOT: Self = Self { equal: F::ZERO, passed: Vec::new(), up: None };
+
+    pub(super) fn is_root(&self) -> bool {
+        self.up.is_none()
+    }
+
+    /// Returns the space of a table below this one.
+    pub(super) fn below<'b>(&'b self, table: &Table<F>) -> Space<'b, F> {
+        let permutation = &table.permutation;
+        let passed = self.passed.iter().chain(&table.passed);
+        Space {
+            equal: permutation.apply(self.equal | table.blocks),
+            passed: passed.map(|&block| permutation.apply(block)).collect(),
+            up: Some((permutation.inverse(), self)),
+        }
+    }
+
+    /// Tells whether this is the one space that the pair passes from.
+    #[inline]
+    fn owns(&self, differing: F) -> bool {
+        differing & self.equal == F::ZERO
+            && self.passed.iter().all(|&block| differing & block != F::ZERO)
+    }
+
+    fn back_to_root(&self, fingerprint: F) -> F {
+        let mut space = self;
+        let mut fingerprint = fingerprint;
+        while let Some((back, above)) = &space.up {
+            fingerprint = back.apply(fingerprint);
+            space = above;
+        }
+        fingerprint
+    }
+}
+
+/// Collects the pairs of one task and hands them over in batches.
+pub(super) struct Sink<'a, F> {
+    run: &'a Run<'a, F>,
+    space: &'a Space<'a, F>,
+    batch: Vec<Pair<F>>,
+    found: u64,
+    failed: Option<Error>,
+}
+
+impl<'a, F: Fingerprint> Sink<'a, F> {
+    pub(super) fn new(run: &'a Run<'a, F>, space: &'a Space<'a, F>) -> Self {
+        Self { run, space, batch: Vec::new(), found: 0, failed: None }
+    }
+
+    pub(super) fn distance(&self) -> u32 {
+        self.run.distance
+    }
+
+    /// Tells that the caller has refused a batch; nothing more is taken.
+    pub(super) fn stopped(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Takes two near members, unless the pair passes from another table.
+    #[inline]
+    pub(super) fn offer(&mut self, a: F, b: F, distance: u32) {
+        if self.space.owns(a ^ b) {
+            self.push(a, b, distance);
+        }
+    }
+
+    fn push(&mut self, a: F, b: F, distance: u32) {
+        let (a, b) = (self.space.back_to_root(a), self.space.back_to_root(b));
+        self.batch.push(Pair { a: a.min(b), b: a.max(b), distance });
+        if self.batch.len() >= BATCH {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over what is left and returns how many pairs there were.
+    pub(super) fn finish(mut self) -> Result<u64> {
+        self.hand_over();
+        self.failed.map_or(Ok(self.found), Err)
+    }
+
+    fn hand_over(&mut self) {
+        if self.failed.is_none() && !self.batch.is_empty() {
+            match (self.run.visit)(&self.batch) {
+                Ok(()) => self.found += self.batch.len() as u64,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        self.batch.clear();
+    }
+}

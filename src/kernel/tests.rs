@@ -1,0 +1,71 @@
+use super::*;
+
+/// `SplitMix64`: every set below is the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn next<F: Fingerprint>(&mut self) -> F {
+        let mut word = || {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            u128::from(z ^ (z >> 31))
+        };
+        let high = word();
+        F::truncate((high << 64) | word())
+    }
+}
+
+fn expected<F: Fingerprint>(members: &[F], query: F, distance: u32) -> Vec<(usize, u32)> {
+    let bits = |x: F| (0..128).filter(|&at| (x.widen() >> at) & 1 == 1).count();
+    let found = |x: F| u32::try_from(bits(x ^ query)).unwrap();
+    let all = members.iter().enumerate().map(|(at, &x)| (at, found(x)));
+    all.filter(|&(_, d)| d <= distance).collect()
+}
+
+fn variants_agree_with_counting_bit_by_bit<F: Fingerprint>() {
+    const SEED: u64 = 7;
+    let mut random = Random(SEED);
+    for len in [0, 1, 7, 8, 9, 63, 64, 65, 127, 128, 200, 1000] {
+        let query: F = random.next();
+        let mut members: Vec<F> = (0..len).map(|_| random.next()).collect();
+        for at in (0..len).step_by(13) {
+            let flips = u32::try_from(at).unwrap() % (F::BITS + 1);
+            members[at] = query ^ F::high_mask(flips);
+        }
+        for distance in [0, 1, 3, F::MAX_DISTANCE, F::BITS - 1, F::BITS] {
+            let expected = expected(&members, query, distance);
+            for variant in Variant::ALL {
+                let mut found = Vec::new();
+                let mut hit = |at, d| found.push((at, d));
+                variant.run(Within { members: &members, query, distance, hit: &mut hit });
+                let context = format!("{variant:?} len {len} distance {distance} seed {SEED}");
+                assert_eq!(found, expected, "{context}");
+            }
+            let mut found = Vec::new();
+            within(&members, query, distance, &mut |at, d| found.push((at, d)));
+            assert_eq!(found, expected);
+        }
+    }
+}
+
+#[test]
+fn every_variant_finds_the_same_32_bit_members() {
+    variants_agree_with_counting_bit_by_bit::<u32>();
+}
+
+#[test]
+fn every_variant_finds_the_same_64_bit_members() {
+    variants_agree_with_counting_bit_by_bit::<u64>();
+}
+
+#[test]
+fn every_variant_finds_the_same_128_bit_members() {
+    variants_agree_with_counting_bit_by_bit::<u128>();
+}
+
+#[test]
+fn the_best_variant_is_one_that_the_machine_has() {
+    assert!(Variant::best().available());
+    assert!(Variant::Portable.available());
+}

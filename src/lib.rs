@@ -1,0 +1,74 @@
+//! Embedded near-duplicate engine: fingerprints in, every stored document within k bits out.
+//!
+//! A document is a key and a SimHash fingerprint of 32, 64 or 128 bits. [`Index`] keeps
+//! documents on disk and finds, for any fingerprint and any distance up to a quarter of the
+//! width, every stored one that differs in at most that many bits: none is missed, none beyond is
+//! returned. [`Pipeline`] makes fingerprints out of text, Chinese as well as any other.
+//!
+//! # What it is
+//!
+//! - Exact: permutation tables (Manku, Jain, Das Sarma, WWW 2007) are generated and proved
+//!   complete; a distance they were not made for costs more, and finds everything all the same.
+//! - Durable: one atomic batch through a write-ahead log for every call that writes.
+//! - Incremental: insert, replace, remove, and insert only what is new, also concurrently.
+//! - Bounded: memory is a budget of the caller's, in the index and in [`Builder`].
+//!
+//! # What it is not
+//!
+//! - Not approximate: there is no recall to tune.
+//! - Not a server: it is linked into one, and one process at a time writes to an index.
+//! - Not a vector database: Hamming distance over fingerprints is the only metric.
+//!
+//! # Limits
+//!
+//! Keys have 1 to 1024 bytes. Distances go up to a quarter of the width: 8, 16 and 32 bits.
+//!
+//! # Example
+//!
+//! ```
+//! use hamdex::{Index, IndexOptions, Pipeline, PipelineOptions};
+//!
+//! # let directory = tempfile::tempdir().unwrap();
+//! # let path = directory.path().join("pages");
+//! let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
+//! let options = IndexOptions::new().distance(12).pipeline(pipeline.descriptor());
+//! let index = Index::<u64>::create(&path, &options)?;
+//!
+//! let first = pipeline.fingerprint::<u64>("你妈妈喊你回家吃饭哦,回家罗回家罗").unwrap();
+//! index.insert(b"first", first.fingerprint)?;
+//!
+//! let second = pipeline.fingerprint::<u64>("你妈妈叫你回家吃饭啦,回家罗回家罗").unwrap();
+//! let matches = index.search(second.fingerprint)?;
+//! assert_eq!(matches[0].key, b"first");
+//! # Ok::<(), hamdex::Error>(())
+//! ```
+#![deny(missing_docs, clippy::print_stdout, clippy::print_stderr)]
+
+mod bulk;
+mod error;
+mod fingerprint;
+mod index;
+pub mod join;
+mod kernel;
+pub mod plan;
+mod progress;
+pub mod sketch;
+mod store;
+pub mod text;
+
+pub use bulk::{BuildOptions, BuildReport, Builder};
+pub use error::{Error, Fault, Result};
+pub use fingerprint::{Fingerprint, Hex};
+pub use index::{
+    BatchReport, CheckReport, CompactReport, Documents, Durability, Explanation, FoldReport,
+    Header, Index, IndexOptions, Match, OpenOptions, Query, Reader, SearchPath, Stats,
+    TableExplanation, TableStats,
+};
+pub use plan::Plan;
+pub use progress::Progress;
+pub use text::{Pipeline, PipelineOptions};
+
+/// Runs the README's examples.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

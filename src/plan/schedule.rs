@@ -1,0 +1,269 @@
+//! Schedules: how far every table's prefix is flipped to answer a distance.
+//!
+//! Two kinds are tried, each proved before it may win. Tables whose leads share no bit find
+//! everything within k when (r₁+1) + … + (rₘ+1) >= k+1 (the general pigeonhole; Qin et al., *GPH*,
+//! ICDE 2018). Tables whose leads overlap need less, and the proof tells how much less.
+
+use super::Plan;
+use super::cost::{Census, Costs, expected_candidates};
+use super::layout::binomial;
+
+/// Nodes times tables that the proofs of one schedule may take together: about a millisecond.
+const WORK: usize = 16_000;
+
+/// How to probe a plan's tables so that nothing within a distance is missed.
+///
+/// Made by [`Plan::schedule`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    radii: Vec<Option<u32>>,
+    probes: u64,
+    candidates: f64,
+    nanos: f64,
+}
+
+impl Schedule {
+    /// Returns the radius of every table, `None` for tables that are not probed.
+    pub fn radii(&self) -> &[Option<u32>] {
+        &self.radii
+    }
+
+    /// Returns the number of probes over all tables, saturating.
+    pub fn probes(&self) -> u64 {
+        self.probes
+    }
+
+    /// Returns the number of candidates that all probes are expected to meet.
+    ///
+    /// Fingerprints are taken to be spread evenly over the prefixes.
+    pub fn candidates(&self) -> f64 {
+        self.candidates
+    }
+
+    /// Returns the expected time of one search in nanoseconds.
+    ///
+    /// To be compared with [`Costs::scan_nanos`]: for large distances the scan is cheaper.
+    pub fn nanos(&self) -> f64 {
+        self.nanos
+    }
+}
+
+impl Plan {
+    /// Returns the cheapest complete way found to probe this plan's tables.
+    ///
+    /// Every schedule has been proved to find all matches within `distance`, whatever that is.
+    /// Radii stay within a written radius as long as that suffices. Takes some
+    /// ten microseconds for a few tables and about a millisecond for many: callers keep the result.
+    ///
+    /// ```
+    /// use hamdex::Plan;
+    /// use hamdex::plan::{Census, Costs};
+    ///
+    /// let plan = Plan::uniform(64, 4, 1)?;
+    /// let census = Census { entries: 10_000_000, singles: false };
+    /// let schedule = plan.schedule(6, &census, &Costs::default());
+    /// assert_eq!(schedule.radii(), [Some(1), Some(1), Some(1), Some(0)]);
+    /// assert_eq!(schedule.probes(), 17 + 17 + 17 + 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn schedule(&self, distance: u32, census: &Census, costs: &Costs) -> Schedule {
+        let mut planner = Planner::new(self, distance, census, costs);
+        planner.consider_disjoint_tables();
+        planner.consider_overlapping_tables();
+        planner.finish()
+    }
+}
+
+/// A set of needs (radius plus one, 0 for an unused table) with its expected time.
+#[derive(Debug, Clone)]
+struct Candidate {
+    needs: Vec<u32>,
+    nanos: f64,
+}
+
+struct Planner<'a> {
+    plan: &'a Plan,
+    distance: u32,
+    entries: u64,
+    /// Expected time of one probe of every table.
+    probe_nanos: Vec<f64>,
+    /// The largest need a table may be given.
+    limit: u32,
+    nodes: u32,
+    best: Option<Candidate>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(plan: &'a Plan, distance: u32, census: &Census, costs: &Costs) -> Self {
+        let tables = plan.tables.iter();
+        let limit = match plan.radius {
+            Some(radius) if distance <= plan.complete_to => radius + 1,
+            _ => distance.saturating_add(1),
+        };
+        Self {
+            plan,
+            distance,
+            entries: census.entries,
+            probe_nanos: tables.map(|t| costs.probe_nanos(t.prefix_bits(), census)).collect(),
+            limit,
+            nodes: u32::try_from(WORK / plan.tables.len().max(1)).unwrap_or(u32::MAX),
+            best: None,
+        }
+    }
+
+    /// Returns the expected time of probing one table with a need.
+    fn table_nanos(&self, table: usize, need: u32) -> f64 {
+        let prefix_bits = self.plan.tables.get(table).map_or(0, super::Table::prefix_bits);
+        let probe = self.probe_nanos.get(table).copied().unwrap_or(0.0);
+        probes(prefix_bits, need) as f64 * probe
+    }
+
+    fn nanos(&self, needs: &[u32]) -> f64 {
+        needs.iter().enumerate().map(|(table, &need)| self.table_nanos(table, need)).sum()
+    }
+
+    fn proved(&mut self, needs: &[u32]) -> bool {
+        self.plan.cover.withstands(needs, self.distance, &mut self.nodes) == Some(true)
+    }
+
+    /// Keeps proved needs as the best if they are cheaper.
+    fn offer(&mut self, needs: Vec<u32>) {
+        let nanos = self.nanos(&needs);
+        if self.best.as_ref().is_none_or(|best| nanos < best.nanos) {
+            self.best = Some(Candidate { needs, nanos });
+        }
+    }
+
+    /// Tries sets of tables with disjoint leads, one that begins with every table.
+    fn consider_disjoint_tables(&mut self) {
+        let mut known: Vec<Vec<usize>> = Vec::new();
+        for first in 0..self.plan.tables.len() {
+            let set = self.disjoint_from(first);
+            if known.contains(&set) {
+                continue;
+            }
+            let needs = self.pigeonhole(&set);
+            // Needs of disjoint leads add up at the first node, if a written radius lets them.
+            if self.plan.cover.withstands(&needs, self.distance, &mut 1) == Some(true) {
+                self.offer(needs);
+            }
+            known.push(set);
+        }
+    }
+
+    /// Returns the first tables whose leads share no bit with each other, in rising order.
+    fn disjoint_from(&self, first: usize) -> Vec<usize> {
+        let mut taken = 0;
+        let mut set = Vec::new();
+        let rest = (0..self.plan.tables.len()).filter(|&table| table != first);
+        for table in std::iter::once(first).chain(rest) {
+            let lead = self.plan.tables.get(table).map_or(u128::MAX, super::Table::lead);
+            if lead & taken == 0 {
+                taken |= lead;
+                set.push(table);
+            }
+        }
+        set.sort_unstable();
+        set
+    }
+
+    /// Gives needs that add up to the distance plus one, each step where it costs least.
+    fn pigeonhole(&self, set: &[usize]) -> Vec<u32> {
+        let mut needs = vec![0_u32; self.plan.tables.len()];
+        for _ in 0..=self.distance {
+            let price = |table: usize, need: u32| {
+                self.table_nanos(table, need + 1) - self.table_nanos(table, need)
+            };
+            let steps = set.iter().filter_map(|&table| {
+                let need = needs.get(table).copied().filter(|&need| need < self.limit)?;
+                Some((table, price(table, need)))
+            });
+            let cheapest = steps.min_by(|a, b| a.1.total_cmp(&b.1));
+            let Some(need) = cheapest.and_then(|(table, _)| needs.get_mut(table)) else { break };
+            *need += 1;
+        }
+        needs
+    }
+
+    /// Tries equal radii over the tables that lead with the first blocks only, then fewer probes.
+    fn consider_overlapping_tables(&mut self) {
+        let bits = self.plan.bits;
+        let ends: Vec<u32> =
+            self.plan.tables.iter().map(|t| bits - t.lead().trailing_zeros()).collect();
+        let mut widths = ends.clone();
+        // All tables last: the fewer there are, the easier the proof.
+        widths.sort_unstable();
+        widths.dedup();
+        let mut equal: Vec<Vec<u32>> = Vec::new();
+        for width in widths {
+            let used: Vec<bool> = ends.iter().map(|&end| end <= width).collect();
+            equal.extend(self.equal_needs(&used));
+        }
+        // The cheapest first, while there are nodes left to trim with.
+        equal.sort_by(|a, b| self.nanos(a).total_cmp(&self.nanos(b)));
+        for needs in equal {
+            let needs = self.trim(needs);
+            self.offer(needs);
+        }
+    }
+
+    /// Returns the smallest equal needs of some tables that are proved complete.
+    fn equal_needs(&mut self, used: &[bool]) -> Option<Vec<u32>> {
+        (1..=self.limit)
+            .map(|need| used.iter().map(|&used| if used { need } else { 0 }).collect::<Vec<u32>>())
+            .find(|needs| self.proved(needs))
+    }
+
+    /// Lowers one table's need after the other, the costliest first, while proved complete.
+    fn trim(&mut self, mut needs: Vec<u32>) -> Vec<u32> {
+        // A need that could not be lowered cannot be lowered later either.
+        let mut open: Vec<usize> = (0..needs.len()).collect();
+        while self.nodes > 0 {
+            let saving = |table: usize| {
+                let need = needs.get(table).copied().filter(|&need| need > 0)?;
+                Some(self.table_nanos(table, need) - self.table_nanos(table, need - 1))
+            };
+            let savings =
+                open.iter().enumerate().filter_map(|(i, &table)| Some((i, saving(table)?)));
+            let Some((i, _)) = savings.max_by(|a, b| a.1.total_cmp(&b.1)) else { break };
+            let table = open.swap_remove(i);
+            let mut lower = needs.clone();
+            if let Some(need) = lower.get_mut(table) {
+                *need -= 1;
+            }
+            if self.proved(&lower) {
+                needs = lower;
+                open.push(table);
+            }
+        }
+        needs
+    }
+
+    fn finish(self) -> Schedule {
+        // Radii that no written limit holds back always admit the pigeonhole, so there is a best
+        // one; a written radius is complete as it stands.
+        let needs = self
+            .best
+            .map_or_else(|| vec![self.limit; self.plan.tables.len()], |candidate| candidate.needs);
+        let (mut all, mut candidates, mut nanos) = (0_u64, 0.0, 0.0);
+        let mut radii = Vec::with_capacity(needs.len());
+        let tables = self.plan.tables.iter().zip(&needs).zip(&self.probe_nanos);
+        for ((table, &need), probe_nanos) in tables {
+            let probes = probes(table.prefix_bits(), need);
+            all = all.saturating_add(probes);
+            candidates += probes as f64 * expected_candidates(table.prefix_bits(), self.entries);
+            nanos += probes as f64 * probe_nanos;
+            radii.push(need.checked_sub(1).map(|radius| radius.min(table.prefix_bits())));
+        }
+        Schedule { radii, probes: all, candidates, nanos }
+    }
+}
+
+/// Returns the number of prefixes within a radius of one less than the need, saturating.
+fn probes(prefix_bits: u32, need: u32) -> u64 {
+    let radii = 0..need.min(prefix_bits + 1);
+    radii.fold(0, |sum: u64, flips| sum.saturating_add(binomial(prefix_bits, flips)))
+}
+
+#[cfg(test)]
+mod tests;

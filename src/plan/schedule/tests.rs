@@ -1,0 +1,105 @@
+use super::super::defeat;
+use super::*;
+use crate::Error;
+
+const CENSUS: Census = Census { entries: 10_000_000, singles: false };
+
+fn schedule(plan: &str, bits: u32, distance: u32) -> Schedule {
+    let plan = Plan::parse(plan, bits, distance, None).unwrap();
+    plan.schedule(distance, &CENSUS, &Costs::default())
+}
+
+#[test]
+fn four_blocks_take_the_probes_of_the_general_pigeonhole() {
+    // Radii add up with the blocks to one more than the distance.
+    for (distance, probes) in
+        [(0, 1), (1, 2), (3, 4), (4, 20), (6, 52), (7, 68), (8, 188), (10, 428), (12, 1_108)]
+    {
+        assert_eq!(schedule("4", 64, distance).probes(), probes, "distance {distance}");
+    }
+}
+
+#[test]
+fn designs_of_the_paper_probe_every_table_once_at_distance_three() {
+    for (name, tables) in [("4", 4), ("10", 10), ("16", 16), ("20", 20)] {
+        let schedule = schedule(name, 64, 3);
+        assert_eq!(schedule.radii(), vec![Some(0); tables], "{name}");
+    }
+}
+
+#[test]
+fn overlapping_leads_need_fewer_probes_than_equal_radii() {
+    // Three pairs that touch all five blocks with one flip, the rest exact: 3 · 27 + 7 or less.
+    let schedule = schedule("5x2", 64, 4);
+    assert!(schedule.probes() < 10 * 27, "{schedule:?}");
+}
+
+#[test]
+fn two_disjoint_leads_of_many_tables_are_enough_when_that_is_cheaper() {
+    // Of 70 tables two with 32 bits each: radii 2 and 2 add up to 6.
+    let schedule = schedule("8x4", 64, 5);
+    assert_eq!(schedule.radii().iter().flatten().collect::<Vec<_>>(), [&2, &2]);
+    assert_eq!(schedule.probes(), 2 * (1 + 32 + 496));
+}
+
+#[test]
+fn every_schedule_is_proved_at_every_distance() {
+    for bits in [32, 64, 128] {
+        for name in ["4", "10", "16", "20", "2x1", "3x1", "9x1", "5x3", "7x2", "3x1/3x1"] {
+            let plan = Plan::parse(name, bits, 0, None).unwrap();
+            for distance in 0..=bits / 4 {
+                for singles in [false, true] {
+                    let census = Census { entries: 1_000_000, singles };
+                    let schedule = plan.schedule(distance, &census, &Costs::default());
+                    let tables = plan.tables().iter().zip(schedule.radii());
+                    let used: Vec<(u128, u32)> = tables
+                        .filter_map(|(table, radius)| Some((table.lead(), (*radius)?)))
+                        .collect();
+                    let flips = defeat(&used, bits, distance);
+                    assert_eq!(flips, Some(distance + 1), "{name} {bits} {distance} {schedule:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn written_radii_are_kept_to_where_they_suffice() {
+    for (name, complete) in [("4x1r0", 3), ("4x1r1", 7), ("4x1r2", 11), ("5x2r1", 4)] {
+        let plan = Plan::parse(name, 64, 0, None).unwrap();
+        assert_eq!(plan.complete_to(), complete, "{name}");
+        for distance in 0..=complete {
+            let schedule = plan.schedule(distance, &CENSUS, &Costs::default());
+            assert!(schedule.radii().iter().flatten().all(|&r| r <= plan.radius()), "{name}");
+        }
+        let refused = plan.require(complete + 1);
+        assert!(matches!(refused, Err(Error::IncompletePlan { .. })), "{name}");
+        // Asked all the same, it answers with deeper probes and misses nothing.
+        let deeper = plan.schedule(complete + 1, &CENSUS, &Costs::default());
+        assert!(deeper.radii().iter().flatten().any(|&r| r > plan.radius()), "{name}");
+    }
+}
+
+#[test]
+fn figures_saturate_instead_of_overflowing() {
+    let schedule = schedule("5x4", 128, 32);
+    assert!(schedule.nanos().is_finite() && schedule.probes() > 1 << 40, "{schedule:?}");
+    let empty = Plan::named("4", 64).unwrap();
+    let nothing = Census { entries: 0, singles: false };
+    let schedule = empty.schedule(3, &nothing, &Costs::default());
+    assert_eq!(schedule.probes(), 4);
+    assert!(schedule.candidates().abs() < f64::EPSILON);
+}
+
+#[test]
+fn costs_move_the_probes_to_where_they_are_cheap() {
+    let plan = Plan::named("16", 64).unwrap();
+    let census = Census { entries: 1 << 34, singles: false };
+    let cheap = Costs { seek_ns: 1.0, ..Costs::default() };
+    let dear = Costs { seek_ns: 1e6, ..Costs::default() };
+    for distance in 3..8 {
+        let (few, many) =
+            (plan.schedule(distance, &census, &dear), plan.schedule(distance, &census, &cheap));
+        assert!(few.probes() <= many.probes(), "distance {distance}");
+    }
+}

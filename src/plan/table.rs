@@ -1,0 +1,85 @@
+//! Tables: a permutation with the number of leading bits that a probe fixes.
+//!
+//! A table's lead is the set of source positions that its permutation puts into the prefix.
+
+use super::permutation::{Permutation, low_ones};
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+
+/// One permuted table: sorted by its permutation, probed by its prefix.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Table {
+    permutation: Permutation,
+    prefix_bits: u32,
+    lead: u128,
+}
+
+impl Table {
+    /// Creates a table from a permutation and its prefix length.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidPlan`] unless `prefix_bits` is from 1 to the permutation's width.
+    pub fn new(permutation: Permutation, prefix_bits: u32) -> Result<Self> {
+        let bits = permutation.bits();
+        if prefix_bits == 0 || prefix_bits > bits {
+            return Err(Error::InvalidPlan {
+                plan: format!("table with a prefix of {prefix_bits} bits"),
+                bits,
+                reason: format!("a prefix has 1 to {bits} bits"),
+            });
+        }
+        let lead = {
+            let prefix = low_ones(prefix_bits) << (bits - prefix_bits);
+            match bits {
+                32 => permutation.invert(u32::truncate(prefix)).widen(),
+                64 => permutation.invert(u64::truncate(prefix)).widen(),
+                _ => permutation.invert(prefix),
+            }
+        };
+        Ok(Self { permutation, prefix_bits, lead })
+    }
+
+    /// Returns the permutation of this table's keys.
+    pub fn permutation(&self) -> &Permutation {
+        &self.permutation
+    }
+
+    /// Returns the number of leading bits that a probe fixes.
+    pub fn prefix_bits(&self) -> u32 {
+        self.prefix_bits
+    }
+
+    /// Returns the source bits of the prefix as a mask over fingerprints.
+    ///
+    /// The mask is laid out as a fingerprint of the table's width: position `i`, counted from
+    /// the most significant bit, is bit `width - 1 - i` of the number. So `a` and `b` share this
+    /// table's prefix exactly when `(a ^ b) & F::truncate(lead)` is zero.
+    pub fn lead(&self) -> u128 {
+        self.lead
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Segment;
+
+    #[test]
+    fn lead_names_the_source_bits_of_the_prefix() {
+        let halves = vec![Segment { start: 48, len: 16 }, Segment { start: 0, len: 48 }];
+        let permutation = Permutation::new(64, halves).unwrap();
+        assert_eq!(Table::new(permutation.clone(), 16).unwrap().lead(), 0xffff);
+        assert_eq!(Table::new(permutation, 17).unwrap().lead(), (1 << 63) | 0xffff);
+        let whole = Table::new(Permutation::identity(128).unwrap(), 128).unwrap();
+        assert_eq!(whole.lead(), u128::MAX);
+    }
+
+    #[test]
+    fn prefixes_outside_the_width_are_refused() {
+        for prefix_bits in [0, 65, 128] {
+            let built = Table::new(Permutation::identity(64).unwrap(), prefix_bits);
+            assert!(matches!(built, Err(Error::InvalidPlan { bits: 64, .. })), "{prefix_bits}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The seeds' worked examples, and the bit-sliced sums against a loop over bits.
+
+use super::*;
+use crate::sketch::feature_hash;
+
+/// The twelve weighted words of the sentence 美国"51区"雇员称内部有9架飞碟,曾看见灰色外星人.
+const SENTENCE: [(&str, i64); 12] = [
+    ("美国", 4),
+    ("51区", 5),
+    ("雇员", 3),
+    ("称", 1),
+    ("内部", 2),
+    ("有", 1),
+    ("9架", 3),
+    ("飞碟", 5),
+    ("曾", 1),
+    ("看见", 3),
+    ("灰色", 4),
+    ("外星人", 5),
+];
+
+fn hashed<F: Fingerprint>(words: &[(&str, i64)]) -> Vec<(F, i64)> {
+    words.iter().map(|&(word, weight)| (feature_hash(word.as_bytes(), 0), weight)).collect()
+}
+
+fn naive_sums(features: &[(u64, i64)]) -> Vec<i128> {
+    (0..64)
+        .map(|bit| {
+            let sign = |hash: u64| if hash >> (63 - bit) & 1 == 1 { 1 } else { -1 };
+            features.iter().map(|&(hash, weight)| sign(hash) * i128::from(weight)).sum()
+        })
+        .collect()
+}
+
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn sums_of(features: &[(u64, i64)]) -> BitSums<u64> {
+    let mut sums = BitSums::new();
+    sums.extend(features.iter().copied());
+    sums
+}
+
+#[test]
+fn six_bit_example_gives_its_sums_and_its_fingerprint() {
+    let features = [(0b10_0101_u32, 4), (0b10_1011, 5)];
+    let mut sums = BitSums::new();
+    sums.extend(features);
+    let low: Vec<i128> = (26..32).map(|bit| sums.sum(bit)).collect();
+    assert_eq!(low, [9, -9, 1, -1, 1, 9]);
+    assert_eq!(simhash(features), Some(0b10_1011));
+
+    let mut first = BitSums::new();
+    first.add(0b10_0101_u32, 4);
+    let low: Vec<i128> = (26..32).map(|bit| first.sum(bit)).collect();
+    assert_eq!(low, [4, -4, -4, 4, -4, 4]);
+}
+
+#[test]
+fn sentence_of_twelve_weighted_words_keeps_its_fingerprint() {
+    assert_eq!(simhash(hashed::<u64>(&SENTENCE)), Some(0x5f37_5e6c_4a72_4391));
+    assert_eq!(simhash(hashed::<u32>(&SENTENCE)), Some(0x4a72_4391));
+    assert_eq!(simhash(hashed::<u128>(&SENTENCE)), Some(0x313b_d3ea_ef0c_7087_7d4a_3af6_0470_aa99));
+}
+
+#[test]
+fn order_of_features_does_not_matter() {
+    let forward = hashed::<u64>(&SENTENCE);
+    for start in 0..forward.len() {
+        let mut turned = forward.clone();
+        turned.rotate_left(start);
+        assert_eq!(simhash(turned.clone()), simhash(forward.clone()));
+        turned.reverse();
+        assert_eq!(simhash(turned), simhash(forward.clone()));
+    }
+}
+
+#[test]
+fn no_features_and_no_weights_give_no_fingerprint() {
+    assert_eq!(simhash::<u64>([]), None);
+    assert_eq!(simhash([(u64::MAX, 0)]), None);
+    assert_eq!(BitSums::<u128>::new().fingerprint(), None);
+}
+
+#[test]
+fn single_feature_is_its_own_fingerprint() {
+    assert_eq!(simhash([(0x0123_4567_89ab_cdef_u64, 1)]), Some(0x0123_4567_89ab_cdef));
+    assert_eq!(simhash([(7_u128, i64::MAX)]), Some(7));
+    assert_eq!(simhash([(7_u32, -1)]), Some(!7));
+}
+
+#[test]
+fn tie_gives_a_zero_bit() {
+    assert_eq!(simhash([(0b01_u64, 3), (0b10, 3)]), Some(0));
+    assert_eq!(simhash([(0b11_u64, 3), (0b10, 3)]), Some(0b10));
+    assert_eq!(simhash([(5_u64, 2), (5, -2)]), Some(0));
+}
+
+#[test]
+fn sliced_sums_equal_the_loop_over_bits() {
+    for (seed, size) in [0, 1, 2, 3, 4, 7, 8, 64, 65, 1_000].into_iter().enumerate() {
+        for span in [1, 5, 111, i64::MAX] {
+            let mut state = seed as u64;
+            let features: Vec<(u64, i64)> = (0..size)
+                .map(|_| {
+                    let hash = splitmix(&mut state);
+                    (hash, splitmix(&mut state).cast_signed() % span + 1)
+                })
+                .collect();
+            let expected = naive_sums(&features);
+            let sums = sums_of(&features);
+            let got: Vec<i128> = (0..64).map(|bit| sums.sum(bit)).collect();
+            assert_eq!(got, expected, "seed {seed}, size {size}, span {span}");
+            let bits = expected.iter().fold(0, |f, &sum| f << 1 | u64::from(sum > 0));
+            let weighty = features.iter().any(|&(_, weight)| weight != 0);
+            assert_eq!(sums.fingerprint(), weighty.then_some(bits), "seed {seed}, size {size}");
+        }
+    }
+}
+
+#[test]
+fn extreme_weights_stay_exact() {
+    let features =
+        [(u64::MAX, i64::MIN), (u64::MAX, i64::MIN), (u64::MAX, i64::MAX), (0, i64::MIN)];
+    let sums = sums_of(&features);
+    assert_eq!(sums.sum(0), i128::from(i64::MIN) + i128::from(i64::MAX));
+    assert_eq!(sums.fingerprint(), Some(0));
+    assert_eq!(sums.sum(64), 0);
+}

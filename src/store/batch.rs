@@ -1,0 +1,96 @@
+//! Write batches: everything that one call changes, in every family, all or nothing.
+
+use rocksdb::{ColumnFamily, WriteBatch};
+
+use super::codec::State;
+use super::keys::{Kind, TableKey};
+use super::{Family, STATE, Store, codec, engine_error};
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+
+/// Changes that become visible and durable together, through the write-ahead log.
+pub(crate) struct Batch<'a> {
+    store: &'a Store,
+    writes: WriteBatch,
+    meta: &'a ColumnFamily,
+    docs: &'a ColumnFamily,
+    postings: &'a ColumnFamily,
+    tables: Vec<&'a ColumnFamily>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(store: &'a Store) -> Result<Self> {
+        Ok(Self {
+            store,
+            writes: WriteBatch::default(),
+            meta: store.handle(Family::Meta)?,
+            docs: store.handle(Family::Docs)?,
+            postings: store.handle(Family::Postings)?,
+            tables: (0..store.tables)
+                .map(|table| store.handle(Family::Table(table)))
+                .collect::<Result<_>>()?,
+        })
+    }
+
+    pub(super) fn put_meta(&mut self, key: &[u8], value: &[u8]) {
+        self.writes.put_cf(self.meta, key, value);
+    }
+
+    pub(super) fn delete_meta(&mut self, key: &[u8]) {
+        self.writes.delete_cf(self.meta, key);
+    }
+
+    pub(crate) fn put_state(&mut self, state: &State) {
+        self.writes.put_cf(self.meta, STATE, codec::encode(STATE, state));
+    }
+
+    pub(crate) fn put_document(&mut self, key: &[u8], record: &[u8]) {
+        self.writes.put_cf(self.docs, key, record);
+    }
+
+    pub(crate) fn delete_document(&mut self, key: &[u8]) {
+        self.writes.delete_cf(self.docs, key);
+    }
+
+    pub(crate) fn put_posting(&mut self, key: &[u8]) {
+        self.writes.put_cf(self.postings, key, []);
+    }
+
+    pub(crate) fn delete_posting(&mut self, key: &[u8]) {
+        self.writes.delete_cf(self.postings, key);
+    }
+
+    pub(crate) fn put_entry<F: Fingerprint>(
+        &mut self,
+        table: usize,
+        kind: Kind,
+        permuted: F,
+        value: &[u8],
+    ) -> Result<()> {
+        let family = self.table(table)?;
+        self.writes.put_cf(family, TableKey::new(kind, permuted), value);
+        Ok(())
+    }
+
+    pub(crate) fn delete_entry<F: Fingerprint>(
+        &mut self,
+        table: usize,
+        kind: Kind,
+        permuted: F,
+    ) -> Result<()> {
+        let family = self.table(table)?;
+        self.writes.delete_cf(family, TableKey::new(kind, permuted));
+        Ok(())
+    }
+
+    fn table(&self, table: usize) -> Result<&'a ColumnFamily> {
+        self.tables.get(table).copied().ok_or_else(|| {
+            Error::corrupt(Family::Table(table).to_string(), "no such table in the plan")
+        })
+    }
+
+    /// Writes everything at once; it survives the process, not yet a power loss.
+    pub(crate) fn commit(self) -> Result<()> {
+        self.store.db.write(self.writes).map_err(|e| engine_error("log", e))
+    }
+}

@@ -1,0 +1,161 @@
+//! Cursors: positions in families, frozen at one snapshot and kept for many searches.
+//!
+//! Making an iterator costs more than a seek with it, so a view keeps one per family. The
+//! borrow of iterator from snapshot and of snapshot from database is held by `self_cell`.
+
+use std::sync::Arc;
+
+use rocksdb::{DBRawIterator, ReadOptions};
+use self_cell::self_cell;
+
+use super::{Family, Store, engine_error};
+use crate::error::Result;
+
+/// A position in one family.
+pub(crate) struct Cursor<'a> {
+    iterator: DBRawIterator<'a>,
+    family: Family,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(iterator: DBRawIterator<'a>, family: Family) -> Self {
+        Self { iterator, family }
+    }
+
+    /// Moves to the first entry at or behind the key.
+    #[inline]
+    pub(crate) fn seek(&mut self, key: &[u8]) {
+        self.iterator.seek(key);
+    }
+
+    /// Moves to the next entry; only after [`Cursor::entry`] returned one.
+    #[inline]
+    pub(crate) fn next(&mut self) {
+        self.iterator.next();
+    }
+
+    /// Returns key and value, or `None` behind the last entry.
+    ///
+    /// # Errors
+    ///
+    /// A read that failed, which looks like the end of the data otherwise.
+    #[inline]
+    pub(crate) fn entry(&self) -> Result<Option<(&[u8], &[u8])>> {
+        if let Some(item) = self.iterator.item() {
+            return Ok(Some(item));
+        }
+        self.iterator.status().map_err(|e| engine_error(&self.family.to_string(), e))?;
+        Ok(None)
+    }
+}
+
+type RocksSnapshot<'a> = rocksdb::Snapshot<'a>;
+
+self_cell!(
+    /// The state of the store at one moment.
+    pub(crate) struct Snapshot {
+        owner: Arc<Store>,
+        #[covariant]
+        dependent: RocksSnapshot,
+    }
+);
+
+/// Freezes the store.
+pub(super) fn snapshot(store: Arc<Store>) -> Arc<Snapshot> {
+    Arc::new(Snapshot::new(store, |store| store.db.snapshot()))
+}
+
+impl Snapshot {
+    /// The store that this is a snapshot of.
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        self.borrow_owner()
+    }
+
+    pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let store = self.borrow_owner();
+        self.borrow_dependent()
+            .get_cf(store.handle(family)?, key)
+            .map_err(|e| engine_error(&family.to_string(), e))
+    }
+
+    /// Opens a cursor that reads ahead and leaves the cache alone.
+    pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
+        let mut options = ReadOptions::default();
+        options.fill_cache(false);
+        options.set_readahead_size(2 << 20);
+        let mut cursor = self.cursor(family, options)?;
+        cursor.seek(&[]);
+        Ok(cursor)
+    }
+
+    fn cursor(&self, family: Family, mut options: ReadOptions) -> Result<Cursor<'_>> {
+        let store = self.borrow_owner();
+        options.set_snapshot(self.borrow_dependent());
+        let handle = store.handle(family)?;
+        Ok(Cursor::new(store.db.raw_iterator_cf_opt(handle, options), family))
+    }
+}
+
+#[derive(Default)]
+struct Cursors<'a> {
+    tables: Vec<Option<Cursor<'a>>>,
+    postings: Option<Cursor<'a>>,
+}
+
+self_cell!(
+    struct Opened {
+        owner: Arc<Snapshot>,
+        #[covariant]
+        dependent: Cursors,
+    }
+);
+
+/// Cursors of one snapshot, each opened when it is first used.
+pub(crate) struct View(Opened);
+
+impl View {
+    pub(crate) fn new(snapshot: Arc<Snapshot>) -> Self {
+        Self(Opened::new(snapshot, |snapshot| Cursors {
+            tables: (0..snapshot.store().tables()).map(|_| None).collect(),
+            postings: None,
+        }))
+    }
+
+    /// Lends the cursor of a table.
+    pub(crate) fn table<R>(
+        &mut self,
+        table: usize,
+        body: impl FnOnce(&mut Cursor<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.0.with_dependent_mut(|snapshot, cursors| {
+            let Some(slot) = cursors.tables.get_mut(table) else {
+                return Err(crate::Error::corrupt(
+                    Family::Table(table).to_string(),
+                    "no such table in the plan",
+                ));
+            };
+            body(open(slot, snapshot, Family::Table(table))?)
+        })
+    }
+
+    /// Lends the cursor of the postings.
+    pub(crate) fn postings<R>(
+        &mut self,
+        body: impl FnOnce(&mut Cursor<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.0.with_dependent_mut(|snapshot, cursors| {
+            body(open(&mut cursors.postings, snapshot, Family::Postings)?)
+        })
+    }
+}
+
+fn open<'s, 'a>(
+    slot: &'s mut Option<Cursor<'a>>,
+    snapshot: &'a Arc<Snapshot>,
+    family: Family,
+) -> Result<&'s mut Cursor<'a>> {
+    if slot.is_none() {
+        *slot = Some(snapshot.cursor(family, ReadOptions::default())?);
+    }
+    Ok(slot.as_mut().expect("the cursor was just opened"))
+}

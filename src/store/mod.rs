@@ -1,0 +1,441 @@
+//! The store: families in one `RocksDB` database, written by atomic batches.
+//!
+//! Nothing outside this folder names `RocksDB`. A generation is one complete set of `docs`,
+//! `postings` and tables; one record in `meta` says which generation is live, so that a bulk
+//! build becomes visible, whole, by a single write.
+
+mod batch;
+pub(crate) mod codec;
+mod cursor;
+mod family;
+pub(crate) mod keys;
+pub(crate) mod run;
+mod sst;
+mod tuning;
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rocksdb::{DB, ErrorKind, Options};
+
+pub(crate) use batch::Batch;
+use codec::{HeaderRecord, State};
+pub(crate) use cursor::{Cursor, Snapshot, View};
+pub(crate) use family::Family;
+pub(crate) use sst::{SstBlock, SstOptions};
+pub(crate) use tuning::MIN_MEMORY;
+use tuning::Tuning;
+
+use crate::error::{Error, Result};
+
+/// Version of the stored format: keys, runs, records and the meaning of the header.
+pub(crate) const FORMAT: u32 = 1;
+
+const MAGIC: [u8; 6] = *b"hamdex";
+const LOCK_FILE: &str = "hamdex.lock";
+const HEADER: &[u8] = b"header";
+const STATE: &[u8] = b"state";
+const BUILDING: &[u8] = b"building";
+
+/// How a store is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Reads and writes; refuses an index with an unfinished build.
+    Write,
+    /// Reads only; no lock is taken and no file changes.
+    Read,
+    /// Writes for a bulk build; accepts an unfinished one.
+    Build,
+}
+
+/// An open database with the families of its live generation.
+pub(crate) struct Store {
+    db: DB,
+    path: PathBuf,
+    header: HeaderRecord,
+    generation: u32,
+    tables: usize,
+    tuning: Tuning,
+    read_only: bool,
+    _lock: Option<File>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("path", &self.path)
+            .field("generation", &self.generation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Tells apart damage and everything else that `RocksDB` reports.
+fn engine_error(family: &str, error: rocksdb::Error) -> Error {
+    if error.kind() == ErrorKind::Corruption {
+        return Error::corrupt(family, error.into_string());
+    }
+    Error::Store { message: error.into_string() }
+}
+
+impl Store {
+    /// Makes a database with a header and the empty families of generation 1.
+    pub(crate) fn create(
+        path: &Path,
+        header: HeaderRecord,
+        tables: usize,
+        memory: usize,
+    ) -> Result<Self> {
+        match std::fs::read_dir(path) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(Error::AlreadyExists { path: path.to_owned() });
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
+            }
+            Err(error) => return Err(Error::io(path, error)),
+        }
+        let lock = lock(path)?;
+        let tuning = Tuning::new(memory, tables + 3);
+        let generation = 1;
+        let mut names = vec!["default".to_owned(), Family::Meta.name(generation)];
+        names.extend(Family::of_generation(tables).map(|family| family.name(generation)));
+        let descriptors = names.iter().map(|name| tuning.descriptor(name));
+        let db = DB::open_cf_descriptors(&tuning.database(), path, descriptors)
+            .map_err(|e| engine_error("database", e))?;
+        let store = Self {
+            db,
+            path: path.to_owned(),
+            header,
+            generation,
+            tables,
+            tuning,
+            read_only: false,
+            _lock: Some(lock),
+        };
+        let mut batch = store.batch()?;
+        batch.put_meta(HEADER, &codec::encode(HEADER, &store.header));
+        batch.put_state(&State { generation, documents: 0 });
+        batch.commit()?;
+        store.sync()?;
+        Ok(store)
+    }
+
+    /// Opens the live generation; `tables` counts the tables of the header's plan.
+    pub(crate) fn open(
+        path: &Path,
+        memory: usize,
+        access: Access,
+        tables: impl FnOnce(&HeaderRecord) -> Result<usize>,
+    ) -> Result<Self> {
+        require_database(path)?;
+        let read_only = access == Access::Read;
+        let lock = if read_only { None } else { Some(lock(path)?) };
+        let names = DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+        if !names.contains(&Family::Meta.name(0)) {
+            return Err(Error::NotFound { path: path.to_owned() });
+        }
+        let tuning = Tuning::new(memory, names.len());
+        let descriptors = names.iter().map(|name| tuning.descriptor(name));
+        let mut options = tuning.database();
+        options.create_if_missing(false);
+        let db = if read_only {
+            DB::open_cf_descriptors_read_only(&options, path, descriptors, false)
+        } else {
+            DB::open_cf_descriptors(&options, path, descriptors)
+        }
+        .map_err(|e| engine_error("database", e))?;
+        let header = read_header(&db, path)?;
+        let mut store = Self {
+            db,
+            path: path.to_owned(),
+            tables: tables(&header)?,
+            header,
+            generation: 0,
+            tuning,
+            read_only,
+            _lock: lock,
+        };
+        store.generation = store.state()?.generation;
+        if access != Access::Build && store.building()?.is_some() {
+            return Err(Error::BuildUnfinished { path: path.to_owned() });
+        }
+        store.drop_stale_families(&names, access)?;
+        for family in Family::of_generation(store.tables) {
+            store.handle(family)?;
+        }
+        Ok(store)
+    }
+
+    /// Reads the header alone, whatever the width.
+    pub(crate) fn peek(path: &Path) -> Result<HeaderRecord> {
+        require_database(path)?;
+        let names = DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+        let meta = Family::Meta.name(0);
+        if !names.contains(&meta) {
+            return Err(Error::NotFound { path: path.to_owned() });
+        }
+        let db = DB::open_cf_for_read_only(&Options::default(), path, ["default", &meta], false)
+            .map_err(|e| engine_error("database", e))?;
+        read_header(&db, path)
+    }
+
+    /// Removes families that a finished, killed or abandoned build left behind.
+    fn drop_stale_families(&mut self, names: &[String], access: Access) -> Result<()> {
+        if access != Access::Write {
+            return Ok(());
+        }
+        let live: Vec<_> =
+            Family::of_generation(self.tables).map(|f| f.name(self.generation)).collect();
+        for name in names {
+            if name != "default" && *name != Family::Meta.name(0) && !live.contains(name) {
+                self.db.drop_cf(name).map_err(|e| engine_error(name, e))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn header(&self) -> &HeaderRecord {
+        &self.header
+    }
+
+    pub(crate) fn tables(&self) -> usize {
+        self.tables
+    }
+
+    pub(crate) fn require_writable(&self) -> Result<()> {
+        if self.read_only { Err(Error::ReadOnly { path: self.path.clone() }) } else { Ok(()) }
+    }
+
+    fn handle(&self, family: Family) -> Result<&rocksdb::ColumnFamily> {
+        let name = family.name(self.generation);
+        self.db
+            .cf_handle(&name)
+            .ok_or_else(|| Error::corrupt(family.to_string(), format!("family {name} is missing")))
+    }
+
+    /// Reads the counts that every batch keeps true.
+    pub(crate) fn state(&self) -> Result<State> {
+        match self.get(Family::Meta, STATE)? {
+            Some(bytes) => codec::decode("meta", STATE, &bytes),
+            None => Err(Error::corrupt("meta", "state is missing")),
+        }
+    }
+
+    pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.db.get_cf(self.handle(family)?, key).map_err(|e| engine_error(&family.to_string(), e))
+    }
+
+    /// Reads many keys of one family at once, in their order.
+    pub(crate) fn get_many(&self, family: Family, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.db
+            .batched_multi_get_cf(self.handle(family)?, keys.iter(), false)
+            .into_iter()
+            .map(|found| match found {
+                Ok(value) => Ok(value.map(|slice| slice.to_vec())),
+                Err(error) => Err(engine_error(&family.to_string(), error)),
+            })
+            .collect()
+    }
+
+    pub(crate) fn batch(&self) -> Result<Batch<'_>> {
+        self.require_writable()?;
+        Batch::new(self)
+    }
+
+    /// Makes everything written so far survive a power loss, by one fsync of the log.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.db.flush_wal(true).map_err(|e| engine_error("log", e))
+    }
+
+    /// Writes memory tables to files.
+    pub(crate) fn flush(&self) -> Result<()> {
+        let mut families = vec![self.handle(Family::Meta)?];
+        for family in Family::of_generation(self.tables) {
+            families.push(self.handle(family)?);
+        }
+        self.db
+            .flush_cfs_opt(&families, &rocksdb::FlushOptions::default())
+            .map_err(|e| engine_error("database", e))
+    }
+
+    /// Rewrites a key range of a family so that deleted entries give their space back.
+    pub(crate) fn compact(
+        &self,
+        family: Family,
+        from: Option<&[u8]>,
+        to: Option<&[u8]>,
+    ) -> Result<()> {
+        self.db.compact_range_cf(self.handle(family)?, from, to);
+        Ok(())
+    }
+
+    /// Bytes of a family on disk and in memory tables.
+    pub(crate) fn bytes(&self, family: Family) -> Result<u64> {
+        let handle = self.handle(family)?;
+        let mut sum = 0;
+        for property in ["rocksdb.live-sst-files-size", "rocksdb.cur-size-all-mem-tables"] {
+            sum += self
+                .db
+                .property_int_value_cf(handle, property)
+                .map_err(|e| engine_error(&family.to_string(), e))?
+                .unwrap_or(0);
+        }
+        Ok(sum)
+    }
+
+    /// Reads a family once from front to back without filling the cache.
+    pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
+        let mut options = rocksdb::ReadOptions::default();
+        options.fill_cache(false);
+        options.set_readahead_size(2 << 20);
+        let mut cursor =
+            Cursor::new(self.db.raw_iterator_cf_opt(self.handle(family)?, options), family);
+        cursor.seek(&[]);
+        Ok(cursor)
+    }
+
+    /// The generation that an unfinished build was making.
+    pub(crate) fn building(&self) -> Result<Option<u32>> {
+        match self.get(Family::Meta, BUILDING)? {
+            Some(bytes) => codec::decode("meta", BUILDING, &bytes).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Sets the marker that keeps everyone else out until the build ends.
+    pub(crate) fn begin_build(&mut self) -> Result<u32> {
+        let next = self.generation + 1;
+        let mut batch = self.batch()?;
+        batch.put_meta(BUILDING, &codec::encode(BUILDING, &next));
+        batch.commit()?;
+        self.sync()?;
+        Ok(next)
+    }
+
+    /// Makes the families of a generation, empty, where they are missing.
+    pub(crate) fn create_generation(&mut self, generation: u32) -> Result<()> {
+        for family in Family::of_generation(self.tables) {
+            let name = family.name(generation);
+            if self.db.cf_handle(&name).is_none() {
+                let options = self.tuning.family(&name);
+                self.db.create_cf(&name, &options).map_err(|e| engine_error(&name, e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves finished SST files into a family of a generation, all or none.
+    pub(crate) fn ingest(&self, family: Family, generation: u32, files: &[PathBuf]) -> Result<()> {
+        let name = family.name(generation);
+        if files.is_empty() {
+            return Ok(());
+        }
+        let handle =
+            self.db.cf_handle(&name).ok_or_else(|| Error::corrupt(&name, "family is missing"))?;
+        let mut options = rocksdb::IngestExternalFileOptions::default();
+        options.set_move_files(true);
+        self.db
+            .ingest_external_file_cf_opts(handle, &options, files.to_vec())
+            .map_err(|e| engine_error(&name, e))
+    }
+
+    /// Makes a generation live and clears the marker, in one write, then drops the old one.
+    pub(crate) fn finish_build(&mut self, generation: u32, documents: u64) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.put_state(&State { generation, documents });
+        batch.delete_meta(BUILDING);
+        batch.commit()?;
+        self.sync()?;
+        let old = std::mem::replace(&mut self.generation, generation);
+        self.drop_generation(old)
+    }
+
+    /// Clears the marker and drops what the build had made.
+    pub(crate) fn abandon_build(&mut self) -> Result<()> {
+        let Some(generation) = self.building()? else {
+            return Err(Error::NothingToResume { path: self.path.clone() });
+        };
+        self.drop_generation(generation)?;
+        let mut batch = self.batch()?;
+        batch.delete_meta(BUILDING);
+        batch.commit()?;
+        self.sync()
+    }
+
+    pub(crate) fn drop_generation(&mut self, generation: u32) -> Result<()> {
+        for family in Family::of_generation(self.tables) {
+            let name = family.name(generation);
+            if self.db.cf_handle(&name).is_some() {
+                self.db.drop_cf(&name).map_err(|e| engine_error(&name, e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Options for SST files of a family, shared by the writers of a build.
+    pub(crate) fn sst_options(&self, family: Family) -> SstOptions {
+        SstOptions::new(self.tuning.family(&family.name(self.generation)), family)
+    }
+
+    /// Freezes the present state for readers.
+    pub(crate) fn snapshot(self: &Arc<Self>) -> Arc<Snapshot> {
+        cursor::snapshot(Arc::clone(self))
+    }
+}
+
+/// A header for a new index.
+pub(crate) fn header(bits: u32, distance: u32, plan: String, pipeline: String) -> HeaderRecord {
+    HeaderRecord { magic: MAGIC, format: FORMAT, bits, distance, plan, pipeline }
+}
+
+fn require_database(path: &Path) -> Result<()> {
+    match path.join("CURRENT").try_exists() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::NotFound { path: path.to_owned() }),
+        Err(error) => Err(Error::io(path, error)),
+    }
+}
+
+/// Takes the index for this process; the system gives it back when the process ends.
+fn lock(path: &Path) -> Result<File> {
+    let name = path.join(LOCK_FILE);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&name)
+        .map_err(|e| Error::io(&name, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(Error::io(&name, error)),
+    }
+}
+
+fn read_header(db: &DB, path: &Path) -> Result<HeaderRecord> {
+    let meta = db
+        .cf_handle(&Family::Meta.name(0))
+        .ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
+    let bytes = db
+        .get_cf(meta, HEADER)
+        .map_err(|e| engine_error("meta", e))?
+        .ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
+    // The format version stands before everything that another version may lay out differently.
+    if let Some(stored) = codec::format_version(&bytes, MAGIC)
+        && stored != FORMAT
+    {
+        return Err(Error::FormatVersion { stored, supported: FORMAT });
+    }
+    let header: HeaderRecord = codec::decode("meta", HEADER, &bytes)?;
+    if header.magic != MAGIC {
+        return Err(Error::corrupt("meta", "header does not begin with \"hamdex\""));
+    }
+    Ok(header)
+}

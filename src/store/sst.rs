@@ -1,0 +1,70 @@
+//! SST files: blocks of rising entries become finished table files outside the database.
+
+use std::path::Path;
+
+use rocksdb::{Options, SstFileWriter};
+
+use super::{Family, engine_error};
+use crate::error::Result;
+
+/// Rising entries that go into one file, in one piece of memory.
+#[derive(Debug, Default)]
+pub(crate) struct SstBlock {
+    bytes: Vec<u8>,
+    /// Where each entry's key and value end.
+    ends: Vec<(u32, u32)>,
+}
+
+impl SstBlock {
+    /// Appends an entry, its value written by a closure; keys must rise.
+    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
+        let end = |bytes: &Vec<u8>| u32::try_from(bytes.len()).expect("blocks stay below 4 GiB");
+        self.bytes.extend_from_slice(key);
+        let key_end = end(&self.bytes);
+        self.bytes.extend_from_slice(value);
+        self.ends.push((key_end, end(&self.bytes)));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Bytes of memory that its content takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<(u32, u32)>()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+/// Settings that the files of one family are written with.
+pub(crate) struct SstOptions {
+    options: Options,
+    family: Family,
+}
+
+impl SstOptions {
+    pub(super) fn new(options: Options, family: Family) -> Self {
+        Self { options, family }
+    }
+
+    /// Writes a block to a new file and syncs it; returns the file's length.
+    pub(crate) fn write(&self, path: &Path, block: &SstBlock) -> Result<u64> {
+        let fail = |e| engine_error(&self.family.to_string(), e);
+        let mut writer = SstFileWriter::create(&self.options);
+        writer.open(path).map_err(fail)?;
+        let mut start = 0_usize;
+        for &(key_end, value_end) in &block.ends {
+            let (key_end, value_end) = (key_end as usize, value_end as usize);
+            let key = block.bytes.get(start..key_end).unwrap_or_default();
+            let value = block.bytes.get(key_end..value_end).unwrap_or_default();
+            writer.put(key, value).map_err(fail)?;
+            start = value_end;
+        }
+        writer.finish().map_err(fail)?;
+        Ok(writer.file_size())
+    }
+}

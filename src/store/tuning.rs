@@ -1,0 +1,83 @@
+//! `RocksDB` settings: each family gets the blocks, filters and buffers that fit its use.
+
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode, LogLevel,
+    Options,
+};
+
+/// Smallest memory budget that leaves every family a usable buffer.
+pub(crate) const MIN_MEMORY: usize = 16 << 20;
+
+/// Largest write buffer of a family; a skip list of this size stays in the processor's cache.
+const MAX_WRITE_BUFFER: usize = 8 << 20;
+
+/// The memory budget, shared out.
+#[derive(Clone)]
+pub(crate) struct Tuning {
+    cache: Cache,
+    write_buffer: usize,
+    all_write_buffers: usize,
+}
+
+impl std::fmt::Debug for Tuning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tuning").field("write_buffer", &self.write_buffer).finish_non_exhaustive()
+    }
+}
+
+impl Tuning {
+    /// Gives three quarters to the block cache and the rest to write buffers.
+    pub(crate) fn new(memory: usize, families: usize) -> Self {
+        let memory = memory.max(MIN_MEMORY);
+        let all_write_buffers = memory / 4;
+        let write_buffer = (all_write_buffers / families.max(1)).clamp(1 << 20, MAX_WRITE_BUFFER);
+        let cache = Cache::new_hyper_clock_cache(memory - all_write_buffers, 0);
+        Self { cache, write_buffer, all_write_buffers }
+    }
+
+    pub(crate) fn database(&self) -> Options {
+        let mut options = Options::default();
+        options.create_if_missing(true);
+        options.create_missing_column_families(true);
+        options.set_max_background_jobs(2);
+        options.set_db_write_buffer_size(self.all_write_buffers);
+        options.set_max_total_wal_size(256 << 20);
+        options.set_bytes_per_sync(1 << 20);
+        options.set_max_open_files(1000);
+        options.set_keep_log_file_num(2);
+        options.set_log_level(LogLevel::Warn);
+        // A torn last record is what a power loss leaves: everything before it is whole.
+        options.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
+        options
+    }
+
+    pub(crate) fn descriptor(&self, name: &str) -> ColumnFamilyDescriptor {
+        ColumnFamilyDescriptor::new(name, self.family(name))
+    }
+
+    /// Options of a family by its name; bulk builds write their SST files with the same.
+    pub(crate) fn family(&self, name: &str) -> Options {
+        let mut blocks = BlockBasedOptions::default();
+        blocks.set_block_cache(&self.cache);
+        blocks.set_format_version(6);
+        let mut options = Options::default();
+        options.set_write_buffer_size(self.write_buffer);
+        options.set_max_write_buffer_number(4);
+        if name.starts_with("table") {
+            // Runs are coded already, and their keys share too little to be worth undoing.
+            options.set_compression_type(DBCompressionType::None);
+            blocks.set_block_size(16 << 10);
+            blocks.set_block_restart_interval(2);
+        } else {
+            options.set_compression_type(DBCompressionType::Zstd);
+            options.set_compression_options(-14, 1, 0, 0);
+            blocks.set_block_size(8 << 10);
+        }
+        if name.starts_with("docs") {
+            // Most inserts ask for keys that are not there.
+            blocks.set_bloom_filter(10.0, false);
+        }
+        options.set_block_based_table_factory(&blocks);
+        options
+    }
+}

@@ -1,0 +1,248 @@
+//! Cleaning: what surrounds a text without being part of it is taken out.
+//!
+//! Both cleaners read normalised text and give normalised text: lower case, narrow punctuation,
+//! folded white space.
+
+use super::normalise::Folder;
+
+/// Longest name of a person that is mentioned or forwarded, in characters (Weibo's limit).
+const NAME_LIMIT: usize = 30;
+
+/// Longest line that is taken for a copyright line, in characters.
+const NOTICE_LIMIT: usize = 200;
+
+/// What the services put before a forwarded post whose forwarder said nothing.
+const BARE_FORWARDS: [&str; 5] = ["转发微博", "轉發微博", "转发", "repost", "rt"];
+
+/// Returns a normalised microblog post without what surrounds its own words.
+///
+/// Emoticons (`[哈哈]`), URLs, mentions (`@name`) and the forwarded tail (`//@name:` or `//name:`
+/// and all after it) go, trailing punctuation too. A post that forwards without a word of its
+/// own is the post that it forwards.
+///
+/// ```
+/// use hamdex::text::clean_post;
+///
+/// assert_eq!(clean_post("今天是晴天.//a:xxx//b:xxx"), "今天是晴天");
+/// assert_eq!(clean_post("转发微博//@a:今天是晴天[太阳] http://t.cn/x"), "今天是晴天");
+/// assert_eq!(clean_post("rt @bob: sunny today!"), "sunny today");
+/// ```
+pub fn clean_post(text: &str) -> String {
+    let mut out = String::new();
+    clean_post_into(text, &mut out);
+    out
+}
+
+/// Returns normalised page text without URLs and copyright lines.
+///
+/// ```
+/// use hamdex::text::clean_page;
+///
+/// let page = "今天是晴天, 见 https://example.org/a?b=1\n© 2026 example. all rights reserved.";
+/// assert_eq!(clean_page(page), "今天是晴天, 见");
+/// ```
+pub fn clean_page(text: &str) -> String {
+    let mut out = String::new();
+    clean_page_into(text, &mut out);
+    out
+}
+
+/// Writes the cleaned post over what `out` holds.
+pub(super) fn clean_post_into(text: &str, out: &mut String) {
+    let mut fold = Folder::new(out);
+    let mut rest = text;
+    let mut before = None;
+    while let Some(c) = rest.chars().next() {
+        let noise = match c {
+            'h' | 'w' => url(rest, before),
+            '[' => emoticon(rest),
+            '@' => mention(rest, before),
+            '/' => forward(rest, before),
+            _ => None,
+        };
+        let step = match (c, noise) {
+            ('/', Some(_)) if has_own_words(fold.text()) => break,
+            ('/', Some(marker)) => {
+                fold.clear();
+                marker
+            }
+            (_, Some(noise)) => {
+                if c == '@' {
+                    drop_reply_word(&mut fold);
+                }
+                fold.push(' ');
+                noise
+            }
+            (_, None) => {
+                fold.push(c);
+                c.len_utf8()
+            }
+        };
+        before = if noise.is_some() { None } else { Some(c) };
+        rest = rest.get(step..).unwrap_or_default();
+    }
+    let end = out.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
+    out.truncate(end);
+}
+
+/// Writes the cleaned page over what `out` holds.
+pub(super) fn clean_page_into(text: &str, out: &mut String) {
+    let mut fold = Folder::new(out);
+    for line in text.split('\n').filter(|line| !is_notice(line)) {
+        let mut rest = line;
+        let mut before = None;
+        while let Some(c) = rest.chars().next() {
+            let noise = if matches!(c, 'h' | 'w') { url(rest, before) } else { None };
+            fold.push(if noise.is_some() { ' ' } else { c });
+            before = if noise.is_some() { None } else { Some(c) };
+            rest = rest.get(noise.unwrap_or(c.len_utf8())..).unwrap_or_default();
+        }
+        fold.push('\n');
+    }
+}
+
+/// Length of the URL that `text` begins with.
+fn url(text: &str, before: Option<char>) -> Option<usize> {
+    if before.is_some_and(|c| c.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let scheme = ["https://", "http://", "www."].into_iter().find(|s| text.starts_with(s))?.len();
+    let rest = text.get(scheme..)?;
+    // Chinese text follows an address without a space, a forwarded tail likewise.
+    let stop = |c: char| !c.is_ascii_graphic() || matches!(c, '"' | '<' | '>' | '[' | ']');
+    let end = rest.find(stop).unwrap_or(rest.len());
+    let end = rest.get(..end)?.find("//").unwrap_or(end);
+    (end > 0).then_some(scheme + end)
+}
+
+/// Length of the emoticon `[name]` that `text` begins with.
+fn emoticon(text: &str) -> Option<usize> {
+    let name = text.strip_prefix('[')?;
+    let len = run(name, 8, |c| c.is_alphabetic() || c == '_');
+    (len > 0 && name.get(len..)?.starts_with(']')).then_some(len + 2)
+}
+
+/// Length of the mention `@name` that `text` begins with, a colon after it included.
+fn mention(text: &str, before: Option<char>) -> Option<usize> {
+    if before.is_some_and(|c| c.is_ascii_alphanumeric()) {
+        return None; // an e-mail address
+    }
+    let name = text.strip_prefix('@')?;
+    let len = run(name, NAME_LIMIT, is_name);
+    let colon = usize::from(name.get(len..)?.starts_with(':'));
+    (len > 0).then_some(1 + len + colon)
+}
+
+/// Length of the marker `//@name:` or `//name:` that `text` begins with.
+fn forward(text: &str, before: Option<char>) -> Option<usize> {
+    if before == Some(':') {
+        return None; // the scheme of an address
+    }
+    let after = text.strip_prefix("//")?;
+    let name = after.trim_start_matches(' ').trim_start_matches('@');
+    let rest = name.get(run(name, NAME_LIMIT, is_name)..)?;
+    if rest.len() == name.len() {
+        return None;
+    }
+    let tail = rest.trim_start_matches(' ').strip_prefix(':')?;
+    Some(text.len() - tail.len())
+}
+
+/// Bytes of the longest prefix of at most `limit` characters that all pass.
+fn run(text: &str, limit: usize, pass: impl Fn(char) -> bool) -> usize {
+    text.chars().take(limit).take_while(|&c| pass(c)).map(char::len_utf8).sum()
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '·')
+}
+
+fn has_own_words(text: &str) -> bool {
+    let own = text.trim_matches(|c: char| !c.is_alphanumeric());
+    !own.is_empty() && !BARE_FORWARDS.contains(&own)
+}
+
+/// Takes back the word that only announces the mention after it.
+fn drop_reply_word(fold: &mut Folder<'_>) {
+    for word in ["rt", "回复", "回覆"] {
+        if let Some(head) = fold.text().strip_suffix(word)
+            && !head.ends_with(|c: char| c.is_alphanumeric())
+        {
+            let len = head.len();
+            fold.truncate(len);
+            return;
+        }
+    }
+}
+
+fn is_notice(line: &str) -> bool {
+    const SIGNS: [&str; 7] =
+        ["©", "all rights reserved", "版权所有", "版權所有", "icp备", "备案号", "公网安备"];
+    // Byte length first: it settles most lines without counting.
+    line.len() <= 4 * NOTICE_LIMIT
+        && line.chars().count() <= NOTICE_LIMIT
+        && (line.starts_with("copyright") || SIGNS.iter().any(|sign| line.contains(sign)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forwarded_tails_are_cut_at_the_first_marker() {
+        let posts = [
+            ("今天是晴天.//a:xxx//b:xxx", "今天是晴天"),
+            ("今天是晴天//@张三:哈哈", "今天是晴天"),
+            ("今天是晴天 // @张三 : 哈哈", "今天是晴天"),
+            ("看 http://t.cn/ab//@张三:哈哈", "看"),
+            ("//@张三:今天是晴天", "今天是晴天"),
+            ("//@张三://@李四:今天是晴天//@王五:x", "今天是晴天"),
+            ("转发微博。//@张三:今天是晴天", "今天是晴天"),
+        ];
+        for (post, own) in posts {
+            assert_eq!(clean_post(post), own, "{post}");
+        }
+    }
+
+    #[test]
+    fn slashes_that_forward_nothing_stay() {
+        for post in ["a//b", "http: //", "x // y z", "1//2//3", "ftp://host:21"] {
+            assert_eq!(clean_post(post), post.trim_end_matches(['/', ' ', ':']), "{post}");
+        }
+    }
+
+    #[test]
+    fn mentions_urls_and_emoticons_go_and_the_rest_stays() {
+        let posts = [
+            ("@bob_1 你好", "你好"),
+            ("回复@张三:你好", "你好"),
+            ("rt @a: rt @b: sunny", "sunny"),
+            ("smart @home", "smart"),
+            ("mail bob@example.org now", "mail bob@example.org now"),
+            ("好[哈哈][doge]啊", "好 啊"),
+            ("see [1] and [a b] and []", "see [1] and [a b] and"),
+            ("看https://t.cn/a1b2今天www.x.org 好", "看 今天 好"),
+            ("swww.x and http:// end", "swww.x and http:// end"),
+            ("what? yes!!! :)", "what? yes"),
+        ];
+        for (post, own) in posts {
+            assert_eq!(clean_post(post), own, "{post}");
+        }
+    }
+
+    #[test]
+    fn noise_alone_leaves_nothing() {
+        for post in ["", "[哈哈]", "@a @b", "http://t.cn/x", "//a:", "rt @bob", "...//a:!"] {
+            assert_eq!(clean_post(post), "", "{post}");
+        }
+    }
+
+    #[test]
+    fn page_keeps_its_lines_but_not_its_copyright_line() {
+        let page = "标题\n正文 https://a.org/b, www.c.org\n版权所有 2026 某公司\ncopyright x\n完";
+        assert_eq!(clean_page(page), "标题\n正文 \n完".replace(" \n", "\n"));
+        let long = format!("© {}", "x".repeat(NOTICE_LIMIT));
+        assert_eq!(clean_page(&long), long);
+        assert_eq!(clean_page(""), "");
+    }
+}

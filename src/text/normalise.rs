@@ -1,0 +1,170 @@
+//! Normal form: spellings that read alike become the same characters.
+//!
+//! Unicode NFKC (full-width forms, ligatures, composed accents), lower case, white space folded,
+//! invisible characters dropped. Normalising twice changes nothing more.
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Returns the text in its normal form.
+///
+/// A run of white space becomes one space, or one line feed if it holds a line break, so that
+/// lines stay apart for cleaning; both ends are trimmed.
+///
+/// ```
+/// use hamdex::text::normalise;
+///
+/// assert_eq!(normalise("  ＳｉｍＨａｓｈ,\t\u{200b}去重！ "), "simhash, 去重!");
+/// assert_eq!(normalise("one\r\n\r\n two"), "one\ntwo");
+/// ```
+pub fn normalise(text: &str) -> String {
+    let mut out = String::new();
+    normalise_into(text, &mut out);
+    out
+}
+
+/// Writes the normal form of `text` over what `out` holds.
+pub(super) fn normalise_into(text: &str, out: &mut String) {
+    let mut fold = Folder::new(out);
+    fold.out.reserve(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let plain = plain_prefix(rest);
+        let (head, tail) = rest.split_at(plain);
+        head.chars().for_each(|c| fold.push(from_full_width(c)));
+        // The first character was held back or is not plain itself.
+        let mut marked = tail.char_indices().skip(1);
+        let composed = marked.find(|&(_, c)| is_plain(c)).map_or(tail.len(), |(at, _)| at);
+        let (marked, tail) = tail.split_at(composed);
+        marked.nfkc().flat_map(char::to_lowercase).nfkc().for_each(|c| fold.push(c));
+        rest = tail;
+    }
+}
+
+/// Length of the prefix whose characters keep their form whatever follows them.
+///
+/// A mark composes with the character before it, so the last plain character before anything
+/// else belongs to what has to be normalised.
+fn plain_prefix(text: &str) -> usize {
+    let mut last = 0;
+    for (at, c) in text.char_indices() {
+        if !is_plain(c) {
+            return last;
+        }
+        last = at;
+    }
+    text.len()
+}
+
+/// Tells whether NFKC leaves a character alone, or only narrows it, unless a mark follows.
+///
+/// These few ranges are nearly all of English and Chinese text and take the quick way.
+#[inline]
+fn is_plain(c: char) -> bool {
+    matches!(c, '\0'..='\u{7f}' | '\u{4e00}'..='\u{9fff}' | '\u{3001}'..='\u{3002}'
+        | '\u{2018}'..='\u{201d}' | '\u{ff01}'..='\u{ff5e}')
+}
+
+#[inline]
+fn from_full_width(c: char) -> char {
+    match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+        other => other,
+    }
+    .to_ascii_lowercase()
+}
+
+/// Characters that are not seen: they come with copying and tell nothing.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{fe00}'
+            ..='\u{fe0f}'
+    )
+}
+
+/// Writes characters, folding white space between them and dropping it at both ends.
+pub(super) struct Folder<'a> {
+    out: &'a mut String,
+    gap: Option<char>,
+}
+
+impl<'a> Folder<'a> {
+    pub(super) fn new(out: &'a mut String) -> Self {
+        out.clear();
+        Self { out, gap: None }
+    }
+
+    /// What was written, without the white space that may follow.
+    pub(super) fn text(&self) -> &str {
+        self.out
+    }
+
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.out.truncate(len);
+        self.gap = None;
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, c: char) {
+        if c.is_whitespace() {
+            let breaks =
+                matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}'..='\u{2029}');
+            if breaks || self.gap.is_none() {
+                self.gap = Some(if breaks { '\n' } else { ' ' });
+            }
+        } else if !is_invisible(c) {
+            if let Some(gap) = self.gap.take()
+                && !self.out.is_empty()
+            {
+                self.out.push(gap);
+            }
+            self.out.push(c);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_that_read_alike_become_equal() {
+        assert_eq!(normalise("Ｃａｆé"), normalise("cafe\u{301}"));
+        assert_eq!(normalise("ﬁne ①㍿ ｶﾞ"), "fine 1株式会社 ガ");
+        assert_eq!(normalise("ΑΣ ÀÉ İ"), "ας àé i\u{307}".replace('ς', "σ"));
+        assert_eq!(normalise("今天，是：晴天。"), "今天,是:晴天。");
+    }
+
+    #[test]
+    fn white_space_folds_and_ends_are_trimmed() {
+        assert_eq!(normalise(""), "");
+        assert_eq!(normalise(" \u{3000}\n "), "");
+        assert_eq!(normalise("a \u{a0}\u{3000} b \r\n\t c"), "a b\nc");
+        assert_eq!(normalise("a\u{200b}b\u{feff}\u{ad}c"), "abc");
+    }
+
+    #[test]
+    fn quick_way_equals_plain_nfkc_for_every_character_before_a_mark() {
+        for c in (0..=0x0001_ffff).filter_map(char::from_u32) {
+            let text = format!("a{c}\u{301}é{c}中{c}b");
+            let expected: String =
+                text.nfkc().flat_map(char::to_lowercase).nfkc().collect::<String>();
+            let mut folded = String::new();
+            let mut fold = Folder::new(&mut folded);
+            expected.chars().for_each(|c| fold.push(c));
+            assert_eq!(normalise(&text), folded, "{c:?} U+{:04X}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn normalising_twice_changes_nothing_more() {
+        for c in (0..=0x0001_ffff).filter_map(char::from_u32) {
+            let once = normalise(&format!("x{c}y"));
+            assert_eq!(normalise(&once), once, "{c:?} U+{:04X}", u32::from(c));
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Options of a pipeline: presets, and each part set on its own over them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::sketch::Weights;
+
+/// How text is cut into tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Segment {
+    /// Chinese runs by jieba, everything else by Unicode words.
+    #[default]
+    Auto,
+    /// The whole text by jieba, which keeps `v1.2` and `foo_bar` whole.
+    Jieba,
+    /// Unicode words (UAX #29); each Chinese character is a word of its own.
+    Words,
+    /// Single letters and digits, for character n-grams.
+    Chars,
+}
+
+impl Segment {
+    const NAMES: [(&str, Self); 4] = [
+        ("auto", Self::Auto),
+        ("jieba", Self::Jieba),
+        ("words", Self::Words),
+        ("chars", Self::Chars),
+    ];
+
+    pub(super) fn needs_dictionary(self) -> bool {
+        matches!(self, Self::Auto | Self::Jieba)
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::NAMES.iter().find(|(_, segment)| segment == self).map(|(name, _)| *name);
+        f.write_str(name.expect("every segmenter has a name"))
+    }
+}
+
+impl FromStr for Segment {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::NAMES.iter().find(|(name, _)| *name == text).map(|&(_, segment)| segment).ok_or_else(
+            || Error::InvalidOption {
+                name: "segment",
+                reason: format!("\"{text}\" is none of auto, jieba, words, chars"),
+            },
+        )
+    }
+}
+
+/// Which noise is taken out of a text before it is cut.
+///
+/// Written `none`, `web`, `weibo` or `web,weibo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Clean {
+    /// URLs and copyright lines of pages; see [`super::clean_page`].
+    pub web: bool,
+    /// Emoticons, URLs, mentions and forwarded tails; see [`super::clean_post`].
+    pub weibo: bool,
+}
+
+impl fmt::Display for Clean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.web, self.weibo) {
+            (false, false) => "none",
+            (true, false) => "web",
+            (false, true) => "weibo",
+            (true, true) => "web,weibo",
+        })
+    }
+}
+
+impl FromStr for Clean {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut clean = Self::default();
+        if text == "none" {
+            return Ok(clean);
+        }
+        for name in text.split(',') {
+            match name {
+                "web" => clean.web = true,
+                "weibo" => clean.weibo = true,
+                other => {
+                    return Err(Error::InvalidOption {
+                        name: "clean",
+                        reason: format!("\"{other}\" is none of web, weibo, none"),
+                    });
+                }
+            }
+        }
+        Ok(clean)
+    }
+}
+
+/// What a [`super::Pipeline`] does with a text, part by part.
+///
+/// ```
+/// use hamdex::PipelineOptions;
+/// use hamdex::text::{Pipeline, Weights};
+///
+/// let options = PipelineOptions::preset("post")?.weights(Weights::Uniform).seed(7);
+/// let pipeline = Pipeline::new(&options)?;
+/// assert!(pipeline.descriptor().contains("weights=uniform"));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PipelineOptions {
+    pub(super) segment: Segment,
+    pub(super) ngram: u32,
+    pub(super) weights: Weights,
+    pub(super) clean: Clean,
+    pub(super) short: u32,
+    pub(super) html: bool,
+    pub(super) seed: u64,
+}
+
+impl PipelineOptions {
+    /// The longest n-gram allowed, in tokens.
+    pub const MAX_NGRAM: u32 = 64;
+
+    /// The names that [`PipelineOptions::preset`] knows.
+    pub const PRESETS: [&str; 4] = ["auto", "page", "post", "code"];
+
+    /// Starts with the preset `auto`.
+    pub fn new() -> Self {
+        Self {
+            segment: Segment::Auto,
+            ngram: 1,
+            weights: Weights::TfIdf,
+            clean: Clean::default(),
+            short: 200,
+            html: false,
+            seed: 0,
+        }
+    }
+
+    /// Returns the options of a named preset.
+    ///
+    /// `auto` is for text of unknown kind: words by TF-IDF, short texts cleaned as posts. `page`
+    /// is the same for articles and pages of some hundred words and more, cleaned as pages.
+    /// `post` is for microblog posts, too short for words: pairs of characters. `code` is for
+    /// source code: words in threes, so that their order counts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidOption`] for a name that is not one of [`PipelineOptions::PRESETS`].
+    pub fn preset(name: &str) -> Result<Self> {
+        let base = Self::new();
+        match name {
+            "auto" => Ok(base),
+            "page" => Ok(base.clean(Clean { web: true, weibo: false }).short(0)),
+            "post" => Ok(base
+                .segment(Segment::Chars)
+                .ngram(2)
+                .weights(Weights::Tf)
+                .clean(Clean { web: false, weibo: true })
+                .short(0)),
+            "code" => Ok(base.segment(Segment::Words).ngram(3).weights(Weights::Tf).short(0)),
+            other => Err(Error::InvalidOption {
+                name: "pipeline",
+                reason: format!("\"{other}\" is none of {}", Self::PRESETS.join(", ")),
+            }),
+        }
+    }
+
+    /// Sets how text is cut into tokens. Default: [`Segment::Auto`].
+    #[must_use]
+    pub fn segment(mut self, segment: Segment) -> Self {
+        self.segment = segment;
+        self
+    }
+
+    /// Sets how many neighbouring tokens make one feature. Default: 1.
+    ///
+    /// At least 1, at most [`PipelineOptions::MAX_NGRAM`]. A text with fewer tokens is one
+    /// feature as a whole.
+    #[must_use]
+    pub fn ngram(mut self, tokens: u32) -> Self {
+        self.ngram = tokens;
+        self
+    }
+
+    /// Sets how much a feature counts. Default: [`Weights::TfIdf`].
+    #[must_use]
+    pub fn weights(mut self, weights: Weights) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// Sets which noise is taken out first. Default: none.
+    #[must_use]
+    pub fn clean(mut self, clean: Clean) -> Self {
+        self.clean = clean;
+        self
+    }
+
+    /// Sets the length in characters below which a text is cleaned as a post. Default: 200.
+    ///
+    /// Counted in the normal form, before any cleaning; 0 leaves it to [`PipelineOptions::clean`].
+    #[must_use]
+    pub fn short(mut self, characters: u32) -> Self {
+        self.short = characters;
+        self
+    }
+
+    /// Sets whether texts are HTML, of which only the main content counts. Default: false.
+    #[must_use]
+    pub fn html(mut self, html: bool) -> Self {
+        self.html = html;
+        self
+    }
+
+    /// Sets the seed of the feature hash. Default: 0.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    pub(super) fn validate(&self) -> Result<()> {
+        if (1..=Self::MAX_NGRAM).contains(&self.ngram) {
+            return Ok(());
+        }
+        Err(Error::InvalidOption {
+            name: "ngram",
+            reason: format!("{} is not within 1 to {}", self.ngram, Self::MAX_NGRAM),
+        })
+    }
+}
+
+impl Default for PipelineOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_parse_back_and_others_are_refused() {
+        for (name, segment) in Segment::NAMES {
+            assert_eq!(segment.to_string(), name);
+            assert_eq!(name.parse::<Segment>().unwrap(), segment);
+        }
+        for name in ["none", "web", "weibo", "web,weibo"] {
+            assert_eq!(name.parse::<Clean>().unwrap().to_string(), name);
+        }
+        assert!(matches!(
+            "word".parse::<Segment>(),
+            Err(Error::InvalidOption { name: "segment", .. })
+        ));
+        for bad in ["", "web,", "none,web", "Weibo"] {
+            assert!(
+                matches!(bad.parse::<Clean>(), Err(Error::InvalidOption { name: "clean", .. })),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_preset_is_valid_and_they_differ() {
+        let presets = PipelineOptions::PRESETS.map(|name| PipelineOptions::preset(name).unwrap());
+        for (n, preset) in presets.iter().enumerate() {
+            preset.validate().unwrap();
+            assert!(!presets[..n].contains(preset), "{preset:?}");
+        }
+        assert_eq!(presets[0], PipelineOptions::default());
+        assert!(matches!(
+            PipelineOptions::preset("tweet"),
+            Err(Error::InvalidOption { name: "pipeline", .. })
+        ));
+    }
+
+    #[test]
+    fn ngrams_of_no_tokens_or_too_many_are_refused() {
+        for tokens in [0, PipelineOptions::MAX_NGRAM + 1] {
+            let refused = PipelineOptions::new().ngram(tokens).validate();
+            assert!(matches!(refused, Err(Error::InvalidOption { name: "ngram", .. })), "{tokens}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Whole pipelines: the seeds' sentences, golden fingerprints, refusals, long and empty text.
+
+use super::*;
+use crate::sketch::Weights;
+use crate::text::Clean;
+
+const CALLS: &str = "你妈妈喊你回家吃饭哦,回家罗回家罗";
+const SHOUTS: &str = "你妈妈叫你回家吃饭啦,回家罗回家罗";
+const SAUCER: &str = "美国\"51区\"雇员称内部有9架飞碟,曾看见灰色外星人";
+
+fn preset(name: &str) -> Pipeline {
+    Pipeline::new(&PipelineOptions::preset(name).unwrap()).unwrap()
+}
+
+fn hash(pipeline: &Pipeline, text: &str) -> u64 {
+    pipeline.fingerprint::<u64>(text).unwrap().fingerprint
+}
+
+#[test]
+fn sentences_that_differ_in_two_characters_are_near_and_others_far() {
+    let post = preset("post");
+    let near = hash(&post, CALLS).distance(hash(&post, SHOUTS));
+    let far = hash(&post, CALLS).distance(hash(&post, SAUCER));
+    assert!(near <= 12, "{near}");
+    assert!(far >= 24, "{far}");
+}
+
+#[test]
+fn golden_fingerprints_hold_for_every_preset_and_width() {
+    let text = format!("{SAUCER}. The saucer's 9 pilots, SEEN at http://t.cn/x @bob");
+    let golden = PipelineOptions::PRESETS.map(|name| {
+        let pipeline = preset(name);
+        format!(
+            "{:016x} {}",
+            hash(&pipeline, &text),
+            pipeline.fingerprint::<u64>(&text).unwrap().features
+        )
+    });
+    let expected = [
+        "9a753a064052b3a1 19",
+        "9a153a064852b2a1 20",
+        "f4a13d3402e007f5 45",
+        "384432b5921d4844 30",
+    ];
+    assert_eq!(golden, expected);
+    let auto = preset("auto");
+    assert_eq!(auto.fingerprint::<u32>(&text).unwrap().fingerprint, 0x4052_b3a1);
+    assert_eq!(
+        auto.fingerprint::<u128>(&text).unwrap().fingerprint,
+        0x7c69_db88_f80e_1583_3c21_18a4_6432_92b8
+    );
+}
+
+#[test]
+fn golden_descriptor_holds_until_the_version_rises() {
+    let descriptor = preset("page").descriptor().to_owned();
+    // The lower-case tables are the compiler's own.
+    let case = char::UNICODE_VERSION;
+    let case = format!(",{}.{}.{};clean", case.0, case.1, case.2);
+    assert!(descriptor.contains(&case), "{descriptor}");
+    assert_eq!(
+        descriptor.replace(&case, ",*;clean"),
+        "hamdex-text/1;html=none;normal=nfkc-lower-fold;unicode=18.0.0,17.0.0,*;clean=web;\
+         short=0;segment=auto;jieba=30e2eaf6;ngram=1;weights=tfidf;idf=affb4925;hash=xxh3;\
+         seed=0000000000000000"
+    );
+}
+
+#[test]
+fn text_without_features_has_no_fingerprint() {
+    for name in PipelineOptions::PRESETS {
+        for text in ["", " \n", "。。。", "!?", "😀", "\0"] {
+            assert_eq!(preset(name).fingerprint::<u64>(text), None, "{name} {text:?}");
+            assert!(preset(name).features(text).is_empty());
+        }
+    }
+}
+
+#[test]
+fn text_of_nothing_but_noise_is_compared_by_its_noise() {
+    let post = preset("post");
+    assert_eq!(post.features("[哈哈]").first().unwrap().text, "哈哈");
+    assert_ne!(hash(&post, "http://t.cn/aa"), hash(&post, "http://t.cn/bb"));
+}
+
+#[test]
+fn one_token_is_one_feature_whatever_the_ngram() {
+    for ngram in [1, 2, PipelineOptions::MAX_NGRAM] {
+        let pipeline = Pipeline::new(&PipelineOptions::new().ngram(ngram)).unwrap();
+        let sketch = pipeline.fingerprint::<u64>("word").unwrap();
+        assert_eq!(sketch, Sketch { fingerprint: feature_hash(b"word", 0), features: 1 });
+    }
+}
+
+#[test]
+fn fingerprint_is_the_simhash_of_the_features() {
+    let text = format!("{CALLS} {SAUCER} the the the end");
+    for weights in [Weights::Uniform, Weights::Tf, Weights::TfIdf, Weights::Levels] {
+        let pipeline = Pipeline::new(&PipelineOptions::new().weights(weights).seed(3)).unwrap();
+        let features = pipeline.features(&text);
+        let hashed = features.iter().map(|f| (feature_hash(f.text.as_bytes(), 3), f.weight));
+        let sketch = pipeline.fingerprint::<u128>(&text).unwrap();
+        assert_eq!(Some(sketch.fingerprint), crate::sketch::simhash(hashed), "{weights}");
+        assert_eq!(sketch.features, features.len());
+    }
+}
+
+#[test]
+fn weights_follow_counts_and_rarity() {
+    let weight = |weights, word: &str| {
+        let pipeline = Pipeline::new(&PipelineOptions::new().weights(weights)).unwrap();
+        let features = pipeline.features("飞碟飞碟飞碟的");
+        features.iter().find(|feature| feature.text == word).map(|feature| feature.weight)
+    };
+    assert_eq!(weight(Weights::Uniform, "飞碟"), Some(1));
+    assert_eq!(weight(Weights::Tf, "飞碟"), Some(3));
+    assert_eq!(weight(Weights::TfIdf, "飞碟"), Some(3 * 85));
+    assert_eq!(weight(Weights::Levels, "飞碟"), Some(5));
+    assert_eq!(weight(Weights::Levels, "的"), Some(1));
+}
+
+#[test]
+fn short_texts_are_cleaned_as_posts_and_long_ones_are_not() {
+    let options = PipelineOptions::preset("auto").unwrap();
+    assert_eq!(options.short, 200);
+    let auto = Pipeline::new(&options).unwrap();
+    let bare = hash(&auto, "今天是晴天");
+    assert_eq!(hash(&auto, "今天是晴天.//A:xxx//B:xxx"), bare);
+    let names = |text: &str| auto.features(text).iter().any(|feature| feature.text == "bob");
+    let exact = format!("@bob {}", "晴".repeat(195));
+    assert!(names(&exact), "200 characters are long");
+    assert!(!names(&exact[..exact.len() - 3]), "199 characters are short");
+}
+
+#[test]
+fn page_counts_main_content_only() {
+    let options = PipelineOptions::preset("page").unwrap().html(true);
+    let pipeline = Pipeline::new(&options).unwrap();
+    let page = |menu: &str| {
+        let body = format!("<p>{CALLS}, {SAUCER}。</p>").repeat(10);
+        format!(
+            "<html><body><nav><a href=a>{menu}</a></nav><article>{body}</article></body></html>"
+        )
+    };
+    assert_eq!(hash(&pipeline, &page("首页登录")), hash(&pipeline, &page("home page")));
+}
+
+#[test]
+fn descriptor_rebuilds_the_same_pipeline() {
+    for name in PipelineOptions::PRESETS {
+        let pipeline = preset(name);
+        let same = Pipeline::from_descriptor(pipeline.descriptor()).unwrap();
+        assert_eq!(same.descriptor(), pipeline.descriptor());
+        assert_eq!(hash(&same, SAUCER), hash(&pipeline, SAUCER));
+    }
+}
+
+#[test]
+fn descriptors_of_other_pipelines_are_refused_with_both_sides_named() {
+    let ours = preset("page").descriptor().to_owned();
+    let others = [
+        String::new(),
+        "words".to_owned(),
+        ours.replace("text/1", "text/2"),
+        ours.replace("jieba=", "jieba=0"),
+        ours.replace("unicode=", "unicode=1"),
+        ours.replace("weights=tfidf", "weights=bm25"),
+        ours.replace("hash=xxh3", "hash=fnv"),
+        format!("{ours};more=1"),
+    ];
+    for other in others {
+        let Err(Error::HeaderMismatch { what, stored, wanted }) = Pipeline::from_descriptor(&other)
+        else {
+            panic!("accepted {other}");
+        };
+        assert_eq!((what, stored.as_str()), ("pipeline", other.as_str()));
+        assert!(wanted.starts_with("hamdex-text/1;"), "{wanted}");
+        assert_ne!(wanted, stored);
+    }
+    let bad = ours.replace("ngram=1", "ngram=0");
+    assert!(matches!(Pipeline::from_descriptor(&bad), Err(Error::InvalidOption { .. })));
+}
+
+#[test]
+fn threads_agree_with_each_other() {
+    let pipeline = preset("page");
+    let expected = hash(&pipeline, SAUCER);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let pipeline = pipeline.clone();
+                scope.spawn(move || (0..50).map(|_| hash(&pipeline, SAUCER)).collect::<Vec<_>>())
+            })
+            .collect();
+        for thread in threads {
+            assert!(thread.join().unwrap().iter().all(|&got| got == expected));
+        }
+    });
+}
+
+#[test]
+fn pages_of_a_hundred_thousand_characters_and_odd_bytes_work() {
+    let page = format!("{SAUCER}, the end; ").repeat(2_000);
+    let odd: String = (0..=0x0002_ffff).filter_map(char::from_u32).collect();
+    for name in PipelineOptions::PRESETS {
+        let pipeline = preset(name);
+        assert!(pipeline.fingerprint::<u64>(&page).is_some(), "{name}");
+        assert!(pipeline.fingerprint::<u64>(&odd).is_some(), "{name}");
+        let html = Pipeline::new(&PipelineOptions::preset(name).unwrap().html(true)).unwrap();
+        assert!(html.fingerprint::<u64>(&odd).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn forwarded_post_equals_its_original_under_weibo_cleaning() {
+    let options = PipelineOptions::new().clean(Clean { web: false, weibo: true }).short(0);
+    let pipeline = Pipeline::new(&options).unwrap();
+    assert_eq!(hash(&pipeline, "今天是晴天.//A:xxx//B:xxx"), hash(&pipeline, "今天是晴天"));
+    assert_eq!(hash(&pipeline, "转发微博//＠Ａ：今天是晴天[哈哈]"), hash(&pipeline, "今天是晴天"));
+}
+
+#[test]
+fn pipelines_are_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone>() {}
+    shared::<Pipeline>();
+}

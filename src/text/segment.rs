@@ -1,0 +1,123 @@
+//! Segmentation: normalised text becomes tokens, in order.
+//!
+//! A token holds at least one letter or digit and no white space; punctuation is no token.
+
+use jieba_rs::Jieba;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::dictionary::jieba;
+use super::options::Segment;
+
+/// Returns the tokens of a normalised text in order.
+///
+/// ```
+/// use hamdex::text::{Segment, tokens};
+///
+/// let words = tokens("我来到北京清华大学 with 2 friends", Segment::Auto);
+/// assert_eq!(words, ["我", "来到", "北京", "清华大学", "with", "2", "friends"]);
+/// assert_eq!(tokens("a,b。", Segment::Chars), ["a", "b"]);
+/// ```
+pub fn tokens(text: &str, segment: Segment) -> Vec<&str> {
+    let mut out = Vec::new();
+    for_each_token(text, segment, &mut |token| out.push(token));
+    out
+}
+
+/// Calls `emit` with each token of a normalised text.
+pub(super) fn for_each_token<'t>(text: &'t str, segment: Segment, emit: &mut impl FnMut(&'t str)) {
+    match segment {
+        Segment::Auto => mixed(text, emit),
+        Segment::Jieba => cut(jieba(), text, emit),
+        Segment::Words => words(text, emit),
+        Segment::Chars => text
+            .char_indices()
+            .filter(|(_, c)| c.is_alphanumeric())
+            .filter_map(|(at, c)| text.get(at..at + c.len_utf8()))
+            .for_each(emit),
+    }
+}
+
+/// Cuts Chinese runs by the dictionary and what lies between them by Unicode words.
+fn mixed<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+    let mut rest = text;
+    while let Some(start) = rest.find(is_han) {
+        let (other, han) = rest.split_at(start);
+        words(other, emit);
+        // Punctuation stays with the run: one longer cut costs less than many short ones.
+        let end = han.find(|c: char| c.is_alphanumeric() && !is_han(c)).unwrap_or(han.len());
+        let (han, tail) = han.split_at(end);
+        cut(jieba(), han, emit);
+        rest = tail;
+    }
+    words(rest, emit);
+}
+
+fn words<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+    // A stray combining letter takes the space before it into its word.
+    text.unicode_words().map(str::trim).for_each(emit);
+}
+
+fn cut<'t>(jieba: &Jieba, text: &'t str, emit: &mut impl FnMut(&'t str)) {
+    for token in jieba.cut(text, true) {
+        if token.word.contains(char::is_alphanumeric) {
+            emit(token.word);
+        }
+    }
+}
+
+/// Tells whether a character is a Chinese ideograph, extensions included.
+#[inline]
+fn is_han(c: char) -> bool {
+    matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3005}' | '\u{3007}' | '\u{3400}'..='\u{4dbf}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [Segment; 4] = [Segment::Auto, Segment::Jieba, Segment::Words, Segment::Chars];
+
+    #[test]
+    fn scripts_are_cut_each_by_its_own_rule() {
+        let auto = |text| tokens(text, Segment::Auto);
+        assert_eq!(
+            auto("美国\"51区\"雇员称,内部有飞碟"),
+            ["美国", "51", "区", "雇员", "称", "内部", "有", "飞碟"]
+        );
+        assert_eq!(auto("don't panic: it's 3.14"), ["don't", "panic", "it's", "3.14"]);
+        assert_eq!(auto("rust语言hello世界"), ["rust", "语言", "hello", "世界"]);
+        assert_eq!(auto("привет, мир"), ["привет", "мир"]);
+        assert_eq!(tokens("版本v1.2", Segment::Jieba), ["版本", "v1.2"]);
+        assert_eq!(tokens("我们 a", Segment::Words), ["我", "们", "a"]);
+        assert_eq!(tokens("我 ab1!", Segment::Chars), ["我", "a", "b", "1"]);
+    }
+
+    #[test]
+    fn unknown_names_are_joined_by_the_hidden_markov_model() {
+        assert!(tokens("他来到了网易杭研大厦", Segment::Auto).contains(&"杭研"));
+    }
+
+    #[test]
+    fn nothing_and_punctuation_give_no_tokens() {
+        for kind in KINDS {
+            for text in ["", " ", "。", "...!?", "——“”【】\n", "😀"] {
+                assert_eq!(tokens(text, kind), [""; 0], "{kind:?} {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn tokens_have_a_letter_or_digit_and_no_white_space() {
+        let all: String = (0..=0x0003_ffff).filter_map(char::from_u32).collect();
+        for kind in KINDS {
+            for text in [all.as_str(), &super::super::normalise(&all)] {
+                for token in tokens(text, kind) {
+                    assert!(token.contains(char::is_alphanumeric), "{kind:?} {token:?}");
+                    assert!(!token.contains(char::is_whitespace), "{kind:?} {token:?}");
+                    assert!(!token.contains('\u{1f}'), "{kind:?} {token:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Bulk build: rate of each phase, bytes of each family, peak memory.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use hamdex::{BuildOptions, Builder, Index, IndexOptions, Plan, Progress};
+
+use crate::{Args, data, report};
+
+/// Notes when each phase begins.
+#[derive(Default)]
+struct Phases(Mutex<Vec<(String, Instant)>>);
+
+impl Progress for Phases {
+    fn begin(&self, phase: &str, _total: Option<u64>) {
+        if let Ok(mut phases) = self.0.lock() {
+            phases.push((phase.to_owned(), Instant::now()));
+        }
+    }
+}
+
+pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
+    let raw = dir.join("fingerprints.u64");
+    // In a process of its own memory would be clean; here the data is made, written and freed
+    // first, and its size is told beside the peak.
+    data::write(&raw, &data::mixed(args.seed, args.count))?;
+    let before = report::peak_memory();
+    let options = IndexOptions::new().plan(Plan::parse(&args.plan, 64, 3, Some(args.count))?);
+    let build = BuildOptions::new().memory(args.memory << 20);
+    let phases = Phases::default();
+    let start = Instant::now();
+    let mut builder = Builder::<u64>::create(dir.join("index"), &options, &build)?;
+    for (row, fingerprint) in data::read(&raw)?.enumerate() {
+        let row = row as u64;
+        builder.push(&row.to_be_bytes(), fingerprint?, row)?;
+    }
+    let read = start.elapsed();
+    let result = builder.finish(&phases, &mut |_, _| ())?;
+    let total = start.elapsed();
+    let end = Instant::now();
+    report::rate("build: everything, documents and postings included", args.count, total);
+    report::rate("build: reading", args.count, read);
+    let phases = phases.0.into_inner()?;
+    let ends = phases.iter().skip(1).map(|(_, begun)| *begun).chain([end]);
+    let mut tables = Duration::ZERO;
+    for ((phase, begun), ended) in phases.iter().zip(ends) {
+        let time = ended - *begun;
+        report::rate(&format!("build: {phase}"), args.count, time);
+        if phase.starts_with("writing table") {
+            tables += time;
+        }
+    }
+    report::rate("build: the tables' part", args.count, tables);
+    report::row("documents, distinct", &format!("{}, {}", result.documents, result.fingerprints));
+    if let (Some(before), Some(after)) = (before, report::peak_memory()) {
+        report::row(
+            "peak memory",
+            &format!("{} MB (making the data took {} MB)", after / 1_000_000, before / 1_000_000),
+        );
+    }
+    let stats = Index::<u64>::open_read_only(dir.join("index"))?.stats(&())?;
+    let per = |bytes: u64| bytes as f64 / result.documents.max(1) as f64;
+    report::row("bytes per fingerprint: tables", &format!("{:.1}", per(stats.bytes_tables)));
+    report::row("bytes per document: docs", &format!("{:.1}", per(stats.bytes_docs)));
+    report::row("bytes per document: postings", &format!("{:.1}", per(stats.bytes_postings)));
+    Ok(())
+}

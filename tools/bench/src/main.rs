@@ -1,0 +1,79 @@
+//! Measured runs of hamdex at full size: the figures that the README quotes.
+//!
+//! Every run makes its own data from a fixed seed, prints one Markdown row a figure, and never
+//! fails on a slow machine: figures are for reading, tests are elsewhere.
+
+mod build;
+mod data;
+mod insert;
+mod join;
+mod report;
+mod search;
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// Builds, searches, inserts and joins at the sizes asked for.
+#[derive(Parser, Debug)]
+struct Args {
+    /// What to measure
+    #[arg(value_enum, default_value_t = Work::All)]
+    work: Work,
+    /// Fingerprints in the built index: 80 % random, 20 % copies with 0 to 3 flips
+    #[arg(long, default_value_t = 10_000_000)]
+    count: u64,
+    /// Fingerprints in the self-join
+    #[arg(long, default_value_t = 1_000_000)]
+    join_count: u64,
+    /// Documents inserted through the write-ahead log
+    #[arg(long, default_value_t = 500_000)]
+    insert_count: u64,
+    /// Memory budget in MiB
+    #[arg(long, default_value_t = 512)]
+    memory: usize,
+    /// Plan of the index
+    #[arg(long, default_value = "4")]
+    plan: String,
+    /// Directory for indexes and data; default is the system's temporary one
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Seed of all data
+    #[arg(long, default_value_t = 7)]
+    seed: u64,
+}
+
+/// One measurement.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// All of them
+    All,
+    /// Bulk build: rates, sizes, memory; then searches in what was built
+    Build,
+    /// Inserts in batches of 1,000, without and with fsync
+    Insert,
+    /// Self-join in memory
+    Join,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args = Args::parse();
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix("hamdex-bench-");
+    let dir = match &args.dir {
+        Some(dir) => builder.tempdir_in(dir)?,
+        None => builder.tempdir()?,
+    };
+    report::head(&format!("{args:?}"));
+    if matches!(args.work, Work::All | Work::Build) {
+        build::run(dir.path(), &args)?;
+        search::run(dir.path(), &args)?;
+    }
+    if matches!(args.work, Work::All | Work::Insert) {
+        insert::run(dir.path(), &args)?;
+    }
+    if matches!(args.work, Work::All | Work::Join) {
+        join::run(&args)?;
+    }
+    Ok(())
+}

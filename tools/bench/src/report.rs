@@ -1,0 +1,38 @@
+//! Rows of figures, as a Markdown table, and the process's own memory.
+
+use std::time::Duration;
+
+pub(crate) fn head(what: &str) {
+    println!("# {what}");
+    println!("# {} threads", rayon::current_num_threads());
+    println!("\n| figure | value |\n|---|---|");
+}
+
+pub(crate) fn row(figure: &str, value: &str) {
+    println!("| {figure} | {value} |");
+}
+
+pub(crate) fn rate(figure: &str, count: u64, time: Duration) {
+    let seconds = time.as_secs_f64();
+    row(figure, &format!("{seconds:.2} s, {:.2} M/s", count as f64 / seconds / 1e6));
+}
+
+/// Prints median, 90th and 99th percentile of single times.
+pub(crate) fn spread(figure: &str, times: &mut [Duration]) {
+    times.sort_unstable();
+    let at = |percent: usize| {
+        let micros = times
+            .get(((times.len() * percent) / 100).min(times.len().saturating_sub(1)))
+            .map_or(0.0, |time| time.as_secs_f64() * 1e6);
+        format!("{micros:.1}")
+    };
+    row(figure, &format!("median {} us, p90 {} us, p99 {} us", at(50), at(90), at(99)));
+}
+
+/// Peak resident size of this process in bytes, where the system tells.
+pub(crate) fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}

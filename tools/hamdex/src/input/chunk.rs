@@ -1,0 +1,245 @@
+//! Chunks: a reading thread turns sources into batches of whole rows, a few ahead of the work.
+//!
+//! At most [`AHEAD`] chunks wait, each of about [`CHUNK`] bytes and never above one row more, so
+//! memory does not depend on the size of the input.
+
+use std::io::{BufRead, Read};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use super::open::Reader;
+use super::reject::Reason;
+use super::source::{Inputs, Kind, Source};
+use crate::console::Console;
+use crate::failure::{Failure, Result};
+
+/// Bytes of rows that are handed on together.
+const CHUNK: usize = 1 << 20;
+/// Rows that are handed on together at most.
+const ROWS: usize = 8192;
+/// Chunks that may wait for the work.
+const AHEAD: usize = 4;
+/// The longest row or text file; anything longer is a bad row.
+pub(crate) const MAX_ROW: u64 = 64 << 20;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Consecutive rows of one source.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    /// Position of the source among the inputs.
+    pub(crate) source: usize,
+    /// Origin of the first row of the source that this chunk may hold.
+    pub(crate) base: u64,
+    pub(crate) body: Body,
+}
+
+/// The rows of a chunk. Ordinals are counted from 0 within the source, blank lines included.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Lines { bytes: Vec<u8>, lines: Vec<Line> },
+    Raw { first: u64, bytes: Vec<u8> },
+    Texts(Vec<Text>),
+}
+
+/// One line of JSON Lines within the chunk's bytes, its line end included.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) ordinal: u64,
+    pub(crate) bytes: Range<usize>,
+    pub(crate) too_long: bool,
+}
+
+/// One text file, or why there is none.
+#[derive(Debug)]
+pub(crate) struct Text {
+    pub(crate) ordinal: u64,
+    /// Path within the directory; the name as given for a file that is an input itself.
+    pub(crate) name: String,
+    pub(crate) bytes: Result<Vec<u8>, Reason>,
+}
+
+/// Calls the visitor with every chunk, in order, while the next ones are being read.
+pub(crate) fn for_each_chunk(
+    inputs: &Arc<Inputs>,
+    console: &Console,
+    mut visit: impl FnMut(Chunk) -> Result<()>,
+) -> Result<()> {
+    let (sender, receiver) = sync_channel(AHEAD);
+    let (reading, shown) = (Arc::clone(inputs), console.clone());
+    // Not a scoped thread: it may wait for a terminal long after the work has failed.
+    let thread = std::thread::Builder::new().name("reader".to_owned());
+    let spawn = thread.spawn(move || {
+        let mut out = Out { sender, console: shown };
+        if let Err(Some(failure)) = out.inputs(&reading) {
+            // A closed channel means that the work is over already.
+            let _ = out.sender.send(Err(failure));
+        }
+    });
+    let thread = spawn.map_err(|e| Failure::io("reading thread", e))?;
+    for chunk in receiver {
+        visit(chunk?)?;
+    }
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    Ok(())
+}
+
+/// `None` when nobody takes chunks any more.
+type Stop = Option<Failure>;
+
+struct Out {
+    sender: SyncSender<Result<Chunk>>,
+    console: Console,
+}
+
+impl Out {
+    fn inputs(&mut self, inputs: &Inputs) -> Result<(), Stop> {
+        let mut base = 0;
+        for (position, source) in inputs.sources.iter().enumerate() {
+            base += match &source.kind {
+                Kind::Lines => self.lines(source, position, base)?,
+                Kind::Raw(bits) => self.raw(source, position, base, *bits)?,
+                Kind::Text => self.text(source, position, base)?,
+                Kind::Directory(_) => self.directory(source, position, base)?,
+            };
+        }
+        Ok(())
+    }
+
+    fn send(&self, source: usize, base: u64, body: Body) -> Result<(), Stop> {
+        self.sender.send(Ok(Chunk { source, base, body })).map_err(|_| None)
+    }
+
+    /// Reads JSON Lines; returns the number of lines.
+    fn lines(&self, source: &Source, position: usize, base: u64) -> Result<u64, Stop> {
+        let mut reader = source.open(&self.console)?;
+        let mut ordinal = 0;
+        loop {
+            let mut bytes = Vec::with_capacity(CHUNK + CHUNK / 8);
+            let mut lines = Vec::new();
+            let mut end = false;
+            while bytes.len() < CHUNK && lines.len() < ROWS {
+                // Whoever writes rows one by one wants each to be seen at once.
+                if source.is_live() && !lines.is_empty() && reader.buffer().is_empty() {
+                    break;
+                }
+                let start = bytes.len();
+                let read =
+                    read_line(&mut reader, &mut bytes).map_err(|e| Failure::io(&source.name, e))?;
+                let Some(too_long) = read else {
+                    end = true;
+                    break;
+                };
+                if ordinal == 0 && bytes.starts_with(BOM) {
+                    bytes.drain(..BOM.len());
+                }
+                let line = bytes.get(start..).unwrap_or_default();
+                if too_long || !line.trim_ascii().is_empty() {
+                    lines.push(Line { ordinal, bytes: start..bytes.len(), too_long });
+                } else {
+                    bytes.truncate(start);
+                }
+                ordinal += 1;
+            }
+            self.console.count_rows(lines.len() as u64);
+            if !lines.is_empty() {
+                self.send(position, base, Body::Lines { bytes, lines })?;
+            }
+            if end {
+                return Ok(ordinal);
+            }
+        }
+    }
+
+    /// Reads raw fingerprints; returns their number, a partial one at the end included.
+    fn raw(&self, source: &Source, position: usize, base: u64, bits: u32) -> Result<u64, Stop> {
+        let mut reader = source.open(&self.console)?;
+        let width = u64::from(bits / 8);
+        let mut first = 0;
+        loop {
+            let mut bytes = Vec::with_capacity(CHUNK);
+            let limited = (&mut reader).take(CHUNK as u64);
+            let read = read_all(limited, &mut bytes).map_err(|e| Failure::io(&source.name, e))?;
+            if read == 0 {
+                return Ok(first);
+            }
+            let rows = read.div_ceil(width);
+            self.console.count_rows(rows);
+            self.send(position, base, Body::Raw { first, bytes })?;
+            first += rows;
+        }
+    }
+
+    fn text(&self, source: &Source, position: usize, base: u64) -> Result<u64, Stop> {
+        let reader = source.open(&self.console)?;
+        let bytes = read_text(reader).map_err(|e| Failure::io(&source.name, e))?;
+        let text = Text { ordinal: 0, name: source.name.replace('\\', "/"), bytes };
+        self.console.count_rows(1);
+        self.send(position, base, Body::Texts(vec![text]))?;
+        Ok(1)
+    }
+
+    /// Reads the files of a directory; returns their number, unreadable ones included.
+    fn directory(&self, source: &Source, position: usize, base: u64) -> Result<u64, Stop> {
+        let Kind::Directory(listing) = &source.kind else { return Ok(0) };
+        let mut ordinal = 0;
+        let mut texts = Vec::new();
+        let mut size = 0;
+        for name in &listing.files {
+            let read = source
+                .open_file(name, &self.console)
+                .and_then(|reader| read_text(reader).map_err(|e| Failure::io(name, e)));
+            // One file that cannot be read is a bad row among good ones.
+            let bytes = read.unwrap_or_else(|failure| Err(Reason::Unreadable(failure.cause())));
+            size += bytes.as_ref().map_or(0, Vec::len);
+            texts.push(Text { ordinal, name: name.clone(), bytes });
+            ordinal += 1;
+            if size >= CHUNK || texts.len() >= ROWS {
+                self.console.count_rows(texts.len() as u64);
+                self.send(position, base, Body::Texts(std::mem::take(&mut texts)))?;
+                size = 0;
+            }
+        }
+        for (name, reason) in &listing.unreadable {
+            let bytes = Err(Reason::Unreadable(reason.clone()));
+            texts.push(Text { ordinal, name: name.clone(), bytes });
+            ordinal += 1;
+        }
+        self.console.count_rows(texts.len() as u64);
+        self.send(position, base, Body::Texts(texts))?;
+        Ok(ordinal)
+    }
+}
+
+/// Appends a line with its end; tells whether it was too long and dropped, `None` at the end.
+fn read_line(reader: &mut Reader, bytes: &mut Vec<u8>) -> std::io::Result<Option<bool>> {
+    let start = bytes.len();
+    let read = (&mut *reader).take(MAX_ROW).read_until(b'\n', bytes)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    if (read as u64) < MAX_ROW || bytes.ends_with(b"\n") {
+        return Ok(Some(false));
+    }
+    bytes.truncate(start);
+    reader.skip_until(b'\n')?;
+    Ok(Some(true))
+}
+
+fn read_all(mut reader: impl Read, bytes: &mut Vec<u8>) -> std::io::Result<u64> {
+    reader.read_to_end(bytes).map(|read| read as u64)
+}
+
+/// Reads a whole text file unless it is too long.
+fn read_text(reader: Reader) -> std::io::Result<Result<Vec<u8>, Reason>> {
+    let mut bytes = Vec::new();
+    read_all(reader.take(MAX_ROW + 1), &mut bytes)?;
+    if bytes.len() as u64 > MAX_ROW {
+        return Ok(Err(Reason::TooLong(MAX_ROW)));
+    }
+    if bytes.starts_with(BOM) {
+        bytes.drain(..BOM.len());
+    }
+    Ok(Ok(bytes))
+}

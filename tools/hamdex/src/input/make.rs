@@ -1,0 +1,127 @@
+//! Making documents: one row or file becomes a key and a fingerprint, or the reason why not.
+
+use hamdex::Fingerprint;
+use hamdex::text::{self, Pipeline};
+
+use super::chunk::{Line, MAX_ROW};
+use super::open::is_html;
+use super::reject::Reason;
+use super::row::{self, Fields, Row, Stamp};
+use crate::key;
+
+/// A row on its way to a document.
+#[derive(Debug)]
+pub(super) struct Made<F> {
+    pub(super) key: Vec<u8>,
+    pub(super) fingerprint: F,
+    pub(super) features: Option<usize>,
+    pub(super) length: u64,
+    pub(super) stamp: Stamp,
+}
+
+/// Turns rows into documents; shared by all threads.
+#[derive(Debug)]
+pub(super) struct Maker<'a> {
+    pub(super) fields: &'a Fields,
+    /// `None` takes fingerprints only.
+    pub(super) pipeline: Option<&'a Pipeline>,
+}
+
+impl Maker<'_> {
+    /// Fingerprints a line of JSON.
+    pub(super) fn line<F: Fingerprint>(
+        &self,
+        file: &str,
+        line: &Line,
+        bytes: &[u8],
+    ) -> Result<Made<F>, Reason> {
+        if line.too_long {
+            return Err(Reason::TooLong(MAX_ROW));
+        }
+        let row = row::parse(self.fields, bytes)?;
+        let key = key_of(&row, file, line.ordinal)?;
+        let (fingerprint, features) = match (&row.text, &row.fingerprint) {
+            (Some(text), _) => self.sketch(text, false)?,
+            (None, Some(hex)) => (F::from_hex(hex).map_err(Reason::Fingerprint)?, None),
+            (None, None) => return Err(Reason::NoText(self.fields.text.clone())),
+        };
+        let length = row.text.map_or(0, |text| text.chars().count() as u64);
+        Ok(Made { key, fingerprint, features, length, stamp: row.stamp })
+    }
+
+    /// Fingerprints a text file.
+    pub(super) fn text<F: Fingerprint>(
+        &self,
+        name: &str,
+        bytes: Result<Vec<u8>, Reason>,
+    ) -> Result<Made<F>, Reason> {
+        let bytes = bytes?;
+        if bytes.contains(&0) {
+            return Err(Reason::Binary);
+        }
+        let key = key::of_text(name)?;
+        let text = std::str::from_utf8(&bytes).map_err(|e| Reason::Utf8(e.valid_up_to()))?;
+        let (fingerprint, features) = self.sketch(text, is_html(name))?;
+        let length = text.chars().count() as u64;
+        Ok(Made { key, fingerprint, features, length, stamp: Stamp::Missing })
+    }
+
+    fn sketch<F: Fingerprint>(&self, text: &str, html: bool) -> Result<(F, Option<usize>), Reason> {
+        let pipeline = self.pipeline.ok_or(Reason::TextRefused)?;
+        if text.trim().is_empty() {
+            return Err(Reason::EmptyText);
+        }
+        let sketch = if html && !takes_html(pipeline) {
+            pipeline.fingerprint::<F>(&text::main_text(text))
+        } else {
+            pipeline.fingerprint::<F>(text)
+        };
+        let sketch = sketch.ok_or(Reason::NoFeatures)?;
+        Ok((sketch.fingerprint, Some(sketch.features)))
+    }
+}
+
+/// Returns the key of a row that was read before.
+pub(crate) fn row_key(
+    fields: &Fields,
+    file: &str,
+    ordinal: u64,
+    bytes: &[u8],
+) -> Result<Vec<u8>, Reason> {
+    key_of(&row::parse(fields, bytes)?, file, ordinal)
+}
+
+/// A row without an id is named by its file and line.
+fn key_of(row: &Row<'_>, file: &str, ordinal: u64) -> Result<Vec<u8>, Reason> {
+    match row.id.map(key::of_json).transpose()?.flatten() {
+        Some(key) => Ok(key),
+        None => key::of_text(&format!("{file}:{}", ordinal + 1)),
+    }
+}
+
+/// Tells whether the pipeline finds the main content of a page by itself.
+fn takes_html(pipeline: &Pipeline) -> bool {
+    pipeline.descriptor().split(';').any(|field| field == "html=reader")
+}
+
+#[cfg(test)]
+mod tests {
+    use hamdex::text::PipelineOptions;
+
+    use super::*;
+
+    #[test]
+    fn a_page_counts_as_its_main_text_with_either_pipeline() {
+        let fields = Fields { id: "id".to_owned(), text: "text".to_owned(), stamp: None };
+        let page = b"<html><body><p>sunny days are here again</p></body></html>".to_vec();
+        let fingerprint = |options: PipelineOptions, name: &str, bytes: Vec<u8>| {
+            let pipeline = Pipeline::new(&options).unwrap();
+            let maker = Maker { fields: &fields, pipeline: Some(&pipeline) };
+            maker.text::<u64>(name, Ok(bytes)).unwrap().fingerprint
+        };
+        let text = PipelineOptions::new();
+        let plain = fingerprint(text.clone(), "a.txt", b"sunny days are here again".to_vec());
+        assert_eq!(fingerprint(text.clone(), "a.html", page.clone()), plain);
+        assert_eq!(fingerprint(text.html(true), "a.html", page), plain);
+    }
+}

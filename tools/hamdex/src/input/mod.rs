@@ -1,0 +1,21 @@
+//! Inputs: files, directories and standard input become documents in a fixed order.
+//!
+//! Every row has an origin, its ordinal over all inputs; the same inputs give the same origins
+//! again, which is what a second pass and a resumed build stand on.
+
+mod chunk;
+mod make;
+mod open;
+mod read;
+mod reject;
+mod row;
+mod seen;
+mod source;
+mod walk;
+
+pub(crate) use chunk::{Body, Chunk, for_each_chunk};
+pub(crate) use make::row_key;
+pub(crate) use read::{Document, Reading, Sink, Totals};
+pub(crate) use reject::{At, Place, Policy, Reason, Rejects};
+pub(crate) use row::{Fields, Stamp};
+pub(crate) use source::{Bring, Inputs, Kind};

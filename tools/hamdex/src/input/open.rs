@@ -1,0 +1,97 @@
+//! Opening files: compressed or plain, they become one stream of bytes that counts progress.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use hamdex::Progress;
+
+use crate::console::Console;
+use crate::failure::{Failure, Result};
+
+/// Bytes read from the system at once.
+pub(super) const BUFFER: usize = 1 << 18;
+
+const GZIP: &str = "gz";
+
+/// Largest window of a Zstandard frame, as `zstd --long=31` makes them.
+const WINDOW_LOG: u32 = 31;
+
+/// A stream of bytes whose buffer tells whether reading on may have to wait.
+pub(crate) type Reader = BufReader<Box<dyn Read + Send>>;
+
+pub(super) fn buffered(reader: impl Read + Send + 'static) -> Reader {
+    BufReader::with_capacity(BUFFER, Box::new(reader))
+}
+
+/// Counts the bytes that come from the disk, compressed or not.
+struct Counted {
+    file: File,
+    console: Console,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.console.advance(read as u64);
+        Ok(read)
+    }
+}
+
+/// Opens a regular file, decompressed according to its extension.
+pub(super) fn counted(path: &Path, console: &Console) -> Result<Reader> {
+    let file = File::open(path).map_err(|e| Failure::io(path, e))?;
+    let counted = Counted { file, console: console.clone() };
+    decompressed(path, counted)
+}
+
+/// Wraps a reader with the decompressor that the extension asks for.
+pub(super) fn decompressed(path: &Path, reader: impl Read + Send + 'static) -> Result<Reader> {
+    let plain = match compression(path) {
+        None => return Ok(buffered(reader)),
+        Some(_) => BufReader::with_capacity(BUFFER, reader),
+    };
+    if compression(path) == Some(GZIP) {
+        // Several members after one another are one file, as gzip itself has it.
+        return Ok(buffered(MultiGzDecoder::new(plain)));
+    }
+    let decoder = zstd::Decoder::with_buffer(plain).and_then(|mut decoder| {
+        decoder.window_log_max(WINDOW_LOG)?;
+        Ok(decoder)
+    });
+    decoder.map(buffered).map_err(|e| Failure::io(path, e))
+}
+
+fn compression(path: &Path) -> Option<&'static str> {
+    let extension = path.extension().and_then(OsStr::to_str)?;
+    [GZIP, "zst"].into_iter().find(|known| extension.eq_ignore_ascii_case(known))
+}
+
+/// Drops the extension of the compression.
+pub(super) fn without_compression(path: &Path) -> PathBuf {
+    if compression(path).is_some() { path.with_extension("") } else { path.to_path_buf() }
+}
+
+/// Tells by its extension whether a file is HTML.
+pub(crate) fn is_html(name: &str) -> bool {
+    let plain = without_compression(Path::new(name));
+    let extension = plain.extension().and_then(OsStr::to_str).unwrap_or_default();
+    ["html", "htm", "xhtml"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn html_is_told_by_extension() {
+        for name in ["a.html", "b/c.HTM", "d.xhtml.gz"] {
+            assert!(is_html(name), "{name}");
+        }
+        for name in ["html", "a.txt", "a.html.txt", ""] {
+            assert!(!is_html(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Reading: chunks of rows become documents, made in parallel and handed on in order.
+
+use std::sync::Arc;
+
+use hamdex::Fingerprint;
+use hamdex::text::Pipeline;
+use rayon::prelude::*;
+
+use super::chunk::{Body, Chunk, Line, Text, for_each_chunk};
+use super::make::{Made, Maker};
+use super::reject::{At, Place, Reason, Rejects};
+use super::row::Stamp;
+use super::seen::Seen;
+use super::source::{Inputs, Origins};
+use crate::console::Console;
+use crate::failure::Result;
+use crate::key::{self, Name};
+
+/// A good row.
+#[derive(Debug)]
+pub(crate) struct Document<'a, F> {
+    pub(crate) key: &'a [u8],
+    pub(crate) fingerprint: F,
+    /// Features of the text; `None` for a row that brought its fingerprint.
+    pub(crate) features: Option<usize>,
+    /// Characters of the text.
+    pub(crate) length: u64,
+    pub(crate) stamp: Stamp,
+    /// Ordinal of the row over all inputs.
+    pub(crate) origin: u64,
+}
+
+/// What is read, and how.
+#[derive(Debug)]
+pub(crate) struct Reading<'a> {
+    pub(crate) inputs: &'a Arc<Inputs>,
+    /// `None` takes fingerprints only.
+    pub(crate) pipeline: Option<&'a Pipeline>,
+    pub(crate) console: &'a Console,
+    /// Refuse a second document of the same id.
+    pub(crate) unique: bool,
+    /// Pass over the rows up to and including this origin.
+    pub(crate) after: Option<u64>,
+}
+
+/// Takes documents in, in order.
+pub(crate) trait Sink<F> {
+    fn document(&mut self, document: Document<'_, F>) -> Result<()>;
+
+    /// Called when the next document may be long in coming.
+    fn pause(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<F, T: FnMut(Document<'_, F>) -> Result<()>> Sink<F> for T {
+    fn document(&mut self, document: Document<'_, F>) -> Result<()> {
+        self(document)
+    }
+}
+
+/// What came of a reading.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) documents: u64,
+    /// Files of directories that hold no text.
+    pub(crate) binary: u64,
+    pub(crate) origins: Origins,
+}
+
+impl Reading<'_> {
+    /// Calls the sink with every good document and notes every bad row.
+    pub(crate) fn run<F: Fingerprint>(
+        &self,
+        rejects: &mut Rejects,
+        sink: &mut dyn Sink<F>,
+    ) -> Result<Totals> {
+        self.console.begin_reading("reading", self.inputs.bytes());
+        let maker = Maker { fields: &self.inputs.fields, pipeline: self.pipeline };
+        let seen = self.unique.then(Seen::default);
+        let mut work = Work {
+            reading: self,
+            maker,
+            rejects,
+            sink,
+            seen,
+            raw_rows: 0,
+            totals: Totals::default(),
+        };
+        for_each_chunk(self.inputs, self.console, |chunk| {
+            work.chunk(chunk)?;
+            // Whatever kills the run later, the rows before it can be looked up.
+            work.rejects.flush()
+        })?;
+        self.console.end_phase();
+        Ok(work.totals)
+    }
+
+    fn passes_over(&self, origin: u64) -> bool {
+        self.after.is_some_and(|after| origin <= after)
+    }
+}
+
+/// The serial end of reading: what was made, one after another.
+struct Work<'a, F> {
+    reading: &'a Reading<'a>,
+    maker: Maker<'a>,
+    rejects: &'a mut Rejects,
+    sink: &'a mut dyn Sink<F>,
+    seen: Option<Seen>,
+    /// Fingerprints of raw files so far: the position of the next one.
+    raw_rows: u64,
+    totals: Totals,
+}
+
+impl<F: Fingerprint> Work<'_, F> {
+    fn chunk(&mut self, chunk: Chunk) -> Result<()> {
+        let reading = self.reading;
+        let Some(source) = reading.inputs.sources.get(chunk.source) else { return Ok(()) };
+        self.totals.origins.note(chunk.base, chunk.source);
+        match chunk.body {
+            Body::Lines { bytes, lines } => {
+                self.lines(chunk.base, &source.name, &bytes, &lines)?;
+                if source.is_live() { self.sink.pause() } else { Ok(()) }
+            }
+            Body::Texts(texts) => {
+                let directory = source.is_directory().then_some(source.name.as_str());
+                self.texts(chunk.base, directory, texts)
+            }
+            Body::Raw { first, bytes } => self.raw(chunk.base, &source.name, first, &bytes),
+        }
+    }
+
+    fn lines(&mut self, base: u64, file: &str, bytes: &[u8], lines: &[Line]) -> Result<()> {
+        let (reading, maker) = (self.reading, &self.maker);
+        let row = |line: &Line| bytes.get(line.bytes.clone()).unwrap_or_default();
+        let mut made = Vec::with_capacity(lines.len());
+        lines
+            .par_iter()
+            .map(|line| {
+                let wanted = !reading.passes_over(base + line.ordinal);
+                wanted.then(|| maker.line::<F>(file, line, row(line)))
+            })
+            .collect_into_vec(&mut made);
+        for (line, made) in lines.iter().zip(made) {
+            if let Some(made) = made {
+                let place = Place { file, at: At::Line(line.ordinal + 1) };
+                self.take(base + line.ordinal, made, place, Some(row(line)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn texts(&mut self, base: u64, directory: Option<&str>, texts: Vec<Text>) -> Result<()> {
+        let (reading, maker) = (self.reading, &self.maker);
+        let mut made = Vec::with_capacity(texts.len());
+        texts
+            .into_par_iter()
+            .map(|text| {
+                let wanted = !reading.passes_over(base + text.ordinal);
+                let made = wanted.then(|| maker.text::<F>(&text.name, text.bytes));
+                (text.ordinal, text.name, made)
+            })
+            .collect_into_vec(&mut made);
+        for (ordinal, name, made) in made {
+            match (made, directory) {
+                (None, _) => {}
+                // A directory holds all sorts of files; a file named as an input was meant.
+                (Some(Err(Reason::Binary)), Some(_)) => self.totals.binary += 1,
+                (Some(made), _) => {
+                    let file =
+                        directory.map_or_else(|| name.clone(), |root| format!("{root}/{name}"));
+                    self.take(base + ordinal, made, Place { file: &file, at: At::Whole }, None)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands raw fingerprints on as they are.
+    fn raw(&mut self, base: u64, file: &str, first: u64, bytes: &[u8]) -> Result<()> {
+        let rows = bytes.chunks_exact(F::BYTES);
+        let rest = rows.remainder().len();
+        let place = |origin: u64| Place { file, at: At::Offset((origin - base) * F::BYTES as u64) };
+        let mut next = base + first;
+        for row in rows {
+            let (key, origin) = (key::of_number(self.raw_rows), next);
+            let new = self.seen.as_mut().is_none_or(|seen| seen.insert_position(self.raw_rows));
+            self.raw_rows += 1;
+            next += 1;
+            if self.reading.passes_over(origin) {
+                continue;
+            }
+            if !new {
+                self.rejects.add(
+                    place(origin),
+                    Reason::DuplicateId(Name::of(&key).to_string()),
+                    None,
+                )?;
+                continue;
+            }
+            self.totals.documents += 1;
+            self.sink.document(Document {
+                key: &key,
+                fingerprint: from_le(row),
+                features: None,
+                length: 0,
+                stamp: Stamp::Missing,
+                origin,
+            })?;
+        }
+        if rest > 0 && !self.reading.passes_over(next) {
+            self.rejects.add(place(next), Reason::Partial { bytes: rest, bits: F::BITS }, None)?;
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        origin: u64,
+        made: Result<Made<F>, Reason>,
+        place: Place<'_>,
+        row: Option<&[u8]>,
+    ) -> Result<()> {
+        let Made { key, fingerprint, features, length, stamp } = match made {
+            Ok(made) => made,
+            Err(reason) => return self.rejects.add(place, reason, row),
+        };
+        if self.seen.as_mut().is_some_and(|seen| !seen.insert(&key)) {
+            return self.rejects.add(place, Reason::DuplicateId(Name::of(&key).to_string()), row);
+        }
+        self.totals.documents += 1;
+        self.sink.document(Document { key: &key, fingerprint, features, length, stamp, origin })
+    }
+}
+
+/// Reads a fingerprint as raw files hold it: little-endian.
+fn from_le<F: Fingerprint>(bytes: &[u8]) -> F {
+    bytes.iter().rev().fold(F::ZERO, |value, &byte| (value << 8) | F::truncate(u128::from(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_fingerprints_are_little_endian() {
+        assert_eq!(from_le::<u32>(&[1, 2, 3, 4]), 0x0403_0201);
+        assert_eq!(from_le::<u64>(&7_u64.to_be_bytes()), 7_u64.swap_bytes());
+        assert_eq!(from_le::<u128>(&[0xff; 16]), u128::MAX);
+    }
+}

@@ -1,0 +1,85 @@
+//! Ids seen so far: a key becomes known, a known one is a duplicate.
+//!
+//! Keeps 16 bytes for a key, a hash whose accidental collisions may be neglected; positions of raw
+//! fingerprints come in order and cost nothing.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher, RandomState};
+
+use crate::key;
+
+/// The keys of one run's inputs.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    hashes: HashSet<u128, BuildHasherDefault<Passed>>,
+    seeds: (RandomState, RandomState),
+    /// Positions below this one were raw fingerprints.
+    positions: u64,
+}
+
+impl Seen {
+    /// Notes a key; returns false when it was there already.
+    pub(super) fn insert(&mut self, key: &[u8]) -> bool {
+        if let Ok(number) = key.try_into().map(u64::from_be_bytes)
+            && number < self.positions
+        {
+            return false;
+        }
+        self.hashes.insert(self.hash(key))
+    }
+
+    /// Notes the next raw position; returns false when a row has its number already.
+    pub(super) fn insert_position(&mut self, position: u64) -> bool {
+        self.positions = position + 1;
+        self.hashes.is_empty() || !self.hashes.contains(&self.hash(&key::of_number(position)))
+    }
+
+    fn hash(&self, key: &[u8]) -> u128 {
+        let (high, low) = (self.seeds.0.hash_one(key), self.seeds.1.hash_one(key));
+        u128::from(high) << 64 | u128::from(low)
+    }
+}
+
+/// Takes half of a key that is a hash already.
+#[derive(Debug, Default)]
+struct Passed(u64);
+
+impl Hasher for Passed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        self.0 = hasher.finish();
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // half of a hash is a hash
+    fn write_u128(&mut self, hash: u128) {
+        self.0 = hash as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_new_once() {
+        let mut seen = Seen::default();
+        assert!(seen.insert(b"a"));
+        assert!(seen.insert(b"b"));
+        assert!(!seen.insert(b"a"));
+    }
+
+    #[test]
+    fn raw_positions_and_numbers_are_the_same_keys() {
+        let mut seen = Seen::default();
+        assert!(seen.insert(&key::of_number(1)));
+        assert!(seen.insert_position(0));
+        assert!(!seen.insert_position(1));
+        assert!(!seen.insert(&key::of_number(0)));
+        assert!(seen.insert(&key::of_number(2)));
+    }
+}

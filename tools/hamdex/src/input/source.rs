@@ -1,0 +1,327 @@
+//! Sources: an input path becomes a kind of source, chosen by its extension.
+
+use std::fs::File;
+use std::io::{self, BufRead, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tempfile::NamedTempFile;
+
+use super::chunk::MAX_ROW;
+use super::open::{self, Reader};
+use super::row::{self, Fields};
+use super::walk::{self, Listing};
+use crate::console::Console;
+use crate::failure::{Failure, Result};
+
+/// How the name of standard input is spelled.
+const STDIN: &str = "-";
+
+/// Bytes that a row of JSON Lines is taken to have, compressed or not.
+const TYPICAL_ROW: u64 = 1000;
+
+/// What kind of rows a source holds.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// JSON Lines.
+    Lines,
+    /// Little-endian fingerprints of that many bits.
+    Raw(u32),
+    /// One document.
+    Text,
+    /// One document per text file.
+    Directory(Listing),
+}
+
+/// One input.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// The path as it was given.
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    path: PathBuf,
+    /// What can be read only once: a pipe, with what was looked at put back in front.
+    stream: Option<Stream>,
+    /// A pipe's content, where a second pass needs it.
+    spool: Option<NamedTempFile>,
+}
+
+struct Stream(Mutex<Option<Reader>>);
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stream")
+    }
+}
+
+impl Source {
+    fn new(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let source = |kind, stream: Option<Reader>| Self {
+            name: name.clone(),
+            kind,
+            path: path.to_path_buf(),
+            stream: stream.map(|reader| Stream(Mutex::new(Some(reader)))),
+            spool: None,
+        };
+        if name == STDIN {
+            return Ok(source(Kind::Lines, Some(open::buffered(io::stdin()))));
+        }
+        let found = path.metadata().map_err(|e| Failure::io(path, e))?;
+        if found.is_dir() {
+            return Ok(source(Kind::Directory(walk::list(path)?), None));
+        }
+        let kind = kind(path, found.is_file())?;
+        // Opening at once finds a file without permission before anything is written.
+        let file = File::open(path).map_err(|e| Failure::io(path, e))?;
+        if found.is_file() {
+            return Ok(source(kind, None));
+        }
+        Ok(source(kind, Some(open::decompressed(path, file)?)))
+    }
+
+    /// Opens the source for reading from its start.
+    pub(crate) fn open(&self, console: &Console) -> Result<Reader> {
+        if let Some(spool) = &self.spool {
+            return open::counted(spool.path(), console);
+        }
+        let Some(Stream(stream)) = &self.stream else { return open::counted(&self.path, console) };
+        let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+        stream.take().ok_or_else(|| Failure::file(&self.name, "can be read only once"))
+    }
+
+    /// Opens one file of a directory.
+    pub(crate) fn open_file(&self, relative: &str, console: &Console) -> Result<Reader> {
+        open::counted(&self.path.join(relative), console)
+    }
+
+    /// Copies a pipe into a temporary file, so that it can be read twice.
+    fn spool(&mut self, directory: Option<&Path>, console: &Console) -> Result<()> {
+        if self.stream.is_none() {
+            return Ok(());
+        }
+        let mut reader = self.open(console)?;
+        let mut file = match directory {
+            Some(directory) => {
+                NamedTempFile::new_in(directory).map_err(|e| Failure::io(directory, e))?
+            }
+            None => NamedTempFile::new().map_err(|e| Failure::io(std::env::temp_dir(), e))?,
+        };
+        console.begin_reading("spooling", None);
+        io::copy(&mut reader, &mut file).map_err(|e| Failure::io(&self.name, e))?;
+        self.spool = Some(file);
+        Ok(())
+    }
+
+    /// Tells whether the first row is a fingerprint without text; an empty source tells nothing.
+    fn begins_with_fingerprint(&self, fields: &Fields) -> Result<Option<bool>> {
+        match self.kind {
+            Kind::Raw(_) => return Ok(Some(true)),
+            Kind::Text | Kind::Directory(_) => return Ok(Some(false)),
+            Kind::Lines => {}
+        }
+        let mut reader = self.open(&Console::new(true))?;
+        let mut head = Vec::new();
+        let mut answer = None;
+        while answer.is_none() {
+            let start = head.len();
+            let mut limited = (&mut reader).take(MAX_ROW);
+            let read =
+                limited.read_until(b'\n', &mut head).map_err(|e| Failure::io(&self.name, e))?;
+            let line = head.get(start..).unwrap_or_default();
+            if read == 0 {
+                break;
+            }
+            if !line.trim_ascii().is_empty() {
+                answer = row::parse(fields, line).ok().map(|row| row.text.is_none());
+                if answer.is_none() && head.len() as u64 > MAX_ROW {
+                    break;
+                }
+            }
+        }
+        if let Some(Stream(stream)) = &self.stream
+            && self.spool.is_none()
+        {
+            let whole = open::buffered(Cursor::new(head).chain(reader));
+            *stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(whole);
+        }
+        Ok(answer)
+    }
+}
+
+/// Chooses the kind of a file that is not a directory.
+fn kind(path: &Path, regular: bool) -> Result<Kind> {
+    const ACCEPTED: &str = "accepted are JSON Lines (.jsonl, .ndjson), .txt, .md, .html, raw fingerprints \
+                            (.u32, .u64, .u128), directories, and - for JSON Lines on standard input";
+    let refused = |what: &str| {
+        let name = path.display();
+        Err(Failure::Usage(format!("{name}: {what} is not supported; {ACCEPTED}")))
+    };
+    let plain = open::without_compression(path);
+    let extension =
+        plain.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    match extension.as_str() {
+        "jsonl" | "ndjson" => Ok(Kind::Lines),
+        "u32" => Ok(Kind::Raw(32)),
+        "u64" => Ok(Kind::Raw(64)),
+        "u128" => Ok(Kind::Raw(128)),
+        "csv" | "tsv" => refused("CSV"),
+        "parquet" => refused("Parquet"),
+        "json" => refused("a JSON document (rename it to .jsonl if every line is an object)"),
+        // What a shell passes for <(command) has no extension to tell by.
+        "" if !regular => Ok(Kind::Lines),
+        _ => Ok(Kind::Text),
+    }
+}
+
+/// What rows bring with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bring {
+    /// There are no rows, or none that can be read.
+    Nothing,
+    Fingerprints,
+    /// Texts, some of them at least.
+    Texts,
+}
+
+/// All inputs of a run, in the order given.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) fields: Fields,
+}
+
+impl Inputs {
+    /// Looks at every path; fails before anything is read or written.
+    pub(crate) fn resolve(paths: &[PathBuf], fields: Fields) -> Result<Self> {
+        if paths.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
+            return Err(Failure::Usage(
+                "- stands for standard input and can be given once".to_owned(),
+            ));
+        }
+        let sources = paths.iter().map(|path| Source::new(path)).collect::<Result<_>>()?;
+        Ok(Self { sources, fields })
+    }
+
+    /// Makes every source readable twice.
+    pub(crate) fn spool(&mut self, directory: Option<&Path>, console: &Console) -> Result<()> {
+        self.sources.iter_mut().try_for_each(|source| source.spool(directory, console))
+    }
+
+    /// The width of the raw files and the name of one; they must agree.
+    pub(crate) fn raw_width(&self) -> Result<Option<(u32, &str)>> {
+        let mut found: Option<(u32, &str)> = None;
+        for source in &self.sources {
+            let Kind::Raw(bits) = source.kind else { continue };
+            match found {
+                Some((other, name)) if other != bits => {
+                    return Err(Failure::file(
+                        &source.name,
+                        format!("holds {bits}-bit fingerprints, {name} holds {other}-bit ones"),
+                    ));
+                }
+                _ => found = Some((bits, &source.name)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Tells what the inputs bring, judged by the first row of each.
+    pub(crate) fn bring(&self) -> Result<Bring> {
+        let mut bring = Bring::Nothing;
+        for source in &self.sources {
+            match source.begins_with_fingerprint(&self.fields)? {
+                Some(true) => bring = Bring::Fingerprints,
+                Some(false) => return Ok(Bring::Texts),
+                None => {}
+            }
+        }
+        Ok(bring)
+    }
+
+    /// A rough number of rows, for choosing a plan: exact for raw files only.
+    pub(crate) fn estimated_rows(&self, fingerprint_bytes: usize) -> u64 {
+        let rows = |source: &Source| match &source.kind {
+            Kind::Raw(_) => source.bytes().unwrap_or(0) / fingerprint_bytes as u64,
+            Kind::Lines => source.bytes().unwrap_or(0) / TYPICAL_ROW,
+            Kind::Text => 1,
+            Kind::Directory(listing) => listing.files.len() as u64,
+        };
+        self.sources.iter().map(rows).sum()
+    }
+
+    /// Bytes on disk; `None` when a pipe is among the sources.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        self.sources.iter().map(Source::bytes).sum()
+    }
+}
+
+impl Source {
+    /// Tells whether reading on may mean waiting for whoever writes.
+    pub(crate) fn is_live(&self) -> bool {
+        self.stream.is_some() && self.spool.is_none()
+    }
+
+    pub(crate) fn is_directory(&self) -> bool {
+        matches!(self.kind, Kind::Directory(_))
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        match (&self.kind, &self.spool, &self.stream) {
+            (Kind::Directory(listing), ..) => Some(listing.bytes),
+            (_, Some(spool), _) => spool.path().metadata().ok().map(|found| found.len()),
+            (_, None, Some(_)) => None,
+            (_, None, None) => self.path.metadata().ok().map(|found| found.len()),
+        }
+    }
+}
+
+/// Finds the file and line of an origin again.
+#[derive(Debug, Default)]
+pub(crate) struct Origins {
+    /// Origin of each source's first row, rising, and the source's position.
+    starts: Vec<(u64, usize)>,
+}
+
+impl Origins {
+    pub(crate) fn note(&mut self, origin: u64, source: usize) {
+        if self.starts.last().is_none_or(|&(_, last)| last != source) {
+            self.starts.push((origin, source));
+        }
+    }
+
+    /// Returns the source and the ordinal of the row within it, from 0.
+    pub(crate) fn find(&self, origin: u64) -> Option<(usize, u64)> {
+        let after = self.starts.partition_point(|&(start, _)| start <= origin);
+        let &(start, source) = self.starts.get(after.checked_sub(1)?)?;
+        Some((source, origin - start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_choose_the_kind_behind_compression() {
+        let kind = |name: &str| kind(Path::new(name), true);
+        assert!(matches!(kind("a.jsonl.gz"), Ok(Kind::Lines)));
+        assert!(matches!(kind("a.NDJSON"), Ok(Kind::Lines)));
+        assert!(matches!(kind("a.u128.zst"), Ok(Kind::Raw(128))));
+        assert!(matches!(kind("copyright"), Ok(Kind::Text)));
+        for name in ["a.csv", "a.tsv.gz", "a.parquet", "a.json"] {
+            assert!(matches!(kind(name), Err(Failure::Usage(_))), "{name}");
+        }
+    }
+
+    #[test]
+    fn origins_lead_back_to_source_and_row() {
+        let mut origins = Origins::default();
+        assert_eq!(origins.find(0), None);
+        origins.note(0, 0);
+        origins.note(50, 0);
+        origins.note(100, 2);
+        assert_eq!(origins.find(99), Some((0, 99)));
+        assert_eq!(origins.find(100), Some((2, 0)));
+    }
+}

@@ -1,0 +1,56 @@
+//! One run of the program: the options that every verb shares become a session.
+
+use clap::Args;
+
+use crate::console::Console;
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+use crate::table::Table;
+
+/// Options of every verb.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Write nothing to standard error but fatal errors
+    #[arg(long, short, global = true, help_heading = "General")]
+    quiet: bool,
+    /// Write results as JSON objects instead of tables
+    #[arg(long, global = true, help_heading = "General")]
+    json: bool,
+    /// Threads to work with [default: one per processor]
+    #[arg(long, value_name = "N", global = true, help_heading = "General")]
+    threads: Option<usize>,
+}
+
+/// What a verb's `run` works with.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) console: Console,
+    pub(crate) json: bool,
+}
+
+impl Session {
+    pub(crate) fn new(global: &Global) -> Result<Self> {
+        if let Some(threads) = global.threads {
+            if threads == 0 {
+                return Err(Failure::Usage("--threads must be at least 1".to_owned()));
+            }
+            rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build_global()
+                .map_err(|e| Failure::Usage(format!("--threads {threads}: {e}")))?;
+        }
+        Ok(Self { console: Console::new(global.quiet), json: global.json })
+    }
+
+    /// Prints a verb's one result: an object with `--json`, else the table.
+    pub(crate) fn report(&self, object: &impl serde::Serialize, table: &Table) -> Result<()> {
+        self.console.end_phase();
+        let mut out = Output::stdout(&self.console);
+        if self.json {
+            out.json(object)?;
+        } else {
+            out.with(|out| table.write(out))?;
+        }
+        out.finish()
+    }
+}

@@ -1,0 +1,102 @@
+//! Stored indexes: a path becomes an open index, or the reason why it is none.
+
+use std::path::Path;
+
+use hamdex::text::Pipeline;
+use hamdex::{Error, Fingerprint, Header, Index, IndexOptions, OpenOptions, Plan};
+
+use crate::failure::{Failure, Result};
+use crate::input::{Bring, Inputs};
+use crate::options::{DISTANCE, DistanceArg, PipelineArgs, PlanArg, stored_pipeline};
+
+/// Reads the header of an index; `None` when there is nothing at the path yet.
+pub(crate) fn header(path: &Path) -> Result<Option<Header>> {
+    match Header::read(path) {
+        Ok(header) => Ok(Some(header)),
+        Err(Error::NotFound { .. }) if is_vacant(path) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Tells whether an index could be made at the path.
+fn is_vacant(path: &Path) -> bool {
+    match std::fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+/// Reads the header of what must be an index.
+pub(crate) fn require(path: &Path, bits: Option<u32>) -> Result<Header> {
+    let header = Header::read(path)?;
+    match bits {
+        Some(wanted) if wanted != header.bits => {
+            Err(Error::WidthMismatch { stored: header.bits, wanted }.into())
+        }
+        _ => Ok(header),
+    }
+}
+
+/// Opens an index that stays as it is; other processes may go on writing.
+pub(crate) fn read_only<F: Fingerprint>(path: &Path) -> Result<Index<F>> {
+    Ok(Index::open_with(path, &OpenOptions::new().read_only(true).background_fold(false))?)
+}
+
+/// Settings of an index that is to be made: those that were asked for.
+pub(crate) fn index_options<F: Fingerprint>(
+    plan: &PlanArg,
+    distance: &DistanceArg,
+    stored: Option<&Header>,
+    count: u64,
+) -> Result<IndexOptions> {
+    let mut options = IndexOptions::new();
+    if let Some(k) = distance.distance {
+        options = options.distance(k);
+    }
+    let k = distance.distance.or(stored.map(|header| header.distance)).unwrap_or(DISTANCE);
+    match plan.plan.as_deref() {
+        // Whatever plan the stored index has, it was somebody's best choice.
+        Some("auto") if stored.is_some() => Ok(options),
+        Some(name) => Ok(options.plan(Plan::parse(name, F::BITS, k, Some(count))?)),
+        None => Ok(options),
+    }
+}
+
+/// The plan that an existing index must have to suit the option.
+pub(crate) fn wanted_plan(plan: &PlanArg, header: &Header) -> Result<Option<String>> {
+    match plan.plan.as_deref() {
+        None | Some("auto") => Ok(None),
+        Some(name) => Ok(Some(Plan::parse(name, header.bits, header.distance, None)?.to_string())),
+    }
+}
+
+/// The pipeline for documents that meet an index; a differing option is refused.
+pub(crate) fn pipeline_for(
+    asked: &PipelineArgs,
+    header: &Header,
+    index: &Path,
+    inputs: &Inputs,
+) -> Result<Option<Pipeline>> {
+    if asked.given() { asked.stored(header) } else { pipeline_of(header, index, inputs) }
+}
+
+/// The pipeline of the index; `None` when both sides bring fingerprints only.
+pub(crate) fn pipeline_of(
+    header: &Header,
+    index: &Path,
+    inputs: &Inputs,
+) -> Result<Option<Pipeline>> {
+    let pipeline = stored_pipeline(header)?;
+    if pipeline.is_none() && inputs.bring()? == Bring::Texts {
+        return Err(no_pipeline(index));
+    }
+    Ok(pipeline)
+}
+
+pub(crate) fn no_pipeline(index: &Path) -> Failure {
+    Failure::file(
+        index,
+        "was built from fingerprints only, so it is not known how to fingerprint text for it; \
+         give fingerprints",
+    )
+}

@@ -1,0 +1,79 @@
+//! Tables for people: rows of cells become aligned columns, figures to the right.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+/// Rows under one heading, or name and value pairs without one.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+    figures_right: bool,
+}
+
+impl Table {
+    /// A table with a heading; every column but the first is aligned to the right.
+    pub(crate) fn with_heading(heading: &[&str]) -> Self {
+        Self { rows: vec![heading.iter().map(ToString::to_string).collect()], figures_right: true }
+    }
+
+    /// A list of names and values.
+    pub(crate) fn list() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Self {
+        self.rows.push(cells.into_iter().collect());
+        self
+    }
+
+    pub(crate) fn pair(&mut self, name: &str, value: impl Display) -> &mut Self {
+        self.row([name.to_owned(), value.to_string()])
+    }
+
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut widths = Vec::new();
+        for row in &self.rows {
+            widths.resize(widths.len().max(row.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let padding = " ".repeat(width - cell.chars().count());
+                let (before, after) = if self.figures_right && column > 0 {
+                    (padding.as_str(), "")
+                } else {
+                    ("", padding.as_str())
+                };
+                line.extend([before, cell, after, "  "]);
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(table: &Table) -> String {
+        let mut out = Vec::new();
+        table.write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::with_heading(&["plan", "tables"]);
+        table.row(["4x1".to_owned(), "4".to_owned()]);
+        assert_eq!(text(&table), "plan  tables\n4x1        4\n");
+        assert_eq!(
+            text(Table::list().pair("documents", 3).pair("k", 2)),
+            "documents  3\nk          2\n"
+        );
+        assert_eq!(text(&Table::list()), "");
+    }
+}

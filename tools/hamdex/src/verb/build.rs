@@ -1,0 +1,238 @@
+//! `build`: documents become an index in one go, by external sort and bulk ingest.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use hamdex::{BuildOptions, Builder, Error, Fingerprint, IndexOptions};
+use serde::Serialize;
+
+use crate::failure::{Failure, Result};
+use crate::input::{At, Document, Inputs, Kind, Place, Policy, Reading, Reason, Rejects, Totals};
+use crate::key::Name;
+use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, TmpArg, WidthArg};
+use crate::session::Session;
+use crate::size;
+use crate::stored;
+use crate::table::Table;
+use crate::width::{self, for_width};
+
+/// Build an index from documents, or merge them into one
+///
+/// Sorts outside memory and ingests whole files, which is many times faster than 'insert'.
+/// A row whose id the index has already replaces the stored document.
+///
+/// After a kill, the same command with --resume goes on where it stopped; it reads the same
+/// inputs in the same order and passes over the rows that are safe already.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hamdex build pages.idx pages-*.jsonl.gz -k 3 --memory 2G")]
+pub(crate) struct BuildArgs {
+    /// Directory of the index: absent, empty, or an index to merge into
+    index: PathBuf,
+    /// Documents: .jsonl, .txt, .html, directories, raw .u32 .u64 .u128, - for standard input
+    #[arg(required_unless_present = "abandon", value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Go on with a build that was interrupted
+    #[arg(long, conflicts_with = "abandon")]
+    resume: bool,
+    /// Drop a build that was interrupted; the index is as it was before
+    #[arg(long, conflicts_with = "inputs")]
+    abandon: bool,
+    #[command(flatten)]
+    width: WidthArg,
+    #[command(flatten)]
+    distance: DistanceArg,
+    #[command(flatten)]
+    plan: PlanArg,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+    #[command(flatten)]
+    rows: RowArgs,
+    #[command(flatten)]
+    memory: MemoryArg,
+    #[command(flatten)]
+    tmp: TmpArg,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    index: String,
+    documents: u64,
+    distinct: u64,
+    read: u64,
+    replaced: u64,
+    rejects: u64,
+    skipped_binary: u64,
+    bytes: u64,
+    seconds: f64,
+    rate: f64,
+}
+
+impl BuildArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        if self.abandon {
+            return self.drop_unfinished(session);
+        }
+        let inputs = self.rows.inputs(&self.inputs)?;
+        let header = stored::header(&self.index)?;
+        let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
+        let pipeline = match &header {
+            Some(header) => stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?,
+            None => self.pipeline.fresh(&inputs)?,
+        };
+        for_width!(bits, F => {
+            let count = inputs.estimated_rows(F::BYTES);
+            let mut options =
+                stored::index_options::<F>(&self.plan, &self.distance, header.as_ref(), count)?;
+            options = options.memory(self.memory.memory.0);
+            if let Some(pipeline) = &pipeline {
+                options = options.pipeline(pipeline.descriptor());
+            }
+            let reading = Reading {
+                inputs: &inputs,
+                pipeline: pipeline.as_ref(),
+                console: &session.console,
+                // Duplicates come to light when all is sorted, too late for those who want to stop.
+                unique: self.rows.strict || self.rows.max_bad.is_some(),
+                after: None,
+            };
+            let built = self.build::<F>(session, &options, reading);
+            if header.is_none() && built.as_ref().is_err_and(rows_at_fault) {
+                // There was nothing here before, so nothing is to stay behind.
+                std::fs::remove_dir_all(&self.index).map_err(|e| Failure::io(&self.index, e))?;
+            }
+            built
+        })
+    }
+
+    fn drop_unfinished(&self, session: &Session) -> Result<()> {
+        let header = stored::require(&self.index, self.width.bits)?;
+        for_width!(header.bits, F => Builder::<F>::abandon(&self.index)?);
+        session.console.say(&format!("dropped the unfinished build in {}", self.index.display()));
+        Ok(())
+    }
+
+    /// Takes up the unfinished build, or begins one where there is none.
+    fn builder<F: Fingerprint>(
+        &self,
+        session: &Session,
+        options: &IndexOptions,
+        resources: &BuildOptions,
+    ) -> Result<Builder<F>> {
+        if self.resume {
+            match Builder::resume(&self.index, resources) {
+                Err(Error::NothingToResume { .. } | Error::NotFound { .. }) => {
+                    // A build that was killed at once, or one that was done: both are repeatable.
+                    session.console.say("nothing to resume, reading from the start");
+                }
+                builder => return Ok(builder?),
+            }
+        }
+        Ok(Builder::create(&self.index, options, resources)?)
+    }
+
+    fn build<F: Fingerprint>(
+        &self,
+        session: &Session,
+        options: &IndexOptions,
+        mut reading: Reading<'_>,
+    ) -> Result<()> {
+        let started = Instant::now();
+        let mut resources = BuildOptions::new().memory(self.memory.memory.0);
+        if let Some(directory) = self.tmp.directory() {
+            resources = resources.tmp(directory);
+        }
+        let policy = Policy { append: self.resume, ..self.rows.policy() };
+        let mut rejects = Rejects::new(policy, &session.console)?;
+        let mut builder = self.builder::<F>(session, options, &resources)?;
+        reading.after = builder.resume_after();
+        let read = reading.run::<F>(&mut rejects, &mut |document: Document<'_, F>| {
+            Ok(builder.push(document.key, document.fingerprint, document.origin)?)
+        });
+        let totals = match read {
+            Ok(totals) => totals,
+            Err(failure) => {
+                drop(builder);
+                if rows_at_fault(&failure) {
+                    Builder::<F>::abandon(&self.index)?;
+                }
+                return Err(failure);
+            }
+        };
+        let mut refused = Ok(());
+        let report = builder.finish(&session.console, &mut |key, origin| {
+            if refused.is_ok() {
+                refused = duplicate(reading.inputs, &totals, &mut rejects, key, origin);
+            }
+        });
+        session.console.end_phase();
+        let report = report?;
+        let rejects = rejects.finish()?;
+        let seconds = started.elapsed().as_secs_f64();
+        summarise(
+            session,
+            &Summary {
+                index: self.index.display().to_string(),
+                documents: report.documents,
+                distinct: report.fingerprints,
+                read: totals.documents,
+                replaced: report.replaced,
+                rejects,
+                skipped_binary: totals.binary,
+                bytes: report.bytes,
+                seconds,
+                rate: totals.documents as f64 / seconds.max(1e-9),
+            },
+        )?;
+        refused
+    }
+}
+
+/// Tells whether the same inputs would fail again, so that there is nothing to resume.
+fn rows_at_fault(failure: &Failure) -> bool {
+    matches!(failure, Failure::Row { .. } | Failure::TooManyBad { .. })
+}
+
+fn summarise(session: &Session, summary: &Summary) -> Result<()> {
+    let mut table = Table::list();
+    table
+        .pair("documents", size::thousands(summary.documents))
+        .pair("distinct", size::thousands(summary.distinct))
+        .pair("bytes", size::bytes(summary.bytes as f64))
+        .pair("seconds", format!("{:.2}", summary.seconds))
+        .pair("rate", format!("{}/s", size::estimate(summary.rate.round())));
+    for (name, count) in [
+        ("replaced", summary.replaced),
+        ("bad rows skipped", summary.rejects),
+        ("binary files skipped", summary.skipped_binary),
+    ] {
+        if count > 0 {
+            table.pair(name, size::thousands(count));
+        }
+    }
+    session.report(summary, &table)
+}
+
+/// Notes a row whose key an earlier row had.
+fn duplicate(
+    inputs: &Arc<Inputs>,
+    totals: &Totals,
+    rejects: &mut Rejects,
+    key: &[u8],
+    origin: u64,
+) -> Result<()> {
+    let name = Name::of(key).to_string();
+    let found = totals.origins.find(origin);
+    let source = found.and_then(|(source, row)| Some((inputs.sources.get(source)?, row)));
+    let Some((source, row)) = source else {
+        return rejects.add(Place { file: "-", at: At::Whole }, Reason::DuplicateId(name), None);
+    };
+    let (file, at) = match &source.kind {
+        Kind::Lines => (source.name.clone(), At::Line(row + 1)),
+        Kind::Raw(bits) => (source.name.clone(), At::Offset(row * u64::from(bits / 8))),
+        Kind::Text => (source.name.clone(), At::Whole),
+        Kind::Directory(_) => (format!("{}/{name}", source.name), At::Whole),
+    };
+    rejects.add(Place { file: &file, at }, Reason::DuplicateId(name), None)
+}

@@ -1,0 +1,66 @@
+//! `check`: an index becomes a list of what is wrong with it, best an empty one.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+use crate::session::Session;
+use crate::size;
+use crate::stored;
+use crate::width::for_width;
+
+/// Check an index: every table and posting against the documents
+///
+/// Prints each problem on a line; the status is 1 if there is any. Nothing is changed.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hamdex check pages.idx")]
+pub(crate) struct CheckArgs {
+    /// Directory of the index
+    index: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Account<'a> {
+    documents: u64,
+    fingerprints: u64,
+    problem_count: u64,
+    problems: &'a [String],
+}
+
+impl CheckArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let header = stored::require(&self.index, None)?;
+        let report = for_width!(header.bits, F => {
+            stored::read_only::<F>(&self.index)?.check(&session.console)?
+        });
+        session.console.end_phase();
+        let mut output = Output::stdout(&session.console);
+        if session.json {
+            output.json(&Account {
+                documents: report.documents,
+                fingerprints: report.fingerprints,
+                problem_count: report.problem_count,
+                problems: &report.problems,
+            })?;
+        } else {
+            output.with(|out| {
+                report.problems.iter().try_for_each(|problem| writeln!(out, "{problem}"))?;
+                writeln!(
+                    out,
+                    "{} documents, {} fingerprints, {} problems",
+                    size::thousands(report.documents),
+                    size::thousands(report.fingerprints),
+                    size::thousands(report.problem_count)
+                )
+            })?;
+        }
+        output.finish()?;
+        match report.problem_count {
+            0 => Ok(()),
+            problems => Err(Failure::Damaged { path: self.index.display().to_string(), problems }),
+        }
+    }
+}

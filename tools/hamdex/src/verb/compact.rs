@@ -1,0 +1,47 @@
+//! `compact`: the files of an index are rewritten so that removed data gives its space back.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hamdex::Index;
+use hamdex::Progress;
+use serde::Serialize;
+
+use crate::failure::Result;
+use crate::session::Session;
+use crate::size;
+use crate::stored;
+use crate::table::Table;
+use crate::width::for_width;
+
+/// Compact the files of an index
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hamdex compact pages.idx")]
+pub(crate) struct CompactArgs {
+    /// Directory of the index
+    index: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+impl CompactArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let header = stored::require(&self.index, None)?;
+        let report = for_width!(header.bits, F => {
+            let index = Index::<F>::open(&self.index)?;
+            session.console.begin("compacting", None);
+            index.compact()?
+        });
+        let mut table = Table::list();
+        table
+            .pair("bytes before", size::bytes(report.bytes_before as f64))
+            .pair("bytes after", size::bytes(report.bytes_after as f64));
+        let summary =
+            Summary { bytes_before: report.bytes_before, bytes_after: report.bytes_after };
+        session.report(&summary, &table)
+    }
+}

@@ -1,0 +1,229 @@
+//! `dedup`: documents become the ones to keep, the duplicates and the groups they form.
+//!
+//! Two passes over the inputs. The first keeps a fingerprint and an origin of each document, the
+//! second copies the rows to keep, byte for byte. Texts are never held beyond a batch.
+
+mod choose;
+mod collect;
+mod near;
+mod pass;
+mod report;
+mod row;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use hamdex::text::Pipeline;
+use hamdex::{Fingerprint, Header};
+use tempfile::NamedTempFile;
+
+use self::collect::Collected;
+use self::near::Stored;
+use self::report::{Report, Settings};
+use self::write::Members;
+use crate::failure::{Failure, Result};
+use crate::input::{Inputs, Policy, Reading, Rejects};
+use crate::options::{DISTANCE, DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
+use crate::output::Output;
+use crate::session::Session;
+use crate::stored;
+use crate::width::{self, for_width};
+
+const AFTER_HELP: &str = r#"Files in DIR:
+  kept.jsonl        the rows to keep
+  duplicates.jsonl  {"id","kept_id","distance","cluster"} for every row removed
+  clusters.jsonl    {"cluster","size","ids"}, the largest first
+  rejects.jsonl     {"file","line","reason","row"} for every bad row
+  report.json       counts, settings and the largest groups
+
+Example:
+  hamdex dedup crawl-*.jsonl.gz -o clean -k 3 --keep longest"#;
+
+/// Remove near-duplicates from documents
+///
+/// Of every group that chains of pairs within k bits connect, one document is kept. The results
+/// appear in DIR when all is done; rows to keep are copied unchanged.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct DedupArgs {
+    /// Documents: .jsonl, .txt, .html, directories, raw .u64, - for standard input
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Directory for the results
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Drop also what is near a document of this index
+    #[arg(long, value_name = "INDEX")]
+    against: Option<PathBuf>,
+    /// Which document of a group to keep: first, longest or newest:FIELD
+    #[arg(long, value_name = "WHICH", default_value = "first")]
+    keep: Keep,
+    /// Form of the kept rows
+    #[arg(long, value_name = "FORM", value_parser = ["jsonl"], default_value = "jsonl", hide = true)]
+    format: String,
+    #[command(flatten)]
+    distance: DistanceArg,
+    #[command(flatten)]
+    width: WidthArg,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+    #[command(flatten)]
+    rows: RowArgs,
+    #[command(flatten)]
+    memory: MemoryArg,
+    #[command(flatten)]
+    tmp: TmpArg,
+    /// Kind of check of near documents
+    #[arg(long, value_name = "KIND", value_parser = ["none"], hide = true)]
+    verify: Option<String>,
+}
+
+/// Which document of a group is kept; among equals the first one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Keep {
+    First,
+    Longest,
+    /// The one with the largest value of this field.
+    Newest(String),
+}
+
+impl std::str::FromStr for Keep {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "first" => Ok(Self::First),
+            "longest" => Ok(Self::Longest),
+            _ => match text.strip_prefix("newest:") {
+                Some(field) if !field.is_empty() => Ok(Self::Newest(field.to_owned())),
+                _ => Err("supported are first, longest and newest:FIELD"),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Keep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::First => f.write_str("first"),
+            Self::Longest => f.write_str("longest"),
+            Self::Newest(field) => write!(f, "newest:{field}"),
+        }
+    }
+}
+
+impl DedupArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let mut fields = self.rows.fields();
+        if let Keep::Newest(field) = &self.keep {
+            fields.stamp = Some(field.clone());
+        }
+        let mut inputs = Inputs::resolve(&self.inputs, fields)?;
+        let header = self
+            .against
+            .as_deref()
+            .map(|index| stored::require(index, self.width.bits))
+            .transpose()?;
+        let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
+        std::fs::create_dir_all(&self.output).map_err(|e| Failure::io(&self.output, e))?;
+        inputs.spool(self.tmp.directory(), &session.console)?;
+        let inputs = Arc::new(inputs);
+        let pipeline = match (&header, &self.against) {
+            (Some(header), Some(index)) => {
+                stored::pipeline_for(&self.pipeline, header, index, &inputs)?
+            }
+            _ => self.pipeline.fresh(&inputs)?,
+        };
+        for_width!(bits, F => self.dedup::<F>(session, &inputs, pipeline.as_ref(), header.as_ref()))
+    }
+
+    fn dedup<F: Fingerprint>(
+        &self,
+        session: &Session,
+        inputs: &Arc<Inputs>,
+        pipeline: Option<&Pipeline>,
+        header: Option<&Header>,
+    ) -> Result<()> {
+        let started = Instant::now();
+        let distance =
+            self.distance.distance.or(header.map(|header| header.distance)).unwrap_or(DISTANCE);
+        if distance > F::MAX_DISTANCE {
+            let (bits, max) = (F::BITS, F::MAX_DISTANCE);
+            return Err(hamdex::Error::InvalidDistance { distance, bits, max }.into());
+        }
+        let reading =
+            Reading { inputs, pipeline, console: &session.console, unique: true, after: None };
+        let rejected =
+            NamedTempFile::new_in(&self.output).map_err(|e| Failure::io(&self.output, e))?;
+        let policy = Policy { file: Some(rejected.path().to_path_buf()), ..self.rows.policy() };
+        let mut rejects = Rejects::new(policy, &session.console)?;
+        let read = collect::collect::<F>(&reading, &self.keep, &mut rejects);
+        if let Some(file) = &self.rows.rejects {
+            rejects.flush()?;
+            std::fs::copy(rejected.path(), file).map_err(|e| Failure::io(file, e))?;
+        }
+        let Collected { mut documents, binary } = read?;
+        let total = documents.len() as u64;
+        let stored = match &self.against {
+            Some(index) => {
+                near::drop_stored(session, index, &mut documents, distance, self.memory.memory)?
+            }
+            None => Stored::default(),
+        };
+        let choice = choose::choose(session, &documents, distance)?;
+        let kept = pass::run(session, inputs, &self.output, &documents, &choice, &stored)?;
+        let members = Members::new(&choice, &kept.ids);
+        let mut files = vec![
+            members.write_duplicates(&self.output, &documents, &choice, &stored, &kept.ids)?,
+            members.write_clusters(&self.output, &kept.ids)?,
+        ];
+        let report = Report {
+            documents: total,
+            kept: kept.count,
+            removed: total - kept.count,
+            removed_against_index: stored.len() as u64,
+            clusters: choice.clusters() as u64,
+            rejects: rejects.count(),
+            skipped_binary: binary,
+            seconds: started.elapsed().as_secs_f64(),
+            settings: Settings {
+                inputs: inputs.sources.iter().map(|source| source.name.as_str()).collect(),
+                bits: F::BITS,
+                distance,
+                pipeline: pipeline.map_or("", |pipeline| pipeline.descriptor()),
+                keep: self.keep.to_string(),
+                against: self.against.as_ref().map(|index| index.display().to_string()),
+            },
+            largest: members.largest(&kept.ids),
+        };
+        files.push(report.file(&self.output)?);
+        rejects.finish()?;
+        files.push(kept.file);
+        files.into_iter().try_for_each(Output::finish)?;
+        publish(rejected, &self.output.join("rejects.jsonl"))?;
+        report.show(session, &self.output)
+    }
+}
+
+/// Gives a complete file its name.
+fn publish(file: NamedTempFile, path: &Path) -> Result<()> {
+    file.persist(path).map(drop).map_err(|e| Failure::io(path, e.error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_of_what_to_keep_parse_back() {
+        for text in ["first", "longest", "newest:date"] {
+            assert_eq!(text.parse::<Keep>().unwrap().to_string(), text);
+        }
+        for bad in ["", "newest", "newest:", "last"] {
+            assert!(bad.parse::<Keep>().is_err(), "{bad}");
+        }
+    }
+}

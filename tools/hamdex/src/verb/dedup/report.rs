@@ -1,0 +1,83 @@
+//! The report: what a deduplication did, for report.json and for the console.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::failure::Result;
+use crate::key::Name;
+use crate::output::Output;
+use crate::session::Session;
+use crate::size;
+use crate::table::Table;
+
+/// Counts, settings and the largest groups.
+#[derive(Debug, Serialize)]
+pub(super) struct Report<'a> {
+    pub(super) documents: u64,
+    pub(super) kept: u64,
+    pub(super) removed: u64,
+    /// Of the removed ones, those near a stored document.
+    pub(super) removed_against_index: u64,
+    pub(super) clusters: u64,
+    pub(super) rejects: u64,
+    pub(super) skipped_binary: u64,
+    pub(super) seconds: f64,
+    pub(super) settings: Settings<'a>,
+    pub(super) largest: Vec<Group<'a>>,
+}
+
+/// What the result depends on.
+#[derive(Debug, Serialize)]
+pub(super) struct Settings<'a> {
+    pub(super) inputs: Vec<&'a str>,
+    pub(super) bits: u32,
+    pub(super) distance: u32,
+    /// Empty where the inputs brought fingerprints.
+    pub(super) pipeline: &'a str,
+    pub(super) keep: String,
+    pub(super) against: Option<String>,
+}
+
+/// One of the largest groups.
+#[derive(Debug, Serialize)]
+pub(super) struct Group<'a> {
+    pub(super) cluster: u32,
+    pub(super) size: usize,
+    pub(super) kept_id: Name<'a>,
+}
+
+impl Report<'_> {
+    /// Writes report.json, complete but without its name yet.
+    pub(super) fn file(&self, directory: &Path) -> Result<Output> {
+        let mut file = Output::file(&directory.join("report.json"))?;
+        file.with(|out| {
+            serde_json::to_writer_pretty(&mut *out, self)?;
+            writeln!(out)
+        })?;
+        Ok(file)
+    }
+
+    /// Sums up on standard output.
+    pub(super) fn show(&self, session: &Session, directory: &Path) -> Result<()> {
+        let mut table = Table::list();
+        let share = 100.0 * self.removed as f64 / self.documents.max(1) as f64;
+        table
+            .pair("documents", size::thousands(self.documents))
+            .pair("kept", size::thousands(self.kept))
+            .pair("removed", format!("{} ({share:.1} %)", size::thousands(self.removed)));
+        for (name, count) in [
+            ("  near the index", self.removed_against_index),
+            ("bad rows skipped", self.rejects),
+            ("binary files skipped", self.skipped_binary),
+        ] {
+            if count > 0 {
+                table.pair(name, size::thousands(count));
+            }
+        }
+        table.pair("clusters", size::thousands(self.clusters));
+        table.pair("seconds", format!("{:.2}", self.seconds));
+        table.pair("written to", directory.display());
+        session.report(self, &table)
+    }
+}

@@ -1,0 +1,121 @@
+//! Results: the noted ids become duplicates.jsonl, clusters.jsonl and the report's largest groups.
+
+use std::path::Path;
+
+use hamdex::Fingerprint;
+use serde::Serialize;
+
+use super::choose::Choice;
+use super::collect::Documents;
+use super::near::Stored;
+use super::pass::{Fate, Ids};
+use super::report::Group;
+use crate::failure::Result;
+use crate::key::Name;
+use crate::output::Output;
+use crate::verb::clusters::Line as ClusterLine;
+
+/// Groups that the report names.
+const LARGEST: usize = 10;
+
+/// A row of duplicates.jsonl.
+#[derive(Serialize)]
+struct Duplicate<'a> {
+    id: Name<'a>,
+    kept_id: Name<'a>,
+    distance: u32,
+    /// `None` for a duplicate of a document in the index.
+    cluster: Option<u32>,
+}
+
+/// Members of each cluster by their place among the noted ids.
+#[derive(Debug)]
+pub(super) struct Members {
+    slots: Vec<Vec<usize>>,
+    /// Where the id of each cluster's kept document is.
+    kept: Vec<usize>,
+}
+
+impl Members {
+    pub(super) fn new(choice: &Choice, ids: &Ids) -> Self {
+        let mut members =
+            Self { slots: vec![Vec::new(); choice.clusters()], kept: vec![0; choice.clusters()] };
+        for (slot, (_, fate)) in ids.iter().enumerate() {
+            let Fate::Member(position) = fate else { continue };
+            let Some(cluster) = choice.cluster(position) else { continue };
+            let at = cluster as usize - 1;
+            if let Some(slots) = members.slots.get_mut(at) {
+                slots.push(slot);
+            }
+            if choice.kept(cluster) == position
+                && let Some(kept) = members.kept.get_mut(at)
+            {
+                *kept = slot;
+            }
+        }
+        members
+    }
+
+    fn kept_id<'a>(&self, cluster: u32, ids: &'a Ids) -> Name<'a> {
+        let slot = (cluster as usize).checked_sub(1).and_then(|at| self.kept.get(at));
+        Name::of(slot.map_or(&[], |&slot| ids.get(slot)))
+    }
+
+    /// Writes a line for every removed document, in the order of the inputs.
+    pub(super) fn write_duplicates<F: Fingerprint>(
+        &self,
+        directory: &Path,
+        documents: &Documents<F>,
+        choice: &Choice,
+        stored: &Stored,
+        ids: &Ids,
+    ) -> Result<Output> {
+        let mut file = Output::file(&directory.join("duplicates.jsonl"))?;
+        let fingerprint = |at: usize| documents.fingerprints.get(at).copied().unwrap_or_default();
+        for (id, fate) in ids.iter() {
+            let id = Name::of(id);
+            let duplicate = match fate {
+                Fate::Stored(origin) => stored.of(origin).map(|(key, distance)| Duplicate {
+                    id,
+                    kept_id: Name::of(key),
+                    distance,
+                    cluster: None,
+                }),
+                Fate::Member(position) => {
+                    let cluster =
+                        choice.cluster(position).filter(|&of| choice.kept(of) != position);
+                    cluster.map(|cluster| Duplicate {
+                        id,
+                        kept_id: self.kept_id(cluster, ids),
+                        distance: fingerprint(position).distance(fingerprint(choice.kept(cluster))),
+                        cluster: Some(cluster),
+                    })
+                }
+            };
+            if let Some(duplicate) = duplicate {
+                file.json(&duplicate)?;
+            }
+        }
+        Ok(file)
+    }
+
+    /// Writes a line for every group, the largest first.
+    pub(super) fn write_clusters(&self, directory: &Path, ids: &Ids) -> Result<Output> {
+        let mut file = Output::file(&directory.join("clusters.jsonl"))?;
+        for (slots, number) in self.slots.iter().zip(1..) {
+            let names = slots.iter().map(|&slot| Name::of(ids.get(slot)));
+            file.json(&ClusterLine { cluster: number, size: slots.len(), ids: names.collect() })?;
+        }
+        Ok(file)
+    }
+
+    /// Names the largest groups.
+    pub(super) fn largest<'a>(&self, ids: &'a Ids) -> Vec<Group<'a>> {
+        let group = |(slots, cluster): (&Vec<usize>, u32)| Group {
+            cluster,
+            size: slots.len(),
+            kept_id: self.kept_id(cluster, ids),
+        };
+        self.slots.iter().zip(1..).take(LARGEST).map(group).collect()
+    }
+}

@@ -1,0 +1,187 @@
+//! `explain`: one search becomes an account of what it did and why.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hamdex::{Explanation, Fingerprint, Query, SearchPath};
+use serde::Serialize;
+
+use crate::failure::Result;
+use crate::key::Name;
+use crate::options::{DistanceArg, WidthArg};
+use crate::output::Output;
+use crate::session::Session;
+use crate::size;
+use crate::stored;
+use crate::table::Table;
+use crate::width::for_width;
+
+/// Show what a query does: path taken, ranges, candidates, matches, time
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hamdex explain pages.idx --fingerprint 8f3a5c0012d4e6b7 -k 8")]
+pub(crate) struct ExplainArgs {
+    /// Directory of the index
+    index: PathBuf,
+    /// The fingerprint to search for, in hexadecimal
+    #[arg(long, value_name = "HEX")]
+    fingerprint: String,
+    /// The way to search: the cheaper one, through the tables, or comparing with everything
+    #[arg(long, value_name = "auto|tables|scan", value_parser = path, default_value = "auto")]
+    path: SearchPath,
+    #[command(flatten)]
+    distance: DistanceArg,
+    #[command(flatten)]
+    width: WidthArg,
+}
+
+fn path(text: &str) -> Result<SearchPath, String> {
+    match text {
+        "auto" => Ok(SearchPath::Auto),
+        "tables" => Ok(SearchPath::Tables),
+        "scan" => Ok(SearchPath::Scan),
+        _ => Err("supported are auto, tables and scan".to_owned()),
+    }
+}
+
+fn name(path: SearchPath) -> &'static str {
+    match path {
+        SearchPath::Auto => "auto",
+        SearchPath::Tables => "tables",
+        SearchPath::Scan => "scan",
+    }
+}
+
+#[derive(Serialize)]
+struct Account<'a> {
+    plan: &'a str,
+    path: &'static str,
+    distance: u32,
+    entries: u64,
+    candidates: u64,
+    matches: Vec<Found<'a>>,
+    seconds: f64,
+    predicted_seconds: f64,
+    predicted_scan_seconds: f64,
+    tables: Vec<TableRow>,
+}
+
+#[derive(Serialize)]
+struct Found<'a> {
+    id: Name<'a>,
+    fingerprint: String,
+    distance: u32,
+}
+
+#[derive(Serialize)]
+struct TableRow {
+    table: usize,
+    prefix_bits: u32,
+    radius: Option<u32>,
+    ranges: u64,
+    runs: u64,
+    candidates: u64,
+    matches: u64,
+}
+
+impl ExplainArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let header = stored::require(&self.index, self.width.bits)?;
+        for_width!(header.bits, F => {
+            let query = Query::new(F::from_hex(&self.fingerprint)?)
+                .distance(self.distance.distance.unwrap_or(header.distance))
+                .path(self.path);
+            let explanation = stored::read_only::<F>(&self.index)?.explain(query)?;
+            show(session, &explanation)
+        })
+    }
+}
+
+fn show<F: Fingerprint>(session: &Session, explanation: &Explanation<F>) -> Result<()> {
+    let mut output = Output::stdout(&session.console);
+    if session.json {
+        output.json(&account(explanation))?;
+        return output.finish();
+    }
+    let mut list = Table::list();
+    list.pair("plan", &explanation.plan)
+        .pair("path", name(explanation.path))
+        .pair("distance", explanation.distance)
+        .pair("documents", size::thousands(explanation.entries))
+        .pair("candidates", size::thousands(explanation.candidates))
+        .pair("matches", size::thousands(explanation.matches.len() as u64))
+        .pair("time", size::seconds(explanation.actual))
+        .pair("predicted, tables", size::seconds(explanation.predicted))
+        .pair("predicted, scan", size::seconds(explanation.predicted_scan));
+    let mut tables = Table::with_heading(&[
+        "table",
+        "prefix bits",
+        "flips",
+        "ranges",
+        "runs",
+        "candidates",
+        "matches",
+    ]);
+    for table in &explanation.tables {
+        tables.row([
+            table.table.to_string(),
+            table.prefix_bits.to_string(),
+            table.radius.map_or_else(|| "not used".to_owned(), |radius| radius.to_string()),
+            size::thousands(table.ranges),
+            size::thousands(table.runs),
+            size::thousands(table.candidates),
+            size::thousands(table.matches),
+        ]);
+    }
+    output.with(|out| {
+        list.write(out)?;
+        if !explanation.tables.is_empty() {
+            writeln!(out)?;
+            tables.write(out)?;
+        }
+        if !explanation.matches.is_empty() {
+            writeln!(out)?;
+            let mut matches = Table::with_heading(&["id", "fingerprint", "distance"]);
+            for found in &explanation.matches {
+                matches.row([
+                    Name::of(&found.key).to_string(),
+                    found.fingerprint.hex().to_string(),
+                    found.distance.to_string(),
+                ]);
+            }
+            matches.write(out)?;
+        }
+        Ok(())
+    })?;
+    output.finish()
+}
+
+fn account<F: Fingerprint>(explanation: &Explanation<F>) -> Account<'_> {
+    let found = |found| {
+        let hamdex::Match { key, fingerprint, distance }: &hamdex::Match<F> = found;
+        Found { id: Name::of(key), fingerprint: fingerprint.hex().to_string(), distance: *distance }
+    };
+    Account {
+        plan: &explanation.plan,
+        path: name(explanation.path),
+        distance: explanation.distance,
+        entries: explanation.entries,
+        candidates: explanation.candidates,
+        matches: explanation.matches.iter().map(found).collect(),
+        seconds: explanation.actual.as_secs_f64(),
+        predicted_seconds: explanation.predicted.as_secs_f64(),
+        predicted_scan_seconds: explanation.predicted_scan.as_secs_f64(),
+        tables: explanation
+            .tables
+            .iter()
+            .map(|table| TableRow {
+                table: table.table,
+                prefix_bits: table.prefix_bits,
+                radius: table.radius,
+                ranges: table.ranges,
+                runs: table.runs,
+                candidates: table.candidates,
+                matches: table.matches,
+            })
+            .collect(),
+    }
+}

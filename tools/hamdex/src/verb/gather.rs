@@ -1,0 +1,149 @@
+//! Gathering: the documents of INPUT become two flat arrays, fingerprints and keys, in memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hamdex::{Fingerprint, Header};
+
+use crate::failure::{Failure, Result};
+use crate::input::{Document, Inputs, Reading, Rejects};
+use crate::options::{PipelineArgs, RowArgs, WidthArg};
+use crate::session::Session;
+use crate::width;
+
+/// Documents by position, without their texts.
+#[derive(Debug)]
+pub(super) struct Gathered<F> {
+    pub(super) fingerprints: Vec<F>,
+    keys: Keys,
+}
+
+/// Keys one after another in one buffer.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Keys {
+    pub(super) fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Returns the key at a position, empty beyond the last.
+    pub(super) fn get(&self, position: usize) -> &[u8] {
+        let start =
+            position.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let end = self.ends.get(position).copied().unwrap_or(start);
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+}
+
+impl<F: Fingerprint> Gathered<F> {
+    /// Reads all inputs; positions are 32-bit numbers in the joins.
+    pub(super) fn read(reading: &Reading<'_>, rejects: &mut Rejects) -> Result<Self> {
+        let mut gathered = Self { fingerprints: Vec::new(), keys: Keys::default() };
+        reading.run::<F>(rejects, &mut |document: Document<'_, F>| {
+            gathered.fingerprints.push(document.fingerprint);
+            gathered.keys.push(document.key);
+            Ok(())
+        })?;
+        Ok(gathered)
+    }
+
+    pub(super) fn key(&self, position: usize) -> &[u8] {
+        self.keys.get(position)
+    }
+}
+
+/// What pairs and clusters are looked for in.
+pub(super) enum Target {
+    Index(PathBuf, Header),
+    Documents,
+}
+
+impl Target {
+    /// One path that holds an index is that index; everything else is documents.
+    pub(super) fn of(paths: &[PathBuf], width: &WidthArg, pipeline: &PipelineArgs) -> Result<Self> {
+        let headers = paths.iter().filter(|path| path.is_dir()).map(|path| stored_header(path));
+        let index = headers.collect::<Result<Vec<_>>>()?.into_iter().flatten().next();
+        match (index, paths) {
+            (None, _) => Ok(Self::Documents),
+            (Some(header), [path]) => {
+                width::settle(width.bits, Some(&header), None)?;
+                if pipeline.given() {
+                    pipeline.stored(&header)?;
+                }
+                Ok(Self::Index(path.clone(), header))
+            }
+            (Some(_), _) => Err(Failure::Usage(
+                "an index stands alone: give one index, or any number of inputs".to_owned(),
+            )),
+        }
+    }
+}
+
+/// The header if the directory is an index; one that cannot be used is no heap of text files.
+fn stored_header(path: &Path) -> Result<Option<Header>> {
+    match Header::read(path) {
+        Ok(header) => Ok(Some(header)),
+        Err(hamdex::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Looks at the inputs and settles the width that they ask for.
+pub(super) fn resolve(
+    paths: &[PathBuf],
+    rows: &RowArgs,
+    width: &WidthArg,
+) -> Result<(Arc<Inputs>, u32)> {
+    let inputs = rows.inputs(paths)?;
+    let bits = width::settle(width.bits, None, inputs.raw_width()?)?;
+    Ok((inputs, bits))
+}
+
+/// Reads the inputs of a verb that keeps them in memory.
+pub(super) fn gather<F: Fingerprint>(
+    session: &Session,
+    inputs: &Arc<Inputs>,
+    rows: &RowArgs,
+    pipeline: &PipelineArgs,
+) -> Result<Gathered<F>> {
+    let pipeline = pipeline.fresh(inputs)?;
+    let reading = Reading {
+        inputs,
+        pipeline: pipeline.as_ref(),
+        console: &session.console,
+        unique: true,
+        after: None,
+    };
+    let mut rejects = rows.rejects(&session.console)?;
+    let gathered = Gathered::read(&reading, &mut rejects)?;
+    rejects.finish()?;
+    Ok(gathered)
+}
+
+/// Carries a failure of the caller's own through a library call that it ends.
+#[derive(Debug, Default)]
+pub(super) struct Carrier(Mutex<Option<Failure>>);
+
+impl Carrier {
+    /// Gives the library something to stop with and keeps the failure itself.
+    pub(super) fn stop(&self, result: Result<()>) -> hamdex::Result<()> {
+        result.map_err(|failure| {
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.get_or_insert(failure);
+            hamdex::Error::Cancelled
+        })
+    }
+
+    /// Puts the kept failure in the place of the library's.
+    pub(super) fn settle<T>(self, result: hamdex::Result<T>) -> Result<T> {
+        match self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(failure) => Err(failure),
+            None => Ok(result?),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! `pairs`: an index or documents become all pairs within k bits, each once.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use clap::Args;
+use hamdex::{Fingerprint, Index, join};
+use serde::Serialize;
+
+use super::gather::{self, Carrier, Gathered, Target};
+use crate::failure::Result;
+use crate::key::Name;
+use crate::options::{DISTANCE, DistanceArg, PipelineArgs, RowArgs, WidthArg};
+use crate::output::Output;
+use crate::session::Session;
+use crate::size;
+use crate::stored;
+use crate::width::for_width;
+
+/// Equal fingerprints whose pairs alone are worth a word of warning.
+const MANY_COPIES: u64 = 10_000;
+
+/// List all pairs of documents within k bits
+///
+/// Prints lines of id, id and distance with tabs between, in no order. Every pair comes once;
+/// copies of one text are pairs at distance 0.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
+pub(crate) struct PairsArgs {
+    /// An index, or documents: .jsonl, .txt, .html, directories, raw .u64, - for standard input
+    #[arg(required = true, value_name = "INDEX|INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Begin with a line of column names
+    #[arg(long)]
+    header: bool,
+    #[command(flatten)]
+    distance: DistanceArg,
+    #[command(flatten)]
+    width: WidthArg,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+    #[command(flatten)]
+    rows: RowArgs,
+    /// Kind of check of near documents
+    #[arg(long, value_name = "KIND", value_parser = ["none"], hide = true)]
+    verify: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Pair<'a> {
+    id_a: Name<'a>,
+    id_b: Name<'a>,
+    distance: u32,
+}
+
+/// Writes pairs in the form that was asked for.
+struct Writer {
+    output: Output,
+    json: bool,
+}
+
+impl Writer {
+    fn pair(&mut self, a: &[u8], b: &[u8], distance: u32) -> Result<()> {
+        let pair = Pair { id_a: Name::of(a), id_b: Name::of(b), distance };
+        if self.json {
+            return self.output.json(&pair);
+        }
+        self.output.with(|out| writeln!(out, "{}\t{}\t{}", pair.id_a, pair.id_b, pair.distance))
+    }
+}
+
+impl PairsArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let target = Target::of(&self.inputs, &self.width, &self.pipeline)?;
+        let mut writer = Writer {
+            output: Output::open(self.output.as_deref(), &session.console)?,
+            json: session.json,
+        };
+        if self.header && !session.json {
+            writer.output.with(|out| writeln!(out, "id_a\tid_b\tdistance"))?;
+        }
+        let (found, output) = match target {
+            Target::Index(path, header) => for_width!(header.bits, F => {
+                let index = stored::read_only::<F>(&path)?;
+                self.of_index(session, &index, writer)?
+            }),
+            Target::Documents => {
+                let (inputs, bits) = gather::resolve(&self.inputs, &self.rows, &self.width)?;
+                for_width!(bits, F => {
+                    let gathered = gather::gather::<F>(session, &inputs, &self.rows, &self.pipeline)?;
+                    self.of_documents(session, &gathered, writer)?
+                })
+            }
+        };
+        session.console.end_phase();
+        output.finish()?;
+        session.console.say(&format!("{} pairs", size::thousands(found)));
+        Ok(())
+    }
+
+    fn of_index<F: Fingerprint>(
+        &self,
+        session: &Session,
+        index: &Index<F>,
+        mut writer: Writer,
+    ) -> Result<(u64, Output)> {
+        let distance = self.distance.distance.unwrap_or(index.distance());
+        let carrier = Carrier::default();
+        let found = index.pairs(distance, &session.console, &mut |pair| {
+            carrier.stop(writer.pair(pair.a, pair.b, pair.distance))
+        });
+        Ok((carrier.settle(found)?, writer.output))
+    }
+
+    fn of_documents<F: Fingerprint>(
+        &self,
+        session: &Session,
+        gathered: &Gathered<F>,
+        mut writer: Writer,
+    ) -> Result<(u64, Output)> {
+        let distance = self.distance.distance.unwrap_or(DISTANCE);
+        let copies = Copies::new(&gathered.fingerprints)?;
+        let mut found = 0;
+        for group in copies.groups() {
+            let len = group.len() as u64;
+            if len > MANY_COPIES {
+                session.console.say(&format!(
+                    "{} documents have the same fingerprint, {} pairs among themselves",
+                    size::thousands(len),
+                    size::thousands(len * (len - 1) / 2)
+                ));
+            }
+            for (at, &a) in group.iter().enumerate() {
+                for &b in group.iter().skip(at + 1) {
+                    writer.pair(gathered.key(a as usize), gathered.key(b as usize), 0)?;
+                    found += 1;
+                }
+            }
+        }
+        let carrier = Carrier::default();
+        let shared = Mutex::new((writer, found));
+        let joined =
+            join::self_join(&gathered.fingerprints, distance, &session.console, &|batch| {
+                let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let (writer, found) = &mut *shared;
+                batch.iter().try_for_each(|pair| {
+                    for &a in copies.of(pair.a) {
+                        for &b in copies.of(pair.b) {
+                            let (first, second) = (a.min(b) as usize, a.max(b) as usize);
+                            let written = writer.pair(
+                                gathered.key(first),
+                                gathered.key(second),
+                                pair.distance,
+                            );
+                            carrier.stop(written)?;
+                            *found += 1;
+                        }
+                    }
+                    Ok(())
+                })
+            });
+        carrier.settle(joined)?;
+        let (writer, found) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok((found, writer.output))
+    }
+}
+
+/// Positions by fingerprint.
+#[derive(Debug)]
+pub(super) struct Copies<F> {
+    /// Distinct fingerprints, rising, each with the end of its positions.
+    distinct: Vec<(F, u32)>,
+    positions: Vec<u32>,
+}
+
+impl<F: Fingerprint> Copies<F> {
+    pub(super) fn new(fingerprints: &[F]) -> Result<Self> {
+        use rayon::slice::ParallelSliceMut;
+
+        let count =
+            u32::try_from(fingerprints.len()).map_err(|_| hamdex::Error::InvalidOption {
+                name: "inputs",
+                reason: format!("{} documents are too many for one join", fingerprints.len()),
+            })?;
+        let mut sorted: Vec<(F, u32)> = fingerprints.iter().copied().zip(0..count).collect();
+        sorted.par_sort_unstable();
+        let mut distinct: Vec<(F, u32)> = Vec::new();
+        let mut positions = Vec::with_capacity(sorted.len());
+        for ((fingerprint, position), end) in sorted.into_iter().zip(1..) {
+            positions.push(position);
+            match distinct.last_mut() {
+                Some((last, last_end)) if *last == fingerprint => *last_end = end,
+                _ => distinct.push((fingerprint, end)),
+            }
+        }
+        Ok(Self { distinct, positions })
+    }
+
+    /// Positions of the documents with this fingerprint, rising.
+    pub(super) fn of(&self, fingerprint: F) -> &[u32] {
+        match self.distinct.binary_search_by_key(&fingerprint, |&(other, _)| other) {
+            Ok(at) => self.group(at),
+            Err(_) => &[],
+        }
+    }
+
+    /// The positions of every fingerprint in turn.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &[u32]> {
+        (0..self.distinct.len()).map(|at| self.group(at))
+    }
+
+    fn group(&self, at: usize) -> &[u32] {
+        let end = |at: usize| self.distinct.get(at).map_or(0, |&(_, end)| end as usize);
+        let start = at.checked_sub(1).map_or(0, end);
+        self.positions.get(start..end(at)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_found_by_fingerprint() {
+        let copies = Copies::new(&[7_u64, 3, 7, 9, 7]).unwrap();
+        assert_eq!(copies.of(7), [0, 2, 4]);
+        assert_eq!(copies.of(3), [1]);
+        assert_eq!(copies.of(8), [0_u32; 0]);
+        assert_eq!(copies.groups().map(<[u32]>::len).collect::<Vec<_>>(), [1, 3, 1]);
+        assert_eq!(Copies::<u32>::new(&[]).unwrap().groups().count(), 0);
+    }
+}

@@ -1,0 +1,136 @@
+//! `stats`: an index becomes its counts, sizes and settings.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hamdex::{Header, Stats};
+use serde::Serialize;
+
+use crate::failure::Result;
+use crate::output::Output;
+use crate::session::Session;
+use crate::size;
+use crate::stored;
+use crate::table::Table;
+use crate::width::for_width;
+
+/// Show counts, sizes and settings of an index
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hamdex stats pages.idx")]
+pub(crate) struct StatsArgs {
+    /// Directory of the index
+    index: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Account<'a> {
+    documents: u64,
+    fingerprints: u64,
+    format: u32,
+    bits: u32,
+    distance: u32,
+    plan: &'a str,
+    pipeline: &'a str,
+    singles: u64,
+    runs: u64,
+    bytes: u64,
+    bytes_docs: u64,
+    bytes_postings: u64,
+    bytes_tables: u64,
+    tables: Vec<TableRow>,
+}
+
+#[derive(Serialize)]
+struct TableRow {
+    prefix_bits: u32,
+    singles: u64,
+    runs: u64,
+    bytes: u64,
+}
+
+impl StatsArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let header = stored::require(&self.index, None)?;
+        let stats = for_width!(header.bits, F => {
+            stored::read_only::<F>(&self.index)?.stats(&session.console)?
+        });
+        session.console.end_phase();
+        let mut output = Output::stdout(&session.console);
+        if session.json {
+            output.json(&account(&header, &stats))?;
+        } else {
+            let (list, tables) = (list(&header, &stats), tables(&stats));
+            output.with(|out| {
+                list.write(out)?;
+                writeln!(out)?;
+                tables.write(out)
+            })?;
+        }
+        output.finish()
+    }
+}
+
+fn total(stats: &Stats) -> u64 {
+    stats.bytes_docs + stats.bytes_postings + stats.bytes_tables
+}
+
+fn list(header: &Header, stats: &Stats) -> Table {
+    let per = |bytes: u64, count: u64| {
+        let each = bytes as f64 / (count.max(1)) as f64;
+        format!("{} ({each:.1} each)", size::bytes(bytes as f64))
+    };
+    let pipeline =
+        if header.pipeline.is_empty() { "none: fingerprints only" } else { &header.pipeline };
+    let mut list = Table::list();
+    list.pair("documents", size::thousands(stats.documents))
+        .pair("distinct fingerprints", size::thousands(stats.fingerprints))
+        .pair("bits", header.bits)
+        .pair("distance", header.distance)
+        .pair("plan", &header.plan)
+        .pair("pipeline", pipeline)
+        .pair("format", header.format)
+        .pair("bytes", size::bytes(total(stats) as f64))
+        .pair("  documents", per(stats.bytes_docs, stats.documents))
+        .pair("  postings", per(stats.bytes_postings, stats.documents))
+        .pair("  tables", per(stats.bytes_tables, stats.fingerprints));
+    list
+}
+
+fn tables(stats: &Stats) -> Table {
+    let mut tables = Table::with_heading(&["table", "prefix bits", "singles", "runs", "bytes"]);
+    for (number, table) in stats.tables.iter().enumerate() {
+        tables.row([
+            number.to_string(),
+            table.prefix_bits.to_string(),
+            size::thousands(table.singles),
+            size::thousands(table.runs),
+            size::bytes(table.bytes as f64),
+        ]);
+    }
+    tables
+}
+
+fn account<'a>(header: &'a Header, stats: &Stats) -> Account<'a> {
+    let row = |table: &hamdex::TableStats| TableRow {
+        prefix_bits: table.prefix_bits,
+        singles: table.singles,
+        runs: table.runs,
+        bytes: table.bytes,
+    };
+    Account {
+        documents: stats.documents,
+        fingerprints: stats.fingerprints,
+        format: header.format,
+        bits: header.bits,
+        distance: header.distance,
+        plan: &header.plan,
+        pipeline: &header.pipeline,
+        singles: stats.singles,
+        runs: stats.runs,
+        bytes: total(stats),
+        bytes_docs: stats.bytes_docs,
+        bytes_postings: stats.bytes_postings,
+        bytes_tables: stats.bytes_tables,
+        tables: stats.tables.iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,73 @@
+//! Fingerprint widths: what was asked for, stored and read becomes one of three types.
+
+use hamdex::Header;
+
+use crate::failure::{Failure, Result};
+
+/// Width when nothing says otherwise.
+pub(crate) const DEFAULT: u32 = 64;
+
+/// Runs an expression with `$F` standing for the fingerprint type of that many bits.
+macro_rules! for_width {
+    ($bits:expr, $F:ident => $body:expr) => {
+        match $bits {
+            32 => {
+                type $F = u32;
+                $body
+            }
+            128 => {
+                type $F = u128;
+                $body
+            }
+            _ => {
+                type $F = u64;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use for_width;
+
+/// Settles the width from the option, the index and the raw files; any two must agree.
+pub(crate) fn settle(
+    asked: Option<u32>,
+    stored: Option<&Header>,
+    raw: Option<(u32, &str)>,
+) -> Result<u32> {
+    let stored = stored.map(|header| header.bits);
+    if let (Some(wanted), Some(stored)) = (asked, stored)
+        && wanted != stored
+    {
+        return Err(hamdex::Error::WidthMismatch { stored, wanted }.into());
+    }
+    let bits = stored.or(asked);
+    if let (Some(bits), Some((width, file))) = (bits, raw)
+        && width != bits
+    {
+        let whose = if stored.is_some() { "the index holds" } else { "--bits asks for" };
+        return Err(Failure::file(
+            file,
+            format!(
+                "holds {width}-bit fingerprints, {whose} {bits}-bit ones; give a .u{bits} file"
+            ),
+        ));
+    }
+    Ok(bits.or(raw.map(|(width, _)| width)).unwrap_or(DEFAULT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_must_agree() {
+        assert_eq!(settle(None, None, None).unwrap(), 64);
+        assert_eq!(settle(Some(32), None, None).unwrap(), 32);
+        assert_eq!(settle(None, None, Some((128, "a.u128"))).unwrap(), 128);
+        let error = settle(Some(64), None, Some((32, "a.u32"))).unwrap_err().to_string();
+        assert!(
+            error.contains("a.u32") && error.contains("32-bit") && error.contains("64-bit"),
+            "{error}"
+        );
+    }
+}

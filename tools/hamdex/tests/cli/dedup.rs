@@ -1,0 +1,139 @@
+//! Deduplication: what is kept is unchanged, what is removed can be looked up.
+
+use serde_json::json;
+
+use crate::support::{Bench, json_lines, stored};
+
+const ROWS: &str = "{\"id\":\"a\", \"text\":\"sunny days are here again\",\"date\":\"2021\"}\n\
+                    {\"id\":\"b\",\"text\":\"an article about something else altogether\"}\r\n\
+                    {\"id\":\"c\",\"date\":\"2023\",\"text\":\"Sunny days are here again!!\"}\n\
+                    {\"id\":\"d\",\"text\":\"sunny days are here again\",\"n\":1.50}";
+
+fn line(number: usize) -> String {
+    let line = ROWS.split_inclusive('\n').nth(number).unwrap();
+    if line.ends_with('\n') { line.to_owned() } else { format!("{line}\n") }
+}
+
+#[test]
+fn rows_to_keep_are_copied_byte_for_byte() {
+    let bench = Bench::new();
+    bench.file("rows.jsonl", ROWS);
+    bench.ok("dedup rows.jsonl -o out");
+    assert_eq!(bench.read("out/kept.jsonl"), line(0) + &line(1));
+    let duplicate = |id: &str| json!({ "id": id, "kept_id": "a", "distance": 0, "cluster": 1 });
+    assert_eq!(json_lines(&bench.read("out/duplicates.jsonl")), [duplicate("c"), duplicate("d")]);
+    assert_eq!(
+        json_lines(&bench.read("out/clusters.jsonl")),
+        [json!({ "cluster": 1, "size": 3, "ids": ["a", "c", "d"] })]
+    );
+    assert_eq!(bench.read("out/rejects.jsonl"), "");
+    let names: Vec<_> =
+        std::fs::read_dir(bench.path("out")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 5, "nothing temporary stays behind: {names:?}");
+}
+
+#[test]
+fn the_report_holds_counts_settings_and_groups() {
+    let bench = Bench::new();
+    bench.file("rows.jsonl", format!("{ROWS}\n{{\n"));
+    let printed = bench.ok("dedup rows.jsonl -o out -k 2 --json").json();
+    let report: serde_json::Value = serde_json::from_str(&bench.read("out/report.json")).unwrap();
+    assert_eq!(printed, [report.clone()]);
+    for (name, count) in
+        [("documents", 4), ("kept", 2), ("removed", 2), ("clusters", 1), ("rejects", 1)]
+    {
+        assert_eq!(report[name], count, "{name}");
+    }
+    let settings = &report["settings"];
+    assert_eq!(
+        (&settings["bits"], &settings["distance"], &settings["keep"]),
+        (&json!(64), &json!(2), &json!("first"))
+    );
+    assert_eq!(report["largest"], json!([{ "cluster": 1, "size": 3, "kept_id": "a" }]));
+    assert!(report["seconds"].is_number());
+}
+
+#[test]
+fn the_longest_or_newest_of_a_group_can_be_kept() {
+    let bench = Bench::new();
+    bench.file("rows.jsonl", ROWS);
+    bench.ok("dedup rows.jsonl -o longest --keep longest");
+    assert_eq!(bench.read("longest/kept.jsonl"), line(1) + &line(2));
+    bench.ok("dedup rows.jsonl -o newest --keep newest:date");
+    assert_eq!(bench.read("newest/kept.jsonl"), line(1) + &line(2));
+    let kept: Vec<_> = json_lines(&bench.read("newest/duplicates.jsonl"));
+    assert!(kept.iter().all(|row| row["kept_id"] == "c"), "{kept:?}");
+}
+
+#[test]
+fn what_is_near_a_stored_document_is_dropped_too() {
+    let bench = Bench::new();
+    bench
+        .file("old.jsonl", "{\"id\":\"old\",\"text\":\"sunny days are here again\"}\n")
+        .file("rows.jsonl", ROWS);
+    bench.ok("build idx old.jsonl");
+    let before = bench.export("idx");
+    bench.ok("dedup rows.jsonl -o out --against idx");
+    assert_eq!(bench.read("out/kept.jsonl"), line(1));
+    let duplicate =
+        |id: &str| json!({ "id": id, "kept_id": "old", "distance": 0, "cluster": null });
+    let duplicates = json_lines(&bench.read("out/duplicates.jsonl"));
+    assert_eq!(duplicates, [duplicate("a"), duplicate("c"), duplicate("d")]);
+    assert_eq!(bench.read("out/clusters.jsonl"), "");
+    assert_eq!(bench.export("idx"), before);
+}
+
+#[test]
+fn standard_input_gives_the_same_result_as_a_file() {
+    let bench = Bench::new();
+    bench.file("rows.jsonl", ROWS);
+    bench.ok("dedup rows.jsonl -o file");
+    assert_eq!(bench.feed("dedup - -o pipe", ROWS.as_bytes()).status, 0);
+    for name in ["kept.jsonl", "duplicates.jsonl", "clusters.jsonl"] {
+        assert_eq!(bench.read(&format!("pipe/{name}")), bench.read(&format!("file/{name}")));
+    }
+}
+
+#[test]
+fn other_inputs_become_json_rows() {
+    let bench = Bench::new();
+    bench
+        .file("docs/a.txt", "sunny days are here again")
+        .file("docs/b.txt", "sunny days are here again")
+        .file("docs/c.txt", "an article about something else altogether\n");
+    bench.ok("dedup docs -o texts");
+    assert_eq!(
+        json_lines(&bench.read("texts/kept.jsonl")),
+        [
+            json!({ "id": "a.txt", "text": "sunny days are here again" }),
+            json!({ "id": "c.txt", "text": "an article about something else altogether\n" }),
+        ]
+    );
+    let bytes: Vec<u8> = [1_u64, u64::MAX, 1].iter().flat_map(|v| v.to_le_bytes()).collect();
+    bench.file("a.u64", bytes);
+    bench.ok("dedup a.u64 -o raw");
+    let kept = "{\"id\":0,\"fingerprint\":\"0000000000000001\"}\n{\"id\":1,\"fingerprint\":\"ffffffffffffffff\"}\n";
+    assert_eq!(bench.read("raw/kept.jsonl"), kept);
+    assert_eq!(json_lines(&bench.read("raw/duplicates.jsonl"))[0]["id"], 2);
+}
+
+#[test]
+fn a_result_can_take_the_place_of_an_older_one_and_of_its_own_input() {
+    let bench = Bench::new();
+    bench.file("out/kept.jsonl", ROWS);
+    bench.ok("dedup out/kept.jsonl -o out");
+    assert_eq!(bench.read("out/kept.jsonl"), line(0) + &line(1));
+    bench.ok("dedup out/kept.jsonl -o out");
+    assert_eq!(bench.read("out/kept.jsonl"), line(0) + &line(1));
+}
+
+#[test]
+fn no_documents_and_one_document_are_inputs_like_any_other() {
+    let bench = stored();
+    bench.file("none.jsonl", "").file("one.jsonl", line(0));
+    bench.ok("dedup none.jsonl -o none");
+    assert_eq!(bench.read("none/kept.jsonl"), "");
+    bench.ok("dedup one.jsonl -o one");
+    assert_eq!(bench.read("one/kept.jsonl"), line(0));
+    bench.ok("dedup none.jsonl -o none --against idx");
+}

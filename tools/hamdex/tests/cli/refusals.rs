@@ -1,0 +1,151 @@
+//! Refusals: a call that cannot be served says why and what to do, and changes nothing.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::support::{Bench, EXPORTED, stored};
+
+#[test]
+fn what_is_no_index_is_named_with_the_remedy() {
+    let bench = Bench::new();
+    bench.file("docs/a.txt", "sunny days").file("plain.txt", "x").file("a.u64", [0; 8]);
+    for verb in [
+        "query absent --fingerprint 00",
+        "stats absent",
+        "check absent",
+        "export absent",
+        "fold absent",
+    ] {
+        bench.run(verb).refused(1, &["absent", "hamdex build"]);
+    }
+    bench.run("remove docs --id a").refused(1, &["docs", "hamdex build"]);
+    for verb in ["build", "insert"] {
+        bench.run(&format!("{verb} docs a.u64")).refused(1, &["docs"]);
+        bench.run(&format!("{verb} plain.txt a.u64")).refused(1, &["plain.txt"]);
+    }
+    assert_eq!(bench.read("docs/a.txt"), "sunny days");
+    assert_eq!(std::fs::read_dir(bench.path("docs")).unwrap().count(), 1);
+}
+
+#[test]
+fn inputs_that_are_not_there_stop_the_call_before_it_writes() {
+    let bench = Bench::new();
+    bench.run("build idx absent.jsonl").refused(1, &["absent.jsonl", "check the path"]);
+    bench.run("dedup absent.jsonl -o out").refused(1, &["absent.jsonl"]);
+    bench.run("evaluate absent.jsonl --pairs absent.tsv").refused(1, &["absent.tsv"]);
+    assert!(!bench.path("idx").exists() && !bench.path("out").exists());
+}
+
+#[test]
+fn directories_that_cannot_be_written_are_named() {
+    let bench = stored();
+    // A file where a directory is needed refuses every user, the superuser too.
+    bench.file("file", "precious");
+    bench.run("build file/idx prints.jsonl").refused(1, &["file/idx"]);
+    bench.run("dedup prints.jsonl -o file/out").refused(1, &["file/out"]);
+    bench.run("dedup prints.jsonl -o file").refused(1, &["file"]);
+    bench.run("pairs prints.jsonl -o file/pairs.tsv").refused(1, &["file"]);
+    bench.run("build other prints.jsonl --tmp file/tmp").refused(1, &["file/tmp"]);
+    bench.run("fingerprint prints.jsonl --rejects file/bad").refused(1, &["file/bad"]);
+    assert_eq!(bench.read("file"), "precious");
+    assert_eq!(bench.export("idx"), EXPORTED);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_without_permission_are_named() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let bench = stored();
+    let shut = std::fs::Permissions::from_mode(0);
+    bench
+        .file("shut.jsonl", "{}")
+        .file("docs/a.txt", "sunny days")
+        .file("docs/inner/b.txt", "rain");
+    for name in ["shut.jsonl", "docs/inner"] {
+        std::fs::set_permissions(bench.path(name), shut.clone()).unwrap();
+    }
+    if std::fs::File::open(bench.path("shut.jsonl")).is_ok() {
+        eprintln!("skipped: this user may read everything, so no permission can be missing");
+        return;
+    }
+    bench
+        .run("build other shut.jsonl")
+        .refused(1, &["shut.jsonl", "Permission denied", "check the permissions"]);
+    assert!(!bench.path("other").exists());
+    let outcome = bench.ok("fingerprint docs");
+    assert!(outcome.stderr.contains("inner"), "{}", outcome.stderr);
+    assert_eq!(outcome.json().len(), 1);
+    std::fs::set_permissions(bench.path("docs/inner"), std::fs::Permissions::from_mode(0o755))
+        .unwrap();
+}
+
+#[test]
+fn an_index_that_another_process_writes_is_left_alone() {
+    let bench = stored();
+    let mut command = bench.command("insert idx -");
+    let mut writer = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = writer.stdin.take().unwrap();
+    stdin.write_all(b"{\"id\":\"d\",\"fingerprint\":\"0000000000000000\"}\n").unwrap();
+    // What was read is written at once; seeing it means that the other process has the lock.
+    while !bench.export("idx").contains("\"d\"") {
+        assert!(writer.try_wait().unwrap().is_none(), "the writer ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let locked = ["idx", "in use by another process", "wait"];
+    bench.run("remove idx --id a").refused(1, &locked);
+    bench.run("insert idx prints.jsonl").refused(1, &locked);
+    bench.run("build idx prints.jsonl").refused(1, &locked);
+    bench.run("fold idx").refused(1, &locked);
+    bench.ok("query idx --fingerprint 00000000000000ff");
+    drop(stdin);
+    assert!(writer.wait().unwrap().success());
+    bench.ok("remove idx --id d");
+    assert_eq!(bench.export("idx"), EXPORTED);
+}
+
+#[test]
+fn fingerprints_of_another_width_are_refused_with_both_sides() {
+    let bench = stored();
+    bench.file("a.u32", [0; 4]);
+    let both = ["64-bit", "32"];
+    bench.run("query idx --fingerprint 0123abcd").refused(2, &["0123abcd", "64-bit"]);
+    bench.run("explain idx --fingerprint 0123abcd").refused(2, &["0123abcd", "64-bit"]);
+    bench.run("query idx --fingerprint 00000000000000ff --bits 32").refused(1, &both);
+    bench.run("build idx prints.jsonl --bits 32").refused(1, &both);
+    bench.run("insert idx prints.jsonl --bits 32").refused(1, &both);
+    for verb in ["build idx", "insert idx", "query idx", "dedup -o out --against idx"] {
+        bench.run(&format!("{verb} a.u32")).refused(1, &["a.u32", "32-bit", "index holds 64-bit"]);
+    }
+    assert_eq!(bench.export("idx"), EXPORTED);
+}
+
+#[test]
+fn settings_that_differ_from_the_stored_ones_are_refused_with_both_sides() {
+    let bench = stored();
+    bench.file("texts.jsonl", "{\"id\":\"t\",\"text\":\"sunny days\"}\n");
+    bench.run("build idx prints.jsonl --plan 10").refused(1, &["plan", "\"4\"", "\"10\""]);
+    bench.run("insert idx prints.jsonl --plan 10").refused(1, &["plan", "\"4\"", "\"10\""]);
+    bench.run("build idx prints.jsonl -k 5").refused(1, &["distance", "\"3\"", "\"5\""]);
+    bench.run("build idx texts.jsonl --pipeline post").refused(1, &["pipeline", "hamdex-text"]);
+    for verb in [
+        "build idx texts.jsonl",
+        "insert idx texts.jsonl",
+        "query idx texts.jsonl",
+        "query idx --text sunny",
+    ] {
+        bench.run(verb).refused(1, &["idx", "built from fingerprints only"]);
+    }
+    assert_eq!(bench.export("idx"), EXPORTED);
+    bench.ok("build words texts.jsonl");
+    let before = bench.export("words");
+    bench.run("insert words texts.jsonl --ngram 3").refused(1, &["pipeline", "ngram=3"]);
+    assert_eq!(bench.export("words"), before);
+}
+
+#[test]
+fn indexes_stand_alone_where_documents_are_read() {
+    let bench = stored();
+    bench.run("pairs idx prints.jsonl").refused(2, &["an index stands alone"]);
+    bench.run("clusters prints.jsonl idx").refused(2, &["an index stands alone"]);
+}
