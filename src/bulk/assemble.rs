@@ -9,7 +9,7 @@ use super::fingerprints::FingerprintSorter;
 use super::merge::Sorted;
 use super::sorter::RecordSorter;
 use super::spool::{FingerprintSpool, SpooledFingerprints};
-use super::writers;
+use super::writers::{self, Layout, Writers};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Plan, Table};
@@ -50,9 +50,16 @@ impl<F: Fingerprint> Assembly<'_, F> {
         Ok(report)
     }
 
-    /// Bytes of entries that are gathered for one file.
-    fn block_bytes(&self) -> usize {
-        (self.memory / 32).clamp(1 << 20, 16 << 20)
+    /// Records are many and small: their files are written in parallel. Runs are few and a
+    /// search moves between all files of a table, so a table has as few as possible.
+    fn layout(&self, family: Family) -> Layout {
+        match family {
+            Family::Meta | Family::Docs | Family::Postings => Layout {
+                block_bytes: (self.memory / 32).clamp(1 << 20, 32 << 20),
+                blocks_per_file: 1,
+            },
+            Family::Table(_) => Layout { block_bytes: 1 << 20, blocks_per_file: 512 },
+        }
     }
 
     /// Merges pushed and stored documents by key; returns their postings for sorting.
@@ -154,7 +161,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
         self.family(Family::Table(number), report, |_, writers| {
             let mut waiting: Vec<F> = Vec::new();
             let mut value = Vec::new();
-            let mut put = |members: &[F], writers: &mut writers::Writers| {
+            let mut put = |members: &[F], writers: &mut Writers| {
                 let Some(last) = members.last() else { return Ok(()) };
                 run::encode(members, &mut value);
                 writers.put(TableKey::new(Kind::Run, *last).as_ref(), &value)
@@ -179,13 +186,14 @@ impl<F: Fingerprint> Assembly<'_, F> {
         &self,
         family: Family,
         report: &mut BuildReport,
-        produce: impl FnOnce(&mut BuildReport, &mut writers::Writers) -> Result<()>,
+        produce: impl FnOnce(&mut BuildReport, &mut Writers) -> Result<()>,
     ) -> Result<()> {
         let options = self.store.sst_options(family);
         let stem = family.name(self.generation);
-        let files = writers::write(&options, self.staging, &stem, self.block_bytes(), |writers| {
-            produce(report, writers)
-        })?;
+        let files =
+            writers::write(&options, self.staging, &stem, self.layout(family), |writers| {
+                produce(report, writers)
+            })?;
         for file in &files {
             report.bytes += std::fs::metadata(file).map_err(|e| Error::io(file, e))?.len();
         }

@@ -2,10 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::store::{SstBlock, SstOptions};
+use crate::store::{SstBlock, SstFile, SstOptions};
+
+/// How the entries of a family are spread over files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    /// Bytes of entries that are handed to a writing thread at a time.
+    pub(super) block_bytes: usize,
+    /// Blocks in one file; files of one block are written in parallel, others one by one.
+    pub(super) blocks_per_file: usize,
+}
 
 /// Collects the entries of one family and hands full blocks to the writing threads.
 pub(super) struct Writers {
@@ -43,37 +52,59 @@ pub(super) fn write(
     options: &SstOptions,
     directory: &Path,
     stem: &str,
-    block_bytes: usize,
+    layout: Layout,
     produce: impl FnOnce(&mut Writers) -> Result<()>,
 ) -> Result<Vec<PathBuf>> {
-    let threads = rayon::current_num_threads().clamp(1, 8);
+    let in_parallel = layout.blocks_per_file == 1;
+    let threads = if in_parallel { rayon::current_num_threads().clamp(1, 8) } else { 1 };
     let (full, blocks) = sync_channel::<(usize, SstBlock)>(1);
     let (give_back, spare) = sync_channel::<SstBlock>(threads + 2);
-    let blocks = Mutex::new(blocks);
-    let name = |number: usize| directory.join(format!("{stem}-{number:05}.sst"));
-    let mut files = 0;
+    let blocks = Arc::new(Mutex::new(blocks));
+    let name = |file: usize| directory.join(format!("{stem}-{file:05}.sst"));
+    let work = |blocks: &Mutex<Receiver<(usize, SstBlock)>>, give_back: &SyncSender<SstBlock>| {
+        let mut open: Option<SstFile<'_>> = None;
+        loop {
+            let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok((number, block)) = next else { break };
+            if number % layout.blocks_per_file == 0
+                && let Some(full) = open.take()
+            {
+                full.finish()?;
+            }
+            let mut file = match open.take() {
+                Some(file) => file,
+                None => options.create(&name(number / layout.blocks_per_file))?,
+            };
+            file.append(&block)?;
+            open = Some(file);
+            // A full pool only means that the block is freed.
+            let _ = give_back.try_send(block);
+        }
+        open.map_or(Ok(()), SstFile::finish)
+    };
+    let mut handed = 0;
     let outcome = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|_| {
-                let (blocks, give_back) = (&blocks, give_back.clone());
-                scope.spawn(move || -> Result<()> {
-                    loop {
-                        let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                        let Ok((number, block)) = next else { return Ok(()) };
-                        options.write(&name(number), &block)?;
-                        // A full pool only means that the block is freed.
-                        let _ = give_back.try_send(block);
-                    }
-                })
+                // The channel closes with its last worker, so a failed one cannot leave the
+                // producer waiting.
+                let (blocks, give_back) = (Arc::clone(&blocks), give_back.clone());
+                scope.spawn(move || -> Result<()> { work(&blocks, &give_back) })
             })
             .collect();
-        let mut writers =
-            Writers { block: SstBlock::default(), block_bytes, number: 0, full, spare };
+        drop(blocks);
+        let mut writers = Writers {
+            block: SstBlock::default(),
+            block_bytes: layout.block_bytes,
+            number: 0,
+            full,
+            spare,
+        };
         let mut produced = produce(&mut writers);
         if produced.is_ok() && !writers.block.is_empty() {
             produced = writers.hand_over();
         }
-        files = writers.number;
+        handed = writers.number;
         drop(writers);
         let mut written = Ok(());
         for worker in workers {
@@ -82,5 +113,5 @@ pub(super) fn write(
         }
         written.and(produced)
     });
-    outcome.map(|()| (0..files).map(name).collect())
+    outcome.map(|()| (0..handed.div_ceil(layout.blocks_per_file)).map(name).collect())
 }

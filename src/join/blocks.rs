@@ -50,24 +50,25 @@ impl Weights {
         self.bits.iter().filter(|&&weight| weight > 0.0).count()
     }
 
-    /// Cuts the varying bits into so many spans of about equal weight; `None` if they do not do.
+    /// Cuts the varying bits into so many spans of about equal weight; `None` if they are fewer.
     pub(super) fn cut(&self, blocks: u32) -> Option<Vec<Span>> {
-        let share = self.total / f64::from(blocks);
-        let mut spans: Vec<Span> = Vec::with_capacity(blocks as usize);
+        let blocks = blocks as usize;
+        let share = self.total / blocks as f64;
+        let mut spans: Vec<Span> = Vec::with_capacity(blocks);
         let mut weight_before = 0.0;
-        let mut open = None;
+        let mut bits_left = self.varying();
         for (bit, &weight) in (0..).zip(&self.bits).filter(|(_, weight)| **weight > 0.0) {
-            let block = (0..blocks)
-                .rev()
-                .find(|&block| weight_before + weight / 2.0 >= f64::from(block) * share);
+            let full = weight_before + weight / 2.0 >= spans.len() as f64 * share;
+            let last_chance = bits_left <= blocks.saturating_sub(spans.len());
+            let open = spans.len() < blocks && (full || last_chance);
             match spans.last_mut() {
-                Some(last) if open == block => last.end = bit + 1,
+                Some(span) if !open => span.end = bit + 1,
                 _ => spans.push(Span { start: bit, end: bit + 1 }),
             }
-            open = block;
             weight_before += weight;
+            bits_left -= 1;
         }
-        (spans.len() == blocks as usize).then_some(spans)
+        (spans.len() == blocks).then_some(spans)
     }
 }
 
@@ -170,8 +171,23 @@ mod tests {
         let weights = Weights::of(&narrow);
         assert_eq!(weights.varying(), 32);
         assert_eq!(weights.cut(2).unwrap().first().unwrap().start, 32);
+        for blocks in 1..=32 {
+            assert_eq!(weights.cut(blocks).unwrap().len(), blocks as usize);
+        }
         assert_eq!(Weights::of(&[7_u64]).cut(1), None);
         assert_eq!(Weights::of::<u64>(&[]).varying(), 0);
+    }
+
+    #[test]
+    fn a_few_heavy_bits_do_not_leave_a_block_empty() {
+        let uneven = Weights { bits: vec![0.1, 1.0, 1.0, 0.1, 0.1, 0.0, 0.1, 0.1], total: 2.5 };
+        for blocks in 1..=7 {
+            let spans = uneven.cut(blocks).unwrap();
+            assert_eq!(spans.len(), blocks as usize);
+            assert!(spans.iter().all(|span| span.width() > 0));
+            assert!(spans.windows(2).all(|two| two[0].end <= two[1].start), "{spans:?}");
+        }
+        assert_eq!(uneven.cut(8), None);
     }
 
     #[test]

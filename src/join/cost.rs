@@ -18,8 +18,8 @@ const SORT_BYTE: f64 = 2.0;
 ///
 /// A group of n has n / 2 pairs for each member: 2 * (`MEMBER` + `SORT_BYTE`) / `PAIR`.
 const SMALL: usize = 200;
-/// More tables than this have never paid for any size and distance.
-const TABLES_MAX: f64 = 2000.0;
+/// Bounds the list of tables; more would only pay for huge sets at large distances.
+const TABLES_MAX: f64 = 20_000.0;
 
 /// How to split a set so that only members of one group are compared.
 #[derive(Debug)]

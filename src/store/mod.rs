@@ -23,7 +23,7 @@ pub(crate) use batch::Batch;
 use codec::{HeaderRecord, State};
 pub(crate) use cursor::{Cursor, Snapshot, View};
 pub(crate) use family::Family;
-pub(crate) use sst::{SstBlock, SstOptions};
+pub(crate) use sst::{SstBlock, SstFile, SstOptions};
 pub(crate) use tuning::MIN_MEMORY;
 use tuning::Tuning;
 

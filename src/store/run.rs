@@ -14,7 +14,7 @@ use crate::fingerprint::Fingerprint;
 ///
 /// A bucket of ten million fingerprints under a 16-bit prefix holds 153 of them; runs much longer
 /// are decoded in vain, runs much shorter cost a key and a step each.
-pub(crate) const RUN_MEMBERS: usize = 256;
+pub(crate) const RUN_MEMBERS: usize = 128;
 
 /// Appends the coded differences of rising members to `out`.
 ///
@@ -84,38 +84,43 @@ pub(crate) fn decode<F: Fingerprint>(
 
 /// Subtracts differences of `W` bytes; false when one is zero or goes below zero.
 fn walk<F: Fingerprint, const W: usize>(last: F, deltas: &[u8], members: &mut Vec<F>) -> bool {
-    let (deltas, rest) = deltas.as_chunks::<W>();
-    if W > F::BYTES || !rest.is_empty() || deltas.is_empty() {
+    let (exact, rest) = deltas.as_chunks::<W>();
+    if W > F::BYTES || !rest.is_empty() || exact.is_empty() {
         return false;
     }
     let mut current = last;
     let mut broken = false;
-    members.extend(deltas.iter().map(|delta| {
-        let delta = widen::<F, W>(delta);
+    let mut step = |delta: F| {
         let (next, borrowed) = current.overflowing_sub(delta);
         broken |= borrowed;
         broken |= delta == F::ZERO;
         current = next;
         next
-    }));
+    };
+    if W < 8 {
+        // One load of eight bytes that reaches into the next difference is several times faster
+        // than putting a difference together byte by byte; the last ones have no eight left.
+        let wide = deltas.len().saturating_sub(7).div_ceil(W);
+        let words = deltas.windows(8).step_by(W);
+        members.extend(words.map(|bytes| {
+            let word = bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            step(F::truncate(u128::from(word >> (64 - 8 * W))))
+        }));
+        members.extend(exact.iter().skip(wide).map(|delta| step(join(delta))));
+    } else {
+        members.extend(exact.iter().map(|delta| step(join(delta))));
+    }
     !broken
 }
 
 /// Reads `W` big-endian bytes.
 #[inline]
-fn widen<F: Fingerprint, const W: usize>(bytes: &[u8; W]) -> F {
+fn join<F: Fingerprint, const W: usize>(bytes: &[u8; W]) -> F {
     if W <= 8 {
-        let mut wide = 0_u64;
-        for byte in bytes {
-            wide = wide << 8 | u64::from(*byte);
-        }
-        return F::truncate(u128::from(wide));
+        let word = bytes.iter().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
+        return F::truncate(u128::from(word));
     }
-    let mut wide = 0_u128;
-    for byte in bytes {
-        wide = wide << 8 | u128::from(*byte);
-    }
-    F::truncate(wide)
+    F::truncate(bytes.iter().fold(0_u128, |word, byte| word << 8 | u128::from(*byte)))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(crate) struct SstBlock {
 }
 
 impl SstBlock {
-    /// Appends an entry, its value written by a closure; keys must rise.
+    /// Appends an entry; keys must rise.
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
         let end = |bytes: &Vec<u8>| u32::try_from(bytes.len()).expect("blocks stay below 4 GiB");
         self.bytes.extend_from_slice(key);
@@ -51,20 +51,36 @@ impl SstOptions {
         Self { options, family }
     }
 
-    /// Writes a block to a new file and syncs it; returns the file's length.
-    pub(crate) fn write(&self, path: &Path, block: &SstBlock) -> Result<u64> {
-        let fail = |e| engine_error(&self.family.to_string(), e);
-        let mut writer = SstFileWriter::create(&self.options);
-        writer.open(path).map_err(fail)?;
+    /// Begins a new file.
+    pub(crate) fn create(&self, path: &Path) -> Result<SstFile<'_>> {
+        let writer = SstFileWriter::create(&self.options);
+        writer.open(path).map_err(|e| engine_error(&self.family.to_string(), e))?;
+        Ok(SstFile { writer, family: self.family })
+    }
+}
+
+/// A file being written.
+pub(crate) struct SstFile<'a> {
+    writer: SstFileWriter<'a>,
+    family: Family,
+}
+
+impl SstFile<'_> {
+    /// Appends the entries of a block, which lie behind those written before.
+    pub(crate) fn append(&mut self, block: &SstBlock) -> Result<()> {
         let mut start = 0_usize;
         for &(key_end, value_end) in &block.ends {
             let (key_end, value_end) = (key_end as usize, value_end as usize);
             let key = block.bytes.get(start..key_end).unwrap_or_default();
             let value = block.bytes.get(key_end..value_end).unwrap_or_default();
-            writer.put(key, value).map_err(fail)?;
+            self.writer.put(key, value).map_err(|e| engine_error(&self.family.to_string(), e))?;
             start = value_end;
         }
-        writer.finish().map_err(fail)?;
-        Ok(writer.file_size())
+        Ok(())
+    }
+
+    /// Ends the file and syncs it.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.writer.finish().map_err(|e| engine_error(&self.family.to_string(), e))
     }
 }

@@ -38,6 +38,9 @@ struct Args {
     /// Directory for indexes and data; default is the system's temporary one
     #[arg(long)]
     dir: Option<PathBuf>,
+    /// Searches in what an earlier run left there, or leaves it there
+    #[arg(long)]
+    keep: Option<PathBuf>,
     /// Seed of all data
     #[arg(long, default_value_t = 7)]
     seed: u64,
@@ -66,8 +69,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     report::head(&format!("{args:?}"));
     if matches!(args.work, Work::All | Work::Build) {
-        build::run(dir.path(), &args)?;
-        search::run(dir.path(), &args)?;
+        let dir = args.keep.as_deref().unwrap_or(dir.path());
+        if !dir.join("index").exists() {
+            build::run(dir, &args)?;
+        }
+        search::run(dir, &args)?;
     }
     if matches!(args.work, Work::All | Work::Insert) {
         insert::run(dir.path(), &args)?;

@@ -74,9 +74,10 @@ impl Console {
         }
     }
 
-    /// Counts rows of the phase.
-    pub(crate) fn count_rows(&self, rows: u64) {
+    /// Tells that reading has come to so many bytes, and by so many more rows.
+    pub(crate) fn reach(&self, bytes: u64, rows: u64) {
         if let Some(shared) = &self.0 {
+            shared.done.store(bytes, Relaxed);
             shared.rows.fetch_add(rows, Relaxed);
         }
     }

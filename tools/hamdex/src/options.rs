@@ -49,9 +49,9 @@ impl RowArgs {
     pub(crate) fn policy(&self) -> Policy {
         Policy {
             file: self.rejects.clone(),
-            append: false,
             strict: self.strict,
             max_bad: self.max_bad,
+            ..Policy::default()
         }
     }
 }

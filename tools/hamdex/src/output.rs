@@ -82,11 +82,7 @@ impl Output {
                 Some(parent) if !parent.as_os_str().is_empty() => parent,
                 _ => Path::new("."),
             };
-            let file = tempfile::Builder::new()
-                .prefix(".hamdex-")
-                .permissions(permissions())
-                .tempfile_in(directory)
-                .map_err(|e| Failure::io(directory, e))?;
+            let file = temporary(directory)?;
             Target::Renamed(file, path.to_path_buf())
         };
         Ok(Self { name, inner: Some(buffered(target)) })
@@ -154,8 +150,13 @@ fn buffered(target: Target) -> BufWriter<Target> {
     BufWriter::with_capacity(1 << 16, target)
 }
 
-/// Results are for everybody whom the process's umask allows, unlike temporary files.
-#[cfg(unix)]
-fn permissions() -> std::fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o666)
+/// Makes a file that is on its way to a name in this directory.
+///
+/// Results are for everybody whom the process's umask allows, unlike other temporary files.
+pub(crate) fn temporary(directory: &Path) -> Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".hamdex-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(directory).map_err(|e| Failure::io(directory, e))
 }

@@ -9,20 +9,12 @@ use crate::failure::{Failure, Result};
 use crate::input::{Bring, Inputs};
 use crate::options::{DISTANCE, DistanceArg, PipelineArgs, PlanArg, stored_pipeline};
 
-/// Reads the header of an index; `None` when there is nothing at the path yet.
+/// Reads the header of an index; `None` where one may have to be made.
 pub(crate) fn header(path: &Path) -> Result<Option<Header>> {
     match Header::read(path) {
         Ok(header) => Ok(Some(header)),
-        Err(Error::NotFound { .. }) if is_vacant(path) => Ok(None),
+        Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// Tells whether an index could be made at the path.
-fn is_vacant(path: &Path) -> bool {
-    match std::fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
 }
 

@@ -7,13 +7,21 @@ use std::io::{self, Write};
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
-    figures_right: bool,
+    /// Columns that are aligned to the right: figures.
+    right: std::ops::Range<usize>,
 }
 
 impl Table {
     /// A table with a heading; every column but the first is aligned to the right.
     pub(crate) fn with_heading(heading: &[&str]) -> Self {
-        Self { rows: vec![heading.iter().map(ToString::to_string).collect()], figures_right: true }
+        let rows = vec![heading.iter().map(ToString::to_string).collect()];
+        Self { rows, right: 1..heading.len() }
+    }
+
+    /// Aligns the last column to the left: words.
+    pub(crate) fn words_last(mut self) -> Self {
+        self.right.end = self.right.end.saturating_sub(1);
+        self
     }
 
     /// A list of names and values.
@@ -42,7 +50,7 @@ impl Table {
             let mut line = String::new();
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 let padding = " ".repeat(width - cell.chars().count());
-                let (before, after) = if self.figures_right && column > 0 {
+                let (before, after) = if self.right.contains(&column) {
                     (padding.as_str(), "")
                 } else {
                     ("", padding.as_str())
@@ -70,6 +78,7 @@ mod tests {
         let mut table = Table::with_heading(&["plan", "tables"]);
         table.row(["4x1".to_owned(), "4".to_owned()]);
         assert_eq!(text(&table), "plan  tables\n4x1        4\n");
+        assert_eq!(text(&table.words_last()), "plan  tables\n4x1   4\n");
         assert_eq!(
             text(Table::list().pair("documents", 3).pair("k", 2)),
             "documents  3\nk          2\n"

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use super::open::Reader;
+use super::open::{Meter, Reader};
 use super::reject::Reason;
 use super::source::{Inputs, Kind, Source};
 use crate::console::Console;
@@ -32,6 +32,8 @@ pub(crate) struct Chunk {
     pub(crate) source: usize,
     /// Origin of the first row of the source that this chunk may hold.
     pub(crate) base: u64,
+    /// Bytes read of all sources when this chunk was complete.
+    read: u64,
     pub(crate) body: Body,
 }
 
@@ -39,8 +41,18 @@ pub(crate) struct Chunk {
 #[derive(Debug)]
 pub(crate) enum Body {
     Lines { bytes: Vec<u8>, lines: Vec<Line> },
-    Raw { first: u64, bytes: Vec<u8> },
+    Raw { first: u64, rows: u64, bytes: Vec<u8> },
     Texts(Vec<Text>),
+}
+
+impl Body {
+    fn rows(&self) -> u64 {
+        match self {
+            Self::Lines { lines, .. } => lines.len() as u64,
+            Self::Raw { rows, .. } => *rows,
+            Self::Texts(texts) => texts.len() as u64,
+        }
+    }
 }
 
 /// One line of JSON Lines within the chunk's bytes, its line end included.
@@ -67,11 +79,11 @@ pub(crate) fn for_each_chunk(
     mut visit: impl FnMut(Chunk) -> Result<()>,
 ) -> Result<()> {
     let (sender, receiver) = sync_channel(AHEAD);
-    let (reading, shown) = (Arc::clone(inputs), console.clone());
+    let reading = Arc::clone(inputs);
     // Not a scoped thread: it may wait for a terminal long after the work has failed.
     let thread = std::thread::Builder::new().name("reader".to_owned());
     let spawn = thread.spawn(move || {
-        let mut out = Out { sender, console: shown };
+        let mut out = Out { sender, meter: Meter::default() };
         if let Err(Some(failure)) = out.inputs(&reading) {
             // A closed channel means that the work is over already.
             let _ = out.sender.send(Err(failure));
@@ -79,7 +91,11 @@ pub(crate) fn for_each_chunk(
     });
     let thread = spawn.map_err(|e| Failure::io("reading thread", e))?;
     for chunk in receiver {
-        visit(chunk?)?;
+        let chunk = chunk?;
+        let (rows, read) = (chunk.body.rows(), chunk.read);
+        visit(chunk)?;
+        // What waits to be worked on is not done yet.
+        console.reach(read, rows);
     }
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     Ok(())
@@ -90,7 +106,7 @@ type Stop = Option<Failure>;
 
 struct Out {
     sender: SyncSender<Result<Chunk>>,
-    console: Console,
+    meter: Meter,
 }
 
 impl Out {
@@ -108,12 +124,13 @@ impl Out {
     }
 
     fn send(&self, source: usize, base: u64, body: Body) -> Result<(), Stop> {
-        self.sender.send(Ok(Chunk { source, base, body })).map_err(|_| None)
+        let read = self.meter.bytes();
+        self.sender.send(Ok(Chunk { source, base, read, body })).map_err(|_| None)
     }
 
     /// Reads JSON Lines; returns the number of lines.
     fn lines(&self, source: &Source, position: usize, base: u64) -> Result<u64, Stop> {
-        let mut reader = source.open(&self.console)?;
+        let mut reader = source.open(&self.meter)?;
         let mut ordinal = 0;
         loop {
             let mut bytes = Vec::with_capacity(CHUNK + CHUNK / 8);
@@ -142,7 +159,6 @@ impl Out {
                 }
                 ordinal += 1;
             }
-            self.console.count_rows(lines.len() as u64);
             if !lines.is_empty() {
                 self.send(position, base, Body::Lines { bytes, lines })?;
             }
@@ -154,28 +170,27 @@ impl Out {
 
     /// Reads raw fingerprints; returns their number, a partial one at the end included.
     fn raw(&self, source: &Source, position: usize, base: u64, bits: u32) -> Result<u64, Stop> {
-        let mut reader = source.open(&self.console)?;
+        let mut reader = source.open(&self.meter)?;
         let width = u64::from(bits / 8);
+        let limit = ROWS as u64 * width;
         let mut first = 0;
         loop {
-            let mut bytes = Vec::with_capacity(CHUNK);
-            let limited = (&mut reader).take(CHUNK as u64);
+            let mut bytes = Vec::new();
+            let limited = (&mut reader).take(limit);
             let read = read_all(limited, &mut bytes).map_err(|e| Failure::io(&source.name, e))?;
             if read == 0 {
                 return Ok(first);
             }
             let rows = read.div_ceil(width);
-            self.console.count_rows(rows);
-            self.send(position, base, Body::Raw { first, bytes })?;
+            self.send(position, base, Body::Raw { first, rows, bytes })?;
             first += rows;
         }
     }
 
     fn text(&self, source: &Source, position: usize, base: u64) -> Result<u64, Stop> {
-        let reader = source.open(&self.console)?;
+        let reader = source.open(&self.meter)?;
         let bytes = read_text(reader).map_err(|e| Failure::io(&source.name, e))?;
         let text = Text { ordinal: 0, name: source.name.replace('\\', "/"), bytes };
-        self.console.count_rows(1);
         self.send(position, base, Body::Texts(vec![text]))?;
         Ok(1)
     }
@@ -188,7 +203,7 @@ impl Out {
         let mut size = 0;
         for name in &listing.files {
             let read = source
-                .open_file(name, &self.console)
+                .open_file(name, &self.meter)
                 .and_then(|reader| read_text(reader).map_err(|e| Failure::io(name, e)));
             // One file that cannot be read is a bad row among good ones.
             let bytes = read.unwrap_or_else(|failure| Err(Reason::Unreadable(failure.cause())));
@@ -196,7 +211,6 @@ impl Out {
             texts.push(Text { ordinal, name: name.clone(), bytes });
             ordinal += 1;
             if size >= CHUNK || texts.len() >= ROWS {
-                self.console.count_rows(texts.len() as u64);
                 self.send(position, base, Body::Texts(std::mem::take(&mut texts)))?;
                 size = 0;
             }
@@ -206,7 +220,6 @@ impl Out {
             texts.push(Text { ordinal, name: name.clone(), bytes });
             ordinal += 1;
         }
-        self.console.count_rows(texts.len() as u64);
         self.send(position, base, Body::Texts(texts))?;
         Ok(ordinal)
     }

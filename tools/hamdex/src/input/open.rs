@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use flate2::bufread::MultiGzDecoder;
-use hamdex::Progress;
 
-use crate::console::Console;
 use crate::failure::{Failure, Result};
 
 /// Bytes read from the system at once.
@@ -26,25 +26,33 @@ pub(super) fn buffered(reader: impl Read + Send + 'static) -> Reader {
     BufReader::with_capacity(BUFFER, Box::new(reader))
 }
 
-/// Counts the bytes that come from the disk, compressed or not.
+/// Counts the bytes that come from the disk, compressed or not, over all sources.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Meter(Arc<AtomicU64>);
+
+impl Meter {
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
 struct Counted {
     file: File,
-    console: Console,
+    meter: Meter,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
-        self.console.advance(read as u64);
+        self.meter.0.fetch_add(read as u64, Relaxed);
         Ok(read)
     }
 }
 
 /// Opens a regular file, decompressed according to its extension.
-pub(super) fn counted(path: &Path, console: &Console) -> Result<Reader> {
+pub(super) fn counted(path: &Path, meter: &Meter) -> Result<Reader> {
     let file = File::open(path).map_err(|e| Failure::io(path, e))?;
-    let counted = Counted { file, console: console.clone() };
-    decompressed(path, counted)
+    decompressed(path, Counted { file, meter: meter.clone() })
 }
 
 /// Wraps a reader with the decompressor that the extension asks for.

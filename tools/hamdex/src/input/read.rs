@@ -127,7 +127,7 @@ impl<F: Fingerprint> Work<'_, F> {
                 let directory = source.is_directory().then_some(source.name.as_str());
                 self.texts(chunk.base, directory, texts)
             }
-            Body::Raw { first, bytes } => self.raw(chunk.base, &source.name, first, &bytes),
+            Body::Raw { first, bytes, .. } => self.raw(chunk.base, &source.name, first, &bytes),
         }
     }
 

@@ -110,6 +110,8 @@ impl fmt::Display for Place<'_> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policy {
     pub(crate) file: Option<PathBuf>,
+    /// The name that the file will have in the end.
+    pub(crate) shown: Option<PathBuf>,
     /// Add to the file, as a resumed build does.
     pub(crate) append: bool,
     pub(crate) strict: bool,
@@ -213,7 +215,7 @@ impl Rejects {
                 .map(|(kind, count)| format!("{} {kind}", size::thousands(*count)))
                 .collect();
             let rows = if self.count == 1 { "row" } else { "rows" };
-            let seen = match &self.policy.file {
+            let seen = match self.policy.shown.as_ref().or(self.policy.file.as_ref()) {
                 Some(path) => format!("; see {}", path.display()),
                 None => "; --rejects FILE keeps them".to_owned(),
             };

@@ -1,14 +1,15 @@
 //! Sources: an input path becomes a kind of source, chosen by its extension.
 
 use std::fs::File;
-use std::io::{self, BufRead, Cursor, Read};
+use std::io::{self, BufRead, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use hamdex::Progress;
 use tempfile::NamedTempFile;
 
 use super::chunk::MAX_ROW;
-use super::open::{self, Reader};
+use super::open::{self, Meter, Reader};
 use super::row::{self, Fields};
 use super::walk::{self, Listing};
 use crate::console::Console;
@@ -81,18 +82,18 @@ impl Source {
     }
 
     /// Opens the source for reading from its start.
-    pub(crate) fn open(&self, console: &Console) -> Result<Reader> {
+    pub(super) fn open(&self, meter: &Meter) -> Result<Reader> {
         if let Some(spool) = &self.spool {
-            return open::counted(spool.path(), console);
+            return open::counted(spool.path(), meter);
         }
-        let Some(Stream(stream)) = &self.stream else { return open::counted(&self.path, console) };
+        let Some(Stream(stream)) = &self.stream else { return open::counted(&self.path, meter) };
         let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
         stream.take().ok_or_else(|| Failure::file(&self.name, "can be read only once"))
     }
 
     /// Opens one file of a directory.
-    pub(crate) fn open_file(&self, relative: &str, console: &Console) -> Result<Reader> {
-        open::counted(&self.path.join(relative), console)
+    pub(super) fn open_file(&self, relative: &str, meter: &Meter) -> Result<Reader> {
+        open::counted(&self.path.join(relative), meter)
     }
 
     /// Copies a pipe into a temporary file, so that it can be read twice.
@@ -100,7 +101,7 @@ impl Source {
         if self.stream.is_none() {
             return Ok(());
         }
-        let mut reader = self.open(console)?;
+        let mut reader = self.open(&Meter::default())?;
         let mut file = match directory {
             Some(directory) => {
                 NamedTempFile::new_in(directory).map_err(|e| Failure::io(directory, e))?
@@ -108,7 +109,17 @@ impl Source {
             None => NamedTempFile::new().map_err(|e| Failure::io(std::env::temp_dir(), e))?,
         };
         console.begin_reading("spooling", None);
-        io::copy(&mut reader, &mut file).map_err(|e| Failure::io(&self.name, e))?;
+        loop {
+            let bytes = reader.fill_buf().map_err(|e| Failure::io(&self.name, e))?;
+            let len = bytes.len();
+            if len == 0 {
+                break;
+            }
+            file.write_all(bytes).map_err(|e| Failure::io(file.path(), e))?;
+            reader.consume(len);
+            console.advance(len as u64);
+        }
+        console.end_phase();
         self.spool = Some(file);
         Ok(())
     }
@@ -120,7 +131,7 @@ impl Source {
             Kind::Text | Kind::Directory(_) => return Ok(Some(false)),
             Kind::Lines => {}
         }
-        let mut reader = self.open(&Console::new(true))?;
+        let mut reader = self.open(&Meter::default())?;
         let mut head = Vec::new();
         let mut answer = None;
         while answer.is_none() {

@@ -9,6 +9,7 @@ use crate::failure::{Failure, Result};
 use crate::input::{Document, Inputs, Reading, Rejects};
 use crate::options::{PipelineArgs, RowArgs, WidthArg};
 use crate::session::Session;
+use crate::stored;
 use crate::width;
 
 /// Documents by position, without their texts.
@@ -66,7 +67,7 @@ pub(super) enum Target {
 impl Target {
     /// One path that holds an index is that index; everything else is documents.
     pub(super) fn of(paths: &[PathBuf], width: &WidthArg, pipeline: &PipelineArgs) -> Result<Self> {
-        let headers = paths.iter().filter(|path| path.is_dir()).map(|path| stored_header(path));
+        let headers = paths.iter().filter(|path| path.is_dir()).map(|path| stored::header(path));
         let index = headers.collect::<Result<Vec<_>>>()?.into_iter().flatten().next();
         match (index, paths) {
             (None, _) => Ok(Self::Documents),
@@ -81,15 +82,6 @@ impl Target {
                 "an index stands alone: give one index, or any number of inputs".to_owned(),
             )),
         }
-    }
-}
-
-/// The header if the directory is an index; one that cannot be used is no heap of text files.
-fn stored_header(path: &Path) -> Result<Option<Header>> {
-    match Header::read(path) {
-        Ok(header) => Ok(Some(header)),
-        Err(hamdex::Error::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 

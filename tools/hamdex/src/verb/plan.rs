@@ -83,7 +83,8 @@ impl PlanArgs {
             "time",
             "bytes",
             "blocks",
-        ]);
+        ])
+        .words_last();
         for report in &reports {
             let prefix = match (report.prefix_min, report.prefix_max) {
                 (min, max) if min == max => min.to_string(),

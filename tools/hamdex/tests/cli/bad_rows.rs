@@ -10,7 +10,7 @@ fn bad_rows() -> Vec<(Vec<u8>, &'static str)> {
     vec![
         (
             row("{\"id\":\"x\",\"text\":\"sunny"),
-            "broken JSON: EOF while parsing a string at column 22",
+            "broken JSON: EOF while parsing a string at column 23",
         ),
         (row("[1,2]"), "not a JSON object"),
         (b"{\"id\":\"x\",\"text\":\"\xff\xfe\"}".to_vec(), "invalid UTF-8 at byte 18"),

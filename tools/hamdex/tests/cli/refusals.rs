@@ -1,9 +1,11 @@
 //! Refusals: a call that cannot be served says why and what to do, and changes nothing.
 
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::support::{Bench, EXPORTED, stored};
+use crate::support::{Bench, EXPORTED, PRINTS, stored};
 
 #[test]
 fn what_is_no_index_is_named_with_the_remedy() {
@@ -57,7 +59,7 @@ fn files_without_permission_are_named() {
     use std::os::unix::fs::PermissionsExt;
 
     let bench = stored();
-    let shut = std::fs::Permissions::from_mode(0);
+    let shut = std::fs::Permissions::from_mode(0o000);
     bench
         .file("shut.jsonl", "{}")
         .file("docs/a.txt", "sunny days")
@@ -141,6 +143,86 @@ fn settings_that_differ_from_the_stored_ones_are_refused_with_both_sides() {
     let before = bench.export("words");
     bench.run("insert words texts.jsonl --ngram 3").refused(1, &["pipeline", "ngram=3"]);
     assert_eq!(bench.export("words"), before);
+}
+
+#[test]
+fn an_index_of_another_format_is_refused_and_left_as_it_is() {
+    let bench = Bench::new();
+    bench.file("prints.jsonl", PRINTS);
+    bench.ok("insert idx prints.jsonl");
+    let log = std::fs::read_dir(bench.path("idx")).unwrap().map(|entry| entry.unwrap().path());
+    let log = log.into_iter().find(|path| path.extension().is_some_and(|e| e == "log")).unwrap();
+    let written = std::fs::read(&log).unwrap();
+    std::fs::write(&log, with_format(&written, 2)).unwrap();
+    let before = contents(&bench.path("idx"));
+    for verb in [
+        "query idx --fingerprint 00000000000000ff",
+        "build idx prints.jsonl",
+        "insert idx prints.jsonl",
+        "remove idx --id a",
+        "pairs idx",
+        "clusters idx",
+        "dedup prints.jsonl -o out --against idx",
+        "explain idx --fingerprint 00000000000000ff",
+        "stats idx",
+        "check idx",
+        "fold idx",
+        "compact idx",
+        "export idx",
+        "build idx prints.jsonl --resume",
+        "build idx --abandon",
+    ] {
+        bench
+            .run(verb)
+            .refused(1, &["format version 2", "reads version 1", "build the index again"]);
+        assert!(contents(&bench.path("idx")) == before, "{verb} changed the index");
+    }
+    std::fs::write(&log, written).unwrap();
+    assert_eq!(bench.export("idx"), EXPORTED);
+}
+
+/// Puts another format version into the header, which the first record of the log holds.
+///
+/// A log record of the storage engine is a masked CRC-32C, a length, a kind and the payload; the
+/// checksum covers the last two.
+fn with_format(log: &[u8], format: u32) -> Vec<u8> {
+    let mut log = log.to_vec();
+    let magic = log.windows(6).position(|bytes| bytes == b"hamdex").unwrap();
+    log[magic + 6..magic + 10].copy_from_slice(&format.to_be_bytes());
+    let len = usize::from(u16::from_le_bytes([log[4], log[5]]));
+    let sum = crc32c(&log[6..7 + len]).rotate_right(15).wrapping_add(0xa282_ead8);
+    log[..4].copy_from_slice(&sum.to_le_bytes());
+    log
+}
+
+fn crc32c(bytes: &[u8]) -> u32 {
+    let fold = |sum: u32, _| (sum >> 1) ^ (0x82f6_3b78 & 0_u32.wrapping_sub(sum & 1));
+    !bytes.iter().fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), fold))
+}
+
+/// Every file of a directory with its bytes.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+}
+
+#[test]
+fn damage_is_told_by_check_and_by_whoever_meets_it() {
+    let bench = Bench::new();
+    bench.file("many.u64", (0..5000_u64).flat_map(u64::to_le_bytes).collect::<Vec<u8>>());
+    bench.ok("build idx many.u64");
+    let tables: Vec<_> = contents(&bench.path("idx")).into_keys().collect();
+    for path in tables.iter().filter(|path| path.extension().is_some_and(|e| e == "sst")) {
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes[100] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    }
+    let check = bench.run("check idx");
+    assert_eq!(check.status, 1, "{check:?}");
+    assert!(check.stderr.contains("idx") && check.stderr.contains("again"), "{check:?}");
+    let export = bench.run("export idx");
+    assert_eq!(export.status, 1, "{export:?}");
+    assert!(export.stderr.contains("damaged index"), "{export:?}");
 }
 
 #[test]

@@ -11,14 +11,13 @@ mod report;
 mod row;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
 use hamdex::text::Pipeline;
 use hamdex::{Fingerprint, Header};
-use tempfile::NamedTempFile;
 
 use self::collect::Collected;
 use self::near::Stored;
@@ -27,7 +26,7 @@ use self::write::Members;
 use crate::failure::{Failure, Result};
 use crate::input::{Inputs, Policy, Reading, Rejects};
 use crate::options::{DISTANCE, DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::session::Session;
 use crate::stored;
 use crate::width::{self, for_width};
@@ -156,9 +155,13 @@ impl DedupArgs {
         }
         let reading =
             Reading { inputs, pipeline, console: &session.console, unique: true, after: None };
-        let rejected =
-            NamedTempFile::new_in(&self.output).map_err(|e| Failure::io(&self.output, e))?;
-        let policy = Policy { file: Some(rejected.path().to_path_buf()), ..self.rows.policy() };
+        let rejected = output::temporary(&self.output)?;
+        let rejects_file = self.output.join("rejects.jsonl");
+        let policy = Policy {
+            file: Some(rejected.path().to_path_buf()),
+            shown: Some(rejects_file.clone()),
+            ..self.rows.policy()
+        };
         let mut rejects = Rejects::new(policy, &session.console)?;
         let read = collect::collect::<F>(&reading, &self.keep, &mut rejects);
         if let Some(file) = &self.rows.rejects {
@@ -203,14 +206,9 @@ impl DedupArgs {
         rejects.finish()?;
         files.push(kept.file);
         files.into_iter().try_for_each(Output::finish)?;
-        publish(rejected, &self.output.join("rejects.jsonl"))?;
+        rejected.persist(&rejects_file).map_err(|e| Failure::io(&rejects_file, e.error))?;
         report.show(session, &self.output)
     }
-}
-
-/// Gives a complete file its name.
-fn publish(file: NamedTempFile, path: &Path) -> Result<()> {
-    file.persist(path).map(drop).map_err(|e| Failure::io(path, e.error))
 }
 
 #[cfg(test)]

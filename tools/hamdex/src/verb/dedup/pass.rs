@@ -108,7 +108,7 @@ impl<F: Fingerprint> Pass<'_, F> {
                 }
                 Err(_) => Ok(()),
             }),
-            Body::Raw { first, bytes } => {
+            Body::Raw { first, bytes, .. } => {
                 let rows = bytes.chunks_exact(F::BYTES).zip(chunk.base + first..);
                 rows.map(|(_, origin)| origin).try_for_each(|origin| {
                     let fingerprint = self.documents.fingerprints.get(self.next).copied();
