@@ -1,6 +1,6 @@
 //! Gathering: the documents of INPUT become two flat arrays, fingerprints and keys, in memory.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hamdex::{Fingerprint, Header};
