@@ -137,7 +137,8 @@ impl<F: Fingerprint> Builder<F> {
             Err(error) => return Err(error),
         };
         let staging = path.join(STAGING);
-        remove_directory(&staging)?;
+        // A build that was killed after it went live left its files.
+        clear(&staging)?;
         fs::create_dir(&staging).map_err(|e| Error::io(&staging, e))?;
         let spills = match &build.tmp {
             None => staging.clone(),
@@ -368,8 +369,10 @@ fn require(header: &Header, options: &IndexOptions) -> Result<()> {
 }
 
 /// Removes the staging directory and the spill files that its manifest names.
+///
+/// A manifest that does not decode names none.
 fn clear(staging: &Path) -> Result<()> {
-    if let Some(manifest) = Manifest::read(staging)? {
+    if let Ok(Some(manifest)) = Manifest::read(staging) {
         remove_directory(Path::new(&manifest.spills))?;
     }
     remove_directory(staging)

@@ -11,6 +11,7 @@ use super::reader::each_document;
 use super::{Durability, Index, Shared};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::kernel;
 use crate::store::codec::{self, Document};
 use crate::store::keys::{self, Kind, TableKey};
 use crate::store::{Batch, Family, View, run};
@@ -48,7 +49,8 @@ impl<F: Fingerprint> Index<F> {
     /// # Errors
     ///
     /// [`InvalidKey`](crate::Error::InvalidKey), [`ReadOnly`](crate::Error::ReadOnly), and
-    /// failures of the store; then nothing was changed.
+    /// failures of the store; then nothing was changed, except that after a failed fsync the
+    /// change is visible and may not survive a loss of power.
     pub fn insert(&self, key: &[u8], fingerprint: F) -> Result<bool> {
         let report = self.insert_batch(&[(key, fingerprint)], Durability::Synced)?;
         Ok(report.replaced > 0)
@@ -177,33 +179,42 @@ impl<F: Fingerprint> Shared<F> {
             .map(|(_, fingerprint)| Query::new(*fingerprint).distance(distance).limit(stored + 1))
             .collect();
         let answers = self.reader()?.search_batch(&queries)?;
-        let mut accepted: HashMap<&[u8], F> = HashMap::new();
+        // Keys may repeat in a batch: `accepted` tells which of the earlier ones still counts.
+        let mut accepted: HashMap<&[u8], usize> = HashMap::new();
+        let (mut earlier_keys, mut earlier): (Vec<&[u8]>, Vec<F>) = (Vec::new(), Vec::new());
         let mut refused = Vec::with_capacity(documents.len());
         for ((key, fingerprint), answer) in documents.iter().zip(answers) {
             let key = key.as_ref();
-            let earlier = accepted
-                .iter()
-                .filter(|(other, _)| **other != key)
-                .map(|(other, theirs)| (fingerprint.distance(*theirs), *other, *theirs))
-                .filter(|(apart, ..)| *apart <= distance)
-                .min()
-                .map(|(distance, key, fingerprint)| Match {
-                    key: key.to_vec(),
-                    fingerprint,
-                    distance,
-                });
+            let mut near: Option<(u32, &[u8], F)> = None;
+            kernel::within(&earlier, *fingerprint, distance, &mut |at, apart| {
+                let Some((other, theirs)) = earlier_keys.get(at).zip(earlier.get(at)) else {
+                    return;
+                };
+                if *other != key && accepted.get(other) == Some(&at) {
+                    let candidate = (apart, *other, *theirs);
+                    near = Some(near.map_or(candidate, |best| best.min(candidate)));
+                }
+            });
+            let near = near.map(|(distance, key, fingerprint)| Match {
+                key: key.to_vec(),
+                fingerprint,
+                distance,
+            });
             let nearest = answer
                 .into_iter()
                 .filter(|m| m.key != key && !accepted.contains_key(m.key.as_slice()))
-                .chain(earlier)
+                .chain(near)
                 .min_by(|a, b| (a.distance, &a.key).cmp(&(b.distance, &b.key)));
             if nearest.is_none() {
-                accepted.insert(key, *fingerprint);
+                accepted.insert(key, earlier.len());
+                earlier_keys.push(key);
+                earlier.push(*fingerprint);
             }
             refused.push(nearest);
         }
-        let changes = accepted
+        let changes = earlier_keys
             .into_iter()
+            .zip(earlier)
             .map(|(key, fingerprint)| Change { key, fingerprint: Some(fingerprint) })
             .collect();
         Ok((refused, changes))

@@ -65,7 +65,7 @@ impl<F: Fingerprint> Reader<F> {
     ///
     /// Pairs come in no particular order. Fingerprints are compared in memory: about thirty
     /// bytes for each distinct one at 64 bits. Documents that share a fingerprint are paired
-    /// too, so a million copies of a page are half a billion pairs; clusters tell the same in
+    /// too, so a million copies of a page are half a trillion pairs; clusters tell the same in
     /// a million keys.
     ///
     /// # Errors

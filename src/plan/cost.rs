@@ -27,13 +27,13 @@ pub struct Costs {
     pub candidate_ns: f64,
     /// Decoding and comparing one entry in a scan of everything. Default: 2.
     pub scan_ns: f64,
-    /// Entries that are decoded together. Default: 256.
+    /// Entries that are decoded together. Default: 128.
     pub run_entries: u32,
 }
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { seek_ns: 1_500.0, candidate_ns: 1.2, scan_ns: 2.0, run_entries: 256 }
+        Self { seek_ns: 1_500.0, candidate_ns: 1.2, scan_ns: 2.0, run_entries: 128 }
     }
 }
 

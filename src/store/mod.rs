@@ -34,6 +34,10 @@ pub(crate) const FORMAT: u32 = 1;
 
 const MAGIC: [u8; 6] = *b"hamdex";
 const LOCK_FILE: &str = "hamdex.lock";
+
+/// Stands in the directory until a new index is whole; what it marks may be begun again.
+const CREATING_FILE: &str = "hamdex.creating";
+
 const HEADER: &[u8] = b"header";
 const STATE: &[u8] = b"state";
 const BUILDING: &[u8] = b"building";
@@ -86,18 +90,11 @@ impl Store {
         tables: usize,
         memory: usize,
     ) -> Result<Self> {
-        match std::fs::read_dir(path) {
-            Ok(mut entries) => {
-                if entries.next().is_some() {
-                    return Err(Error::AlreadyExists { path: path.to_owned() });
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
-            }
-            Err(error) => return Err(Error::io(path, error)),
-        }
+        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
+        require_vacant(path)?;
         let lock = lock(path)?;
+        // The directory is looked at again: another process may have held the lock meanwhile.
+        begin_creation(path)?;
         let tuning = Tuning::new(memory, tables + 3);
         let generation = 1;
         let mut names = vec!["default".to_owned(), Family::Meta.name(generation)];
@@ -120,6 +117,8 @@ impl Store {
         batch.put_state(&State { generation, documents: 0 });
         batch.commit()?;
         store.sync()?;
+        let mark = path.join(CREATING_FILE);
+        std::fs::remove_file(&mark).map_err(|e| Error::io(&mark, e))?;
         Ok(store)
     }
 
@@ -134,9 +133,7 @@ impl Store {
         let read_only = access == Access::Read;
         let lock = if read_only { None } else { Some(lock(path)?) };
         let names = DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
-        if !names.contains(&Family::Meta.name(0)) {
-            return Err(Error::NotFound { path: path.to_owned() });
-        }
+        require_meta(path, &names)?;
         let tuning = Tuning::new(memory, names.len());
         let descriptors = names.iter().map(|name| tuning.descriptor(name));
         let mut options = tuning.database();
@@ -173,10 +170,8 @@ impl Store {
     pub(crate) fn peek(path: &Path) -> Result<HeaderRecord> {
         require_database(path)?;
         let names = DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+        require_meta(path, &names)?;
         let meta = Family::Meta.name(0);
-        if !names.contains(&meta) {
-            return Err(Error::NotFound { path: path.to_owned() });
-        }
         let db = DB::open_cf_for_read_only(&Options::default(), path, ["default", &meta], false)
             .map_err(|e| engine_error("database", e))?;
         read_header(&db, path)
@@ -395,12 +390,66 @@ pub(crate) fn header(bits: u32, distance: u32, plan: String, pipeline: String) -
     HeaderRecord { magic: MAGIC, format: FORMAT, bits, distance, plan, pipeline }
 }
 
+fn exists(path: &Path, name: &str) -> Result<bool> {
+    path.join(name).try_exists().map_err(|e| Error::io(path, e))
+}
+
 fn require_database(path: &Path) -> Result<()> {
-    match path.join("CURRENT").try_exists() {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Error::NotFound { path: path.to_owned() }),
-        Err(error) => Err(Error::io(path, error)),
+    if exists(path, "CURRENT")? && !exists(path, CREATING_FILE)? {
+        return Ok(());
     }
+    Err(Error::NotFound { path: path.to_owned() })
+}
+
+fn require_meta(path: &Path, families: &[String]) -> Result<()> {
+    if families.contains(&Family::Meta.name(0)) {
+        return Ok(());
+    }
+    Err(no_index(path, "the manifest names no family of an index"))
+}
+
+/// Tells a damaged index from another program's database, which has no lock file of ours.
+fn no_index(path: &Path, detail: &str) -> Error {
+    match exists(path, LOCK_FILE) {
+        Ok(true) => Error::corrupt("meta", detail),
+        Ok(false) => Error::NotFound { path: path.to_owned() },
+        Err(error) => error,
+    }
+}
+
+/// Fails unless the directory is empty or holds the rest of a creation that was cut short.
+fn require_vacant(path: &Path) -> Result<()> {
+    if exists(path, CREATING_FILE)? {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(path).map_err(|e| Error::io(path, e))? {
+        let entry = entry.map_err(|e| Error::io(path, e))?;
+        if entry.file_name() != LOCK_FILE {
+            return Err(Error::AlreadyExists { path: path.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Marks the directory and clears what an earlier creation left; the lock is held.
+fn begin_creation(path: &Path) -> Result<()> {
+    require_vacant(path)?;
+    let mark = path.join(CREATING_FILE);
+    File::create(&mark).and_then(|mark| mark.sync_all()).map_err(|e| Error::io(&mark, e))?;
+    for entry in std::fs::read_dir(path).map_err(|e| Error::io(path, e))? {
+        let entry = entry.map_err(|e| Error::io(path, e))?;
+        if entry.file_name() == LOCK_FILE || entry.file_name() == CREATING_FILE {
+            continue;
+        }
+        let path = entry.path();
+        let removed = if path.is_dir() {
+            std::fs::remove_dir_all(&path)
+        } else {
+            std::fs::remove_file(&path)
+        };
+        removed.map_err(|e| Error::io(&path, e))?;
+    }
+    Ok(())
 }
 
 /// Takes the index for this process; the system gives it back when the process ends.
@@ -423,10 +472,9 @@ fn read_header(db: &DB, path: &Path) -> Result<HeaderRecord> {
     let meta = db
         .cf_handle(&Family::Meta.name(0))
         .ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
-    let bytes = db
-        .get_cf(meta, HEADER)
-        .map_err(|e| engine_error("meta", e))?
-        .ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
+    let Some(bytes) = db.get_cf(meta, HEADER).map_err(|e| engine_error("meta", e))? else {
+        return Err(no_index(path, "header is missing"));
+    };
     // The format version stands before everything that another version may lay out differently.
     if let Some(stored) = codec::format_version(&bytes, MAGIC)
         && stored != FORMAT

@@ -130,12 +130,13 @@ impl Shared {
         self.done.store(0, Relaxed);
         self.rows.store(0, Relaxed);
         if let Some(bar) = &self.bar {
+            // The style goes first: each of the other calls draws.
+            bar.set_style(phase.style());
+            bar.set_prefix(phase.name.clone());
             match total {
                 Some(total) => bar.set_length(total),
                 None => bar.unset_length(),
             }
-            bar.set_style(phase.style());
-            bar.set_prefix(phase.name.clone());
             bar.set_message("");
             bar.reset();
         }

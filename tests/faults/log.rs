@@ -1,0 +1,173 @@
+//! A damaged log: what is left of it is the first calls, whole, and other headers are refused.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hamdex::{
+    BuildOptions, Builder, Durability, Error, Fault, Header, Index, IndexOptions, Result,
+};
+
+use crate::support::{Model, Rng, assert_holds, copy_directory, documents_of, files, options};
+
+/// Writes calls of several kinds and returns what the index holds after each.
+fn logged_index(path: &Path) -> Vec<Model<u64>> {
+    let rng = &mut Rng::new(75);
+    let index = Index::<u64>::create(path, &options::<u64>("4")).unwrap();
+    let mut model = Model::new();
+    let mut states = vec![model.clone()];
+    for call in 0..24_u8 {
+        if call % 5 == 4 {
+            let gone: Vec<_> = model.keys().step_by(6).cloned().collect();
+            index.remove_batch(&gone, Durability::Buffered).unwrap();
+            model.retain(|key, _| !gone.contains(key));
+        } else {
+            let documents: Vec<_> =
+                (0..12).map(|at| (vec![call % 7, at], rng.fingerprint())).collect();
+            index.insert_batch(&documents, Durability::Buffered).unwrap();
+            model.extend(documents);
+        }
+        states.push(model.clone());
+    }
+    states
+}
+
+pub(crate) fn the_log(path: &Path) -> PathBuf {
+    let logs = files(path, |name| Path::new(name).extension().is_some_and(|e| e == "log"));
+    assert_eq!(logs.len(), 1, "{logs:?}");
+    logs[0].clone()
+}
+
+/// Opens an index whose log is damaged; returns how many calls it still holds.
+fn surviving_calls(path: &Path, states: &[Model<u64>], context: &str) -> Result<usize> {
+    let index = Index::<u64>::open(path)?;
+    let stored = documents_of(&index)?;
+    let Some(calls) = states.iter().position(|state| *state == stored) else {
+        panic!("{context}: {} documents are those of no moment", stored.len());
+    };
+    assert_holds(&index, &stored, context);
+    Ok(calls)
+}
+
+#[test]
+fn a_cut_log_leaves_the_first_calls_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().join("base");
+    let states = logged_index(&base);
+    let log = fs::read(the_log(&base)).unwrap();
+    let mut last = 0;
+    let mut seen = 0;
+    let steps = 90;
+    for step in 0..=steps {
+        let length = log.len() * step / steps;
+        let cut = directory.path().join("cut");
+        copy_directory(&base, &cut).unwrap();
+        fs::write(the_log(&cut), &log[..length]).unwrap();
+        let context = format!("log cut to {length} of {} bytes", log.len());
+        match surviving_calls(&cut, &states, &context) {
+            Ok(calls) => {
+                assert!(calls >= last, "{context}: {calls} calls, {last} with less of the log");
+                seen += usize::from(calls > last);
+                last = calls;
+            }
+            Err(error) => {
+                assert_eq!(last, 0, "{context}: {error}");
+                let named = matches!(error, Error::NotFound { .. } | Error::Corrupt { .. });
+                assert!(named, "{context}: {error}");
+            }
+        }
+        fs::remove_dir_all(&cut).unwrap();
+    }
+    assert_eq!(last, states.len() - 1, "the whole log holds every call");
+    assert!(seen > 15, "cuts fell behind {seen} calls only");
+}
+
+#[test]
+fn a_flipped_bit_in_the_log_leaves_the_first_calls_or_is_an_error() {
+    let rng = &mut Rng::new(76);
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().join("base");
+    let states = logged_index(&base);
+    let log = fs::read(the_log(&base)).unwrap();
+    for _ in 0..40 {
+        let damaged = directory.path().join("damaged");
+        copy_directory(&base, &damaged).unwrap();
+        let mut bad = log.clone();
+        let at = rng.below(bad.len());
+        bad[at] ^= 1 << rng.below(8);
+        fs::write(the_log(&damaged), bad).unwrap();
+        let context = format!("byte {at} of {} flipped", log.len());
+        if let Err(error) = surviving_calls(&damaged, &states, &context) {
+            let lost = matches!(error, Error::NotFound { .. }) && at < 1000;
+            assert!(lost || error.fault() != Fault::Caller, "{context}: {error}");
+        }
+        fs::remove_dir_all(&damaged).unwrap();
+    }
+}
+
+/// CRC-32C, masked as the log stores it.
+fn log_checksum(bytes: &[u8]) -> u32 {
+    let mut sum = !0_u32;
+    for byte in bytes {
+        sum ^= u32::from(*byte);
+        for _ in 0..8 {
+            sum = sum >> 1 ^ if sum & 1 == 1 { 0x82f6_3b78 } else { 0 };
+        }
+    }
+    (!sum).rotate_right(15).wrapping_add(0xa282_ead8)
+}
+
+/// Changes bytes of the header record in the log, and the log's checksum with them.
+#[allow(clippy::little_endian_bytes)] // the log's own layout
+fn rewrite_header(path: &Path, change: impl FnOnce(&mut [u8])) {
+    let file = the_log(path);
+    let mut log = fs::read(&file).unwrap();
+    let mut at = 0;
+    let (start, end) = loop {
+        let length = u16::from_le_bytes(log[at + 4..at + 6].try_into().unwrap());
+        let end = at + 7 + usize::from(length);
+        if log[at..end].windows(7).any(|bytes| bytes == b"\x01hamdex") {
+            break (at, end);
+        }
+        at = end;
+    };
+    let record = &mut log[start..end];
+    assert_eq!(record[..4], log_checksum(&record[6..]).to_le_bytes(), "the log has this layout");
+    let header = record.windows(7).position(|bytes| bytes == b"\x01hamdex").unwrap();
+    change(&mut record[header..]);
+    let sum = log_checksum(&record[6..]);
+    record[..4].copy_from_slice(&sum.to_le_bytes());
+    fs::write(&file, log).unwrap();
+}
+
+fn index_with_header(change: impl FnOnce(&mut [u8])) -> [Error; 4] {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    drop(Index::<u64>::create(path, &options::<u64>("4")).unwrap());
+    rewrite_header(path, change);
+    [
+        Header::read(path).unwrap_err(),
+        Index::<u64>::open(path).unwrap_err(),
+        Index::<u64>::open_read_only(path).unwrap_err(),
+        Builder::<u64>::create(path, &IndexOptions::new(), &BuildOptions::new()).unwrap_err(),
+    ]
+}
+
+#[test]
+fn an_index_of_another_format_is_refused_by_both_versions() {
+    for error in index_with_header(|header| header[7..11].copy_from_slice(&[0, 0, 0, 9])) {
+        assert!(matches!(error, Error::FormatVersion { stored: 9, supported: 1 }), "{error}");
+        assert_eq!(error.to_string(), "index has format version 9, this library reads version 1");
+    }
+}
+
+#[test]
+fn a_header_that_is_not_what_was_written_is_damage() {
+    // Record version, magic, width and plan.
+    for at in [0, 3, 14, 27] {
+        for error in index_with_header(|header| header[at] ^= 0x20) {
+            let family_is_meta =
+                matches!(&error, Error::Corrupt { family, .. } if family == "meta");
+            assert!(family_is_meta, "byte {at}: {error}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Damage, locks, permissions and other formats: a typed error or the right answer, nothing else.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test that fails may panic
+
+mod damage;
+mod log;
+mod refusals;
+mod rights;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,67 @@
+//! Rules of the house that the compiler does not keep.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every source file of the library and its tools, with its text.
+fn sources(folders: &[&str]) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for folder in folders {
+        collect(&root.join(folder), &mut files);
+    }
+    assert!(files.len() > 20, "found only {} source files below {folders:?}", files.len());
+    files
+}
+
+fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            files.push((path, text));
+        }
+    }
+}
+
+#[test]
+fn only_the_store_names_rocksdb() {
+    let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
+    for (path, text) in sources(&["src", "tools/hamdex/src"]) {
+        if !path.starts_with(&store) {
+            assert!(!text.contains("rocksdb"), "{} names the storage engine", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_file_is_longer_than_five_hundred_lines() {
+    for (path, text) in sources(&["src", "tests", "tools"]) {
+        let lines = text.lines().count();
+        assert!(lines <= 500, "{} has {lines} lines", path.display());
+    }
+}
+
+#[test]
+fn the_library_prints_nothing() {
+    for (path, text) in sources(&["src"]) {
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let mut words =
+                line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '!');
+            let prints =
+                |word| ["println!", "print!", "eprintln!", "eprint!", "dbg!"].contains(&word);
+            assert!(!words.any(prints), "{} prints: {line}", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_source_leaves_work_undone() {
+    for (path, text) in sources(&["src", "tools/hamdex/src"]) {
+        for mark in ["TODO", "FIXME", "todo!(", "unimplemented!("] {
+            assert!(!text.contains(mark), "{} holds {mark}", path.display());
+        }
+    }
+}

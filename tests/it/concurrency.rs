@@ -1,0 +1,219 @@
+//! Concurrency: many callers of one handle, whose answers are those of some order of theirs.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hamdex::{Durability, Index, OpenOptions, Query, Result};
+
+use crate::support::{Model, Rng, assert_holds, documents_of, options, pairs_of};
+
+#[test]
+fn concurrent_insert_if_new_lets_no_two_near_duplicates_in_and_loses_none() -> Result<()> {
+    const THREADS: usize = 4;
+    const DISTANCE: u32 = 3;
+    let seed = 31;
+    let rng = &mut Rng::new(seed);
+    let centres: Vec<u64> = (0..150).map(|_| rng.fingerprint()).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::create(directory.path(), &options::<u64>("4"))?;
+    let barrier = Barrier::new(THREADS);
+    let offered: Vec<Vec<(Vec<u8>, u64, bool)>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (index, barrier, centres) = (&index, &barrier, &centres);
+                scope.spawn(move || {
+                    let rng = &mut Rng::new(seed + 1 + thread as u64);
+                    barrier.wait();
+                    let offer = |(at, centre): (usize, &u64)| {
+                        let flips = rng.up_to(2);
+                        let fingerprint = rng.flipped(*centre, flips);
+                        let key = format!("{thread}-{at}").into_bytes();
+                        let refused = index
+                            .insert_if_new(&key, fingerprint, DISTANCE, Durability::Buffered)
+                            .unwrap();
+                        if let Some(near) = &refused {
+                            assert!((fingerprint ^ near.fingerprint).count_ones() <= DISTANCE);
+                        }
+                        (key, fingerprint, refused.is_none())
+                    };
+                    centres.iter().enumerate().map(offer).collect()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let offered: Vec<_> = offered.into_iter().flatten().collect();
+    let accepted: Model<u64> =
+        offered.iter().filter(|(.., new)| *new).map(|(key, f, _)| (key.clone(), *f)).collect();
+    assert_holds(&index, &accepted, &format!("seed {seed}"));
+    assert_eq!(pairs_of(&index, DISTANCE)?, [], "near-duplicates got in, seed {seed}");
+    for (key, fingerprint, _) in &offered {
+        let near = index.search(Query::new(*fingerprint).distance(DISTANCE))?;
+        assert!(!near.is_empty(), "{} was lost, seed {seed}", key.escape_ascii());
+    }
+    Ok(())
+}
+
+#[test]
+fn concurrent_inserts_and_removals_of_equal_fingerprints_lose_nothing() -> Result<()> {
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::create(directory.path(), &options::<u64>("4"))?;
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let folder = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                index.fold_step().unwrap();
+            }
+        });
+        let writers: Vec<_> = (0..3_u8)
+            .map(|thread| {
+                let index = &index;
+                scope.spawn(move || {
+                    // All threads share these fingerprints and none of the keys.
+                    for round in 0..300_u16 {
+                        let key = [thread, u8::try_from(round % 7).unwrap()];
+                        let fingerprint = u64::from(round % 5);
+                        let document = [(key, fingerprint)];
+                        index.insert_batch(&document, Durability::Buffered).unwrap();
+                        let found = index.search(Query::new(fingerprint).distance(0)).unwrap();
+                        assert!(found.iter().any(|m| m.key == key), "round {round}");
+                        if round % 3 == 0 {
+                            assert_eq!(
+                                index.remove_batch(&[key], Durability::Buffered).unwrap(),
+                                1
+                            );
+                        }
+                    }
+                })
+            })
+            .collect();
+        let failed = writers.into_iter().filter_map(|writer| writer.join().err()).count();
+        stop.store(true, Ordering::Relaxed);
+        folder.join().unwrap();
+        assert_eq!(failed, 0);
+    });
+    let stored = documents_of(&index)?;
+    assert_holds(&index, &stored, "after all threads");
+    assert!(!stored.is_empty());
+    Ok(())
+}
+
+/// Writers move whole groups, so a reader that sees part of one sees no single state.
+#[test]
+fn readers_see_whole_batches_during_writes_and_folds() -> Result<()> {
+    const GROUP: u64 = 20;
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::create(directory.path(), &options::<u64>("4"))?;
+    let group = |number: u64| -> Vec<(Vec<u8>, u64)> {
+        (0..GROUP)
+            .map(|at| {
+                let key = [number.to_be_bytes(), at.to_be_bytes()].concat();
+                (key, number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 1 << at)
+            })
+            .collect()
+    };
+    let written = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|seed| {
+                let (index, written, stop) = (&index, &written, &stop);
+                scope.spawn(move || {
+                    let rng = &mut Rng::new(41 + seed);
+                    let mut seen = 0;
+                    while !stop.load(Ordering::Relaxed) {
+                        let last = written.load(Ordering::Acquire);
+                        let reader = index.reader().unwrap();
+                        assert_eq!(reader.len() % GROUP, 0, "half a batch is counted");
+                        let number = rng.number() % (last + 1);
+                        let centre = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                        let found = reader.search(Query::new(centre).distance(1)).unwrap();
+                        let whole = found.len() as u64;
+                        assert!(whole == 0 || whole == GROUP, "{whole} of group {number}");
+                        let again = reader.search(Query::new(centre).distance(1)).unwrap();
+                        assert_eq!(found, again, "one reader, two answers");
+                        seen += whole / GROUP;
+                    }
+                    seen
+                })
+            })
+            .collect();
+        let begun = Instant::now();
+        let mut number = 0;
+        while begun.elapsed() < Duration::from_millis(1500) {
+            index.insert_batch(&group(number), Durability::Buffered).unwrap();
+            written.store(number, Ordering::Release);
+            if number % 3 == 2 {
+                let keys: Vec<_> = group(number - 1).into_iter().map(|(key, _)| key).collect();
+                let removed = index.remove_batch(&keys, Durability::Buffered).unwrap();
+                assert_eq!(removed, GROUP);
+            }
+            if number % 5 == 4 {
+                index.fold_step().unwrap();
+            }
+            if number % 50 == 49 {
+                index.fold(&()).unwrap();
+            }
+            number += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+        let seen: u64 = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
+        assert!(seen > 0, "no reader ever saw a group");
+    });
+    let stored = documents_of(&index)?;
+    assert_holds(&index, &stored, "after all batches");
+    Ok(())
+}
+
+#[test]
+fn a_background_fold_works_beside_writers_and_loses_nothing() -> Result<()> {
+    // What is found at opening is folded at once, later entries once there are so many.
+    const WORTH_FOLDING: u64 = 1 << 16;
+    let directory = tempfile::tempdir().unwrap();
+    let rng = &mut Rng::new(51);
+    let mut model = Model::new();
+    let mut key = 0_u32;
+    let mut write = |index: &Index<u64>, model: &mut Model<u64>| -> Result<()> {
+        let documents: Vec<_> = (0..2000)
+            .map(|_| {
+                key += 1;
+                (key.to_be_bytes().to_vec(), rng.fingerprint::<u64>())
+            })
+            .collect();
+        index.insert_batch(&documents, Durability::Buffered)?;
+        model.extend(documents);
+        let gone: Vec<_> = model.keys().skip(rng.below(50)).step_by(90).cloned().collect();
+        index.remove_batch(&gone, Durability::Buffered)?;
+        for key in gone {
+            model.remove(&key);
+        }
+        Ok(())
+    };
+    let index = Index::<u64>::create(directory.path(), &options::<u64>("4"))?;
+    write(&index, &mut model)?;
+    drop(index);
+
+    let folding = OpenOptions::new().memory(16 << 20).background_fold(true);
+    let index = Index::<u64>::open_with(directory.path(), &folding)?;
+    wait_for_singles_below(&index, 1)?;
+    for _ in 0..40 {
+        write(&index, &mut model)?;
+    }
+    wait_for_singles_below(&index, WORTH_FOLDING)?;
+    assert_holds(&index, &model, "folded in the background");
+    drop(index);
+    let index = Index::<u64>::open(directory.path())?;
+    assert_holds(&index, &model, "reopened");
+    Ok(())
+}
+
+fn wait_for_singles_below(index: &Index<u64>, limit: u64) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while index.stats(&())?.tables.iter().any(|table| table.singles >= limit) {
+        assert!(Instant::now() < deadline, "the background fold does not come to an end");
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}

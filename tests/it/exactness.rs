@@ -1,0 +1,250 @@
+//! Every plan, width, distance and state of an index answers as the linear scan does.
+
+use hamdex::plan::{Census, Costs};
+use hamdex::{
+    BuildOptions, Builder, Durability, Fingerprint, Index, IndexOptions, Query, Result, SearchPath,
+};
+
+use crate::support::{
+    self, Model, Rng, assert_holds, clusters_of, keyed, mixed, options, pairs_of, scan,
+    scan_clusters, scan_pairs,
+};
+
+/// Probes beyond which a search by tables says no more and takes too long.
+const MOST_PROBES: u64 = 1500;
+
+/// Holds searches at every distance and by every path against the scan.
+fn assert_exact<F: Fingerprint>(
+    index: &Index<F>,
+    model: &Model<F>,
+    queries: &[F],
+    context: &str,
+) -> Result<()> {
+    let reader = index.reader()?;
+    assert_eq!(reader.len(), model.len() as u64, "{context}");
+    let census = Census { entries: reader.len(), singles: true };
+    let mut batch = Vec::new();
+    let mut expected = Vec::new();
+    for distance in 0..=F::MAX_DISTANCE {
+        let schedule = index.plan().schedule(distance, &census, &Costs::default());
+        let by_tables = schedule.probes() <= MOST_PROBES;
+        let paths = [SearchPath::Scan, SearchPath::Auto]
+            .into_iter()
+            .chain(by_tables.then_some(SearchPath::Tables));
+        let paths: Vec<_> = paths.collect();
+        for &query in queries {
+            let wanted = scan(model, query, distance);
+            for &path in &paths {
+                let found = reader.search(Query::new(query).distance(distance).path(path))?;
+                assert!(
+                    found == wanted,
+                    "{context}: {} at {distance} by {path:?}: found {}, expected {}",
+                    query.hex(),
+                    found.len(),
+                    wanted.len()
+                );
+            }
+            batch.push(Query::new(query).distance(distance));
+            expected.push(wanted);
+        }
+    }
+    assert!(index.search_batch(&batch)? == expected, "{context}: search_batch");
+    Ok(())
+}
+
+/// Holds pairs and clusters against the comparison of all with all.
+fn assert_joins<F: Fingerprint>(index: &Index<F>, model: &Model<F>, context: &str) -> Result<()> {
+    for distance in [0, 1, 3, F::MAX_DISTANCE / 2, F::MAX_DISTANCE] {
+        let pairs = pairs_of(index, distance)?;
+        let wanted = scan_pairs(model, distance);
+        assert!(pairs == wanted, "{context}: {} pairs, not {}", pairs.len(), wanted.len());
+        let clusters = clusters_of(index, distance)?;
+        assert_eq!(clusters, scan_clusters(model, distance), "{context}: clusters at {distance}");
+    }
+    Ok(())
+}
+
+/// Stored fingerprints and their neighbours, random ones and both ends of the range.
+fn queries<F: Fingerprint>(rng: &mut Rng, stored: &[F], count: usize) -> Vec<F> {
+    let mut queries = vec![F::ZERO, F::ONES];
+    for _ in 0..count {
+        queries.push(rng.fingerprint());
+        if !stored.is_empty() {
+            let flips = rng.up_to(F::MAX_DISTANCE);
+            let stored = *rng.pick(stored);
+            queries.push(rng.flipped(stored, flips));
+        }
+    }
+    queries
+}
+
+/// Builds, inserts, folds in part, replaces, removes, reopens, folds and merges one index.
+fn every_state<F: Fingerprint>(plan: &str) -> Result<()> {
+    let seed = 0x5eed + u64::from(F::BITS);
+    let rng = &mut Rng::new(seed);
+    let context = |state: &str| format!("{state}, plan {plan}, {} bits, seed {seed}", F::BITS);
+    let fingerprints = mixed::<F>(rng, 900);
+    let asked = queries(rng, &fingerprints, 2);
+    let documents = keyed(rng, &fingerprints);
+    let (built, rest) = documents.split_at(350);
+    let (inserted, merged) = rest.split_at(300);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let mut model = Model::new();
+
+    build(path, &options::<F>(plan), built)?;
+    model.extend(built.iter().cloned());
+    let index = Index::<F>::open(path)?;
+    assert_exact(&index, &model, &asked, &context("built"))?;
+    assert_eq!(index.stats(&())?.singles, 0, "{}", context("built"));
+
+    index.insert_batch(inserted, Durability::Buffered)?;
+    model.extend(inserted.iter().cloned());
+    assert_exact(&index, &model, &asked, &context("runs and singles"))?;
+
+    assert!(index.fold_step()?, "a step folds one table, and there are more");
+    assert_exact(&index, &model, &asked, &context("half folded"))?;
+
+    for (key, _) in documents.iter().take(650).step_by(5) {
+        assert!(index.remove_batch(&[key], Durability::Buffered)? == 1);
+        model.remove(key);
+    }
+    for (key, _) in documents.iter().take(650).step_by(7) {
+        let fingerprint = *rng.pick(&fingerprints);
+        index.insert_batch(&[(key, fingerprint)], Durability::Buffered)?;
+        model.insert(key.clone(), fingerprint);
+    }
+    drop(index);
+    let index = Index::<F>::open(path)?;
+    assert_exact(&index, &model, &asked, &context("changed and reopened"))?;
+    assert_holds(&index, &model, &context("changed and reopened"));
+
+    while index.fold_step()? {}
+    assert_exact(&index, &model, &asked, &context("folded"))?;
+    assert_eq!(index.stats(&())?.singles, 0, "{}", context("folded"));
+    assert_joins(&index, &model, &context("folded"))?;
+    drop(index);
+
+    build(path, &IndexOptions::new(), merged)?;
+    model.extend(merged.iter().cloned());
+    let index = Index::<F>::open(path)?;
+    assert_exact(&index, &model, &asked, &context("merged"))?;
+    assert_holds(&index, &model, &context("merged"));
+    Ok(())
+}
+
+fn build<F: Fingerprint>(
+    path: &std::path::Path,
+    options: &IndexOptions,
+    documents: &[(Vec<u8>, F)],
+) -> Result<()> {
+    let mut builder = Builder::create(path, options, &BuildOptions::new().memory(16 << 20))?;
+    for (origin, (key, fingerprint)) in (0..).zip(documents) {
+        builder.push(key, *fingerprint, origin)?;
+    }
+    builder.finish(&(), &mut |key, _| panic!("{} comes once", key.escape_ascii()))?;
+    Ok(())
+}
+
+macro_rules! every_plan {
+    ($($test:ident: $plan:literal),+ $(,)?) => {
+        every_plan!(bits_32, u32, $($test: $plan),+);
+        every_plan!(bits_64, u64, $($test: $plan),+);
+        every_plan!(bits_128, u128, $($test: $plan),+);
+    };
+    ($width:ident, $fingerprint:ty, $($test:ident: $plan:literal),+) => {
+        mod $width {
+            $(
+                #[test]
+                fn $test() -> hamdex::Result<()> {
+                    super::every_state::<$fingerprint>($plan)
+                }
+            )+
+        }
+    };
+}
+
+every_plan! {
+    four_tables_are_exact: "4",
+    ten_tables_are_exact: "10",
+    sixteen_tables_are_exact: "16",
+    twenty_tables_are_exact: "20",
+    eight_short_blocks_are_exact: "8x1",
+    seven_choices_of_all_but_one_block_are_exact: "7x6",
+    uneven_levels_are_exact: "3x1/4x1",
+    two_tables_with_written_flips_are_exact: "2x1r1",
+    ten_tables_with_written_flips_are_exact: "5x2r1",
+}
+
+/// Sets that defeat splitting, hashing and bounds, on singles and on runs.
+fn adversarial_sets<F: Fingerprint>() -> Result<()> {
+    let rng = &mut Rng::new(77);
+    let one = rng.fingerprint::<F>();
+    let sets: [(&str, Vec<F>); 10] = [
+        ("empty", Vec::new()),
+        ("one entry", vec![one]),
+        ("two entries", vec![one, rng.flipped(one, 2)]),
+        ("two equal entries", vec![one, one]),
+        ("all zeros", vec![F::ZERO; 120]),
+        ("all ones", vec![F::ONES; 120]),
+        ("both ends", [F::ZERO, F::ONES].repeat(60)),
+        ("one prefix", support::one_prefix(rng, 200)),
+        ("one low end", (0..200).map(F::truncate).collect()),
+        ("all in reach of all", support::clustered(rng, 12, 1).repeat(12)),
+    ];
+    for plan in ["4", "16", "8x1"] {
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::create(directory.path(), &options::<F>(plan))?;
+        for (name, set) in &sets {
+            let context = format!("{name}, plan {plan}, {} bits", F::BITS);
+            let asked = queries(rng, set, 2);
+            let model: Model<F> = keyed(rng, set).into_iter().collect();
+            let documents: Vec<_> = model.clone().into_iter().collect();
+            index.insert_batch(&documents, Durability::Buffered)?;
+            assert_exact(&index, &model, &asked, &context)?;
+            while index.fold_step()? {}
+            assert_exact(&index, &model, &asked, &context)?;
+            assert_joins(&index, &model, &context)?;
+            assert_holds(&index, &model, &context);
+            let keys: Vec<_> = model.into_keys().collect();
+            index.remove_batch(&keys, Durability::Buffered)?;
+            assert_holds(&index, &Model::new(), &context);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn adversarial_sets_are_exact_at_32_bits() -> Result<()> {
+    adversarial_sets::<u32>()
+}
+
+#[test]
+fn adversarial_sets_are_exact_at_64_bits() -> Result<()> {
+    adversarial_sets::<u64>()
+}
+
+#[test]
+fn adversarial_sets_are_exact_at_128_bits() -> Result<()> {
+    adversarial_sets::<u128>()
+}
+
+#[test]
+fn an_index_of_thousands_is_exact_by_every_path() -> Result<()> {
+    let rng = &mut Rng::new(4);
+    let fingerprints = mixed::<u64>(rng, 12_000);
+    let documents = keyed(rng, &fingerprints);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (built, inserted) = documents.split_at(9000);
+    build(path, &options::<u64>("4"), built)?;
+    let index = Index::open(path)?;
+    index.insert_batch(inserted, Durability::Buffered)?;
+    let model: Model<u64> = documents.iter().cloned().collect();
+    let asked = queries(rng, &fingerprints, 3);
+    assert_exact(&index, &model, &asked, "runs and singles")?;
+    index.fold(&())?;
+    assert_exact(&index, &model, &asked, "folded")?;
+    assert_holds(&index, &model, "folded");
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! The public API, held against a linear scan and a sorted map.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test that fails may panic
+
+mod architecture;
+mod cancelling;
+mod concurrency;
+mod exactness;
+mod model;
+mod opening;
+mod properties;
+mod reading;
+mod removal;
+#[path = "../support/mod.rs"]
+mod support;
+mod traps;
