@@ -33,8 +33,9 @@ impl<F: Fingerprint> Search<'_, F> {
         schedule: &Schedule,
         work: &mut Vec<TableExplanation>,
     ) -> Result<Vec<Found<F>>> {
+        work.reserve(self.tables.len());
         let mut found = Vec::new();
-        let mut members = Vec::new();
+        let mut members = Vec::with_capacity(2 * run::RUN_MEMBERS);
         for (number, (table, radius)) in self.tables.iter().zip(schedule.radii()).enumerate() {
             let mut counts = TableExplanation {
                 table: number,
@@ -136,7 +137,7 @@ impl<F: Fingerprint> Probe<'_, F> {
         cursor.seek(TableKey::new(Kind::Run, low).as_ref());
         while let Some((key, value)) = cursor.entry()? {
             let Some(last) = keys::permuted::<F>(key, Kind::Run, self.table)? else { break };
-            run::decode(last, value, self.table, self.members)?;
+            run::decode_down_to(low, last, value, self.table, self.members)?;
             self.counts.runs += 1;
             self.compare();
             if last >= high {

@@ -17,15 +17,15 @@ pub struct Census {
 /// use hamdex::plan::Costs;
 ///
 /// let costs = Costs { seek_ns: 90_000.0, ..Costs::default() }; // tables on a cold disk
-/// assert_eq!(costs.scan_nanos(1_000_000), 2_000_000.0);
+/// assert_eq!(costs.scan_nanos(1000), 4400.0);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
-    /// One seek to the start of a range. Default: 1,500.
+    /// One seek to the start of a range. Default: 2,400.
     pub seek_ns: f64,
-    /// Decoding one entry and comparing it. Default: 1.2.
+    /// Decoding one entry and comparing it. Default: 2.
     pub candidate_ns: f64,
-    /// Decoding and comparing one entry in a scan of everything. Default: 2.
+    /// Decoding and comparing one entry in a scan of everything. Default: 4.4.
     pub scan_ns: f64,
     /// Entries that are decoded together. Default: 128.
     pub run_entries: u32,
@@ -33,7 +33,7 @@ pub struct Costs {
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { seek_ns: 1_500.0, candidate_ns: 1.2, scan_ns: 2.0, run_entries: 128 }
+        Self { seek_ns: 2_400.0, candidate_ns: 2.0, scan_ns: 4.4, run_entries: 128 }
     }
 }
 

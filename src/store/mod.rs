@@ -119,6 +119,8 @@ impl Store {
         store.sync()?;
         let mark = path.join(CREATING_FILE);
         std::fs::remove_file(&mark).map_err(|e| Error::io(&mark, e))?;
+        // A mark that a power loss brought back would give the index up.
+        File::open(path).and_then(|d| d.sync_all()).map_err(|e| Error::io(path, e))?;
         Ok(store)
     }
 

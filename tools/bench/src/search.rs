@@ -16,12 +16,19 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
         .step_by(usize::try_from(args.count / 5000).unwrap_or(1).max(1))
         .collect::<Result<_, _>>()?;
     let mut random = Random(args.seed ^ 0xabcd);
-    for (distance, searches) in
-        [(3, 20_000), (4, 5000), (6, 2000), (8, 1000), (10, 500), (12, 200), (16, 20)]
-    {
+    for (distance, searches, near) in [
+        (3, 20_000, false),
+        (3, 20_000, true),
+        (4, 5000, true),
+        (6, 2000, true),
+        (8, 1000, true),
+        (10, 500, true),
+        (12, 200, true),
+        (16, 20, true),
+    ] {
         let queries: Vec<u64> = (0..searches)
             .map(|n| match stored.get(n % stored.len().max(1)) {
-                Some(&near) if n % 2 == 0 => random.flip(near, u64::from(distance)),
+                Some(&original) if near => random.flip(original, u64::from(distance)),
                 _ => random.next(),
             })
             .collect();
@@ -36,7 +43,9 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
                 found += matches.len();
             }
         }
-        report::spread(&format!("search, k = {distance}, {found} matches"), &mut times);
+        let kind = if near { "near stored ones" } else { "random" };
+        let name = format!("search, k = {distance}, {searches} queries {kind}, {found} matches");
+        report::spread(&name, &mut times);
     }
     let mut times = Vec::new();
     for query in stored.iter().take(20) {

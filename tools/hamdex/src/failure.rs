@@ -112,7 +112,7 @@ fn library_remedy(error: &Error) -> Option<&'static str> {
         Error::BuildUnfinished { .. } => {
             "run the same 'hamdex build' again with --resume, or drop it with --abandon"
         }
-        Error::NothingToResume { .. } => "leave out --resume",
+        Error::NothingToResume { .. } => "the index is complete as it is",
         Error::Locked { .. } => "wait for the other process or stop it",
         Error::WidthMismatch { .. } => "leave out --bits, or build an index of that width",
         Error::HeaderMismatch { .. } => "leave the option out, or build a new index with it",

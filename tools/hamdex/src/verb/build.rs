@@ -97,12 +97,7 @@ impl BuildArgs {
                 unique: self.rows.strict || self.rows.max_bad.is_some(),
                 after: None,
             };
-            let built = self.build::<F>(session, &options, reading);
-            if header.is_none() && built.as_ref().is_err_and(rows_at_fault) {
-                // There was nothing here before, so nothing is to stay behind.
-                std::fs::remove_dir_all(&self.index).map_err(|e| Failure::io(&self.index, e))?;
-            }
-            built
+            self.build::<F>(session, &options, reading, header.is_none())
         })
     }
 
@@ -137,6 +132,7 @@ impl BuildArgs {
         session: &Session,
         options: &IndexOptions,
         mut reading: Reading<'_>,
+        new: bool,
     ) -> Result<()> {
         let started = Instant::now();
         let mut resources = BuildOptions::new().memory(self.memory.memory.0);
@@ -154,8 +150,15 @@ impl BuildArgs {
             Ok(totals) => totals,
             Err(failure) => {
                 drop(builder);
-                if rows_at_fault(&failure) {
+                if inputs_at_fault(&failure) {
                     Builder::<F>::abandon(&self.index)?;
+                    if new {
+                        // There was nothing here before, so nothing is to stay behind.
+                        std::fs::remove_dir_all(&self.index)
+                            .map_err(|e| Failure::io(&self.index, e))?;
+                    }
+                } else {
+                    session.console.say("what was read is safe: --resume goes on from there");
                 }
                 return Err(failure);
             }
@@ -190,8 +193,8 @@ impl BuildArgs {
 }
 
 /// Tells whether the same inputs would fail again, so that there is nothing to resume.
-fn rows_at_fault(failure: &Failure) -> bool {
-    matches!(failure, Failure::Row { .. } | Failure::TooManyBad { .. })
+fn inputs_at_fault(failure: &Failure) -> bool {
+    !matches!(failure, Failure::Library(_))
 }
 
 fn summarise(session: &Session, summary: &Summary) -> Result<()> {

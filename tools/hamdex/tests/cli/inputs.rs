@@ -46,6 +46,12 @@ fn compressed_files_are_read_through_all_their_members() {
     let whole = std::fs::read(bench.path("rows.jsonl.gz")).unwrap();
     bench.file("cut.jsonl.gz", &whole[..whole.len() - 9]);
     assert_eq!(bench.run("fingerprint cut.jsonl.gz").status, 1);
+    bench.run("build idx cut.jsonl.gz").refused(1, &["cut.jsonl.gz"]);
+    assert!(!bench.path("idx").exists());
+    bench.ok("build idx rows.jsonl.gz");
+    let before = bench.export("idx");
+    bench.run("build idx cut.jsonl.gz").refused(1, &["cut.jsonl.gz"]);
+    assert_eq!(bench.export("idx"), before);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! The verbs around a stored index: build, insert, query, remove, export and upkeep.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::support::{Bench, EXPORTED, PRINTS, json_lines, stored};
@@ -32,8 +35,47 @@ fn building_into_an_index_merges_and_replaces() {
     assert_eq!(rows[0], json!({ "id": "a", "fingerprint": "0000000000000000" }));
 }
 
+/// Kills a build of new rows into the index while it waits for more.
+fn cut_short(bench: &Bench, index: &str) {
+    let mut command = bench.command(&format!("build {index} -"));
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{{\"id\":\"z\",\"fingerprint\":\"0000000000000000\"}}").unwrap();
+    let query = format!("query {index} --fingerprint 00000000000000ff");
+    while !bench.run(&query).stderr.contains("unfinished bulk build") {
+        assert!(child.try_wait().unwrap().is_none(), "the build ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 #[test]
-fn an_unfinished_build_can_be_told_resumed_and_abandoned() {
+fn an_unfinished_build_is_told_and_can_be_resumed_or_abandoned() {
+    let bench = stored();
+    bench.file("more.jsonl", "{\"id\":\"d\",\"fingerprint\":\"0000000000000000\"}\n");
+    cut_short(&bench, "idx");
+    for verb in [
+        "query idx --fingerprint 00",
+        "insert idx more.jsonl",
+        "build idx more.jsonl",
+        "export idx",
+    ] {
+        bench.run(verb).refused(1, &["idx", "unfinished bulk build", "--resume", "--abandon"]);
+    }
+    bench.ok("build idx --abandon");
+    assert_eq!(bench.export("idx"), EXPORTED);
+    cut_short(&bench, "idx");
+    bench.ok("build idx more.jsonl --resume");
+    let ids: Vec<_> =
+        json_lines(&bench.export("idx")).iter().map(|row| row["id"].clone()).collect();
+    assert_eq!(ids, ["a", "b", "c", "d"]);
+    bench.ok("check idx");
+    bench.run("build idx --abandon").refused(1, &["no unfinished bulk build"]);
+}
+
+#[test]
+fn resume_without_an_unfinished_build_is_an_ordinary_build() {
     let bench = stored();
     bench.ok("build idx prints.jsonl --resume");
     assert_eq!(bench.export("idx"), EXPORTED);
@@ -206,9 +248,6 @@ fn the_empty_index_answers_everything() {
 
 #[test]
 fn rows_that_come_one_by_one_are_answered_one_by_one() {
-    use std::io::{BufRead, BufReader, Write};
-    use std::process::Stdio;
-
     let bench = stored();
     let mut command = bench.command("query idx - -k 0");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
