@@ -127,7 +127,12 @@ impl<F: Fingerprint> Builder<F> {
         let path = path.as_ref();
         let (mut store, plan) = match Self::open(path, Access::Write) {
             Ok((store, plan)) => {
-                require(&Header::of(store.header()), options)?;
+                let plan_wanted = options.plan.as_ref().map(Plan::to_string);
+                Header::of(store.header()).require(
+                    plan_wanted,
+                    options.distance,
+                    options.pipeline.clone(),
+                )?;
                 (store, plan)
             }
             Err(Error::NotFound { .. }) => {
@@ -348,24 +353,6 @@ impl<F: Fingerprint> Builder<F> {
 /// Memory for the documents while they are read; the rest is for their postings.
 fn documents_budget(build: &BuildOptions) -> usize {
     build.memory.max(MIN_MEMORY) / 2
-}
-
-/// Refuses options that differ from what an existing index holds.
-fn require(header: &Header, options: &IndexOptions) -> Result<()> {
-    let distance = header.distance.to_string();
-    let named = [
-        ("plan", &header.plan, options.plan.as_ref().map(Plan::to_string)),
-        ("distance", &distance, options.distance.map(|d| d.to_string())),
-        ("pipeline", &header.pipeline, options.pipeline.clone()),
-    ];
-    for (what, stored, wanted) in named {
-        if let Some(wanted) = wanted
-            && wanted != *stored
-        {
-            return Err(Error::HeaderMismatch { what, stored: stored.clone(), wanted });
-        }
-    }
-    Ok(())
 }
 
 /// Removes the staging directory and the spill files that its manifest names.

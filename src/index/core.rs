@@ -47,6 +47,28 @@ impl Header {
         }
     }
 
+    /// Fails where the caller names something else than the index holds.
+    pub(crate) fn require(
+        &self,
+        plan: Option<String>,
+        distance: Option<u32>,
+        pipeline: Option<String>,
+    ) -> Result<()> {
+        let compared = [
+            ("plan", self.plan.clone(), plan),
+            ("distance", self.distance.to_string(), distance.map(|d| d.to_string())),
+            ("pipeline", self.pipeline.clone(), pipeline),
+        ];
+        for (what, stored, wanted) in compared {
+            if let Some(wanted) = wanted
+                && wanted != stored
+            {
+                return Err(Error::HeaderMismatch { what, stored, wanted });
+            }
+        }
+        Ok(())
+    }
+
     /// Fails unless the index has the width of the caller's type.
     pub(crate) fn require_width<F: Fingerprint>(&self) -> Result<()> {
         if self.bits == F::BITS {

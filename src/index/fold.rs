@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::search::run_at;
 use super::{Index, Shared};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -177,13 +178,7 @@ fn fold_table<F: Fingerprint>(batch: &mut Batch<'_>, view: &mut View, table: usi
             break;
         }
         let mut members = Vec::new();
-        let last = view.table(table, |cursor| {
-            cursor.seek(TableKey::new(Kind::Run, first).as_ref());
-            let Some((key, value)) = cursor.entry()? else { return Ok(None) };
-            let Some(last) = keys::permuted::<F>(key, Kind::Run, table)? else { return Ok(None) };
-            run::decode(last, value, table, &mut members)?;
-            Ok(Some(last))
-        })?;
+        let last = run_at(view, table, first, &mut members)?;
         let count = last.map_or(rest.len(), |last| rest.partition_point(|s| *s <= last));
         let (inside, behind) = rest.split_at(count);
         rest = behind;

@@ -130,7 +130,7 @@ impl<F: Fingerprint> Index<F> {
         let store = Store::open(path.as_ref(), options.memory, access, |record| {
             let header = Header::of(record);
             header.require_width::<F>()?;
-            require(&header, options)?;
+            header.require(options.plan.clone(), options.distance, options.pipeline.clone())?;
             let built = plan_of(record)?;
             Ok(plan.insert(built).tables().len())
         })?;
@@ -299,22 +299,4 @@ pub(crate) fn new_header<F: Fingerprint>(
     plan.require(distance)?;
     let pipeline = options.pipeline.clone().unwrap_or_default();
     Ok((store::header(F::BITS, distance, plan.to_string(), pipeline), plan))
-}
-
-/// Compares what the caller expects with what the index holds.
-fn require(header: &Header, options: &OpenOptions) -> Result<()> {
-    let distance = header.distance.to_string();
-    let expected = [
-        ("plan", &header.plan, options.plan.clone()),
-        ("distance", &distance, options.distance.map(|d| d.to_string())),
-        ("pipeline", &header.pipeline, options.pipeline.clone()),
-    ];
-    for (what, stored, wanted) in expected {
-        if let Some(wanted) = wanted
-            && wanted != *stored
-        {
-            return Err(Error::HeaderMismatch { what, stored: stored.clone(), wanted });
-        }
-    }
-    Ok(())
 }

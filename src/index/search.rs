@@ -186,6 +186,24 @@ fn flip<F: Fingerprint>(mask: u128, prefix_bits: u32) -> F {
     }
 }
 
+/// Decodes the run that holds a permuted fingerprint, or would hold it; `None` behind the last.
+///
+/// Members come last one first; the last one, the run's key, is returned.
+pub(crate) fn run_at<F: Fingerprint>(
+    view: &mut View,
+    table: usize,
+    permuted: F,
+    members: &mut Vec<F>,
+) -> Result<Option<F>> {
+    view.table(table, |cursor| {
+        cursor.seek(TableKey::new(Kind::Run, permuted).as_ref());
+        let Some((key, value)) = cursor.entry()? else { return Ok(None) };
+        let Some(last) = keys::permuted::<F>(key, Kind::Run, table)? else { return Ok(None) };
+        run::decode(last, value, table, members)?;
+        Ok(Some(last))
+    })
+}
+
 /// Tells whether a table holds a permuted fingerprint, in a run or as a single.
 pub(crate) fn holds<F: Fingerprint>(view: &mut View, table: usize, permuted: F) -> Result<bool> {
     let mut members = Vec::new();

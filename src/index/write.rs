@@ -8,12 +8,13 @@ use std::collections::{HashMap, HashSet};
 
 use super::query::{Match, Query, check_distance};
 use super::reader::each_document;
+use super::search::run_at;
 use super::{Durability, Index, Shared};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::store::codec::{self, Document};
-use crate::store::keys::{self, Kind, TableKey};
+use crate::store::keys::{self, Kind};
 use crate::store::{Batch, Family, View, run};
 
 /// What a batch of inserts did.
@@ -367,14 +368,7 @@ fn take_out<F: Fingerprint>(
     let mut value = Vec::new();
     let mut rest = orphans;
     while let Some(&first) = rest.first() {
-        let run = view.table(table, |cursor| {
-            cursor.seek(TableKey::new(Kind::Run, first).as_ref());
-            let Some((key, value)) = cursor.entry()? else { return Ok(None) };
-            let Some(last) = keys::permuted::<F>(key, Kind::Run, table)? else { return Ok(None) };
-            run::decode(last, value, table, &mut members)?;
-            Ok(Some(last))
-        })?;
-        let Some(last) = run else { break };
+        let Some(last) = run_at(view, table, first, &mut members)? else { break };
         let (inside, behind) = rest.split_at(rest.partition_point(|orphan| *orphan <= last));
         rest = behind;
         let before = members.len();

@@ -7,9 +7,11 @@
 mod batch;
 pub(crate) mod codec;
 mod cursor;
+mod directory;
 mod family;
 pub(crate) mod keys;
 pub(crate) mod run;
+mod settled;
 mod sst;
 mod tuning;
 
@@ -22,6 +24,7 @@ use rocksdb::{DB, ErrorKind, Options};
 pub(crate) use batch::Batch;
 use codec::{HeaderRecord, State};
 pub(crate) use cursor::{Cursor, Snapshot, View};
+use directory::{CREATING_FILE, LOCK_FILE, begin_creation, exists, require_vacant};
 pub(crate) use family::Family;
 pub(crate) use sst::{SstBlock, SstFile, SstOptions};
 pub(crate) use tuning::MIN_MEMORY;
@@ -33,11 +36,6 @@ use crate::error::{Error, Result};
 pub(crate) const FORMAT: u32 = 1;
 
 const MAGIC: [u8; 6] = *b"hamdex";
-const LOCK_FILE: &str = "hamdex.lock";
-
-/// Stands in the directory until a new index is whole; what it marks may be begun again.
-const CREATING_FILE: &str = "hamdex.creating";
-
 const HEADER: &[u8] = b"header";
 const STATE: &[u8] = b"state";
 const BUILDING: &[u8] = b"building";
@@ -134,19 +132,25 @@ impl Store {
         require_database(path)?;
         let read_only = access == Access::Read;
         let lock = if read_only { None } else { Some(lock(path)?) };
-        let names = DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
-        require_meta(path, &names)?;
-        let tuning = Tuning::new(memory, names.len());
-        let descriptors = names.iter().map(|name| tuning.descriptor(name));
-        let mut options = tuning.database();
-        options.create_if_missing(false);
-        let db = if read_only {
-            DB::open_cf_descriptors_read_only(&options, path, descriptors, false)
-        } else {
-            DB::open_cf_descriptors(&options, path, descriptors)
-        }
-        .map_err(|e| engine_error("database", e))?;
-        let header = read_header(&db, path)?;
+        let open = || {
+            let names =
+                DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+            require_meta(path, &names)?;
+            let tuning = Tuning::new(memory, names.len());
+            let descriptors = names.iter().map(|name| tuning.descriptor(name));
+            let mut options = tuning.database();
+            options.create_if_missing(false);
+            let db = if read_only {
+                DB::open_cf_descriptors_read_only(&options, path, descriptors, false)
+            } else {
+                DB::open_cf_descriptors(&options, path, descriptors)
+            }
+            .map_err(|e| engine_error("database", e))?;
+            let header = read_header(&db, path)?;
+            Ok((names, tuning, db, header))
+        };
+        let (names, tuning, db, header) =
+            if read_only { settled::when_settled(path, open)? } else { open()? };
         let mut store = Self {
             db,
             path: path.to_owned(),
@@ -171,12 +175,16 @@ impl Store {
     /// Reads the header alone, whatever the width.
     pub(crate) fn peek(path: &Path) -> Result<HeaderRecord> {
         require_database(path)?;
-        let names = DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
-        require_meta(path, &names)?;
-        let meta = Family::Meta.name(0);
-        let db = DB::open_cf_for_read_only(&Options::default(), path, ["default", &meta], false)
-            .map_err(|e| engine_error("database", e))?;
-        read_header(&db, path)
+        settled::when_settled(path, || {
+            let names =
+                DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+            require_meta(path, &names)?;
+            let meta = Family::Meta.name(0);
+            let families = ["default", &meta];
+            let db = DB::open_cf_for_read_only(&Options::default(), path, families, false)
+                .map_err(|e| engine_error("database", e))?;
+            read_header(&db, path)
+        })
     }
 
     /// Removes families that a finished, killed or abandoned build left behind.
@@ -392,10 +400,6 @@ pub(crate) fn header(bits: u32, distance: u32, plan: String, pipeline: String) -
     HeaderRecord { magic: MAGIC, format: FORMAT, bits, distance, plan, pipeline }
 }
 
-fn exists(path: &Path, name: &str) -> Result<bool> {
-    path.join(name).try_exists().map_err(|e| Error::io(path, e))
-}
-
 fn require_database(path: &Path) -> Result<()> {
     if exists(path, "CURRENT")? && !exists(path, CREATING_FILE)? {
         return Ok(());
@@ -417,41 +421,6 @@ fn no_index(path: &Path, detail: &str) -> Error {
         Ok(false) => Error::NotFound { path: path.to_owned() },
         Err(error) => error,
     }
-}
-
-/// Fails unless the directory is empty or holds the rest of a creation that was cut short.
-fn require_vacant(path: &Path) -> Result<()> {
-    if exists(path, CREATING_FILE)? {
-        return Ok(());
-    }
-    for entry in std::fs::read_dir(path).map_err(|e| Error::io(path, e))? {
-        let entry = entry.map_err(|e| Error::io(path, e))?;
-        if entry.file_name() != LOCK_FILE {
-            return Err(Error::AlreadyExists { path: path.to_owned() });
-        }
-    }
-    Ok(())
-}
-
-/// Marks the directory and clears what an earlier creation left; the lock is held.
-fn begin_creation(path: &Path) -> Result<()> {
-    require_vacant(path)?;
-    let mark = path.join(CREATING_FILE);
-    File::create(&mark).and_then(|mark| mark.sync_all()).map_err(|e| Error::io(&mark, e))?;
-    for entry in std::fs::read_dir(path).map_err(|e| Error::io(path, e))? {
-        let entry = entry.map_err(|e| Error::io(path, e))?;
-        if entry.file_name() == LOCK_FILE || entry.file_name() == CREATING_FILE {
-            continue;
-        }
-        let path = entry.path();
-        let removed = if path.is_dir() {
-            std::fs::remove_dir_all(&path)
-        } else {
-            std::fs::remove_file(&path)
-        };
-        removed.map_err(|e| Error::io(&path, e))?;
-    }
-    Ok(())
 }
 
 /// Takes the index for this process; the system gives it back when the process ends.
