@@ -138,6 +138,46 @@ impl Pipeline {
         features
     }
 
+    /// Returns the 64-bit hashes of a text's distinct features, rising.
+    ///
+    /// Empty when nothing in the text is a feature. Two texts share as large a part of their
+    /// hashes as of their features: this is what a check of candidates compares.
+    ///
+    /// ```
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let pipeline = Pipeline::new(&PipelineOptions::preset("code")?)?;
+    /// assert_eq!(pipeline.distinct_hashes("a b c d").len(), 2);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn distinct_hashes(&self, text: &str) -> Vec<u64> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            self.read(text, scratch);
+            let mut hashes: Vec<u64> = scratch.ngrams.iter().map(|ngram| ngram.hash).collect();
+            hashes.dedup();
+            scratch.release_huge();
+            hashes
+        })
+    }
+
+    /// Returns the text as it is cut: main content, normal form, noise taken out.
+    ///
+    /// ```
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
+    /// assert_eq!(pipeline.cleaned("今天是晴天.//A:xxx//B:xxx"), "今天是晴天");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn cleaned(&self, text: &str) -> String {
+        SCRATCH.with_borrow_mut(|scratch| {
+            self.read(text, scratch);
+            let cleaned = scratch.normal.clone();
+            scratch.release_huge();
+            cleaned
+        })
+    }
+
     /// Reads a text into the scratch: its tokens, and every n-gram's hash in rising order.
     fn read(&self, text: &str, scratch: &mut Scratch) {
         let Inner { options, ngram, .. } = &*self.inner;
