@@ -79,7 +79,7 @@ mod tests {
                 let distinct: HashSet<u128> = masks.iter().copied().collect();
                 assert_eq!(masks.len(), distinct.len(), "{prefix_bits} {radius}");
                 let wanted = (0..1_u128 << prefix_bits).filter(|m| m.count_ones() <= radius);
-                assert_eq!(distinct, wanted.collect(), "{prefix_bits} {radius}");
+                assert_eq!(distinct, wanted.collect::<HashSet<_>>(), "{prefix_bits} {radius}");
                 let keys = masks.iter().map(|mask| (mask.count_ones(), mask));
                 assert!(keys.is_sorted(), "{prefix_bits} {radius}");
             }

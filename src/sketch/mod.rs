@@ -4,9 +4,15 @@
 //! give equal fingerprints on every machine, in whatever order they arrive.
 
 mod hash;
+mod longest;
+mod minhash;
+mod signature;
 mod simhash;
 mod weights;
 
 pub use hash::feature_hash;
+pub use longest::Longest;
+pub use minhash::MinHash;
+pub use signature::{Signature, SketchKind};
 pub use simhash::{BitSums, simhash};
 pub use weights::{IDF_SCALE, Weights};

@@ -6,11 +6,18 @@
 //!
 //! Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002; Manku, Jain
 //! and Das Sarma, "Detecting near-duplicates for web crawling", WWW 2007.
+// Inlining is what compiles the shared code with the features of each instruction set.
+#![allow(clippy::inline_always)]
 
+use super::signature::Signature;
 use crate::fingerprint::Fingerprint;
+use crate::kernel::{self, Work};
 
 /// Counter planes: 2^64 features of weight 2^63 do not overflow them.
 const PLANES: usize = 128;
+
+/// Words of one plane that wait to be added up together.
+const WAITING: usize = 1024;
 
 /// Reduces weighted feature hashes to their `SimHash` fingerprint.
 ///
@@ -32,8 +39,9 @@ pub fn simhash<F: Fingerprint>(features: impl IntoIterator<Item = (F, i64)>) -> 
 
 /// The weighted sum of every bit position, built up feature by feature.
 ///
-/// All positions are counted at once: plane `j` holds bit `j` of the count of every position,
-/// and adding a hash is a carry-save addition over whole words, so no loop over bits is left.
+/// All positions are counted at once: plane `j` holds bit `j` of the count of every position.
+/// Words wait in a list for each bit of their weights, and are added up many at a time by a tree
+/// of carry-save adders (Harley and Seal), so no loop over bits is left.
 ///
 /// ```
 /// use hamdex::sketch::BitSums;
@@ -46,58 +54,80 @@ pub fn simhash<F: Fingerprint>(features: impl IntoIterator<Item = (F, i64)>) -> 
 /// ```
 #[derive(Clone)]
 pub struct BitSums<F> {
-    planes: [Plane<F>; PLANES],
+    /// Binary digits of the counts, without what waits.
+    planes: [F; PLANES],
     /// Planes from here on are all zero.
     used: usize,
+    /// Words to be added at each plane.
+    waiting: Vec<Vec<F>>,
     /// The sum of all weights without their signs.
     total: u128,
-}
-
-/// One binary digit of the counts, in two parts so that carries need not ripple at once.
-#[derive(Clone, Copy)]
-struct Plane<F> {
-    digit: F,
-    pending: Option<F>,
 }
 
 impl<F: Fingerprint> BitSums<F> {
     /// Starts with no features.
     pub fn new() -> Self {
-        Self { planes: [Plane { digit: F::ZERO, pending: None }; PLANES], used: 0, total: 0 }
+        Self { planes: [F::ZERO; PLANES], used: 0, waiting: Vec::new(), total: 0 }
     }
 
     /// Adds one feature; a negative weight counts its zeros as ones.
     #[inline]
     pub fn add(&mut self, feature: F, weight: i64) {
+        if weight == 1 {
+            self.total += 1;
+            return self.wait(0, feature);
+        }
         let ones = if weight < 0 { !feature } else { feature };
         let mut digits = weight.unsigned_abs();
         self.total += u128::from(digits);
         while digits != 0 {
-            self.add_at(digits.trailing_zeros() as usize, ones);
+            self.wait(digits.trailing_zeros() as usize, ones);
             digits &= digits - 1;
         }
     }
 
-    /// Adds `2^plane` to the count of every position that is set in `ones`.
-    ///
-    /// Every second word that reaches a plane passes one on to the next, so an addition takes one
-    /// full adder on average however many features there are.
+    /// Forgets all features and keeps the memory.
+    pub fn clear(&mut self) {
+        self.planes.iter_mut().take(self.used).for_each(|plane| *plane = F::ZERO);
+        self.waiting.iter_mut().for_each(Vec::clear);
+        (self.used, self.total) = (0, 0);
+    }
+
     #[inline]
+    fn wait(&mut self, plane: usize, ones: F) {
+        if self.waiting.len() <= plane {
+            self.waiting.resize_with(plane + 1, Vec::new);
+        }
+        if let Some(waiting) = self.waiting.get_mut(plane) {
+            waiting.push(ones);
+            if waiting.len() >= WAITING {
+                self.settle(plane);
+            }
+        }
+    }
+
+    /// Adds the words that wait at a plane to the counts.
+    fn settle(&mut self, plane: usize) {
+        let Some(slot) = self.waiting.get_mut(plane) else { return };
+        let mut words = std::mem::take(slot);
+        kernel::dispatch(Settle { sums: self, plane, words: &mut words });
+        words.clear();
+        if let Some(slot) = self.waiting.get_mut(plane) {
+            *slot = words;
+        }
+    }
+
+    /// Adds `2^plane` to the count of every position that is set in `ones`.
+    #[inline(always)]
     #[allow(clippy::indexing_slicing)] // weights below 2^63 carry no further than their 128-bit total
-    fn add_at(&mut self, mut plane: usize, mut ones: F) {
-        loop {
-            let Plane { digit, pending } = &mut self.planes[plane];
-            let Some(other) = pending.take() else {
-                *pending = Some(ones);
-                self.used = self.used.max(plane + 1);
-                return;
-            };
-            let either = *digit ^ other;
-            let carry = (*digit & other) | (either & ones);
-            *digit = either ^ ones;
-            ones = carry;
+    fn carry_in(&mut self, mut plane: usize, mut ones: F) {
+        while ones != F::ZERO {
+            let digit = self.planes[plane];
+            self.planes[plane] = digit ^ ones;
+            ones = digit & ones;
             plane += 1;
         }
+        self.used = self.used.max(plane);
     }
 
     /// Returns the sum at one bit position, 0 being the most significant.
@@ -108,44 +138,122 @@ impl<F: Fingerprint> BitSums<F> {
             return 0;
         }
         let at = |word: F| (word >> (F::BITS - 1 - bit)).widen() & 1;
-        let count = self.planes.iter().take(self.used).rev().fold(0_u128, |count, plane| {
-            (count << 1) + at(plane.digit) + plane.pending.map_or(0, at)
-        });
+        let planes = self.planes.iter().take(self.used).rev();
+        let settled = planes.fold(0_u128, |count, &plane| (count << 1) + at(plane));
+        let waits = |(words, plane): (&Vec<F>, u32)| {
+            words.iter().map(|&word| at(word)).sum::<u128>() << plane
+        };
+        let waiting: u128 = self.waiting.iter().zip(0..).map(waits).sum();
         // The count is at most the total, so the difference always fits.
-        let (count, total) = (count.cast_signed(), self.total.cast_signed());
+        let (count, total) = ((settled + waiting).cast_signed(), self.total.cast_signed());
         count - (total - count)
     }
 
     /// Returns the fingerprint, or `None` without features of any weight.
     pub fn fingerprint(&self) -> Option<F> {
+        self.clone().signature()
+    }
+}
+
+impl<F: Fingerprint> Signature<F> for BitSums<F> {
+    #[inline]
+    fn add(&mut self, feature: F, weight: i64) {
+        Self::add(self, feature, weight);
+    }
+
+    fn signature(&mut self) -> Option<F> {
         if self.total == 0 {
             return None;
         }
+        (0..self.waiting.len()).for_each(|plane| self.settle(plane));
         // A sum is above zero where the count is above half of the total. Comparing from the top
         // digit down settles every position at once.
         let half = self.total / 2;
+        let top = self.used.max(128 - half.leading_zeros() as usize).min(PLANES);
         let (mut above, mut equal) = (F::ZERO, F::ONES);
-        let digits = self.digits();
-        for (plane, digit) in digits.iter().enumerate().take(self.used + 1).rev() {
+        for (plane, &digit) in self.planes.iter().enumerate().take(top).rev() {
             let wanted = if half >> plane & 1 == 1 { F::ONES } else { F::ZERO };
-            above = above | (equal & *digit & !wanted);
-            equal = equal & !(*digit ^ wanted);
+            above = above | (equal & digit & !wanted);
+            equal = equal & !(digit ^ wanted);
         }
         Some(above)
     }
 
-    /// Resolves the pending words into plain binary digits, one more than planes in use.
-    fn digits(&self) -> [F; PLANES] {
-        let mut digits = [F::ZERO; PLANES];
-        let mut carry = F::ZERO;
-        for (out, plane) in digits.iter_mut().zip(&self.planes).take(self.used + 1) {
-            let pending = plane.pending.unwrap_or(F::ZERO);
-            let either = plane.digit ^ pending;
-            *out = either ^ carry;
-            carry = (plane.digit & pending) | (either & carry);
-        }
-        digits
+    fn clear(&mut self) {
+        Self::clear(self);
     }
+}
+
+/// Adds many words at one plane.
+struct Settle<'a, F> {
+    sums: &'a mut BitSums<F>,
+    plane: usize,
+    words: &'a mut Vec<F>,
+}
+
+impl<F: Fingerprint> Work for Settle<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { sums, plane, words } = self;
+        // Zeros add nothing and make the last block whole.
+        words.resize(words.len().next_multiple_of(BLOCK), F::ZERO);
+        let (wide, rest) = words.split_at(words.len() - words.len() % (BLOCK * LANES));
+        add_blocks::<F, LANES>(sums, plane, wide);
+        add_blocks::<F, 1>(sums, plane, rest);
+    }
+}
+
+/// Words that one tree of adders takes in.
+const BLOCK: usize = 16;
+
+/// Trees side by side, as wide as the widest vectors.
+const LANES: usize = 8;
+
+#[inline(always)]
+fn add_blocks<F: Fingerprint, const N: usize>(sums: &mut BitSums<F>, plane: usize, words: &[F]) {
+    let (rows, _) = words.as_chunks::<N>();
+    let (blocks, _) = rows.as_chunks::<BLOCK>();
+    if blocks.is_empty() {
+        return;
+    }
+    let zero = [F::ZERO; N];
+    let (mut ones, mut twos, mut fours, mut eights) = (zero, zero, zero, zero);
+    for block in blocks {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = block;
+        let (twos_a, twos_b) = (add(&mut ones, a, b), add(&mut ones, c, d));
+        let fours_a = add(&mut twos, &twos_a, &twos_b);
+        let (twos_a, twos_b) = (add(&mut ones, e, f), add(&mut ones, g, h));
+        let fours_b = add(&mut twos, &twos_a, &twos_b);
+        let eights_a = add(&mut fours, &fours_a, &fours_b);
+        let (twos_a, twos_b) = (add(&mut ones, i, j), add(&mut ones, k, l));
+        let fours_a = add(&mut twos, &twos_a, &twos_b);
+        let (twos_a, twos_b) = (add(&mut ones, m, n), add(&mut ones, o, p));
+        let fours_b = add(&mut twos, &twos_a, &twos_b);
+        let eights_b = add(&mut fours, &fours_a, &fours_b);
+        let sixteens = add(&mut eights, &eights_a, &eights_b);
+        for word in sixteens {
+            sums.carry_in(plane + 4, word);
+        }
+    }
+    for (digits, plane) in [ones, twos, fours, eights].into_iter().zip(plane..) {
+        for word in digits {
+            sums.carry_in(plane, word);
+        }
+    }
+}
+
+/// Adds two words to a sum, position by position, and returns the carries.
+#[inline(always)]
+fn add<F: Fingerprint, const N: usize>(sum: &mut [F; N], a: &[F; N], b: &[F; N]) -> [F; N] {
+    let mut carry = [F::ZERO; N];
+    for (((sum, carry), &a), &b) in sum.iter_mut().zip(&mut carry).zip(a).zip(b) {
+        let either = *sum ^ a;
+        *carry = (*sum & a) | (either & b);
+        *sum = either ^ b;
+    }
+    carry
 }
 
 impl<F: Fingerprint> Default for BitSums<F> {

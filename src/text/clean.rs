@@ -49,6 +49,12 @@ pub fn clean_page(text: &str) -> String {
 
 /// Writes the cleaned post over what `out` holds.
 pub(super) fn clean_post_into(text: &str, out: &mut String) {
+    // Few posts hold any of the signs that noise begins with.
+    if !text.bytes().any(|byte| matches!(byte, b'[' | b'@' | b'/')) && !text.contains("www.") {
+        out.clear();
+        out.push_str(text.trim_end_matches(|c: char| !c.is_alphanumeric()));
+        return;
+    }
     let mut fold = Folder::new(out);
     let mut rest = text;
     let mut before = None;
@@ -89,15 +95,23 @@ pub(super) fn clean_post_into(text: &str, out: &mut String) {
 pub(super) fn clean_page_into(text: &str, out: &mut String) {
     let mut fold = Folder::new(out);
     for line in text.split('\n').filter(|line| !is_notice(line)) {
-        let mut rest = line;
-        let mut before = None;
-        while let Some(c) = rest.chars().next() {
-            let noise = if matches!(c, 'h' | 'w') { url(rest, before) } else { None };
-            fold.push(if noise.is_some() { ' ' } else { c });
-            before = if noise.is_some() { None } else { Some(c) };
-            rest = rest.get(noise.unwrap_or(c.len_utf8())..).unwrap_or_default();
+        if line.contains("://") || line.contains("www.") {
+            push_without_urls(line, &mut fold);
+        } else {
+            fold.push_folded(line);
         }
         fold.push('\n');
+    }
+}
+
+fn push_without_urls(line: &str, fold: &mut Folder<'_>) {
+    let mut rest = line;
+    let mut before = None;
+    while let Some(c) = rest.chars().next() {
+        let noise = if matches!(c, 'h' | 'w') { url(rest, before) } else { None };
+        fold.push(if noise.is_some() { ' ' } else { c });
+        before = if noise.is_some() { None } else { Some(c) };
+        rest = rest.get(noise.unwrap_or(c.len_utf8())..).unwrap_or_default();
     }
 }
 
@@ -176,12 +190,13 @@ fn drop_reply_word(fold: &mut Folder<'_>) {
 }
 
 fn is_notice(line: &str) -> bool {
-    const SIGNS: [&str; 7] =
-        ["©", "all rights reserved", "版权所有", "版權所有", "icp备", "备案号", "公网安备"];
+    const SIGNS: [&str; 6] = ["©", "版权所有", "版權所有", "icp备", "备案号", "公网安备"];
     // Byte length first: it settles most lines without counting.
     line.len() <= 4 * NOTICE_LIMIT
+        && (line.starts_with("copyright")
+            || line.contains("all rights reserved")
+            || (!line.is_ascii() && SIGNS.iter().any(|sign| line.contains(sign))))
         && line.chars().count() <= NOTICE_LIMIT
-        && (line.starts_with("copyright") || SIGNS.iter().any(|sign| line.contains(sign)))
 }
 
 #[cfg(test)]

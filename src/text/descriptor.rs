@@ -16,7 +16,7 @@ const UNUSED: &str = "-";
 
 /// Writes the descriptor, loading the tables that it has to name.
 pub(super) fn describe(options: &PipelineOptions) -> String {
-    let needs_idf = options.weights.needs_idf();
+    let needs_idf = options.weights.needs_idf() && options.segment.is_words();
     let digest = |used: bool, digest: fn() -> u32| {
         if used { format!("{:08x}", digest()) } else { UNUSED.to_owned() }
     };
@@ -24,8 +24,8 @@ pub(super) fn describe(options: &PipelineOptions) -> String {
     let jieba = digest(options.segment.needs_dictionary() || needs_idf, dictionary::digest);
     format!(
         "{HEAD};html={html};normal=nfkc-lower-fold;unicode={unicode};clean={clean};short={short};\
-         segment={segment};jieba={jieba};ngram={ngram};weights={weights};idf={idf};hash=xxh3;\
-         seed={seed:016x}",
+         segment={segment};jieba={jieba};ngram={ngram};weights={weights};idf={idf};\
+         sketch={sketch};hash=xxh3;seed={seed:016x}",
         html = if options.html { "reader" } else { "none" },
         unicode = unicode(),
         clean = options.clean,
@@ -34,6 +34,7 @@ pub(super) fn describe(options: &PipelineOptions) -> String {
         ngram = options.ngram,
         weights = options.weights,
         idf = digest(needs_idf, idf::digest),
+        sketch = options.sketch,
         seed = options.seed,
     )
 }
@@ -56,6 +57,7 @@ pub(super) fn options(descriptor: &str) -> Option<PipelineOptions> {
             .segment(parse(field("segment")?)?)
             .ngram(parse(field("ngram")?)?)
             .weights(parse(field("weights")?)?)
+            .sketch(parse(field("sketch")?)?)
             .seed(u64::from_str_radix(field("seed")?, 16).ok()?),
     )
 }
@@ -78,7 +80,7 @@ fn unicode() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sketch::Weights;
+    use crate::sketch::{SketchKind, Weights};
     use crate::text::{Clean, Segment};
 
     #[test]
@@ -88,6 +90,7 @@ mod tests {
             .segment(Segment::Chars)
             .ngram(3)
             .weights(Weights::Levels)
+            .sketch(SketchKind::Longest(3))
             .clean(Clean { web: true, weibo: true })
             .short(0)
             .html(true)
@@ -105,7 +108,8 @@ mod tests {
             base.clone(),
             base.clone().segment(Segment::Jieba),
             base.clone().ngram(2),
-            base.clone().weights(Weights::Uniform),
+            base.clone().weights(Weights::Tf),
+            base.clone().sketch(SketchKind::MinHash),
             base.clone().clean(Clean { web: true, weibo: false }),
             base.clone().short(0),
             base.clone().html(true),

@@ -9,13 +9,17 @@
 mod clean;
 mod descriptor;
 mod dictionary;
+mod features;
+mod grams;
 mod html;
 mod idf;
 mod ngrams;
 mod normalise;
 mod options;
 mod pipeline;
+mod seen;
 mod segment;
+mod words;
 
 pub use clean::{clean_page, clean_post};
 pub use html::main_text;
@@ -24,4 +28,4 @@ pub use options::{Clean, PipelineOptions, Segment};
 pub use pipeline::{Feature, Pipeline, Sketch};
 pub use segment::tokens;
 
-pub use crate::sketch::Weights;
+pub use crate::sketch::{SketchKind, Weights};

@@ -12,22 +12,30 @@ pub(super) const SEPARATOR: char = '\u{1f}';
 pub(super) struct Tokens {
     text: String,
     spans: Vec<Range<usize>>,
+    rarities: Vec<u32>,
 }
 
 impl Tokens {
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.spans.clear();
+        self.rarities.clear();
+    }
+
+    /// Number of tokens.
+    pub(super) fn len(&self) -> usize {
+        self.spans.len()
     }
 
     /// Appends a token; `apart` puts the separator before it.
-    pub(super) fn push(&mut self, token: &str, apart: bool) {
+    pub(super) fn push(&mut self, token: &str, rarity: u32, apart: bool) {
         if apart && !self.spans.is_empty() {
             self.text.push(SEPARATOR);
         }
         let start = self.text.len();
         self.text.push_str(token);
         self.spans.push(start..self.text.len());
+        self.rarities.push(rarity);
     }
 
     /// Number of n-grams: one for a text of fewer tokens, none for a text without any.
@@ -46,9 +54,12 @@ impl Tokens {
         }
     }
 
-    /// Returns the tokens of the n-gram that begins at token `index`.
-    pub(super) fn parts(&self, index: usize, n: usize) -> impl ExactSizeIterator<Item = &str> {
-        self.window(index, n).iter().map(|span| self.text.get(span.clone()).unwrap_or_default())
+    /// Returns how rare the n-gram is that begins at token `index`: as its tokens on average.
+    pub(super) fn rarity(&self, index: usize, n: usize) -> u32 {
+        let end = index.saturating_add(n).min(self.rarities.len());
+        let parts = self.rarities.get(index..end).unwrap_or_default();
+        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX).max(1);
+        parts.iter().copied().fold(0_u32, u32::saturating_add) / count
     }
 
     #[inline]
@@ -62,6 +73,7 @@ impl Tokens {
         super::pipeline::release(&mut self.text, bytes);
         if self.spans.capacity() * size_of::<Range<usize>>() > bytes {
             self.spans = Vec::new();
+            self.rarities = Vec::new();
         }
     }
 }
@@ -73,7 +85,7 @@ mod tests {
     fn ngrams(words: &[&str], n: usize, apart: bool) -> Vec<String> {
         let mut tokens = Tokens::default();
         for word in words {
-            tokens.push(word, apart);
+            tokens.push(word, 0, apart);
         }
         (0..tokens.ngrams(n)).map(|index| tokens.ngram(index, n).replace(SEPARATOR, "|")).collect()
     }
@@ -95,14 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_the_tokens_of_the_ngram() {
+    fn ngram_is_as_rare_as_its_tokens_on_average() {
         let mut tokens = Tokens::default();
-        for word in ["a", "bc", "d"] {
-            tokens.push(word, true);
+        for (word, rarity) in [("a", 1), ("bc", 5), ("d", 9)] {
+            tokens.push(word, rarity, true);
         }
-        assert_eq!(tokens.parts(1, 2).collect::<Vec<_>>(), ["bc", "d"]);
-        assert_eq!(tokens.parts(2, 2).collect::<Vec<_>>(), ["d"]);
-        assert_eq!(tokens.parts(9, 2).len(), 0);
-        assert_eq!(tokens.ngram(9, 2), "");
+        assert_eq!((tokens.rarity(1, 2), tokens.rarity(0, 3), tokens.rarity(2, 2)), (7, 5, 9));
+        assert_eq!((tokens.rarity(9, 2), tokens.ngram(9, 2), tokens.len()), (0, "", 3));
     }
 }

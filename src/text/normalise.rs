@@ -30,7 +30,7 @@ pub(super) fn normalise_into(text: &str, out: &mut String) {
     while !rest.is_empty() {
         let plain = plain_prefix(rest);
         let (head, tail) = rest.split_at(plain);
-        head.chars().for_each(|c| fold.push(from_full_width(c)));
+        fold.push_plain(head);
         // The first character was held back or is not plain itself.
         let mut marked = tail.char_indices().skip(1);
         let composed = marked.find(|&(_, c)| is_plain(c)).map_or(tail.len(), |(at, _)| at);
@@ -45,14 +45,29 @@ pub(super) fn normalise_into(text: &str, out: &mut String) {
 /// A mark composes with the character before it, so the last plain character before anything
 /// else belongs to what has to be normalised.
 fn plain_prefix(text: &str) -> usize {
-    let mut last = 0;
-    for (at, c) in text.char_indices() {
-        if !is_plain(c) {
-            return last;
+    let mut at = 0;
+    while let Some(rest) = text.get(at..) {
+        let ascii = ascii_prefix(rest);
+        at += ascii;
+        match rest.get(ascii..).and_then(|rest| rest.chars().next()) {
+            None => return text.len(),
+            Some(c) if is_plain(c) => at += c.len_utf8(),
+            Some(_) => {
+                let held = text.get(..at).and_then(|plain| plain.chars().next_back());
+                return at - held.map_or(0, char::len_utf8);
+            }
         }
-        last = at;
     }
     text.len()
+}
+
+/// Length of the prefix that is ASCII.
+fn ascii_prefix(text: &str) -> usize {
+    // Whole blocks are told at a glance.
+    let bytes = text.as_bytes();
+    let blocks = bytes.chunks_exact(64).take_while(|block| block.is_ascii()).count() * 64;
+    let rest = bytes.get(blocks..).unwrap_or_default();
+    blocks + rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len())
 }
 
 /// Tells whether NFKC leaves a character alone, or only narrows it, unless a mark follows.
@@ -106,6 +121,51 @@ impl<'a> Folder<'a> {
 
     pub(super) fn clear(&mut self) {
         self.truncate(0);
+    }
+
+    /// Writes a line that is in normal form already.
+    pub(super) fn push_folded(&mut self, line: &str) {
+        let mut chars = line.chars();
+        if let Some(first) = chars.next() {
+            self.push(first);
+            self.out.push_str(chars.as_str());
+        }
+    }
+
+    /// Writes characters that NFKC only narrows or leaves alone.
+    fn push_plain(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some(byte) = rest.bytes().next() {
+            let run = rest.bytes().position(|b| b <= b' ' || !b.is_ascii()).unwrap_or(rest.len());
+            if run > 0 {
+                let (word, tail) = rest.split_at(run);
+                self.push_word(word);
+                rest = tail;
+            } else if byte.is_ascii() {
+                self.push(char::from(byte));
+                rest = rest.get(1..).unwrap_or_default();
+            } else {
+                let end = rest.bytes().position(|b| b.is_ascii()).unwrap_or(rest.len());
+                let (wide, tail) = rest.split_at(end);
+                wide.chars().for_each(|c| self.push(from_full_width(c)));
+                rest = tail;
+            }
+        }
+    }
+
+    /// Writes ASCII without white space at once, in lower case.
+    #[inline]
+    fn push_word(&mut self, word: &str) {
+        if let Some(gap) = self.gap.take()
+            && !self.out.is_empty()
+        {
+            self.out.push(gap);
+        }
+        let start = self.out.len();
+        self.out.push_str(word);
+        if let Some(written) = self.out.get_mut(start..) {
+            written.make_ascii_lowercase();
+        }
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::sketch::Weights;
+use crate::sketch::{SketchKind, Weights};
 
 /// How text is cut into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -19,18 +19,39 @@ pub enum Segment {
     Words,
     /// Single letters and digits, for character n-grams.
     Chars,
+    /// Character n-grams fitted to the script, words apart by one space.
+    ///
+    /// N letters of an alphabet; half as many, rounded up, of Chinese characters, kana and
+    /// Hangul, each of which says as much as two letters, and up to N = 3 single ones as well.
+    Grams,
+    /// Character n-grams of the text exactly as it is.
+    ///
+    /// Nothing is normalised or cleaned: every character counts, white space too.
+    Raw,
 }
 
 impl Segment {
-    const NAMES: [(&str, Self); 4] = [
+    const NAMES: [(&str, Self); 6] = [
         ("auto", Self::Auto),
         ("jieba", Self::Jieba),
         ("words", Self::Words),
         ("chars", Self::Chars),
+        ("grams", Self::Grams),
+        ("raw", Self::Raw),
     ];
 
     pub(super) fn needs_dictionary(self) -> bool {
         matches!(self, Self::Auto | Self::Jieba)
+    }
+
+    /// Tells whether tokens are words, so that a dictionary may know them.
+    pub(super) fn is_words(self) -> bool {
+        matches!(self, Self::Auto | Self::Jieba | Self::Words)
+    }
+
+    /// The n-gram length when none is asked for: single words, three characters.
+    fn usual_ngram(self) -> u32 {
+        if self.is_words() { 1 } else { 3 }
     }
 }
 
@@ -48,7 +69,7 @@ impl FromStr for Segment {
         Self::NAMES.iter().find(|(name, _)| *name == text).map(|&(_, segment)| segment).ok_or_else(
             || Error::InvalidOption {
                 name: "segment",
-                reason: format!("\"{text}\" is none of auto, jieba, words, chars"),
+                reason: format!("\"{text}\" is none of auto, jieba, words, chars, grams, raw"),
             },
         )
     }
@@ -119,6 +140,7 @@ pub struct PipelineOptions {
     pub(super) clean: Clean,
     pub(super) short: u32,
     pub(super) html: bool,
+    pub(super) sketch: SketchKind,
     pub(super) seed: u64,
 }
 
@@ -132,22 +154,24 @@ impl PipelineOptions {
     /// Starts with the preset `auto`.
     pub fn new() -> Self {
         Self {
-            segment: Segment::Auto,
-            ngram: 1,
-            weights: Weights::TfIdf,
+            segment: Segment::Grams,
+            ngram: 3,
+            weights: Weights::Uniform,
             clean: Clean::default(),
             short: 200,
             html: false,
+            sketch: SketchKind::SimHash,
             seed: 0,
         }
     }
 
     /// Returns the options of a named preset.
     ///
-    /// `auto` is for text of unknown kind: words by TF-IDF, short texts cleaned as posts. `page`
-    /// is the same for articles and pages of some hundred words and more, cleaned as pages.
-    /// `post` is for microblog posts, too short for words: pairs of characters. `code` is for
-    /// source code: words in threes, so that their order counts.
+    /// All but `code` take character n-grams fitted to the script ([`Segment::Grams`]). `auto` is
+    /// for texts of all lengths side by side, short ones cleaned as posts. `page` is for articles
+    /// and pages of some hundred words and more, cleaned as pages: every distinct n-gram of four
+    /// counts once. `post` is for microblog posts: n-grams of three, as often as they occur.
+    /// `code` is for source code: words in threes, so that their order counts.
     ///
     /// # Errors
     ///
@@ -156,13 +180,10 @@ impl PipelineOptions {
         let base = Self::new();
         match name {
             "auto" => Ok(base),
-            "page" => Ok(base.clean(Clean { web: true, weibo: false }).short(0)),
-            "post" => Ok(base
-                .segment(Segment::Chars)
-                .ngram(2)
-                .weights(Weights::Tf)
-                .clean(Clean { web: false, weibo: true })
-                .short(0)),
+            "page" => Ok(base.ngram(4).clean(Clean { web: true, weibo: false }).short(0)),
+            "post" => {
+                Ok(base.weights(Weights::Tf).clean(Clean { web: false, weibo: true }).short(0))
+            }
             "code" => Ok(base.segment(Segment::Words).ngram(3).weights(Weights::Tf).short(0)),
             other => Err(Error::InvalidOption {
                 name: "pipeline",
@@ -171,14 +192,17 @@ impl PipelineOptions {
         }
     }
 
-    /// Sets how text is cut into tokens. Default: [`Segment::Auto`].
+    /// Sets how text is cut, and the n-gram length that is usual for it.
+    ///
+    /// Default: [`Segment::Grams`]. Usual are single words, and n-grams of three characters.
     #[must_use]
     pub fn segment(mut self, segment: Segment) -> Self {
         self.segment = segment;
+        self.ngram = segment.usual_ngram();
         self
     }
 
-    /// Sets how many neighbouring tokens make one feature. Default: 1.
+    /// Sets how many neighbouring tokens make one feature. Default: 3.
     ///
     /// At least 1, at most [`PipelineOptions::MAX_NGRAM`]. A text with fewer tokens is one
     /// feature as a whole.
@@ -188,10 +212,16 @@ impl PipelineOptions {
         self
     }
 
-    /// Sets how much a feature counts. Default: [`Weights::TfIdf`].
+    /// Sets how much a feature counts. Default: [`Weights::Uniform`].
+    ///
+    /// [`Weights::TfIdf`] and [`Weights::Levels`] weigh words: where text is cut into characters
+    /// so far, they set [`Segment::Auto`].
     #[must_use]
     pub fn weights(mut self, weights: Weights) -> Self {
         self.weights = weights;
+        if weights.needs_idf() && !self.segment.is_words() {
+            return self.segment(Segment::Auto);
+        }
         self
     }
 
@@ -218,6 +248,15 @@ impl PipelineOptions {
         self
     }
 
+    /// Sets how features become a signature. Default: [`SketchKind::SimHash`].
+    ///
+    /// [`SketchKind::Longest`] takes whole sentences for features, whatever the segmentation.
+    #[must_use]
+    pub fn sketch(mut self, kind: SketchKind) -> Self {
+        self.sketch = kind;
+        self
+    }
+
     /// Sets the seed of the feature hash. Default: 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
@@ -226,6 +265,15 @@ impl PipelineOptions {
     }
 
     pub(super) fn validate(&self) -> Result<()> {
+        if self.weights.needs_idf() && !self.segment.is_words() {
+            return Err(Error::InvalidOption {
+                name: "weights",
+                reason: format!(
+                    "{} weighs words, and segment {} makes none: take auto, jieba or words",
+                    self.weights, self.segment
+                ),
+            });
+        }
         if (1..=Self::MAX_NGRAM).contains(&self.ngram) {
             return Ok(());
         }
@@ -279,6 +327,15 @@ mod tests {
             PipelineOptions::preset("tweet"),
             Err(Error::InvalidOption { name: "pipeline", .. })
         ));
+    }
+
+    #[test]
+    fn words_are_weighed_by_rarity_and_characters_are_not() {
+        let words = PipelineOptions::new().weights(Weights::TfIdf);
+        assert_eq!((words.segment, words.ngram), (Segment::Auto, 1));
+        words.validate().unwrap();
+        let refused = words.segment(Segment::Grams).validate();
+        assert!(matches!(refused, Err(Error::InvalidOption { name: "weights", .. })));
     }
 
     #[test]

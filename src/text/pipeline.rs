@@ -2,16 +2,22 @@
 //!
 //! Equal text under an equal descriptor gives an equal fingerprint, on any thread.
 
+use std::any::Any;
+use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::features::{self, Counted};
+use super::grams::Letters;
 use super::ngrams::{SEPARATOR, Tokens};
 use super::options::{PipelineOptions, Segment};
-use super::{clean, descriptor, html, idf, normalise, segment};
+use super::seen::Seen;
+use super::{clean, descriptor, html, normalise};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::sketch::{BitSums, feature_hash};
+use crate::sketch::{BitSums, Longest, MinHash, Signature, SketchKind};
 
 /// What a thread keeps of each buffer between texts.
 const KEPT_BYTES: usize = 4 << 20;
@@ -41,18 +47,21 @@ pub struct Pipeline {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    options: PipelineOptions,
-    ngram: usize,
+pub(super) struct Inner {
+    pub(super) options: PipelineOptions,
+    pub(super) ngram: usize,
     descriptor: String,
 }
 
 /// A fingerprint and how much text stands behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sketch<F> {
-    /// The `SimHash` fingerprint of the features.
+    /// The signature of the features.
     pub fingerprint: F,
-    /// Number of distinct features; below some ten, a single word decides.
+    /// Number of features; below some ten, a single word decides.
+    ///
+    /// Distinct ones under [`Weights::Uniform`](super::Weights::Uniform) and
+    /// [`Weights::Levels`](super::Weights::Levels), else repeats count.
     pub features: usize,
 }
 
@@ -109,31 +118,73 @@ impl Pipeline {
     }
 
     /// Returns the fingerprint of a text; `None` when nothing in it is a feature.
+    ///
+    /// ```
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let pipeline = Pipeline::new(&PipelineOptions::preset("page")?)?;
+    /// let sketch = pipeline.fingerprint::<u128>("one two").expect("has letters");
+    /// assert_eq!(sketch.features, 4); // "one ", "ne t", "e tw", " two"
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn fingerprint<F: Fingerprint>(&self, text: &str) -> Option<Sketch<F>> {
         SCRATCH.with_borrow_mut(|scratch| {
             self.read(text, scratch);
-            let mut sums = BitSums::new();
-            let mut features = 0;
-            self.for_each_feature(scratch, |feature, hash, weight| {
-                features += 1;
-                sums.add(self.widened(feature, hash), weight);
-            });
+            let fingerprint = match self.inner.options.sketch {
+                SketchKind::SimHash => self.sign(scratch, BitSums::<F>::new),
+                SketchKind::MinHash => self.sign(scratch, MinHash::<F>::new),
+                SketchKind::Longest(sentences) => {
+                    self.sign(scratch, || Longest::<F>::new(sentences as usize))
+                }
+            };
             scratch.release_huge();
-            sums.fingerprint().map(|fingerprint| Sketch { fingerprint, features })
+            fingerprint
         })
+    }
+
+    /// Signs the text at hand with a method that is kept from text to text.
+    fn sign<F: Fingerprint, S: Signature<F> + 'static>(
+        &self,
+        scratch: &mut Scratch,
+        make: impl Fn() -> S,
+    ) -> Option<Sketch<F>> {
+        let at = scratch.signers.iter().position(|signer| signer.is::<S>());
+        let mut signer: Box<dyn Any> = match at {
+            Some(at) => scratch.signers.swap_remove(at),
+            None => Box::new(make()),
+        };
+        let mut sketch = None;
+        if let Some(signer) = signer.downcast_mut::<S>() {
+            // A limit of the method may differ from the one it was made with.
+            if matches!(self.inner.options.sketch, SketchKind::Longest(_)) {
+                *signer = make();
+            }
+            signer.clear();
+            let mut features = 0;
+            features::for_each(&self.inner, scratch, |feature| {
+                features += 1;
+                signer.add(feature.widened(self.inner.options.seed), feature.weight);
+            });
+            sketch = signer.signature().map(|fingerprint| Sketch { fingerprint, features });
+        }
+        scratch.signers.push(signer);
+        sketch
     }
 
     /// Returns the distinct features of a text, the weightiest first.
     pub fn features(&self, text: &str) -> Vec<Feature> {
-        let mut features = SCRATCH.with_borrow_mut(|scratch| {
+        let mut weights: HashMap<String, i64> = HashMap::new();
+        SCRATCH.with_borrow_mut(|scratch| {
             self.read(text, scratch);
-            let mut features = Vec::new();
-            self.for_each_feature(scratch, |feature, _, weight| {
-                features.push(Feature { text: feature.replace(SEPARATOR, " "), weight });
+            features::for_each(&self.inner, scratch, |feature| {
+                let text = String::from_utf8_lossy(feature.bytes).replace(SEPARATOR, " ");
+                let weight = weights.entry(text).or_default();
+                *weight = weight.saturating_add(feature.weight);
             });
             scratch.release_huge();
-            features
         });
+        let feature = |(text, weight)| Feature { text, weight };
+        let mut features: Vec<Feature> = weights.into_iter().map(feature).collect();
         features.sort_unstable_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.text.cmp(&b.text)));
         features
     }
@@ -151,13 +202,15 @@ impl Pipeline {
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn distinct_hashes(&self, text: &str) -> Vec<u64> {
+        let mut hashes = Vec::new();
         SCRATCH.with_borrow_mut(|scratch| {
             self.read(text, scratch);
-            let mut hashes: Vec<u64> = scratch.ngrams.iter().map(|ngram| ngram.hash).collect();
-            hashes.dedup();
+            features::for_each(&self.inner, scratch, |feature| hashes.push(feature.hash));
             scratch.release_huge();
-            hashes
-        })
+        });
+        hashes.sort_unstable();
+        hashes.dedup();
+        hashes
     }
 
     /// Returns the text as it is cut: main content, normal form, noise taken out.
@@ -178,25 +231,18 @@ impl Pipeline {
         })
     }
 
-    /// Reads a text into the scratch: its tokens, and every n-gram's hash in rising order.
+    /// Reads a text into the scratch: main content, normal form, noise taken out.
     fn read(&self, text: &str, scratch: &mut Scratch) {
-        let Inner { options, ngram, .. } = &*self.inner;
-        let Scratch { normal, cleaned, tokens, ngrams } = scratch;
-        if options.html {
-            normalise::normalise_into(&html::main_text(text), normal);
-        } else {
-            normalise::normalise_into(text, normal);
+        let options = &self.inner.options;
+        let Scratch { normal, cleaned, .. } = scratch;
+        let content = if options.html { Cow::Owned(html::main_text(text)) } else { text.into() };
+        if options.segment == Segment::Raw {
+            normal.clear();
+            normal.push_str(&content);
+            return;
         }
+        normalise::normalise_into(&content, normal);
         self.clean(normal, cleaned);
-        tokens.clear();
-        let apart = options.segment != Segment::Chars;
-        segment::for_each_token(normal, options.segment, &mut |token| tokens.push(token, apart));
-        ngrams.clear();
-        ngrams.extend((0..tokens.ngrams(*ngram)).map(|first| {
-            let hash = feature_hash(tokens.ngram(first, *ngram).as_bytes(), options.seed);
-            NGram { hash, first }
-        }));
-        ngrams.sort_unstable_by_key(|ngram| ngram.hash);
     }
 
     /// Cleans the text in place; a text that is nothing but noise stays as it is.
@@ -219,36 +265,6 @@ impl Pipeline {
             keep_words(clean::clean_post_into);
         }
     }
-
-    /// Visits every distinct feature with its hash and its weight.
-    fn for_each_feature(&self, scratch: &Scratch, mut visit: impl FnMut(&str, u64, i64)) {
-        let Inner { options, ngram, .. } = &*self.inner;
-        let tokens = &scratch.tokens;
-        for same in scratch.ngrams.chunk_by(|a, b| a.hash == b.hash) {
-            let Some(&NGram { hash, first }) = same.first() else { continue };
-            let count = u32::try_from(same.len()).unwrap_or(u32::MAX);
-            let rarity =
-                if options.weights.needs_idf() { mean_idf(tokens, first, *ngram) } else { 0 };
-            visit(tokens.ngram(first, *ngram), hash, options.weights.weight(count, rarity));
-        }
-    }
-
-    /// Returns the feature's hash at the fingerprint's width.
-    #[inline]
-    fn widened<F: Fingerprint>(&self, feature: &str, hash: u64) -> F {
-        if F::BITS > u64::BITS {
-            feature_hash(feature.as_bytes(), self.inner.options.seed)
-        } else {
-            F::truncate(u128::from(hash))
-        }
-    }
-}
-
-/// An n-gram is as rare as its tokens are on average.
-fn mean_idf(tokens: &Tokens, first: usize, n: usize) -> u32 {
-    let parts = tokens.parts(first, n);
-    let count = u32::try_from(parts.len()).unwrap_or(u32::MAX).max(1);
-    parts.map(idf::idf).fold(0_u32, u32::saturating_add) / count
 }
 
 impl fmt::Debug for Pipeline {
@@ -257,20 +273,17 @@ impl fmt::Debug for Pipeline {
     }
 }
 
-/// One n-gram of a text: its 64-bit hash and the token it begins with.
-#[derive(Debug, Clone, Copy)]
-struct NGram {
-    hash: u64,
-    first: usize,
-}
-
 /// Buffers of one thread, so that a text costs no allocation of its own.
-#[derive(Debug, Default)]
-struct Scratch {
-    normal: String,
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) normal: String,
     cleaned: String,
-    tokens: Tokens,
-    ngrams: Vec<NGram>,
+    pub(super) letters: Letters,
+    pub(super) tokens: Tokens,
+    pub(super) seen: Seen,
+    pub(super) counted: Vec<Counted>,
+    /// One of each kind and width in use.
+    signers: Vec<Box<dyn Any>>,
 }
 
 impl Scratch {
@@ -278,9 +291,11 @@ impl Scratch {
     fn release_huge(&mut self) {
         release(&mut self.normal, KEPT_BYTES);
         release(&mut self.cleaned, KEPT_BYTES);
+        self.letters.release_above(KEPT_BYTES);
         self.tokens.release_above(KEPT_BYTES);
-        if self.ngrams.capacity() * size_of::<NGram>() > KEPT_BYTES {
-            self.ngrams = Vec::new();
+        self.seen.release_above(KEPT_BYTES);
+        if self.counted.capacity() * size_of::<Counted>() > KEPT_BYTES {
+            self.counted = Vec::new();
         }
     }
 }

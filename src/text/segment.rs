@@ -7,8 +7,11 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::dictionary::jieba;
 use super::options::Segment;
+use super::words::for_each_word;
 
 /// Returns the tokens of a normalised text in order.
+///
+/// For [`Segment::Grams`] and [`Segment::Raw`] these are the letters and digits of n-grams.
 ///
 /// ```
 /// use hamdex::text::{Segment, tokens};
@@ -28,10 +31,10 @@ pub(super) fn for_each_token<'t>(text: &'t str, segment: Segment, emit: &mut imp
     match segment {
         Segment::Auto => mixed(text, emit),
         Segment::Jieba => cut(jieba(), text, emit),
-        Segment::Words => words(text, emit),
-        Segment::Chars => text
+        Segment::Words => for_each_word(text, emit),
+        Segment::Chars | Segment::Grams | Segment::Raw => text
             .char_indices()
-            .filter(|(_, c)| c.is_alphanumeric())
+            .filter(|&(_, c)| is_letter(c))
             .filter_map(|(at, c)| text.get(at..at + c.len_utf8()))
             .for_each(emit),
     }
@@ -40,28 +43,45 @@ pub(super) fn for_each_token<'t>(text: &'t str, segment: Segment, emit: &mut imp
 /// Cuts Chinese runs by the dictionary and what lies between them by Unicode words.
 fn mixed<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     let mut rest = text;
-    while let Some(start) = rest.find(is_han) {
+    while let Some(start) = find_han(rest) {
         let (other, han) = rest.split_at(start);
-        words(other, emit);
+        for_each_word(other, emit);
         // Punctuation stays with the run: one longer cut costs less than many short ones.
         let end = han.find(|c: char| c.is_alphanumeric() && !is_han(c)).unwrap_or(han.len());
         let (han, tail) = han.split_at(end);
         cut(jieba(), han, emit);
         rest = tail;
     }
-    words(rest, emit);
+    for_each_word(rest, emit);
 }
 
-fn words<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
-    // A stray combining letter takes the space before it into its word.
-    text.unicode_words().map(str::trim).for_each(emit);
+/// Returns where the first Chinese ideograph is; ASCII is passed over at a glance.
+fn find_han(text: &str) -> Option<usize> {
+    let ascii = text.bytes().position(|byte| !byte.is_ascii())?;
+    let found = text.get(ascii..)?.find(is_han)?;
+    Some(ascii + found)
+}
+
+/// Calls `emit` with every sentence of a text, by Unicode rules (UAX #29).
+pub(super) fn for_each_sentence<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+    text.split('\n').flat_map(str::unicode_sentences).for_each(emit);
 }
 
 fn cut<'t>(jieba: &Jieba, text: &'t str, emit: &mut impl FnMut(&'t str)) {
     for token in jieba.cut(text, true) {
-        if token.word.contains(char::is_alphanumeric) {
+        if token.word.contains(is_letter) {
             emit(token.word);
         }
+    }
+}
+
+/// Tells whether a character is a letter or digit; most are told without a table.
+#[inline]
+fn is_letter(c: char) -> bool {
+    match c {
+        '\u{4e00}'..='\u{9fff}' => true,
+        '\0'..='\u{7f}' => c.is_ascii_alphanumeric(),
+        _ => c.is_alphanumeric(),
     }
 }
 

@@ -1,0 +1,119 @@
+//! Signatures: the features of a text become one word, whatever the method.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+
+/// Takes features in and gives a signature of one word.
+///
+/// Equal features with equal weights give equal signatures, in whatever order they come. What
+/// the Hamming distance of two signatures says depends on the method: see [`SketchKind`].
+///
+/// ```
+/// use hamdex::sketch::{BitSums, MinHash, Signature};
+///
+/// fn sign(mut method: impl Signature<u64>, features: &[u64]) -> Option<u64> {
+///     features.iter().for_each(|&feature| method.add(feature, 1));
+///     method.signature()
+/// }
+///
+/// assert_eq!(sign(BitSums::new(), &[7]), Some(7));
+/// assert_eq!(sign(BitSums::new(), &[]), None);
+/// assert_eq!(sign(MinHash::new(), &[1, 2]), sign(MinHash::new(), &[2, 1, 2]));
+/// ```
+pub trait Signature<F: Fingerprint> {
+    /// Adds one feature, given by its hash; weight 0 adds nothing.
+    fn add(&mut self, feature: F, weight: i64);
+
+    /// Returns the signature; `None` without features of any weight.
+    fn signature(&mut self) -> Option<F>;
+
+    /// Forgets all features and keeps the memory.
+    fn clear(&mut self);
+}
+
+/// How the features of a text become its fingerprint.
+///
+/// Written `simhash`, `minhash` or `longest:N`.
+///
+/// ```
+/// use hamdex::sketch::SketchKind;
+///
+/// assert_eq!("longest:3".parse::<SketchKind>()?, SketchKind::Longest(3));
+/// assert_eq!(SketchKind::MinHash.to_string(), "minhash");
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum SketchKind {
+    /// Distance grows with the angle between weighted feature vectors; see
+    /// [`BitSums`](super::BitSums).
+    #[default]
+    SimHash,
+    /// Distance estimates the Jaccard similarity of feature sets; see [`MinHash`](super::MinHash).
+    MinHash,
+    /// Equal where the so many longest sentences are; see [`Longest`](super::Longest).
+    Longest(u32),
+}
+
+impl SketchKind {
+    /// The most sentences that [`SketchKind::Longest`] may take.
+    pub const MAX_LONGEST: u32 = 64;
+}
+
+impl fmt::Display for SketchKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SimHash => f.write_str("simhash"),
+            Self::MinHash => f.write_str("minhash"),
+            Self::Longest(sentences) => write!(f, "longest:{sentences}"),
+        }
+    }
+}
+
+impl FromStr for SketchKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let sentences = |count: &str| {
+            // One spelling for each, because the descriptor is compared as text.
+            let plain = !count.starts_with(['0', '+']);
+            count.parse().ok().filter(|count| plain && *count <= Self::MAX_LONGEST)
+        };
+        let known = match text {
+            "simhash" => Some(Self::SimHash),
+            "minhash" => Some(Self::MinHash),
+            _ => text.strip_prefix("longest:").and_then(sentences).map(Self::Longest),
+        };
+        known.ok_or_else(|| Error::InvalidOption {
+            name: "sketch",
+            reason: format!(
+                "\"{text}\" is none of simhash, minhash, longest:N with N from 1 to {}",
+                Self::MAX_LONGEST
+            ),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_parse_back_and_others_are_refused() {
+        for name in ["simhash", "minhash", "longest:1", "longest:64"] {
+            assert_eq!(name.parse::<SketchKind>().unwrap().to_string(), name);
+        }
+        for bad in ["", "MinHash", "longest", "longest:", "longest:0", "longest:03", "longest:65"] {
+            assert!(
+                matches!(
+                    bad.parse::<SketchKind>(),
+                    Err(Error::InvalidOption { name: "sketch", .. })
+                ),
+                "{bad}"
+            );
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Features: a cleaned text is cut, and every n-gram gets its hash and its weight.
+//!
+//! Weights that grow with the number of occurrences need no counting: sums do not care whether a
+//! feature comes three times or once with threefold weight. Only distinct features and levels do.
+
+use super::ngrams::Tokens;
+use super::options::Segment;
+use super::pipeline::{Inner, Scratch};
+use super::seen::Seen;
+use super::{grams, idf, segment};
+use crate::fingerprint::Fingerprint;
+use crate::sketch::{SketchKind, Weights, feature_hash};
+
+/// One feature on its way into a signature.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Feature<'t> {
+    pub(super) bytes: &'t [u8],
+    /// Its 64-bit hash.
+    pub(super) hash: u64,
+    pub(super) weight: i64,
+}
+
+impl Feature<'_> {
+    /// Returns the hash at the fingerprint's width.
+    #[inline]
+    pub(super) fn widened<F: Fingerprint>(&self, seed: u64) -> F {
+        if F::BITS > u64::BITS {
+            feature_hash(self.bytes, seed)
+        } else {
+            F::truncate(u128::from(self.hash))
+        }
+    }
+}
+
+/// An occurrence of a feature that has to be counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    hash: u64,
+    first: usize,
+    rarity: u32,
+}
+
+/// Visits the features of the text in the scratch.
+pub(super) fn for_each(
+    pipeline: &Inner,
+    scratch: &mut Scratch,
+    mut visit: impl FnMut(Feature<'_>),
+) {
+    let Inner { options, ngram, .. } = pipeline;
+    let Scratch { normal, letters, tokens, seen, counted, .. } = scratch;
+    if matches!(options.sketch, SketchKind::Longest(_)) {
+        return sentences(normal, tokens, options.seed, &mut visit);
+    }
+    let mut sift = Sift { weights: options.weights, seed: options.seed, seen, visit };
+    match options.segment {
+        Segment::Grams => {
+            letters.read(normal);
+            sift.begin(normal.len());
+            letters.for_each_gram(*ngram, &mut |gram| sift.take(gram, 0));
+        }
+        Segment::Raw => {
+            sift.begin(normal.len());
+            grams::for_each_raw(normal, *ngram, letters, &mut |gram| sift.take(gram, 0));
+        }
+        Segment::Chars => {
+            tokens.clear();
+            segment::for_each_token(normal, options.segment, &mut |token| {
+                tokens.push(token, 0, false);
+            });
+            sift.begin(tokens.ngrams(*ngram));
+            for first in 0..tokens.ngrams(*ngram) {
+                sift.take(tokens.ngram(first, *ngram).as_bytes(), 0);
+            }
+        }
+        Segment::Auto | Segment::Jieba | Segment::Words => {
+            let needs_idf = options.weights.needs_idf();
+            let rarity = |token: &str| if needs_idf { idf::idf(token) } else { 0 };
+            if *ngram == 1 && options.weights != Weights::Levels {
+                sift.begin(normal.len() / 4);
+                segment::for_each_token(normal, options.segment, &mut |token| {
+                    sift.take(token.as_bytes(), rarity(token));
+                });
+                return;
+            }
+            tokens.clear();
+            segment::for_each_token(normal, options.segment, &mut |token| {
+                tokens.push(token, rarity(token), true);
+            });
+            if options.weights == Weights::Levels {
+                return levels(tokens, *ngram, options.seed, counted, &mut sift.visit);
+            }
+            sift.begin(tokens.ngrams(*ngram));
+            for first in 0..tokens.ngrams(*ngram) {
+                sift.take(tokens.ngram(first, *ngram).as_bytes(), tokens.rarity(first, *ngram));
+            }
+        }
+    }
+}
+
+/// Weighs every occurrence, or every distinct feature once.
+struct Sift<'s, V> {
+    weights: Weights,
+    seed: u64,
+    seen: &'s mut Seen,
+    visit: V,
+}
+
+impl<V: FnMut(Feature<'_>)> Sift<'_, V> {
+    fn begin(&mut self, expected: usize) {
+        if self.weights == Weights::Uniform {
+            self.seen.reset(expected);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, bytes: &[u8], rarity: u32) {
+        let hash = feature_hash(bytes, self.seed);
+        let weight = self.weights.weight(1, rarity);
+        if self.weights != Weights::Uniform || self.seen.insert(hash) {
+            (self.visit)(Feature { bytes, hash, weight });
+        }
+    }
+}
+
+/// Counts every feature first: levels do not grow with each occurrence.
+fn levels(
+    tokens: &Tokens,
+    n: usize,
+    seed: u64,
+    counted: &mut Vec<Counted>,
+    visit: &mut impl FnMut(Feature<'_>),
+) {
+    counted.clear();
+    counted.extend((0..tokens.ngrams(n)).map(|first| {
+        let hash = feature_hash(tokens.ngram(first, n).as_bytes(), seed);
+        Counted { hash, first, rarity: tokens.rarity(first, n) }
+    }));
+    counted.sort_unstable_by_key(|counted| (counted.hash, counted.first));
+    for same in counted.chunk_by(|a, b| a.hash == b.hash) {
+        let Some(&Counted { hash, first, rarity }) = same.first() else { continue };
+        let count = u32::try_from(same.len()).unwrap_or(u32::MAX);
+        let weight = Weights::Levels.weight(count, rarity);
+        visit(Feature { bytes: tokens.ngram(first, n).as_bytes(), hash, weight });
+    }
+}
+
+/// Takes whole sentences, their letters alone, weighed by how many they have.
+fn sentences(text: &str, spare: &mut Tokens, seed: u64, visit: &mut impl FnMut(Feature<'_>)) {
+    segment::for_each_sentence(text, &mut |sentence| {
+        spare.clear();
+        for letter in sentence.char_indices().filter(|(_, c)| c.is_alphanumeric()) {
+            let (at, c) = letter;
+            spare.push(sentence.get(at..at + c.len_utf8()).unwrap_or_default(), 0, false);
+        }
+        let letters = spare.len();
+        if letters > 0 {
+            let bytes = spare.ngram(0, letters).as_bytes();
+            let weight = i64::try_from(letters).unwrap_or(i64::MAX);
+            visit(Feature { bytes, hash: feature_hash(bytes, seed), weight });
+        }
+    });
+}
