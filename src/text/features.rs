@@ -3,10 +3,11 @@
 //! Weights that grow with the number of occurrences need no counting: sums do not care whether a
 //! feature comes three times or once with threefold weight. Only distinct features and levels do.
 
+use super::grams::Letters;
 use super::ngrams::Tokens;
 use super::options::Segment;
 use super::pipeline::{Inner, Scratch};
-use super::seen::Seen;
+use super::seen::{Packed, Seen};
 use super::{grams, idf, segment};
 use crate::fingerprint::Fingerprint;
 use crate::sketch::{SketchKind, Weights, feature_hash};
@@ -47,7 +48,7 @@ pub(super) fn for_each(
     mut visit: impl FnMut(Feature<'_>),
 ) {
     let Inner { options, ngram, .. } = pipeline;
-    let Scratch { normal, letters, tokens, seen, counted, .. } = scratch;
+    let Scratch { normal, letters, packed, tokens, seen, counted, .. } = scratch;
     if matches!(options.sketch, SketchKind::Longest(_)) {
         return sentences(normal, tokens, options.seed, &mut visit);
     }
@@ -55,7 +56,11 @@ pub(super) fn for_each(
     match options.segment {
         Segment::Grams => {
             letters.read(normal);
-            sift.begin(normal.len());
+            sift.begin(letters.len());
+            let packs = letters.is_ascii() && *ngram <= Letters::MAX_PACKED;
+            if packs && options.weights == Weights::Uniform {
+                return sift.take_distinct(letters, *ngram, packed);
+            }
             letters.for_each_gram(*ngram, &mut |gram| sift.take(gram, 0));
         }
         Segment::Raw => {
@@ -119,6 +124,18 @@ impl<V: FnMut(Feature<'_>)> Sift<'_, V> {
         if self.weights != Weights::Uniform || self.seen.insert(hash) {
             (self.visit)(Feature { bytes, hash, weight });
         }
+    }
+}
+
+impl<V: FnMut(Feature<'_>)> Sift<'_, V> {
+    /// Takes every distinct n-gram of ASCII letters; repeats are told without a hash.
+    fn take_distinct(&mut self, letters: &Letters, n: usize, packed: &mut Packed) {
+        packed.begin(letters.len());
+        letters.for_each_packed(n, &mut |at, word| packed.note(at, word));
+        packed.drain(|first| {
+            let bytes = letters.ascii_gram(first, n);
+            (self.visit)(Feature { bytes, hash: feature_hash(bytes, self.seed), weight: 1 });
+        });
     }
 }
 

@@ -6,7 +6,8 @@
 //! changed character changes every n-gram that it is in.
 
 use unicode_normalization::char::is_combining_mark;
-use unicode_script::{Script, UnicodeScript};
+
+use super::letter::{is_dense, is_letter};
 
 /// The letters of a text, one space between words, and where each one begins.
 #[derive(Debug, Default)]
@@ -80,13 +81,8 @@ impl Letters {
     fn read_mixed(&mut self, text: &str) {
         let mut after_letter = self.bytes.last().is_some_and(|&last| last != b' ');
         for c in text.chars() {
-            let (letter, dense) = match c {
-                '\u{4e00}'..='\u{9fff}' => (true, true),
-                _ if c.is_ascii() => (c.is_ascii_alphanumeric(), false),
-                _ => (c.is_alphanumeric(), is_dense(c)),
-            };
-            if letter {
-                self.starts.push(Start::new(self.bytes.len(), dense));
+            if is_letter(c) {
+                self.starts.push(Start::new(self.bytes.len(), is_dense(c)));
                 self.bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
                 after_letter = true;
             } else if after_letter && (c.is_ascii() || !is_combining_mark(c)) {
@@ -125,6 +121,43 @@ impl Letters {
             }
             first = start.is_dense();
         }
+    }
+
+    /// Number of letters and spaces.
+    pub(super) fn len(&self) -> usize {
+        self.starts.len().checked_sub(1).unwrap_or(self.bytes.len())
+    }
+
+    /// Tells whether every letter is one byte.
+    pub(super) fn is_ascii(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Calls `emit` with where every n-gram of ASCII begins and its letters in one word.
+    ///
+    /// Six bits a letter, for `n` from 1 to 4.
+    pub(super) fn for_each_packed(&self, n: usize, emit: &mut impl FnMut(usize, u32)) {
+        let n = n.clamp(1, Self::MAX_PACKED).min(self.bytes.len());
+        let Some(before) = n.checked_sub(1) else { return };
+        let (head, tail) = self.bytes.split_at(before);
+        let mask = u32::MAX >> (32 - 6 * n);
+        // Lower-case letters, digits and the space differ in these bits.
+        let code = |byte: u8| u32::from((byte & 0x1f) | ((byte & 0x40) >> 1));
+        let push = |packed: u32, &byte: &u8| packed << 6 | code(byte);
+        let mut packed = head.iter().fold(0, push);
+        for (at, byte) in tail.iter().enumerate() {
+            packed = push(packed, byte) & mask;
+            emit(at, packed);
+        }
+    }
+
+    /// The longest n-gram that [`Letters::for_each_packed`] takes.
+    pub(super) const MAX_PACKED: usize = 4;
+
+    /// Returns the n-gram of ASCII that begins there, shorter in a shorter text.
+    #[inline]
+    pub(super) fn ascii_gram(&self, at: usize, n: usize) -> &[u8] {
+        self.bytes.get(at..(at + n).min(self.bytes.len())).unwrap_or_default()
     }
 
     /// Gives back memory that one huge text took.
@@ -173,23 +206,6 @@ fn windows<'t>(bytes: &'t [u8], n: usize, emit: &mut impl FnMut(&'t [u8])) {
         Some(bytes).filter(|bytes| !bytes.is_empty()).into_iter().for_each(emit);
     } else {
         bytes.windows(n.max(1)).for_each(emit);
-    }
-}
-
-/// Tells whether a character says as much as two letters or more.
-#[inline]
-fn is_dense(c: char) -> bool {
-    match c {
-        ..'\u{1100}' => false,
-        _ => matches!(
-            c.script(),
-            Script::Han
-                | Script::Hiragana
-                | Script::Katakana
-                | Script::Hangul
-                | Script::Bopomofo
-                | Script::Yi
-        ),
     }
 }
 
@@ -247,6 +263,24 @@ mod tests {
     fn stray_marks_change_nothing() {
         assert_eq!(grams("z\u{334}a\u{338}\u{334}l", 3), ["zal"]);
         assert_eq!(grams("क्षमा", 9).len(), 1);
+    }
+
+    #[test]
+    fn packed_words_are_equal_where_grams_are() {
+        for text in ["", "a", "ab", "abcabcab abc", "the theory of the thing"] {
+            for n in 1..=Letters::MAX_PACKED {
+                let mut letters = Letters::default();
+                letters.read(text);
+                let mut packed = Vec::new();
+                letters.for_each_packed(n, &mut |at, word| {
+                    packed.push((letters.ascii_gram(at, n).to_vec(), word));
+                });
+                assert_eq!(packed.len(), grams(text, n).len(), "{text} {n}");
+                for (gram, word) in &packed {
+                    assert!(packed.iter().all(|(g, w)| (g == gram) == (w == word)), "{text} {n}");
+                }
+            }
+        }
     }
 
     #[test]

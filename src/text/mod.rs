@@ -13,6 +13,7 @@ mod features;
 mod grams;
 mod html;
 mod idf;
+mod letter;
 mod ngrams;
 mod normalise;
 mod options;

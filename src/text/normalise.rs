@@ -70,6 +70,17 @@ fn ascii_prefix(text: &str) -> usize {
     blocks + rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len())
 }
 
+/// Tells whether all white space in ASCII is single spaces and line feeds.
+fn is_folded(bytes: &[u8]) -> bool {
+    let is_white = |byte: u8| (byte == b' ') | (byte.wrapping_sub(b'\t') < 5);
+    let next = bytes.get(1..).unwrap_or_default();
+    // Without a way out in the middle the loop is done in wide steps.
+    !bytes.iter().zip(next).fold(false, |other, (&byte, &next)| {
+        let odd = is_white(byte) & (byte != b' ') & (byte != b'\n');
+        other | odd | (is_white(byte) & is_white(next))
+    })
+}
+
 /// Tells whether NFKC leaves a character alone, or only narrows it, unless a mark follows.
 ///
 /// These few ranges are nearly all of English and Chinese text and take the quick way.
@@ -135,34 +146,48 @@ impl<'a> Folder<'a> {
     /// Writes characters that NFKC only narrows or leaves alone.
     fn push_plain(&mut self, text: &str) {
         let mut rest = text;
-        while let Some(byte) = rest.bytes().next() {
-            let run = rest.bytes().position(|b| b <= b' ' || !b.is_ascii()).unwrap_or(rest.len());
-            if run > 0 {
-                let (word, tail) = rest.split_at(run);
-                self.push_word(word);
-                rest = tail;
-            } else if byte.is_ascii() {
-                self.push(char::from(byte));
-                rest = rest.get(1..).unwrap_or_default();
-            } else {
-                let end = rest.bytes().position(|b| b.is_ascii()).unwrap_or(rest.len());
-                let (wide, tail) = rest.split_at(end);
-                wide.chars().for_each(|c| self.push(from_full_width(c)));
-                rest = tail;
-            }
+        while !rest.is_empty() {
+            let (ascii, tail) = rest.split_at(ascii_prefix(rest));
+            self.push_ascii(ascii);
+            let wide = tail.bytes().position(|byte| byte.is_ascii()).unwrap_or(tail.len());
+            let (wide, tail) = tail.split_at(wide);
+            wide.chars().for_each(|c| self.push(from_full_width(c)));
+            rest = tail;
         }
     }
 
-    /// Writes ASCII without white space at once, in lower case.
-    #[inline]
-    fn push_word(&mut self, word: &str) {
+    /// Writes ASCII, block by block where its white space is folded already.
+    fn push_ascii(&mut self, text: &str) {
+        const BLOCK: usize = 256;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (block, tail) = rest.split_at(rest.len().min(BLOCK));
+            rest = tail;
+            let inner = block.trim_start();
+            let (head, inner) = block.split_at(block.len() - inner.len());
+            let (inner, end) = inner.split_at(inner.trim_end().len());
+            head.chars().for_each(|c| self.push(c));
+            if is_folded(inner.as_bytes()) {
+                self.push_words(inner);
+            } else {
+                inner.chars().for_each(|c| self.push(c.to_ascii_lowercase()));
+            }
+            end.chars().for_each(|c| self.push(c));
+        }
+    }
+
+    /// Writes ASCII whose white space is folded, in lower case; it begins and ends with a word.
+    fn push_words(&mut self, words: &str) {
+        if words.is_empty() {
+            return;
+        }
         if let Some(gap) = self.gap.take()
             && !self.out.is_empty()
         {
             self.out.push(gap);
         }
         let start = self.out.len();
-        self.out.push_str(word);
+        self.out.push_str(words);
         if let Some(written) = self.out.get_mut(start..) {
             written.make_ascii_lowercase();
         }

@@ -13,7 +13,7 @@ use super::features::{self, Counted};
 use super::grams::Letters;
 use super::ngrams::{SEPARATOR, Tokens};
 use super::options::{PipelineOptions, Segment};
-use super::seen::Seen;
+use super::seen::{Packed, Seen};
 use super::{clean, descriptor, html, normalise};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -279,6 +279,7 @@ pub(super) struct Scratch {
     pub(super) normal: String,
     cleaned: String,
     pub(super) letters: Letters,
+    pub(super) packed: Packed,
     pub(super) tokens: Tokens,
     pub(super) seen: Seen,
     pub(super) counted: Vec<Counted>,
@@ -294,6 +295,7 @@ impl Scratch {
         self.letters.release_above(KEPT_BYTES);
         self.tokens.release_above(KEPT_BYTES);
         self.seen.release_above(KEPT_BYTES);
+        self.packed.release_above(KEPT_BYTES);
         if self.counted.capacity() * size_of::<Counted>() > KEPT_BYTES {
             self.counted = Vec::new();
         }

@@ -1,11 +1,11 @@
-//! Distinct hashes: a set that is cleared and filled again for every text.
+//! Distinct features: sets that are cleared and filled again for every text.
 
 /// A set of 64-bit feature hashes, by open addressing.
 ///
 /// The hashes are well mixed already: their top bits choose the slot.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Slots of a power of two, at most half of them taken; zero is free.
+    /// Slots of a power of two, at most three quarters of them taken; zero is free.
     slots: Vec<u64>,
     len: usize,
     /// The hash that looks like a free slot.
@@ -18,7 +18,7 @@ impl Seen {
     /// Forgets all and makes room for so many hashes, if they are not too many.
     pub(super) fn reset(&mut self, expected: usize) {
         // A larger text repeats itself: the set grows when it has to.
-        let slots = (2 * expected.min(1 << 14)).next_power_of_two().max(FEWEST);
+        let slots = (expected + expected / 4).min(1 << 15).next_power_of_two().max(FEWEST);
         self.slots.clear();
         self.slots.resize(slots, 0);
         (self.len, self.zero) = (0, false);
@@ -30,7 +30,7 @@ impl Seen {
         if hash == 0 {
             return !std::mem::replace(&mut self.zero, true);
         }
-        if 2 * self.len >= self.slots.len() {
+        if 4 * self.len >= 3 * self.slots.len() {
             self.grow();
         }
         let new = put(&mut self.slots, hash);
@@ -61,16 +61,63 @@ impl Seen {
 fn put(slots: &mut [u64], hash: u64) -> bool {
     let mask = slots.len() - 1;
     let mut at = (hash >> 32) as usize & mask;
-    loop {
-        let slot = slots[at];
-        if slot == 0 {
-            slots[at] = hash;
-            return true;
-        }
-        if slot == hash {
-            return false;
-        }
+    // Whether a hash is new cannot be foretold, so nothing branches on it.
+    while (slots[at] != 0) & (slots[at] != hash) {
         at = (at + 1) & mask;
+    }
+    let new = slots[at] == 0;
+    slots[at] = hash;
+    new
+}
+
+/// A set of 24-bit words, a bit for each, and where the first of each stood.
+#[derive(Debug, Default)]
+pub(super) struct Packed {
+    bits: Vec<u64>,
+    /// Word and position, as far as `len`; more room than ever needed.
+    noted: Vec<(u32, usize)>,
+    len: usize,
+}
+
+impl Packed {
+    /// Makes room for so many words.
+    pub(super) fn begin(&mut self, words: usize) {
+        self.bits.resize(1 << (24 - 6), 0);
+        self.noted.resize((words + 1).max(self.noted.len()), (0, 0));
+        self.len = 0;
+    }
+
+    /// Adds a word below 2^24, unless it is there.
+    #[inline]
+    pub(super) fn note(&mut self, at: usize, word: u32) {
+        let (Some(bits), Some(noted)) =
+            (self.bits.get_mut(word as usize >> 6), self.noted.get_mut(self.len))
+        else {
+            return;
+        };
+        // Whether a word is new cannot be foretold, so nothing branches on it.
+        let bit = 1 << (word & 63);
+        *noted = (word, at);
+        self.len += usize::from(*bits & bit == 0);
+        *bits |= bit;
+    }
+
+    /// Visits where each distinct word stood first, in order, and forgets them all.
+    pub(super) fn drain(&mut self, mut visit: impl FnMut(usize)) {
+        for &(word, at) in self.noted.iter().take(self.len) {
+            if let Some(bits) = self.bits.get_mut(word as usize >> 6) {
+                *bits = 0;
+            }
+            visit(at);
+        }
+        self.len = 0;
+    }
+
+    /// Gives back memory that one huge text took.
+    pub(super) fn release_above(&mut self, bytes: usize) {
+        if self.noted.capacity() * size_of::<(u32, usize)>() > bytes {
+            self.noted = Vec::new();
+        }
     }
 }
 
@@ -94,5 +141,19 @@ mod tests {
         // Equal top bits all want one slot.
         assert!((1..300).all(|hash| seen.insert(hash)));
         assert!((0..300).all(|hash| !seen.insert(hash)));
+    }
+
+    #[test]
+    fn the_first_of_equal_words_is_visited_in_every_text_anew() {
+        let mut packed = Packed::default();
+        for words in [vec![], vec![5, 5, (1 << 24) - 1, 5, 64, 0, 64], vec![5; 3]] {
+            packed.begin(words.len());
+            words.iter().enumerate().for_each(|(at, &word)| packed.note(at, word));
+            let mut firsts = Vec::new();
+            packed.drain(|at| firsts.push(at));
+            let expected: Vec<usize> =
+                (0..words.len()).filter(|&at| !words[..at].contains(&words[at])).collect();
+            assert_eq!(firsts, expected);
+        }
     }
 }

@@ -6,6 +6,7 @@ use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::dictionary::jieba;
+use super::letter::is_letter;
 use super::options::Segment;
 use super::words::for_each_word;
 
@@ -72,16 +73,6 @@ fn cut<'t>(jieba: &Jieba, text: &'t str, emit: &mut impl FnMut(&'t str)) {
         if token.word.contains(is_letter) {
             emit(token.word);
         }
-    }
-}
-
-/// Tells whether a character is a letter or digit; most are told without a table.
-#[inline]
-fn is_letter(c: char) -> bool {
-    match c {
-        '\u{4e00}'..='\u{9fff}' => true,
-        '\0'..='\u{7f}' => c.is_ascii_alphanumeric(),
-        _ => c.is_alphanumeric(),
     }
 }
 

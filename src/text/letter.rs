@@ -1,0 +1,50 @@
+//! Letters: what characters say, the common ones told without a table.
+
+use unicode_script::{Script, UnicodeScript};
+
+/// Tells whether a character is a letter or a digit of any script.
+#[inline]
+pub(super) fn is_letter(c: char) -> bool {
+    match c {
+        '\0'..='\u{7f}' => c.is_ascii_alphanumeric(),
+        '\u{4e00}'..='\u{9fff}' => true,
+        '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{3004}' | '\u{3008}'..='\u{3020}' => false,
+        _ => c.is_alphanumeric(),
+    }
+}
+
+/// Tells whether a character says as much as two letters or more.
+#[inline]
+pub(super) fn is_dense(c: char) -> bool {
+    match c {
+        '\u{4e00}'..='\u{9fff}' => true,
+        ..'\u{1100}' => false,
+        _ => matches!(
+            c.script(),
+            Script::Han
+                | Script::Hiragana
+                | Script::Katakana
+                | Script::Hangul
+                | Script::Bopomofo
+                | Script::Yi
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_those_of_unicode() {
+        for c in '\0'..=char::MAX {
+            assert_eq!(is_letter(c), c.is_alphanumeric(), "U+{:04X}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn dense_scripts_are_told_by_their_characters() {
+        assert!("晴々カかㄅ가ꀀ㐀".chars().all(is_dense));
+        assert!("aéжअأ。、ー9 ".chars().all(|c| !is_dense(c)));
+    }
+}
