@@ -76,7 +76,7 @@ fn is_folded(bytes: &[u8]) -> bool {
     let next = bytes.get(1..).unwrap_or_default();
     // Without a way out in the middle the loop is done in wide steps.
     !bytes.iter().zip(next).fold(false, |other, (&byte, &next)| {
-        let odd = is_white(byte) & (byte != b' ') & (byte != b'\n');
+        let odd = matches!(byte, b'\t' | 0x0b..=b'\r');
         other | odd | (is_white(byte) & is_white(next))
     })
 }

@@ -62,7 +62,7 @@ fn put(slots: &mut [u64], hash: u64) -> bool {
     let mask = slots.len() - 1;
     let mut at = (hash >> 32) as usize & mask;
     // Whether a hash is new cannot be foretold, so nothing branches on it.
-    while (slots[at] != 0) & (slots[at] != hash) {
+    while slots[at] != 0 && slots[at] != hash {
         at = (at + 1) & mask;
     }
     let new = slots[at] == 0;

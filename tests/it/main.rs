@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test that fails may panic
 
 mod architecture;
+mod balance;
 mod cancelling;
 mod concurrency;
 mod exactness;

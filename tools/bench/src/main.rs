@@ -9,6 +9,7 @@ mod insert;
 mod join;
 mod report;
 mod search;
+mod text;
 
 use std::path::PathBuf;
 
@@ -41,6 +42,9 @@ struct Args {
     /// Searches in what an earlier run left there, or leaves it there
     #[arg(long)]
     keep: Option<PathBuf>,
+    /// Texts to fingerprint: JSON Lines with a field "text", plain or .gz
+    #[arg(long, required_if_eq("work", "text"))]
+    corpus: Vec<PathBuf>,
     /// Seed of all data
     #[arg(long, default_value_t = 7)]
     seed: u64,
@@ -57,6 +61,8 @@ enum Work {
     Insert,
     /// Self-join in memory
     Join,
+    /// Fingerprinting of texts, one thread
+    Text,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -80,6 +86,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     if matches!(args.work, Work::All | Work::Join) {
         join::run(&args)?;
+    }
+    for corpus in &args.corpus {
+        text::run(corpus)?;
     }
     Ok(())
 }

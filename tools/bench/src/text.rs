@@ -1,0 +1,110 @@
+//! Fingerprinting on one thread: megabytes of text a second, for every kind of feature.
+
+use std::error::Error;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::time::Instant;
+
+use hamdex::text::{Clean, Pipeline, PipelineOptions, Segment, SketchKind, Weights};
+
+use crate::report;
+
+/// A run is repeated so often, and the best time counts: other work only makes it slower.
+const REPEATS: u32 = 7;
+
+pub(crate) fn run(corpus: &Path) -> Result<(), Box<dyn Error>> {
+    let texts = read(corpus)?;
+    let bytes: usize = texts.iter().map(String::len).sum();
+    let name = corpus.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let measure = |what: &str, work: &dyn Fn(&str)| {
+        let times = (0..REPEATS).map(|_| {
+            let start = Instant::now();
+            for text in &texts {
+                work(text);
+            }
+            start.elapsed().as_secs_f64()
+        });
+        let best = times.fold(f64::INFINITY, f64::min);
+        report::row(&format!("{name}: {what}"), &format!("{:.0} MB/s", bytes as f64 / best / 1e6));
+    };
+    for (what, options) in pipelines()? {
+        let pipeline = Pipeline::new(&options)?;
+        measure(what, &|text| {
+            black_box(pipeline.fingerprint::<u64>(text));
+        });
+    }
+    let jieba = jieba_rs::Jieba::new();
+    measure("bare jieba segmentation", &|text| drop(black_box(jieba.cut(text, true))));
+    #[cfg(feature = "peers")]
+    peers(&measure);
+    Ok(())
+}
+
+fn pipelines() -> Result<Vec<(&'static str, PipelineOptions)>, Box<dyn Error>> {
+    let bare = |segment: Segment, weights: Weights| {
+        PipelineOptions::new().weights(weights).segment(segment).clean(Clean::default()).short(0)
+    };
+    Ok(vec![
+        ("preset page", PipelineOptions::preset("page")?),
+        ("preset post", PipelineOptions::preset("post")?),
+        ("preset auto", PipelineOptions::preset("auto")?),
+        ("preset code", PipelineOptions::preset("code")?),
+        ("character n-grams of 3, every occurrence", bare(Segment::Grams, Weights::Tf)),
+        ("character n-grams of 3, distinct", bare(Segment::Grams, Weights::Uniform)),
+        ("character n-grams of 4, distinct", bare(Segment::Grams, Weights::Uniform).ngram(4)),
+        ("character n-grams of 3, raw text", bare(Segment::Raw, Weights::Tf)),
+        ("character n-grams of 4, MinHash", {
+            bare(Segment::Grams, Weights::Tf).ngram(4).sketch(SketchKind::MinHash)
+        }),
+        ("words, every occurrence", bare(Segment::Words, Weights::Tf)),
+        ("words, distinct", bare(Segment::Words, Weights::Uniform)),
+        ("word n-grams of 3, every occurrence", bare(Segment::Words, Weights::Tf).ngram(3)),
+        ("word n-grams of 3, distinct", bare(Segment::Words, Weights::Uniform).ngram(3)),
+        ("jieba and words, every occurrence", bare(Segment::Auto, Weights::Tf)),
+        ("jieba and words, distinct", bare(Segment::Auto, Weights::Uniform)),
+        ("jieba and words, TF-IDF", bare(Segment::Auto, Weights::TfIdf)),
+        ("jieba and words, levels", bare(Segment::Auto, Weights::Levels)),
+        ("longest three sentences", {
+            bare(Segment::Grams, Weights::Tf).sketch(SketchKind::Longest(3))
+        }),
+    ])
+}
+
+fn read(corpus: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+    let file = File::open(corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
+    let reader: Box<dyn Read> = if corpus.extension().is_some_and(|e| e == "gz") {
+        Box::new(flate2::read::MultiGzDecoder::new(file))
+    } else {
+        Box::new(file)
+    };
+    let mut texts = Vec::new();
+    for (line, number) in BufReader::new(reader).lines().zip(1..) {
+        let row: serde_json::Value = serde_json::from_str(&line?)?;
+        let text = row.get("text").and_then(|text| text.as_str());
+        let missing = || format!("{} line {number}: no text", corpus.display());
+        texts.push(text.ok_or_else(missing)?.to_owned());
+    }
+    Ok(texts)
+}
+
+/// Times a named piece of work on all texts.
+#[cfg(feature = "peers")]
+type Measure<'a> = dyn Fn(&str, &dyn Fn(&str)) + 'a;
+
+#[cfg(feature = "peers")]
+fn peers(measure: &Measure<'_>) {
+    use gaoya::simhash::{SimHash, SimSipHasher64};
+    use gaoya::text::whitespace_split;
+    use web_simhash::{SimHash64, WebFeatureExtractor};
+
+    let gaoya = SimHash::<SimSipHasher64, u64, 64>::new(SimSipHasher64::new(1, 2));
+    measure("gaoya, words by white space", &|text| {
+        black_box(gaoya.create_signature(whitespace_split(text)));
+    });
+    let extractor = WebFeatureExtractor::default();
+    measure("web-simhash, as it comes", &|text| {
+        black_box(SimHash64::from_text(text, &extractor));
+    });
+}
