@@ -35,7 +35,7 @@ thread_local! {
 /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
 /// let a = pipeline.fingerprint::<u64>("你妈妈喊你回家吃饭哦,回家罗回家罗").expect("has words");
 /// let b = pipeline.fingerprint::<u64>("你妈妈叫你回家吃饭啦,回家罗回家罗").expect("has words");
-/// assert!(a.fingerprint.distance(b.fingerprint) <= 16);
+/// assert!(a.fingerprint.distance(b.fingerprint) <= 12);
 /// assert_eq!(pipeline.fingerprint::<u64>("……"), None);
 ///
 /// let same = Pipeline::from_descriptor(pipeline.descriptor())?;

@@ -11,8 +11,10 @@ fn words() -> &'static [String] {
         // The first level of GB 2312: the 3,755 characters in daily use.
         let rows = (0xb0..=0xd7_u8).flat_map(|row| (0xa1..=0xfe).map(move |cell| [row, cell]));
         let common: Vec<String> = rows
-            .map(|bytes| encoding_rs::GBK.decode_without_bom_handling(&bytes))
-            .filter_map(|(text, failed)| (!failed).then(|| text.into_owned()))
+            .filter_map(|bytes| {
+                let (text, failed) = encoding_rs::GBK.decode_without_bom_handling(&bytes);
+                (!failed).then(|| text.into_owned())
+            })
             .collect();
         let jieba = jieba_rs::Jieba::new();
         let pairs = common.iter().flat_map(|a| common.iter().map(move |b| format!("{a}{b}")));
