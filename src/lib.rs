@@ -55,6 +55,7 @@ mod progress;
 pub mod sketch;
 mod store;
 pub mod text;
+pub mod verify;
 
 pub use bulk::{BuildOptions, BuildReport, Builder};
 pub use error::{Error, Fault, Result};
@@ -67,6 +68,7 @@ pub use index::{
 pub use plan::Plan;
 pub use progress::Progress;
 pub use text::{Pipeline, PipelineOptions};
+pub use verify::Verification;
 
 /// Runs the README's examples.
 #[cfg(doctest)]

@@ -16,6 +16,7 @@ mod size;
 mod stored;
 mod table;
 mod verb;
+mod verify_options;
 mod width;
 
 use std::process::ExitCode;

@@ -1,0 +1,124 @@
+//! Verification: candidates near by fingerprint are held against what the documents share.
+//!
+//! Fingerprints of short texts collide; the words behind them do not. A check after the search
+//! takes the evidence of two documents, their [`FeatureSet`]s or their cleaned texts, and lets the
+//! pair pass or not.
+
+mod edit;
+mod feature_set;
+mod options;
+mod varint;
+
+use crate::error::{Error, Result};
+use crate::text::Pipeline;
+
+pub use edit::edit_similarity;
+pub use feature_set::{FeatureSet, KEPT_FEATURES};
+pub use options::{Evidence, Verification};
+
+impl Verification {
+    /// Makes the evidence of a text that this check compares.
+    ///
+    /// An encoded [`FeatureSet`], the cleaned text as UTF-8, or nothing, as
+    /// [`needs`](Self::needs) says.
+    pub fn evidence(self, pipeline: &Pipeline, text: &str) -> Vec<u8> {
+        match self.needs() {
+            Evidence::Nothing => Vec::new(),
+            Evidence::Features => FeatureSet::of_text(pipeline, text).encode(),
+            Evidence::Text => pipeline.cleaned(text).into_bytes(),
+        }
+    }
+
+    /// Returns the similarity of a pair that passes, `None` for one that does not.
+    ///
+    /// `distance` is the Hamming distance of the fingerprints; both sides of the evidence come
+    /// from [`evidence`](Self::evidence). `Jaccard` gives the part of their features that two
+    /// documents share, `Edit` the edit similarity, both from 0 to 1, and `Zhou` the sum
+    /// 1 / (1 + distance) + k times the Jaccard similarity (Zhou, Computer and Modernization
+    /// 2017-07). `None` passes every pair and gives 1 / (1 + distance).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] for evidence that does not decode.
+    ///
+    /// ```
+    /// use hamdex::{Pipeline, PipelineOptions, Verification};
+    ///
+    /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
+    /// let verification: Verification = "jaccard:0.5".parse()?;
+    /// let rain = verification.evidence(&pipeline, "it will rain tomorrow, take a coat");
+    /// let coat = verification.evidence(&pipeline, "it will rain tomorrow, take your coat");
+    /// let football = verification.evidence(&pipeline, "the match ended two to nothing");
+    /// assert!(verification.check(3, &rain, &coat)?.is_some());
+    /// assert_eq!(verification.check(3, &rain, &football)?, None);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn check(self, distance: u32, a: &[u8], b: &[u8]) -> Result<Option<f64>> {
+        let near = 1.0 / (1.0 + f64::from(distance));
+        let (similarity, threshold) = match self {
+            Self::None => (near, 0.0),
+            Self::Jaccard(threshold) => (feature_set::jaccard_encoded(a, b)?, threshold),
+            Self::Zhou { k, threshold } => {
+                (near + k * feature_set::jaccard_encoded(a, b)?, threshold)
+            }
+            Self::Edit(threshold) => {
+                return Ok(edit_similarity(utf8(a)?, utf8(b)?, threshold));
+            }
+        };
+        Ok((similarity >= threshold).then_some(similarity))
+    }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes)
+        .map_err(|error| Error::corrupt("evidence", format!("text is no UTF-8: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::PipelineOptions;
+
+    const RAIN: &str = "tomorrow it will rain, so take a coat and an umbrella";
+    const COAT: &str = "tomorrow it will rain, so take a coat and an umbrella!!";
+    const GAME: &str = "the game ended two to nothing";
+
+    #[test]
+    fn the_worked_similarities_come_out() {
+        let a = FeatureSet::from_hashes(&[1 << 40, 2 << 40, 3 << 40]).encode();
+        let b = FeatureSet::from_hashes(&[2 << 40, 3 << 40, 4 << 40]).encode();
+        assert_eq!(Verification::Jaccard(0.5).check(9, &a, &b).unwrap(), Some(0.5));
+        assert_eq!(Verification::Jaccard(0.51).check(9, &a, &b).unwrap(), None);
+        let zhou = |threshold| Verification::Zhou { k: 3.0, threshold };
+        assert_eq!(zhou(1.75).check(3, &a, &b).unwrap(), Some(1.75));
+        assert_eq!(zhou(1.76).check(3, &a, &b).unwrap(), None);
+        assert_eq!(Verification::None.check(3, &a, &[]).unwrap(), Some(0.25));
+        let edit = Verification::Edit(0.9);
+        assert_eq!(edit.check(3, b"0123456789", b"012345678x").unwrap(), Some(0.9));
+        assert_eq!(edit.check(3, b"0123456789", b"01234567xx").unwrap(), None);
+    }
+
+    #[test]
+    fn every_check_tells_like_texts_from_others() {
+        let pipeline = Pipeline::new(&PipelineOptions::preset("post").unwrap()).unwrap();
+        for words in ["jaccard:0.8", "zhou:3,2.4", "edit:0.9"] {
+            let check: Verification = words.parse().unwrap();
+            let [rain, coat, game] = [RAIN, COAT, GAME].map(|t| check.evidence(&pipeline, t));
+            assert!(check.check(0, &rain, &coat).unwrap().is_some(), "{words}");
+            assert_eq!(check.check(0, &rain, &game).unwrap(), None, "{words}");
+        }
+    }
+
+    #[test]
+    fn evidence_that_does_not_decode_is_damage() {
+        let good = FeatureSet::from_hashes(&[1 << 40]).encode();
+        for check in [Verification::Jaccard(0.0), Verification::Zhou { k: 1.0, threshold: 0.0 }] {
+            for (a, b) in [(&good[..], &[][..]), (&[0xff], &good)] {
+                let refused = check.check(0, a, b);
+                assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
+            }
+        }
+        let refused = Verification::Edit(0.0).check(0, &[0xff], b"a");
+        assert!(matches!(refused, Err(Error::Corrupt { .. })));
+    }
+}
