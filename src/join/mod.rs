@@ -22,6 +22,7 @@ mod all_pairs;
 mod blocks;
 mod clusters;
 mod cost;
+mod diameter;
 mod directory;
 mod documents;
 mod permutation;
@@ -29,6 +30,7 @@ mod sink;
 mod sort;
 mod sweep;
 mod union_find;
+mod verified;
 
 #[cfg(test)]
 mod tests;
@@ -36,8 +38,10 @@ mod tests;
 use rdst::RadixSort;
 
 pub use self::clusters::clusters;
+pub use self::diameter::{Diameter, diameter};
 pub use self::documents::{Cluster, DocumentPair};
 pub use self::union_find::UnionFind;
+pub use self::verified::{Linkage, Verify, verified_clusters};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};

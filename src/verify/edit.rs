@@ -74,21 +74,21 @@ fn edits_up_to(a: &str, b: &str, most: usize) -> Option<usize> {
 struct Pieces<'a> {
     rest: &'a str,
     chars: usize,
-    pieces: usize,
+    count: usize,
 }
 
 impl<'a> Pieces<'a> {
-    fn new(text: &'a str, chars: usize, pieces: usize) -> Self {
-        Self { rest: text, chars, pieces }
+    fn new(text: &'a str, chars: usize, count: usize) -> Self {
+        Self { rest: text, chars, count }
     }
 
     fn next(&mut self) -> &'a str {
-        let take = self.chars.div_ceil(self.pieces.max(1));
+        let take = self.chars.div_ceil(self.count.max(1));
         let end = self.rest.char_indices().nth(take).map_or(self.rest.len(), |(at, _)| at);
         let (piece, rest) = self.rest.split_at_checked(end).unwrap_or((self.rest, ""));
         self.rest = rest;
         self.chars -= take;
-        self.pieces = self.pieces.saturating_sub(1);
+        self.count = self.count.saturating_sub(1);
         piece
     }
 }

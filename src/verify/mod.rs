@@ -9,6 +9,8 @@ mod feature_set;
 mod options;
 mod varint;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::error::{Error, Result};
 use crate::text::Pipeline;
 
@@ -67,6 +69,11 @@ impl Verification {
         };
         Ok((similarity >= threshold).then_some(similarity))
     }
+}
+
+/// Hashes evidence, so that equal documents are known without a check.
+pub fn digest(evidence: &[u8]) -> u64 {
+    xxh3_64(evidence)
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {

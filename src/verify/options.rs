@@ -77,7 +77,6 @@ impl Verification {
             Err(invalid(format!("{kind} takes a threshold from 0 to 1, not {threshold}")))
         };
         match self {
-            Self::None => Ok(()),
             Self::Jaccard(threshold) => part("jaccard", threshold),
             Self::Edit(threshold) => part("edit", threshold),
             Self::Zhou { k, .. } if !(0.0..=MAX_K).contains(&k) => {
@@ -86,7 +85,7 @@ impl Verification {
             Self::Zhou { threshold, .. } if !(threshold >= 0.0 && threshold.is_finite()) => {
                 Err(invalid(format!("zhou takes a threshold of 0 or more, not {threshold}")))
             }
-            Self::Zhou { .. } => Ok(()),
+            Self::None | Self::Zhou { .. } => Ok(()),
         }
     }
 }

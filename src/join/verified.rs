@@ -1,0 +1,294 @@
+//! Verified clusters: near pairs that pass a check become groups, and long chains are cut.
+//!
+//! Documents that are equal in fingerprint and evidence are one unit, linked without a check, so
+//! a million copies cost as much as one. Links are joined as they are found and never kept.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rayon::prelude::*;
+
+use super::directory::Directory;
+use super::union_find::UnionFind;
+use super::{Pair, pairs_of_distinct};
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::progress::{self, Progress};
+
+/// Pairs that are checked between two looks at what is linked by now.
+const CHECKED_TOGETHER: usize = 64;
+
+/// Tells whether two near documents pass: their positions, the smaller one first, and the
+/// Hamming distance of their fingerprints.
+pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<bool> + Sync + 'a;
+
+/// Which documents a cluster may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Linkage {
+    /// Everything that chains of near pairs connect.
+    #[default]
+    Chain,
+    /// Of such a chain, what passes the check against the cluster's first document as well.
+    Representative,
+}
+
+/// Returns for every position the smallest position in its cluster.
+///
+/// Two documents are linked when their fingerprints are within `distance` and `verify` passes
+/// them, or when fingerprint and digest are equal. `digests` holds a hash of what `verify`
+/// compares, one a document. With [`Linkage::Chain`] a cluster is what chains of links connect.
+///
+/// With [`Linkage::Representative`] the documents of such a chain are taken by rising position:
+/// each joins the first representative that it passes the check with, whatever their distance,
+/// or becomes a representative itself. The label of a cluster is its representative, so chains
+/// A-B-C-D do not put A and D together.
+///
+/// `verify` is called from several threads and not for pairs that are known to be connected. The
+/// answer does not depend on the order of calls. Memory is about 60 bytes a document.
+///
+/// # Errors
+///
+/// - [`Error::InvalidDistance`] if the distance is above the width of `F`.
+/// - [`Error::InvalidOption`] for more than `u32::MAX` fingerprints, or digests of another number.
+/// - [`Error::Cancelled`] once the progress sink asks to stop.
+/// - Whatever `verify` fails with.
+///
+/// ```
+/// use hamdex::join::{self, Linkage};
+///
+/// // Near by fingerprint, but only texts of the same length pass.
+/// let texts = ["rain", "snow", "sunshine", "rain"];
+/// let lens = texts.map(|text| text.len() as u64);
+/// let same = |a: u32, b: u32, _| Ok(lens[a as usize] == lens[b as usize]);
+/// let fingerprints = [0b0001_u64, 0b0011, 0b0001, 0xffff];
+/// let clusters =
+///     join::verified_clusters(&fingerprints, &lens, 2, Linkage::Chain, &(), &same)?;
+/// assert_eq!(clusters, [0, 0, 2, 3]);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+pub fn verified_clusters<F: Fingerprint>(
+    fps: &[F],
+    digests: &[u64],
+    distance: u32,
+    linkage: Linkage,
+    progress: &dyn Progress,
+    verify: &Verify<'_>,
+) -> Result<Vec<u32>> {
+    let units = Units::new(fps, digests)?;
+    let links =
+        Links { units: &units, sets: Mutex::new(UnionFind::new(units.count())), progress, verify };
+    links.join_equal()?;
+    links.join_near(distance)?;
+    progress::check(progress)?;
+    let mut sets = links.sets.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // Rising by component, then by first position.
+    let mut members: Vec<(u32, u32, u32)> = (0..)
+        .zip(&units.firsts)
+        .map(|(unit, &first)| (sets.find(unit).unwrap_or(unit), first, unit))
+        .collect();
+    drop(sets);
+    members.par_sort_unstable();
+    let components: Vec<&[(u32, u32, u32)]> = members.chunk_by(|a, b| a.0 == b.0).collect();
+    progress.begin("grouping", Some(components.len() as u64));
+    let labelled = components.par_iter().map(|component| {
+        progress::check(progress)?;
+        let labels = match linkage {
+            Linkage::Chain => {
+                let label = component.first().map_or(0, |&(_, first, _)| first);
+                component.iter().map(|&(_, _, unit)| (unit, label)).collect()
+            }
+            Linkage::Representative => under_representatives(fps, component, verify)?,
+        };
+        progress.advance(1);
+        Ok(labels)
+    });
+    let labelled: Vec<Vec<(u32, u32)>> = labelled.collect::<Result<_>>()?;
+    let mut of_unit = vec![0_u32; units.firsts.len()];
+    for (unit, label) in labelled.into_iter().flatten() {
+        if let Some(slot) = of_unit.get_mut(unit as usize) {
+            *slot = label;
+        }
+    }
+    Ok(units.of.iter().map(|&unit| of_unit.get(unit as usize).copied().unwrap_or(0)).collect())
+}
+
+/// Documents of one fingerprint and one digest count as one unit.
+struct Units<F> {
+    /// Distinct fingerprints, rising.
+    distinct: Vec<F>,
+    /// Where the units of each distinct fingerprint begin, and the end of the last.
+    starts: Vec<u32>,
+    /// The smallest position of each unit.
+    firsts: Vec<u32>,
+    /// The unit of each position.
+    of: Vec<u32>,
+}
+
+impl<F: Fingerprint> Units<F> {
+    fn new(fps: &[F], digests: &[u64]) -> Result<Self> {
+        let invalid = |name, reason| Error::InvalidOption { name, reason };
+        let count = u32::try_from(fps.len()).map_err(|_| {
+            let reason = format!("{} fingerprints are too many, at most {}", fps.len(), u32::MAX);
+            invalid("fps", reason)
+        })?;
+        if digests.len() != fps.len() {
+            let reason = format!("{} for {} fingerprints", digests.len(), fps.len());
+            return Err(invalid("digests", reason));
+        }
+        let mut sorted: Vec<(F, u64, u32)> =
+            fps.iter().zip(digests).zip(0..count).map(|((&f, &d), at)| (f, d, at)).collect();
+        sorted.par_sort_unstable();
+        let mut units = Self {
+            distinct: Vec::new(),
+            starts: Vec::new(),
+            firsts: Vec::new(),
+            of: vec![0; fps.len()],
+        };
+        for unit in sorted.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let Some(&(fingerprint, _, first)) = unit.first() else { continue };
+            let number = units.count();
+            if units.distinct.last() != Some(&fingerprint) {
+                units.distinct.push(fingerprint);
+                units.starts.push(number);
+            }
+            units.firsts.push(first);
+            for &(_, _, position) in unit {
+                if let Some(of) = units.of.get_mut(position as usize) {
+                    *of = number;
+                }
+            }
+        }
+        units.starts.push(units.count());
+        Ok(units)
+    }
+
+    /// There are no more units than positions, which are numbers of 32 bits.
+    fn count(&self) -> u32 {
+        u32::try_from(self.firsts.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Units of the distinct fingerprint at this place.
+    fn at(&self, distinct: u32) -> std::ops::Range<u32> {
+        let start = |at: usize| self.starts.get(at).copied().unwrap_or(0);
+        start(distinct as usize)..start(distinct as usize + 1)
+    }
+
+    /// Positions of two units, the smaller one first.
+    fn positions(&self, a: u32, b: u32) -> (u32, u32) {
+        let first = |unit: u32| self.firsts.get(unit as usize).copied().unwrap_or(0);
+        (first(a).min(first(b)), first(a).max(first(b)))
+    }
+}
+
+/// Gives every unit of a component the first representative that it passes with.
+fn under_representatives<F: Fingerprint>(
+    fps: &[F],
+    component: &[(u32, u32, u32)],
+    verify: &Verify<'_>,
+) -> Result<Vec<(u32, u32)>> {
+    let fingerprint = |position: u32| fps.get(position as usize).copied().unwrap_or_default();
+    let mut representatives: Vec<u32> = Vec::new();
+    let mut labels = Vec::with_capacity(component.len());
+    for &(_, position, unit) in component {
+        let mut label = None;
+        for &representative in &representatives {
+            let distance = fingerprint(representative).distance(fingerprint(position));
+            if verify(representative, position, distance)? {
+                label = Some(representative);
+                break;
+            }
+        }
+        labels.push((unit, label.unwrap_or(position)));
+        if label.is_none() {
+            representatives.push(position);
+        }
+    }
+    Ok(labels)
+}
+
+/// Units that are linked so far.
+struct Links<'a, F> {
+    units: &'a Units<F>,
+    sets: Mutex<UnionFind>,
+    progress: &'a dyn Progress,
+    verify: &'a Verify<'a>,
+}
+
+impl<F: Fingerprint> Links<'_, F> {
+    /// Links units of equal fingerprints.
+    fn join_equal(&self) -> Result<()> {
+        let count = u32::try_from(self.units.distinct.len()).unwrap_or(u32::MAX);
+        (0..count).into_par_iter().try_for_each(|at| {
+            let units = self.units.at(at);
+            if units.len() < 2 {
+                return Ok(());
+            }
+            progress::check(self.progress)?;
+            let mut waiting = Waiting::new(self);
+            for a in units.clone() {
+                for b in a + 1..units.end {
+                    waiting.push(a, b, 0)?;
+                }
+            }
+            waiting.check()
+        })
+    }
+
+    /// Links units of near fingerprints.
+    fn join_near(&self, distance: u32) -> Result<()> {
+        let directory = Directory::new(&self.units.distinct);
+        pairs_of_distinct(&self.units.distinct, distance, self.progress, &|pairs: &[Pair<
+            F,
+        >]| {
+            let mut waiting = Waiting::new(self);
+            for pair in pairs {
+                let (Some(a), Some(b)) = (directory.find(pair.a), directory.find(pair.b)) else {
+                    continue;
+                };
+                for a in self.units.at(a) {
+                    for b in self.units.at(b) {
+                        waiting.push(a, b, pair.distance)?;
+                    }
+                }
+            }
+            waiting.check()
+        })?;
+        Ok(())
+    }
+
+    fn sets(&self) -> MutexGuard<'_, UnionFind> {
+        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Near units whose check is still to be made, a few at a time.
+struct Waiting<'a, 'b, F> {
+    links: &'a Links<'b, F>,
+    pairs: Vec<(u32, u32, u32)>,
+}
+
+impl<'a, 'b, F: Fingerprint> Waiting<'a, 'b, F> {
+    fn new(links: &'a Links<'b, F>) -> Self {
+        Self { links, pairs: Vec::with_capacity(CHECKED_TOGETHER) }
+    }
+
+    fn push(&mut self, a: u32, b: u32, distance: u32) -> Result<()> {
+        self.pairs.push((a, b, distance));
+        if self.pairs.len() >= CHECKED_TOGETHER { self.check() } else { Ok(()) }
+    }
+
+    fn check(&mut self) -> Result<()> {
+        let mut sets = self.links.sets();
+        self.pairs.retain(|&(a, b, _)| sets.find(a) != sets.find(b));
+        drop(sets);
+        for (a, b, distance) in self.pairs.drain(..) {
+            let (first, second) = self.links.units.positions(a, b);
+            if (self.links.verify)(first, second, distance)? {
+                self.links.sets().union(a, b);
+            }
+        }
+        progress::check(self.links.progress)
+    }
+}
+
+#[cfg(test)]
+mod tests;
