@@ -84,6 +84,15 @@ pub enum Error {
         /// Width of the caller's type.
         wanted: u32,
     },
+    /// A check was asked for that an index without feature sets cannot make.
+    #[error("index keeps no feature sets; build it with keep_features (--keep-features)")]
+    NoFeatureSets,
+    /// A document stands in the way of a check because it came without features.
+    #[error("document {key} is stored without features; insert it again with them to verify it")]
+    NoFeatureSet {
+        /// The document's key, escaped where it is not ASCII.
+        key: String,
+    },
     /// The index was made with other settings than those that were expected.
     #[error("index was made with {what} \"{stored}\", asked with \"{wanted}\"")]
     HeaderMismatch {
@@ -178,6 +187,8 @@ impl Error {
             | Self::InvalidKey { .. }
             | Self::InvalidOption { .. }
             | Self::WidthMismatch { .. }
+            | Self::NoFeatureSets
+            | Self::NoFeatureSet { .. }
             | Self::HeaderMismatch { .. }
             | Self::AlreadyExists { .. }
             | Self::NotFound { .. }

@@ -61,14 +61,14 @@ pub use bulk::{BuildOptions, BuildReport, Builder};
 pub use error::{Error, Fault, Result};
 pub use fingerprint::{Fingerprint, Hex};
 pub use index::{
-    BatchReport, CheckReport, CompactReport, Documents, Durability, Explanation, FoldReport,
-    Header, Index, IndexOptions, Match, OpenOptions, Query, Reader, SearchPath, Stats,
-    TableExplanation, TableStats,
+    AsDocument, BatchReport, CheckReport, CompactReport, Documents, Durability, Explanation,
+    FoldReport, Header, Index, IndexOptions, Match, NewDocument, OpenOptions, Query, Reader,
+    SearchPath, Stats, TableExplanation, TableStats,
 };
 pub use plan::Plan;
 pub use progress::Progress;
 pub use text::{Pipeline, PipelineOptions};
-pub use verify::Verification;
+pub use verify::{Nearness, Verification};
 
 /// Runs the README's examples.
 #[cfg(doctest)]

@@ -92,11 +92,12 @@ impl<F: Fingerprint> Assembly<'_, F> {
                         postings.push(&posting, &[])?;
                         writers.put(key, bytes)?;
                     }
-                    Step::Pushed(key, fingerprint) => {
+                    Step::Pushed(key, fingerprint, features) => {
                         report.documents += 1;
                         keys::posting_into(&mut posting, fingerprint, key);
                         postings.push(&posting, &[])?;
-                        let document = Document { fingerprint, features: None };
+                        let features = features.map(<[u8]>::to_vec);
+                        let document = Document { fingerprint, features };
                         codec::encode_into(&mut record, key, &document);
                         writers.put(key, &record)?;
                     }
@@ -218,8 +219,8 @@ enum Step<'a, F> {
     Replaced,
     /// A stored document that stays, with its record.
     Stored(&'a [u8], F, &'a [u8]),
-    /// A pushed document.
-    Pushed(&'a [u8], F),
+    /// A pushed document and the features that it brought.
+    Pushed(&'a [u8], F, Option<&'a [u8]>),
 }
 
 /// Visits pushed and stored documents by rising key.
@@ -248,7 +249,10 @@ fn merge<F: Fingerprint>(
     while let Some((key, payload)) = pushed.next()? {
         let damaged = || Error::corrupt("build spill file", "payload does not decode");
         let (head, origin) = payload.split_last_chunk::<8>().ok_or_else(damaged)?;
-        let fingerprint = F::from_bytes(head).ok_or_else(damaged)?;
+        let (fingerprint, features) = head.split_at_checked(F::BYTES).ok_or_else(damaged)?;
+        let fingerprint = F::from_bytes(fingerprint).ok_or_else(damaged)?;
+        // An encoded feature set is never empty.
+        let features = (!features.is_empty()).then_some(features);
         // Keys are never empty, so the first one differs from the empty beginning.
         if key == last {
             visit(Step::Duplicate(key, u64::from_be_bytes(*origin)))?;
@@ -257,7 +261,7 @@ fn merge<F: Fingerprint>(
         if more_stored {
             more_stored = pass_stored(Some(key), &mut visit)?;
         }
-        visit(Step::Pushed(key, fingerprint))?;
+        visit(Step::Pushed(key, fingerprint, features))?;
         last.clear();
         last.extend_from_slice(key);
     }

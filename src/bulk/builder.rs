@@ -10,7 +10,7 @@ use super::manifest::Manifest;
 use super::sorter::RecordSorter;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Header, IndexOptions, new_header, plan_of};
+use crate::index::{Header, IndexOptions, NewDocument, new_header, plan_of};
 use crate::plan::Plan;
 use crate::progress::{self, Progress};
 use crate::store::{Access, MIN_MEMORY, Store, keys};
@@ -111,7 +111,7 @@ pub struct Builder<F: Fingerprint> {
 impl<F: Fingerprint> Builder<F> {
     /// Begins a build of a new index, or one that merges into an existing index.
     ///
-    /// An existing index keeps its plan, distance and pipeline. Pushed documents take the place
+    /// An existing index keeps its plan, distance, pipeline and whether it keeps features. Pushed documents take the place
     /// of stored ones with the same key.
     ///
     /// # Errors
@@ -132,6 +132,7 @@ impl<F: Fingerprint> Builder<F> {
                     plan_wanted,
                     options.distance,
                     options.pipeline.clone(),
+                    options.keep_features,
                 )?;
                 (store, plan)
             }
@@ -263,9 +264,26 @@ impl<F: Fingerprint> Builder<F> {
     /// [`Error::InvalidKey`], after which the build may go on; [`Error::Io`].
     #[inline]
     pub fn push(&mut self, key: &[u8], fingerprint: F, origin: u64) -> Result<()> {
+        self.push_document(&NewDocument::new(key, fingerprint), origin)
+    }
+
+    /// Takes a document in together with the features that it may bring.
+    ///
+    /// As [`Builder::push`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::push`], and [`Error::InvalidOption`] for features that no
+    /// [`FeatureSet`](crate::verify::FeatureSet) encodes to or that the index does not keep;
+    /// the build may go on.
+    #[inline]
+    pub fn push_document(&mut self, document: &NewDocument<'_, F>, origin: u64) -> Result<()> {
+        let NewDocument { key, fingerprint, features } = *document;
         keys::check_document(key)?;
+        document.check_features(self.store.header().keeps_features)?;
         self.payload.clear();
         self.payload.extend_from_slice(fingerprint.to_bytes().as_ref());
+        self.payload.extend_from_slice(features.unwrap_or_default());
         self.payload.extend_from_slice(&origin.to_be_bytes());
         let spills = self.sorter.spills();
         self.sorter.push(key, &self.payload)?;

@@ -14,6 +14,7 @@ use crate::plan::Table;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
 use crate::store::{Family, keys};
+use crate::verify::FeatureSet;
 
 /// Problems that are told in words; more are only counted.
 const TOLD: usize = 1000;
@@ -141,6 +142,12 @@ impl<F: Fingerprint> Check<'_, F> {
                     Ok(document) => {
                         keys::posting_into(&mut posting, document.fingerprint, key);
                         tally.add(&posting);
+                        if let Some(features) = &document.features
+                            && let Err(error) = FeatureSet::check(features)
+                        {
+                            let key = key.escape_ascii();
+                            self.report.problem(format!("document {key}: {error}"));
+                        }
                     }
                     Err(error) => self.report.note(error)?,
                 },

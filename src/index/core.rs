@@ -24,6 +24,8 @@ pub struct Header {
     pub plan: String,
     /// How fingerprints are made; empty when they come from outside.
     pub pipeline: String,
+    /// Whether feature sets are kept with the documents, for verification.
+    pub keeps_features: bool,
 }
 
 impl Header {
@@ -44,6 +46,7 @@ impl Header {
             distance: record.distance,
             plan: record.plan.clone(),
             pipeline: record.pipeline.clone(),
+            keeps_features: record.keeps_features,
         }
     }
 
@@ -53,11 +56,17 @@ impl Header {
         plan: Option<String>,
         distance: Option<u32>,
         pipeline: Option<String>,
+        keep_features: Option<bool>,
     ) -> Result<()> {
         let compared = [
             ("plan", self.plan.clone(), plan),
             ("distance", self.distance.to_string(), distance.map(|d| d.to_string())),
             ("pipeline", self.pipeline.clone(), pipeline),
+            (
+                "keep_features",
+                self.keeps_features.to_string(),
+                keep_features.map(|keep| keep.to_string()),
+            ),
         ];
         for (what, stored, wanted) in compared {
             if let Some(wanted) = wanted

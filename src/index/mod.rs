@@ -5,10 +5,13 @@
 //! concurrent synced writers share it.
 
 mod check;
+mod check_features;
 mod core;
 mod documents;
 mod entries;
 mod fold;
+mod if_new;
+mod new_document;
 mod options;
 mod query;
 mod reader;
@@ -21,12 +24,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use self::check::CheckReport;
+pub(crate) use self::check_features::Checker;
 use self::core::Core;
 pub use self::core::Header;
 pub(crate) use self::core::plan_of;
 pub use self::documents::Documents;
 use self::fold::Folder;
 pub use self::fold::{CompactReport, FoldReport};
+pub use self::new_document::{AsDocument, NewDocument};
 pub(crate) use self::options::DEFAULT_DISTANCE;
 pub use self::options::{Durability, IndexOptions, OpenOptions};
 pub(crate) use self::query::check_distance;
@@ -130,7 +135,12 @@ impl<F: Fingerprint> Index<F> {
         let store = Store::open(path.as_ref(), options.memory, access, |record| {
             let header = Header::of(record);
             header.require_width::<F>()?;
-            header.require(options.plan.clone(), options.distance, options.pipeline.clone())?;
+            header.require(
+                options.plan.clone(),
+                options.distance,
+                options.pipeline.clone(),
+                None,
+            )?;
             let built = plan_of(record)?;
             Ok(plan.insert(built).tables().len())
         })?;
@@ -169,6 +179,15 @@ impl<F: Fingerprint> Index<F> {
     /// As [`Reader::get`].
     pub fn get(&self, key: &[u8]) -> Result<Option<F>> {
         self.reader()?.get(key)
+    }
+
+    /// Returns the encoded feature set of a document, `None` where none is stored.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::features`].
+    pub fn features(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.reader()?.features(key)
     }
 
     /// Finds every document within the distance, nearest first, then by key.
@@ -298,5 +317,6 @@ pub(crate) fn new_header<F: Fingerprint>(
     }
     plan.require(distance)?;
     let pipeline = options.pipeline.clone().unwrap_or_default();
-    Ok((store::header(F::BITS, distance, plan.to_string(), pipeline), plan))
+    let keeps_features = options.keep_features.unwrap_or(false);
+    Ok((store::header(F::BITS, distance, plan.to_string(), pipeline, keeps_features), plan))
 }

@@ -22,12 +22,19 @@ pub struct IndexOptions {
     pub(crate) plan: Option<Plan>,
     pub(crate) distance: Option<u32>,
     pub(crate) pipeline: Option<String>,
+    pub(crate) keep_features: Option<bool>,
     pub(crate) memory: usize,
 }
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { plan: None, distance: None, pipeline: None, memory: DEFAULT_MEMORY }
+        Self {
+            plan: None,
+            distance: None,
+            pipeline: None,
+            keep_features: None,
+            memory: DEFAULT_MEMORY,
+        }
     }
 }
 
@@ -52,6 +59,15 @@ impl IndexOptions {
     /// Stores how fingerprints are made, so that other ways are refused. Default = empty.
     pub fn pipeline(mut self, descriptor: impl Into<String>) -> Self {
         self.pipeline = Some(descriptor.into());
+        self
+    }
+
+    /// Keeps the feature set that comes with a document, for verification. Default = false.
+    ///
+    /// A set takes about 3 bytes a feature and 5 KiB at most; see
+    /// [`FeatureSet`](crate::verify::FeatureSet).
+    pub fn keep_features(mut self, yes: bool) -> Self {
+        self.keep_features = Some(yes);
         self
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::verify::Verification;
 
 /// The way a search goes; every way gives the same answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,19 +25,28 @@ pub enum SearchPath {
 ///
 /// let query = Query::new(0xdead_beef_u64).distance(8).limit(10);
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 #[must_use]
 pub struct Query<F> {
     pub(crate) fingerprint: F,
     pub(crate) distance: Option<u32>,
     pub(crate) limit: Option<usize>,
     pub(crate) path: SearchPath,
+    pub(crate) verification: Verification,
+    pub(crate) evidence: Vec<u8>,
 }
 
 impl<F: Fingerprint> Query<F> {
     /// Asks for everything within the index's own distance.
     pub fn new(fingerprint: F) -> Self {
-        Self { fingerprint, distance: None, limit: None, path: SearchPath::Auto }
+        Self {
+            fingerprint,
+            distance: None,
+            limit: None,
+            path: SearchPath::Auto,
+            verification: Verification::None,
+            evidence: Vec::new(),
+        }
     }
 
     /// Sets how many bits may differ: 0 to a quarter of the width.
@@ -54,6 +64,16 @@ impl<F: Fingerprint> Query<F> {
     /// Sets the way that the search goes. Default = the cheaper one.
     pub fn path(mut self, path: SearchPath) -> Self {
         self.path = path;
+        self
+    }
+
+    /// Returns only matches that pass a check of features shared. Default = all within reach.
+    ///
+    /// `evidence` is that of the text searched for, as [`Verification::evidence`] makes it; it is
+    /// compared with the feature sets that the index keeps. The limit counts matches that pass.
+    pub fn verify(mut self, verification: Verification, evidence: impl Into<Vec<u8>>) -> Self {
+        self.verification = verification;
+        self.evidence = evidence.into();
         self
     }
 
@@ -78,7 +98,7 @@ pub(crate) fn check_distance<F: Fingerprint>(distance: u32) -> Result<u32> {
 }
 
 /// A stored document within the distance of a query.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Match<F> {
     /// The document's key.
     pub key: Vec<u8>,
@@ -86,6 +106,8 @@ pub struct Match<F> {
     pub fingerprint: F,
     /// How many bits it differs from the query.
     pub distance: u32,
+    /// How much it is like the query, where the query asked for a check.
+    pub similarity: Option<f64>,
 }
 
 /// What one table did for a search.

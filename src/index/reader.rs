@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
+use super::check_features::{Checker, features_of};
 use super::core::{Core, Header};
 use super::documents::Documents;
 use super::query::{Explanation, Match, Query, SearchPath, TableExplanation};
@@ -106,12 +107,28 @@ impl<F: Fingerprint> Reader<F> {
         }
     }
 
+    /// Returns the encoded feature set of a document, `None` where none is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidKey`](crate::Error::InvalidKey), and damage or failures of the store.
+    pub fn features(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        keys::check_document(key)?;
+        features_of::<F>(&self.inner.snapshot, key)
+    }
+
     /// Finds every document within the distance, nearest first, then by key.
+    ///
+    /// Where the query asks for a check, only what passes it is returned.
     ///
     /// # Errors
     ///
     /// [`InvalidDistance`](crate::Error::InvalidDistance) above a quarter of the width, and
-    /// damage or failures of the store.
+    /// damage or failures of the store. With a check also
+    /// [`NoFeatureSets`](crate::Error::NoFeatureSets) for an index that keeps none,
+    /// [`NoFeatureSet`](crate::Error::NoFeatureSet) for a near document without, and
+    /// [`InvalidOption`](crate::Error::InvalidOption) for a check of texts, a threshold out of
+    /// range or evidence that does not decode.
     pub fn search(&self, query: impl Into<Query<F>>) -> Result<Vec<Match<F>>> {
         self.with_view(|view| self.answer(view, &query.into()))
     }
@@ -145,7 +162,7 @@ impl<F: Fingerprint> Reader<F> {
         let start = Instant::now();
         let found = self.with_view(|view| {
             let found = self.find(view, &query, distance, &mut work)?;
-            expand(view, &found, query.limit)
+            self.expand(view, &found, &query)
         })?;
         let actual = start.elapsed();
         let choice = self.choose(&query, distance);
@@ -176,7 +193,26 @@ impl<F: Fingerprint> Reader<F> {
     pub(crate) fn answer(&self, view: &mut View, query: &Query<F>) -> Result<Vec<Match<F>>> {
         let distance = query.effective_distance(self.inner.core.header.distance)?;
         let found = self.find(view, query, distance, &mut Vec::new())?;
-        expand(view, &found, query.limit)
+        self.expand(view, &found, query)
+    }
+
+    /// Turns fingerprints into documents that pass, nearest first, then by key.
+    fn expand(
+        &self,
+        view: &mut View,
+        found: &[Found<F>],
+        query: &Query<F>,
+    ) -> Result<Vec<Match<F>>> {
+        let inner = &*self.inner;
+        let checker = Checker::new(&inner.snapshot, &inner.core.header, query.verification)?;
+        let Some(checker) = checker else {
+            return expand(view, found, query.limit, |_, _| Ok(Some(None)));
+        };
+        Checker::require_evidence(&query.evidence)?;
+        expand(view, found, query.limit, |key, distance| {
+            let stored = checker.evidence::<F>(key)?;
+            Ok(checker.compare(distance, &query.evidence, &stored, key)?.map(Some))
+        })
     }
 
     fn find(
@@ -243,10 +279,13 @@ fn nanos(nanos: f64) -> Duration {
 }
 
 /// Turns fingerprints into documents, nearest first, then by key, up to the limit.
-pub(crate) fn expand<F: Fingerprint>(
+///
+/// `check` gives the similarity of a document that passes, if it knows one.
+fn expand<F: Fingerprint>(
     view: &mut View,
     found: &[Found<F>],
     limit: Option<usize>,
+    check: impl Fn(&[u8], u32) -> Result<Option<Option<f64>>>,
 ) -> Result<Vec<Match<F>>> {
     let limit = limit.unwrap_or(usize::MAX);
     let mut matches: Vec<Match<F>> = Vec::new();
@@ -258,15 +297,27 @@ pub(crate) fn expand<F: Fingerprint>(
         let first = matches.len();
         for (distance, fingerprint) in group {
             let mut taken = 0;
-            each_document(view, *fingerprint, |key| {
-                matches.push(Match {
-                    key: key.to_vec(),
-                    fingerprint: *fingerprint,
-                    distance: *distance,
-                });
-                taken += 1;
-                taken < room
+            let mut failed = None;
+            each_document(view, *fingerprint, |key| match check(key, *distance) {
+                Ok(None) => true,
+                Ok(Some(similarity)) => {
+                    matches.push(Match {
+                        key: key.to_vec(),
+                        fingerprint: *fingerprint,
+                        distance: *distance,
+                        similarity,
+                    });
+                    taken += 1;
+                    taken < room
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    false
+                }
             })?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
         }
         if let Some(tail) = matches.get_mut(first..) {
             tail.sort_unstable_by(|a, b| a.key.cmp(&b.key));

@@ -2,10 +2,12 @@
 
 use super::Index;
 use super::entries::Entries;
+use super::reader::Reader;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 use crate::store::Family;
+use crate::store::codec::{self, Document};
 
 /// Entries between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 16;
@@ -24,6 +26,10 @@ pub struct Stats {
     pub runs: u64,
     /// Bytes of the documents' records.
     pub bytes_docs: u64,
+    /// Documents that have a feature set.
+    pub with_features: u64,
+    /// Bytes of these feature sets before compression, within those of the records.
+    pub bytes_features: u64,
     /// Bytes of the postings.
     pub bytes_postings: u64,
     /// Bytes of all permutation tables.
@@ -80,6 +86,7 @@ impl<F: Fingerprint> Index<F> {
                 bytes: store.bytes(Family::Table(number))?,
             });
         }
+        let features = self.features_kept(&reader, progress)?;
         let first = tables.first().copied().unwrap_or_default();
         Ok(Stats {
             documents: reader.len(),
@@ -87,11 +94,37 @@ impl<F: Fingerprint> Index<F> {
             singles: first.singles,
             runs: first.runs,
             bytes_docs: store.bytes(Family::Docs)?,
+            with_features: features.0,
+            bytes_features: features.1,
             bytes_postings: store.bytes(Family::Postings)?,
             bytes_tables: tables.iter().map(|table| table.bytes).sum(),
             plan: self.plan().to_string(),
             distance: self.distance(),
             tables,
         })
+    }
+
+    /// Counts feature sets and their bytes; only an index that keeps them is read.
+    fn features_kept(&self, reader: &Reader<F>, progress: &dyn Progress) -> Result<(u64, u64)> {
+        let (mut sets, mut bytes) = (0, 0);
+        if !self.header().keeps_features {
+            return Ok((sets, bytes));
+        }
+        progress.begin("reading feature sets", Some(reader.len()));
+        let mut cursor = reader.snapshot().sweep(Family::Docs)?;
+        let mut read = 0_u64;
+        while let Some((key, record)) = cursor.entry()? {
+            if let Some(features) = codec::decode::<Document<F>>("docs", key, record)?.features {
+                sets += 1;
+                bytes += features.len() as u64;
+            }
+            read += 1;
+            if read.is_multiple_of(REPORT_EVERY) {
+                progress.advance(REPORT_EVERY);
+                progress::check(progress)?;
+            }
+            cursor.next();
+        }
+        Ok((sets, bytes))
     }
 }

@@ -6,13 +6,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::query::{Match, Query, check_distance};
+use super::new_document::{AsDocument, NewDocument};
 use super::reader::each_document;
 use super::search::run_at;
 use super::{Durability, Index, Shared};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::kernel;
 use crate::store::codec::{self, Document};
 use crate::store::keys::{self, Kind};
 use crate::store::{Batch, Family, View, run};
@@ -27,16 +26,32 @@ pub struct BatchReport {
 }
 
 /// A document to store, or a key to forget.
-struct Change<'a, F> {
-    key: &'a [u8],
-    fingerprint: Option<F>,
+pub(super) enum Change<'a, F> {
+    Put(NewDocument<'a, F>),
+    Remove(&'a [u8]),
 }
 
-/// For every document what kept it out, and the documents that nothing did.
-type Sifted<'a, F> = (Vec<Option<Match<F>>>, Vec<Change<'a, F>>);
+impl<'a, F: Fingerprint> Change<'a, F> {
+    fn key(&self) -> &'a [u8] {
+        match self {
+            Self::Put(document) => document.key,
+            Self::Remove(key) => key,
+        }
+    }
+
+    fn document(&self) -> Option<Document<F>> {
+        match self {
+            Self::Put(NewDocument { fingerprint, features, .. }) => {
+                let features = features.map(<[u8]>::to_vec);
+                Some(Document { fingerprint: *fingerprint, features })
+            }
+            Self::Remove(_) => None,
+        }
+    }
+}
 
 #[derive(Default)]
-struct Outcome {
+pub(super) struct Outcome {
     inserted: u64,
     replaced: u64,
     removed: u64,
@@ -59,20 +74,22 @@ impl<F: Fingerprint> Index<F> {
 
     /// Stores many documents at once: all of them or, on an error, none.
     ///
-    /// Of documents with equal keys the last one counts.
+    /// Documents are pairs of key and fingerprint, or [`NewDocument`]s where features come with
+    /// them. Of documents with equal keys the last one counts. A document that replaces another
+    /// one replaces its features too, with nothing if it brings none.
     ///
     /// # Errors
     ///
-    /// As [`Index::insert`].
-    pub fn insert_batch<K: AsRef<[u8]>>(
+    /// As [`Index::insert`], and [`InvalidOption`](crate::Error::InvalidOption) for features
+    /// that no [`FeatureSet`](crate::verify::FeatureSet) encodes to or that the index does not
+    /// keep.
+    pub fn insert_batch<D: AsDocument<F>>(
         &self,
-        documents: &[(K, F)],
+        documents: &[D],
         durability: Durability,
     ) -> Result<BatchReport> {
-        let changes: Vec<_> = documents
-            .iter()
-            .map(|(key, fingerprint)| Change { key: key.as_ref(), fingerprint: Some(*fingerprint) })
-            .collect();
+        let changes: Vec<_> =
+            documents.iter().map(|document| Change::Put(document.as_document())).collect();
         let outcome = {
             let _writer = self.shared.writer();
             self.shared.apply(&changes)?
@@ -96,8 +113,7 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// As [`Index::insert`].
     pub fn remove_batch<K: AsRef<[u8]>>(&self, keys: &[K], durability: Durability) -> Result<u64> {
-        let changes: Vec<_> =
-            keys.iter().map(|key| Change { key: key.as_ref(), fingerprint: None }).collect();
+        let changes: Vec<_> = keys.iter().map(|key| Change::Remove(key.as_ref())).collect();
         let outcome = {
             let _writer = self.shared.writer();
             self.shared.apply(&changes)?
@@ -105,130 +121,30 @@ impl<F: Fingerprint> Index<F> {
         self.shared.settle(durability)?;
         Ok(outcome.removed)
     }
-
-    /// Stores a document unless a near-duplicate of it is stored already.
-    ///
-    /// Searching and storing are one step: of two near-duplicates that come at the same time
-    /// only one gets in. Returns the nearest stored document when there is one within the
-    /// distance. An older document of the same key does not count as one; it is replaced.
-    ///
-    /// # Errors
-    ///
-    /// As [`Index::insert`] and [`Index::search`].
-    pub fn insert_if_new(
-        &self,
-        key: &[u8],
-        fingerprint: F,
-        distance: u32,
-        durability: Durability,
-    ) -> Result<Option<Match<F>>> {
-        let refused = self.insert_batch_if_new(&[(key, fingerprint)], distance, durability)?;
-        Ok(refused.into_iter().next().flatten())
-    }
-
-    /// Stores those documents that have no near-duplicate, in their order.
-    ///
-    /// Each is also compared with the ones before it in the batch. The result holds, for every
-    /// document in order, the nearest one that kept it out, or `None` when it was stored.
-    ///
-    /// # Errors
-    ///
-    /// As [`Index::insert_if_new`]; then nothing was changed.
-    pub fn insert_batch_if_new<K: AsRef<[u8]> + Sync>(
-        &self,
-        documents: &[(K, F)],
-        distance: u32,
-        durability: Durability,
-    ) -> Result<Vec<Option<Match<F>>>> {
-        check_distance::<F>(distance)?;
-        for (key, _) in documents {
-            keys::check_document(key.as_ref())?;
-        }
-        let refused = {
-            let _writer = self.shared.writer();
-            let (refused, changes) = self.shared.sift(documents, distance)?;
-            self.shared.apply(&changes)?;
-            refused
-        };
-        self.shared.settle(durability)?;
-        Ok(refused)
-    }
 }
 
 impl<F: Fingerprint> Shared<F> {
     /// Waits until what was written survives what it has to.
     ///
     /// Called without the writer lock: callers that wait together share the fsync.
-    fn settle(&self, durability: Durability) -> Result<()> {
+    pub(super) fn settle(&self, durability: Durability) -> Result<()> {
         match durability {
             Durability::Buffered => Ok(()),
             Durability::Synced => self.store.sync(),
         }
     }
 
-    /// Parts documents into those with a near-duplicate and those to store.
-    fn sift<'a, K: AsRef<[u8]>>(
-        &self,
-        documents: &'a [(K, F)],
-        distance: u32,
-    ) -> Result<Sifted<'a, F>> {
-        let keys: Vec<&[u8]> = documents.iter().map(|(key, _)| key.as_ref()).collect();
-        let stored = self.store.get_many(Family::Docs, &keys)?.iter().flatten().count();
-        // Only stored documents that this batch replaces can be passed over below.
-        let queries: Vec<_> = documents
-            .iter()
-            .map(|(_, fingerprint)| Query::new(*fingerprint).distance(distance).limit(stored + 1))
-            .collect();
-        let answers = self.reader()?.search_batch(&queries)?;
-        // Keys may repeat in a batch: `accepted` tells which of the earlier ones still counts.
-        let mut accepted: HashMap<&[u8], usize> = HashMap::new();
-        let (mut earlier_keys, mut earlier): (Vec<&[u8]>, Vec<F>) = (Vec::new(), Vec::new());
-        let mut refused = Vec::with_capacity(documents.len());
-        for ((key, fingerprint), answer) in documents.iter().zip(answers) {
-            let key = key.as_ref();
-            let mut near: Option<(u32, &[u8], F)> = None;
-            kernel::within(&earlier, *fingerprint, distance, &mut |at, apart| {
-                let Some((other, theirs)) = earlier_keys.get(at).zip(earlier.get(at)) else {
-                    return;
-                };
-                if *other != key && accepted.get(other) == Some(&at) {
-                    let candidate = (apart, *other, *theirs);
-                    near = Some(near.map_or(candidate, |best| best.min(candidate)));
-                }
-            });
-            let near = near.map(|(distance, key, fingerprint)| Match {
-                key: key.to_vec(),
-                fingerprint,
-                distance,
-            });
-            let nearest = answer
-                .into_iter()
-                .filter(|m| m.key != key && !accepted.contains_key(m.key.as_slice()))
-                .chain(near)
-                .min_by(|a, b| (a.distance, &a.key).cmp(&(b.distance, &b.key)));
-            if nearest.is_none() {
-                accepted.insert(key, earlier.len());
-                earlier_keys.push(key);
-                earlier.push(*fingerprint);
-            }
-            refused.push(nearest);
-        }
-        let changes = earlier_keys
-            .into_iter()
-            .zip(earlier)
-            .map(|(key, fingerprint)| Change { key, fingerprint: Some(fingerprint) })
-            .collect();
-        Ok((refused, changes))
-    }
-
     /// Applies changes in one batch; the caller holds the writer lock.
-    fn apply(&self, changes: &[Change<'_, F>]) -> Result<Outcome> {
+    pub(super) fn apply(&self, changes: &[Change<'_, F>]) -> Result<Outcome> {
         self.store.require_writable()?;
         for change in changes {
-            keys::check_document(change.key)?;
+            keys::check_document(change.key())?;
+            if let Change::Put(document) = change {
+                document.check_features(self.core.header.keeps_features)?;
+            }
         }
         let changes = last_of_each_key(changes);
-        let keys: Vec<&[u8]> = changes.iter().map(|change| change.key).collect();
+        let keys: Vec<&[u8]> = changes.iter().map(|change| change.key()).collect();
         let stored = self.store.get_many(Family::Docs, &keys)?;
         let mut outcome = Outcome::default();
         let mut added = Vec::new();
@@ -236,34 +152,42 @@ impl<F: Fingerprint> Shared<F> {
         let mut dropped = HashMap::<F, HashSet<&[u8]>>::new();
         let mut batch = self.store.batch()?;
         let mut record = Vec::new();
+        let mut rewritten = false;
         for (change, old) in changes.iter().zip(stored) {
+            let key = change.key();
             let old: Option<Document<F>> =
-                old.map(|bytes| codec::decode("docs", change.key, &bytes)).transpose()?;
-            let gone = old.as_ref().map(|document| document.fingerprint);
-            match (gone, change.fingerprint) {
+                old.map(|bytes| codec::decode("docs", key, &bytes)).transpose()?;
+            let new = change.document();
+            match (&old, &new) {
                 (None, None) => continue,
                 (None, Some(_)) => outcome.inserted += 1,
                 (Some(_), None) => {
                     outcome.removed += 1;
-                    batch.delete_document(change.key);
+                    batch.delete_document(key);
                 }
                 (Some(_), Some(_)) => outcome.replaced += 1,
             }
-            if gone == change.fingerprint {
+            if old == new {
+                continue;
+            }
+            if let Some(document) = &new {
+                codec::encode_into(&mut record, key, document);
+                batch.put_document(key, &record);
+                rewritten = true;
+            }
+            let (gone, come) = (old.map(|d| d.fingerprint), new.map(|d| d.fingerprint));
+            if gone == come {
                 continue;
             }
             if let Some(gone) = gone {
-                dropped.entry(gone).or_default().insert(change.key);
+                dropped.entry(gone).or_default().insert(key);
             }
-            if let Some(fingerprint) = change.fingerprint {
-                let document = Document { fingerprint, features: None };
-                codec::encode_into(&mut record, change.key, &document);
-                batch.put_document(change.key, &record);
-                postings.push(keys::posting(fingerprint, change.key));
+            if let Some(fingerprint) = come {
+                postings.push(keys::posting(fingerprint, key));
                 added.push(fingerprint);
             }
         }
-        if added.is_empty() && dropped.is_empty() {
+        if !rewritten && dropped.is_empty() {
             return Ok(outcome);
         }
         self.stage(&mut batch, added, postings, &dropped)?;
@@ -347,10 +271,10 @@ fn last_of_each_key<'a, 'b, F: Fingerprint>(
     changes: &'b [Change<'a, F>],
 ) -> Vec<&'b Change<'a, F>> {
     let mut sorted: Vec<_> = changes.iter().collect();
-    sorted.sort_by(|a, b| b.key.cmp(a.key));
+    sorted.sort_by(|a, b| b.key().cmp(a.key()));
     sorted.reverse();
     // Reversing a stable descending sort puts the last given of equal keys first.
-    sorted.dedup_by(|a, b| a.key == b.key);
+    sorted.dedup_by(|a, b| a.key() == b.key());
     sorted
 }
 

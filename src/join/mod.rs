@@ -20,6 +20,7 @@
 
 mod all_pairs;
 mod blocks;
+mod checked;
 mod clusters;
 mod cost;
 mod diameter;
@@ -41,10 +42,11 @@ pub use self::clusters::clusters;
 pub use self::diameter::{Diameter, diameter};
 pub use self::documents::{Cluster, DocumentPair};
 pub use self::union_find::UnionFind;
-pub use self::verified::{Linkage, Verify, verified_clusters};
+pub use self::verified::{Verify, verified_clusters};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
+pub use crate::verify::Linkage;
 
 /// Two distinct fingerprints within the distance of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

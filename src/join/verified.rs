@@ -13,6 +13,7 @@ use super::{Pair, pairs_of_distinct};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
+use crate::verify::Linkage;
 
 /// Pairs that are checked between two looks at what is linked by now.
 const CHECKED_TOGETHER: usize = 64;
@@ -20,16 +21,6 @@ const CHECKED_TOGETHER: usize = 64;
 /// Tells whether two near documents pass: their positions, the smaller one first, and the
 /// Hamming distance of their fingerprints.
 pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<bool> + Sync + 'a;
-
-/// Which documents a cluster may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Linkage {
-    /// Everything that chains of near pairs connect.
-    #[default]
-    Chain,
-    /// Of such a chain, what passes the check against the cluster's first document as well.
-    Representative,
-}
 
 /// Returns for every position the smallest position in its cluster.
 ///

@@ -39,6 +39,7 @@ pub(crate) struct HeaderRecord {
     pub(crate) distance: u32,
     pub(crate) plan: String,
     pub(crate) pipeline: String,
+    pub(crate) keeps_features: bool,
 }
 
 /// What every write batch keeps true.
@@ -146,6 +147,12 @@ mod tests {
             encode(b"a", &document()),
             [1, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0xca, 0x25, 0x94, 0xbe]
         );
+        let kept = Document { features: Some(vec![2, 7]), ..document() };
+        assert_eq!(
+            encode(b"a", &kept)[9..20],
+            [1, 0, 0, 0, 0, 0, 0, 0, 2, 2, 7],
+            "a length of eight bytes stands before the feature set"
+        );
         let state = State { generation: 3, documents: 5 };
         assert_eq!(encode(b"state", &state)[..13], [1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 5]);
         let header = HeaderRecord {
@@ -155,10 +162,12 @@ mod tests {
             distance: 3,
             plan: "4x1".to_owned(),
             pipeline: String::new(),
+            keeps_features: true,
         };
         let bytes = encode(b"header", &header);
         assert_eq!(&bytes[..7], b"\x01hamdex");
-        assert_eq!(bytes.len(), 1 + 6 + 12 + 8 + 3 + 8 + 4);
+        assert_eq!(bytes.len(), 1 + 6 + 12 + 8 + 3 + 8 + 1 + 4);
+        assert_eq!(bytes.get(bytes.len() - 5), Some(&1));
         assert_eq!(decode::<HeaderRecord>("meta", b"header", &bytes).unwrap(), header);
     }
 

@@ -396,8 +396,14 @@ impl Store {
 }
 
 /// A header for a new index.
-pub(crate) fn header(bits: u32, distance: u32, plan: String, pipeline: String) -> HeaderRecord {
-    HeaderRecord { magic: MAGIC, format: FORMAT, bits, distance, plan, pipeline }
+pub(crate) fn header(
+    bits: u32,
+    distance: u32,
+    plan: String,
+    pipeline: String,
+    keeps_features: bool,
+) -> HeaderRecord {
+    HeaderRecord { magic: MAGIC, format: FORMAT, bits, distance, plan, pipeline, keeps_features }
 }
 
 fn require_database(path: &Path) -> Result<()> {

@@ -103,6 +103,13 @@ impl FeatureSet {
         Ok(Self { total: encoded.total, values })
     }
 
+    /// Refuses bytes that `encode` never writes, without keeping anything.
+    pub(crate) fn check(bytes: &[u8]) -> Result<()> {
+        let mut encoded = Encoded::new(bytes)?;
+        while encoded.next_value()?.is_some() {}
+        Ok(())
+    }
+
     /// Returns the part of their features that two documents share, 0 to 1.
     ///
     /// Up to hashes of different features that fall together (1 in 16 million a pair) this is

@@ -6,6 +6,7 @@
 
 mod edit;
 mod feature_set;
+mod nearness;
 mod options;
 mod varint;
 
@@ -16,6 +17,7 @@ use crate::text::Pipeline;
 
 pub use edit::edit_similarity;
 pub use feature_set::{FeatureSet, KEPT_FEATURES};
+pub use nearness::{Linkage, Nearness};
 pub use options::{Evidence, Verification};
 
 impl Verification {

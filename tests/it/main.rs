@@ -14,3 +14,4 @@ mod removal;
 #[path = "../support/mod.rs"]
 mod support;
 mod traps;
+mod verify;

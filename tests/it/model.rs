@@ -244,7 +244,7 @@ impl<'a, F: Fingerprint> Run<'a, F> {
         // Many flips of long prefixes take too long, whatever they find.
         let path = if distance > 8 { SearchPath::Auto } else { path };
         let query = Query::new(query).distance(distance).limit(limit).path(path);
-        assert_eq!(self.index().search(query)?, expected, "{query:?}, {}", self.context);
+        assert_eq!(self.index().search(query.clone())?, expected, "{query:?}, {}", self.context);
         let key = self.key();
         assert_eq!(self.index().get(&key)?, self.model.get(&key).copied(), "{}", self.context);
         Ok(())

@@ -53,7 +53,7 @@ fn batches_answer_in_the_order_of_their_queries() -> Result<()> {
         .collect();
     let answers = index.search_batch(&queries)?;
     for (query, answer) in queries.iter().zip(answers) {
-        assert_eq!(answer, index.search(*query)?, "{query:?}");
+        assert_eq!(answer, index.search(query.clone())?, "{query:?}");
     }
     Ok(())
 }
@@ -67,9 +67,9 @@ fn distances_above_a_quarter_of_the_width_are_refused_everywhere() -> Result<()>
     }
     let (_directory, index) = index_of(&[(b"a".to_vec(), 1_u64)]);
     let query = Query::new(0).distance(17);
-    assert!(refused(index.search(query)));
-    assert!(refused(index.search_batch(&[Query::new(0), query])));
-    assert!(refused(index.explain(query).map(|told| told.matches)));
+    assert!(refused(index.search(query.clone())));
+    assert!(refused(index.search_batch(&[Query::new(0), query.clone()])));
+    assert!(refused(index.explain(query.clone()).map(|told| told.matches)));
     assert!(refused(index.insert_if_new(b"b", 2, 17, Durability::Buffered)));
     assert!(refused(index.insert_batch_if_new(&[(b"b", 2)], 17, Durability::Buffered)));
     assert!(refused(index.pairs(17, &(), &mut |_| Ok(()))));

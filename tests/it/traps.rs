@@ -112,7 +112,7 @@ fn a_match_that_every_table_finds_comes_once() -> Result<()> {
     for plan in ["4", "10", "16", "20", "8x1"] {
         let (_directory, index) = index_of(plan, &documents);
         let query = Query::new(5).distance(3).path(SearchPath::Tables);
-        assert_eq!(keys(&index.search(query)?), [&b"same"[..], b"near"], "plan {plan}");
+        assert_eq!(keys(&index.search(query.clone())?), [&b"same"[..], b"near"], "plan {plan}");
         index.fold(&())?;
         assert_eq!(keys(&index.search(query)?), [&b"same"[..], b"near"], "plan {plan}, folded");
     }

@@ -130,6 +130,7 @@ pub(crate) fn scan<F: Fingerprint>(model: &Model<F>, query: F, distance: u32) ->
             key: key.clone(),
             fingerprint,
             distance: fingerprint.distance(query),
+            similarity: None,
         })
         .filter(|found| found.distance <= distance)
         .collect();

@@ -74,13 +74,13 @@ fn huge_sets_with_nothing_in_common_stay_apart() {
     let (a, b) = (hashes(&mut rng, 2_000_000), hashes(&mut rng, 2_000_000));
     assert!(both(&a, &b) < 0.01);
     assert!(both(&a, &hashes(&mut rng, 2000)) < 0.01);
-    assert_eq!(both(&a, &a), 1.0);
+    assert!(both(&a, &a) > 1.0 - 1e-12);
 }
 
 #[test]
 fn empty_sets_share_nothing() {
-    assert_eq!(both(&[], &[]), 0.0);
-    assert_eq!(both(&[], &[7]), 0.0);
+    assert!(both(&[], &[]) < 1e-12);
+    assert!(both(&[], &[7]) < 1e-12);
     assert!(FeatureSet::from_hashes(&[]).is_empty());
     assert_eq!(FeatureSet::from_hashes(&[]).encode(), [0]);
 }

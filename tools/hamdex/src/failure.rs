@@ -115,6 +115,10 @@ fn library_remedy(error: &Error) -> Option<&'static str> {
         Error::NothingToResume { .. } => "the index is complete as it is",
         Error::Locked { .. } => "wait for the other process or stop it",
         Error::WidthMismatch { .. } => "leave out --bits, or build an index of that width",
+        Error::NoFeatureSets => "build the index again with --keep-features, or leave out --verify",
+        Error::NoFeatureSet { .. } => {
+            "insert the document again from its text, or leave out --verify"
+        }
         Error::HeaderMismatch { .. } => "leave the option out, or build a new index with it",
         Error::FormatVersion { .. } => {
             "use the hamdex version that wrote it, or build the index again"

@@ -8,6 +8,7 @@ use hamdex::{Error, Fingerprint, Header, Index, IndexOptions, OpenOptions, Plan}
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Inputs};
 use crate::options::{DISTANCE, DistanceArg, PipelineArgs, PlanArg, stored_pipeline};
+use crate::size;
 
 /// Reads the header of an index; `None` where one may have to be made.
 pub(crate) fn header(path: &Path) -> Result<Option<Header>> {
@@ -90,5 +91,14 @@ pub(crate) fn no_pipeline(index: &Path) -> Failure {
         index,
         "was built from fingerprints only, so it is not known how to fingerprint text for it; \
          give fingerprints",
+    )
+}
+
+/// Tells of documents that a verification will stumble over.
+pub(crate) fn without_features(count: u64) -> String {
+    format!(
+        "{} documents brought a fingerprint and no text: stored without features, so they cannot be \
+         verified",
+        size::thousands(count)
     )
 }

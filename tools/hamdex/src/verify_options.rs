@@ -1,8 +1,13 @@
 //! Options of verification: what the verbs that find near-duplicates check of them.
-#![allow(dead_code)]
 
 use clap::Args;
-use hamdex::Verification;
+use hamdex::join::Linkage;
+use hamdex::verify::Evidence;
+use hamdex::{Error, Header, Verification};
+
+use crate::failure::{Failure, Result};
+use crate::input::{Proofs, Wanted};
+use crate::key::Name;
 
 /// The check that near documents have to pass.
 #[derive(Debug, Clone, Copy, Args)]
@@ -14,6 +19,44 @@ pub(crate) struct VerifyArg {
 }
 
 impl VerifyArg {
+    /// Refuses a check where only fingerprints are gathered.
+    pub(crate) fn refuse_for_inputs(self) -> Result<()> {
+        if self.check().needs() == Evidence::Nothing {
+            return Ok(());
+        }
+        Err(Failure::Usage(
+            "--verify needs an index built with --keep-features in place of the inputs".to_owned(),
+        ))
+    }
+
+    /// Refuses a check that the documents of an index cannot be put to.
+    pub(crate) fn require_stored(self, keeps_features: bool) -> Result<()> {
+        match self.check().needs() {
+            Evidence::Features if !keeps_features => Err(Error::NoFeatureSets.into()),
+            Evidence::Nothing | Evidence::Features => Ok(()),
+            Evidence::Text => Err(Failure::Usage(
+                "--verify edit:T compares texts, which an index does not keep: ask for jaccard:T \
+                 or zhou:K,T"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Makes sure of the evidence of a document that is to be checked.
+    ///
+    /// # Errors
+    ///
+    /// A document without text has none.
+    pub(crate) fn require(self, name: &[u8], proofs: &Proofs) -> Result<()> {
+        if self.check().needs() != Evidence::Features || !proofs.features.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "{} brings a fingerprint and no text, so --verify has nothing to compare",
+            Name::of(name)
+        )))
+    }
+
     /// The check asked for; none when nothing is.
     pub(crate) fn check(self) -> Verification {
         self.verify.unwrap_or_default()
@@ -29,6 +72,12 @@ pub(crate) struct RepresentativeArg {
     pub(crate) verify_representative: bool,
 }
 
+impl RepresentativeArg {
+    pub(crate) fn linkage(self) -> Linkage {
+        if self.verify_representative { Linkage::Representative } else { Linkage::Chain }
+    }
+}
+
 /// Whether an index keeps what the checks compare.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Verification")]
@@ -36,4 +85,24 @@ pub(crate) struct KeepFeaturesArg {
     /// Keep the feature set of every document, for --verify jaccard:T and zhou:K,T
     #[arg(long)]
     pub(crate) keep_features: bool,
+}
+
+impl KeepFeaturesArg {
+    /// What has to be made of every text for an index that is there or is to be made.
+    ///
+    /// # Errors
+    ///
+    /// An index keeps features from the start or never.
+    pub(crate) fn wanted(self, header: Option<&Header>) -> Result<Wanted> {
+        let kept = header.map_or(self.keep_features, |header| header.keeps_features);
+        if self.keep_features && !kept {
+            return Err(Error::HeaderMismatch {
+                what: "keep_features",
+                stored: "false".to_owned(),
+                wanted: "true".to_owned(),
+            }
+            .into());
+        }
+        Ok(if kept { Wanted::FEATURES } else { Wanted::NOTHING })
+    }
 }

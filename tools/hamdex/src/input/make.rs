@@ -1,10 +1,13 @@
 //! Making documents: one row or file becomes a key and a fingerprint, or the reason why not.
 
+use std::borrow::Cow;
+
 use hamdex::Fingerprint;
 use hamdex::text::{self, Pipeline};
 
 use super::chunk::{Line, MAX_ROW};
 use super::open::is_html;
+use super::proof::{Proofs, Wanted};
 use super::reject::Reason;
 use super::row::{self, Fields, Row, Stamp};
 use crate::key;
@@ -17,6 +20,7 @@ pub(super) struct Made<F> {
     pub(super) features: Option<usize>,
     pub(super) length: u64,
     pub(super) stamp: Stamp,
+    pub(super) proofs: Proofs,
 }
 
 /// Turns rows into documents; shared by all threads.
@@ -25,6 +29,8 @@ pub(super) struct Maker<'a> {
     pub(super) fields: &'a Fields,
     /// `None` takes fingerprints only.
     pub(super) pipeline: Option<&'a Pipeline>,
+    /// Evidence to make of every text.
+    pub(super) wanted: Wanted,
 }
 
 impl Maker<'_> {
@@ -40,13 +46,15 @@ impl Maker<'_> {
         }
         let row = row::parse(self.fields, bytes)?;
         let key = key_of(&row, file, line.ordinal)?;
-        let (fingerprint, features) = match (&row.text, &row.fingerprint) {
+        let (fingerprint, features, proofs) = match (&row.text, &row.fingerprint) {
             (Some(text), _) => self.sketch(text, false)?,
-            (None, Some(hex)) => (F::from_hex(hex).map_err(Reason::Fingerprint)?, None),
+            (None, Some(hex)) => {
+                (F::from_hex(hex).map_err(Reason::Fingerprint)?, None, Proofs::default())
+            }
             (None, None) => return Err(Reason::NoText(self.fields.text.clone())),
         };
         let length = row.text.map_or(0, |text| text.chars().count() as u64);
-        Ok(Made { key, fingerprint, features, length, stamp: row.stamp })
+        Ok(Made { key, fingerprint, features, length, stamp: row.stamp, proofs })
     }
 
     /// Fingerprints a text file.
@@ -61,23 +69,28 @@ impl Maker<'_> {
         }
         let key = key::of_text(name)?;
         let text = std::str::from_utf8(&bytes).map_err(|e| Reason::Utf8(e.valid_up_to()))?;
-        let (fingerprint, features) = self.sketch(text, is_html(name))?;
+        let (fingerprint, features, proofs) = self.sketch(text, is_html(name))?;
         let length = text.chars().count() as u64;
-        Ok(Made { key, fingerprint, features, length, stamp: Stamp::Missing })
+        Ok(Made { key, fingerprint, features, length, stamp: Stamp::Missing, proofs })
     }
 
-    fn sketch<F: Fingerprint>(&self, text: &str, html: bool) -> Result<(F, Option<usize>), Reason> {
+    fn sketch<F: Fingerprint>(
+        &self,
+        text: &str,
+        html: bool,
+    ) -> Result<(F, Option<usize>, Proofs), Reason> {
         let pipeline = self.pipeline.ok_or(Reason::TextRefused)?;
         if text.trim().is_empty() {
             return Err(Reason::EmptyText);
         }
-        let sketch = if html && !takes_html(pipeline) {
-            pipeline.fingerprint::<F>(&text::main_text(text))
+        let content = if html && !takes_html(pipeline) {
+            Cow::Owned(text::main_text(text))
         } else {
-            pipeline.fingerprint::<F>(text)
+            Cow::Borrowed(text)
         };
-        let sketch = sketch.ok_or(Reason::NoFeatures)?;
-        Ok((sketch.fingerprint, Some(sketch.features)))
+        let sketch = pipeline.fingerprint::<F>(&content).ok_or(Reason::NoFeatures)?;
+        let proofs = Proofs::of(self.wanted, pipeline, &content);
+        Ok((sketch.fingerprint, Some(sketch.features), proofs))
     }
 }
 
@@ -116,8 +129,9 @@ mod tests {
         let page = b"<html><body><p>sunny days are here again</p></body></html>".to_vec();
         let fingerprint = |options: PipelineOptions, name: &str, bytes: Vec<u8>| {
             let pipeline = Pipeline::new(&options).unwrap();
-            let maker = Maker { fields: &fields, pipeline: Some(&pipeline) };
-            maker.text::<u64>(name, Ok(bytes)).unwrap().fingerprint
+            let maker = Maker { fields: &fields, pipeline: Some(&pipeline), wanted: Wanted::ALL };
+            let made = maker.text::<u64>(name, Ok(bytes)).unwrap();
+            (made.fingerprint, String::from_utf8(made.proofs.text).unwrap().trim().to_owned())
         };
         let text = PipelineOptions::new();
         let plain = fingerprint(text.clone(), "a.txt", b"sunny days are here again".to_vec());

@@ -6,6 +6,7 @@
 mod chunk;
 mod make;
 mod open;
+mod proof;
 mod read;
 mod reject;
 mod row;
@@ -15,6 +16,7 @@ mod walk;
 
 pub(crate) use chunk::{Body, Chunk, for_each_chunk};
 pub(crate) use make::row_key;
+pub(crate) use proof::{Proofs, Wanted};
 pub(crate) use read::{Document, Reading, Sink, Totals};
 pub(crate) use reject::{At, Place, Policy, Reason, Rejects};
 pub(crate) use row::{Fields, Stamp};

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::chunk::{Body, Chunk, Line, Text, for_each_chunk};
 use super::make::{Made, Maker};
+use super::proof::{Proofs, Wanted};
 use super::reject::{At, Place, Reason, Rejects};
 use super::row::Stamp;
 use super::seen::Seen;
@@ -26,6 +27,7 @@ pub(crate) struct Document<'a, F> {
     /// Characters of the text.
     pub(crate) length: u64,
     pub(crate) stamp: Stamp,
+    pub(crate) proofs: Proofs,
     /// Ordinal of the row over all inputs.
     pub(crate) origin: u64,
 }
@@ -41,6 +43,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) unique: bool,
     /// Pass over the rows up to and including this origin.
     pub(crate) after: Option<u64>,
+    /// Evidence to make of every text.
+    pub(crate) wanted: Wanted,
 }
 
 /// Takes documents in, in order.
@@ -76,7 +80,8 @@ impl Reading<'_> {
         sink: &mut dyn Sink<F>,
     ) -> Result<Totals> {
         self.console.begin_reading("reading", self.inputs.bytes());
-        let maker = Maker { fields: &self.inputs.fields, pipeline: self.pipeline };
+        let maker =
+            Maker { fields: &self.inputs.fields, pipeline: self.pipeline, wanted: self.wanted };
         let seen = self.unique.then(Seen::default);
         let mut work = Work {
             reading: self,
@@ -206,6 +211,7 @@ impl<F: Fingerprint> Work<'_, F> {
                 features: None,
                 length: 0,
                 stamp: Stamp::Missing,
+                proofs: Proofs::default(),
                 origin,
             })?;
         }
@@ -222,7 +228,7 @@ impl<F: Fingerprint> Work<'_, F> {
         place: Place<'_>,
         row: Option<&[u8]>,
     ) -> Result<()> {
-        let Made { key, fingerprint, features, length, stamp } = match made {
+        let Made { key, fingerprint, features, length, stamp, proofs } = match made {
             Ok(made) => made,
             Err(reason) => return self.rejects.add(place, reason, row),
         };
@@ -230,7 +236,15 @@ impl<F: Fingerprint> Work<'_, F> {
             return self.rejects.add(place, Reason::DuplicateId(Name::of(&key).to_string()), row);
         }
         self.totals.documents += 1;
-        self.sink.document(Document { key: &key, fingerprint, features, length, stamp, origin })
+        self.sink.document(Document {
+            key: &key,
+            fingerprint,
+            features,
+            length,
+            stamp,
+            proofs,
+            origin,
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use hamdex::{BuildOptions, Builder, Error, Fingerprint, IndexOptions};
+use hamdex::{BuildOptions, Builder, Error, Fingerprint, IndexOptions, NewDocument};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
@@ -16,6 +16,7 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
+use crate::verify_options::KeepFeaturesArg;
 use crate::width::{self, for_width};
 
 /// Build an index from documents, or merge them into one
@@ -53,6 +54,8 @@ pub(crate) struct BuildArgs {
     memory: MemoryArg,
     #[command(flatten)]
     tmp: TmpArg,
+    #[command(flatten)]
+    keep: KeepFeaturesArg,
 }
 
 #[derive(Serialize)]
@@ -64,6 +67,7 @@ struct Summary {
     replaced: u64,
     rejects: u64,
     skipped_binary: u64,
+    without_features: u64,
     bytes: u64,
     seconds: f64,
     rate: f64,
@@ -76,6 +80,7 @@ impl BuildArgs {
         }
         let inputs = self.rows.inputs(&self.inputs)?;
         let header = stored::header(&self.index)?;
+        let wanted = self.keep.wanted(header.as_ref())?;
         let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let pipeline = match &header {
             Some(header) => stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?,
@@ -85,7 +90,7 @@ impl BuildArgs {
             let count = inputs.estimated_rows(F::BYTES);
             let mut options =
                 stored::index_options::<F>(&self.plan, &self.distance, header.as_ref(), count)?;
-            options = options.memory(self.memory.memory.0);
+            options = options.memory(self.memory.memory.0).keep_features(wanted.features);
             if let Some(pipeline) = &pipeline {
                 options = options.pipeline(pipeline.descriptor());
             }
@@ -96,6 +101,7 @@ impl BuildArgs {
                 // Duplicates come to light when all is sorted, too late for those who want to stop.
                 unique: self.rows.strict || self.rows.max_bad.is_some(),
                 after: None,
+                wanted,
             };
             self.build::<F>(session, &options, reading, header.is_none())
         })
@@ -143,8 +149,15 @@ impl BuildArgs {
         let mut rejects = Rejects::new(policy, &session.console)?;
         let mut builder = self.builder::<F>(session, options, &resources)?;
         reading.after = builder.resume_after();
+        let mut without_features = 0;
         let read = reading.run::<F>(&mut rejects, &mut |document: Document<'_, F>| {
-            Ok(builder.push(document.key, document.fingerprint, document.origin)?)
+            let new = NewDocument::new(document.key, document.fingerprint);
+            let features = &document.proofs.features;
+            if features.is_empty() {
+                without_features += u64::from(reading.wanted.features);
+                return Ok(builder.push_document(&new, document.origin)?);
+            }
+            Ok(builder.push_document(&new.features(features), document.origin)?)
         });
         let totals = match read {
             Ok(totals) => totals,
@@ -183,6 +196,7 @@ impl BuildArgs {
                 replaced: report.replaced,
                 rejects,
                 skipped_binary: totals.binary,
+                without_features,
                 bytes: report.bytes,
                 seconds,
                 rate: totals.documents as f64 / seconds.max(1e-9),
@@ -209,6 +223,7 @@ fn summarise(session: &Session, summary: &Summary) -> Result<()> {
         ("replaced", summary.replaced),
         ("bad rows skipped", summary.rejects),
         ("binary files skipped", summary.skipped_binary),
+        ("without features", summary.without_features),
     ] {
         if count > 0 {
             table.pair(name, size::thousands(count));

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hamdex::{Fingerprint, join};
+use hamdex::join::Diameter;
+use hamdex::{Fingerprint, Nearness, join};
 use serde::Serialize;
 
 use super::gather::{self, Gathered, Target};
@@ -14,12 +15,14 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
+use crate::verify_options::{RepresentativeArg, VerifyArg};
 use crate::width::for_width;
 
 /// List groups of near-duplicates
 ///
-/// Prints JSON Lines {"cluster","size","ids"}, largest first. A group holds everything that
-/// chains of pairs within k bits connect, so its ends may be further apart.
+/// Prints JSON Lines {"cluster","size","ids","diameter"}, largest first. A group holds everything
+/// that chains of pairs within k bits connect, so its ends may be further apart: the diameter is
+/// the largest distance in it, and --verify-representative cuts such chains.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hamdex clusters articles.jsonl.gz -k 6 | head -10")]
 pub(crate) struct ClustersArgs {
@@ -36,10 +39,11 @@ pub(crate) struct ClustersArgs {
     #[command(flatten)]
     pipeline: PipelineArgs,
     #[command(flatten)]
+    verify: VerifyArg,
+    #[command(flatten)]
+    representative: RepresentativeArg,
+    #[command(flatten)]
     rows: RowArgs,
-    /// Kind of check of near documents
-    #[arg(long, value_name = "KIND", value_parser = ["none"], hide = true)]
-    verify: Option<String>,
 }
 
 /// One group as it is written.
@@ -49,6 +53,24 @@ pub(super) struct Line<'a> {
     pub(super) cluster: usize,
     pub(super) size: usize,
     pub(super) ids: Vec<Name<'a>>,
+    /// Largest Hamming distance within the group; `None` where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) diameter: Option<u32>,
+    /// A bound from below where the group is too large for an exact diameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) diameter_at_least: Option<u32>,
+}
+
+impl<'a> Line<'a> {
+    fn new(cluster: usize, ids: Vec<Name<'a>>, diameter: Diameter) -> Self {
+        Self {
+            cluster,
+            size: ids.len(),
+            ids,
+            diameter: diameter.exact.then_some(diameter.bits),
+            diameter_at_least: (!diameter.exact).then_some(diameter.bits),
+        }
+    }
 }
 
 impl ClustersArgs {
@@ -57,17 +79,22 @@ impl ClustersArgs {
         let mut output = Output::open(self.output.as_deref(), &session.console)?;
         let found = match target {
             Target::Index(path, header) => for_width!(header.bits, F => {
+                self.verify.require_stored(header.keeps_features)?;
                 let index = stored::read_only::<F>(&path)?;
                 let distance = self.distance.distance.unwrap_or(index.distance());
-                let clusters = index.clusters(distance, &session.console)?;
+                let near = Nearness::new(distance)
+                    .verify(self.verify.check())
+                    .linkage(self.representative.linkage());
+                let clusters = index.clusters(near, &session.console)?;
                 session.console.end_phase();
                 for (cluster, number) in clusters.iter().zip(1..) {
-                    let ids: Vec<_> = cluster.keys.iter().map(|key| Name::of(key)).collect();
-                    output.json(&Line { cluster: number, size: ids.len(), ids })?;
+                    let ids = cluster.keys.iter().map(|key| Name::of(key)).collect();
+                    output.json(&Line::new(number, ids, cluster.diameter))?;
                 }
                 clusters.len()
             }),
             Target::Documents => {
+                self.verify.refuse_for_inputs()?;
                 let (inputs, bits) = gather::resolve(&self.inputs, &self.rows, &self.width)?;
                 for_width!(bits, F => {
                     let gathered = gather::gather::<F>(session, &inputs, &self.rows, &self.pipeline)?;
@@ -91,8 +118,11 @@ impl ClustersArgs {
         session.console.end_phase();
         let groups = groups(&labels);
         for (group, number) in groups.iter().zip(1..) {
-            let ids = group.iter().map(|&position| Name::of(gathered.key(position as usize)));
-            output.json(&Line { cluster: number, size: group.len(), ids: ids.collect() })?;
+            let positions = || group.iter().map(|&position| position as usize);
+            let fingerprints: Vec<F> =
+                positions().filter_map(|at| gathered.fingerprints.get(at).copied()).collect();
+            let ids = positions().map(|at| Name::of(gathered.key(at))).collect();
+            output.json(&Line::new(number, ids, join::diameter(&fingerprints)))?;
         }
         Ok(groups.len())
     }

@@ -157,7 +157,7 @@ fn show<F: Fingerprint>(session: &Session, explanation: &Explanation<F>) -> Resu
 
 fn account<F: Fingerprint>(explanation: &Explanation<F>) -> Account<'_> {
     let found = |found| {
-        let hamdex::Match { key, fingerprint, distance }: &hamdex::Match<F> = found;
+        let hamdex::Match { key, fingerprint, distance, .. }: &hamdex::Match<F> = found;
         Found { id: Name::of(key), fingerprint: fingerprint.hex().to_string(), distance: *distance }
     };
     Account {

@@ -7,7 +7,7 @@ use hamdex::Fingerprint;
 use serde::Serialize;
 
 use crate::failure::Result;
-use crate::input::{Document, Reading};
+use crate::input::{Document, Reading, Wanted};
 use crate::key::Name;
 use crate::options::{PipelineArgs, RowArgs, WidthArg};
 use crate::output::Output;
@@ -54,6 +54,7 @@ impl FingerprintArgs {
             console: &session.console,
             unique: false,
             after: None,
+            wanted: Wanted::NOTHING,
         };
         let output = Output::open(self.output.as_deref(), &session.console)?;
         for_width!(bits, F => self.print::<F>(&reading, output, session))

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hamdex::{Fingerprint, Header};
 
 use crate::failure::{Failure, Result};
-use crate::input::{Document, Inputs, Reading, Rejects};
+use crate::input::{Document, Inputs, Reading, Rejects, Wanted};
 use crate::options::{PipelineArgs, RowArgs, WidthArg};
 use crate::session::Session;
 use crate::stored;
@@ -110,6 +110,7 @@ pub(super) fn gather<F: Fingerprint>(
         console: &session.console,
         unique: true,
         after: None,
+        wanted: Wanted::NOTHING,
     };
     let mut rejects = rows.rejects(&session.console)?;
     let gathered = Gathered::read(&reading, &mut rejects)?;

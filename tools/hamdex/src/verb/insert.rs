@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use hamdex::{Durability, Fingerprint, Header, Index, IndexOptions, OpenOptions};
+use hamdex::{Durability, Fingerprint, Header, Index, IndexOptions, Nearness, OpenOptions};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
@@ -15,13 +15,15 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
+use crate::verify_options::{KeepFeaturesArg, VerifyArg};
 use crate::width::{self, for_width};
 
 /// Insert documents into an index, durably
 ///
 /// A document whose id is there already replaces the stored one. An index that does not exist is
 /// made. With --if-new a document within k bits of another stored one is kept out, and
-/// standard output tells of each as JSON Lines {"id","of","distance"}.
+/// standard output tells of each as JSON Lines {"id","of","distance"}; with --verify only what
+/// passes against the stored features is kept out, and its "similarity" is told.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hamdex insert pages.idx today.jsonl --if-new > known.jsonl")]
 pub(crate) struct InsertArgs {
@@ -51,9 +53,10 @@ pub(crate) struct InsertArgs {
     rows: RowArgs,
     #[command(flatten)]
     memory: MemoryArg,
-    /// Kind of check of near documents
-    #[arg(long, value_name = "KIND", value_parser = ["none"], hide = true)]
-    verify: Option<String>,
+    #[command(flatten)]
+    verify: VerifyArg,
+    #[command(flatten)]
+    keep: KeepFeaturesArg,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -61,6 +64,7 @@ struct Summary {
     inserted: u64,
     replaced: u64,
     refused: u64,
+    without_features: u64,
     rejects: u64,
     seconds: f64,
     rate: f64,
@@ -71,12 +75,21 @@ struct Refused<'a> {
     id: Name<'a>,
     of: Name<'a>,
     distance: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    similarity: Option<f64>,
 }
 
 impl InsertArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let inputs = self.rows.inputs(&self.inputs)?;
+        if self.verify.verify.is_some() && !self.if_new {
+            let reason = "--verify checks what --if-new keeps out: give both";
+            return Err(Failure::Usage(reason.to_owned()));
+        }
         let header = stored::header(&self.index)?;
+        let wanted = self.keep.wanted(header.as_ref())?;
+        // Before an index is made that could not do what is asked.
+        self.verify.require_stored(wanted.features)?;
         let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let pipeline = match &header {
             Some(header) => stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?,
@@ -94,6 +107,7 @@ impl InsertArgs {
                 console: &session.console,
                 unique: true,
                 after: None,
+                wanted,
             };
             self.insert(session, &index, &reading)
         })
@@ -109,7 +123,11 @@ impl InsertArgs {
         let Some(header) = header else {
             return Ok(Index::create(
                 &self.index,
-                &options.clone().pipeline(descriptor).memory(memory),
+                &options
+                    .clone()
+                    .pipeline(descriptor)
+                    .keep_features(self.keep.keep_features)
+                    .memory(memory),
             )?);
         };
         let mut open = OpenOptions::new().memory(memory);
@@ -129,7 +147,12 @@ impl InsertArgs {
         let mut rejects = self.rows.rejects(&session.console)?;
         let mut batches = Batches {
             index,
-            distance: self.if_new.then(|| self.distance.distance.unwrap_or(index.distance())),
+            near: self.if_new.then(|| {
+                let distance = self.distance.distance.unwrap_or(index.distance());
+                Nearness::new(distance).verify(self.verify.check())
+            }),
+            verify: self.verify,
+            keeps: reading.wanted.features,
             durability: if self.no_sync { Durability::Buffered } else { Durability::Synced },
             size: usize::try_from(self.batch).unwrap_or(usize::MAX),
             waiting: Vec::new(),
@@ -162,6 +185,9 @@ impl InsertArgs {
             size::estimate(summary.rate.round())
         );
         session.console.say(&line);
+        if summary.without_features > 0 {
+            session.console.say(&stored::without_features(summary.without_features));
+        }
         // With --if-new standard output is for the refused documents alone.
         if session.json && !self.if_new {
             let mut output = Output::stdout(&session.console);
@@ -175,11 +201,13 @@ impl InsertArgs {
 /// Documents on their way into the index.
 struct Batches<'a, F: Fingerprint> {
     index: &'a Index<F>,
-    /// Keep out documents within this distance of a stored one.
-    distance: Option<u32>,
+    /// Keep out documents that are so near to a stored one.
+    near: Option<Nearness>,
+    verify: VerifyArg,
+    keeps: bool,
     durability: Durability,
     size: usize,
-    waiting: Vec<(Vec<u8>, F)>,
+    waiting: Vec<(Vec<u8>, F, Option<Vec<u8>>)>,
     /// `None` once nobody reads any more, which is no reason to stop inserting.
     output: Option<Output>,
     summary: Summary,
@@ -187,7 +215,10 @@ struct Batches<'a, F: Fingerprint> {
 
 impl<F: Fingerprint> Sink<F> for Batches<'_, F> {
     fn document(&mut self, document: Document<'_, F>) -> Result<()> {
-        self.waiting.push((document.key.to_vec(), document.fingerprint));
+        self.verify.require(document.key, &document.proofs)?;
+        let features = Some(document.proofs.features).filter(|features| !features.is_empty());
+        self.summary.without_features += u64::from(self.keeps && features.is_none());
+        self.waiting.push((document.key.to_vec(), document.fingerprint, features));
         if self.waiting.len() >= self.size { self.write() } else { Ok(()) }
     }
 
@@ -201,17 +232,17 @@ impl<F: Fingerprint> Batches<'_, F> {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        if let Some(distance) = self.distance {
-            let refused =
-                self.index.insert_batch_if_new(&self.waiting, distance, self.durability)?;
-            for ((key, _), near) in self.waiting.iter().zip(refused) {
+        if let Some(near) = self.near {
+            let refused = self.index.insert_batch_if_new(&self.waiting, near, self.durability)?;
+            for ((key, ..), near) in self.waiting.iter().zip(refused) {
                 let Some(near) = near else {
                     self.summary.inserted += 1;
                     continue;
                 };
                 self.summary.refused += 1;
                 let (id, of) = (Name::of(key), Name::of(&near.key));
-                let line = Refused { id, of, distance: near.distance };
+                let (distance, similarity) = (near.distance, near.similarity);
+                let line = Refused { id, of, distance, similarity };
                 match self.output.as_mut().map_or(Ok(()), |output| output.json(&line)) {
                     Err(Failure::OutputClosed) => self.output = None,
                     written => written?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use hamdex::{Fingerprint, Index, join};
+use hamdex::{Fingerprint, Index, Nearness, join};
 use serde::Serialize;
 
 use super::gather::{self, Carrier, Gathered, Target};
@@ -15,6 +15,7 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
+use crate::verify_options::VerifyArg;
 use crate::width::for_width;
 
 /// Equal fingerprints whose pairs alone are worth a word of warning.
@@ -43,10 +44,9 @@ pub(crate) struct PairsArgs {
     #[command(flatten)]
     pipeline: PipelineArgs,
     #[command(flatten)]
+    verify: VerifyArg,
+    #[command(flatten)]
     rows: RowArgs,
-    /// Kind of check of near documents
-    #[arg(long, value_name = "KIND", value_parser = ["none"], hide = true)]
-    verify: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -54,6 +54,8 @@ struct Pair<'a> {
     id_a: Name<'a>,
     id_b: Name<'a>,
     distance: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    similarity: Option<f64>,
 }
 
 /// Writes pairs in the form that was asked for.
@@ -63,12 +65,18 @@ struct Writer {
 }
 
 impl Writer {
-    fn pair(&mut self, a: &[u8], b: &[u8], distance: u32) -> Result<()> {
-        let pair = Pair { id_a: Name::of(a), id_b: Name::of(b), distance };
+    fn pair(&mut self, a: &[u8], b: &[u8], distance: u32, similarity: Option<f64>) -> Result<()> {
+        let pair = Pair { id_a: Name::of(a), id_b: Name::of(b), distance, similarity };
         if self.json {
             return self.output.json(&pair);
         }
-        self.output.with(|out| writeln!(out, "{}\t{}\t{}", pair.id_a, pair.id_b, pair.distance))
+        self.output.with(|out| {
+            write!(out, "{}\t{}\t{}", pair.id_a, pair.id_b, pair.distance)?;
+            match similarity {
+                Some(similarity) => writeln!(out, "\t{similarity:.4}"),
+                None => writeln!(out),
+            }
+        })
     }
 }
 
@@ -84,10 +92,12 @@ impl PairsArgs {
         }
         let (found, output) = match target {
             Target::Index(path, header) => for_width!(header.bits, F => {
+                self.verify.require_stored(header.keeps_features)?;
                 let index = stored::read_only::<F>(&path)?;
                 self.of_index(session, &index, writer)?
             }),
             Target::Documents => {
+                self.verify.refuse_for_inputs()?;
                 let (inputs, bits) = gather::resolve(&self.inputs, &self.rows, &self.width)?;
                 for_width!(bits, F => {
                     let gathered = gather::gather::<F>(session, &inputs, &self.rows, &self.pipeline)?;
@@ -109,8 +119,9 @@ impl PairsArgs {
     ) -> Result<(u64, Output)> {
         let distance = self.distance.distance.unwrap_or(index.distance());
         let carrier = Carrier::default();
-        let found = index.pairs(distance, &session.console, &mut |pair| {
-            carrier.stop(writer.pair(pair.a, pair.b, pair.distance))
+        let near = Nearness::new(distance).verify(self.verify.check());
+        let found = index.pairs(near, &session.console, &mut |pair| {
+            carrier.stop(writer.pair(pair.a, pair.b, pair.distance, pair.similarity))
         });
         Ok((carrier.settle(found)?, writer.output))
     }
@@ -135,7 +146,7 @@ impl PairsArgs {
             }
             for (at, &a) in group.iter().enumerate() {
                 for &b in group.iter().skip(at + 1) {
-                    writer.pair(gathered.key(a as usize), gathered.key(b as usize), 0)?;
+                    writer.pair(gathered.key(a as usize), gathered.key(b as usize), 0, None)?;
                     found += 1;
                 }
             }
@@ -154,6 +165,7 @@ impl PairsArgs {
                                 gathered.key(first),
                                 gathered.key(second),
                                 pair.distance,
+                                None,
                             );
                             carrier.stop(written)?;
                             *found += 1;

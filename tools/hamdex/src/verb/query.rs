@@ -8,12 +8,13 @@ use hamdex::{Fingerprint, Header, Index, Query};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
-use crate::input::{Document, Reading, Sink};
+use crate::input::{Document, Proofs, Reading, Sink, Wanted};
 use crate::key::Name;
 use crate::options::{DistanceArg, RowArgs, WidthArg, stored_pipeline};
 use crate::output::Output;
 use crate::session::Session;
 use crate::stored;
+use crate::verify_options::VerifyArg;
 use crate::width::{self, for_width};
 
 /// Queries that are searched together, on all threads.
@@ -22,7 +23,8 @@ const BATCH: usize = 1024;
 /// Find stored documents within k bits
 ///
 /// Prints JSON Lines {"query","id","distance"}, nearest first for each query; a query without
-/// matches prints nothing.
+/// matches prints nothing. With --verify, which needs an index built with --keep-features, only
+/// what passes is printed, with its "similarity".
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  hamdex query pages.idx --text 'some text of interest' -k 6 --limit 10"
@@ -48,9 +50,8 @@ pub(crate) struct QueryArgs {
     width: WidthArg,
     #[command(flatten)]
     rows: RowArgs,
-    /// Kind of check of near documents
-    #[arg(long, value_name = "KIND", value_parser = ["none"], hide = true)]
-    verify: Option<String>,
+    #[command(flatten)]
+    verify: VerifyArg,
 }
 
 #[derive(Serialize)]
@@ -58,11 +59,14 @@ struct Found<'a> {
     query: Name<'a>,
     id: Name<'a>,
     distance: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    similarity: Option<f64>,
 }
 
 impl QueryArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let header = stored::require(&self.index, self.width.bits)?;
+        self.verify.require_stored(header.keeps_features)?;
         for_width!(header.bits, F => self.search::<F>(session, &header))
     }
 
@@ -72,15 +76,17 @@ impl QueryArgs {
             index: &index,
             distance: self.distance.distance.unwrap_or(index.distance()),
             limit: self.limit,
+            verify: self.verify,
             waiting: Vec::new(),
             output: Output::stdout(&session.console),
         };
         if let Some(text) = &self.text {
             let pipeline = stored_pipeline(header)?;
-            asked.push(text.as_bytes(), self.sketch::<F>(pipeline.as_ref(), text)?)?;
+            let (fingerprint, proofs) = self.sketch::<F>(pipeline.as_ref(), text)?;
+            asked.push(text.as_bytes(), fingerprint, proofs)?;
         } else if self.inputs.is_empty() {
             for hex in &self.fingerprint {
-                asked.push(hex.as_bytes(), F::from_hex(hex)?)?;
+                asked.push(hex.as_bytes(), F::from_hex(hex)?, Proofs::default())?;
             }
         } else {
             return self.documents(session, header, asked);
@@ -103,6 +109,7 @@ impl QueryArgs {
             console: &session.console,
             unique: false,
             after: None,
+            wanted: Wanted::by(self.verify.check()),
         };
         let mut rejects = self.rows.rejects(&session.console)?;
         reading.run::<F>(&mut rejects, &mut asked)?;
@@ -110,12 +117,16 @@ impl QueryArgs {
         rejects.finish().map(drop)
     }
 
-    fn sketch<F: Fingerprint>(&self, pipeline: Option<&Pipeline>, text: &str) -> Result<F> {
+    fn sketch<F: Fingerprint>(
+        &self,
+        pipeline: Option<&Pipeline>,
+        text: &str,
+    ) -> Result<(F, Proofs)> {
         let pipeline = pipeline.ok_or_else(|| stored::no_pipeline(&self.index))?;
         let sketch = pipeline.fingerprint::<F>(text);
         let sketch = sketch
             .ok_or_else(|| Failure::Usage("--text has no features to search by".to_owned()))?;
-        Ok(sketch.fingerprint)
+        Ok((sketch.fingerprint, Proofs::of(Wanted::by(self.verify.check()), pipeline, text)))
     }
 }
 
@@ -124,13 +135,14 @@ struct Asked<'a, F: Fingerprint> {
     index: &'a Index<F>,
     distance: u32,
     limit: Option<usize>,
-    waiting: Vec<(Vec<u8>, F)>,
+    verify: VerifyArg,
+    waiting: Vec<(Vec<u8>, F, Vec<u8>)>,
     output: Output,
 }
 
 impl<F: Fingerprint> Sink<F> for Asked<'_, F> {
     fn document(&mut self, document: Document<'_, F>) -> Result<()> {
-        self.push(document.key, document.fingerprint)
+        self.push(document.key, document.fingerprint, document.proofs)
     }
 
     fn pause(&mut self) -> Result<()> {
@@ -140,21 +152,24 @@ impl<F: Fingerprint> Sink<F> for Asked<'_, F> {
 }
 
 impl<F: Fingerprint> Asked<'_, F> {
-    fn push(&mut self, name: &[u8], fingerprint: F) -> Result<()> {
-        self.waiting.push((name.to_vec(), fingerprint));
+    fn push(&mut self, name: &[u8], fingerprint: F, proofs: Proofs) -> Result<()> {
+        self.verify.require(name, &proofs)?;
+        self.waiting.push((name.to_vec(), fingerprint, proofs.features));
         if self.waiting.len() >= BATCH { self.answer() } else { Ok(()) }
     }
 
     fn answer(&mut self) -> Result<()> {
-        let query = |&(_, fingerprint): &(Vec<u8>, F)| {
-            let query = Query::new(fingerprint).distance(self.distance);
-            self.limit.map_or(query, |limit| query.limit(limit))
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let query = |(_, fingerprint, features): &(Vec<u8>, F, Vec<u8>)| {
+            let query = Query::new(*fingerprint).distance(self.distance).limit(limit);
+            query.verify(self.verify.check(), features.as_slice())
         };
         let queries: Vec<_> = self.waiting.iter().map(query).collect();
-        for ((name, _), matches) in self.waiting.iter().zip(self.index.search_batch(&queries)?) {
+        for ((name, ..), matches) in self.waiting.iter().zip(self.index.search_batch(&queries)?) {
             for found in matches {
                 let (query, id) = (Name::of(name), Name::of(&found.key));
-                self.output.json(&Found { query, id, distance: found.distance })?;
+                let (distance, similarity) = (found.distance, found.similarity);
+                self.output.json(&Found { query, id, distance, similarity })?;
             }
         }
         self.waiting.clear();

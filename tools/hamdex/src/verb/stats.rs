@@ -35,6 +35,9 @@ struct Account<'a> {
     runs: u64,
     bytes: u64,
     bytes_docs: u64,
+    keeps_features: bool,
+    with_features: u64,
+    bytes_features: u64,
     bytes_postings: u64,
     bytes_tables: u64,
     tables: Vec<TableRow>,
@@ -92,8 +95,22 @@ fn list(header: &Header, stats: &Stats) -> Table {
         .pair("bytes", size::bytes(total(stats) as f64))
         .pair("  documents", per(stats.bytes_docs, stats.documents))
         .pair("  postings", per(stats.bytes_postings, stats.documents))
-        .pair("  tables", per(stats.bytes_tables, stats.fingerprints));
+        .pair("  tables", per(stats.bytes_tables, stats.fingerprints))
+        .pair("features kept", features(header, stats));
     list
+}
+
+fn features(header: &Header, stats: &Stats) -> String {
+    if !header.keeps_features {
+        return "none".to_owned();
+    }
+    let each = stats.bytes_features as f64 / stats.with_features.max(1) as f64;
+    match stats.documents - stats.with_features.min(stats.documents) {
+        0 => format!("{each:.1} bytes a document"),
+        bare => {
+            format!("{each:.1} bytes a document, {} documents have none", size::thousands(bare))
+        }
+    }
 }
 
 fn tables(stats: &Stats) -> Table {
@@ -129,6 +146,9 @@ fn account<'a>(header: &'a Header, stats: &Stats) -> Account<'a> {
         runs: stats.runs,
         bytes: total(stats),
         bytes_docs: stats.bytes_docs,
+        keeps_features: header.keeps_features,
+        with_features: stats.with_features,
+        bytes_features: stats.bytes_features,
         bytes_postings: stats.bytes_postings,
         bytes_tables: stats.bytes_tables,
         tables: stats.tables.iter().map(row).collect(),

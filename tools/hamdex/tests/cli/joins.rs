@@ -42,12 +42,16 @@ fn pairs_of_an_index_and_of_its_documents_are_the_same() {
 #[test]
 fn clusters_hold_what_chains_connect() {
     let bench = bench();
-    let of_index = json!({ "cluster": 1, "size": 4, "ids": ["a", "a2", "b", "d"] });
+    let of_index = json!({ "cluster": 1, "size": 4, "ids": ["a", "a2", "b", "d"], "diameter": 2 });
     assert_eq!(bench.ok("clusters idx -k 1").json(), [of_index]);
-    let of_documents = json!({ "cluster": 1, "size": 4, "ids": ["a", "b", "a2", "d"] });
+    let of_documents =
+        json!({ "cluster": 1, "size": 4, "ids": ["a", "b", "a2", "d"], "diameter": 2 });
     assert_eq!(bench.ok("clusters prints.jsonl -k 1").json(), [of_documents]);
     bench.ok("clusters idx -k 0 -o clusters.jsonl");
-    assert_eq!(bench.read("clusters.jsonl"), "{\"cluster\":1,\"size\":2,\"ids\":[\"a\",\"a2\"]}\n");
+    assert_eq!(
+        bench.read("clusters.jsonl"),
+        "{\"cluster\":1,\"size\":2,\"ids\":[\"a\",\"a2\"],\"diameter\":0}\n"
+    );
 }
 
 #[test]

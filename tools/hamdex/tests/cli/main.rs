@@ -12,3 +12,4 @@ mod refusals;
 mod store;
 mod support;
 mod usage;
+mod verify;

@@ -29,7 +29,8 @@ fn what_is_not_supported_names_what_is() {
         assert!(!bench.path("idx").exists());
     }
     bench.run("fingerprint a.jsonl --sketch minhash").refused(2, &["minhash", "simhash"]);
-    bench.run("pairs a.jsonl --verify jaccard:0.5").refused(2, &["jaccard:0.5", "none"]);
+    bench.run("pairs a.jsonl --verify jaccard:1.5").refused(2, &["jaccard:1.5", "from 0 to 1"]);
+    bench.run("pairs a.jsonl --verify cosine:0.5").refused(2, &["cosine:0.5", "zhou:K,T"]);
     bench.run("dedup a.jsonl -o out --format parquet").refused(2, &["parquet", "jsonl"]);
     bench.run("dedup a.jsonl -o out --keep last").refused(2, &["last", "newest:FIELD"]);
     bench

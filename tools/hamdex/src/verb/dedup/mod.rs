@@ -24,7 +24,7 @@ use self::near::Stored;
 use self::report::{Report, Settings};
 use self::write::Members;
 use crate::failure::{Failure, Result};
-use crate::input::{Inputs, Policy, Reading, Rejects};
+use crate::input::{Inputs, Policy, Reading, Rejects, Wanted};
 use crate::options::{DISTANCE, DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::{self, Output};
 use crate::session::Session;
@@ -153,8 +153,14 @@ impl DedupArgs {
             let (bits, max) = (F::BITS, F::MAX_DISTANCE);
             return Err(hamdex::Error::InvalidDistance { distance, bits, max }.into());
         }
-        let reading =
-            Reading { inputs, pipeline, console: &session.console, unique: true, after: None };
+        let reading = Reading {
+            inputs,
+            pipeline,
+            console: &session.console,
+            unique: true,
+            after: None,
+            wanted: Wanted::NOTHING,
+        };
         let rejected = output::temporary(&self.output)?;
         let rejects_file = self.output.join("rejects.jsonl");
         let policy = Policy {

@@ -104,7 +104,13 @@ impl Members {
         let mut file = Output::file(&directory.join("clusters.jsonl"))?;
         for (slots, number) in self.slots.iter().zip(1..) {
             let names = slots.iter().map(|&slot| Name::of(ids.get(slot)));
-            file.json(&ClusterLine { cluster: number, size: slots.len(), ids: names.collect() })?;
+            file.json(&ClusterLine {
+                cluster: number,
+                size: slots.len(),
+                ids: names.collect(),
+                diameter: None,
+                diameter_at_least: None,
+            })?;
         }
         Ok(file)
     }

@@ -1,0 +1,80 @@
+//! Checking candidates: stored feature sets tell which near documents pass a verification.
+
+use super::core::Header;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::store::codec::{self, Document};
+use crate::store::{Family, Snapshot};
+use crate::verify::{Evidence, FeatureSet, Verification};
+
+/// Reads the feature set of a stored document; `None` for one that has none.
+pub(crate) fn features_of<F: Fingerprint>(
+    snapshot: &Snapshot,
+    key: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    match snapshot.get(Family::Docs, key)? {
+        Some(bytes) => Ok(codec::decode::<Document<F>>("docs", key, &bytes)?.features),
+        None => Ok(None),
+    }
+}
+
+/// A verification over the documents of one snapshot.
+#[derive(Clone, Copy)]
+pub(crate) struct Checker<'a> {
+    snapshot: &'a Snapshot,
+    verification: Verification,
+}
+
+impl<'a> Checker<'a> {
+    /// Returns `None` where every candidate passes.
+    pub(crate) fn new(
+        snapshot: &'a Snapshot,
+        header: &Header,
+        verification: Verification,
+    ) -> Result<Option<Self>> {
+        verification.validate()?;
+        match verification.needs() {
+            Evidence::Nothing => Ok(None),
+            Evidence::Features if header.keeps_features => {
+                Ok(Some(Self { snapshot, verification }))
+            }
+            Evidence::Features => Err(Error::NoFeatureSets),
+            Evidence::Text => Err(Error::InvalidOption {
+                name: "verify",
+                reason:
+                    "edit compares texts, which an index does not keep; ask for jaccard or zhou"
+                        .to_owned(),
+            }),
+        }
+    }
+
+    /// Refuses evidence from the caller that does not decode.
+    pub(crate) fn require_evidence(evidence: &[u8]) -> Result<()> {
+        FeatureSet::check(evidence)
+            .map_err(|error| Error::InvalidOption { name: "evidence", reason: error.to_string() })
+    }
+
+    /// Reads the evidence of a stored document.
+    pub(crate) fn evidence<F: Fingerprint>(&self, key: &[u8]) -> Result<Vec<u8>> {
+        features_of::<F>(self.snapshot, key)?.ok_or_else(|| missing(key))
+    }
+
+    /// Compares two pieces of evidence; the key names the stored one where it is damaged.
+    pub(crate) fn compare(
+        &self,
+        distance: u32,
+        ours: &[u8],
+        stored: &[u8],
+        key: &[u8],
+    ) -> Result<Option<f64>> {
+        self.verification.check(distance, ours, stored).map_err(|error| {
+            let Error::Corrupt { detail, .. } = error else { return error };
+            Error::corrupt("docs", format!("record of key {}: {detail}", key.escape_ascii()))
+        })
+    }
+}
+
+/// The error for a document that came without features.
+pub(crate) fn missing(key: &[u8]) -> Error {
+    Error::NoFeatureSet { key: key.escape_ascii().to_string() }
+}

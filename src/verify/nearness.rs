@@ -1,0 +1,62 @@
+//! Nearness: a distance and the check behind it say which documents count as near-duplicates.
+
+use super::Verification;
+
+/// Which documents a cluster may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Linkage {
+    /// Everything that chains of near pairs connect.
+    #[default]
+    Chain,
+    /// Of such a chain, what passes the check against the cluster's first document as well.
+    Representative,
+}
+
+/// When two documents count as near-duplicates of each other.
+///
+/// A bare distance is a nearness without a check.
+///
+/// ```
+/// use hamdex::{Nearness, Verification};
+///
+/// let nearness = Nearness::new(12).verify(Verification::Jaccard(0.8));
+/// assert_eq!(Nearness::from(3), Nearness::new(3));
+/// assert_eq!(nearness.distance, 12);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[must_use]
+pub struct Nearness {
+    /// How many bits the fingerprints may differ: 0 to a quarter of the width.
+    pub distance: u32,
+    /// The check that a pair within the distance has to pass.
+    pub verification: Verification,
+    /// Which documents a cluster may hold; pairs and searches take no notice.
+    pub linkage: Linkage,
+}
+
+impl Nearness {
+    /// Asks for a distance alone.
+    pub fn new(distance: u32) -> Self {
+        Self { distance, verification: Verification::None, linkage: Linkage::Chain }
+    }
+
+    /// Sets the check of pairs within the distance. Default = none.
+    pub fn verify(mut self, verification: Verification) -> Self {
+        self.verification = verification;
+        self
+    }
+
+    /// Sets which documents a cluster may hold. Default = what chains connect.
+    ///
+    /// Without a check, everything passes against a representative too.
+    pub fn linkage(mut self, linkage: Linkage) -> Self {
+        self.linkage = linkage;
+        self
+    }
+}
+
+impl From<u32> for Nearness {
+    fn from(distance: u32) -> Self {
+        Self::new(distance)
+    }
+}

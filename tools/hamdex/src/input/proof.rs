@@ -1,0 +1,47 @@
+//! Proofs: what a verification compares of a document, made beside its fingerprint.
+#![allow(dead_code)] // texts are compared by the verbs that have them at hand
+
+use hamdex::Verification;
+use hamdex::text::Pipeline;
+use hamdex::verify::{Evidence, FeatureSet};
+
+/// Kinds of evidence to make.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) features: bool,
+    pub(crate) text: bool,
+}
+
+impl Wanted {
+    pub(crate) const NOTHING: Self = Self { features: false, text: false };
+    pub(crate) const FEATURES: Self = Self { features: true, text: false };
+    pub(crate) const ALL: Self = Self { features: true, text: true };
+
+    /// What a verification compares.
+    pub(crate) fn by(verification: Verification) -> Self {
+        let needs = verification.needs();
+        Self { features: needs == Evidence::Features, text: needs == Evidence::Text }
+    }
+}
+
+/// Evidence of one document; empty where none is wanted or there is no text.
+#[derive(Debug, Default)]
+pub(crate) struct Proofs {
+    /// An encoded feature set.
+    pub(crate) features: Vec<u8>,
+    /// The cleaned text.
+    pub(crate) text: Vec<u8>,
+}
+
+impl Proofs {
+    pub(crate) fn of(wanted: Wanted, pipeline: &Pipeline, text: &str) -> Self {
+        let mut proofs = Self::default();
+        if wanted.features {
+            proofs.features = FeatureSet::of_text(pipeline, text).encode();
+        }
+        if wanted.text {
+            proofs.text = pipeline.cleaned(text).into_bytes();
+        }
+        proofs
+    }
+}
