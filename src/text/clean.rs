@@ -29,8 +29,16 @@ const BARE_FORWARDS: [&str; 5] = ["转发微博", "轉發微博", "转发", "rep
 /// ```
 pub fn clean_post(text: &str) -> String {
     let mut out = String::new();
-    clean_post_into(text, &mut out);
+    clean_post_into(text, Mentions::Dropped, &mut out);
     out
+}
+
+/// What becomes of people's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mentions {
+    Dropped,
+    /// Kept where words stand on both sides: there a name is a word of the sentence.
+    WithinSentences,
 }
 
 /// Returns normalised page text without URLs and copyright lines.
@@ -48,7 +56,7 @@ pub fn clean_page(text: &str) -> String {
 }
 
 /// Writes the cleaned post over what `out` holds.
-pub(super) fn clean_post_into(text: &str, out: &mut String) {
+pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) {
     // Few posts hold any of the signs that noise begins with.
     if !text.bytes().any(|byte| matches!(byte, b'[' | b'@' | b'/')) && !text.contains("www.") {
         out.clear();
@@ -71,6 +79,13 @@ pub(super) fn clean_post_into(text: &str, out: &mut String) {
             ('/', Some(marker)) => {
                 fold.clear();
                 marker
+            }
+            ('@', Some(noise))
+                if mentions == Mentions::WithinSentences
+                    && is_within_sentence(fold.text(), rest.split_at(noise)) =>
+            {
+                rest.get(1..noise).unwrap_or_default().chars().for_each(|c| fold.push(c));
+                noise
             }
             (_, Some(noise)) => {
                 if c == '@' {
@@ -176,9 +191,23 @@ fn has_own_words(text: &str) -> bool {
     !own.is_empty() && !BARE_FORWARDS.contains(&own)
 }
 
+/// Tells whether a mention has words of one sentence around it; a colon ends it as an address.
+fn is_within_sentence(before: &str, (mention, after): (&str, &str)) -> bool {
+    let own = before.ends_with(|c: char| c.is_alphanumeric())
+        && !REPLY_WORDS.iter().any(|word| before.ends_with(word));
+    let after = after.trim_start();
+    own && !mention.ends_with(':')
+        && !after.starts_with(['@', ':', '/'])
+        && !after.starts_with("http")
+        && after.contains(|c: char| c.is_alphanumeric())
+}
+
+/// Words that only announce the mention after them.
+const REPLY_WORDS: [&str; 3] = ["rt", "回复", "回覆"];
+
 /// Takes back the word that only announces the mention after it.
 fn drop_reply_word(fold: &mut Folder<'_>) {
-    for word in ["rt", "回复", "回覆"] {
+    for word in REPLY_WORDS {
         if let Some(head) = fold.text().strip_suffix(word)
             && !head.ends_with(|c: char| c.is_alphanumeric())
         {
@@ -242,6 +271,23 @@ mod tests {
         ];
         for (post, own) in posts {
             assert_eq!(clean_post(post), own, "{post}");
+        }
+    }
+
+    #[test]
+    fn names_are_kept_within_sentences_where_that_is_asked_for() {
+        let posts = [
+            ("i'm at @equinox (boston)", "i'm at equinox (boston"),
+            ("我和@张三 去公园", "我和张三 去公园"),
+            ("@bob you and @amy: hi", "you and hi"),
+            ("rt @bob: sunny today with @amy http://t.co/x", "sunny today with"),
+            ("回复@张三 你好", "你好"),
+            ("sunny! @bob", "sunny"),
+        ];
+        for (post, own) in posts {
+            let mut out = String::new();
+            clean_post_into(post, Mentions::WithinSentences, &mut out);
+            assert_eq!(out, own, "{post}");
         }
     }
 

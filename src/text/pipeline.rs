@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::clean::Mentions;
 use super::features::{self, Counted};
 use super::grams::Letters;
 use super::ngrams::{SEPARATOR, Tokens};
@@ -129,7 +130,7 @@ impl Pipeline {
     /// ```
     pub fn fingerprint<F: Fingerprint>(&self, text: &str) -> Option<Sketch<F>> {
         SCRATCH.with_borrow_mut(|scratch| {
-            self.read(text, scratch);
+            self.read(text, Mentions::Dropped, scratch);
             let fingerprint = match self.inner.options.sketch {
                 SketchKind::SimHash => self.sign(scratch, BitSums::<F>::new),
                 SketchKind::MinHash => self.sign(scratch, MinHash::<F>::new),
@@ -175,7 +176,7 @@ impl Pipeline {
     pub fn features(&self, text: &str) -> Vec<Feature> {
         let mut weights: HashMap<String, i64> = HashMap::new();
         SCRATCH.with_borrow_mut(|scratch| {
-            self.read(text, scratch);
+            self.read(text, Mentions::Dropped, scratch);
             features::for_each(&self.inner, scratch, |feature| {
                 let text = String::from_utf8_lossy(feature.bytes).replace(SEPARATOR, " ");
                 let weight = weights.entry(text).or_default();
@@ -204,7 +205,7 @@ impl Pipeline {
     pub fn distinct_hashes(&self, text: &str) -> Vec<u64> {
         let mut hashes = Vec::new();
         SCRATCH.with_borrow_mut(|scratch| {
-            self.read(text, scratch);
+            self.read(text, Mentions::Dropped, scratch);
             features::for_each(&self.inner, scratch, |feature| hashes.push(feature.hash));
             scratch.release_huge();
         });
@@ -213,7 +214,10 @@ impl Pipeline {
         hashes
     }
 
-    /// Returns the text as it is cut: main content, normal form, noise taken out.
+    /// Returns the text that a reader compares: main content, normal form, noise taken out.
+    ///
+    /// It is what features are cut from, but for names that are mentioned within a sentence:
+    /// fingerprints leave them out, a closer look must not.
     ///
     /// ```
     /// use hamdex::{Pipeline, PipelineOptions};
@@ -224,7 +228,7 @@ impl Pipeline {
     /// ```
     pub fn cleaned(&self, text: &str) -> String {
         SCRATCH.with_borrow_mut(|scratch| {
-            self.read(text, scratch);
+            self.read(text, Mentions::WithinSentences, scratch);
             let cleaned = scratch.normal.clone();
             scratch.release_huge();
             cleaned
@@ -232,7 +236,7 @@ impl Pipeline {
     }
 
     /// Reads a text into the scratch: main content, normal form, noise taken out.
-    fn read(&self, text: &str, scratch: &mut Scratch) {
+    fn read(&self, text: &str, mentions: Mentions, scratch: &mut Scratch) {
         let options = &self.inner.options;
         let Scratch { normal, cleaned, .. } = scratch;
         let content = if options.html { Cow::Owned(html::main_text(text)) } else { text.into() };
@@ -242,27 +246,27 @@ impl Pipeline {
             return;
         }
         normalise::normalise_into(&content, normal);
-        self.clean(normal, cleaned);
+        self.clean(normal, mentions, cleaned);
     }
 
     /// Cleans the text in place; a text that is nothing but noise stays as it is.
-    fn clean(&self, normal: &mut String, spare: &mut String) {
+    fn clean(&self, normal: &mut String, mentions: Mentions, spare: &mut String) {
         let options = &self.inner.options;
         let short = usize::try_from(options.short).unwrap_or(usize::MAX);
         // A character has at most four bytes, so most texts are settled without counting.
         let is_short = normal.len() < short.saturating_mul(4)
             && normal.chars().nth(short.saturating_sub(1)).is_none();
-        let mut keep_words = |clean: fn(&str, &mut String)| {
+        let mut keep_words = |clean: &dyn Fn(&str, &mut String)| {
             clean(normal, spare);
             if spare.contains(char::is_alphanumeric) {
                 std::mem::swap(normal, spare);
             }
         };
         if options.clean.web {
-            keep_words(clean::clean_page_into);
+            keep_words(&clean::clean_page_into);
         }
         if options.clean.weibo || (is_short && short > 0) {
-            keep_words(clean::clean_post_into);
+            keep_words(&|text, out| clean::clean_post_into(text, mentions, out));
         }
     }
 }
