@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sketch::{Weights, feature_hash};
-use crate::text::Clean;
+use crate::text::{Clean, SketchKind};
 
 const CALLS: &str = "你妈妈喊你回家吃饭哦,回家罗回家罗";
 const SHOUTS: &str = "你妈妈叫你回家吃饭啦,回家罗回家罗";
@@ -227,4 +227,74 @@ fn forwarded_post_equals_its_original_under_weibo_cleaning() {
 fn pipelines_are_shared_between_threads() {
     fn shared<T: Send + Sync + Clone>() {}
     shared::<Pipeline>();
+}
+
+/// Texts that pipelines elsewhere trip over, and whether anything in them is a feature.
+fn hostile() -> Vec<(String, bool)> {
+    let zalgo: String =
+        "zalgo".chars().flat_map(|c| [c, '\u{334}', '\u{35c}', '\u{489}']).collect();
+    let texts = [
+        ("", false),
+        (" \r\n\t\u{3000}\u{200b}", false),
+        ("。，！？…——", false),
+        ("😀👩‍👩‍👧‍👦🇩🇪", false),
+        ("\0\0\0", false),
+        ("\u{301}\u{334}", false),
+        ("\u{202e}\u{2066}\u{feff}", false),
+        ("a", true),
+        ("中", true),
+        ("a\0b\0", true),
+        ("مرحبا بالعالم", true),
+        ("שלום עולם", true),
+        ("\u{202e}dlrow olleh", true),
+        ("สวัสดีชาวโลก", true),
+        ("नमस्ते दुनिया", true),
+        ("こんにちは세계, мир and 世界!", true),
+        ("\u{fffd}a\u{fffd}", true),
+        ("ﷺ ﬃ Ⅷ ½", true),
+    ];
+    let texts = texts.map(|(text, says)| (text.to_owned(), says));
+    texts.into_iter().chain([(zalgo, true), ("晴天x ".repeat(50_000), true)]).collect()
+}
+
+#[test]
+fn hostile_texts_give_a_fingerprint_or_none_and_never_zero_by_accident() {
+    let segments = ["auto", "jieba", "words", "chars", "grams"].map(|s| s.parse::<Segment>());
+    let sketches = ["simhash", "minhash", "longest:3"].map(|s| s.parse::<SketchKind>());
+    for (segment, sketch) in segments.iter().flat_map(|a| sketches.iter().map(move |b| (a, b))) {
+        let options = PipelineOptions::preset("auto").unwrap();
+        let options = options.segment(*segment.as_ref().unwrap()).sketch(*sketch.as_ref().unwrap());
+        for weights in [Weights::Uniform, Weights::Tf] {
+            let pipeline = Pipeline::new(&options.clone().weights(weights)).unwrap();
+            for (text, says) in hostile() {
+                let shown: String = text.chars().take(20).collect();
+                let what = format!("{shown:?} by {}", pipeline.descriptor());
+                let narrow = pipeline.fingerprint::<u32>(&text).map(|s| u128::from(s.fingerprint));
+                let usual = pipeline.fingerprint::<u64>(&text).map(|s| u128::from(s.fingerprint));
+                let wide = pipeline.fingerprint::<u128>(&text).map(|s| s.fingerprint);
+                for fingerprint in [narrow, usual, wide] {
+                    assert_eq!(fingerprint.is_some(), says, "{what}");
+                    assert_ne!(fingerprint, Some(0), "{what}");
+                }
+                assert_eq!(pipeline.distinct_hashes(&text).is_empty(), !says, "{what}");
+                assert_eq!(pipeline.features(&text).is_empty(), !says, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_heap_of_marks_does_not_change_the_text_below() {
+    let auto = preset("auto");
+    let (plain, heaped) = ("zalgo is here", hostile()[18].0.clone() + " is here");
+    assert_eq!(hash(&auto, plain), hash(&auto, &heaped));
+}
+
+#[test]
+fn raw_text_is_taken_as_it_is() {
+    let pipeline =
+        Pipeline::new(&PipelineOptions::new().segment(Segment::Raw).weights(Weights::Tf)).unwrap();
+    let text = "Ａ b\n。";
+    let windows = ["Ａ b", " b\n", "b\n。"].map(|w| (feature_hash(w.as_bytes(), 0), 1));
+    assert_eq!(Some(hash(&pipeline, text)), crate::sketch::simhash(windows));
 }
