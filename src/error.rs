@@ -76,6 +76,16 @@ pub enum Error {
         /// What is wrong and what is allowed.
         reason: String,
     },
+    /// A table of the caller's has a line that cannot be read.
+    #[error("{what}, line {line}: {reason}")]
+    InvalidLine {
+        /// The table: dictionary, stop words or weights.
+        what: &'static str,
+        /// Number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The index holds fingerprints of another width.
     #[error("index holds {stored}-bit fingerprints, asked with {wanted}")]
     WidthMismatch {
@@ -186,6 +196,7 @@ impl Error {
             | Self::InvalidDistance { .. }
             | Self::InvalidKey { .. }
             | Self::InvalidOption { .. }
+            | Self::InvalidLine { .. }
             | Self::WidthMismatch { .. }
             | Self::NoFeatureSets
             | Self::NoFeatureSet { .. }

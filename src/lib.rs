@@ -31,7 +31,7 @@
 //! # let directory = tempfile::tempdir().unwrap();
 //! # let path = directory.path().join("pages");
 //! let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
-//! let options = IndexOptions::new().distance(12).pipeline(pipeline.descriptor());
+//! let options = IndexOptions::new().distance(12).text(&pipeline);
 //! let index = Index::<u64>::create(&path, &options)?;
 //!
 //! let first = pipeline.fingerprint::<u64>("你妈妈喊你回家吃饭哦,回家罗回家罗").unwrap();

@@ -138,7 +138,9 @@ impl<F: Fingerprint> Builder<F> {
             }
             Err(Error::NotFound { .. }) => {
                 let (header, plan) = new_header::<F>(options)?;
-                (Store::create(path, header, plan.tables().len(), MIN_MEMORY)?, plan)
+                let resources: Vec<_> = options.resources.parts().collect();
+                let tables = plan.tables().len();
+                (Store::create(path, header, &resources, tables, MIN_MEMORY)?, plan)
             }
             Err(error) => return Err(error),
         };

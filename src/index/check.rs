@@ -7,13 +7,14 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::Index;
 use super::entries::Entries;
+use super::pipeline;
 use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::Table;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
-use crate::store::{Family, keys};
+use crate::store::{Family, keys, resources};
 use crate::verify::FeatureSet;
 
 /// Problems that are told in words; more are only counted.
@@ -98,6 +99,7 @@ impl<F: Fingerprint> Check<'_, F> {
         let passes = 2 + tables.len() as u64;
         self.progress.begin("checking", Some(self.reader.len() * passes));
         progress::check(self.progress)?;
+        self.resources()?;
         let docs = self.docs()?;
         let (postings, fingerprints) = self.postings()?;
         self.report.documents = docs.count;
@@ -118,6 +120,17 @@ impl<F: Fingerprint> Check<'_, F> {
             }
         }
         Ok(())
+    }
+
+    /// Reads the tables of the pipeline and compares them with the header.
+    fn resources(&mut self) -> Result<()> {
+        let snapshot = std::sync::Arc::clone(self.reader.snapshot());
+        let get = |key: &[u8]| snapshot.get(Family::Meta, key);
+        let descriptor = &self.reader.header().pipeline;
+        match pipeline::checked(descriptor, |name| resources::read(name, get)) {
+            Ok(_) => Ok(()),
+            Err(error) => self.report.note(error),
+        }
     }
 
     fn tick(&mut self) -> Result<()> {

@@ -13,6 +13,7 @@ mod fold;
 mod if_new;
 mod new_document;
 mod options;
+mod pipeline;
 mod query;
 mod reader;
 mod search;
@@ -99,7 +100,9 @@ impl<F: Fingerprint> Index<F> {
     /// [`Error::IncompletePlan`] for a distance that cannot be answered, [`Error::Io`].
     pub fn create(path: impl AsRef<Path>, options: &IndexOptions) -> Result<Self> {
         let (header, plan) = new_header::<F>(options)?;
-        let store = Store::create(path.as_ref(), header, plan.tables().len(), options.memory)?;
+        let resources: Vec<_> = options.resources.parts().collect();
+        let tables = plan.tables().len();
+        let store = Store::create(path.as_ref(), header, &resources, tables, options.memory)?;
         Self::over(store, plan, false)
     }
 
@@ -317,6 +320,14 @@ pub(crate) fn new_header<F: Fingerprint>(
     }
     plan.require(distance)?;
     let pipeline = options.pipeline.clone().unwrap_or_default();
+    crate::text::require_resources(&pipeline, &options.resources).map_err(|_| {
+        Error::InvalidOption {
+            name: "pipeline",
+            reason: "the descriptor names tables of the caller's; give the pipeline itself, by \
+                     IndexOptions::text"
+                .to_owned(),
+        }
+    })?;
     let keeps_features = options.keep_features.unwrap_or(false);
     Ok((store::header(F::BITS, distance, plan.to_string(), pipeline, keeps_features), plan))
 }

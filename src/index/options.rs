@@ -1,6 +1,7 @@
 //! Options: what an index is made with and how it is opened.
 
 use crate::plan::Plan;
+use crate::text::{Pipeline, Resources};
 
 /// Default memory budget of an open index: 512 MiB.
 pub(crate) const DEFAULT_MEMORY: usize = 512 << 20;
@@ -23,6 +24,7 @@ pub struct IndexOptions {
     pub(crate) distance: Option<u32>,
     pub(crate) pipeline: Option<String>,
     pub(crate) keep_features: Option<bool>,
+    pub(crate) resources: Resources,
     pub(crate) memory: usize,
 }
 
@@ -33,6 +35,7 @@ impl Default for IndexOptions {
             distance: None,
             pipeline: None,
             keep_features: None,
+            resources: Resources::default(),
             memory: DEFAULT_MEMORY,
         }
     }
@@ -57,8 +60,21 @@ impl IndexOptions {
     }
 
     /// Stores how fingerprints are made, so that other ways are refused. Default = empty.
+    ///
+    /// For fingerprints that come from outside, in the caller's own words; a [`Pipeline`] of
+    /// this library is stored by [`IndexOptions::text`].
     pub fn pipeline(mut self, descriptor: impl Into<String>) -> Self {
         self.pipeline = Some(descriptor.into());
+        self.resources = Resources::default();
+        self
+    }
+
+    /// Stores the pipeline that makes the fingerprints, with the tables the caller gave it.
+    ///
+    /// [`Index::pipeline`](crate::Index::pipeline) rebuilds it from there.
+    pub fn text(mut self, pipeline: &Pipeline) -> Self {
+        self.pipeline = Some(pipeline.descriptor().to_owned());
+        self.resources = pipeline.resources().clone();
         self
     }
 

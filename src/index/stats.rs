@@ -6,8 +6,9 @@ use super::reader::Reader;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
-use crate::store::Family;
 use crate::store::codec::{self, Document};
+use crate::store::{Family, resources};
+use crate::text::Resources;
 
 /// Entries between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 16;
@@ -40,6 +41,8 @@ pub struct Stats {
     pub distance: u32,
     /// One entry a table.
     pub tables: Vec<TableStats>,
+    /// The pipeline's tables that came from the caller: name and bytes.
+    pub resources: Vec<(&'static str, u64)>,
 }
 
 /// Counts and sizes of one permutation table.
@@ -101,6 +104,7 @@ impl<F: Fingerprint> Index<F> {
             plan: self.plan().to_string(),
             distance: self.distance(),
             tables,
+            resources: self.resources()?,
         })
     }
 
@@ -126,5 +130,17 @@ impl<F: Fingerprint> Index<F> {
             cursor.next();
         }
         Ok((sets, bytes))
+    }
+
+    /// Name and bytes of every resource.
+    fn resources(&self) -> Result<Vec<(&'static str, u64)>> {
+        let get = |key: &[u8]| self.shared.store.get(Family::Meta, key);
+        let mut found = Vec::new();
+        for name in Resources::NAMES {
+            if let Some(bytes) = resources::read(name, get)? {
+                found.push((name, bytes.len() as u64));
+            }
+        }
+        Ok(found)
     }
 }

@@ -42,6 +42,14 @@ pub(crate) struct HeaderRecord {
     pub(crate) keeps_features: bool,
 }
 
+/// A piece of what belongs to the header and may be long.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct ResourcePart {
+    /// Bytes of the whole.
+    pub(crate) total: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// What every write batch keeps true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct State {

@@ -10,6 +10,7 @@ mod cursor;
 mod directory;
 mod family;
 pub(crate) mod keys;
+pub(crate) mod resources;
 pub(crate) mod run;
 mod settled;
 mod sst;
@@ -26,6 +27,7 @@ use codec::{HeaderRecord, State};
 pub(crate) use cursor::{Cursor, Snapshot, View};
 use directory::{CREATING_FILE, LOCK_FILE, begin_creation, exists, require_vacant};
 pub(crate) use family::Family;
+use resources::Resource;
 pub(crate) use sst::{SstBlock, SstFile, SstOptions};
 pub(crate) use tuning::MIN_MEMORY;
 use tuning::Tuning;
@@ -81,10 +83,11 @@ fn engine_error(family: &str, error: rocksdb::Error) -> Error {
 }
 
 impl Store {
-    /// Makes a database with a header and the empty families of generation 1.
+    /// Makes a database with a header, its resources and the empty families of generation 1.
     pub(crate) fn create(
         path: &Path,
         header: HeaderRecord,
+        resources: &[Resource<'_>],
         tables: usize,
         memory: usize,
     ) -> Result<Self> {
@@ -112,6 +115,9 @@ impl Store {
         };
         let mut batch = store.batch()?;
         batch.put_meta(HEADER, &codec::encode(HEADER, &store.header));
+        for (name, bytes) in resources {
+            resources::write(name, bytes, |key, record| batch.put_meta(key, record));
+        }
         batch.put_state(&State { generation, documents: 0 });
         batch.commit()?;
         store.sync()?;
@@ -174,16 +180,29 @@ impl Store {
 
     /// Reads the header alone, whatever the width.
     pub(crate) fn peek(path: &Path) -> Result<HeaderRecord> {
+        Self::peek_resources(path, &[]).map(|(header, _)| header)
+    }
+
+    /// Reads the header and resources by name, whatever the width.
+    pub(crate) fn peek_resources(
+        path: &Path,
+        names: &[&str],
+    ) -> Result<(HeaderRecord, Vec<Option<Vec<u8>>>)> {
         require_database(path)?;
         settled::when_settled(path, || {
-            let names =
+            let families =
                 DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
-            require_meta(path, &names)?;
+            require_meta(path, &families)?;
             let meta = Family::Meta.name(0);
             let families = ["default", &meta];
             let db = DB::open_cf_for_read_only(&Options::default(), path, families, false)
                 .map_err(|e| engine_error("database", e))?;
-            read_header(&db, path)
+            let header = read_header(&db, path)?;
+            let handle =
+                db.cf_handle(&meta).ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
+            let get = |key: &[u8]| db.get_cf(handle, key).map_err(|e| engine_error("meta", e));
+            let found = names.iter().map(|name| resources::read(name, get));
+            Ok((header, found.collect::<Result<_>>()?))
         })
     }
 

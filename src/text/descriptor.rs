@@ -6,7 +6,10 @@
 use std::str::FromStr;
 
 use super::options::PipelineOptions;
-use super::{dictionary, idf};
+use super::resources::Resources;
+use super::stop_words::{Kind, StopWords};
+use super::{dictionary, idf, simplified};
+use crate::error::{Error, Result};
 
 /// Head of every descriptor; the number rises when a step changes that no field names.
 pub(super) const HEAD: &str = "hamdex-text/1";
@@ -14,52 +17,126 @@ pub(super) const HEAD: &str = "hamdex-text/1";
 /// A field that does not matter with the other options.
 const UNUSED: &str = "-";
 
+/// Words of a descriptor that has the stop words built in, before their digest.
+const BUILTIN: &str = "builtin,";
+
+/// Words of a descriptor whose table of rarity is learnt, before its digest.
+const LEARNT: &str = "learnt,";
+
 /// Writes the descriptor, loading the tables that it has to name.
-pub(super) fn describe(options: &PipelineOptions) -> String {
-    let needs_idf = options.weights.needs_idf() && options.segment.is_words();
+pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> String {
+    let jieba_idf =
+        options.weights.needs_idf() && options.segment.is_words() && options.idf.is_none();
     let digest = |used: bool, digest: fn() -> u32| {
         if used { format!("{:08x}", digest()) } else { UNUSED.to_owned() }
     };
+    let own = |name| resources.digest(name).unwrap_or_else(|| UNUSED.to_owned());
     // The words of the table are told apart by the dictionary, so it counts with either.
-    let jieba = digest(options.segment.needs_dictionary() || needs_idf, dictionary::digest);
+    let jieba = digest(options.segment.needs_dictionary() || jieba_idf, dictionary::digest);
     format!(
-        "{HEAD};html={html};normal=nfkc-lower-fold;unicode={unicode};clean={clean};short={short};\
-         segment={segment};jieba={jieba};ngram={ngram};weights={weights};idf={idf};\
+        "{HEAD};html={html};normal=nfkc-lower-fold;unicode={unicode};simplified={simplified};\
+         clean={clean};short={short};segment={segment};jieba={jieba};dictionary={dictionary};\
+         stop-words={stop_words};ngram={ngram};weights={weights};idf={idf};given={given};\
          sketch={sketch};hash=xxh3;seed={seed:016x}",
         html = if options.html { "reader" } else { "none" },
         unicode = unicode(),
+        simplified = digest(options.simplified, simplified::digest),
         clean = options.clean,
         short = options.short,
         segment = options.segment,
+        dictionary = own("dictionary"),
+        stop_words = match &options.stop_words.0 {
+            Kind::None => UNUSED.to_owned(),
+            Kind::Builtin => format!("{BUILTIN}{:08x}", options.stop_words.digest()),
+            Kind::Own(_) => own("stop-words"),
+        },
         ngram = options.ngram,
         weights = options.weights,
-        idf = digest(needs_idf, idf::digest),
+        idf = match &options.idf {
+            Some(_) => format!("{LEARNT}{}", own("idf")),
+            None => digest(jieba_idf, idf::digest),
+        },
+        given = own("weights"),
         sketch = options.sketch,
         seed = options.seed,
     )
 }
 
-/// Reads the options back; `None` unless every option is there and within its words.
-pub(super) fn options(descriptor: &str) -> Option<PipelineOptions> {
-    let fields = descriptor.strip_prefix(HEAD)?.strip_prefix(';')?;
-    let field = |name: &str| {
-        fields.split(';').find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
+/// Reads the options back, taking the tables that came from the caller out of the resources.
+///
+/// `None` unless every option is there and within its words. A table that is not there is left
+/// out, so that the descriptor of the result differs.
+pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<PipelineOptions> {
+    let fields = Fields::of(descriptor)?;
+    let mut options = PipelineOptions::new()
+        .html(match fields.get("html")? {
+            "none" => false,
+            "reader" => true,
+            _ => return None,
+        })
+        .clean(parse(fields.get("clean")?)?)
+        .short(parse(fields.get("short")?)?)
+        .segment(parse(fields.get("segment")?)?)
+        .ngram(parse(fields.get("ngram")?)?)
+        .weights(parse(fields.get("weights")?)?)
+        .sketch(parse(fields.get("sketch")?)?)
+        .simplified(fields.get("simplified")? != UNUSED)
+        .seed(u64::from_str_radix(fields.get("seed")?, 16).ok()?);
+    let named = |name| fields.digest(name).is_some();
+    options.dictionary = resources.dictionary.clone().filter(|_| named("dictionary"));
+    options.idf = resources.idf.clone().filter(|_| named("idf"));
+    options.weight_table = resources.weights.clone().filter(|_| named("weights"));
+    options.stop_words = match resources.stop_words.clone() {
+        _ if fields.get("stop-words")?.starts_with(BUILTIN) => StopWords::builtin(),
+        Some(own) if named("stop-words") => own,
+        _ => StopWords::none(),
     };
-    Some(
-        PipelineOptions::new()
-            .html(match field("html")? {
-                "none" => false,
-                "reader" => true,
-                _ => return None,
-            })
-            .clean(parse(field("clean")?)?)
-            .short(parse(field("short")?)?)
-            .segment(parse(field("segment")?)?)
-            .ngram(parse(field("ngram")?)?)
-            .weights(parse(field("weights")?)?)
-            .sketch(parse(field("sketch")?)?)
-            .seed(u64::from_str_radix(field("seed")?, 16).ok()?),
-    )
+    Some(options)
+}
+
+/// Compares stored resources with the digests that a stored descriptor names.
+///
+/// # Errors
+///
+/// [`Error::Corrupt`] when one is missing, differs, or is named by nobody.
+pub(crate) fn require(descriptor: &str, resources: &Resources) -> Result<()> {
+    let fields = Fields::of(descriptor).unwrap_or(Fields(""));
+    for name in Resources::NAMES {
+        let (wanted, found) = (fields.digest(name), resources.digest(name));
+        if wanted != found.as_deref() {
+            let (wanted, found) = (wanted.unwrap_or("none"), found.as_deref().unwrap_or("none"));
+            return Err(Error::corrupt(
+                "meta",
+                format!("resource {name} has digest {found}, the header names {wanted}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The fields of a descriptor behind its head.
+struct Fields<'a>(&'a str);
+
+impl<'a> Fields<'a> {
+    fn of(descriptor: &'a str) -> Option<Self> {
+        descriptor.strip_prefix(HEAD)?.strip_prefix(';').map(Self)
+    }
+
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.0.split(';').find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// The digest of a resource of the caller's own.
+    fn digest(&self, resource: &str) -> Option<&'a str> {
+        match resource {
+            "idf" => self.get("idf")?.strip_prefix(LEARNT),
+            "weights" => self.get("given").filter(|&digest| digest != UNUSED),
+            "stop-words" => self
+                .get("stop-words")
+                .filter(|&digest| digest != UNUSED && !digest.starts_with(BUILTIN)),
+            name => self.get(name).filter(|&digest| digest != UNUSED),
+        }
+    }
 }
 
 fn parse<T: FromStr>(text: &str) -> Option<T> {
@@ -81,7 +158,11 @@ fn unicode() -> String {
 mod tests {
     use super::*;
     use crate::sketch::{SketchKind, Weights};
-    use crate::text::{Clean, Segment};
+    use crate::text::{Clean, Dictionary, IdfLearner, Segment, WeightTable};
+
+    fn described(options: &PipelineOptions) -> String {
+        describe(options, &Resources::of(options))
+    }
 
     #[test]
     fn options_come_back_from_their_descriptor() {
@@ -95,9 +176,20 @@ mod tests {
             .short(0)
             .html(true)
             .seed(u64::MAX);
-        for preset in presets.into_iter().chain([other]) {
-            let descriptor = describe(&preset);
-            assert_eq!(options(&descriptor), Some(preset), "{descriptor}");
+        let tables = PipelineOptions::new()
+            .simplified(true)
+            .dictionary(Dictionary::parse("云计算 3").unwrap())
+            .stop_words(StopWords::parse("的").unwrap())
+            .weights(Weights::TfIdf)
+            .idf(IdfLearner::new().finish());
+        let given = PipelineOptions::new()
+            .stop_words(StopWords::builtin())
+            .weight_table(WeightTable::parse("美国\t4").unwrap());
+        for preset in presets.into_iter().chain([other, tables, given]) {
+            let resources = Resources::of(&preset);
+            let descriptor = describe(&preset, &resources);
+            assert_eq!(options(&descriptor, &resources), Some(preset), "{descriptor}");
+            require(&descriptor, &resources).unwrap();
         }
     }
 
@@ -113,18 +205,43 @@ mod tests {
             base.clone().clean(Clean { web: true, weibo: false }),
             base.clone().short(0),
             base.clone().html(true),
-            base.seed(1),
+            base.clone().seed(1),
+            base.clone().simplified(true),
+            base.clone().dictionary(Dictionary::parse("云计算").unwrap()),
+            base.clone().dictionary(Dictionary::parse("云计算 3").unwrap()),
+            base.clone().stop_words(StopWords::builtin()),
+            base.clone().stop_words(StopWords::parse("the").unwrap()),
+            base.clone().weights(Weights::TfIdf),
+            base.clone().weights(Weights::TfIdf).idf(IdfLearner::new().finish()),
+            base.clone().weight_table(WeightTable::parse("").unwrap()),
+            base.weight_table(WeightTable::parse("*\t3").unwrap()),
         ];
         let descriptors: std::collections::BTreeSet<String> =
-            changed.iter().map(describe).collect();
+            changed.iter().map(described).collect();
         assert_eq!(descriptors.len(), changed.len());
     }
 
     #[test]
     fn tables_are_named_only_where_they_matter() {
         let words = PipelineOptions::new().segment(Segment::Words).weights(Weights::Tf);
-        assert!(describe(&words).contains(";jieba=-;"));
-        assert!(describe(&words).contains(";idf=-;"));
-        assert!(!describe(&words.weights(Weights::Levels)).contains("=-;"));
+        assert!(described(&words).contains(";jieba=-;"));
+        assert!(described(&words).contains(";idf=-;"));
+        let levels = described(&words.clone().weights(Weights::Levels));
+        assert!(!levels.contains(";jieba=-;") && !levels.contains(";idf=-;"), "{levels}");
+        let learnt = words.weights(Weights::Levels).idf(IdfLearner::new().finish());
+        assert!(described(&learnt).contains(";jieba=-;"), "the learnt table stands for itself");
+    }
+
+    #[test]
+    fn resources_that_do_not_fit_are_damage() {
+        let of = |words| PipelineOptions::new().stop_words(StopWords::parse(words).unwrap());
+        let descriptor = described(&of("the"));
+        for other in [PipelineOptions::new(), of("a"), of("the").simplified(true)] {
+            let other = other.dictionary(Dictionary::parse("云计算").unwrap());
+            let damage = require(&descriptor, &Resources::of(&other));
+            assert!(matches!(damage, Err(Error::Corrupt { .. })), "{damage:?}");
+        }
+        let missing = require(&descriptor, &Resources::default()).unwrap_err();
+        assert!(missing.to_string().contains("resource stop-words has digest none"), "{missing}");
     }
 }

@@ -1,14 +1,143 @@
-//! The jieba dictionary: loaded once per process, named by a digest of what it does.
+//! The jieba dictionary: loaded once per process, with the caller's own words once per pipeline.
+//!
+//! The dictionary of the crate is named by a digest of what it does, the caller's by its bytes.
 
-use std::sync::OnceLock;
+use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
 
 use jieba_rs::Jieba;
 
+use super::normalise::normalise;
+use super::simplified::simplify;
+use crate::error::{Error, Result};
+
 static JIEBA: OnceLock<Jieba> = OnceLock::new();
 
-/// Returns the dictionary, loading it on the first call.
+/// Returns the dictionary of the crate, loading it on the first call.
 pub(super) fn jieba() -> &'static Jieba {
     JIEBA.get_or_init(Jieba::new)
+}
+
+/// Words of the caller's own, which jieba cuts beside those it knows.
+///
+/// One word a line, as jieba has it: `word [frequency [tag]]`. Without a frequency a word gets
+/// the least that keeps it whole; with frequency 0 it is never cut as a word. Words are brought
+/// into normal form, so that they are found in texts, which are too. A word that mixes Chinese
+/// with other letters is found under [`Segment::Jieba`](super::Segment::Jieba) only.
+///
+/// ```
+/// use hamdex::text::{Dictionary, Pipeline};
+/// use hamdex::PipelineOptions;
+///
+/// let options = PipelineOptions::new().dictionary(Dictionary::parse("海量指纹 10 n\n")?);
+/// let features = Pipeline::new(&options)?.features("海量指纹");
+/// assert_eq!(features[0].text, "海量指纹");
+///
+/// assert!(Dictionary::parse("云计算\n指纹 3 n x").unwrap_err().to_string().contains("line 2"));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dictionary(Arc<str>);
+
+impl Dictionary {
+    /// Reads a dictionary; blank lines count for nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidLine`] with the first line that is none of a dictionary.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut out = String::new();
+        for (line, number) in text.lines().zip(1..) {
+            let entry = Entry::parse(line).map_err(|reason| Error::InvalidLine {
+                what: "dictionary",
+                line: number,
+                reason,
+            })?;
+            if let Some(entry) = entry {
+                entry.write(&mut out);
+            }
+        }
+        Ok(Self(out.into()))
+    }
+
+    /// The words in normal form, a line each.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Takes back what [`Dictionary::as_str`] gave.
+    pub(super) fn stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Loads the dictionary of the crate with these words added, in their order.
+    pub(super) fn load(&self, simplified: bool) -> Jieba {
+        let mut jieba = jieba().clone();
+        for entry in self.0.lines().filter_map(|line| Entry::parse(line).ok().flatten()) {
+            let word = if simplified { simplify(&entry.word) } else { entry.word };
+            let frequency = entry.frequency.and_then(|frequency| usize::try_from(frequency).ok());
+            jieba.add_word(&word, frequency, Some(entry.tag));
+        }
+        jieba
+    }
+}
+
+/// One line of a dictionary.
+struct Entry<'a> {
+    word: String,
+    frequency: Option<u32>,
+    tag: &'a str,
+}
+
+impl<'a> Entry<'a> {
+    /// `None` for a blank line.
+    fn parse(line: &'a str) -> Result<Option<Self>, String> {
+        let mut fields = line.split_whitespace();
+        let Some(word) = fields.next().map(normalise) else { return Ok(None) };
+        let mut next = fields.next();
+        let mut entry = Self { word, frequency: None, tag: "" };
+        if entry.word.is_empty() {
+            // A byte order mark, or another character that is not seen.
+            return if next.is_none() { Ok(None) } else { Err("the word is empty".to_owned()) };
+        }
+        if entry.word.contains(char::is_whitespace) {
+            return Err(format!("\"{}\" is not one word in normal form", entry.word));
+        }
+        if let Some(field) = next
+            && field.starts_with(|c: char| !c.is_ascii_lowercase())
+        {
+            let frequency = field.parse().map_err(|_| {
+                format!("\"{field}\" is no frequency, a whole number from 0 to {}", u32::MAX)
+            })?;
+            entry.frequency = Some(frequency);
+            next = fields.next();
+        }
+        if let Some(field) = next {
+            let is_tag = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if !field.chars().all(is_tag) {
+                return Err(format!("\"{field}\" is no tag of letters and digits"));
+            }
+            entry.tag = field;
+        }
+        match fields.next() {
+            Some(more) => {
+                Err(format!("\"{more}\" is too much: a line is a word, its frequency and its tag"))
+            }
+            None => Ok(Some(entry)),
+        }
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push_str(&self.word);
+        if let Some(frequency) = self.frequency {
+            // Writing to a string cannot fail.
+            let _ = write!(out, " {frequency}");
+        }
+        if !self.tag.is_empty() {
+            let _ = write!(out, " {}", self.tag);
+        }
+        out.push('\n');
+    }
 }
 
 /// Text whose cutting takes known words, ambiguous ones, names that only the hidden Markov model
@@ -40,6 +169,11 @@ pub(super) fn digest() -> u32 {
 mod tests {
     use super::*;
 
+    fn cut(dictionary: &str, text: &str) -> Vec<String> {
+        let jieba = Dictionary::parse(dictionary).unwrap().load(false);
+        jieba.cut(text, true).into_iter().map(|token| token.word.to_owned()).collect()
+    }
+
     #[test]
     fn golden_digest_holds_until_the_dictionary_changes() {
         assert_eq!(digest(), 0x30e2_eaf6);
@@ -50,5 +184,47 @@ mod tests {
         let mut other = Jieba::new();
         other.add_word("下属科室", None, None);
         assert_ne!(other.cut(PROBE, true), jieba().cut(PROBE, true));
+    }
+
+    #[test]
+    fn own_words_are_kept_whole_and_forbidden_ones_are_not() {
+        let text = "李小福是创新办主任";
+        assert!(!cut("", text).contains(&"创新办".to_owned()));
+        for line in ["创新办", "创新办 3", "创新办 3 i", "创新办 nz", "\u{feff}创新办\r"]
+        {
+            assert!(cut(line, text).contains(&"创新办".to_owned()), "{line}");
+        }
+        assert!(cut("", "外星人").contains(&"外星人".to_owned()));
+        assert!(!cut("外星人 0", "外星人").contains(&"外星人".to_owned()));
+        assert_eq!(cut("我 0\n们 0\n我们 0", "我们").concat(), "我们");
+        assert_eq!(cut("超 4294967295\n级 4294967295", "超级").concat(), "超级");
+    }
+
+    #[test]
+    fn words_are_brought_into_the_form_of_texts() {
+        let dictionary = Dictionary::parse("ＣＴ扫描 5 N\n\n云计算\n").unwrap();
+        assert_eq!(dictionary.as_str(), "ct扫描 5 N\n云计算\n");
+        let traditional = Dictionary::parse("創新辦").unwrap().load(true);
+        assert!(traditional.has_word("创新办"));
+    }
+
+    #[test]
+    fn wrong_lines_are_named() {
+        for (text, at, word) in [
+            ("云计算 x3!", 1, "tag"),
+            ("云计算\n创新办 -1 n", 2, "frequency"),
+            ("云计算 1 n n", 1, "too much"),
+            ("\n\n云计算 4294967296", 3, "frequency"),
+            ("\u{200b} 3", 1, "empty"),
+            ("a\u{a8}b 3", 1, "one word"),
+        ] {
+            let Err(Error::InvalidLine { what: "dictionary", line, reason }) =
+                Dictionary::parse(text)
+            else {
+                panic!("accepted {text}");
+            };
+            assert_eq!(line, at, "{text}");
+            assert!(reason.contains(word), "{text}: {reason}");
+        }
     }
 }

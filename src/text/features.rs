@@ -3,12 +3,14 @@
 //! Weights that grow with the number of occurrences need no counting: sums do not care whether a
 //! feature comes three times or once with threefold weight. Only distinct features and levels do.
 
+use super::dictionary::jieba;
 use super::grams::Letters;
 use super::ngrams::Tokens;
 use super::options::Segment;
 use super::pipeline::{Inner, Scratch};
 use super::seen::{Packed, Seen};
-use super::{grams, idf, segment};
+use super::weight_table::LoadedWeights;
+use super::{grams, segment};
 use crate::fingerprint::Fingerprint;
 use crate::sketch::{SketchKind, Weights, feature_hash};
 
@@ -47,12 +49,13 @@ pub(super) fn for_each(
     scratch: &mut Scratch,
     mut visit: impl FnMut(Feature<'_>),
 ) {
-    let Inner { options, ngram, .. } = pipeline;
+    let Inner { options, ngram, lexicon, .. } = pipeline;
     let Scratch { normal, letters, packed, tokens, seen, counted, .. } = scratch;
     if matches!(options.sketch, SketchKind::Longest(_)) {
         return sentences(normal, tokens, options.seed, &mut visit);
     }
-    let mut sift = Sift { weights: options.weights, seed: options.seed, seen, visit };
+    let given = lexicon.given();
+    let mut sift = Sift { weights: options.weights, given, seed: options.seed, seen, visit };
     match options.segment {
         Segment::Grams => {
             letters.read(normal);
@@ -69,7 +72,7 @@ pub(super) fn for_each(
         }
         Segment::Chars => {
             tokens.clear();
-            segment::for_each_token(normal, options.segment, &mut |token| {
+            segment::for_each_token(normal, options.segment, &jieba, &mut |token| {
                 tokens.push(token, 0, false);
             });
             sift.begin(tokens.ngrams(*ngram));
@@ -78,18 +81,16 @@ pub(super) fn for_each(
             }
         }
         Segment::Auto | Segment::Jieba | Segment::Words => {
-            let needs_idf = options.weights.needs_idf();
-            let rarity = |token: &str| if needs_idf { idf::idf(token) } else { 0 };
             if *ngram == 1 && options.weights != Weights::Levels {
                 sift.begin(normal.len() / 4);
-                segment::for_each_token(normal, options.segment, &mut |token| {
-                    sift.take(token.as_bytes(), rarity(token));
+                lexicon.for_each_word(normal, options.segment, &mut |token, rarity| {
+                    sift.take(token.as_bytes(), rarity);
                 });
                 return;
             }
             tokens.clear();
-            segment::for_each_token(normal, options.segment, &mut |token| {
-                tokens.push(token, rarity(token), true);
+            lexicon.for_each_word(normal, options.segment, &mut |token, rarity| {
+                tokens.push(token, rarity, true);
             });
             if options.weights == Weights::Levels {
                 return levels(tokens, *ngram, options.seed, counted, &mut sift.visit);
@@ -105,6 +106,8 @@ pub(super) fn for_each(
 /// Weighs every occurrence, or every distinct feature once.
 struct Sift<'s, V> {
     weights: Weights,
+    /// The caller's own weights, which stand for the rarity.
+    given: Option<&'s LoadedWeights>,
     seed: u64,
     seen: &'s mut Seen,
     visit: V,
@@ -120,7 +123,14 @@ impl<V: FnMut(Feature<'_>)> Sift<'_, V> {
     #[inline]
     fn take(&mut self, bytes: &[u8], rarity: u32) {
         let hash = feature_hash(bytes, self.seed);
-        let weight = self.weights.weight(1, rarity);
+        let weight = match self.given {
+            None => self.weights.weight(1, rarity),
+            Some(given) => i64::from(given.feature(bytes).unwrap_or(rarity)),
+        };
+        // A feature of weight 0 is none.
+        if weight == 0 {
+            return;
+        }
         if self.weights != Weights::Uniform || self.seen.insert(hash) {
             (self.visit)(Feature { bytes, hash, weight });
         }

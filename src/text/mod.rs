@@ -3,30 +3,48 @@
 //! Every step is a pure function of the text and of what [`Pipeline::descriptor`] names, so a
 //! descriptor stored beside fingerprints tells whether a new text can be compared with them.
 //!
-//! The way of a text: main content of a page ([`main_text`]), normal form ([`normalise`]),
-//! cleaning ([`clean_post`], [`clean_page`]), tokens ([`tokens`]), n-grams, weights, fingerprint.
+//! The way of a text: its encoding ([`decode`]), main content of a page ([`main_text`]), normal
+//! form ([`normalise`]), simplified characters where asked for, cleaning ([`clean_post`],
+//! [`clean_page`]), tokens ([`tokens`]) but for stop words ([`StopWords`]), n-grams, weights
+//! ([`Weights`], [`IdfTable`], [`WeightTable`]), fingerprint.
 
 mod clean;
 mod descriptor;
 mod dictionary;
+mod encoding;
 mod features;
 mod grams;
 mod html;
 mod idf;
+mod idf_learner;
+mod idf_table;
 mod letter;
+mod lexicon;
 mod ngrams;
 mod normalise;
 mod options;
 mod pipeline;
+mod resources;
 mod seen;
 mod segment;
+mod simplified;
+mod stop_words;
+mod weight_table;
 mod words;
 
 pub use clean::{clean_page, clean_post};
+pub(crate) use descriptor::require as require_resources;
+pub use dictionary::Dictionary;
+pub use encoding::{Decoded, Encoding, decode, looks_binary};
 pub use html::main_text;
+pub use idf_learner::IdfLearner;
+pub use idf_table::IdfTable;
 pub use normalise::normalise;
 pub use options::{Clean, PipelineOptions, Segment};
 pub use pipeline::{Feature, Pipeline, Sketch};
+pub use resources::Resources;
 pub use segment::tokens;
+pub use stop_words::StopWords;
+pub use weight_table::WeightTable;
 
 pub use crate::sketch::{SketchKind, Weights};

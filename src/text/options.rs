@@ -3,6 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::dictionary::Dictionary;
+use super::idf_table::IdfTable;
+use super::stop_words::StopWords;
+use super::weight_table::WeightTable;
 use crate::error::{Error, Result};
 use crate::sketch::{SketchKind, Weights};
 
@@ -142,6 +146,11 @@ pub struct PipelineOptions {
     pub(super) html: bool,
     pub(super) sketch: SketchKind,
     pub(super) seed: u64,
+    pub(super) simplified: bool,
+    pub(super) dictionary: Option<Dictionary>,
+    pub(super) stop_words: StopWords,
+    pub(super) idf: Option<IdfTable>,
+    pub(super) weight_table: Option<WeightTable>,
 }
 
 impl PipelineOptions {
@@ -162,6 +171,11 @@ impl PipelineOptions {
             html: false,
             sketch: SketchKind::SimHash,
             seed: 0,
+            simplified: false,
+            dictionary: None,
+            stop_words: StopWords::none(),
+            idf: None,
+            weight_table: None,
         }
     }
 
@@ -264,23 +278,99 @@ impl PipelineOptions {
         self
     }
 
+    /// Sets whether traditional Chinese counts as simplified. Default: false.
+    #[must_use]
+    pub fn simplified(mut self, simplified: bool) -> Self {
+        self.simplified = simplified;
+        self
+    }
+
+    /// Adds words to the dictionary that cuts Chinese. Default: none.
+    ///
+    /// Only with [`Segment::Auto`] and [`Segment::Jieba`]; [`Segment::Grams`], the default,
+    /// becomes [`Segment::Auto`].
+    #[must_use]
+    pub fn dictionary(mut self, words: Dictionary) -> Self {
+        self.dictionary = Some(words);
+        self.in_words()
+    }
+
+    /// Sets the words that are no features. Default: none.
+    ///
+    /// Only with [`Segment::Auto`], [`Segment::Jieba`] and [`Segment::Words`];
+    /// [`Segment::Grams`], the default, becomes [`Segment::Auto`].
+    #[must_use]
+    pub fn stop_words(mut self, words: StopWords) -> Self {
+        self.stop_words = words;
+        if self.stop_words.is_none() { self } else { self.in_words() }
+    }
+
+    /// Sets the table of inverse document frequencies. Default: jieba's.
+    ///
+    /// Only with [`Weights::TfIdf`] and [`Weights::Levels`].
+    #[must_use]
+    pub fn idf(mut self, table: IdfTable) -> Self {
+        self.idf = Some(table);
+        self
+    }
+
+    /// Sets weights of the caller's own, and [`Weights::Uniform`] with them.
+    ///
+    /// A feature then weighs what the table says. With [`Weights::Tf`] set afterwards that is
+    /// multiplied by how often it occurs. Only with segmentations into words;
+    /// [`Segment::Grams`], the default, becomes [`Segment::Auto`].
+    #[must_use]
+    pub fn weight_table(mut self, table: WeightTable) -> Self {
+        self.weight_table = Some(table);
+        self.weights = Weights::Uniform;
+        self.in_words()
+    }
+
+    /// Takes words where n-grams were not asked for in particular.
+    fn in_words(self) -> Self {
+        if self.segment == Segment::Grams { self.segment(Segment::Auto) } else { self }
+    }
+
+    /// Refuses what is out of range, and what would do nothing beside the other options.
     pub(super) fn validate(&self) -> Result<()> {
-        if self.weights.needs_idf() && !self.segment.is_words() {
-            return Err(Error::InvalidOption {
-                name: "weights",
-                reason: format!(
-                    "{} weighs words, and segment {} makes none: take auto, jieba or words",
-                    self.weights, self.segment
-                ),
-            });
+        let refused = |name, reason| Err(Error::InvalidOption { name, reason });
+        if !(1..=Self::MAX_NGRAM).contains(&self.ngram) {
+            let reason = format!("{} is not within 1 to {}", self.ngram, Self::MAX_NGRAM);
+            return refused("ngram", reason);
         }
-        if (1..=Self::MAX_NGRAM).contains(&self.ngram) {
-            return Ok(());
+        let segment = self.segment;
+        let (weights, words) = (self.weights, "take auto, jieba or words");
+        if weights.needs_idf() && !segment.is_words() {
+            let reason =
+                format!("{weights} weighs words, and segment {segment} makes none: {words}");
+            return refused("weights", reason);
         }
-        Err(Error::InvalidOption {
-            name: "ngram",
-            reason: format!("{} is not within 1 to {}", self.ngram, Self::MAX_NGRAM),
-        })
+        if self.simplified && segment == Segment::Raw {
+            return refused("simplified", "segment raw takes text exactly as it is".to_owned());
+        }
+        if self.dictionary.is_some() && !segment.needs_dictionary() {
+            return refused(
+                "dictionary",
+                format!("segment {segment} looks no words up: take auto or jieba"),
+            );
+        }
+        if !segment.is_words() && !self.stop_words.is_none() {
+            return refused("stop-words", format!("segment {segment} makes no words: {words}"));
+        }
+        if !segment.is_words() && self.weight_table.is_some() {
+            return refused("weights", format!("segment {segment} makes no words: {words}"));
+        }
+        if self.idf.is_some() && !weights.needs_idf() {
+            return refused(
+                "idf",
+                format!("weights {weights} take no account of rarity: take tfidf or levels"),
+            );
+        }
+        if self.weight_table.is_some() && weights.needs_idf() {
+            let reason = format!("weights {weights} do not go with a table of weights");
+            return refused("weights", reason);
+        }
+        Ok(())
     }
 }
 
@@ -344,5 +434,30 @@ mod tests {
             let refused = PipelineOptions::new().ngram(tokens).validate();
             assert!(matches!(refused, Err(Error::InvalidOption { name: "ngram", .. })), "{tokens}");
         }
+    }
+
+    #[test]
+    fn options_that_would_do_nothing_are_refused() {
+        let base = PipelineOptions::new;
+        let table = WeightTable::parse("").unwrap();
+        let learnt = crate::text::IdfLearner::new().finish();
+        for (options, wanted) in [
+            (
+                base().dictionary(Dictionary::parse("").unwrap()).segment(Segment::Words),
+                "dictionary",
+            ),
+            (base().stop_words(StopWords::builtin()).segment(Segment::Chars), "stop-words"),
+            (base().idf(learnt.clone()).weights(Weights::Tf), "idf"),
+            (base().idf(learnt).weight_table(table.clone()), "idf"),
+            (base().weight_table(table.clone()).weights(Weights::Levels), "weights"),
+            (base().weight_table(table.clone()).segment(Segment::Grams), "weights"),
+            (base().simplified(true).segment(Segment::Raw), "simplified"),
+        ] {
+            let Err(Error::InvalidOption { name, .. }) = options.validate() else {
+                panic!("accepted {options:?}");
+            };
+            assert_eq!(name, wanted);
+        }
+        base().weight_table(table).weights(Weights::Tf).validate().unwrap();
     }
 }

@@ -12,10 +12,13 @@ use std::sync::Arc;
 use super::clean::Mentions;
 use super::features::{self, Counted};
 use super::grams::Letters;
+use super::idf_table::word_hash;
+use super::lexicon::Lexicon;
 use super::ngrams::{SEPARATOR, Tokens};
 use super::options::{PipelineOptions, Segment};
+use super::resources::Resources;
 use super::seen::{Packed, Seen};
-use super::{clean, descriptor, html, normalise};
+use super::{clean, descriptor, html, normalise, segment, simplified};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::sketch::{BitSums, Longest, MinHash, Signature, SketchKind};
@@ -51,7 +54,9 @@ pub struct Pipeline {
 pub(super) struct Inner {
     pub(super) options: PipelineOptions,
     pub(super) ngram: usize,
+    pub(super) lexicon: Lexicon,
     descriptor: String,
+    resources: Resources,
 }
 
 /// A fingerprint and how much text stands behind it.
@@ -83,12 +88,20 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] when the n-gram length is out of range.
+    /// [`Error::InvalidOption`] when the n-gram length is out of range, and for a table that
+    /// would do nothing beside the other options.
     pub fn new(options: &PipelineOptions) -> Result<Self> {
         options.validate()?;
-        let ngram = usize::try_from(options.ngram).unwrap_or(usize::MAX);
-        let descriptor = descriptor::describe(options);
-        Ok(Self { inner: Arc::new(Inner { options: options.clone(), ngram, descriptor }) })
+        let resources = Resources::of(options);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                ngram: usize::try_from(options.ngram).unwrap_or(usize::MAX),
+                lexicon: Lexicon::load(options),
+                descriptor: descriptor::describe(options, &resources),
+                options: options.clone(),
+                resources,
+            }),
+        })
     }
 
     /// Rebuilds the pipeline that a descriptor names.
@@ -98,12 +111,21 @@ impl Pipeline {
     /// [`Error::HeaderMismatch`] when this library cannot give the same fingerprints: the
     /// descriptor is of another version, names other tables, or is none at all.
     pub fn from_descriptor(descriptor: &str) -> Result<Self> {
+        Self::from_descriptor_with(descriptor, &Resources::default())
+    }
+
+    /// Rebuilds the pipeline that a descriptor names, with the tables that it names by digest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pipeline::from_descriptor`], also when a table is missing or another one.
+    pub fn from_descriptor_with(descriptor: &str, resources: &Resources) -> Result<Self> {
         let mismatch = |wanted: String| Error::HeaderMismatch {
             what: "pipeline",
             stored: descriptor.to_owned(),
             wanted,
         };
-        let options = descriptor::options(descriptor)
+        let options = descriptor::options(descriptor, resources)
             .ok_or_else(|| mismatch(format!("{};...", descriptor::HEAD)))?;
         let pipeline = Self::new(&options)?;
         if pipeline.descriptor() == descriptor {
@@ -116,6 +138,11 @@ impl Pipeline {
     /// Returns the line that names all the fingerprints depend on.
     pub fn descriptor(&self) -> &str {
         &self.inner.descriptor
+    }
+
+    /// Returns the tables that came from the caller and that the descriptor names by digest.
+    pub fn resources(&self) -> &Resources {
+        &self.inner.resources
     }
 
     /// Returns the fingerprint of a text; `None` when nothing in it is a feature.
@@ -214,6 +241,26 @@ impl Pipeline {
         hashes
     }
 
+    /// Returns the 64-bit hashes of a text's distinct words, rising, for
+    /// [`IdfLearner::add_words`](super::IdfLearner::add_words).
+    ///
+    /// Words are what the segmentation gives, before n-grams are formed.
+    pub fn word_hashes(&self, text: &str) -> Vec<u64> {
+        let Inner { options, lexicon, .. } = &*self.inner;
+        let jieba = || lexicon.jieba();
+        let mut hashes = Vec::new();
+        SCRATCH.with_borrow_mut(|scratch| {
+            self.read(text, Mentions::Dropped, scratch);
+            segment::for_each_token(&scratch.normal, options.segment, &jieba, &mut |word| {
+                hashes.push(word_hash(word));
+            });
+            scratch.release_huge();
+        });
+        hashes.sort_unstable();
+        hashes.dedup();
+        hashes
+    }
+
     /// Returns the text that a reader compares: main content, normal form, noise taken out.
     ///
     /// It is what features are cut from, but for names that are mentioned within a sentence:
@@ -246,6 +293,10 @@ impl Pipeline {
             return;
         }
         normalise::normalise_into(&content, normal);
+        if options.simplified {
+            simplified::simplify_into(normal, cleaned);
+            std::mem::swap(normal, cleaned);
+        }
         self.clean(normal, mentions, cleaned);
     }
 

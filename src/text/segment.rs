@@ -5,7 +5,7 @@
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::dictionary::jieba;
+use super::dictionary;
 use super::letter::is_letter;
 use super::options::Segment;
 use super::words::for_each_word;
@@ -23,14 +23,21 @@ use super::words::for_each_word;
 /// ```
 pub fn tokens(text: &str, segment: Segment) -> Vec<&str> {
     let mut out = Vec::new();
-    for_each_token(text, segment, &mut |token| out.push(token));
+    for_each_token(text, segment, &dictionary::jieba, &mut |token| out.push(token));
     out
 }
 
 /// Calls `emit` with each token of a normalised text.
-pub(super) fn for_each_token<'t>(text: &'t str, segment: Segment, emit: &mut impl FnMut(&'t str)) {
+///
+/// The dictionary is asked for only where it is needed, for it takes a moment to load.
+pub(super) fn for_each_token<'t, 'd>(
+    text: &'t str,
+    segment: Segment,
+    jieba: &impl Fn() -> &'d Jieba,
+    emit: &mut impl FnMut(&'t str),
+) {
     match segment {
-        Segment::Auto => mixed(text, emit),
+        Segment::Auto => mixed(text, jieba, emit),
         Segment::Jieba => cut(jieba(), text, emit),
         Segment::Words => for_each_word(text, emit),
         Segment::Chars | Segment::Grams | Segment::Raw => text
@@ -42,7 +49,7 @@ pub(super) fn for_each_token<'t>(text: &'t str, segment: Segment, emit: &mut imp
 }
 
 /// Cuts Chinese runs by the dictionary and what lies between them by Unicode words.
-fn mixed<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+fn mixed<'t, 'd>(text: &'t str, jieba: &impl Fn() -> &'d Jieba, emit: &mut impl FnMut(&'t str)) {
     let mut rest = text;
     while let Some(start) = find_han(rest) {
         let (other, han) = rest.split_at(start);
@@ -78,7 +85,7 @@ fn cut<'t>(jieba: &Jieba, text: &'t str, emit: &mut impl FnMut(&'t str)) {
 
 /// Tells whether a character is a Chinese ideograph, extensions included.
 #[inline]
-fn is_han(c: char) -> bool {
+pub(super) fn is_han(c: char) -> bool {
     matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3005}' | '\u{3007}' | '\u{3400}'..='\u{4dbf}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }

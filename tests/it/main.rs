@@ -8,6 +8,7 @@ mod concurrency;
 mod exactness;
 mod model;
 mod opening;
+mod pipelines;
 mod properties;
 mod reading;
 mod removal;

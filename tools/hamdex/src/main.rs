@@ -11,6 +11,7 @@ mod input;
 mod key;
 mod options;
 mod output;
+mod resource_options;
 mod session;
 mod size;
 mod stored;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use hamdex::Header;
-use hamdex::text::{Clean, Pipeline, PipelineOptions, Segment, Weights};
+use hamdex::text::{Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOptions, Segment};
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::input::{Bring, Fields, Inputs, Policy, Rejects};
+use crate::input::{self, Bring, Fields, Inputs, Policy, Rejects};
+use crate::resource_options::{ResourceArgs, WeightsArg};
 use crate::size::Size;
 
 /// How rows are read and what happens to bad ones.
@@ -22,6 +23,9 @@ pub(crate) struct RowArgs {
     /// Field of a JSON row that holds its text
     #[arg(long, value_name = "NAME", default_value = "text")]
     pub(crate) text_field: String,
+    /// Encoding of text and HTML files: auto, or a label such as gb18030, big5, utf-16le
+    #[arg(long, value_name = "auto|NAME", default_value = "auto")]
+    pub(crate) encoding: Encoding,
     /// Write bad rows there, as JSON Lines with file, line and reason
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
@@ -35,7 +39,12 @@ pub(crate) struct RowArgs {
 
 impl RowArgs {
     pub(crate) fn fields(&self) -> Fields {
-        Fields { id: self.id_field.clone(), text: self.text_field.clone(), stamp: None }
+        Fields {
+            id: self.id_field.clone(),
+            text: self.text_field.clone(),
+            stamp: None,
+            encoding: self.encoding,
+        }
     }
 
     pub(crate) fn inputs(&self, paths: &[PathBuf]) -> Result<Arc<Inputs>> {
@@ -81,20 +90,25 @@ pub(crate) struct PipelineArgs {
     #[arg(long, value_name = "NAME")]
     pipeline: Option<String>,
     /// How text is cut into tokens
-    #[arg(long, value_name = "auto|jieba|words|chars")]
+    #[arg(long, value_name = "auto|jieba|words|chars|grams|raw")]
     segment: Option<Segment>,
     /// Tokens in one feature
     #[arg(long, value_name = "N")]
     ngram: Option<u32>,
-    /// How features are weighed
-    #[arg(long, value_name = "uniform|tf|tfidf|levels")]
-    weights: Option<Weights>,
+    /// How features are weighed: by a kind of weights, or a file of lines 'word<TAB>weight'
+    #[arg(long, value_name = "uniform|tf|tfidf|levels|FILE")]
+    weights: Option<WeightsArg>,
     /// What is cut away first: web, weibo, both with a comma between, or none
     #[arg(long, value_name = "web,weibo|none")]
     clean: Option<Clean>,
     /// Take every text for HTML
     #[arg(long)]
     html: bool,
+    /// Count traditional Chinese as simplified
+    #[arg(long)]
+    simplified: bool,
+    #[command(flatten)]
+    resources: ResourceArgs,
     /// Kind of signature
     #[arg(long, value_name = "KIND", value_parser = ["simhash"], hide = true)]
     sketch: Option<String>,
@@ -103,40 +117,51 @@ pub(crate) struct PipelineArgs {
 impl PipelineArgs {
     /// Tells whether any option says something about the pipeline.
     pub(crate) fn given(&self) -> bool {
-        self.pipeline.is_some() || self.parts_given()
+        self.pipeline.is_some()
+            || self.parts_given()
+            || self.weights.is_some()
+            || self.resources.given()
     }
 
     fn parts_given(&self) -> bool {
         self.segment.is_some()
             || self.ngram.is_some()
-            || self.weights.is_some()
+            || self.weights.as_ref().is_some_and(|weights| !weights.is_file())
             || self.clean.is_some()
             || self.html
+            || self.simplified
+            || self.resources.words_given()
     }
 
     /// Builds the pipeline that the options describe.
     fn pipeline(&self) -> Result<Pipeline> {
         let name = self.pipeline.as_deref().unwrap_or("auto");
         // Presets are single words, descriptors name every field.
-        if name.contains(';') {
-            if self.parts_given() {
-                return Err(Failure::Usage(
-                    "a --pipeline descriptor is complete: leave out --segment, --ngram, --weights, \
-                     --clean and --html"
-                        .to_owned(),
-                ));
-            }
-            return Ok(Pipeline::from_descriptor(name)?);
+        if !name.contains(';') {
+            return Ok(Pipeline::new(&self.options(name)?)?);
         }
-        let mut options = PipelineOptions::preset(name)?;
+        if self.parts_given() {
+            return Err(Failure::Usage(
+                "a --pipeline descriptor is complete: leave out all that says how text is read, \
+                 but for the files of tables that it names"
+                    .to_owned(),
+            ));
+        }
+        let mut resources = self.resources.resources()?;
+        if let Some(weights) = &self.weights {
+            weights.insert(&mut resources)?;
+        }
+        Ok(Pipeline::from_descriptor_with(name, &resources)?)
+    }
+
+    /// The options over a preset, but for a table of rarity that is still to be learnt.
+    fn options(&self, preset: &str) -> Result<PipelineOptions> {
+        let mut options = PipelineOptions::preset(preset)?.simplified(self.simplified);
         if let Some(segment) = self.segment {
             options = options.segment(segment);
         }
-        if let Some(tokens) = self.ngram {
-            options = options.ngram(tokens);
-        }
-        if let Some(weights) = self.weights {
-            options = options.weights(weights);
+        if let Some(weights) = &self.weights {
+            options = weights.apply(options)?;
         }
         if let Some(clean) = self.clean {
             options = options.clean(clean);
@@ -144,20 +169,45 @@ impl PipelineArgs {
         if self.html {
             options = options.html(true);
         }
-        Ok(Pipeline::new(&options)?)
+        options = self.resources.apply(options)?;
+        // Last, for other parts bring the length that is usual for them.
+        if let Some(tokens) = self.ngram {
+            options = options.ngram(tokens);
+        }
+        Ok(options)
     }
 
     /// The pipeline for new fingerprints; `None` when the inputs bring their own.
-    pub(crate) fn fresh(&self, inputs: &Inputs) -> Result<Option<Pipeline>> {
+    pub(crate) fn fresh(
+        &self,
+        inputs: &Arc<Inputs>,
+        console: &Console,
+    ) -> Result<Option<Pipeline>> {
         if !self.given() && inputs.bring()? == Bring::Fingerprints {
             return Ok(None);
         }
-        self.pipeline().map(Some)
+        if !self.resources.learns() {
+            return self.pipeline().map(Some);
+        }
+        let options = self.options(self.pipeline.as_deref().unwrap_or("auto"))?;
+        // Weights that take no account of rarity are refused before anything is read.
+        Pipeline::new(&options.clone().idf(IdfLearner::new().finish()))?;
+        let table = input::learn(inputs, &Pipeline::new(&options)?, console)?;
+        Ok(Some(Pipeline::new(&options.idf(table))?))
     }
 
     /// The pipeline that is asked for, if an index was made with it.
-    pub(crate) fn stored(&self, header: &Header) -> Result<Option<Pipeline>> {
-        let wanted = self.pipeline()?;
+    pub(crate) fn stored(&self, header: &Header, index: &Path) -> Result<Option<Pipeline>> {
+        let wanted = if self.resources.learns() {
+            // What was learnt for an index stays as it is.
+            let mut options = self.options(self.pipeline.as_deref().unwrap_or("auto"))?;
+            if let Some(table) = stored_pipeline(header, index)?.as_ref().and_then(learnt) {
+                options = options.idf(table);
+            }
+            Pipeline::new(&options)?
+        } else {
+            self.pipeline()?
+        };
         if wanted.descriptor() == header.pipeline {
             return Ok(Some(wanted));
         }
@@ -170,12 +220,18 @@ impl PipelineArgs {
     }
 }
 
+/// The table of rarity that a pipeline was given.
+fn learnt(pipeline: &Pipeline) -> Option<IdfTable> {
+    let (_, bytes) = pipeline.resources().parts().find(|(name, _)| *name == "idf")?;
+    IdfTable::from_bytes(&bytes).ok()
+}
+
 /// The pipeline of an index; `None` when it was built from fingerprints only.
-pub(crate) fn stored_pipeline(header: &Header) -> Result<Option<Pipeline>> {
+pub(crate) fn stored_pipeline(header: &Header, index: &Path) -> Result<Option<Pipeline>> {
     if header.pipeline.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Pipeline::from_descriptor(&header.pipeline)?))
+    Ok(Header::read_pipeline(index)?)
 }
 
 /// The distance of searches, joins and groups.

@@ -70,7 +70,7 @@ pub(crate) fn pipeline_for(
     index: &Path,
     inputs: &Inputs,
 ) -> Result<Option<Pipeline>> {
-    if asked.given() { asked.stored(header) } else { pipeline_of(header, index, inputs) }
+    if asked.given() { asked.stored(header, index) } else { pipeline_of(header, index, inputs) }
 }
 
 /// The pipeline of the index; `None` when both sides bring fingerprints only.
@@ -79,7 +79,7 @@ pub(crate) fn pipeline_of(
     index: &Path,
     inputs: &Inputs,
 ) -> Result<Option<Pipeline>> {
-    let pipeline = stored_pipeline(header)?;
+    let pipeline = stored_pipeline(header, index)?;
     if pipeline.is_none() && inputs.bring()? == Bring::Texts {
         return Err(no_pipeline(index));
     }

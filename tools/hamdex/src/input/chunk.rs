@@ -8,6 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
+use hamdex::text;
+
 use super::open::{Meter, Reader};
 use super::reject::Reason;
 use super::source::{Inputs, Kind, Source};
@@ -148,6 +150,13 @@ impl Out {
                     end = true;
                     break;
                 };
+                if ordinal == 0 && is_utf16(&bytes) {
+                    return Err(Some(Failure::file(
+                        &source.name,
+                        "is UTF-16, but JSON Lines are UTF-8; convert it, as by \
+                         'iconv -f UTF-16 -t UTF-8'",
+                    )));
+                }
                 if ordinal == 0 && bytes.starts_with(BOM) {
                     bytes.drain(..BOM.len());
                 }
@@ -223,6 +232,12 @@ impl Out {
         self.send(position, base, Body::Texts(texts))?;
         Ok(ordinal)
     }
+}
+
+/// Tells whether the first line of a file is UTF-16, whose line end is cut in two.
+fn is_utf16(line: &[u8]) -> bool {
+    let whole = line.get(..line.len() & !1).unwrap_or_default();
+    whole.contains(&0) && text::decode(whole).encoding.starts_with("UTF-16")
 }
 
 /// Appends a line with its end; tells whether it was too long and dropped, `None` at the end.

@@ -21,6 +21,8 @@ pub(super) struct Made<F> {
     pub(super) length: u64,
     pub(super) stamp: Stamp,
     pub(super) proofs: Proofs,
+    /// Malformed places of the text, each a U+FFFD now.
+    pub(super) replaced: usize,
 }
 
 /// Turns rows into documents; shared by all threads.
@@ -54,7 +56,7 @@ impl Maker<'_> {
             (None, None) => return Err(Reason::NoText(self.fields.text.clone())),
         };
         let length = row.text.map_or(0, |text| text.chars().count() as u64);
-        Ok(Made { key, fingerprint, features, length, stamp: row.stamp, proofs })
+        Ok(Made { key, fingerprint, features, length, stamp: row.stamp, proofs, replaced: 0 })
     }
 
     /// Fingerprints a text file.
@@ -64,14 +66,12 @@ impl Maker<'_> {
         bytes: Result<Vec<u8>, Reason>,
     ) -> Result<Made<F>, Reason> {
         let bytes = bytes?;
-        if bytes.contains(&0) {
-            return Err(Reason::Binary);
-        }
+        let decoded = self.fields.encoding.decode_text(&bytes).ok_or(Reason::Binary)?;
         let key = key::of_text(name)?;
-        let text = std::str::from_utf8(&bytes).map_err(|e| Reason::Utf8(e.valid_up_to()))?;
-        let (fingerprint, features, proofs) = self.sketch(text, is_html(name))?;
-        let length = text.chars().count() as u64;
-        Ok(Made { key, fingerprint, features, length, stamp: Stamp::Missing, proofs })
+        let (fingerprint, features, proofs) = self.sketch(&decoded.text, is_html(name))?;
+        let length = decoded.text.chars().count() as u64;
+        let (stamp, replaced) = (Stamp::Missing, decoded.replaced);
+        Ok(Made { key, fingerprint, features, length, stamp, proofs, replaced })
     }
 
     fn sketch<F: Fingerprint>(
@@ -83,11 +83,7 @@ impl Maker<'_> {
         if text.trim().is_empty() {
             return Err(Reason::EmptyText);
         }
-        let content = if html && !takes_html(pipeline) {
-            Cow::Owned(text::main_text(text))
-        } else {
-            Cow::Borrowed(text)
-        };
+        let content = content(pipeline, text, html);
         let sketch = pipeline.fingerprint::<F>(&content).ok_or(Reason::NoFeatures)?;
         let proofs = Proofs::of(self.wanted, pipeline, &content);
         Ok((sketch.fingerprint, Some(sketch.features), proofs))
@@ -112,6 +108,15 @@ fn key_of(row: &Row<'_>, file: &str, ordinal: u64) -> Result<Vec<u8>, Reason> {
     }
 }
 
+/// The main content of a page, unless the pipeline looks for it.
+pub(super) fn content<'t>(pipeline: &Pipeline, text: &'t str, html: bool) -> Cow<'t, str> {
+    if html && !takes_html(pipeline) {
+        Cow::Owned(text::main_text(text))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 /// Tells whether the pipeline finds the main content of a page by itself.
 fn takes_html(pipeline: &Pipeline) -> bool {
     pipeline.descriptor().split(';').any(|field| field == "html=reader")
@@ -125,7 +130,12 @@ mod tests {
 
     #[test]
     fn a_page_counts_as_its_main_text_with_either_pipeline() {
-        let fields = Fields { id: "id".to_owned(), text: "text".to_owned(), stamp: None };
+        let fields = Fields {
+            id: "id".to_owned(),
+            text: "text".to_owned(),
+            stamp: None,
+            encoding: text::Encoding::AUTO,
+        };
         let page = b"<html><body><p>sunny days are here again</p></body></html>".to_vec();
         let fingerprint = |options: PipelineOptions, name: &str, bytes: Vec<u8>| {
             let pipeline = Pipeline::new(&options).unwrap();

@@ -4,6 +4,7 @@
 //! again, which is what a second pass and a resumed build stand on.
 
 mod chunk;
+mod learn;
 mod make;
 mod open;
 mod proof;
@@ -15,6 +16,7 @@ mod source;
 mod walk;
 
 pub(crate) use chunk::{Body, Chunk, for_each_chunk};
+pub(crate) use learn::learn;
 pub(crate) use make::row_key;
 pub(crate) use proof::{Proofs, Wanted};
 pub(crate) use read::{Document, Reading, Sink, Totals};

@@ -69,6 +69,8 @@ pub(crate) struct Totals {
     pub(crate) documents: u64,
     /// Files of directories that hold no text.
     pub(crate) binary: u64,
+    /// Text files with malformed places.
+    pub(crate) malformed: u64,
     pub(crate) origins: Origins,
 }
 
@@ -98,6 +100,14 @@ impl Reading<'_> {
             work.rejects.flush()
         })?;
         self.console.end_phase();
+        let malformed = work.totals.malformed;
+        if malformed > 0 {
+            let files = if malformed == 1 { "file holds" } else { "files hold" };
+            self.console.say(&format!(
+                "{malformed} text {files} malformed bytes, read as U+FFFD; --encoding NAME says \
+                 what they are in"
+            ));
+        }
         Ok(work.totals)
     }
 
@@ -228,7 +238,7 @@ impl<F: Fingerprint> Work<'_, F> {
         place: Place<'_>,
         row: Option<&[u8]>,
     ) -> Result<()> {
-        let Made { key, fingerprint, features, length, stamp, proofs } = match made {
+        let Made { key, fingerprint, features, length, stamp, proofs, replaced } = match made {
             Ok(made) => made,
             Err(reason) => return self.rejects.add(place, reason, row),
         };
@@ -236,6 +246,7 @@ impl<F: Fingerprint> Work<'_, F> {
             return self.rejects.add(place, Reason::DuplicateId(Name::of(&key).to_string()), row);
         }
         self.totals.documents += 1;
+        self.totals.malformed += u64::from(replaced > 0);
         self.sink.document(Document {
             key: &key,
             fingerprint,

@@ -214,13 +214,18 @@ impl Rejects {
                 .iter()
                 .map(|(kind, count)| format!("{} {kind}", size::thousands(*count)))
                 .collect();
+            let utf8 = match self.kinds.get("invalid UTF-8") {
+                Some(_) => "; JSON Lines are UTF-8, 'iconv -f GB18030 -t UTF-8' converts a file",
+                None => "",
+            };
             let rows = if self.count == 1 { "row" } else { "rows" };
             let seen = match self.policy.shown.as_ref().or(self.policy.file.as_ref()) {
                 Some(path) => format!("; see {}", path.display()),
                 None => "; --rejects FILE keeps them".to_owned(),
             };
             let count = size::thousands(self.count);
-            self.console.say(&format!("{count} bad {rows} skipped: {}{seen}", kinds.join(", ")));
+            self.console
+                .say(&format!("{count} bad {rows} skipped: {}{seen}{utf8}", kinds.join(", ")));
         }
         Ok(self.count)
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
+use hamdex::text::Encoding;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -19,6 +20,8 @@ pub(crate) struct Fields {
     pub(crate) text: String,
     /// The field that tells which of two documents is the newer one.
     pub(crate) stamp: Option<String>,
+    /// What text files are decoded from; rows of JSON are UTF-8 by their standard.
+    pub(crate) encoding: Encoding,
 }
 
 /// The fields of one row; absent and null are the same.
@@ -219,7 +222,12 @@ mod tests {
     use super::*;
 
     fn fields() -> Fields {
-        Fields { id: "id".to_owned(), text: "text".to_owned(), stamp: Some("date".to_owned()) }
+        Fields {
+            id: "id".to_owned(),
+            text: "text".to_owned(),
+            stamp: Some("date".to_owned()),
+            encoding: Encoding::AUTO,
+        }
     }
 
     #[test]

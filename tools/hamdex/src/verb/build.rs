@@ -84,7 +84,7 @@ impl BuildArgs {
         let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let pipeline = match &header {
             Some(header) => stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?,
-            None => self.pipeline.fresh(&inputs)?,
+            None => self.pipeline.fresh(&inputs, &session.console)?,
         };
         for_width!(bits, F => {
             let count = inputs.estimated_rows(F::BYTES);
@@ -92,7 +92,7 @@ impl BuildArgs {
                 stored::index_options::<F>(&self.plan, &self.distance, header.as_ref(), count)?;
             options = options.memory(self.memory.memory.0).keep_features(wanted.features);
             if let Some(pipeline) = &pipeline {
-                options = options.pipeline(pipeline.descriptor());
+                options = options.text(pipeline);
             }
             let reading = Reading {
                 inputs: &inputs,

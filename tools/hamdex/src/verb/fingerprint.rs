@@ -1,12 +1,13 @@
 //! `fingerprint`: texts become fingerprints on standard output, nothing is stored.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hamdex::Fingerprint;
+use hamdex::text::Pipeline;
 use serde::Serialize;
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::input::{Document, Reading, Wanted};
 use crate::key::Name;
 use crate::options::{PipelineArgs, RowArgs, WidthArg};
@@ -34,6 +35,9 @@ pub(crate) struct FingerprintArgs {
     pipeline: PipelineArgs,
     #[command(flatten)]
     rows: RowArgs,
+    /// Write the rarity of words that --idf learn has found, for --idf FILE elsewhere
+    #[arg(long, value_name = "FILE", requires = "idf", help_heading = "Fingerprints")]
+    save_idf: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -47,7 +51,10 @@ impl FingerprintArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let inputs = self.rows.inputs(&self.inputs)?;
         let bits = width::settle(self.width.bits, None, inputs.raw_width()?)?;
-        let pipeline = self.pipeline.fresh(&inputs)?;
+        let pipeline = self.pipeline.fresh(&inputs, &session.console)?;
+        if let (Some(path), Some(pipeline)) = (&self.save_idf, &pipeline) {
+            save_idf(pipeline, path)?;
+        }
         let reading = Reading {
             inputs: &inputs,
             pipeline: pipeline.as_ref(),
@@ -77,4 +84,14 @@ impl FingerprintArgs {
         output.finish()?;
         rejects.finish().map(drop)
     }
+}
+
+/// Writes the table of rarity that the pipeline weighs by.
+fn save_idf(pipeline: &Pipeline, path: &Path) -> Result<()> {
+    let Some((_, bytes)) = pipeline.resources().parts().find(|(name, _)| *name == "idf") else {
+        return Err(Failure::Usage("--save-idf needs --idf learn".to_owned()));
+    };
+    let mut file = Output::file(path)?;
+    file.with(|out| out.write_all(&bytes))?;
+    file.finish()
 }

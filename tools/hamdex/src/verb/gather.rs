@@ -74,7 +74,7 @@ impl Target {
             (Some(header), [path]) => {
                 width::settle(width.bits, Some(&header), None)?;
                 if pipeline.given() {
-                    pipeline.stored(&header)?;
+                    pipeline.stored(&header, path)?;
                 }
                 Ok(Self::Index(path.clone(), header))
             }
@@ -103,7 +103,7 @@ pub(super) fn gather<F: Fingerprint>(
     rows: &RowArgs,
     pipeline: &PipelineArgs,
 ) -> Result<Gathered<F>> {
-    let pipeline = pipeline.fresh(inputs)?;
+    let pipeline = pipeline.fresh(inputs, &session.console)?;
     let reading = Reading {
         inputs,
         pipeline: pipeline.as_ref(),

@@ -93,14 +93,16 @@ impl InsertArgs {
         let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let pipeline = match &header {
             Some(header) => stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?,
-            None => self.pipeline.fresh(&inputs)?,
+            None => self.pipeline.fresh(&inputs, &session.console)?,
         };
         for_width!(bits, F => {
             let count = inputs.estimated_rows(F::BYTES);
-            let options =
+            let mut options =
                 stored::index_options::<F>(&self.plan, &self.distance, header.as_ref(), count)?;
-            let descriptor = pipeline.as_ref().map_or("", |pipeline| pipeline.descriptor());
-            let index = self.open::<F>(header.as_ref(), &options, descriptor)?;
+            if let Some(pipeline) = &pipeline {
+                options = options.text(pipeline);
+            }
+            let index = self.open::<F>(header.as_ref(), &options)?;
             let reading = Reading {
                 inputs: &inputs,
                 pipeline: pipeline.as_ref(),
@@ -117,18 +119,11 @@ impl InsertArgs {
         &self,
         header: Option<&Header>,
         options: &IndexOptions,
-        descriptor: &str,
     ) -> Result<Index<F>> {
         let memory = self.memory.memory.0;
         let Some(header) = header else {
-            return Ok(Index::create(
-                &self.index,
-                &options
-                    .clone()
-                    .pipeline(descriptor)
-                    .keep_features(self.keep.keep_features)
-                    .memory(memory),
-            )?);
+            let options = options.clone().keep_features(self.keep.keep_features).memory(memory);
+            return Ok(Index::create(&self.index, &options)?);
         };
         let mut open = OpenOptions::new().memory(memory);
         if let Some(plan) = stored::wanted_plan(&self.plan, header)? {

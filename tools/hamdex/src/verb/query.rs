@@ -81,7 +81,7 @@ impl QueryArgs {
             output: Output::stdout(&session.console),
         };
         if let Some(text) = &self.text {
-            let pipeline = stored_pipeline(header)?;
+            let pipeline = stored_pipeline(header, &self.index)?;
             let (fingerprint, proofs) = self.sketch::<F>(pipeline.as_ref(), text)?;
             asked.push(text.as_bytes(), fingerprint, proofs)?;
         } else if self.inputs.is_empty() {

@@ -1,5 +1,6 @@
 //! `stats`: an index becomes its counts, sizes and settings.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -41,6 +42,8 @@ struct Account<'a> {
     bytes_postings: u64,
     bytes_tables: u64,
     tables: Vec<TableRow>,
+    /// Bytes of the pipeline's own tables, by name.
+    resources: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Serialize)]
@@ -97,6 +100,9 @@ fn list(header: &Header, stats: &Stats) -> Table {
         .pair("  postings", per(stats.bytes_postings, stats.documents))
         .pair("  tables", per(stats.bytes_tables, stats.fingerprints))
         .pair("features kept", features(header, stats));
+    for (name, bytes) in &stats.resources {
+        list.pair(&format!("  {name}"), size::bytes(*bytes as f64));
+    }
     list
 }
 
@@ -152,5 +158,6 @@ fn account<'a>(header: &'a Header, stats: &Stats) -> Account<'a> {
         bytes_postings: stats.bytes_postings,
         bytes_tables: stats.bytes_tables,
         tables: stats.tables.iter().map(row).collect(),
+        resources: stats.resources.iter().copied().collect(),
     }
 }

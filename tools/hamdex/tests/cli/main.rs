@@ -11,5 +11,6 @@ mod output;
 mod refusals;
 mod store;
 mod support;
+mod texts;
 mod usage;
 mod verify;

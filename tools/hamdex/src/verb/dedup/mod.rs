@@ -134,7 +134,7 @@ impl DedupArgs {
             (Some(header), Some(index)) => {
                 stored::pipeline_for(&self.pipeline, header, index, &inputs)?
             }
-            _ => self.pipeline.fresh(&inputs)?,
+            _ => self.pipeline.fresh(&inputs, &session.console)?,
         };
         for_width!(bits, F => self.dedup::<F>(session, &inputs, pipeline.as_ref(), header.as_ref()))
     }

@@ -104,7 +104,9 @@ impl<F: Fingerprint> Pass<'_, F> {
             }),
             Body::Texts(texts) => texts.iter().try_for_each(|text| match &text.bytes {
                 Ok(bytes) => {
-                    self.row(chunk.base + text.ordinal, &Row::Text { name: &text.name, bytes })
+                    let encoding = self.inputs.fields.encoding;
+                    let row = Row::Text { name: &text.name, bytes, encoding };
+                    self.row(chunk.base + text.ordinal, &row)
                 }
                 Err(_) => Ok(()),
             }),

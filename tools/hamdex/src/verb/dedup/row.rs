@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use hamdex::Fingerprint;
+use hamdex::text::Encoding;
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
@@ -13,7 +14,7 @@ use crate::key::{self, Name};
 #[derive(Debug)]
 pub(super) enum Row<'a, F> {
     Line { file: &'a str, ordinal: u64, bytes: &'a [u8] },
-    Text { name: &'a str, bytes: &'a [u8] },
+    Text { name: &'a str, bytes: &'a [u8], encoding: Encoding },
     Raw { position: u64, fingerprint: F },
 }
 
@@ -43,15 +44,15 @@ impl<F: Fingerprint> Row<'_, F> {
         }
     }
 
-    /// Copies a JSON row byte for byte; other inputs become a JSON row.
+    /// Copies a JSON row byte for byte; other inputs become a JSON row, texts as they were read.
     pub(super) fn copy(&self, out: &mut dyn Write) -> io::Result<()> {
         match *self {
             Self::Line { bytes, .. } => {
                 out.write_all(bytes)?;
                 if bytes.ends_with(b"\n") { Ok(()) } else { out.write_all(b"\n") }
             }
-            Self::Text { name, bytes } => {
-                let text = &String::from_utf8_lossy(bytes);
+            Self::Text { name, bytes, encoding } => {
+                let text = &encoding.decode(bytes).text;
                 serde_json::to_writer(&mut *out, &Text { id: name, text })?;
                 out.write_all(b"\n")
             }

@@ -1,0 +1,82 @@
+//! The pipeline of an index: descriptor and resources become what fingerprints its texts.
+
+use std::path::Path;
+
+use super::{Header, Index};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::store::{Family, Store, resources};
+use crate::text::{self, Pipeline, Resources};
+
+impl Header {
+    /// Reads the pipeline of an index, whatever its width, with the tables it holds.
+    ///
+    /// `None` when the index was made from fingerprints only.
+    ///
+    /// # Errors
+    ///
+    /// As [`Header::read`] and [`Index::pipeline`].
+    pub fn read_pipeline(path: impl AsRef<Path>) -> Result<Option<Pipeline>> {
+        let (record, stored) = Store::peek_resources(path.as_ref(), &Resources::NAMES)?;
+        let mut stored = stored.into_iter();
+        pipeline(&record.pipeline, |_| Ok(stored.next().flatten()))
+    }
+}
+
+impl<F: Fingerprint> Index<F> {
+    /// Rebuilds the pipeline that the index was made with, with the tables it holds.
+    ///
+    /// Texts can so be searched by where no file of the tables is at hand. `None` when the index
+    /// was made from fingerprints only.
+    ///
+    /// ```
+    /// use hamdex::text::StopWords;
+    /// use hamdex::{Index, IndexOptions, Pipeline, PipelineOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let options = PipelineOptions::new().stop_words(StopWords::parse("the\na\n")?);
+    /// let pipeline = Pipeline::new(&options)?;
+    /// let index = Index::<u64>::create(&path, &IndexOptions::new().text(&pipeline))?;
+    /// let stored = index.pipeline()?.expect("made with one");
+    /// assert_eq!(stored.descriptor(), pipeline.descriptor());
+    /// assert_eq!(stored.features("the saucer").len(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`](crate::Error::Corrupt) for tables that are damaged or not the ones the
+    /// header names, [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) when this library
+    /// cannot give the same fingerprints.
+    pub fn pipeline(&self) -> Result<Option<Pipeline>> {
+        let get = |key: &[u8]| self.shared.store.get(Family::Meta, key);
+        pipeline(&self.header().pipeline, |name| resources::read(name, get))
+    }
+}
+
+fn pipeline(
+    descriptor: &str,
+    read: impl FnMut(&'static str) -> Result<Option<Vec<u8>>>,
+) -> Result<Option<Pipeline>> {
+    let resources = checked(descriptor, read)?;
+    if descriptor.is_empty() {
+        return Ok(None);
+    }
+    Pipeline::from_descriptor_with(descriptor, &resources).map(Some)
+}
+
+/// Reads all resources and compares them with what the descriptor names.
+pub(super) fn checked(
+    descriptor: &str,
+    mut read: impl FnMut(&'static str) -> Result<Option<Vec<u8>>>,
+) -> Result<Resources> {
+    let mut resources = Resources::default();
+    for name in Resources::NAMES {
+        if let Some(bytes) = read(name)? {
+            resources.insert(name, &bytes)?;
+        }
+    }
+    text::require_resources(descriptor, &resources)?;
+    Ok(resources)
+}

@@ -1,0 +1,78 @@
+//! Simplified Chinese: traditional characters become the simplified ones, phrase by phrase.
+//!
+//! `OpenCC`'s tables (`t2s`): 乾 becomes 干 in 乾燥 and stays in 乾坤. One text written both ways
+//! gets one fingerprint; only when asked for, because it also makes different words alike.
+
+use std::sync::OnceLock;
+
+use ferrous_opencc::OpenCC;
+use ferrous_opencc::config::BuiltinConfig;
+
+use super::segment::is_han;
+
+static TABLES: OnceLock<OpenCC> = OnceLock::new();
+
+fn tables() -> &'static OpenCC {
+    TABLES.get_or_init(|| OpenCC::from_config(BuiltinConfig::T2s).expect("the tables are built in"))
+}
+
+/// Writes the text in simplified characters over what `out` holds.
+pub(super) fn simplify_into(text: &str, out: &mut String) {
+    out.clear();
+    out.reserve(text.len());
+    let mut rest = text;
+    // The tables are asked about Chinese only: a lookup costs far more than a copy.
+    while let Some(start) = rest.find(is_han) {
+        let (other, tail) = rest.split_at(start);
+        let end = tail.find(|c| !is_han(c)).unwrap_or(tail.len());
+        let (han, tail) = tail.split_at(end);
+        out.push_str(other);
+        out.push_str(&tables().convert(han));
+        rest = tail;
+    }
+    out.push_str(rest);
+}
+
+/// Returns the text in simplified characters.
+pub(super) fn simplify(text: &str) -> String {
+    let mut out = String::new();
+    simplify_into(text, &mut out);
+    out
+}
+
+/// Returns a digest that changes when the tables do, taken from what they make of a fixed text.
+pub(super) fn digest() -> u32 {
+    const PROBE: &str = "臺灣大學的圖書館藏有許多繁體字的書籍,乾燥乾坤,頭髮出發,後來皇后,一隻隻能,裏面公里,\
+        著作走著,瞭解瞭望,併購並且,鐘錶手錶表面,麵粉面對,鬆開松樹,穀物山谷,儘管盡力,曆法歷史,\
+        製造制度,複習恢復覆蓋,鬱金香,龍龜鳳蠶驢鑰體讓變襯衛藝蘇蘭蕭薩藍雞";
+    crc32fast::hash(simplify(PROBE).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traditional_text_becomes_simplified_by_phrases() {
+        assert_eq!(simplify("臺灣大學,繁體字 abc 乾燥"), "台湾大学,繁体字 abc 干燥");
+        assert_eq!(simplify("乾坤"), "乾坤");
+        assert_eq!(simplify("頭髮出發"), "头发出发");
+        for same in ["", "plain", "今天是晴天", "かな漢"] {
+            assert_eq!(simplify(same).chars().count(), same.chars().count(), "{same}");
+        }
+        assert_eq!(simplify("今天是晴天"), "今天是晴天");
+    }
+
+    #[test]
+    fn simplified_text_is_in_normal_form_and_stays_as_it_is() {
+        let han: String = ('\u{4e00}'..='\u{9fff}').collect();
+        let once = simplify(&han);
+        assert_eq!(crate::text::normalise(&once), once);
+        assert_ne!(once, han);
+    }
+
+    #[test]
+    fn golden_digest_holds_until_the_tables_change() {
+        assert_eq!(digest(), 0xb8eb_7544);
+    }
+}

@@ -1,0 +1,178 @@
+//! Stop words: words that say nothing of the subject are no features.
+//!
+//! They are dropped where text is cut into words, before n-grams are formed. A text of nothing
+//! else keeps them, for it would be left without a feature.
+
+use std::collections::{BTreeSet, HashSet};
+use std::hash::BuildHasherDefault;
+use std::sync::{Arc, OnceLock};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::normalise::normalise;
+use super::simplified::simplify;
+use crate::error::{Error, Result};
+
+/// Languages of the list that is built in.
+const LANGUAGES: [&str; 2] = ["zh", "en"];
+
+static BUILTIN: OnceLock<Arc<str>> = OnceLock::new();
+
+/// Words to look up.
+pub(super) type WordSet = HashSet<Box<str>, BuildHasherDefault<Xxh3>>;
+
+/// Which words are no features: none, those built in, or a list.
+///
+/// ```
+/// use hamdex::text::{Pipeline, StopWords};
+/// use hamdex::PipelineOptions;
+///
+/// let options = PipelineOptions::new().stop_words(StopWords::builtin());
+/// let pipeline = Pipeline::new(&options)?;
+/// let features = pipeline.features("the saucer is above the hill");
+/// let words: Vec<_> = features.iter().map(|feature| feature.text.as_str()).collect();
+/// assert_eq!(words, ["hill", "saucer"]);
+/// assert_eq!(pipeline.features("the").len(), 1, "better than nothing");
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StopWords(pub(super) Kind);
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Kind {
+    #[default]
+    None,
+    Builtin,
+    /// Distinct words in normal form, rising, a line each.
+    Own(Arc<str>),
+}
+
+impl StopWords {
+    /// Every word is a feature; the default.
+    pub fn none() -> Self {
+        Self(Kind::None)
+    }
+
+    /// The Chinese and English words of the `stopwords-iso` collection.
+    pub fn builtin() -> Self {
+        Self(Kind::Builtin)
+    }
+
+    /// Reads a list: one word a line; blank lines and those that begin with `#` do not count.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidLine`] for a line of several words.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut words = BTreeSet::new();
+        for (line, number) in text.lines().zip(1..) {
+            if line.starts_with('#') {
+                continue;
+            }
+            let word = normalise(line);
+            if word.contains(char::is_whitespace) {
+                return Err(Error::InvalidLine {
+                    what: "stop words",
+                    line: number,
+                    reason: format!(
+                        "\"{word}\" is not one word; give every word a line of its own"
+                    ),
+                });
+            }
+            words.insert(word);
+        }
+        Ok(Self(Kind::Own(joined(&words))))
+    }
+
+    /// The words in normal form, a line each; `None` unless they are a list of the caller's own.
+    pub fn own(&self) -> Option<&str> {
+        match &self.0 {
+            Kind::Own(words) => Some(words),
+            Kind::None | Kind::Builtin => None,
+        }
+    }
+
+    /// Tells whether no word is a stop word.
+    pub fn is_none(&self) -> bool {
+        self.0 == Kind::None
+    }
+
+    /// Takes back what [`StopWords::own`] gave.
+    pub(super) fn stored(text: &str) -> Self {
+        Self(Kind::Own(text.into()))
+    }
+
+    /// The words in normal form, a line each.
+    pub(super) fn lines(&self) -> &str {
+        match &self.0 {
+            Kind::None => "",
+            Kind::Builtin => BUILTIN.get_or_init(builtin),
+            Kind::Own(words) => words,
+        }
+    }
+
+    /// Returns a digest that changes when the words do.
+    pub(super) fn digest(&self) -> u32 {
+        crc32fast::hash(self.lines().as_bytes())
+    }
+
+    /// The words as texts have them.
+    pub(super) fn set(&self, simplified: bool) -> WordSet {
+        let word = |word: &str| if simplified { simplify(word) } else { word.to_owned() };
+        self.lines().lines().map(|line| word(line).into_boxed_str()).collect()
+    }
+}
+
+fn builtin() -> Arc<str> {
+    let lists = LANGUAGES.iter().filter_map(stop_words::lookup);
+    joined(&lists.flatten().map(|word| normalise(word)).collect())
+}
+
+/// A token has a letter or digit, so nothing else can be a stop word.
+fn joined(words: &BTreeSet<String>) -> Arc<str> {
+    let mut out = String::new();
+    for word in words.iter().filter(|word| word.contains(char::is_alphanumeric)) {
+        out.push_str(word);
+        out.push('\n');
+    }
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_languages_are_built_in() {
+        let words = StopWords::builtin().set(false);
+        for word in ["的", "不过", "the", "don't"] {
+            assert!(words.contains(word), "{word}");
+        }
+        for word in ["飞碟", "saucer", "、", ""] {
+            assert!(!words.contains(word), "{word}");
+        }
+        assert!(words.len() > 2000, "{}", words.len());
+        assert!(StopWords::none().set(false).is_empty());
+    }
+
+    #[test]
+    fn golden_digest_holds_until_the_built_in_words_change() {
+        assert_eq!(StopWords::builtin().digest(), 0x0fcb_acc8);
+    }
+
+    #[test]
+    fn lists_are_brought_into_normal_form() {
+        let own = StopWords::parse("# comment\nＴｈｅ\n\n的\nthe\n...\nc#\n").unwrap();
+        assert_eq!(own.own(), Some("c#\nthe\n的\n"));
+        assert!(StopWords::parse("這個").unwrap().set(true).contains("这个"));
+    }
+
+    #[test]
+    fn a_line_of_two_words_is_named() {
+        let Err(Error::InvalidLine { line, reason, .. }) = StopWords::parse("a\nb c") else {
+            panic!("accepted");
+        };
+        assert_eq!(line, 2);
+        assert!(reason.contains("\"b c\""), "{reason}");
+    }
+}

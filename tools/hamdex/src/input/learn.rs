@@ -1,0 +1,64 @@
+//! Learning: a first pass over the inputs becomes a table of how rare each word is.
+
+use std::sync::Arc;
+
+use hamdex::text::{IdfLearner, IdfTable, Pipeline};
+use rayon::prelude::*;
+
+use super::chunk::{Body, Chunk, for_each_chunk};
+use super::make::content;
+use super::open::is_html;
+use super::row::{self, Fields};
+use super::source::Inputs;
+use crate::console::Console;
+use crate::failure::{Failure, Result};
+
+/// Counts words as the pipeline cuts them; bad rows are left to the pass that reports them.
+pub(crate) fn learn(
+    inputs: &Arc<Inputs>,
+    pipeline: &Pipeline,
+    console: &Console,
+) -> Result<IdfTable> {
+    if let Some(source) = inputs.sources.iter().find(|source| source.is_live()) {
+        return Err(Failure::Usage(format!(
+            "{}: --idf learn reads the inputs twice; save them to a file and give that",
+            source.name
+        )));
+    }
+    console.begin_reading("learning", inputs.bytes());
+    let mut learner = IdfLearner::new();
+    for_each_chunk(inputs, console, |chunk| {
+        for words in words_of(&chunk, &inputs.fields, pipeline) {
+            learner.add_words(&words);
+        }
+        Ok(())
+    })?;
+    console.end_phase();
+    Ok(learner.finish())
+}
+
+/// The words of each document of a chunk, in their order.
+fn words_of(chunk: &Chunk, fields: &Fields, pipeline: &Pipeline) -> Vec<Vec<u64>> {
+    match &chunk.body {
+        Body::Lines { bytes, lines } => lines
+            .par_iter()
+            .map(|line| {
+                let line = bytes.get(line.bytes.clone()).unwrap_or_default();
+                let text = row::parse(fields, line).ok().and_then(|row| row.text);
+                text.map_or_else(Vec::new, |text| pipeline.word_hashes(&text))
+            })
+            .collect(),
+        Body::Texts(texts) => texts
+            .par_iter()
+            .map(|text| {
+                let bytes = text.bytes.as_deref().unwrap_or_default();
+                let decoded = fields.encoding.decode_text(bytes);
+                decoded.map_or_else(Vec::new, |decoded| {
+                    let html = is_html(&text.name);
+                    pipeline.word_hashes(&content(pipeline, &decoded.text, html))
+                })
+            })
+            .collect(),
+        Body::Raw { .. } => Vec::new(),
+    }
+}

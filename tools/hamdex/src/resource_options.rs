@@ -1,0 +1,180 @@
+//! Tables for texts: files that a caller names become parts of a pipeline.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::Args;
+use hamdex::Error;
+use hamdex::text::{
+    self, Dictionary, IdfTable, PipelineOptions, Resources, StopWords, WeightTable, Weights,
+};
+
+use crate::failure::{Failure, Result};
+
+/// The caller's own tables for texts.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Fingerprints")]
+pub(crate) struct ResourceArgs {
+    /// Words that are no features: none, builtin (Chinese and English), or a file of one a line
+    #[arg(long, value_name = "none|builtin|FILE")]
+    stop_words: Option<StopWordsArg>,
+    /// Words for the Chinese dictionary: a file of lines 'word [frequency [tag]]'
+    #[arg(long, value_name = "FILE")]
+    dictionary: Option<PathBuf>,
+    /// Rarity of words for tfidf and levels: jieba, learn (from the inputs), or a file of --save-idf
+    #[arg(long, value_name = "jieba|learn|FILE")]
+    idf: Option<IdfArg>,
+}
+
+/// Which stop words are asked for.
+#[derive(Debug, Clone)]
+enum StopWordsArg {
+    None,
+    Builtin,
+    File(PathBuf),
+}
+
+impl From<&str> for StopWordsArg {
+    fn from(text: &str) -> Self {
+        match text {
+            "none" => Self::None,
+            "builtin" => Self::Builtin,
+            path => Self::File(path.into()),
+        }
+    }
+}
+
+/// Where the rarity of words comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum IdfArg {
+    Jieba,
+    Learn,
+    File(PathBuf),
+}
+
+impl From<&str> for IdfArg {
+    fn from(text: &str) -> Self {
+        match text {
+            "jieba" => Self::Jieba,
+            "learn" => Self::Learn,
+            path => Self::File(path.into()),
+        }
+    }
+}
+
+/// How features are weighed: by a kind of weights, or by a table in a file.
+#[derive(Debug, Clone)]
+pub(crate) enum WeightsArg {
+    Kind(Weights),
+    File(PathBuf),
+}
+
+impl FromStr for WeightsArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.parse() {
+            Ok(kind) => Ok(Self::Kind(kind)),
+            Err(_) if Path::new(text).is_file() => Ok(Self::File(text.into())),
+            Err(_) => Err("none of uniform, tf, tfidf, levels, and no file of lines \
+                           'word<TAB>weight'"
+                .to_owned()),
+        }
+    }
+}
+
+impl WeightsArg {
+    pub(crate) fn apply(&self, options: PipelineOptions) -> Result<PipelineOptions> {
+        Ok(match self {
+            Self::Kind(kind) => options.weights(*kind),
+            Self::File(path) => options.weight_table(table(path, WeightTable::parse)?),
+        })
+    }
+
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+
+    /// Puts the table where a descriptor names it.
+    pub(crate) fn insert(&self, resources: &mut Resources) -> Result<()> {
+        if let Self::File(path) = self {
+            let weights = table(path, WeightTable::parse)?;
+            resources.insert("weights", weights.as_str().as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+impl ResourceArgs {
+    /// Tells whether any table is asked for.
+    pub(crate) fn given(&self) -> bool {
+        self.stop_words.is_some() || self.dictionary.is_some() || self.idf.is_some()
+    }
+
+    /// Tells whether a word that is no file is among the options.
+    pub(crate) fn words_given(&self) -> bool {
+        let words = !matches!(self.stop_words, None | Some(StopWordsArg::File(_)));
+        words || !matches!(self.idf, None | Some(IdfArg::File(_)))
+    }
+
+    /// Tells whether the rarity of words is to be learnt from the inputs.
+    pub(crate) fn learns(&self) -> bool {
+        self.idf == Some(IdfArg::Learn)
+    }
+
+    /// Sets every table but the one that is still to be learnt.
+    pub(crate) fn apply(&self, mut options: PipelineOptions) -> Result<PipelineOptions> {
+        options = match &self.stop_words {
+            None => options,
+            Some(StopWordsArg::None) => options.stop_words(StopWords::none()),
+            Some(StopWordsArg::Builtin) => options.stop_words(StopWords::builtin()),
+            Some(StopWordsArg::File(path)) => options.stop_words(table(path, StopWords::parse)?),
+        };
+        if let Some(path) = &self.dictionary {
+            options = options.dictionary(table(path, Dictionary::parse)?);
+        }
+        if let Some(IdfArg::File(path)) = &self.idf {
+            options = options.idf(idf(path)?);
+        }
+        Ok(options)
+    }
+
+    /// Reads the files that a descriptor names by digest.
+    pub(crate) fn resources(&self) -> Result<Resources> {
+        let mut resources = Resources::default();
+        if let Some(StopWordsArg::File(path)) = &self.stop_words {
+            let words = table(path, StopWords::parse)?;
+            resources.insert("stop-words", words.own().unwrap_or_default().as_bytes())?;
+        }
+        if let Some(path) = &self.dictionary {
+            let words = table(path, Dictionary::parse)?;
+            resources.insert("dictionary", words.as_str().as_bytes())?;
+        }
+        if let Some(IdfArg::File(path)) = &self.idf {
+            resources.insert("idf", &idf(path)?.to_bytes())?;
+        }
+        Ok(resources)
+    }
+}
+
+/// Reads a table of lines, in whatever encoding it was written.
+fn table<T>(path: &Path, parse: impl Fn(&str) -> hamdex::Result<T>) -> Result<T> {
+    let bytes = std::fs::read(path).map_err(|e| Failure::io(path, e))?;
+    if text::looks_binary(&bytes) {
+        return Err(Failure::file(path, "not a text file"));
+    }
+    parse(&text::decode(&bytes).text).map_err(|error| {
+        if let Error::InvalidLine { line, reason, .. } = error {
+            return Failure::file(format!("{}:{line}", path.display()), reason);
+        }
+        error.into()
+    })
+}
+
+fn idf(path: &Path) -> Result<IdfTable> {
+    let bytes = std::fs::read(path).map_err(|e| Failure::io(path, e))?;
+    IdfTable::from_bytes(&bytes).map_err(|error| {
+        let why = if let Error::Corrupt { detail, .. } = &error { detail } else { "unreadable" };
+        Failure::file(path, format!("no table of 'hamdex fingerprint --save-idf': {why}"))
+    })
+}

@@ -1,0 +1,188 @@
+//! Texts: encodings, the caller's own tables, and what an index keeps of them.
+
+use crate::support::Bench;
+
+const NEWS: &str =
+    "据报道,今年上半年全国居民人均可支配收入实际增长百分之五,城镇和农村居民的收入差距继续缩小。";
+
+/// The same in GB18030.
+const NEWS_GB18030: &str = "beddb1a8b5c02cbdf1c4eac9cfb0ebc4eac8abb9fabed3c3f1c8cbbef9bfc9d6a7c5e4cad5c8ebcab5bccad4\
+    f6b3a4b0d9b7d6d6aecee52cb3c7d5f2bacdc5a9b4e5bed3c3f1b5c4cad5c8ebb2eebee0bcccd0f8cbf5d0a1\
+    a1a3";
+
+const TRADITIONAL: &str =
+    "據報道,今年上半年全國居民人均可支配收入實際增長百分之五,城鎮和農村居民的收入差距繼續縮小。";
+
+/// The same in Big5.
+const TRADITIONAL_BIG5: &str = "bedab3f8b9442ca4b5a67ea457a562a67ea5feb0eaa97ea5c1a448a7a1a569a4e4b074a6aca44ab9eabbdabc\
+    57aaf8a6caa4c0a4a7a4ad2cabb0c2eda94db941a7f8a97ea5c1aabaa6aca44aae74b65ac47ec4f2c159a470\
+    a143";
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits: Vec<_> = hex.chars().filter_map(|c| c.to_digit(16)).collect();
+    digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).unwrap()).collect()
+}
+
+fn utf16_le(text: &str) -> Vec<u8> {
+    text.encode_utf16().map(u16::swap_bytes).flat_map(u16::to_be_bytes).collect()
+}
+
+#[test]
+fn files_of_every_encoding_are_duplicates_of_their_utf8_twins() {
+    let bench = Bench::new();
+    bench
+        .file("docs/a-utf8.txt", NEWS)
+        .file("docs/b-gb18030.txt", bytes(NEWS_GB18030))
+        .file("docs/c-utf16.txt", [b"\xff\xfe", utf16_le(NEWS).as_slice()].concat())
+        .file("docs/d-utf16-bare.txt", utf16_le(NEWS))
+        .file("docs/e-bom.txt", format!("\u{feff}{NEWS}"))
+        .file(
+            "docs/f-page.html",
+            [b"<html><head><meta charset=gb2312></head><body><p>", &bytes(NEWS_GB18030)[..]]
+                .concat(),
+        )
+        .file("docs/g-utf8.txt", TRADITIONAL)
+        .file("docs/h-big5.txt", bytes(TRADITIONAL_BIG5))
+        .file("docs/i-picture.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    let outcome = bench.ok("dedup docs -o out -k 0 --json").json();
+    assert_eq!((&outcome[0]["documents"], &outcome[0]["kept"]), (&8.into(), &2.into()));
+    let prints = bench.ok("fingerprint docs").json();
+    assert!(prints[..6].iter().all(|row| row["fingerprint"] == prints[0]["fingerprint"]));
+    assert_eq!(prints[6]["fingerprint"], prints[7]["fingerprint"]);
+    assert_ne!(prints[0]["fingerprint"], prints[6]["fingerprint"]);
+    let together = bench.ok("fingerprint docs --simplified").json();
+    assert!(together.iter().all(|row| row["fingerprint"] == together[0]["fingerprint"]));
+    // What is kept is kept as text, not as the bytes it came in.
+    bench.file("legacy/a.txt", bytes(NEWS_GB18030));
+    bench.ok("dedup legacy -o legacy-out");
+    let row: serde_json::Value =
+        serde_json::from_str(&bench.read("legacy-out/kept.jsonl")).unwrap();
+    assert_eq!(row["text"], NEWS);
+}
+
+#[test]
+fn a_named_encoding_is_believed_and_malformed_bytes_are_told() {
+    let bench = Bench::new();
+    bench.file("a.txt", b"\xa4\xa4\xa4\xe5\xa9\xce\xadn");
+    bench.file("b.txt", "中文或要");
+    let prints = bench.ok("fingerprint a.txt b.txt --encoding big5 --pipeline post").json();
+    assert_ne!(prints[0]["fingerprint"], prints[1]["fingerprint"], "b is no Big5");
+    let big5 = prints[0]["fingerprint"].clone();
+    let utf8 = bench.ok("fingerprint b.txt --pipeline post").json()[0]["fingerprint"].clone();
+    assert_eq!(big5, utf8);
+    bench.file("c.txt", b"sunny days \xff are here");
+    let outcome = bench.ok("fingerprint c.txt --encoding utf-8");
+    assert!(outcome.stderr.contains("1 text file holds malformed bytes"), "{}", outcome.stderr);
+    bench.run("fingerprint a.txt --encoding klingon").refused(2, &["klingon", "gb18030"]);
+}
+
+#[test]
+fn json_lines_in_other_encodings_are_refused_with_the_remedy() {
+    let bench = Bench::new();
+    let row = format!("{{\"id\":\"a\",\"text\":\"{NEWS}\"}}\n");
+    bench.file("marked.jsonl", [b"\xff\xfe", utf16_le(&row).as_slice()].concat());
+    bench.file("bare.jsonl", utf16_le(&row));
+    for name in ["marked.jsonl", "bare.jsonl"] {
+        bench.run(&format!("fingerprint {name}")).refused(1, &[name, "UTF-16", "iconv"]);
+        bench.run(&format!("build idx {name}")).refused(1, &[name]);
+        assert!(!bench.path("idx").exists());
+    }
+    let legacy = [b"{\"id\":\"a\",\"text\":\"", &bytes(NEWS_GB18030)[..], b"\"}\n"].concat();
+    bench.file("legacy.jsonl", legacy);
+    let outcome = bench.ok("fingerprint legacy.jsonl");
+    assert!(outcome.stderr.contains("legacy.jsonl:1: invalid UTF-8"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("iconv -f GB18030"), "{}", outcome.stderr);
+}
+
+const STORIES: &str = "\
+{\"id\":\"a\",\"text\":\"the saucer landed behind the hill at night\"}
+{\"id\":\"b\",\"text\":\"the pilots of the saucer left in the morning\"}
+{\"id\":\"c\",\"text\":\"海量指纹的去重算法和快速查找办法\"}
+";
+
+#[test]
+fn an_index_keeps_the_tables_that_its_texts_need() {
+    let bench = Bench::new();
+    bench
+        .file("rows.jsonl", STORIES)
+        .file("words.txt", "海量指纹 10 n\n")
+        .file("stop.txt", "# common\nthe\nof\n的\n");
+    let tables = "--dictionary words.txt --stop-words stop.txt --weights tfidf --idf learn";
+    bench.ok(&format!("build idx rows.jsonl {tables}"));
+    let prints = bench.ok(&format!("fingerprint rows.jsonl {tables} --save-idf rarity.idf"));
+    bench.ok(&format!("insert made rows.jsonl {tables}"));
+    assert_eq!(bench.export("made"), bench.export("idx"));
+    // The same again, from the saved table.
+    let saved = "--dictionary words.txt --stop-words stop.txt --weights tfidf --idf rarity.idf";
+    assert_eq!(bench.ok(&format!("fingerprint rows.jsonl {saved}")).stdout, prints.stdout);
+    bench.ok(&format!("insert idx rows.jsonl {saved}"));
+    bench.ok(&format!("insert idx rows.jsonl {tables}"));
+    bench
+        .run("insert idx rows.jsonl --weights tfidf --idf learn")
+        .refused(1, &["pipeline", "dictionary=-"]);
+    for name in ["words.txt", "stop.txt", "rarity.idf"] {
+        std::fs::remove_file(bench.path(name)).unwrap();
+    }
+    for index in ["idx", "made"] {
+        let mut command = bench.command(&format!("query {index} -k 0 --text"));
+        let found = command.arg("海量指纹的去重算法和快速查找办法").output().unwrap();
+        let found = String::from_utf8(found.stdout).unwrap();
+        assert!(found.contains("\"id\":\"c\",\"distance\":0"), "{found}");
+        assert_eq!(bench.ok(&format!("query {index} rows.jsonl -k 0")).json().len(), 3);
+        bench.ok(&format!("insert {index} rows.jsonl"));
+        bench.ok(&format!("check {index}"));
+    }
+    let stats = bench.ok("stats idx --json").json();
+    assert_eq!(stats[0]["resources"]["dictionary"], "海量指纹 10 n\n".len());
+    assert!(stats[0]["resources"]["idf"].as_u64().unwrap() > 0);
+    assert!(bench.ok("stats idx").stdout.contains("stop-words"));
+    let descriptor = stats[0]["pipeline"].as_str().unwrap();
+    assert!(descriptor.contains("idf=learnt,"), "{descriptor}");
+}
+
+#[test]
+fn given_weights_and_built_in_stop_words_decide_what_counts() {
+    let bench = Bench::new();
+    bench.file("rows.jsonl", STORIES).file("weights.tsv", "saucer\t1000\n*\t1\nhill\t0\n");
+    let of = |options: &str| {
+        let rows = bench.ok(&format!("fingerprint rows.jsonl {options}")).json();
+        (
+            rows[0]["fingerprint"].clone(),
+            rows[1]["fingerprint"].clone(),
+            rows[0]["features"].clone(),
+        )
+    };
+    let (a, b, features) = of("--weights weights.tsv");
+    assert_eq!((a, features), (b, 6.into()), "one word outweighs all others");
+    assert_eq!(of("--stop-words builtin").2, 4, "saucer, landed, hill, night");
+    assert_eq!(of("--stop-words none --segment auto").2, 7);
+    let prints = bench.ok("fingerprint rows.jsonl --stop-words none").stdout;
+    assert_eq!(prints, bench.ok("fingerprint rows.jsonl").stdout);
+}
+
+#[test]
+fn wrong_lines_of_tables_are_named_with_file_and_line() {
+    let bench = Bench::new();
+    bench
+        .file("rows.jsonl", STORIES)
+        .file("words.txt", "云计算 3\n指纹 x3! n\n")
+        .file("stop.txt", "the\nof a\n")
+        .file("weights.tsv", "the\t-1\n")
+        .file("noise.idf", "no table");
+    for (option, status, words) in [
+        ("--dictionary words.txt", 1, ["words.txt:2", "x3!"]),
+        ("--stop-words stop.txt", 1, ["stop.txt:2", "of a"]),
+        ("--weights weights.tsv", 1, ["weights.tsv:1", "-1"]),
+        ("--weights tfidf --idf noise.idf", 1, ["noise.idf", "--save-idf"]),
+        ("--weights tfidf --idf absent.idf", 1, ["absent.idf", "check the path"]),
+        ("--weights absent.tsv", 2, ["absent.tsv", "tfidf"]),
+        ("--idf learn --weights tf", 2, ["idf", "rarity"]),
+        ("--dictionary words.txt --pipeline post", 1, ["words.txt:2", "x3!"]),
+        ("--stop-words builtin --pipeline code --idf learn", 2, ["idf", "rarity"]),
+        ("--idf jieba --save-idf out.idf", 2, ["--save-idf", "learn"]),
+    ] {
+        bench.run(&format!("fingerprint rows.jsonl {option}")).refused(status, &words);
+    }
+    let piped = bench.feed("fingerprint - --weights tfidf --idf learn", STORIES.as_bytes());
+    piped.refused(2, &["-", "twice"]);
+}
