@@ -5,17 +5,15 @@
 //! to be as common as the commonest Chinese ones.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
 
 use jieba_rs::{DEFAULT_STOP_WORDS, KeywordExtract, KeywordExtractConfig, TfIdf};
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::dictionary::jieba;
 use crate::sketch::IDF_SCALE;
 
-/// Tokens a thread remembers; some 4 MB, enough for the words of a language in daily use.
+/// Tokens a thread remembers, a power of two; 1 MB, the words of a language in daily use.
 const REMEMBERED: usize = 1 << 16;
 
 /// Steps for words that carry no subject of their own.
@@ -24,8 +22,15 @@ const STOP_WORD: u32 = IDF_SCALE;
 static TABLE: OnceLock<Table> = OnceLock::new();
 
 thread_local! {
-    static SEEN: RefCell<HashMap<Box<str>, u32, BuildHasherDefault<Xxh3>>> =
-        RefCell::new(HashMap::default());
+    static SEEN: RefCell<Vec<Remembered>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The last token of those that share a slot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Remembered {
+    /// Tokens of one hash are one feature, so they need not be told apart here either.
+    hash: u64,
+    idf: u32,
 }
 
 struct Table {
@@ -64,24 +69,33 @@ fn quantise(idf: f64) -> u32 {
 
 /// Returns the inverse document frequency of a token in steps of `1 / IDF_SCALE`, at least 1.
 pub(super) fn idf(token: &str) -> u32 {
+    let hash = xxh3_64(token.as_bytes());
     SEEN.with_borrow_mut(|seen| {
-        if let Some(&idf) = seen.get(token) {
-            return idf;
+        if seen.is_empty() {
+            seen.resize(REMEMBERED, Remembered::default());
         }
-        let table = table();
-        let idf = if DEFAULT_STOP_WORDS.contains(token) {
-            STOP_WORD
-        } else if token.is_ascii() {
-            table.median
-        } else {
-            lookup(&table.words, token).unwrap_or(table.median)
-        };
-        if seen.len() == REMEMBERED {
-            seen.clear();
+        #[allow(clippy::cast_possible_truncation)] // masked at once
+        let slot = seen.get_mut(hash as usize & (REMEMBERED - 1));
+        match slot {
+            Some(slot) if slot.hash == hash && slot.idf > 0 => slot.idf,
+            Some(slot) => {
+                *slot = Remembered { hash, idf: look_up(token) };
+                slot.idf
+            }
+            None => look_up(token),
         }
-        seen.insert(token.into(), idf);
-        idf
     })
+}
+
+fn look_up(token: &str) -> u32 {
+    let table = table();
+    if DEFAULT_STOP_WORDS.contains(token) {
+        STOP_WORD
+    } else if token.is_ascii() {
+        table.median
+    } else {
+        lookup(&table.words, token).unwrap_or(table.median)
+    }
 }
 
 /// Returns a digest that changes when the table or its steps change.

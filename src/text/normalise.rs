@@ -47,9 +47,9 @@ pub(super) fn normalise_into(text: &str, out: &mut String) {
 fn plain_prefix(text: &str) -> usize {
     let mut at = 0;
     while let Some(rest) = text.get(at..) {
-        let ascii = ascii_prefix(rest);
-        at += ascii;
-        match rest.get(ascii..).and_then(|rest| rest.chars().next()) {
+        let quick = ascii_prefix(rest).max(han_prefix(rest));
+        at += quick;
+        match rest.get(quick..).and_then(|rest| rest.chars().next()) {
             None => return text.len(),
             Some(c) if is_plain(c) => at += c.len_utf8(),
             Some(_) => {
@@ -68,6 +68,13 @@ fn ascii_prefix(text: &str) -> usize {
     let blocks = bytes.chunks_exact(64).take_while(|block| block.is_ascii()).count() * 64;
     let rest = bytes.get(blocks..).unwrap_or_default();
     blocks + rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len())
+}
+
+/// Length of the prefix that is Chinese characters of the main block, told by their first bytes.
+fn han_prefix(text: &str) -> usize {
+    let characters = text.as_bytes().chunks(3);
+    let han = |bytes: &&[u8]| matches!(bytes, [0xe4, 0xb8..=0xbf, _] | [0xe5..=0xe9, ..]);
+    characters.take_while(han).count() * 3
 }
 
 /// Tells whether all white space in ASCII is single spaces and line feeds.
@@ -149,10 +156,13 @@ impl<'a> Folder<'a> {
         while !rest.is_empty() {
             let (ascii, tail) = rest.split_at(ascii_prefix(rest));
             self.push_ascii(ascii);
-            let wide = tail.bytes().position(|byte| byte.is_ascii()).unwrap_or(tail.len());
-            let (wide, tail) = tail.split_at(wide);
-            wide.chars().for_each(|c| self.push(from_full_width(c)));
+            let (han, tail) = tail.split_at(han_prefix(tail));
+            self.push_run(han);
             rest = tail;
+            if let Some(c) = tail.chars().next().filter(|c| !c.is_ascii()) {
+                self.push(from_full_width(c));
+                rest = tail.get(c.len_utf8()..).unwrap_or_default();
+            }
         }
     }
 
@@ -178,7 +188,16 @@ impl<'a> Folder<'a> {
 
     /// Writes ASCII whose white space is folded, in lower case; it begins and ends with a word.
     fn push_words(&mut self, words: &str) {
-        if words.is_empty() {
+        self.push_run(words);
+        let start = self.out.len() - words.len();
+        if let Some(written) = self.out.get_mut(start..) {
+            written.make_ascii_lowercase();
+        }
+    }
+
+    /// Writes what is in normal form already and neither begins nor ends with white space.
+    fn push_run(&mut self, run: &str) {
+        if run.is_empty() {
             return;
         }
         if let Some(gap) = self.gap.take()
@@ -186,11 +205,7 @@ impl<'a> Folder<'a> {
         {
             self.out.push(gap);
         }
-        let start = self.out.len();
-        self.out.push_str(words);
-        if let Some(written) = self.out.get_mut(start..) {
-            written.make_ascii_lowercase();
-        }
+        self.out.push_str(run);
     }
 
     #[inline]

@@ -55,7 +55,7 @@ fn mixed<'t, 'd>(text: &'t str, jieba: &impl Fn() -> &'d Jieba, emit: &mut impl 
         let (other, han) = rest.split_at(start);
         for_each_word(other, emit);
         // Punctuation stays with the run: one longer cut costs less than many short ones.
-        let end = han.find(|c: char| c.is_alphanumeric() && !is_han(c)).unwrap_or(han.len());
+        let end = han.find(|c: char| !is_han(c) && is_letter(c)).unwrap_or(han.len());
         let (han, tail) = han.split_at(end);
         cut(jieba(), han, emit);
         rest = tail;

@@ -259,8 +259,8 @@ fn hostile() -> Vec<(String, bool)> {
 
 #[test]
 fn hostile_texts_give_a_fingerprint_or_none_and_never_zero_by_accident() {
-    let segments = ["auto", "jieba", "words", "chars", "grams"].map(|s| s.parse::<Segment>());
-    let sketches = ["simhash", "minhash", "longest:3"].map(|s| s.parse::<SketchKind>());
+    let segments = ["auto", "jieba", "words", "chars", "grams"].map(str::parse::<Segment>);
+    let sketches = ["simhash", "minhash", "longest:3"].map(str::parse::<SketchKind>);
     for (segment, sketch) in segments.iter().flat_map(|a| sketches.iter().map(move |b| (a, b))) {
         let options = PipelineOptions::preset("auto").unwrap();
         let options = options.segment(*segment.as_ref().unwrap()).sketch(*sketch.as_ref().unwrap());
