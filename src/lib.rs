@@ -44,6 +44,7 @@
 //! ```
 #![deny(missing_docs, clippy::print_stdout, clippy::print_stderr)]
 
+pub mod advice;
 mod bulk;
 mod error;
 mod fingerprint;

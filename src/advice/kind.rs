@@ -1,0 +1,124 @@
+//! Kinds: what sort of texts there are, and the pipeline that suits each.
+
+use std::fmt;
+
+use super::profile::Profile;
+use crate::error::Result;
+use crate::text::{Pipeline, PipelineOptions};
+
+/// A sort of documents that has settings of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Microblog posts and other short texts.
+    Post,
+    /// Articles and web pages.
+    Page,
+    /// Short and long texts together, or an unknown sort.
+    Mixed,
+    /// Source code.
+    Code,
+    /// Fingerprints without their texts.
+    Fingerprints,
+}
+
+impl Kind {
+    const PRESETS: [(Self, &'static str); 4] =
+        [(Self::Post, "post"), (Self::Page, "page"), (Self::Mixed, "auto"), (Self::Code, "code")];
+
+    /// Returns the name of the preset that suits these texts; none for fingerprints.
+    pub fn preset(self) -> Option<&'static str> {
+        Self::PRESETS.iter().find(|(kind, _)| *kind == self).map(|&(_, name)| name)
+    }
+
+    /// Returns the kind that a preset is made for.
+    ///
+    /// ```
+    /// use hamdex::advice::Kind;
+    ///
+    /// assert_eq!(Kind::of_preset("post"), Some(Kind::Post));
+    /// assert_eq!(Kind::of_preset("tweet"), None);
+    /// ```
+    pub fn of_preset(name: &str) -> Option<Self> {
+        Self::PRESETS.iter().find(|(_, preset)| *preset == name).map(|&(kind, _)| kind)
+    }
+
+    /// Returns the kind whose preset a pipeline is; `None` for one put together by hand.
+    ///
+    /// A preset that also takes HTML is that preset still.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidOption`](crate::Error::InvalidOption) if a preset cannot be made here.
+    pub fn of_pipeline(pipeline: &Pipeline) -> Result<Option<Self>> {
+        for (kind, name) in Self::PRESETS {
+            for html in [false, true] {
+                let preset = Pipeline::new(&PipelineOptions::preset(name)?.html(html))?;
+                if preset.descriptor() == pipeline.descriptor() {
+                    return Ok(Some(kind));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says in a sentence why the texts of a profile are of this kind.
+    pub fn reason(self, profile: &Profile) -> String {
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        let Profile { texts, short, median_length, code, .. } = profile;
+        match self {
+            _ if *texts == 0 => "there is no text to look at".to_owned(),
+            Self::Code => format!("{} of {texts} texts look like source code", percent(*code)),
+            Self::Fingerprints => "the inputs are fingerprints without texts".to_owned(),
+            Self::Post | Self::Page | Self::Mixed => format!(
+                "{} of {texts} texts are shorter than {} characters, the median has {median_length}",
+                percent(*short),
+                super::SHORT_TEXT,
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Post => "posts",
+            Self::Page => "pages",
+            Self::Mixed => "short and long texts",
+            Self::Code => "source code",
+            Self::Fingerprints => "fingerprints",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_has_its_kind_and_back() {
+        for name in PipelineOptions::PRESETS {
+            let kind = Kind::of_preset(name).unwrap();
+            assert_eq!(kind.preset(), Some(name));
+            let options = PipelineOptions::preset(name).unwrap();
+            for html in [false, true] {
+                let pipeline = Pipeline::new(&options.clone().html(html)).unwrap();
+                assert_eq!(Kind::of_pipeline(&pipeline).unwrap(), Some(kind), "{name}");
+            }
+        }
+        let own = Pipeline::new(&PipelineOptions::new().seed(1)).unwrap();
+        assert_eq!(Kind::of_pipeline(&own).unwrap(), None);
+        assert_eq!(Kind::Fingerprints.preset(), None);
+    }
+
+    #[test]
+    fn reasons_hold_the_figures() {
+        let profile = Profile::of(&["good morning", "today"]);
+        let reason = Kind::Post.reason(&profile);
+        assert!(
+            reason.contains("100 % of 2 texts") && reason.contains("median has 12"),
+            "{reason}"
+        );
+        assert!(Kind::Mixed.reason(&Profile::of::<&str>(&[])).contains("no text"));
+    }
+}

@@ -1,0 +1,102 @@
+//! Looks: the first bytes of a text tell whether it is source code or a whole web page.
+
+/// Bytes that are looked at.
+const HEAD: usize = 8 << 10;
+
+/// Part of the characters that are symbols of programming languages, in code at least.
+const SYMBOLS: f64 = 0.08;
+
+/// Part of the lines that begin or end as lines of code do, in code at least.
+const CODE_LINES: f64 = 0.6;
+
+/// Part of the letters that are Han characters, in code at most; documentation has more.
+const HAN: f64 = 0.1;
+
+/// Returns the beginning of a text, cut between characters.
+fn head(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(HEAD)).unwrap_or(text)
+}
+
+/// Tells whether a text is mostly source code.
+pub(super) fn like_code(text: &str) -> bool {
+    let text = head(text);
+    let (mut characters, mut symbols) = (0_u32, 0_u32);
+    for c in text.chars().filter(|c| !c.is_whitespace()) {
+        characters += 1;
+        symbols += u32::from("{}()[];=<>_*&|+\\#$@`~^".contains(c));
+    }
+    let (mut lines, mut of_code) = (0_u32, 0_u32);
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        lines += 1;
+        let begins = line.starts_with(['#', '@', '}', '*', '/', '<']);
+        of_code += u32::from(
+            begins || line.ends_with([';', '{', '}', '(', ')', ',', ':', '[', ']', '\\', '>']),
+        );
+    }
+    lines >= 3
+        && f64::from(symbols) >= SYMBOLS * f64::from(characters)
+        && f64::from(of_code) >= CODE_LINES * f64::from(lines)
+        && han_share(text) < HAN
+}
+
+/// Tells whether a text is a web page with its tags.
+pub(super) fn like_page(text: &str) -> bool {
+    let head = head(text).trim_start();
+    let begins =
+        |tag: &str| head.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
+    begins("<!doctype html") || begins("<html") || (begins("<") && closed_tags(head) >= 3)
+}
+
+fn closed_tags(text: &str) -> usize {
+    ["</p>", "</div>", "</head>", "</title>", "</a>", "</li>"]
+        .iter()
+        .map(|tag| text.matches(tag).count())
+        .sum()
+}
+
+/// Returns the part of the letters at the beginning of a text that are Han characters.
+pub(super) fn han_share(text: &str) -> f64 {
+    let (mut letters, mut han) = (0_u32, 0_u32);
+    for c in head(text).chars().filter(|c| c.is_alphabetic()) {
+        letters += 1;
+        han += u32::from(
+            matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}'),
+        );
+    }
+    f64::from(han) / f64::from(letters.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_code_is_told_from_prose_and_documentation() {
+        assert!(like_code(include_str!("looks.rs")));
+        assert!(like_code("int main(void) {\n  int n = 0;\n  return f(n);\n}\n"));
+        for prose in [
+            "",
+            "It rained; he stayed at home (as always).\nThen it stopped, and he went out.\nThe end.",
+            "# 安装\n\n用以下命令安装：\n\n```js\nnpm install()\n```\n然后创建一个新的组件，\n它会在页面上显示。",
+            "f(x);",
+        ] {
+            assert!(!like_code(prose), "{prose}");
+        }
+    }
+
+    #[test]
+    fn pages_with_tags_are_told_from_text() {
+        assert!(like_page("\n<!DOCTYPE html><title>a</title>"));
+        assert!(like_page("<HTML><body>"));
+        assert!(like_page("<div><p>a</p><p>b</p></div>"));
+        for text in ["", "a < b", "<3 you all", "<b>bold</b> words", "see https://a.example/"] {
+            assert!(!like_page(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn han_characters_are_counted_among_letters() {
+        assert_eq!(han_share("中文 ab 12"), 0.5);
+        assert_eq!(han_share("123"), 0.0);
+    }
+}

@@ -1,0 +1,18 @@
+//! Advice: a sample of texts becomes the settings under which near-duplicates are found best.
+//!
+//! Short posts, long pages and source code need other features, other distances and other
+//! checks. What a kind needs was measured once, on labelled pairs; what kind the texts at hand
+//! are is told from a sample of them.
+
+mod kind;
+mod looks;
+mod perturb;
+mod profile;
+mod settings;
+mod warning;
+
+pub use kind::Kind;
+pub use perturb::Perturber;
+pub use profile::{Features, Profile, SHORT_TEXT};
+pub use settings::{Settings, Support};
+pub use warning::warnings;

@@ -1,0 +1,132 @@
+//! Settings: a kind of texts becomes distance and verification, as measured on labelled pairs.
+
+use super::kind::Kind;
+use crate::verify::{Evidence, Verification};
+
+/// Width that the distances were measured at.
+const MEASURED_BITS: u32 = 64;
+
+/// What a verification can stand on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Support {
+    /// The texts are at hand.
+    Texts,
+    /// Feature sets are kept with the documents.
+    Features,
+    /// There is nothing but fingerprints.
+    Nothing,
+}
+
+/// Distance and verification that go together.
+///
+/// ```
+/// use hamdex::Verification;
+/// use hamdex::advice::{Kind, Settings, Support};
+///
+/// let settings = Settings::of(Kind::Post, 64, Support::Texts);
+/// assert_eq!((settings.distance, settings.verification), (14, Verification::Edit(0.8)));
+/// assert_eq!(Settings::of(Kind::Post, 128, Support::Nothing).distance, 18);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// The sort of texts that this is for.
+    pub kind: Kind,
+    /// Bits that near-duplicates may differ in.
+    pub distance: u32,
+    /// Check that candidates within the distance have to pass.
+    pub verification: Verification,
+}
+
+/// What was measured for one kind, at 64 bits.
+struct Measured {
+    /// Distance with a verification behind it.
+    verified: u32,
+    /// Distance without.
+    alone: u32,
+    edit: f64,
+    jaccard: f64,
+}
+
+impl Kind {
+    fn measured(self) -> Measured {
+        match self {
+            Self::Post => Measured { verified: 14, alone: 9, edit: 0.8, jaccard: 0.66 },
+            Self::Page => Measured { verified: 12, alone: 8, edit: 0.88, jaccard: 0.78 },
+            Self::Mixed => Measured { verified: 12, alone: 8, edit: 0.85, jaccard: 0.72 },
+            Self::Code => Measured { verified: 6, alone: 6, edit: 0.9, jaccard: 0.8 },
+            Self::Fingerprints => Measured { verified: 3, alone: 3, edit: 0.9, jaccard: 0.8 },
+        }
+    }
+}
+
+impl Settings {
+    /// Returns what was measured best for a kind of texts.
+    ///
+    /// Distances are scaled from 64 bits to `bits` and are a quarter of them at most. Without
+    /// anything to verify with, or for fingerprints, the distance is smaller and decides alone.
+    pub fn of(kind: Kind, bits: u32, support: Support) -> Self {
+        let Measured { verified, alone, edit, jaccard } = kind.measured();
+        let verification = match (kind, support) {
+            (Kind::Fingerprints, _) | (_, Support::Nothing) => Verification::None,
+            // Code that was reformatted has many edits and the same words.
+            (Kind::Code, Support::Texts) | (_, Support::Features) => Verification::Jaccard(jaccard),
+            (_, Support::Texts) => Verification::Edit(edit),
+        };
+        let distance = if verification == Verification::None { alone } else { verified };
+        Self { kind, distance: scaled(distance, bits), verification }
+    }
+
+    /// Returns these settings with a verification of the caller's own.
+    ///
+    /// The distance follows: it is wider where something verifies what is found.
+    #[must_use]
+    pub fn verified_by(self, verification: Verification, bits: u32) -> Self {
+        let Measured { verified, alone, .. } = self.kind.measured();
+        let distance = if verification.needs() == Evidence::Nothing { alone } else { verified };
+        Self { distance: scaled(distance, bits), verification, ..self }
+    }
+}
+
+/// Scales a distance from the measured width to another.
+fn scaled(distance: u32, bits: u32) -> u32 {
+    (distance * bits / MEASURED_BITS).clamp(1, (bits / 4).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [Kind; 5] = [Kind::Post, Kind::Page, Kind::Mixed, Kind::Code, Kind::Fingerprints];
+
+    #[test]
+    fn distances_scale_with_the_width_and_stay_searchable() {
+        let distance = |kind, bits| Settings::of(kind, bits, Support::Texts).distance;
+        assert_eq!([32, 64, 128].map(|bits| distance(Kind::Post, bits)), [7, 14, 28]);
+        assert_eq!([32, 64, 128].map(|bits| distance(Kind::Page, bits)), [6, 12, 24]);
+        for kind in KINDS {
+            for bits in [32, 64, 128] {
+                assert!((1..=bits / 4).contains(&distance(kind, bits)), "{kind} {bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_verification_is_one_that_the_documents_support() {
+        for kind in KINDS {
+            let needs = |support| Settings::of(kind, 64, support).verification.needs();
+            assert_eq!(needs(Support::Nothing), Evidence::Nothing);
+            assert_ne!(needs(Support::Features), Evidence::Text);
+            let alone = Settings::of(kind, 64, Support::Nothing).distance;
+            assert!(alone <= Settings::of(kind, 64, Support::Texts).distance, "{kind}");
+        }
+        assert_eq!(Settings::of(Kind::Fingerprints, 64, Support::Texts).distance, 3);
+    }
+
+    #[test]
+    fn a_verification_of_ones_own_brings_its_distance() {
+        let alone = Settings::of(Kind::Post, 64, Support::Nothing);
+        let verified = alone.verified_by(Verification::Jaccard(0.5), 64);
+        assert_eq!((verified.distance, verified.verification), (14, Verification::Jaccard(0.5)));
+        assert_eq!(verified.verified_by(Verification::None, 64), alone);
+    }
+}
