@@ -5,7 +5,9 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod advise;
 mod console;
+mod evidence;
 mod failure;
 mod input;
 mod key;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use hamdex::Header;
+use hamdex::advice::Kind;
+use hamdex::sketch::SketchKind;
 use hamdex::text::{Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOptions, Segment};
 
 use crate::console::Console;
@@ -109,9 +111,24 @@ pub(crate) struct PipelineArgs {
     simplified: bool,
     #[command(flatten)]
     resources: ResourceArgs,
-    /// Kind of signature
-    #[arg(long, value_name = "KIND", value_parser = ["simhash"], hide = true)]
-    sketch: Option<String>,
+    /// Kind of signature: simhash, minhash (1 bit each), or longest:N, the N longest sentences
+    #[arg(long, value_name = "KIND")]
+    pub(crate) sketch: Option<SketchKind>,
+}
+
+/// What a look at the texts suggests; it counts where the user says nothing about the pipeline.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Base {
+    pub(crate) kind: Kind,
+    pub(crate) html: bool,
+    /// Goes before the user's own.
+    pub(crate) sketch: Option<SketchKind>,
+}
+
+impl Default for Base {
+    fn default() -> Self {
+        Self { kind: Kind::Mixed, html: false, sketch: None }
+    }
 }
 
 impl PipelineArgs {
@@ -133,14 +150,24 @@ impl PipelineArgs {
             || self.resources.words_given()
     }
 
-    /// Builds the pipeline that the options describe.
-    fn pipeline(&self) -> Result<Pipeline> {
-        let name = self.pipeline.as_deref().unwrap_or("auto");
+    /// The preset that is named and left as it is; `None` for any other pipeline.
+    pub(crate) fn preset(&self) -> Option<&str> {
+        let name = self.pipeline.as_deref().filter(|name| !name.contains(';'));
+        let as_it_is = self.segment.is_none()
+            && self.ngram.is_none()
+            && self.weights.is_none()
+            && self.clean.is_none()
+            && !self.simplified
+            && !self.resources.given();
+        name.filter(|_| as_it_is)
+    }
+
+    /// Builds the pipeline that the options describe, but for a table that is still to be learnt.
+    fn pipeline(&self, base: Base) -> Result<Pipeline> {
         // Presets are single words, descriptors name every field.
-        if !name.contains(';') {
-            return Ok(Pipeline::new(&self.options(name)?)?);
-        }
-        if self.parts_given() {
+        let descriptor = self.pipeline.as_deref().filter(|name| name.contains(';'));
+        let Some(name) = descriptor else { return Ok(Pipeline::new(&self.options(base)?)?) };
+        if self.parts_given() || self.sketch.is_some() {
             return Err(Failure::Usage(
                 "a --pipeline descriptor is complete: leave out all that says how text is read, \
                  but for the files of tables that it names"
@@ -155,8 +182,17 @@ impl PipelineArgs {
     }
 
     /// The options over a preset, but for a table of rarity that is still to be learnt.
-    fn options(&self, preset: &str) -> Result<PipelineOptions> {
+    fn options(&self, base: Base) -> Result<PipelineOptions> {
+        let open = !self.given();
+        let preset = match self.pipeline.as_deref() {
+            Some(name) => name,
+            None if open => base.kind.preset().unwrap_or("auto"),
+            None => "auto",
+        };
         let mut options = PipelineOptions::preset(preset)?.simplified(self.simplified);
+        if let Some(sketch) = base.sketch.or(self.sketch) {
+            options = options.sketch(sketch);
+        }
         if let Some(segment) = self.segment {
             options = options.segment(segment);
         }
@@ -166,7 +202,7 @@ impl PipelineArgs {
         if let Some(clean) = self.clean {
             options = options.clean(clean);
         }
-        if self.html {
+        if self.html || (open && base.html) {
             options = options.html(true);
         }
         options = self.resources.apply(options)?;
@@ -186,27 +222,37 @@ impl PipelineArgs {
         if !self.given() && inputs.bring()? == Bring::Fingerprints {
             return Ok(None);
         }
+        self.over(Base::default(), inputs, console).map(Some)
+    }
+
+    /// The pipeline over what a look at the texts suggests, its tables learnt where that is asked.
+    pub(crate) fn over(
+        &self,
+        base: Base,
+        inputs: &Arc<Inputs>,
+        console: &Console,
+    ) -> Result<Pipeline> {
         if !self.resources.learns() {
-            return self.pipeline().map(Some);
+            return self.pipeline(base);
         }
-        let options = self.options(self.pipeline.as_deref().unwrap_or("auto"))?;
+        let options = self.options(base)?;
         // Weights that take no account of rarity are refused before anything is read.
         Pipeline::new(&options.clone().idf(IdfLearner::new().finish()))?;
         let table = input::learn(inputs, &Pipeline::new(&options)?, console)?;
-        Ok(Some(Pipeline::new(&options.idf(table))?))
+        Ok(Pipeline::new(&options.idf(table))?)
     }
 
     /// The pipeline that is asked for, if an index was made with it.
     pub(crate) fn stored(&self, header: &Header, index: &Path) -> Result<Option<Pipeline>> {
         let wanted = if self.resources.learns() {
             // What was learnt for an index stays as it is.
-            let mut options = self.options(self.pipeline.as_deref().unwrap_or("auto"))?;
+            let mut options = self.options(Base::default())?;
             if let Some(table) = stored_pipeline(header, index)?.as_ref().and_then(learnt) {
                 options = options.idf(table);
             }
             Pipeline::new(&options)?
         } else {
-            self.pipeline()?
+            self.pipeline(Base::default())?
         };
         if wanted.descriptor() == header.pipeline {
             return Ok(Some(wanted));
@@ -237,7 +283,8 @@ pub(crate) fn stored_pipeline(header: &Header, index: &Path) -> Result<Option<Pi
 /// The distance of searches, joins and groups.
 #[derive(Debug, Args)]
 pub(crate) struct DistanceArg {
-    /// Bits that near-duplicates may differ in [default: that of the index, else 3]
+    /// Bits that near-duplicates may differ in; alone, without --verify, nothing else counts
+    /// [default: that of the index, else by the texts, else 3]
     #[arg(short = 'k', long, value_name = "N", help_heading = "Fingerprints")]
     pub(crate) distance: Option<u32>,
 }

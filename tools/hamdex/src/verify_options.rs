@@ -13,22 +13,13 @@ use crate::key::Name;
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Verification")]
 pub(crate) struct VerifyArg {
-    /// Check near documents: none, jaccard:T, zhou:K,T or edit:T [default: none]
+    /// Check near documents: none, jaccard:T, zhou:K,T or edit:T [default: by the texts where -k
+    /// is left open, else none]
     #[arg(long, value_name = "CHECK")]
     pub(crate) verify: Option<Verification>,
 }
 
 impl VerifyArg {
-    /// Refuses a check where only fingerprints are gathered.
-    pub(crate) fn refuse_for_inputs(self) -> Result<()> {
-        if self.check().needs() == Evidence::Nothing {
-            return Ok(());
-        }
-        Err(Failure::Usage(
-            "--verify needs an index built with --keep-features in place of the inputs".to_owned(),
-        ))
-    }
-
     /// Refuses a check that the documents of an index cannot be put to.
     pub(crate) fn require_stored(self, keeps_features: bool) -> Result<()> {
         match self.check().needs() {
@@ -68,11 +59,19 @@ impl VerifyArg {
 #[command(next_help_heading = "Verification")]
 pub(crate) struct RepresentativeArg {
     /// Check every member of a group against its representative too, which cuts long chains
-    #[arg(long, requires = "verify")]
+    #[arg(long)]
     pub(crate) verify_representative: bool,
 }
 
 impl RepresentativeArg {
+    /// Refuses to hold documents of an index against one another without a check.
+    pub(crate) fn require(self, verify: VerifyArg) -> Result<()> {
+        if !self.verify_representative || verify.check() != Verification::None {
+            return Ok(());
+        }
+        Err(Failure::Usage("--verify-representative needs --verify over an index".to_owned()))
+    }
+
     pub(crate) fn linkage(self) -> Linkage {
         if self.verify_representative { Linkage::Representative } else { Linkage::Chain }
     }

@@ -11,6 +11,7 @@ mod proof;
 mod read;
 mod reject;
 mod row;
+mod sample;
 mod seen;
 mod source;
 mod walk;

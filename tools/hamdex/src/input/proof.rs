@@ -1,5 +1,4 @@
 //! Proofs: what a verification compares of a document, made beside its fingerprint.
-#![allow(dead_code)] // texts are compared by the verbs that have them at hand
 
 use hamdex::Verification;
 use hamdex::text::Pipeline;
@@ -10,17 +9,20 @@ use hamdex::verify::{Evidence, FeatureSet};
 pub(crate) struct Wanted {
     pub(crate) features: bool,
     pub(crate) text: bool,
+    /// The text as it came, instead of the cleaned one.
+    pub(crate) source: bool,
 }
 
 impl Wanted {
-    pub(crate) const NOTHING: Self = Self { features: false, text: false };
-    pub(crate) const FEATURES: Self = Self { features: true, text: false };
-    pub(crate) const ALL: Self = Self { features: true, text: true };
+    pub(crate) const NOTHING: Self = Self { features: false, text: false, source: false };
+    pub(crate) const FEATURES: Self = Self { features: true, text: false, source: false };
+    pub(crate) const ALL: Self = Self { features: true, text: true, source: false };
+    pub(crate) const SOURCE: Self = Self { features: false, text: false, source: true };
 
     /// What a verification compares.
     pub(crate) fn by(verification: Verification) -> Self {
         let needs = verification.needs();
-        Self { features: needs == Evidence::Features, text: needs == Evidence::Text }
+        Self { features: needs == Evidence::Features, text: needs == Evidence::Text, source: false }
     }
 }
 
@@ -41,6 +43,9 @@ impl Proofs {
         }
         if wanted.text {
             proofs.text = pipeline.cleaned(text).into_bytes();
+        }
+        if wanted.source {
+            proofs.text = text.as_bytes().to_vec();
         }
         proofs
     }

@@ -1,7 +1,7 @@
 //! Sources: an input path becomes a kind of source, chosen by its extension.
 
 use std::fs::File;
-use std::io::{self, BufRead, Cursor, Read, Write};
+use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -89,6 +89,29 @@ impl Source {
         let Some(Stream(stream)) = &self.stream else { return open::counted(&self.path, meter) };
         let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
         stream.take().ok_or_else(|| Failure::file(&self.name, "can be read only once"))
+    }
+
+    /// Opens an uncompressed file at an offset; `None` for what can only be read in order.
+    pub(super) fn open_at(&self, offset: u64) -> Result<Option<Reader>> {
+        let Some(path) = self.plain_path() else { return Ok(None) };
+        let mut file = File::open(path).map_err(|e| Failure::io(path, e))?;
+        file.seek(SeekFrom::Start(offset)).map_err(|e| Failure::io(path, e))?;
+        Ok(Some(open::buffered(file)))
+    }
+
+    /// Bytes of an uncompressed file; `None` for what can only be read in order.
+    pub(super) fn plain_bytes(&self) -> Option<u64> {
+        self.plain_path()?.metadata().ok().map(|found| found.len())
+    }
+
+    fn plain_path(&self) -> Option<&Path> {
+        match (&self.spool, &self.stream) {
+            (Some(spool), _) => Some(spool.path()),
+            (None, Some(_)) => None,
+            (None, None) => {
+                (open::without_compression(&self.path) == self.path).then_some(&*self.path)
+            }
+        }
     }
 
     /// Opens one file of a directory.

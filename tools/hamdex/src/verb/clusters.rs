@@ -1,16 +1,21 @@
 //! `clusters`: an index or documents become groups that chains of near pairs connect.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
+use hamdex::advice::Support;
 use hamdex::join::Diameter;
-use hamdex::{Fingerprint, Nearness, join};
+use hamdex::{Fingerprint, Nearness};
 use serde::Serialize;
 
 use super::gather::{self, Gathered, Target};
+use super::linking::{self, Linking};
+use crate::advise::{self, Settled, Wishes};
 use crate::failure::Result;
+use crate::input::{Inputs, Wanted};
 use crate::key::Name;
-use crate::options::{DISTANCE, DistanceArg, PipelineArgs, RowArgs, WidthArg};
+use crate::options::{DistanceArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
@@ -21,8 +26,9 @@ use crate::width::for_width;
 /// List groups of near-duplicates
 ///
 /// Prints JSON Lines {"cluster","size","ids","diameter"}, largest first. A group holds everything
-/// that chains of pairs within k bits connect, so its ends may be further apart: the diameter is
-/// the largest distance in it, and --verify-representative cuts such chains.
+/// that chains of pairs connect which are within k bits and pass the verification, so its ends may
+/// be further apart: the diameter is the largest distance in it, and --verify-representative cuts
+/// such chains. Without -k, distance and verification are chosen by a look at the texts.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hamdex clusters articles.jsonl.gz -k 6 | head -10")]
 pub(crate) struct ClustersArgs {
@@ -44,6 +50,8 @@ pub(crate) struct ClustersArgs {
     representative: RepresentativeArg,
     #[command(flatten)]
     rows: RowArgs,
+    #[command(flatten)]
+    tmp: TmpArg,
 }
 
 /// One group as it is written.
@@ -53,16 +61,16 @@ pub(super) struct Line<'a> {
     pub(super) cluster: usize,
     pub(super) size: usize,
     pub(super) ids: Vec<Name<'a>>,
-    /// Largest Hamming distance within the group; `None` where it is not known.
+    /// Largest Hamming distance within the group.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) diameter: Option<u32>,
+    diameter: Option<u32>,
     /// A bound from below where the group is too large for an exact diameter.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) diameter_at_least: Option<u32>,
+    diameter_at_least: Option<u32>,
 }
 
 impl<'a> Line<'a> {
-    fn new(cluster: usize, ids: Vec<Name<'a>>, diameter: Diameter) -> Self {
+    pub(super) fn new(cluster: usize, ids: Vec<Name<'a>>, diameter: Diameter) -> Self {
         Self {
             cluster,
             size: ids.len(),
@@ -80,6 +88,7 @@ impl ClustersArgs {
         let found = match target {
             Target::Index(path, header) => for_width!(header.bits, F => {
                 self.verify.require_stored(header.keeps_features)?;
+                self.representative.require(self.verify)?;
                 let index = stored::read_only::<F>(&path)?;
                 let distance = self.distance.distance.unwrap_or(index.distance());
                 let near = Nearness::new(distance)
@@ -94,12 +103,21 @@ impl ClustersArgs {
                 clusters.len()
             }),
             Target::Documents => {
-                self.verify.refuse_for_inputs()?;
-                let (inputs, bits) = gather::resolve(&self.inputs, &self.rows, &self.width)?;
-                for_width!(bits, F => {
-                    let gathered = gather::gather::<F>(session, &inputs, &self.rows, &self.pipeline)?;
-                    self.of_documents(session, &gathered, &mut output)?
-                })
+                let (inputs, bits) =
+                    gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
+                let settled = advise::settle(
+                    &inputs,
+                    &Wishes {
+                        pipeline: &self.pipeline,
+                        sketch: self.pipeline.sketch,
+                        distance: self.distance.distance,
+                        verify: self.verify.verify,
+                        support: Support::Texts,
+                        bits,
+                    },
+                )?;
+                settled.say(&session.console);
+                for_width!(bits, F => self.of_documents::<F>(session, &inputs, &settled, &mut output)?)
             }
         };
         output.finish()?;
@@ -110,19 +128,22 @@ impl ClustersArgs {
     fn of_documents<F: Fingerprint>(
         &self,
         session: &Session,
-        gathered: &Gathered<F>,
+        inputs: &Arc<Inputs>,
+        settled: &Settled,
         output: &mut Output,
     ) -> Result<usize> {
-        let distance = self.distance.distance.unwrap_or(DISTANCE);
-        let labels = join::clusters(&gathered.fingerprints, distance, &session.console)?;
-        session.console.end_phase();
+        let wanted = Wanted::by(settled.verification);
+        let pipeline = settled.pipeline.as_ref();
+        let gathered: Gathered<F> =
+            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, wanted)?;
+        let linkage = self.representative.linkage();
+        let linking = Linking::new(settled, &gathered.evidence, linkage);
+        let labels = linking.labels(session, &gathered.fingerprints, None)?;
         let groups = groups(&labels);
         for (group, number) in groups.iter().zip(1..) {
-            let positions = || group.iter().map(|&position| position as usize);
-            let fingerprints: Vec<F> =
-                positions().filter_map(|at| gathered.fingerprints.get(at).copied()).collect();
-            let ids = positions().map(|at| Name::of(gathered.key(at))).collect();
-            output.json(&Line::new(number, ids, join::diameter(&fingerprints)))?;
+            let ids = group.iter().map(|&at| Name::of(gathered.key(at as usize))).collect();
+            let diameter = linking::diameter(&gathered.fingerprints, group);
+            output.json(&Line::new(number, ids, diameter))?;
         }
         Ok(groups.len())
     }
@@ -147,7 +168,7 @@ pub(super) fn groups(labels: &[u32]) -> Vec<Vec<u32>> {
         .chunk_by(|a, b| a.0 == b.0)
         .map(|group| group.iter().map(|&(_, position)| position).collect())
         .collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+    groups.sort_by_key(|group| (std::cmp::Reverse(group.len()), group.first().copied()));
     groups
 }
 

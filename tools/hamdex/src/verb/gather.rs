@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hamdex::text::Pipeline;
 use hamdex::{Fingerprint, Header};
 
+use crate::advise;
+use crate::evidence::{Keeper, Kept};
 use crate::failure::{Failure, Result};
 use crate::input::{Document, Inputs, Reading, Rejects, Wanted};
-use crate::options::{PipelineArgs, RowArgs, WidthArg};
+use crate::options::{PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::session::Session;
 use crate::stored;
 use crate::width;
@@ -17,6 +20,7 @@ use crate::width;
 pub(super) struct Gathered<F> {
     pub(super) fingerprints: Vec<F>,
     keys: Keys,
+    pub(super) evidence: Kept,
 }
 
 /// Keys one after another in one buffer.
@@ -43,14 +47,15 @@ impl Keys {
 
 impl<F: Fingerprint> Gathered<F> {
     /// Reads all inputs; positions are 32-bit numbers in the joins.
-    pub(super) fn read(reading: &Reading<'_>, rejects: &mut Rejects) -> Result<Self> {
-        let mut gathered = Self { fingerprints: Vec::new(), keys: Keys::default() };
+    fn read(reading: &Reading<'_>, rejects: &mut Rejects, tmp: &TmpArg) -> Result<Self> {
+        let (mut fingerprints, mut keys) = (Vec::new(), Keys::default());
+        let mut keeper = Keeper::new(reading.wanted, tmp.directory())?;
         reading.run::<F>(rejects, &mut |document: Document<'_, F>| {
-            gathered.fingerprints.push(document.fingerprint);
-            gathered.keys.push(document.key);
-            Ok(())
+            fingerprints.push(document.fingerprint);
+            keys.push(document.key);
+            keeper.push(&document.proofs)
         })?;
-        Ok(gathered)
+        Ok(Self { fingerprints, keys, evidence: keeper.finish()? })
     }
 
     pub(super) fn key(&self, position: usize) -> &[u8] {
@@ -85,36 +90,35 @@ impl Target {
     }
 }
 
-/// Looks at the inputs and settles the width that they ask for.
+/// Looks at the inputs, makes them readable twice and settles the width that they ask for.
 pub(super) fn resolve(
+    session: &Session,
     paths: &[PathBuf],
     rows: &RowArgs,
     width: &WidthArg,
+    tmp: &TmpArg,
 ) -> Result<(Arc<Inputs>, u32)> {
-    let inputs = rows.inputs(paths)?;
+    let mut inputs = Inputs::resolve(paths, rows.fields())?;
     let bits = width::settle(width.bits, None, inputs.raw_width()?)?;
-    Ok((inputs, bits))
+    inputs.spool(tmp.directory(), &session.console)?;
+    Ok((Arc::new(inputs), bits))
 }
 
-/// Reads the inputs of a verb that keeps them in memory.
+/// Reads the inputs of a verb that keeps them in memory, and the evidence that is wanted on disk.
 pub(super) fn gather<F: Fingerprint>(
     session: &Session,
     inputs: &Arc<Inputs>,
     rows: &RowArgs,
-    pipeline: &PipelineArgs,
+    tmp: &TmpArg,
+    pipeline: Option<&Pipeline>,
+    wanted: Wanted,
 ) -> Result<Gathered<F>> {
-    let pipeline = pipeline.fresh(inputs, &session.console)?;
-    let reading = Reading {
-        inputs,
-        pipeline: pipeline.as_ref(),
-        console: &session.console,
-        unique: true,
-        after: None,
-        wanted: Wanted::NOTHING,
-    };
+    let reading =
+        Reading { inputs, pipeline, console: &session.console, unique: true, after: None, wanted };
     let mut rejects = rows.rejects(&session.console)?;
-    let gathered = Gathered::read(&reading, &mut rejects)?;
+    let gathered = Gathered::read(&reading, &mut rejects, tmp)?;
     rejects.finish()?;
+    advise::say_unverified(&session.console, gathered.evidence.without);
     Ok(gathered)
 }
 

@@ -1,11 +1,8 @@
-//! Labels: a file of pairs becomes distances of near and of undecided pairs.
+//! Labels: a file of pairs becomes positions of near and of undecided pairs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use hamdex::Fingerprint;
-
-use super::gather::Gathered;
 use crate::failure::{Failure, Result};
 use crate::key::Name;
 
@@ -15,13 +12,13 @@ pub(super) struct Labels {
     pairs: Vec<(String, String, Option<f64>)>,
 }
 
-/// Labelled pairs as the fingerprints see them.
+/// Labelled pairs by position, the smaller one first.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Judged {
-    /// Distances of the near-duplicates.
-    pub(super) near: Vec<u32>,
-    /// Distances of pairs that count as neither.
-    pub(super) ignored: Vec<u32>,
+    /// The near-duplicates.
+    pub(super) near: Vec<(u32, u32)>,
+    /// Pairs that count as neither.
+    pub(super) ignored: Vec<(u32, u32)>,
     /// Pairs of which a document is missing.
     pub(super) unknown: u64,
 }
@@ -70,37 +67,39 @@ impl Labels {
         Ok(Self { pairs })
     }
 
-    /// Looks the documents up; a pair listed twice counts once.
-    pub(super) fn judge<F: Fingerprint>(
+    /// Names of all documents that a label names.
+    pub(super) fn names(&self) -> HashSet<&str> {
+        self.pairs.iter().flat_map(|(a, b, _)| [a.as_str(), b.as_str()]).collect()
+    }
+
+    /// Looks the documents up by their keys; a pair listed twice counts once.
+    pub(super) fn judge<'a>(
         &self,
-        gathered: &Gathered<F>,
+        keys: impl Iterator<Item = &'a [u8]>,
         near_from: Option<f64>,
         ignored_from: Option<f64>,
     ) -> Judged {
-        let shown = |position: usize| Name::of(gathered.key(position)).to_string();
-        let positions: HashMap<String, usize> =
-            (0..gathered.fingerprints.len()).map(|position| (shown(position), position)).collect();
-        let mut seen = std::collections::HashSet::new();
+        let positions: HashMap<String, u32> =
+            (0..).zip(keys).map(|(position, key)| (Name::of(key).to_string(), position)).collect();
+        let mut seen = HashSet::new();
         let mut judged = Judged::default();
         for (a, b, similarity) in &self.pairs {
             let (Some(&a), Some(&b)) = (positions.get(a), positions.get(b)) else {
                 judged.unknown += 1;
                 continue;
             };
-            if a == b || !seen.insert((a.min(b), a.max(b))) {
+            let pair = (a.min(b), a.max(b));
+            if a == b || !seen.insert(pair) {
                 continue;
             }
-            let fingerprint =
-                |at: usize| gathered.fingerprints.get(at).copied().unwrap_or_default();
-            let distance = fingerprint(a).distance(fingerprint(b));
             let reaches = |limit: Option<f64>| match (similarity, limit) {
                 (Some(similarity), Some(limit)) => *similarity >= limit,
                 _ => true,
             };
             if reaches(near_from) {
-                judged.near.push(distance);
+                judged.near.push(pair);
             } else if ignored_from.is_some() && reaches(ignored_from) {
-                judged.ignored.push(distance);
+                judged.ignored.push(pair);
             }
         }
         judged

@@ -13,6 +13,7 @@ mod fold;
 mod gather;
 mod insert;
 mod labels;
+mod linking;
 mod pairs;
 mod plan;
 mod query;

@@ -1,16 +1,21 @@
 //! `pairs`: an index or documents become all pairs within k bits, each once.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use hamdex::{Fingerprint, Index, Nearness, join};
+use hamdex::advice::Support;
+use hamdex::{Fingerprint, Index, Nearness, Verification, join};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::gather::{self, Carrier, Gathered, Target};
+use crate::advise::{self, Settled, Wishes};
+use crate::evidence::Evidence;
 use crate::failure::Result;
+use crate::input::{Inputs, Wanted};
 use crate::key::Name;
-use crate::options::{DISTANCE, DistanceArg, PipelineArgs, RowArgs, WidthArg};
+use crate::options::{DistanceArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
@@ -23,8 +28,9 @@ const MANY_COPIES: u64 = 10_000;
 
 /// List all pairs of documents within k bits
 ///
-/// Prints lines of id, id and distance with tabs between, in no order. Every pair comes once;
-/// copies of one text are pairs at distance 0.
+/// Prints lines of id, id and distance with tabs between, in no order, and the similarity as a
+/// fourth field where pairs are verified. Every pair comes once; copies of one text are pairs at
+/// distance 0. Without -k, distance and verification are chosen by a look at the texts.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
 pub(crate) struct PairsArgs {
@@ -47,6 +53,8 @@ pub(crate) struct PairsArgs {
     verify: VerifyArg,
     #[command(flatten)]
     rows: RowArgs,
+    #[command(flatten)]
+    tmp: TmpArg,
 }
 
 #[derive(Serialize)]
@@ -83,13 +91,10 @@ impl Writer {
 impl PairsArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let target = Target::of(&self.inputs, &self.width, &self.pipeline)?;
-        let mut writer = Writer {
+        let writer = Writer {
             output: Output::open(self.output.as_deref(), &session.console)?,
             json: session.json,
         };
-        if self.header && !session.json {
-            writer.output.with(|out| writeln!(out, "id_a\tid_b\tdistance"))?;
-        }
         let (found, output) = match target {
             Target::Index(path, header) => for_width!(header.bits, F => {
                 self.verify.require_stored(header.keeps_features)?;
@@ -97,12 +102,21 @@ impl PairsArgs {
                 self.of_index(session, &index, writer)?
             }),
             Target::Documents => {
-                self.verify.refuse_for_inputs()?;
-                let (inputs, bits) = gather::resolve(&self.inputs, &self.rows, &self.width)?;
-                for_width!(bits, F => {
-                    let gathered = gather::gather::<F>(session, &inputs, &self.rows, &self.pipeline)?;
-                    self.of_documents(session, &gathered, writer)?
-                })
+                let (inputs, bits) =
+                    gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
+                let settled = advise::settle(
+                    &inputs,
+                    &Wishes {
+                        pipeline: &self.pipeline,
+                        sketch: self.pipeline.sketch,
+                        distance: self.distance.distance,
+                        verify: self.verify.verify,
+                        support: Support::Texts,
+                        bits,
+                    },
+                )?;
+                settled.say(&session.console);
+                for_width!(bits, F => self.of_documents::<F>(session, &inputs, &settled, writer)?)
             }
         };
         session.console.end_phase();
@@ -117,24 +131,40 @@ impl PairsArgs {
         index: &Index<F>,
         mut writer: Writer,
     ) -> Result<(u64, Output)> {
+        let verification = self.verify.check();
+        self.head(&mut writer, verification != Verification::None)?;
         let distance = self.distance.distance.unwrap_or(index.distance());
         let carrier = Carrier::default();
-        let near = Nearness::new(distance).verify(self.verify.check());
+        let near = Nearness::new(distance).verify(verification);
         let found = index.pairs(near, &session.console, &mut |pair| {
             carrier.stop(writer.pair(pair.a, pair.b, pair.distance, pair.similarity))
         });
         Ok((carrier.settle(found)?, writer.output))
     }
 
+    /// Writes the names of the columns, if they are asked for.
+    fn head(&self, writer: &mut Writer, similarity: bool) -> Result<()> {
+        if !self.header || writer.json {
+            return Ok(());
+        }
+        let last = if similarity { "\tsimilarity" } else { "" };
+        writer.output.with(|out| writeln!(out, "id_a\tid_b\tdistance{last}"))
+    }
+
     fn of_documents<F: Fingerprint>(
         &self,
         session: &Session,
-        gathered: &Gathered<F>,
+        inputs: &Arc<Inputs>,
+        settled: &Settled,
         mut writer: Writer,
     ) -> Result<(u64, Output)> {
-        let distance = self.distance.distance.unwrap_or(DISTANCE);
+        let wanted = Wanted::by(settled.verification);
+        let pipeline = settled.pipeline.as_ref();
+        let gathered: Gathered<F> =
+            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, wanted)?;
+        let evidence = gathered.evidence.of(settled.verification);
+        self.head(&mut writer, evidence.is_some())?;
         let copies = Copies::new(&gathered.fingerprints)?;
-        let mut found = 0;
         for group in copies.groups() {
             let len = group.len() as u64;
             if len > MANY_COPIES {
@@ -144,39 +174,64 @@ impl PairsArgs {
                     size::thousands(len * (len - 1) / 2)
                 ));
             }
-            for (at, &a) in group.iter().enumerate() {
-                for &b in group.iter().skip(at + 1) {
-                    writer.pair(gathered.key(a as usize), gathered.key(b as usize), 0, None)?;
-                    found += 1;
-                }
-            }
         }
         let carrier = Carrier::default();
-        let shared = Mutex::new((writer, found));
-        let joined =
-            join::self_join(&gathered.fingerprints, distance, &session.console, &|batch| {
-                let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                let (writer, found) = &mut *shared;
+        let shared = Mutex::new((writer, 0));
+        let check = Checked { settled, evidence, gathered: &gathered, shared: &shared };
+        let equal = copies.groups().collect::<Vec<_>>().into_par_iter().try_for_each(|group| {
+            group.iter().zip(1..).try_for_each(|(&a, later)| {
+                let others = group.get(later..).unwrap_or_default();
+                carrier.stop(check.write(&[a], others, 0))
+            })
+        });
+        let joined = equal.and_then(|()| {
+            let (fingerprints, console) = (&gathered.fingerprints, &session.console);
+            join::self_join(fingerprints, settled.distance, console, &|batch| {
                 batch.iter().try_for_each(|pair| {
-                    for &a in copies.of(pair.a) {
-                        for &b in copies.of(pair.b) {
-                            let (first, second) = (a.min(b) as usize, a.max(b) as usize);
-                            let written = writer.pair(
-                                gathered.key(first),
-                                gathered.key(second),
-                                pair.distance,
-                                None,
-                            );
-                            carrier.stop(written)?;
-                            *found += 1;
-                        }
-                    }
-                    Ok(())
+                    let (ours, theirs) = (copies.of(pair.a), copies.of(pair.b));
+                    carrier.stop(check.write(ours, theirs, pair.distance))
                 })
-            });
+            })
+        });
         carrier.settle(joined)?;
         let (writer, found) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok((found, writer.output))
+    }
+}
+
+/// Writes what passes of near documents, from several threads at once.
+struct Checked<'a, F> {
+    settled: &'a Settled,
+    evidence: Option<&'a Evidence>,
+    gathered: &'a Gathered<F>,
+    shared: &'a Mutex<(Writer, u64)>,
+}
+
+impl<F: Fingerprint> Checked<'_, F> {
+    /// Writes the pairs between two sets of positions that pass.
+    fn write(&self, ours: &[u32], theirs: &[u32], distance: u32) -> Result<()> {
+        let verification = self.settled.verification;
+        for &a in ours {
+            for &b in theirs {
+                let (first, second) = (a.min(b) as usize, a.max(b) as usize);
+                let similarity = match self.evidence {
+                    None => None,
+                    Some(evidence) => {
+                        let passed = evidence.check(verification, distance, first, second)?;
+                        if passed.is_none() {
+                            continue;
+                        }
+                        passed
+                    }
+                };
+                let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let (writer, found) = &mut *shared;
+                let (a, b) = (self.gathered.key(first), self.gathered.key(second));
+                writer.pair(a, b, distance, similarity)?;
+                *found += 1;
+            }
+        }
+        Ok(())
     }
 }
 

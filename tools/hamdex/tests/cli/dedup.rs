@@ -18,13 +18,13 @@ fn line(number: usize) -> String {
 fn rows_to_keep_are_copied_byte_for_byte() {
     let bench = Bench::new();
     bench.file("rows.jsonl", ROWS);
-    bench.ok("dedup rows.jsonl -o out");
+    bench.ok("dedup rows.jsonl -o out -k 3");
     assert_eq!(bench.read("out/kept.jsonl"), line(0) + &line(1));
     let duplicate = |id: &str| json!({ "id": id, "kept_id": "a", "distance": 0, "cluster": 1 });
     assert_eq!(json_lines(&bench.read("out/duplicates.jsonl")), [duplicate("c"), duplicate("d")]);
     assert_eq!(
         json_lines(&bench.read("out/clusters.jsonl")),
-        [json!({ "cluster": 1, "size": 3, "ids": ["a", "c", "d"] })]
+        [json!({ "cluster": 1, "size": 3, "ids": ["a", "c", "d"], "diameter": 0 })]
     );
     assert_eq!(bench.read("out/rejects.jsonl"), "");
     let names: Vec<_> =

@@ -15,7 +15,7 @@ fn json_rows_keep_their_ids_and_lines_without_one_are_named() {
     let bench = Bench::new();
     let rows = "\u{feff}{\"id\":\"a\",\"text\":\"one two\"}\r\n\n{\"text\":\"three\"}\n{\"id\":7,\"text\":\"x y\"}";
     bench.file("rows.jsonl", rows);
-    let outcome = bench.ok("fingerprint rows.jsonl");
+    let outcome = bench.ok("fingerprint rows.jsonl --segment words");
     assert_eq!(ids(&outcome), [json!("a"), json!("rows.jsonl:3"), json!(7)]);
     assert_eq!(outcome.json()[0]["features"], 2);
     let piped = bench.feed("fingerprint -", rows.as_bytes());

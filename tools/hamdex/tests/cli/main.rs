@@ -3,6 +3,7 @@
 // Helpers of tests may panic as tests do, and raw files are little-endian.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::little_endian_bytes)]
 
+mod advice;
 mod bad_rows;
 mod dedup;
 mod inputs;

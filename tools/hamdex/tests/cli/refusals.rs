@@ -141,7 +141,7 @@ fn settings_that_differ_from_the_stored_ones_are_refused_with_both_sides() {
     assert_eq!(bench.export("idx"), EXPORTED);
     bench.ok("build words texts.jsonl");
     let before = bench.export("words");
-    bench.run("insert words texts.jsonl --ngram 3").refused(1, &["pipeline", "ngram=3"]);
+    bench.run("insert words texts.jsonl --ngram 5").refused(1, &["pipeline", "ngram=5"]);
     assert_eq!(bench.export("words"), before);
 }
 

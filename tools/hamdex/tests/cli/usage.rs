@@ -28,7 +28,7 @@ fn what_is_not_supported_names_what_is() {
             .refused(2, &[name, "is not supported", ".jsonl", ".u64"]);
         assert!(!bench.path("idx").exists());
     }
-    bench.run("fingerprint a.jsonl --sketch minhash").refused(2, &["minhash", "simhash"]);
+    bench.run("fingerprint a.jsonl --sketch shingle").refused(2, &["shingle", "simhash"]);
     bench.run("pairs a.jsonl --verify jaccard:1.5").refused(2, &["jaccard:1.5", "from 0 to 1"]);
     bench.run("pairs a.jsonl --verify cosine:0.5").refused(2, &["cosine:0.5", "zhou:K,T"]);
     bench.run("dedup a.jsonl -o out --format parquet").refused(2, &["parquet", "jsonl"]);

@@ -1,11 +1,14 @@
 //! Choosing: groups of near-duplicates each become one kept document and its duplicates.
 
-use hamdex::{Fingerprint, join};
+use hamdex::Fingerprint;
+use hamdex::join::Linkage;
 
-use super::collect::{Documents, Ranks};
+use super::collect::Documents;
+use crate::advise::Settled;
 use crate::failure::Result;
 use crate::session::Session;
 use crate::verb::clusters::groups;
+use crate::verb::linking::Linking;
 
 /// What becomes of every document.
 #[derive(Debug)]
@@ -34,71 +37,45 @@ impl Choice {
 }
 
 /// Groups the documents and picks one of each group.
+///
+/// The one with the highest rank is kept, of equals the first. With [`Linkage::Representative`]
+/// all others of the group have passed the verification with that one.
 pub(super) fn choose<F: Fingerprint>(
     session: &Session,
     documents: &Documents<F>,
-    distance: u32,
+    settled: &Settled,
+    linkage: Linkage,
 ) -> Result<Choice> {
-    let labels = join::clusters(&documents.fingerprints, distance, &session.console)?;
-    session.console.end_phase();
-    Ok(pick(&groups(&labels), documents.len(), &documents.ranks))
+    let linking = Linking::new(settled, &documents.evidence, linkage);
+    let order = documents.ranks.best_first(documents.len());
+    let labels = linking.labels(session, &documents.fingerprints, order.as_deref())?;
+    Ok(pick(&groups(&labels), &labels))
 }
 
-fn pick(groups: &[Vec<u32>], len: usize, ranks: &Ranks) -> Choice {
-    let mut choice = Choice { cluster_of: vec![0; len], kept: Vec::new() };
+fn pick(groups: &[Vec<u32>], labels: &[u32]) -> Choice {
+    let mut choice = Choice { cluster_of: vec![0; labels.len()], kept: Vec::new() };
     for (group, number) in groups.iter().zip(1..) {
         for &position in group {
             if let Some(cluster) = choice.cluster_of.get_mut(position as usize) {
                 *cluster = number;
             }
         }
-        choice.kept.push(best(group, ranks));
+        let first = group.first().copied().unwrap_or(0);
+        choice.kept.push(labels.get(first as usize).copied().unwrap_or(first));
     }
     choice
-}
-
-/// Returns the member with the highest rank, of equals the first.
-fn best(group: &[u32], ranks: &Ranks) -> u32 {
-    let first = group.first().copied().unwrap_or(0);
-    group.iter().copied().fold(first, |best, position| {
-        let (a, b) = (position as usize, best as usize);
-        let higher = match ranks {
-            Ranks::Order => false,
-            Ranks::Length(lengths) => lengths.get(a) > lengths.get(b),
-            Ranks::Newest(stamps) => match (stamps.get(a), stamps.get(b)) {
-                (Some(a), Some(b)) => a.order(b).is_gt(),
-                _ => false,
-            },
-        };
-        if higher { position } else { best }
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Stamp;
 
     #[test]
-    fn the_highest_rank_is_kept_and_of_equals_the_first() {
-        let groups = [vec![0, 2, 3], vec![1, 4]];
-        let kept = |ranks: &Ranks| pick(&groups, 6, ranks).kept;
-        assert_eq!(kept(&Ranks::Order), [0, 1]);
-        assert_eq!(kept(&Ranks::Length(vec![5, 7, 9, 9, 7, 100])), [2, 1]);
-        let stamps = ["2020", "2020", "2024", "", "2021", "2030"].map(|stamp| match stamp {
-            "" => Stamp::Missing,
-            stamp => Stamp::Text(stamp.into()),
-        });
-        assert_eq!(kept(&Ranks::Newest(stamps.into())), [2, 4]);
-    }
-
-    #[test]
-    fn documents_know_their_cluster() {
-        let choice = pick(&[vec![0, 2]], 3, &Ranks::Order);
-        assert_eq!(
-            (choice.cluster(0), choice.cluster(1), choice.cluster(2)),
-            (Some(1), None, Some(1))
-        );
-        assert_eq!((choice.clusters(), choice.kept(1)), (1, 0));
+    fn documents_know_their_cluster_and_what_is_kept_of_it() {
+        let labels = [2, 1, 2, 4, 4];
+        let choice = pick(&groups(&labels), &labels);
+        let clusters: Vec<_> = (0..5).map(|at| choice.cluster(at)).collect();
+        assert_eq!(clusters, [Some(1), None, Some(1), Some(2), Some(2)]);
+        assert_eq!((choice.clusters(), choice.kept(1), choice.kept(2)), (2, 2, 4));
     }
 }

@@ -1,8 +1,13 @@
 //! Collecting: the first pass keeps of every document what the choice needs, and no text.
 
+use std::cmp::{Ordering, Reverse};
+use std::path::Path;
+
 use hamdex::Fingerprint;
+use rayon::prelude::*;
 
 use super::Keep;
+use crate::evidence::{Keeper, Kept};
 use crate::failure::Result;
 use crate::input::{Document, Reading, Rejects, Stamp};
 
@@ -13,6 +18,7 @@ pub(super) struct Documents<F> {
     /// Ordinal of each document's row over all inputs, rising.
     pub(super) origins: Vec<u64>,
     pub(super) ranks: Ranks,
+    pub(super) evidence: Kept,
 }
 
 /// What decides between the documents of a group.
@@ -32,11 +38,30 @@ impl<F> Documents<F> {
     pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         retain(&mut self.fingerprints, &keep);
         retain(&mut self.origins, &keep);
+        self.evidence.retain(&keep);
         match &mut self.ranks {
             Ranks::Order => {}
             Ranks::Length(lengths) => retain(lengths, &keep),
             Ranks::Newest(stamps) => retain(stamps, &keep),
         }
+    }
+}
+
+impl Ranks {
+    /// Positions of `len` documents, those first that are rather to be kept; of equals the first.
+    pub(super) fn best_first(&self, len: usize) -> Option<Vec<u32>> {
+        let mut order: Vec<u32> = (0..).zip(0..len).map(|(position, _)| position).collect();
+        match self {
+            Self::Order => return None,
+            Self::Length(lengths) => order.par_sort_by_key(|&at| Reverse(lengths.get(at as usize))),
+            Self::Newest(stamps) => {
+                order.par_sort_by(|&a, &b| match (stamps.get(a as usize), stamps.get(b as usize)) {
+                    (Some(a), Some(b)) => b.order(a),
+                    _ => Ordering::Equal,
+                })
+            }
+        }
+        Some(order)
     }
 }
 
@@ -56,6 +81,7 @@ pub(super) struct Collected<F> {
 pub(super) fn collect<F: Fingerprint>(
     reading: &Reading<'_>,
     keep: &Keep,
+    tmp: Option<&Path>,
     rejects: &mut Rejects,
 ) -> Result<Collected<F>> {
     let mut documents = Documents {
@@ -66,7 +92,9 @@ pub(super) fn collect<F: Fingerprint>(
             Keep::Longest => Ranks::Length(Vec::new()),
             Keep::Newest(_) => Ranks::Newest(Vec::new()),
         },
+        evidence: Kept::default(),
     };
+    let mut keeper = Keeper::new(reading.wanted, tmp)?;
     let totals = reading.run::<F>(rejects, &mut |document: Document<'_, F>| {
         documents.fingerprints.push(document.fingerprint);
         documents.origins.push(document.origin);
@@ -75,7 +103,25 @@ pub(super) fn collect<F: Fingerprint>(
             Ranks::Length(lengths) => lengths.push(document.length),
             Ranks::Newest(stamps) => stamps.push(document.stamp),
         }
-        Ok(())
+        keeper.push(&document.proofs)
     })?;
+    documents.evidence = keeper.finish()?;
     Ok(Collected { documents, binary: totals.binary })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_rank_comes_first_and_of_equals_the_first() {
+        assert_eq!(Ranks::Order.best_first(3), None);
+        let lengths = Ranks::Length(vec![5, 7, 9, 9, 7, 100]);
+        assert_eq!(lengths.best_first(6).unwrap(), [5, 2, 3, 1, 4, 0]);
+        let stamps = ["2020", "2020", "2024", "", "2021"].map(|stamp| match stamp {
+            "" => Stamp::Missing,
+            stamp => Stamp::Text(stamp.into()),
+        });
+        assert_eq!(Ranks::Newest(stamps.into()).best_first(5).unwrap(), [2, 4, 0, 1, 3]);
+    }
 }

@@ -16,35 +16,43 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use hamdex::text::Pipeline;
-use hamdex::{Fingerprint, Header};
+use hamdex::advice::{self, Kind, Support};
+use hamdex::join::Linkage;
+use hamdex::{Fingerprint, Header, Verification};
 
 use self::collect::Collected;
 use self::near::Stored;
 use self::report::{Report, Settings};
 use self::write::Members;
+use crate::advise::{self, Settled, Wishes};
 use crate::failure::{Failure, Result};
 use crate::input::{Inputs, Policy, Reading, Rejects, Wanted};
-use crate::options::{DISTANCE, DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
+use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::{self, Output};
 use crate::session::Session;
 use crate::stored;
+use crate::verify_options::{RepresentativeArg, VerifyArg};
 use crate::width::{self, for_width};
 
 const AFTER_HELP: &str = r#"Files in DIR:
   kept.jsonl        the rows to keep
-  duplicates.jsonl  {"id","kept_id","distance","cluster"} for every row removed
-  clusters.jsonl    {"cluster","size","ids"}, the largest first
+  duplicates.jsonl  {"id","kept_id","distance","similarity","cluster"} for every row removed
+  clusters.jsonl    {"cluster","size","ids","diameter"}, the largest first
   rejects.jsonl     {"file","line","reason","row"} for every bad row
-  report.json       counts, settings and the largest groups
+  report.json       counts, settings, advice and the largest groups
 
 Example:
+  hamdex dedup posts.jsonl -o out
   hamdex dedup crawl-*.jsonl.gz -o clean -k 3 --keep longest"#;
 
 /// Remove near-duplicates from documents
 ///
-/// Of every group that chains of pairs within k bits connect, one document is kept. The results
-/// appear in DIR when all is done; rows to keep are copied unchanged.
+/// A look at the texts chooses pipeline, distance and verification, unless they are given: -k
+/// alone means Hamming distance only. Pairs within k bits that pass the verification form groups;
+/// of each, one document is kept, and what is removed has passed the verification with the kept
+/// one. Without a verification, everything that chains of pairs connect is one group. The results
+/// appear in DIR when all is done; rows to keep are copied unchanged. A verification writes the
+/// cleaned texts or their feature sets to the directory for temporary files meanwhile.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct DedupArgs {
@@ -75,9 +83,13 @@ pub(crate) struct DedupArgs {
     memory: MemoryArg,
     #[command(flatten)]
     tmp: TmpArg,
-    /// Kind of check of near documents
-    #[arg(long, value_name = "KIND", value_parser = ["none"], hide = true)]
-    verify: Option<String>,
+    #[command(flatten)]
+    verify: VerifyArg,
+    #[command(flatten)]
+    representative: RepresentativeArg,
+    /// Remove also what only a chain of pairs connects with the kept document
+    #[arg(long, conflicts_with = "verify_representative", help_heading = "Verification")]
+    verify_chain: bool,
 }
 
 /// Which document of a group is kept; among equals the first one.
@@ -130,36 +142,68 @@ impl DedupArgs {
         std::fs::create_dir_all(&self.output).map_err(|e| Failure::io(&self.output, e))?;
         inputs.spool(self.tmp.directory(), &session.console)?;
         let inputs = Arc::new(inputs);
-        let pipeline = match (&header, &self.against) {
-            (Some(header), Some(index)) => {
-                stored::pipeline_for(&self.pipeline, header, index, &inputs)?
-            }
-            _ => self.pipeline.fresh(&inputs, &session.console)?,
+        let settled = self.settle(session, &inputs, header.as_ref(), bits)?;
+        settled.say(&session.console);
+        for_width!(bits, F => self.dedup::<F>(session, &inputs, &settled))
+    }
+
+    /// Settles what is left open: by the index, which has its own settings, or by the texts.
+    fn settle(
+        &self,
+        session: &Session,
+        inputs: &Arc<Inputs>,
+        header: Option<&Header>,
+        bits: u32,
+    ) -> Result<Settled> {
+        let (distance, verify) = (self.distance.distance, self.verify.verify);
+        let (Some(header), Some(index)) = (header, &self.against) else {
+            return advise::settle(
+                &session.console,
+                inputs,
+                &Wishes {
+                    pipeline: &self.pipeline,
+                    sketch: self.pipeline.sketch,
+                    distance,
+                    verify,
+                    support: Support::Texts,
+                    bits,
+                },
+            );
         };
-        for_width!(bits, F => self.dedup::<F>(session, &inputs, pipeline.as_ref(), header.as_ref()))
+        self.verify.require_stored(header.keeps_features)?;
+        let pipeline = stored::pipeline_for(&self.pipeline, header, index, inputs)?;
+        let verification = match (&pipeline, distance, verify) {
+            (_, _, Some(verification)) => verification,
+            (Some(pipeline), None, None) if header.keeps_features => {
+                let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Mixed);
+                advice::Settings::of(kind, bits, Support::Features).verification
+            }
+            _ => Verification::None,
+        };
+        let distance = distance.unwrap_or(header.distance);
+        Ok(Settled { pipeline, distance, verification, advice: None })
     }
 
     fn dedup<F: Fingerprint>(
         &self,
         session: &Session,
         inputs: &Arc<Inputs>,
-        pipeline: Option<&Pipeline>,
-        header: Option<&Header>,
+        settled: &Settled,
     ) -> Result<()> {
         let started = Instant::now();
-        let distance =
-            self.distance.distance.or(header.map(|header| header.distance)).unwrap_or(DISTANCE);
+        let Settled { distance, verification, .. } = *settled;
         if distance > F::MAX_DISTANCE {
             let (bits, max) = (F::BITS, F::MAX_DISTANCE);
             return Err(hamdex::Error::InvalidDistance { distance, bits, max }.into());
         }
+        let pipeline = settled.pipeline.as_ref();
         let reading = Reading {
             inputs,
             pipeline,
             console: &session.console,
             unique: true,
             after: None,
-            wanted: Wanted::NOTHING,
+            wanted: Wanted::by(verification),
         };
         let rejected = output::temporary(&self.output)?;
         let rejects_file = self.output.join("rejects.jsonl");
@@ -169,7 +213,8 @@ impl DedupArgs {
             ..self.rows.policy()
         };
         let mut rejects = Rejects::new(policy, &session.console)?;
-        let read = collect::collect::<F>(&reading, &self.keep, &mut rejects);
+        let tmp = self.tmp.directory();
+        let read = collect::collect::<F>(&reading, &self.keep, tmp, &mut rejects);
         if let Some(file) = &self.rows.rejects {
             rejects.flush()?;
             std::fs::copy(rejected.path(), file).map_err(|e| Failure::io(file, e))?;
@@ -178,16 +223,24 @@ impl DedupArgs {
         let total = documents.len() as u64;
         let stored = match &self.against {
             Some(index) => {
-                near::drop_stored(session, index, &mut documents, distance, self.memory.memory)?
+                near::drop_stored(session, index, &mut documents, settled, self.memory.memory)?
             }
             None => Stored::default(),
         };
-        let choice = choose::choose(session, &documents, distance)?;
+        advise::say_unverified(&session.console, documents.evidence.without);
+        let choice = choose::choose(session, &documents, settled, self.linkage(verification))?;
         let kept = pass::run(session, inputs, &self.output, &documents, &choice, &stored)?;
         let members = Members::new(&choice, &kept.ids);
         let mut files = vec![
-            members.write_duplicates(&self.output, &documents, &choice, &stored, &kept.ids)?,
-            members.write_clusters(&self.output, &kept.ids)?,
+            members.write_duplicates(
+                &self.output,
+                &documents,
+                &choice,
+                &stored,
+                &kept.ids,
+                verification,
+            )?,
+            members.write_clusters(&self.output, &documents, &kept.ids)?,
         ];
         let report = Report {
             documents: total,
@@ -202,10 +255,13 @@ impl DedupArgs {
                 inputs: inputs.sources.iter().map(|source| source.name.as_str()).collect(),
                 bits: F::BITS,
                 distance,
+                verification: verification.to_string(),
+                verified_with_kept: self.linkage(verification) == Linkage::Representative,
                 pipeline: pipeline.map_or("", |pipeline| pipeline.descriptor()),
                 keep: self.keep.to_string(),
                 against: self.against.as_ref().map(|index| index.display().to_string()),
             },
+            advice: settled.advice.as_ref(),
             largest: members.largest(&kept.ids),
         };
         files.push(report.file(&self.output)?);
@@ -214,6 +270,15 @@ impl DedupArgs {
         files.into_iter().try_for_each(Output::finish)?;
         rejected.persist(&rejects_file).map_err(|e| Failure::io(&rejects_file, e.error))?;
         report.show(session, &self.output)
+    }
+
+    /// What is removed is near the kept document itself wherever that can be verified.
+    fn linkage(&self, verification: Verification) -> Linkage {
+        if verification != Verification::None && !self.verify_chain {
+            Linkage::Representative
+        } else {
+            self.representative.linkage()
+        }
     }
 }
 

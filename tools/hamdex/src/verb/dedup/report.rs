@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::advise::Advice;
 use crate::failure::Result;
 use crate::key::Name;
 use crate::output::Output;
@@ -24,6 +25,8 @@ pub(super) struct Report<'a> {
     pub(super) skipped_binary: u64,
     pub(super) seconds: f64,
     pub(super) settings: Settings<'a>,
+    /// What was chosen and why; `None` where nothing was left open.
+    pub(super) advice: Option<&'a Advice>,
     pub(super) largest: Vec<Group<'a>>,
 }
 
@@ -33,6 +36,9 @@ pub(super) struct Settings<'a> {
     pub(super) inputs: Vec<&'a str>,
     pub(super) bits: u32,
     pub(super) distance: u32,
+    pub(super) verification: String,
+    /// Whether every removed document passed the verification with the kept one.
+    pub(super) verified_with_kept: bool,
     /// Empty where the inputs brought fingerprints.
     pub(super) pipeline: &'a str,
     pub(super) keep: String,

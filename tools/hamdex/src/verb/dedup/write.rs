@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hamdex::Fingerprint;
+use hamdex::{Fingerprint, Verification};
 use serde::Serialize;
 
 use super::choose::Choice;
@@ -10,10 +10,12 @@ use super::collect::Documents;
 use super::near::Stored;
 use super::pass::{Fate, Ids};
 use super::report::Group;
+use crate::evidence;
 use crate::failure::Result;
 use crate::key::Name;
 use crate::output::Output;
 use crate::verb::clusters::Line as ClusterLine;
+use crate::verb::linking;
 
 /// Groups that the report names.
 const LARGEST: usize = 10;
@@ -24,6 +26,9 @@ struct Duplicate<'a> {
     id: Name<'a>,
     kept_id: Name<'a>,
     distance: u32,
+    /// Similarity with the kept document; `None` where nothing was verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    similarity: Option<f64>,
     /// `None` for a duplicate of a document in the index.
     cluster: Option<u32>,
 }
@@ -32,20 +37,28 @@ struct Duplicate<'a> {
 #[derive(Debug)]
 pub(super) struct Members {
     slots: Vec<Vec<usize>>,
+    /// The same members by their position among the documents.
+    positions: Vec<Vec<u32>>,
     /// Where the id of each cluster's kept document is.
     kept: Vec<usize>,
 }
 
 impl Members {
     pub(super) fn new(choice: &Choice, ids: &Ids) -> Self {
-        let mut members =
-            Self { slots: vec![Vec::new(); choice.clusters()], kept: vec![0; choice.clusters()] };
+        let mut members = Self {
+            slots: vec![Vec::new(); choice.clusters()],
+            positions: vec![Vec::new(); choice.clusters()],
+            kept: vec![0; choice.clusters()],
+        };
         for (slot, (_, fate)) in ids.iter().enumerate() {
             let Fate::Member(position) = fate else { continue };
             let Some(cluster) = choice.cluster(position) else { continue };
             let at = cluster as usize - 1;
             if let Some(slots) = members.slots.get_mut(at) {
                 slots.push(slot);
+            }
+            if let Some(positions) = members.positions.get_mut(at) {
+                positions.extend(u32::try_from(position));
             }
             if choice.kept(cluster) == position
                 && let Some(kept) = members.kept.get_mut(at)
@@ -69,27 +82,40 @@ impl Members {
         choice: &Choice,
         stored: &Stored,
         ids: &Ids,
+        verification: Verification,
     ) -> Result<Output> {
         let mut file = Output::file(&directory.join("duplicates.jsonl"))?;
+        let evidence = documents.evidence.of(verification);
+        let measuring = evidence::measuring(verification);
         let fingerprint = |at: usize| documents.fingerprints.get(at).copied().unwrap_or_default();
         for (id, fate) in ids.iter() {
             let id = Name::of(id);
             let duplicate = match fate {
-                Fate::Stored(origin) => stored.of(origin).map(|(key, distance)| Duplicate {
-                    id,
-                    kept_id: Name::of(key),
-                    distance,
-                    cluster: None,
+                Fate::Stored(origin) => stored.of(origin).map(|(key, distance, similarity)| {
+                    Duplicate { id, kept_id: Name::of(key), distance, similarity, cluster: None }
                 }),
                 Fate::Member(position) => {
-                    let cluster =
-                        choice.cluster(position).filter(|&of| choice.kept(of) != position);
-                    cluster.map(|cluster| Duplicate {
-                        id,
-                        kept_id: self.kept_id(cluster, ids),
-                        distance: fingerprint(position).distance(fingerprint(choice.kept(cluster))),
-                        cluster: Some(cluster),
-                    })
+                    let of =
+                        choice.cluster(position).map(|cluster| (cluster, choice.kept(cluster)));
+                    match of {
+                        Some((cluster, kept)) if kept != position => {
+                            let distance = fingerprint(position).distance(fingerprint(kept));
+                            let similarity = match evidence {
+                                Some(evidence) => {
+                                    evidence.check(measuring, distance, position, kept)?
+                                }
+                                None => None,
+                            };
+                            Some(Duplicate {
+                                id,
+                                kept_id: self.kept_id(cluster, ids),
+                                distance,
+                                similarity: similarity.map(|value| (value * 1e4).round() / 1e4),
+                                cluster: Some(cluster),
+                            })
+                        }
+                        _ => None,
+                    }
                 }
             };
             if let Some(duplicate) = duplicate {
@@ -100,17 +126,17 @@ impl Members {
     }
 
     /// Writes a line for every group, the largest first.
-    pub(super) fn write_clusters(&self, directory: &Path, ids: &Ids) -> Result<Output> {
+    pub(super) fn write_clusters<F: Fingerprint>(
+        &self,
+        directory: &Path,
+        documents: &Documents<F>,
+        ids: &Ids,
+    ) -> Result<Output> {
         let mut file = Output::file(&directory.join("clusters.jsonl"))?;
-        for (slots, number) in self.slots.iter().zip(1..) {
-            let names = slots.iter().map(|&slot| Name::of(ids.get(slot)));
-            file.json(&ClusterLine {
-                cluster: number,
-                size: slots.len(),
-                ids: names.collect(),
-                diameter: None,
-                diameter_at_least: None,
-            })?;
+        for ((slots, positions), number) in self.slots.iter().zip(&self.positions).zip(1..) {
+            let names = slots.iter().map(|&slot| Name::of(ids.get(slot))).collect();
+            let diameter = linking::diameter(&documents.fingerprints, positions);
+            file.json(&ClusterLine::new(number, names, diameter))?;
         }
         Ok(file)
     }

@@ -1,0 +1,199 @@
+//! Sampling: a few texts from all over the inputs stand for all of them.
+//!
+//! The beginning of every source is read, and rows at even distances where a source can be read
+//! from anywhere, so that a sorted file does not look like its first rows.
+
+use std::io::{BufRead, Read};
+
+use hamdex::text;
+
+use super::open::{Meter, Reader, is_html};
+use super::row::{self, Fields};
+use super::source::{Inputs, Kind, Source};
+use crate::failure::{Failure, Result};
+
+/// Bytes that are read of all sources together, decompressed.
+const BUDGET: u64 = 24 << 20;
+/// Bytes that are read of one text file or row at most.
+const LONGEST: u64 = 1 << 20;
+/// Texts of files that are enough, each being opened on its own.
+const FILES: usize = 300;
+
+impl Inputs {
+    /// Reads some `wanted` texts, fewer where there are not so many.
+    ///
+    /// Rows that are no documents are passed over: the real reading will tell of them. Sources
+    /// that can be read only once are not touched.
+    pub(crate) fn sample(&self, wanted: usize) -> Result<Vec<String>> {
+        let sources: Vec<&Source> =
+            self.sources.iter().filter(|source| !source.is_live()).collect();
+        let chosen: Vec<&Source> =
+            spread(sources.len(), wanted).filter_map(|at| sources.get(at).copied()).collect();
+        let quota = wanted.div_ceil(chosen.len().max(1));
+        let budget = BUDGET / chosen.len().max(1) as u64;
+        let mut texts = Vec::new();
+        for source in chosen {
+            match &source.kind {
+                Kind::Raw(_) => {}
+                Kind::Lines => lines(source, &self.fields, quota, budget.max(LONGEST), &mut texts)?,
+                Kind::Text => {
+                    texts.extend(file(source.open(&Meter::default())?, &source.name)?);
+                }
+                Kind::Directory(listing) => {
+                    for at in spread(listing.files.len(), quota.min(FILES)) {
+                        let Some(name) = listing.files.get(at) else { continue };
+                        // A file that cannot be read is told of by the real reading.
+                        let reader = source.open_file(name, &Meter::default());
+                        texts.extend(reader.and_then(|reader| file(reader, name)).ok().flatten());
+                    }
+                }
+            }
+        }
+        Ok(texts)
+    }
+}
+
+/// Positions at even distances: all of a few, `wanted` of many.
+fn spread(len: usize, wanted: usize) -> impl Iterator<Item = usize> {
+    let wanted = wanted.min(len);
+    (0..wanted).map(move |n| n * len / wanted.max(1))
+}
+
+/// Reads the text of a file, the main one of a page; `None` for a binary file.
+fn file(reader: Reader, name: &str) -> Result<Option<String>> {
+    let mut bytes = Vec::new();
+    reader.take(LONGEST).read_to_end(&mut bytes).map_err(|e| Failure::io(name, e))?;
+    if bytes.contains(&0) {
+        return Ok(None);
+    }
+    let content = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Some(if is_html(name) { text::main_text(&content) } else { content }))
+}
+
+/// Takes rows from the beginning, and as many again from all over a plain file.
+fn lines(
+    source: &Source,
+    fields: &Fields,
+    quota: usize,
+    budget: u64,
+    texts: &mut Vec<String>,
+) -> Result<()> {
+    let size = source.plain_bytes().filter(|&size| size > budget);
+    let quota = if size.is_some() { quota.div_ceil(2) } else { quota };
+    let mut rows = Rows { fields, name: &source.name, left: budget };
+    let mut head = source.open(&Meter::default())?;
+    // Every stride-th row of what is read is kept; the stride doubles as rows become too many.
+    let (mut kept, mut stride, mut ordinal) = (Vec::new(), 1_usize, 0_usize);
+    while let Some(row) = rows.next(&mut head, ordinal.is_multiple_of(stride))? {
+        kept.extend(row);
+        ordinal += 1;
+        if kept.len() >= 2 * quota.max(1) {
+            let mut odd = false;
+            kept.retain(|_| {
+                odd = !odd;
+                odd
+            });
+            stride *= 2;
+        }
+    }
+    texts.append(&mut kept);
+    for at in size.into_iter().flat_map(|size| spread(quota, quota).map(move |n| (size, n as u64)))
+    {
+        let (size, n) = at;
+        let offset = size / quota.max(1) as u64 * n;
+        let Some(mut reader) = source.open_at(offset)? else { break };
+        let mut rows = Rows { fields, name: &source.name, left: LONGEST };
+        // The first line is cut in front.
+        if rows.next(&mut reader, false)?.is_some() {
+            texts.extend(rows.next(&mut reader, true)?.flatten());
+        }
+    }
+    Ok(())
+}
+
+/// Reads rows one by one while bytes are left.
+struct Rows<'a> {
+    fields: &'a Fields,
+    name: &'a str,
+    left: u64,
+}
+
+impl Rows<'_> {
+    /// Returns the next row's text, if it is `wanted` and there is one; `None` at the end.
+    fn next(&mut self, reader: &mut Reader, wanted: bool) -> Result<Option<Option<String>>> {
+        let mut line = Vec::new();
+        let mut limited = reader.take(self.left.min(LONGEST));
+        let read =
+            limited.read_until(b'\n', &mut line).map_err(|e| Failure::io(self.name, e))? as u64;
+        self.left -= read;
+        if read == 0 {
+            return Ok(None);
+        }
+        let row = if wanted { row::parse(self.fields, &line).ok() } else { None };
+        Ok(Some(row.and_then(|row| row.text).map(std::borrow::Cow::into_owned)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    fn inputs(directory: &std::path::Path, name: &str, content: &[u8]) -> Inputs {
+        let path = directory.join(name);
+        std::fs::write(&path, content).unwrap();
+        let fields = Fields { id: "id".to_owned(), text: "text".to_owned(), stamp: None };
+        Inputs::resolve(&[path], fields).unwrap()
+    }
+
+    fn rows(count: usize) -> String {
+        (0..count).fold(String::new(), |mut rows, n| {
+            writeln!(rows, "{{\"id\":{n},\"text\":\"row {n}\"}}").unwrap();
+            rows
+        })
+    }
+
+    #[test]
+    fn positions_are_spread_over_all() {
+        assert_eq!(spread(3, 5).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(spread(100, 4).collect::<Vec<_>>(), [0, 25, 50, 75]);
+        assert_eq!(spread(0, 4).count(), 0);
+    }
+
+    #[test]
+    fn rows_come_from_all_over_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let few = inputs(directory.path(), "few.jsonl", rows(5).as_bytes());
+        assert_eq!(few.sample(100).unwrap().len(), 5);
+        let many = inputs(directory.path(), "many.jsonl", rows(100_000).as_bytes());
+        let sample = many.sample(1000).unwrap();
+        assert!((1000..2000).contains(&sample.len()), "{}", sample.len());
+        assert_eq!(sample[0], "row 0");
+        assert!(sample.last().unwrap()[4..].parse::<u32>().unwrap() > 99_000);
+    }
+
+    #[test]
+    fn the_end_of_a_large_plain_file_is_looked_at_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let long = "x".repeat(2000);
+        let content = (0..20_000).fold(String::new(), |mut rows, n| {
+            writeln!(rows, "{{\"id\":{n},\"text\":\"{n} {long}\"}}").unwrap();
+            rows
+        });
+        let sample = inputs(directory.path(), "a.jsonl", content.as_bytes()).sample(100).unwrap();
+        let last = sample.last().unwrap().split(' ').next().unwrap().parse::<u32>().unwrap();
+        assert!(last > 19_000, "{last}");
+    }
+
+    #[test]
+    fn bad_rows_and_binary_files_are_passed_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let bad = inputs(directory.path(), "a.jsonl", b"{\n\n{\"text\":\"good\"}\n[]\n\xff\n");
+        assert_eq!(bad.sample(10).unwrap(), ["good"]);
+        assert!(inputs(directory.path(), "a.txt", b"a\0b").sample(10).unwrap().is_empty());
+        let page = inputs(directory.path(), "a.html", b"<p>sunny days</p>");
+        assert_eq!(page.sample(10).unwrap()[0].trim(), "sunny days");
+        assert!(inputs(directory.path(), "a.u64", &[0; 16]).sample(10).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,154 @@
+//! Figures: counts become precision, recall and F1, and the best settings are found among them.
+
+use hamdex::Verification;
+use serde::Serialize;
+
+use super::tally::{Count, Tally};
+use crate::size;
+use crate::table::Table;
+
+/// How good one setting is.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Figure {
+    /// Which line this is: `curve`, `verified`, `default`, `best`.
+    pub(super) what: &'static str,
+    pub(super) sketch: String,
+    pub(super) distance: u32,
+    pub(super) verification: String,
+    /// Pairs that the setting finds.
+    pub(super) found: u64,
+    /// Labelled near-duplicates among them.
+    pub(super) correct: u64,
+    pub(super) precision: Option<f64>,
+    pub(super) recall: Option<f64>,
+    pub(super) f1: Option<f64>,
+}
+
+impl Figure {
+    pub(super) fn new(
+        what: &'static str,
+        sketch: &str,
+        (distance, verification): (u32, Verification),
+        Count { found, correct }: Count,
+        positives: u64,
+    ) -> Self {
+        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        Self {
+            what,
+            sketch: sketch.to_owned(),
+            distance,
+            verification: verification.to_string(),
+            found,
+            correct,
+            precision: share(correct, found),
+            recall: share(correct, positives),
+            // The harmonic mean of the two, written so that it exists where one of them does.
+            f1: share(2 * correct, found + positives),
+        }
+    }
+
+    /// Precision, recall and F1 in words.
+    pub(super) fn words(&self) -> String {
+        format!(
+            "precision {}, recall {}, F1 {}",
+            shown(self.precision),
+            shown(self.recall),
+            shown(self.f1)
+        )
+    }
+}
+
+fn shown(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{share:.4}"))
+}
+
+/// Returns a figure for every distance up to the largest; none where it was not measured.
+pub(super) fn curve(
+    what: &'static str,
+    sketch: &str,
+    tally: &Tally,
+    largest: u32,
+    verification: Verification,
+) -> Vec<Figure> {
+    let figure = |distance| {
+        let count = tally.at(distance, verification)?;
+        Some(Figure::new(what, sketch, (distance, verification), count, tally.positives))
+    };
+    (0..=largest).filter_map(figure).collect()
+}
+
+/// Returns the best setting of each kind: plain distance, and every kind of verification.
+///
+/// Best is the highest F1; of equals the smallest distance, which costs least, and the strictest
+/// threshold.
+pub(super) fn best(sketch: &str, tally: &Tally, largest: u32) -> Vec<Figure> {
+    let none = vec![Verification::None];
+    let cuts = |from: u32, make: fn(f64) -> Verification| -> Vec<Verification> {
+        (from..=200).map(|n| make(f64::from(n) / 200.0)).collect()
+    };
+    let jaccard = cuts(40, Verification::Jaccard);
+    let edit = cuts(100, Verification::Edit);
+    let zhou = (2..=8)
+        .flat_map(|k| {
+            let k = f64::from(k);
+            (30..=120).map(move |n| {
+                // Two decimals are enough for anyone.
+                let threshold = (k * f64::from(n)).round() / 100.0;
+                Verification::Zhou { k, threshold }
+            })
+        })
+        .collect();
+    [none, jaccard, zhou, edit]
+        .into_iter()
+        .filter_map(|kinds: Vec<Verification>| {
+            let figures =
+                kinds.into_iter().flat_map(|kind| curve("best", sketch, tally, largest, kind));
+            figures.reduce(|best, other| {
+                let (ours, theirs) = (best.f1.unwrap_or(0.0), other.f1.unwrap_or(0.0));
+                let better = theirs > ours || (theirs >= ours && other.distance <= best.distance);
+                if better { other } else { best }
+            })
+        })
+        .collect()
+}
+
+/// Draws the curve, and beside it what a verification makes of it.
+pub(super) fn table(plain: &[Figure], verified: &[Figure]) -> Table {
+    let mut heading = vec!["distance", "found", "correct", "precision", "recall", "F1"];
+    if !verified.is_empty() {
+        heading.extend(["verified", "correct", "precision", "recall", "F1"]);
+    }
+    let mut table = Table::with_heading(&heading);
+    for (at, figure) in plain.iter().enumerate() {
+        let mut cells = vec![figure.distance.to_string()];
+        for figure in [Some(figure), verified.get(at)].into_iter().flatten() {
+            cells.extend([size::thousands(figure.found), size::thousands(figure.correct)]);
+            cells.extend([figure.precision, figure.recall, figure.f1].map(shown));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(found: u64, correct: u64, positives: u64) -> Figure {
+        let settings = (3, Verification::None);
+        Figure::new("curve", "simhash", settings, Count { found, correct }, positives)
+    }
+
+    #[test]
+    fn shares_are_those_of_what_was_found_and_labelled() {
+        let all = figure(4, 2, 4);
+        assert_eq!((all.precision, all.recall, all.f1), (Some(0.5), Some(0.5), Some(0.5)));
+        assert_eq!(all.words(), "precision 0.5000, recall 0.5000, F1 0.5000");
+    }
+
+    #[test]
+    fn shares_of_nothing_are_none() {
+        let none = figure(0, 0, 0);
+        assert_eq!((none.precision, none.recall, none.f1), (None, None, None));
+    }
+}

@@ -1,0 +1,233 @@
+//! `evaluate`: documents and labelled pairs become precision and recall for each setting.
+//!
+//! The whole curve over the distance is measured, what a verification makes of it, and which
+//! thresholds are best; the settings that the other verbs choose by themselves are one line more.
+
+mod figure;
+mod suggest;
+mod tally;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use hamdex::advice::Support;
+use hamdex::sketch::SketchKind;
+use hamdex::{Fingerprint, Verification};
+
+use self::figure::Figure;
+use self::tally::Tally;
+use super::gather::{self, Gathered};
+use super::labels::Labels;
+use crate::advise::{self, Settled, Wishes};
+use crate::failure::Result;
+use crate::input::{Inputs, Wanted};
+use crate::options::{PipelineArgs, RowArgs, TmpArg, WidthArg};
+use crate::output::Output;
+use crate::session::Session;
+use crate::size;
+use crate::verify_options::VerifyArg;
+use crate::width::for_width;
+
+/// Sketches that `--all-sketches` measures.
+const SKETCHES: [SketchKind; 3] =
+    [SketchKind::SimHash, SketchKind::MinHash, SketchKind::Longest(3)];
+
+/// Measure precision, recall and F1 against labelled pairs
+///
+/// The labels are lines of two ids and, if there is one, a similarity, with tabs between; a line
+/// of column names may come first. Every pair of documents that is not listed counts as
+/// different. The table has a line for each distance, without a verification and with it, then
+/// the best setting of each kind, then the settings that dedup, pairs and clusters choose for
+/// these texts. -k without --verify measures the distance alone.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --suggest"
+)]
+pub(crate) struct EvaluateArgs {
+    /// Documents: .jsonl, .txt, .html, directories, raw .u64, - for standard input
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// The labelled pairs
+    #[arg(long, value_name = "TSV", required_unless_present = "suggest")]
+    pairs: Option<PathBuf>,
+    /// Try settings, on the labelled pairs or on a sample that is perturbed, and name the best
+    #[arg(long, conflicts_with_all = ["all_sketches", "sketch"])]
+    suggest: bool,
+    /// Column of the similarity, by name or number from 1 [default: the third, if there is one]
+    #[arg(long, value_name = "COLUMN")]
+    similarity: Option<String>,
+    /// Pairs of at least this similarity are near-duplicates [default: every listed pair]
+    #[arg(long, value_name = "S")]
+    min_similarity: Option<f64>,
+    /// Pairs from this similarity up to the other one are left out of the count
+    #[arg(long, value_name = "S", requires = "min_similarity")]
+    ignore_above: Option<f64>,
+    /// Plots are not written; --json gives the figures
+    #[arg(long, value_name = "FILE", value_parser = no_plot, hide = true)]
+    plot: Option<PathBuf>,
+    /// Largest distance of the table [default: a quarter of the width]; alone, without --verify,
+    /// the distance is all that is measured
+    #[arg(short = 'k', long, value_name = "N")]
+    distance: Option<u32>,
+    #[command(flatten)]
+    width: WidthArg,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+    #[command(flatten)]
+    verify: VerifyArg,
+    /// Measure every kind of signature, not only the one chosen
+    #[arg(long, conflicts_with = "sketch", help_heading = "Fingerprints")]
+    all_sketches: bool,
+    #[command(flatten)]
+    rows: RowArgs,
+    #[command(flatten)]
+    tmp: TmpArg,
+}
+
+fn no_plot(_: &str) -> Result<PathBuf, String> {
+    Err("plots are not supported; supported are the table and --json".to_owned())
+}
+
+impl EvaluateArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let labels = match &self.pairs {
+            Some(pairs) => Some(Labels::read(pairs, self.similarity.as_deref())?),
+            None => None,
+        };
+        let (inputs, bits) =
+            gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
+        if self.suggest {
+            let labels = labels.as_ref();
+            return for_width!(bits, F => suggest::suggest::<F>(self, session, &inputs, labels));
+        }
+        let Some(labels) = labels else { return Ok(()) };
+        let sketches = if self.all_sketches {
+            SKETCHES.map(Some).to_vec()
+        } else {
+            vec![self.pipeline.sketch]
+        };
+        for sketch in sketches {
+            let wishes = Wishes {
+                pipeline: &self.pipeline,
+                distance: None,
+                verify: self.verify.verify,
+                sketch,
+                support: Support::Texts,
+                bits,
+            };
+            let settled = advise::settle(&inputs, &wishes)?;
+            for_width!(bits, F => self.measure::<F>(session, &inputs, &settled, &labels, sketch)?);
+        }
+        Ok(())
+    }
+
+    fn measure<F: Fingerprint>(
+        &self,
+        session: &Session,
+        inputs: &Arc<Inputs>,
+        settled: &Settled,
+        labels: &Labels,
+        sketch: Option<SketchKind>,
+    ) -> Result<()> {
+        let largest = self.distance.unwrap_or(F::MAX_DISTANCE);
+        if largest > F::MAX_DISTANCE {
+            let (bits, max) = (F::BITS, F::MAX_DISTANCE);
+            return Err(hamdex::Error::InvalidDistance { distance: largest, bits, max }.into());
+        }
+        let pipeline = settled.pipeline.as_ref();
+        let alone = self.distance.is_some() && self.verify.verify.is_none();
+        let wanted = if pipeline.is_none() || alone { Wanted::NOTHING } else { Wanted::ALL };
+        let gathered: Gathered<F> =
+            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, wanted)?;
+        let Gathered { fingerprints, evidence, .. } = &gathered;
+        let keys = (0..fingerprints.len()).map(|position| gathered.key(position));
+        let judged = labels.judge(keys, self.min_similarity, self.ignore_above);
+        if judged.unknown > 0 {
+            let unknown = size::thousands(judged.unknown);
+            session
+                .console
+                .say(&format!("{unknown} labelled pairs name ids that are not in the inputs"));
+        }
+        let tally = Tally::measure(session, fingerprints, evidence, &judged, largest)?;
+        let name = sketch.unwrap_or_default().to_string();
+        let measured = Measured {
+            name: &name,
+            tally: &tally,
+            settled,
+            largest,
+            verified: wanted == Wanted::ALL,
+        };
+        session.console.say(&format!(
+            "{} documents, {} labelled near-duplicates",
+            size::thousands(fingerprints.len() as u64),
+            size::thousands(tally.positives)
+        ));
+        measured.show(session)
+    }
+}
+
+/// What was measured of one signature.
+struct Measured<'a> {
+    name: &'a str,
+    tally: &'a Tally,
+    settled: &'a Settled,
+    largest: u32,
+    /// Whether similarities were measured beside distances.
+    verified: bool,
+}
+
+impl Measured<'_> {
+    fn show(&self, session: &Session) -> Result<()> {
+        let Self { name, tally, settled, largest, verified } = *self;
+        let plain = figure::curve("curve", name, tally, largest, Verification::None);
+        let verification = settled.verification;
+        let checked = if verified && verification != Verification::None {
+            figure::curve("verified", name, tally, largest, verification)
+        } else {
+            Vec::new()
+        };
+        let best = if verified { figure::best(name, tally, largest) } else { Vec::new() };
+        let default = self.default();
+        let mut output = Output::stdout(&session.console);
+        if session.json {
+            let lines = plain.iter().chain(&checked).chain(&best).chain(&default);
+            lines.into_iter().try_for_each(|figure| output.json(figure))?;
+            return output.finish();
+        }
+        output.with(|out| {
+            figure::table(&plain, &checked).write(out)?;
+            for best in &best {
+                let Figure { sketch, distance, verification, .. } = best;
+                writeln!(
+                    out,
+                    "best {sketch}, distance {distance}, verification {verification}: {}",
+                    best.words()
+                )?;
+            }
+            if let (Some(figure), Some(advice)) = (&default, &settled.advice) {
+                writeln!(
+                    out,
+                    "default settings (pipeline {}, distance {}, verification {}): {}",
+                    advice.pipeline,
+                    figure.distance,
+                    figure.verification,
+                    figure.words()
+                )?;
+            }
+            Ok(())
+        })?;
+        output.finish()
+    }
+
+    /// The line of the settings that other verbs would choose.
+    fn default(&self) -> Option<Figure> {
+        let Settled { distance, verification, .. } = *self.settled;
+        let settings = (distance, verification);
+        if !self.verified || distance > self.largest {
+            return None;
+        }
+        let count = self.tally.at(distance, verification)?;
+        Some(Figure::new("default", self.name, settings, count, self.tally.positives))
+    }
+}
