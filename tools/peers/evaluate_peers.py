@@ -25,9 +25,8 @@ import re
 import subprocess
 import sys
 import time
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 try:
@@ -104,9 +103,10 @@ class Curve:
 
 
 def one_simhash(job):
-    text, tokens = job
+    text, tokens, distinct = job
     features = re.findall(r"\w+", text) if tokens == "words" else grams(text, tokens)
-    return Simhash(Counter(features)).value & (2**64 - 1)
+    # A list, since weights above 50 overflow in the package under numpy 2.
+    return Simhash(sorted(set(features)) if distinct else features).value & (2**64 - 1)
 
 
 def curve_of_fingerprints(fingerprints, near, ignored):
@@ -185,10 +185,11 @@ def peers(texts, near, ignored, pool):
 
     def simhashes():
         for name, given in variants.items():
-            for tokens in ("words", 2, 3, 4):
-                jobs = [(text, tokens) for text in given]
+            for tokens, distinct in product(("words", 2, 3, 4), (False, True)):
+                jobs = [(text, tokens, distinct) for text in given]
                 values = list(pool.map(one_simhash, jobs, chunksize=64))
                 label = tokens if tokens == "words" else f"{tokens}-grams"
+                label = f"distinct {label}" if distinct else label
                 curve = curve_of_fingerprints(np.array(values, dtype=np.uint64), near, ignored)
                 yield f"{name}, {label}", curve
 
