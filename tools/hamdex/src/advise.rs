@@ -3,17 +3,19 @@
 //! What is given is never overridden: a distance alone means Hamming distance only, a check
 //! alone brings the distance that was measured with it.
 
+use std::sync::Arc;
+
 use hamdex::Verification;
 use hamdex::advice::{self, Features, Kind, Profile, Support};
 use hamdex::sketch::SketchKind;
-use hamdex::text::{Pipeline, PipelineOptions};
+use hamdex::text::Pipeline;
 use hamdex::verify::Evidence;
 use serde::Serialize;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Inputs};
-use crate::options::{DISTANCE, PipelineArgs};
+use crate::options::{Base, DISTANCE, PipelineArgs};
 use crate::size;
 
 /// Texts that are looked at.
@@ -95,16 +97,21 @@ impl Advice {
 /// Settles pipeline, distance and verification for documents.
 ///
 /// Inputs that can be read only once are not looked at; spool them first.
-pub(crate) fn settle(inputs: &Inputs, wishes: &Wishes<'_>) -> Result<Settled> {
+pub(crate) fn settle(
+    console: &Console,
+    inputs: &Arc<Inputs>,
+    wishes: &Wishes<'_>,
+) -> Result<Settled> {
     let bring = inputs.bring()?;
     if bring == Bring::Fingerprints && !wishes.pipeline.given() {
         return fingerprints(wishes);
     }
     let preset = wishes.pipeline.preset();
     if bring == Bring::Texts && (preset.is_none() || wishes.distance.is_none()) {
-        return advised(&inputs.sample(SAMPLE)?, wishes);
+        return advised(console, inputs, wishes);
     }
-    let pipeline = wishes.pipeline.pipeline(Kind::Mixed, false, wishes.sketch)?;
+    let base = Base { sketch: wishes.sketch, ..Base::default() };
+    let pipeline = wishes.pipeline.over(base, inputs, console)?;
     let kind = preset.and_then(Kind::of_preset).unwrap_or(Kind::Mixed);
     let settings = settings(kind, wishes);
     Ok(Settled {
@@ -113,6 +120,24 @@ pub(crate) fn settle(inputs: &Inputs, wishes: &Wishes<'_>) -> Result<Settled> {
         verification: settings.verification,
         advice: None,
     })
+}
+
+/// Settles pipeline and distance of an index that is to be made, and says what was chosen.
+pub(crate) fn settle_index(
+    console: &Console,
+    inputs: &Arc<Inputs>,
+    wishes: &Wishes<'_>,
+) -> Result<Settled> {
+    let settled = settle(console, inputs, wishes)?;
+    if let Some(advice) = &settled.advice {
+        let Advice { kind, pipeline, distance, reason, .. } = advice;
+        let check = match settled.verification {
+            Verification::None => String::new(),
+            verification => format!(", to be searched with --verify {verification}"),
+        };
+        console.say(&format!("{kind}: {reason}; pipeline {pipeline}, distance {distance}{check}"));
+    }
+    Ok(settled)
 }
 
 /// Fingerprints have no text to look at and nothing to verify.
@@ -129,12 +154,14 @@ fn fingerprints(wishes: &Wishes<'_>) -> Result<Settled> {
 }
 
 /// Looks at texts and settles what is left open.
-fn advised(texts: &[String], wishes: &Wishes<'_>) -> Result<Settled> {
-    let profile = Profile::of(texts);
+fn advised(console: &Console, inputs: &Arc<Inputs>, wishes: &Wishes<'_>) -> Result<Settled> {
+    let texts = inputs.sample(SAMPLE)?;
+    let profile = Profile::of(&texts);
     let preset = wishes.pipeline.preset();
     let seen = profile.kind();
     let kind = preset.and_then(Kind::of_preset).unwrap_or(seen);
-    let pipeline = wishes.pipeline.pipeline(kind, profile.markup >= PAGES, wishes.sketch)?;
+    let base = Base { kind, html: profile.markup >= PAGES, sketch: wishes.sketch };
+    let pipeline = wishes.pipeline.over(base, inputs, console)?;
     // A descriptor may be that of a preset.
     let own = wishes.pipeline.given() && preset.is_none();
     let of_descriptor = if own { Kind::of_pipeline(&pipeline)? } else { None };
@@ -190,11 +217,6 @@ fn settings(kind: Kind, wishes: &Wishes<'_>) -> advice::Settings {
             ..measured
         },
     }
-}
-
-/// The preset's options for a kind of texts.
-pub(crate) fn preset(kind: Kind, html: bool) -> Result<PipelineOptions> {
-    Ok(PipelineOptions::preset(kind.preset().unwrap_or("auto"))?.html(html))
 }
 
 /// Names a number of documents that cannot be verified, if there are any.

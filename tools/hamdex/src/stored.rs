@@ -7,7 +7,7 @@ use hamdex::{Error, Fingerprint, Header, Index, IndexOptions, OpenOptions, Plan}
 
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Inputs};
-use crate::options::{DISTANCE, DistanceArg, PipelineArgs, PlanArg, stored_pipeline};
+use crate::options::{DISTANCE, PipelineArgs, PlanArg, stored_pipeline};
 use crate::size;
 
 /// Reads the header of an index; `None` where one may have to be made.
@@ -38,15 +38,15 @@ pub(crate) fn read_only<F: Fingerprint>(path: &Path) -> Result<Index<F>> {
 /// Settings of an index that is to be made: those that were asked for.
 pub(crate) fn index_options<F: Fingerprint>(
     plan: &PlanArg,
-    distance: &DistanceArg,
+    distance: Option<u32>,
     stored: Option<&Header>,
     count: u64,
 ) -> Result<IndexOptions> {
     let mut options = IndexOptions::new();
-    if let Some(k) = distance.distance {
+    if let Some(k) = distance {
         options = options.distance(k);
     }
-    let k = distance.distance.or(stored.map(|header| header.distance)).unwrap_or(DISTANCE);
+    let k = distance.or(stored.map(|header| header.distance)).unwrap_or(DISTANCE);
     match plan.plan.as_deref() {
         // Whatever plan the stored index has, it was somebody's best choice.
         Some("auto") if stored.is_some() => Ok(options),

@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, Read};
 
-use hamdex::text;
+use hamdex::text::{self, Encoding};
 
 use super::open::{Meter, Reader, is_html};
 use super::row::{self, Fields};
@@ -37,14 +37,23 @@ impl Inputs {
                 Kind::Raw(_) => {}
                 Kind::Lines => lines(source, &self.fields, quota, budget.max(LONGEST), &mut texts)?,
                 Kind::Text => {
-                    texts.extend(file(source.open(&Meter::default())?, &source.name)?);
+                    texts.extend(file(
+                        source.open(&Meter::default())?,
+                        &source.name,
+                        self.fields.encoding,
+                    )?);
                 }
                 Kind::Directory(listing) => {
                     for at in spread(listing.files.len(), quota.min(FILES)) {
                         let Some(name) = listing.files.get(at) else { continue };
                         // A file that cannot be read is told of by the real reading.
                         let reader = source.open_file(name, &Meter::default());
-                        texts.extend(reader.and_then(|reader| file(reader, name)).ok().flatten());
+                        texts.extend(
+                            reader
+                                .and_then(|reader| file(reader, name, self.fields.encoding))
+                                .ok()
+                                .flatten(),
+                        );
                     }
                 }
             }
@@ -60,14 +69,12 @@ fn spread(len: usize, wanted: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Reads the text of a file, the main one of a page; `None` for a binary file.
-fn file(reader: Reader, name: &str) -> Result<Option<String>> {
+fn file(reader: Reader, name: &str, encoding: Encoding) -> Result<Option<String>> {
     let mut bytes = Vec::new();
     reader.take(LONGEST).read_to_end(&mut bytes).map_err(|e| Failure::io(name, e))?;
-    if bytes.contains(&0) {
-        return Ok(None);
-    }
-    let content = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Some(if is_html(name) { text::main_text(&content) } else { content }))
+    let Some(content) = encoding.decode_text(&bytes) else { return Ok(None) };
+    let content = content.text;
+    Ok(Some(if is_html(name) { text::main_text(&content) } else { content.into_owned() }))
 }
 
 /// Takes rows from the beginning, and as many again from all over a plain file.
@@ -143,7 +150,12 @@ mod tests {
     fn inputs(directory: &std::path::Path, name: &str, content: &[u8]) -> Inputs {
         let path = directory.join(name);
         std::fs::write(&path, content).unwrap();
-        let fields = Fields { id: "id".to_owned(), text: "text".to_owned(), stamp: None };
+        let fields = Fields {
+            id: "id".to_owned(),
+            text: "text".to_owned(),
+            stamp: None,
+            encoding: Encoding::AUTO,
+        };
         Inputs::resolve(&[path], fields).unwrap()
     }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
+use hamdex::advice::Support;
 use hamdex::{BuildOptions, Builder, Error, Fingerprint, IndexOptions, NewDocument};
 use serde::Serialize;
 
+use crate::advise::{self, Wishes};
 use crate::failure::{Failure, Result};
 use crate::input::{At, Document, Inputs, Kind, Place, Policy, Reading, Reason, Rejects, Totals};
 use crate::key::Name;
@@ -82,14 +84,25 @@ impl BuildArgs {
         let header = stored::header(&self.index)?;
         let wanted = self.keep.wanted(header.as_ref())?;
         let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
-        let pipeline = match &header {
-            Some(header) => stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?,
-            None => self.pipeline.fresh(&inputs, &session.console)?,
+        let (pipeline, distance) = if let Some(header) = &header {
+            let pipeline = stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?;
+            (pipeline, self.distance.distance)
+        } else {
+            let wishes = Wishes {
+                pipeline: &self.pipeline,
+                distance: self.distance.distance,
+                verify: None,
+                sketch: self.pipeline.sketch,
+                support: if wanted.features { Support::Features } else { Support::Nothing },
+                bits,
+            };
+            let settled = advise::settle_index(&session.console, &inputs, &wishes)?;
+            (settled.pipeline, Some(settled.distance))
         };
         for_width!(bits, F => {
             let count = inputs.estimated_rows(F::BYTES);
             let mut options =
-                stored::index_options::<F>(&self.plan, &self.distance, header.as_ref(), count)?;
+                stored::index_options::<F>(&self.plan, distance, header.as_ref(), count)?;
             options = options.memory(self.memory.memory.0).keep_features(wanted.features);
             if let Some(pipeline) = &pipeline {
                 options = options.text(pipeline);

@@ -106,6 +106,7 @@ impl ClustersArgs {
                 let (inputs, bits) =
                     gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
                 let settled = advise::settle(
+                    &session.console,
                     &inputs,
                     &Wishes {
                         pipeline: &self.pipeline,

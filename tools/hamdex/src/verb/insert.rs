@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use hamdex::advice::Support;
 use hamdex::{Durability, Fingerprint, Header, Index, IndexOptions, Nearness, OpenOptions};
 use serde::Serialize;
 
+use crate::advise::{self, Wishes};
 use crate::failure::{Failure, Result};
 use crate::input::{Document, Reading, Sink};
 use crate::key::Name;
@@ -91,14 +93,29 @@ impl InsertArgs {
         // Before an index is made that could not do what is asked.
         self.verify.require_stored(wanted.features)?;
         let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
-        let pipeline = match &header {
-            Some(header) => stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?,
-            None => self.pipeline.fresh(&inputs, &session.console)?,
+        let (pipeline, distance) = if let Some(header) = &header {
+            let pipeline = stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?;
+            (pipeline, self.distance.distance)
+        } else {
+            let wishes = Wishes {
+                pipeline: &self.pipeline,
+                distance: self.distance.distance,
+                verify: self.verify.verify,
+                sketch: self.pipeline.sketch,
+                support: if self.verify.verify.is_some() {
+                    Support::Features
+                } else {
+                    Support::Nothing
+                },
+                bits,
+            };
+            let settled = advise::settle_index(&session.console, &inputs, &wishes)?;
+            (settled.pipeline, Some(settled.distance))
         };
         for_width!(bits, F => {
             let count = inputs.estimated_rows(F::BYTES);
             let mut options =
-                stored::index_options::<F>(&self.plan, &self.distance, header.as_ref(), count)?;
+                stored::index_options::<F>(&self.plan, distance, header.as_ref(), count)?;
             if let Some(pipeline) = &pipeline {
                 options = options.text(pipeline);
             }

@@ -105,6 +105,7 @@ impl PairsArgs {
                 let (inputs, bits) =
                     gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
                 let settled = advise::settle(
+                    &session.console,
                     &inputs,
                     &Wishes {
                         pipeline: &self.pipeline,

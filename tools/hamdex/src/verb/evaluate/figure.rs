@@ -79,8 +79,8 @@ pub(super) fn curve(
 
 /// Returns the best setting of each kind: plain distance, and every kind of verification.
 ///
-/// Best is the highest F1; of equals the smallest distance, which costs least, and the strictest
-/// threshold.
+/// Best is the highest F1; of equals the smallest distance, which costs least, and the middle one of
+/// the thresholds, which is the safest.
 pub(super) fn best(sketch: &str, tally: &Tally, largest: u32) -> Vec<Figure> {
     let none = vec![Verification::None];
     let cuts = |from: u32, make: fn(f64) -> Verification| -> Vec<Verification> {
@@ -101,13 +101,15 @@ pub(super) fn best(sketch: &str, tally: &Tally, largest: u32) -> Vec<Figure> {
     [none, jaccard, zhou, edit]
         .into_iter()
         .filter_map(|kinds: Vec<Verification>| {
-            let figures =
-                kinds.into_iter().flat_map(|kind| curve("best", sketch, tally, largest, kind));
-            figures.reduce(|best, other| {
-                let (ours, theirs) = (best.f1.unwrap_or(0.0), other.f1.unwrap_or(0.0));
-                let better = theirs > ours || (theirs >= ours && other.distance <= best.distance);
-                if better { other } else { best }
-            })
+            let curve = |kind| curve("best", sketch, tally, largest, kind);
+            let mut figures: Vec<Figure> = kinds.into_iter().flat_map(curve).collect();
+            let f1 = |figure: &Figure| figure.f1.unwrap_or(0.0);
+            let highest = figures.iter().map(f1).fold(0.0, f64::max);
+            figures.retain(|figure| f1(figure) >= highest);
+            let nearest = figures.iter().map(|figure| figure.distance).min()?;
+            figures.retain(|figure| figure.distance == nearest);
+            let middle = figures.len() / 2;
+            figures.into_iter().nth(middle)
         })
         .collect()
 }

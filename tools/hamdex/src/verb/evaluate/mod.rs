@@ -116,7 +116,10 @@ impl EvaluateArgs {
                 support: Support::Texts,
                 bits,
             };
-            let settled = advise::settle(&inputs, &wishes)?;
+            let settled = advise::settle(&session.console, &inputs, &wishes)?;
+            for warning in settled.advice.iter().flat_map(|advice| &advice.warnings) {
+                session.console.say(&format!("warning: {warning}"));
+            }
             for_width!(bits, F => self.measure::<F>(session, &inputs, &settled, &labels, sketch)?);
         }
         Ok(())

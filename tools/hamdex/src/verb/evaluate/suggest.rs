@@ -233,7 +233,8 @@ fn perturbed<F: Fingerprint>(
     kind: Kind,
     html: bool,
 ) -> Result<Trial> {
-    let pipeline = Pipeline::new(&crate::advise::preset(kind, html)?)?;
+    let preset = kind.preset().unwrap_or("auto");
+    let pipeline = Pipeline::new(&PipelineOptions::preset(preset)?.html(html))?;
     let near_from = match advice::Settings::of(kind, F::BITS, Support::Texts).verification {
         Verification::Edit(threshold) => threshold,
         _ => args.min_similarity.unwrap_or(0.9),
