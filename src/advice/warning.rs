@@ -13,7 +13,7 @@ const SMALL_SAMPLE: usize = 20;
 
 /// Part of the near-duplicates among posts that are within each distance from 0, at 64 bits.
 ///
-/// Measured on 12,000 English posts of 100 characters, edit similarity 0.8 and above, copies
+/// Measured on 12,000 English posts, the median of 75 characters, edit similarity 0.8 and above, copies
 /// included, with the preset `post`.
 const POSTS_FOUND: [f64; 17] = [
     0.54, 0.54, 0.55, 0.58, 0.63, 0.68, 0.73, 0.82, 0.86, 0.89, 0.90, 0.94, 0.97, 0.98, 0.98, 0.99,
