@@ -78,3 +78,47 @@ impl<'a> Checker<'a> {
 pub(crate) fn missing(key: &[u8]) -> Error {
     Error::NoFeatureSet { key: key.escape_ascii().to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::{Index, IndexOptions, Query};
+    use crate::verify::Nearness;
+
+    /// An index whose one record is whole, but holds features that are none.
+    fn damaged(path: &std::path::Path) -> Index<u64> {
+        let index = Index::create(path, &IndexOptions::new().keep_features(true)).unwrap();
+        index.insert(b"a", 1).unwrap();
+        index.insert(b"b", 1).unwrap();
+        for key in [b"a", b"b"] {
+            let document = Document { fingerprint: 1_u64, features: Some(vec![0x80, key[0]]) };
+            let mut batch = index.shared.store.batch().unwrap();
+            batch.put_document(key, &codec::encode(key, &document));
+            batch.commit().unwrap();
+        }
+        index.shared.publish();
+        index
+    }
+
+    #[test]
+    fn damaged_features_are_an_error_that_names_the_document() {
+        let dir = tempfile::tempdir().unwrap();
+        let index = damaged(dir.path());
+        let check = Verification::Jaccard(0.0);
+        let near = Nearness::new(3).verify(check);
+        let good = FeatureSet::from_hashes(&[1 << 40]).encode();
+        let refused = [
+            index.search(Query::new(1).verify(check, good)).map(drop),
+            index.pairs(near, &(), &mut |_| Ok(())).map(drop),
+            index.clusters(near, &()).map(drop),
+        ];
+        for refused in refused {
+            let Err(Error::Corrupt { family, detail }) = refused else { panic!("{refused:?}") };
+            assert_eq!(family, "docs");
+            assert!(detail.starts_with("record of key "), "{detail}");
+        }
+        let report = index.check(&()).unwrap();
+        assert_eq!(report.problem_count, 2, "{:?}", report.problems);
+        assert!(report.problems[0].starts_with("document a: "), "{:?}", report.problems);
+    }
+}

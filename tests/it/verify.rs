@@ -258,6 +258,40 @@ fn a_bulk_build_keeps_what_inserts_keep_and_merges_with_it() -> Result<()> {
 }
 
 #[test]
+fn features_of_a_build_that_was_interrupted_are_there_after_it_is_resumed() -> Result<()> {
+    let mut rng = Rng::new(4);
+    let directory = tempfile::tempdir().unwrap();
+    let features = |number: u64| {
+        let hashes: Vec<u64> =
+            (1..60).map(|feature| (feature << 58 >> 1) + (number << 40)).collect();
+        FeatureSet::from_hashes(&hashes).encode()
+    };
+    let fingerprints: Vec<u64> = (0..60_000).map(|_| rng.number()).collect();
+    let build = BuildOptions::new().memory(16 << 20);
+    let push = |builder: &mut Builder<u64>, from: u64| {
+        for (number, &fingerprint) in (0..).zip(&fingerprints).filter(|(number, _)| *number >= from)
+        {
+            let (key, features) = (number.to_be_bytes(), features(number));
+            let document = NewDocument::new(&key, fingerprint).features(&features);
+            builder.push_document(&document, number).unwrap();
+        }
+    };
+    let mut builder = Builder::create(directory.path(), &keeping(), &build)?;
+    push(&mut builder, 0);
+    drop(builder);
+    let mut builder = Builder::resume(directory.path(), &build)?;
+    let after = builder.resume_after().expect("so much does not stay in memory");
+    push(&mut builder, after + 1);
+    assert_eq!(builder.finish(&(), &mut |_, _| panic!("no duplicates"))?.documents, 60_000);
+    let index = Index::<u64>::open(directory.path())?;
+    for number in (0..60_000_u64).step_by(97) {
+        assert_eq!(index.features(&number.to_be_bytes())?, Some(features(number)), "{number}");
+    }
+    assert_eq!(index.stats(&())?.with_features, 60_000);
+    Ok(())
+}
+
+#[test]
 fn only_what_is_verified_keeps_a_new_document_out() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let index = Index::<u64>::create(directory.path(), &keeping())?;

@@ -51,7 +51,7 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     for query in stored.iter().take(20) {
         let start = Instant::now();
         let query = Query::new(*query).distance(3);
-        let scanned = index.search(query.path(SearchPath::Scan))?;
+        let scanned = index.search(query.clone().path(SearchPath::Scan))?;
         times.push(start.elapsed());
         assert_eq!(scanned, index.search(query)?, "tables and scan differ");
     }
@@ -66,7 +66,7 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     report::rate("search_batch, k = 3, 100,000 queries near stored ones", 100_000, start.elapsed());
     let start = Instant::now();
     for query in &queries {
-        reader.search(*query)?;
+        reader.search(query.clone())?;
     }
     report::rate("the same, one by one on one thread", 100_000, start.elapsed());
     Ok(())
