@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn han_characters_are_counted_among_letters() {
-        assert_eq!(han_share("中文 ab 12"), 0.5);
-        assert_eq!(han_share("123"), 0.0);
+        let share = |text: &str| (100.0 * han_share(text)).round().to_string();
+        assert_eq!([share("中文 ab 12"), share("123")], ["50", "0"]);
     }
 }

@@ -131,9 +131,11 @@ pub(crate) fn settle_index(
     let settled = settle(console, inputs, wishes)?;
     if let Some(advice) = &settled.advice {
         let Advice { kind, pipeline, distance, reason, .. } = advice;
-        let check = match settled.verification {
-            Verification::None => String::new(),
-            verification => format!(", to be searched with --verify {verification}"),
+        let verification = settled.verification;
+        let check = if verification.needs() == Evidence::Nothing {
+            String::new()
+        } else {
+            format!(", to be searched with --verify {verification}")
         };
         console.say(&format!("{kind}: {reason}; pipeline {pipeline}, distance {distance}{check}"));
     }

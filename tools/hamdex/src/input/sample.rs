@@ -91,8 +91,10 @@ fn lines(
     let mut head = source.open(&Meter::default())?;
     // Every stride-th row of what is read is kept; the stride doubles as rows become too many.
     let (mut kept, mut stride, mut ordinal) = (Vec::new(), 1_usize, 0_usize);
-    while let Some(row) = rows.next(&mut head, ordinal.is_multiple_of(stride))? {
-        kept.extend(row);
+    while let Some(line) = rows.next(&mut head)? {
+        if ordinal.is_multiple_of(stride) {
+            kept.extend(rows.text(&line));
+        }
         ordinal += 1;
         if kept.len() >= 2 * quota.max(1) {
             let mut odd = false;
@@ -111,8 +113,10 @@ fn lines(
         let Some(mut reader) = source.open_at(offset)? else { break };
         let mut rows = Rows { fields, name: &source.name, left: LONGEST };
         // The first line is cut in front.
-        if rows.next(&mut reader, false)?.is_some() {
-            texts.extend(rows.next(&mut reader, true)?.flatten());
+        if rows.next(&mut reader)?.is_some()
+            && let Some(line) = rows.next(&mut reader)?
+        {
+            texts.extend(rows.text(&line));
         }
     }
     Ok(())
@@ -126,18 +130,18 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Returns the next row's text, if it is `wanted` and there is one; `None` at the end.
-    fn next(&mut self, reader: &mut Reader, wanted: bool) -> Result<Option<Option<String>>> {
+    /// Returns the next line; `None` at the end.
+    fn next(&mut self, reader: &mut Reader) -> Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         let mut limited = reader.take(self.left.min(LONGEST));
-        let read =
-            limited.read_until(b'\n', &mut line).map_err(|e| Failure::io(self.name, e))? as u64;
-        self.left -= read;
-        if read == 0 {
-            return Ok(None);
-        }
-        let row = if wanted { row::parse(self.fields, &line).ok() } else { None };
-        Ok(Some(row.and_then(|row| row.text).map(std::borrow::Cow::into_owned)))
+        let read = limited.read_until(b'\n', &mut line).map_err(|e| Failure::io(self.name, e))?;
+        self.left -= read as u64;
+        Ok((read > 0).then_some(line))
+    }
+
+    /// The text of a row; `None` for a row that is no document, or brings none.
+    fn text(&self, line: &[u8]) -> Option<String> {
+        Some(row::parse(self.fields, line).ok()?.text?.into_owned())
     }
 }
 

@@ -81,7 +81,8 @@ fn posts_are_deduplicated_right_without_a_flag() {
 
 /// A page of an article with navigation and footer around it.
 fn page(article: &str, navigation: &str) -> String {
-    let mut html = format!("<!doctype html><html><head><title>News</title></head><body><nav><ul>");
+    let mut html =
+        "<!doctype html><html><head><title>News</title></head><body><nav><ul>".to_owned();
     for n in 0..30 {
         write!(html, "<li><a href=\"/{n}\">{navigation} {n}</a></li>").unwrap();
     }

@@ -55,10 +55,11 @@ impl Ranks {
             Self::Order => return None,
             Self::Length(lengths) => order.par_sort_by_key(|&at| Reverse(lengths.get(at as usize))),
             Self::Newest(stamps) => {
-                order.par_sort_by(|&a, &b| match (stamps.get(a as usize), stamps.get(b as usize)) {
+                let stamp = |at: u32| stamps.get(at as usize);
+                order.par_sort_by(|&a, &b| match (stamp(a), stamp(b)) {
                     (Some(a), Some(b)) => b.order(a),
                     _ => Ordering::Equal,
-                })
+                });
             }
         }
         Some(order)

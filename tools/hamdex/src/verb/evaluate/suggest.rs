@@ -235,11 +235,9 @@ fn perturbed<F: Fingerprint>(
 ) -> Result<Trial> {
     let preset = kind.preset().unwrap_or("auto");
     let pipeline = Pipeline::new(&PipelineOptions::preset(preset)?.html(html))?;
-    let near_from = match advice::Settings::of(kind, F::BITS, Support::Texts).verification {
-        Verification::Edit(threshold) => threshold,
-        _ => args.min_similarity.unwrap_or(0.9),
-    };
-    let near_from = args.min_similarity.unwrap_or(near_from);
+    let measured = advice::Settings::of(kind, F::BITS, Support::Texts).verification;
+    let usual = if let Verification::Edit(threshold) = measured { threshold } else { 0.9 };
+    let near_from = args.min_similarity.unwrap_or(usual);
     let ignored_from = args.ignore_above.unwrap_or(near_from - 0.1);
     let mut bytes = 0;
     let originals: Vec<String> = sample
