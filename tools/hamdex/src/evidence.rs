@@ -235,7 +235,9 @@ mod tests {
 
     fn evidence(texts: &[&str]) -> Evidence {
         let mut writer = EvidenceWriter::new(None).unwrap();
-        texts.iter().for_each(|text| writer.push(text.as_bytes()).unwrap());
+        for text in texts {
+            writer.push(text.as_bytes()).unwrap();
+        }
         writer.finish().unwrap()
     }
 
