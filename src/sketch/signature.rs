@@ -27,6 +27,14 @@ pub trait Signature<F: Fingerprint> {
     /// Adds one feature, given by its hash; weight 0 adds nothing.
     fn add(&mut self, feature: F, weight: i64);
 
+    /// Adds features of weight 1.
+    fn add_all(&mut self, features: impl Iterator<Item = F>)
+    where
+        Self: Sized,
+    {
+        features.for_each(|feature| self.add(feature, 1));
+    }
+
     /// Returns the signature; `None` without features of any weight.
     fn signature(&mut self) -> Option<F>;
 

@@ -161,6 +161,20 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
         Self::add(self, feature, weight);
     }
 
+    fn add_all(&mut self, features: impl Iterator<Item = F>) {
+        if self.waiting.is_empty() {
+            self.waiting.push(Vec::new());
+        }
+        let Some(waiting) = self.waiting.first_mut() else { return };
+        let before = waiting.len();
+        waiting.extend(features);
+        let (added, full) = (waiting.len() - before, waiting.len() >= WAITING);
+        self.total += added as u128;
+        if full {
+            self.settle(0);
+        }
+    }
+
     fn signature(&mut self) -> Option<F> {
         if self.total == 0 {
             return None;

@@ -43,12 +43,36 @@ pub(super) struct Counted {
     rarity: u32,
 }
 
+/// Takes the features of a text.
+pub(super) trait Visit {
+    /// Whether a feature's bytes are looked at, and not its hash alone.
+    const BYTES: bool;
+
+    fn feature(&mut self, feature: Feature<'_>);
+
+    /// Takes features of weight 1, where bytes are not looked at.
+    fn hashes(&mut self, hashes: &[u64]);
+}
+
+impl<T: FnMut(Feature<'_>)> Visit for T {
+    const BYTES: bool = true;
+
+    fn feature(&mut self, feature: Feature<'_>) {
+        self(feature);
+    }
+
+    fn hashes(&mut self, hashes: &[u64]) {
+        for &hash in hashes {
+            self(Feature { bytes: &[], hash, weight: 1 });
+        }
+    }
+}
+
+/// Hashes that are handed on together.
+const BATCH: usize = 128;
+
 /// Visits the features of the text in the scratch.
-pub(super) fn for_each(
-    pipeline: &Inner,
-    scratch: &mut Scratch,
-    mut visit: impl FnMut(Feature<'_>),
-) {
+pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl Visit) {
     let Inner { options, ngram, lexicon, .. } = pipeline;
     let Scratch { normal, letters, packed, tokens, seen, counted, .. } = scratch;
     if matches!(options.sketch, SketchKind::Longest(_)) {
@@ -64,11 +88,15 @@ pub(super) fn for_each(
             if packs && options.weights == Weights::Uniform {
                 return sift.take_distinct(letters, *ngram, packed);
             }
-            letters.for_each_gram(*ngram, &mut |gram| sift.take(gram, 0));
+            let mut batch = sift.batch();
+            letters.for_each_gram(*ngram, &mut |gram| batch.take(gram));
+            batch.flush();
         }
         Segment::Raw => {
             sift.begin(normal.len());
-            grams::for_each_raw(normal, *ngram, letters, &mut |gram| sift.take(gram, 0));
+            let mut batch = sift.batch();
+            grams::for_each_raw(normal, *ngram, letters, &mut |gram| batch.take(gram));
+            batch.flush();
         }
         Segment::Chars => {
             tokens.clear();
@@ -113,7 +141,7 @@ struct Sift<'s, V> {
     visit: V,
 }
 
-impl<V: FnMut(Feature<'_>)> Sift<'_, V> {
+impl<V: Visit> Sift<'_, V> {
     fn begin(&mut self, expected: usize) {
         if self.weights == Weights::Uniform {
             self.seen.reset(expected);
@@ -132,20 +160,66 @@ impl<V: FnMut(Feature<'_>)> Sift<'_, V> {
             return;
         }
         if self.weights != Weights::Uniform || self.seen.insert(hash) {
-            (self.visit)(Feature { bytes, hash, weight });
+            self.visit.feature(Feature { bytes, hash, weight });
         }
     }
 }
 
-impl<V: FnMut(Feature<'_>)> Sift<'_, V> {
+impl<V: Visit> Sift<'_, V> {
     /// Takes every distinct n-gram of ASCII letters; repeats are told without a hash.
     fn take_distinct(&mut self, letters: &Letters, n: usize, packed: &mut Packed) {
         packed.begin(letters.len());
         letters.for_each_packed(n, &mut |at, word| packed.note(at, word));
-        packed.drain(|first| {
-            let bytes = letters.ascii_gram(first, n);
-            (self.visit)(Feature { bytes, hash: feature_hash(bytes, self.seed), weight: 1 });
-        });
+        let mut batch = Batch { distinct: None, ..self.batch() };
+        packed.drain(|first| batch.take(letters.ascii_gram(first, n)));
+        batch.flush();
+    }
+
+    /// Begins with n-grams of characters, which all weigh 1.
+    fn batch(&mut self) -> Batch<'_, V> {
+        Batch {
+            seed: self.seed,
+            distinct: (self.weights == Weights::Uniform).then_some(&mut *self.seen),
+            visit: &mut self.visit,
+            hashes: [0; BATCH],
+            len: 0,
+        }
+    }
+}
+
+/// N-grams on their way, by their hashes alone where nobody asks for more.
+struct Batch<'s, V> {
+    seed: u64,
+    /// What came already, where each feature counts once.
+    distinct: Option<&'s mut Seen>,
+    visit: &'s mut V,
+    hashes: [u64; BATCH],
+    len: usize,
+}
+
+impl<V: Visit> Batch<'_, V> {
+    #[inline]
+    fn take(&mut self, bytes: &[u8]) {
+        let hash = feature_hash(bytes, self.seed);
+        let new = self.distinct.as_mut().is_none_or(|seen| seen.insert(hash));
+        if V::BYTES {
+            if new {
+                self.visit.feature(Feature { bytes, hash, weight: 1 });
+            }
+            return;
+        }
+        if let Some(slot) = self.hashes.get_mut(self.len) {
+            *slot = hash;
+            self.len += usize::from(new);
+        }
+        if self.len == BATCH {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.visit.hashes(self.hashes.get(..self.len).unwrap_or_default());
+        self.len = 0;
     }
 }
 
@@ -155,7 +229,7 @@ fn levels(
     n: usize,
     seed: u64,
     counted: &mut Vec<Counted>,
-    visit: &mut impl FnMut(Feature<'_>),
+    visit: &mut impl Visit,
 ) {
     counted.clear();
     counted.extend((0..tokens.ngrams(n)).map(|first| {
@@ -167,12 +241,12 @@ fn levels(
         let Some(&Counted { hash, first, rarity }) = same.first() else { continue };
         let count = u32::try_from(same.len()).unwrap_or(u32::MAX);
         let weight = Weights::Levels.weight(count, rarity);
-        visit(Feature { bytes: tokens.ngram(first, n).as_bytes(), hash, weight });
+        visit.feature(Feature { bytes: tokens.ngram(first, n).as_bytes(), hash, weight });
     }
 }
 
 /// Takes whole sentences, their letters alone, weighed by how many they have.
-fn sentences(text: &str, spare: &mut Tokens, seed: u64, visit: &mut impl FnMut(Feature<'_>)) {
+fn sentences(text: &str, spare: &mut Tokens, seed: u64, visit: &mut impl Visit) {
     segment::for_each_sentence(text, &mut |sentence| {
         spare.clear();
         for letter in sentence.char_indices().filter(|(_, c)| c.is_alphanumeric()) {
@@ -183,7 +257,7 @@ fn sentences(text: &str, spare: &mut Tokens, seed: u64, visit: &mut impl FnMut(F
         if letters > 0 {
             let bytes = spare.ngram(0, letters).as_bytes();
             let weight = i64::try_from(letters).unwrap_or(i64::MAX);
-            visit(Feature { bytes, hash: feature_hash(bytes, seed), weight });
+            visit.feature(Feature { bytes, hash: feature_hash(bytes, seed), weight });
         }
     });
 }

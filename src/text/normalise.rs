@@ -27,44 +27,36 @@ pub(super) fn normalise_into(text: &str, out: &mut String) {
     let mut fold = Folder::new(out);
     fold.out.reserve(text.len());
     let mut rest = text;
-    while !rest.is_empty() {
-        let plain = plain_prefix(rest);
-        let (head, tail) = rest.split_at(plain);
+    while let Some(first) = rest.chars().next() {
+        let run = match ascii_prefix(rest).max(han_prefix(rest)) {
+            0 if is_plain(first) => first.len_utf8(),
+            run => run,
+        };
+        let (head, tail) = rest.split_at(run);
+        if run > 0 && tail.chars().next().is_none_or(is_plain) {
+            fold.push_plain(head);
+            rest = tail;
+            continue;
+        }
+        // A mark composes with the character before it, so that one is normalised with it.
+        let held = head.chars().next_back().map_or(0, char::len_utf8);
+        let (head, marked) = rest.split_at(run - held);
         fold.push_plain(head);
-        // The first character was held back or is not plain itself.
-        let mut marked = tail.char_indices().skip(1);
-        let composed = marked.find(|&(_, c)| is_plain(c)).map_or(tail.len(), |(at, _)| at);
-        let (marked, tail) = tail.split_at(composed);
+        let mut after = marked.char_indices().skip(1);
+        let end = after.find(|&(_, c)| is_plain(c)).map_or(marked.len(), |(at, _)| at);
+        let (marked, tail) = marked.split_at(end);
         marked.nfkc().flat_map(char::to_lowercase).nfkc().for_each(|c| fold.push(c));
         rest = tail;
     }
 }
 
-/// Length of the prefix whose characters keep their form whatever follows them.
-///
-/// A mark composes with the character before it, so the last plain character before anything
-/// else belongs to what has to be normalised.
-fn plain_prefix(text: &str) -> usize {
-    let mut at = 0;
-    while let Some(rest) = text.get(at..) {
-        let quick = ascii_prefix(rest).max(han_prefix(rest));
-        at += quick;
-        match rest.get(quick..).and_then(|rest| rest.chars().next()) {
-            None => return text.len(),
-            Some(c) if is_plain(c) => at += c.len_utf8(),
-            Some(_) => {
-                let held = text.get(..at).and_then(|plain| plain.chars().next_back());
-                return at - held.map_or(0, char::len_utf8);
-            }
-        }
-    }
-    text.len()
-}
-
 /// Length of the prefix that is ASCII.
 fn ascii_prefix(text: &str) -> usize {
-    // Whole blocks are told at a glance.
     let bytes = text.as_bytes();
+    if bytes.first().is_none_or(|first| !first.is_ascii()) {
+        return 0;
+    }
+    // Whole blocks are told at a glance.
     let blocks = bytes.chunks_exact(64).take_while(|block| block.is_ascii()).count() * 64;
     let rest = bytes.get(blocks..).unwrap_or_default();
     blocks + rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len())
@@ -72,9 +64,15 @@ fn ascii_prefix(text: &str) -> usize {
 
 /// Length of the prefix that is Chinese characters of the main block, told by their first bytes.
 fn han_prefix(text: &str) -> usize {
-    let characters = text.as_bytes().chunks(3);
-    let han = |bytes: &&[u8]| matches!(bytes, [0xe4, 0xb8..=0xbf, _] | [0xe5..=0xe9, ..]);
-    characters.take_while(han).count() * 3
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&first) = bytes.get(at)
+        && matches!(first, 0xe4..=0xe9)
+        && (first > 0xe4 || bytes.get(at + 1).is_some_and(|&second| second >= 0xb8))
+    {
+        at += 3;
+    }
+    at
 }
 
 /// Tells whether all white space in ASCII is single spaces and line feeds.
@@ -90,11 +88,12 @@ fn is_folded(bytes: &[u8]) -> bool {
 
 /// Tells whether NFKC leaves a character alone, or only narrows it, unless a mark follows.
 ///
-/// These few ranges are nearly all of English and Chinese text and take the quick way.
+/// These few ranges are nearly all of Chinese and European text and take the quick way.
 #[inline]
 fn is_plain(c: char) -> bool {
     matches!(c, '\0'..='\u{7f}' | '\u{4e00}'..='\u{9fff}' | '\u{3001}'..='\u{3002}'
-        | '\u{2018}'..='\u{201d}' | '\u{ff01}'..='\u{ff5e}')
+        | '\u{3008}'..='\u{3011}' | '\u{2013}'..='\u{2014}' | '\u{2018}'..='\u{201d}'
+        | '\u{b7}' | '\u{df}'..='\u{ff}' | '\u{430}'..='\u{45f}' | '\u{ff01}'..='\u{ff5e}')
 }
 
 #[inline]
@@ -150,19 +149,13 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Writes characters that NFKC only narrows or leaves alone.
-    fn push_plain(&mut self, text: &str) {
-        let mut rest = text;
-        while !rest.is_empty() {
-            let (ascii, tail) = rest.split_at(ascii_prefix(rest));
-            self.push_ascii(ascii);
-            let (han, tail) = tail.split_at(han_prefix(tail));
-            self.push_run(han);
-            rest = tail;
-            if let Some(c) = tail.chars().next().filter(|c| !c.is_ascii()) {
-                self.push(from_full_width(c));
-                rest = tail.get(c.len_utf8()..).unwrap_or_default();
-            }
+    /// Writes a run of ASCII, of Chinese characters, or one other plain character.
+    fn push_plain(&mut self, run: &str) {
+        match run.as_bytes().first() {
+            None => {}
+            Some(0..0x80) => self.push_ascii(run),
+            Some(0xe4..=0xe9) => self.push_run(run),
+            Some(_) => run.chars().for_each(|c| self.push(from_full_width(c))),
         }
     }
 

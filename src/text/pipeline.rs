@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::clean::Mentions;
-use super::features::{self, Counted};
+use super::features::{self, Counted, Visit};
 use super::grams::Letters;
 use super::idf_table::word_hash;
 use super::lexicon::Lexicon;
@@ -189,10 +190,20 @@ impl Pipeline {
             }
             signer.clear();
             let mut features = 0;
-            features::for_each(&self.inner, scratch, |feature| {
-                features += 1;
-                signer.add(feature.widened(self.inner.options.seed), feature.weight);
-            });
+            let signing = Signing {
+                signer: &mut *signer,
+                features: &mut features,
+                seed: self.inner.options.seed,
+                width: PhantomData,
+            };
+            if F::BITS > u64::BITS {
+                let mut wide = signing;
+                features::for_each(&self.inner, scratch, |feature: features::Feature<'_>| {
+                    wide.feature(feature);
+                });
+            } else {
+                features::for_each(&self.inner, scratch, signing);
+            }
             sketch = signer.signature().map(|fingerprint| Sketch { fingerprint, features });
         }
         scratch.signers.push(signer);
@@ -204,7 +215,7 @@ impl Pipeline {
         let mut weights: HashMap<String, i64> = HashMap::new();
         SCRATCH.with_borrow_mut(|scratch| {
             self.read(text, Mentions::Dropped, scratch);
-            features::for_each(&self.inner, scratch, |feature| {
+            features::for_each(&self.inner, scratch, |feature: features::Feature<'_>| {
                 let text = String::from_utf8_lossy(feature.bytes).replace(SEPARATOR, " ");
                 let weight = weights.entry(text).or_default();
                 *weight = weight.saturating_add(feature.weight);
@@ -233,7 +244,9 @@ impl Pipeline {
         let mut hashes = Vec::new();
         SCRATCH.with_borrow_mut(|scratch| {
             self.read(text, Mentions::Dropped, scratch);
-            features::for_each(&self.inner, scratch, |feature| hashes.push(feature.hash));
+            features::for_each(&self.inner, scratch, |feature: features::Feature<'_>| {
+                hashes.push(feature.hash);
+            });
             scratch.release_huge();
         });
         hashes.sort_unstable();
@@ -319,6 +332,29 @@ impl Pipeline {
         if options.clean.weibo || (is_short && short > 0) {
             keep_words(&|text, out| clean::clean_post_into(text, mentions, out));
         }
+    }
+}
+
+/// Features on their way into a signature.
+struct Signing<'s, F, S> {
+    signer: &'s mut S,
+    features: &'s mut usize,
+    seed: u64,
+    width: PhantomData<F>,
+}
+
+impl<F: Fingerprint, S: Signature<F>> Visit for Signing<'_, F, S> {
+    const BYTES: bool = false;
+
+    #[inline]
+    fn feature(&mut self, feature: features::Feature<'_>) {
+        *self.features += 1;
+        self.signer.add(feature.widened(self.seed), feature.weight);
+    }
+
+    fn hashes(&mut self, hashes: &[u64]) {
+        *self.features += hashes.len();
+        self.signer.add_all(hashes.iter().map(|&hash| F::truncate(u128::from(hash))));
     }
 }
 

@@ -26,6 +26,30 @@ fn sentences_that_differ_in_two_characters_are_near_and_others_far() {
 }
 
 #[test]
+fn unrelated_short_sentences_are_far_from_each_other() {
+    let sentences = [
+        CALLS,
+        "明天下午三点在图书馆开会,请带上笔记本",
+        "这家餐厅的红烧肉做得很好,价格也不贵",
+        "地铁二号线今天早上晚点了二十分钟左右",
+        "他昨天买了一台新电脑,准备写毕业论文",
+        "北京今天有大风和沙尘,出门记得戴口罩",
+        "周末我们去爬山看日出,六点在校门口集合",
+        "她的第一本小说下个月就要正式出版发行了",
+        "球队客场输了两个球,主教练赛后宣布辞职",
+        "冰箱里还有牛奶和鸡蛋,面包已经吃完了",
+    ];
+    let post = preset("post");
+    let hashes = sentences.map(|sentence| hash(&post, sentence));
+    let mut distances = Vec::new();
+    for (at, a) in hashes.iter().enumerate() {
+        distances.extend(hashes[..at].iter().map(|b| a.distance(*b)));
+    }
+    let mean = f64::from(distances.iter().sum::<u32>()) / distances.len() as f64;
+    assert!(mean >= 20.0, "{mean}: {distances:?}");
+}
+
+#[test]
 fn golden_fingerprints_hold_for_every_preset_and_width() {
     let text = format!("{SAUCER}. The saucer's 9 pilots, SEEN at http://t.cn/x @bob");
     let golden = PipelineOptions::PRESETS.map(|name| {

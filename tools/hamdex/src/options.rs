@@ -193,11 +193,12 @@ impl PipelineArgs {
         if let Some(sketch) = base.sketch.or(self.sketch) {
             options = options.sketch(sketch);
         }
-        if let Some(segment) = self.segment {
-            options = options.segment(segment);
-        }
         if let Some(weights) = &self.weights {
             options = weights.apply(options)?;
+        }
+        // Weights of words choose words; what is asked for by name is then refused, not replaced.
+        if let Some(segment) = self.segment {
+            options = options.segment(segment);
         }
         if let Some(clean) = self.clean {
             options = options.clean(clean);

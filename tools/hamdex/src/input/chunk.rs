@@ -23,7 +23,7 @@ const ROWS: usize = 8192;
 /// Chunks that may wait for the work.
 const AHEAD: usize = 4;
 /// The longest row or text file; anything longer is a bad row.
-pub(crate) const MAX_ROW: u64 = 64 << 20;
+pub(crate) const MAX_ROW: u64 = 128 << 20;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
