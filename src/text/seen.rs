@@ -70,6 +70,9 @@ fn put(slots: &mut [u64], hash: u64) -> bool {
     new
 }
 
+/// Words of four letters, digits and spaces, rounded up: 37^4 of the 2^24 there are.
+const DISTINCT: usize = 1 << 21;
+
 /// A set of 24-bit words, a bit for each, and where the first of each stood.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
@@ -83,7 +86,8 @@ impl Packed {
     /// Makes room for so many words.
     pub(super) fn begin(&mut self, words: usize) {
         self.bits.resize(1 << (24 - 6), 0);
-        self.noted.resize((words + 1).max(self.noted.len()), (0, 0));
+        let distinct = (words + 1).min(DISTINCT);
+        self.noted.resize(distinct.max(self.noted.len()), (0, 0));
         self.len = 0;
     }
 
