@@ -1,20 +1,25 @@
 //! Options of verification: what the verbs that find near-duplicates check of them.
 
+use std::path::Path;
+
 use clap::Args;
+use hamdex::advice::{Kind, Settings, Support};
 use hamdex::join::Linkage;
 use hamdex::verify::Evidence;
 use hamdex::{Error, Header, Verification};
 
+use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{Proofs, Wanted};
 use crate::key::Name;
+use crate::options::stored_pipeline;
 
 /// The check that near documents have to pass.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Verification")]
 pub(crate) struct VerifyArg {
-    /// Check near documents: none, jaccard:T, zhou:K,T or edit:T [default: by the texts where -k
-    /// is left open, else none]
+    /// Check near documents: none, jaccard:T, zhou:K,T or edit:T [default: where -k is left open,
+    /// by the texts or as the index was made for, else none]
     #[arg(long, value_name = "CHECK")]
     pub(crate) verify: Option<Verification>,
 }
@@ -31,6 +36,33 @@ impl VerifyArg {
                     .to_owned(),
             )),
         }
+    }
+
+    /// Fills in what an index was made to be searched with, where nothing is said.
+    ///
+    /// That is so where it keeps feature sets and has the pipeline and the distance that are
+    /// advised together with a check; a distance alone means Hamming distance only.
+    pub(crate) fn or_as_made(
+        self,
+        header: &Header,
+        distance: Option<u32>,
+        index: &Path,
+        console: &Console,
+    ) -> Result<Self> {
+        if self.verify.is_some() || distance.is_some() || !header.keeps_features {
+            return Ok(self);
+        }
+        let pipeline = stored_pipeline(header, index)?;
+        let kind = pipeline.as_ref().map(Kind::of_pipeline).transpose()?.flatten();
+        let settings = kind.map(|kind| Settings::of(kind, header.bits, Support::Features));
+        let Some(settings) = settings.filter(|advised| advised.distance == header.distance) else {
+            return Ok(self);
+        };
+        let check = settings.verification;
+        console.say(&format!(
+            "verification {check}, as the index keeps features; --verify none leaves it out"
+        ));
+        Ok(Self { verify: Some(check) })
     }
 
     /// Makes sure of the evidence of a document that is to be checked.

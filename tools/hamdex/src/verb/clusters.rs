@@ -88,11 +88,13 @@ impl ClustersArgs {
         let found = match target {
             Target::Index(path, header) => for_width!(header.bits, F => {
                 self.verify.require_stored(header.keeps_features)?;
-                self.representative.require(self.verify)?;
+                let asked = self.distance.distance;
+                let verify = self.verify.or_as_made(&header, asked, &path, &session.console)?;
+                self.representative.require(verify)?;
                 let index = stored::read_only::<F>(&path)?;
                 let distance = self.distance.distance.unwrap_or(index.distance());
                 let near = Nearness::new(distance)
-                    .verify(self.verify.check())
+                    .verify(verify.check())
                     .linkage(self.representative.linkage());
                 let clusters = index.clusters(near, &session.console)?;
                 session.console.end_phase();

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::advise::{self, Wishes};
 use crate::failure::{Failure, Result};
-use crate::input::{Document, Reading, Sink};
+use crate::input::{Bring, Document, Reading, Sink};
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, WidthArg};
 use crate::output::Output;
@@ -112,6 +112,14 @@ impl InsertArgs {
             let settled = advise::settle_index(&session.console, &inputs, &wishes)?;
             (settled.pipeline, Some(settled.distance))
         };
+        let texts = pipeline.is_some() && inputs.bring()? == Bring::Texts;
+        let verify = match &header {
+            Some(header) if self.if_new && texts => {
+                let asked = self.distance.distance;
+                self.verify.or_as_made(header, asked, &self.index, &session.console)?
+            }
+            _ => self.verify,
+        };
         for_width!(bits, F => {
             let count = inputs.estimated_rows(F::BYTES);
             let mut options =
@@ -128,7 +136,7 @@ impl InsertArgs {
                 after: None,
                 wanted,
             };
-            self.insert(session, &index, &reading)
+            self.insert(session, &index, &reading, verify)
         })
     }
 
@@ -154,6 +162,7 @@ impl InsertArgs {
         session: &Session,
         index: &Index<F>,
         reading: &Reading<'_>,
+        verify: VerifyArg,
     ) -> Result<()> {
         let started = Instant::now();
         let mut rejects = self.rows.rejects(&session.console)?;
@@ -161,9 +170,9 @@ impl InsertArgs {
             index,
             near: self.if_new.then(|| {
                 let distance = self.distance.distance.unwrap_or(index.distance());
-                Nearness::new(distance).verify(self.verify.check())
+                Nearness::new(distance).verify(verify.check())
             }),
-            verify: self.verify,
+            verify,
             keeps: reading.wanted.features,
             durability: if self.no_sync { Durability::Buffered } else { Durability::Synced },
             size: usize::try_from(self.batch).unwrap_or(usize::MAX),

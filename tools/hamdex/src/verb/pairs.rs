@@ -99,7 +99,9 @@ impl PairsArgs {
             Target::Index(path, header) => for_width!(header.bits, F => {
                 self.verify.require_stored(header.keeps_features)?;
                 let index = stored::read_only::<F>(&path)?;
-                self.of_index(session, &index, writer)?
+                let distance = self.distance.distance;
+                let verify = self.verify.or_as_made(&header, distance, &path, &session.console)?;
+                self.of_index(session, &index, verify, writer)?
             }),
             Target::Documents => {
                 let (inputs, bits) =
@@ -130,9 +132,10 @@ impl PairsArgs {
         &self,
         session: &Session,
         index: &Index<F>,
+        verify: VerifyArg,
         mut writer: Writer,
     ) -> Result<(u64, Output)> {
-        let verification = self.verify.check();
+        let verification = verify.check();
         self.head(&mut writer, verification != Verification::None)?;
         let distance = self.distance.distance.unwrap_or(index.distance());
         let carrier = Carrier::default();

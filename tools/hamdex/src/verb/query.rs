@@ -1,6 +1,7 @@
 //! `query`: fingerprints, a text or documents become their stored matches, nearest first.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use hamdex::text::Pipeline;
@@ -8,7 +9,7 @@ use hamdex::{Fingerprint, Header, Index, Query};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
-use crate::input::{Document, Proofs, Reading, Sink, Wanted};
+use crate::input::{Bring, Document, Inputs, Proofs, Reading, Sink, Wanted};
 use crate::key::Name;
 use crate::options::{DistanceArg, RowArgs, WidthArg, stored_pipeline};
 use crate::output::Output;
@@ -67,29 +68,49 @@ impl QueryArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let header = stored::require(&self.index, self.width.bits)?;
         self.verify.require_stored(header.keeps_features)?;
-        for_width!(header.bits, F => self.search::<F>(session, &header))
+        let inputs =
+            if self.inputs.is_empty() { None } else { Some(self.rows.inputs(&self.inputs)?) };
+        // Fingerprints alone have nothing to check.
+        let texts = match &inputs {
+            Some(inputs) => inputs.bring()? == Bring::Texts,
+            None => self.text.is_some(),
+        };
+        let verify = if texts {
+            let distance = self.distance.distance;
+            self.verify.or_as_made(&header, distance, &self.index, &session.console)?
+        } else {
+            self.verify
+        };
+        for_width!(header.bits, F => self.search::<F>(session, &header, inputs.as_ref(), verify))
     }
 
-    fn search<F: Fingerprint>(&self, session: &Session, header: &Header) -> Result<()> {
+    fn search<F: Fingerprint>(
+        &self,
+        session: &Session,
+        header: &Header,
+        inputs: Option<&Arc<Inputs>>,
+        verify: VerifyArg,
+    ) -> Result<()> {
         let index = stored::read_only::<F>(&self.index)?;
         let mut asked = Asked {
             index: &index,
             distance: self.distance.distance.unwrap_or(index.distance()),
             limit: self.limit,
-            verify: self.verify,
+            verify,
             waiting: Vec::new(),
             output: Output::stdout(&session.console),
         };
+        if let Some(inputs) = inputs {
+            return self.documents(session, header, inputs, asked);
+        }
         if let Some(text) = &self.text {
             let pipeline = stored_pipeline(header, &self.index)?;
-            let (fingerprint, proofs) = self.sketch::<F>(pipeline.as_ref(), text)?;
+            let (fingerprint, proofs) = self.sketch::<F>(pipeline.as_ref(), text, verify)?;
             asked.push(text.as_bytes(), fingerprint, proofs)?;
-        } else if self.inputs.is_empty() {
+        } else {
             for hex in &self.fingerprint {
                 asked.push(hex.as_bytes(), F::from_hex(hex)?, Proofs::default())?;
             }
-        } else {
-            return self.documents(session, header, asked);
         }
         asked.finish()
     }
@@ -98,18 +119,18 @@ impl QueryArgs {
         &self,
         session: &Session,
         header: &Header,
+        inputs: &Arc<Inputs>,
         mut asked: Asked<'_, F>,
     ) -> Result<()> {
-        let inputs = self.rows.inputs(&self.inputs)?;
         width::settle(None, Some(header), inputs.raw_width()?)?;
-        let pipeline = stored::pipeline_of(header, &self.index, &inputs)?;
+        let pipeline = stored::pipeline_of(header, &self.index, inputs)?;
         let reading = Reading {
-            inputs: &inputs,
+            inputs,
             pipeline: pipeline.as_ref(),
             console: &session.console,
             unique: false,
             after: None,
-            wanted: Wanted::by(self.verify.check()),
+            wanted: Wanted::by(asked.verify.check()),
         };
         let mut rejects = self.rows.rejects(&session.console)?;
         reading.run::<F>(&mut rejects, &mut asked)?;
@@ -121,12 +142,13 @@ impl QueryArgs {
         &self,
         pipeline: Option<&Pipeline>,
         text: &str,
+        verify: VerifyArg,
     ) -> Result<(F, Proofs)> {
         let pipeline = pipeline.ok_or_else(|| stored::no_pipeline(&self.index))?;
         let sketch = pipeline.fingerprint::<F>(text);
         let sketch = sketch
             .ok_or_else(|| Failure::Usage("--text has no features to search by".to_owned()))?;
-        Ok((sketch.fingerprint, Proofs::of(Wanted::by(self.verify.check()), pipeline, text)))
+        Ok((sketch.fingerprint, Proofs::of(Wanted::by(verify.check()), pipeline, text)))
     }
 }
 

@@ -55,6 +55,32 @@ fn pairs_and_clusters_of_an_index_are_verified() {
 }
 
 #[test]
+fn an_index_made_to_be_verified_is_searched_so_without_being_told() {
+    let bench = Bench::new();
+    bench.file("posts.jsonl", POSTS);
+    bench.file("bare.jsonl", "{\"id\":\"bare\",\"fingerprint\":\"00000000000000ff\"}\n");
+    bench.ok("build idx posts.jsonl --keep-features");
+    let columns = |more: &str| {
+        let pairs = bench.ok(&format!("pairs idx {more}")).stdout;
+        pairs.lines().next().map_or(0, |line| line.split('\t').count())
+    };
+    assert_eq!([columns(""), columns("--verify none"), columns("-k 14")], [4, 3, 3]);
+    let verified = |more: &str| {
+        let rows = bench.ok(&format!("query idx {more}")).json();
+        rows.iter().filter(|row| row.get("similarity").is_some()).count()
+    };
+    assert_eq!(verified("posts.jsonl"), 5);
+    assert_eq!(verified("posts.jsonl -k 14"), 0);
+    assert_eq!(verified("bare.jsonl"), 0, "a fingerprint has nothing to verify");
+    let clusters = bench.ok("clusters idx --verify-representative").json();
+    assert_eq!(clusters[0]["ids"], json!(["again", "rain"]));
+    let new = "{\"id\":\"late\",\"text\":\"heavy rain in the north tomorrow: please take an umbrella!\"}\n";
+    bench.file("late.jsonl", new);
+    let refused = bench.ok("insert idx late.jsonl --if-new").json();
+    assert!(refused[0]["similarity"].as_f64().unwrap() > 0.66, "{refused:?}");
+}
+
+#[test]
 fn only_what_is_verified_is_kept_out() {
     let bench = Bench::new();
     bench.file("posts.jsonl", POSTS);
