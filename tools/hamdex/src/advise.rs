@@ -171,6 +171,9 @@ fn advised(console: &Console, inputs: &Arc<Inputs>, wishes: &Wishes<'_>) -> Resu
     let settings = settings(kind, wishes);
     let counted = texts.get(..texts.len().min(COUNTED)).unwrap_or_default();
     let features = Features::of(&pipeline, counted);
+    // A few long sentences are all that their signature needs.
+    let sentences = matches!(wishes.sketch, Some(SketchKind::Longest(_)));
+    let told = (!sentences).then_some(features);
     let mut reason = seen.reason(&profile);
     if own && of_descriptor.is_none() {
         reason.push_str("; distance and verification were not measured with this pipeline");
@@ -189,7 +192,7 @@ fn advised(console: &Console, inputs: &Arc<Inputs>, wishes: &Wishes<'_>) -> Resu
         code_share: profile.code,
         median_features: features.median,
         few_features_share: features.few,
-        warnings: advice::warnings(&profile, Some(features), &settings, wishes.bits),
+        warnings: advice::warnings(&profile, told, &settings, wishes.bits),
     };
     Ok(Settled {
         pipeline: Some(pipeline),

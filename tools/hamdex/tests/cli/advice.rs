@@ -287,3 +287,11 @@ fn settings_are_suggested_with_labels_and_without() {
     }
     bench.run("evaluate posts.jsonl").refused(2, &["--pairs", "TSV"]);
 }
+
+#[test]
+fn nothing_is_suggested_where_no_pair_is_near() {
+    let bench = Bench::new();
+    bench.file("few.jsonl", "{\"id\":1,\"text\":\"one text alone\"}\n");
+    bench.file("pairs.tsv", "a\tb\t0.9\n");
+    bench.run("evaluate few.jsonl --suggest --pairs pairs.tsv").refused(2, &["nothing to try"]);
+}

@@ -13,7 +13,7 @@ use super::EvaluateArgs;
 use super::figure::{self, Figure};
 use super::tally::Tally;
 use crate::evidence::{Keeper, Kept};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::input::{Document, Inputs, Proofs, Reading, Wanted};
 use crate::output::Output;
 use crate::session::Session;
@@ -92,6 +92,13 @@ pub(super) fn suggest<F: Fingerprint>(
         size::thousands(trial.judged.near.len() as u64),
         trial.source
     ));
+    if trial.judged.near.is_empty() {
+        return Err(Failure::Usage(
+            "there is nothing to try settings on: give more texts, or --pairs with labelled ones \
+             that name documents of the inputs"
+                .to_owned(),
+        ));
+    }
     let candidates = candidates()?;
     hamdex::Progress::begin(&session.console, "trying", Some(candidates.len() as u64));
     let mut tried: Vec<(&'static str, Figure)> = Vec::new();
