@@ -39,6 +39,19 @@ pub(crate) struct Wishes<'a> {
     pub(crate) bits: u32,
 }
 
+impl<'a> Wishes<'a> {
+    /// What is wished for documents whose texts are at hand.
+    pub(crate) fn over_texts(
+        pipeline: &'a PipelineArgs,
+        distance: Option<u32>,
+        verify: Option<Verification>,
+        bits: u32,
+    ) -> Self {
+        let sketch = pipeline.sketch;
+        Self { pipeline, distance, verify, sketch, support: Support::Texts, bits }
+    }
+}
+
 /// Settings with nothing left open.
 #[derive(Debug)]
 pub(crate) struct Settled {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hamdex::advice::Support;
 use hamdex::join::Diameter;
 use hamdex::{Fingerprint, Nearness};
 use serde::Serialize;
@@ -107,18 +106,9 @@ impl ClustersArgs {
             Target::Documents => {
                 let (inputs, bits) =
                     gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
-                let settled = advise::settle(
-                    &session.console,
-                    &inputs,
-                    &Wishes {
-                        pipeline: &self.pipeline,
-                        sketch: self.pipeline.sketch,
-                        distance: self.distance.distance,
-                        verify: self.verify.verify,
-                        support: Support::Texts,
-                        bits,
-                    },
-                )?;
+                let (distance, verify) = (self.distance.distance, self.verify.verify);
+                let wishes = Wishes::over_texts(&self.pipeline, distance, verify, bits);
+                let settled = advise::settle(&session.console, &inputs, &wishes)?;
                 settled.say(&session.console);
                 for_width!(bits, F => self.of_documents::<F>(session, &inputs, &settled, &mut output)?)
             }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use hamdex::advice::Support;
 use hamdex::{Fingerprint, Index, Nearness, Verification, join};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -106,18 +105,9 @@ impl PairsArgs {
             Target::Documents => {
                 let (inputs, bits) =
                     gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
-                let settled = advise::settle(
-                    &session.console,
-                    &inputs,
-                    &Wishes {
-                        pipeline: &self.pipeline,
-                        sketch: self.pipeline.sketch,
-                        distance: self.distance.distance,
-                        verify: self.verify.verify,
-                        support: Support::Texts,
-                        bits,
-                    },
-                )?;
+                let (distance, verify) = (self.distance.distance, self.verify.verify);
+                let wishes = Wishes::over_texts(&self.pipeline, distance, verify, bits);
+                let settled = advise::settle(&session.console, &inputs, &wishes)?;
                 settled.say(&session.console);
                 for_width!(bits, F => self.of_documents::<F>(session, &inputs, &settled, writer)?)
             }

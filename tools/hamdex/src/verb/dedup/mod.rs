@@ -160,14 +160,7 @@ impl DedupArgs {
             return advise::settle(
                 &session.console,
                 inputs,
-                &Wishes {
-                    pipeline: &self.pipeline,
-                    sketch: self.pipeline.sketch,
-                    distance,
-                    verify,
-                    support: Support::Texts,
-                    bits,
-                },
+                &Wishes::over_texts(&self.pipeline, distance, verify, bits),
             );
         };
         self.verify.require_stored(header.keeps_features)?;

@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hamdex::advice::Support;
 use hamdex::sketch::SketchKind;
 use hamdex::{Fingerprint, Verification};
 
@@ -108,14 +107,8 @@ impl EvaluateArgs {
             vec![self.pipeline.sketch]
         };
         for sketch in sketches {
-            let wishes = Wishes {
-                pipeline: &self.pipeline,
-                distance: None,
-                verify: self.verify.verify,
-                sketch,
-                support: Support::Texts,
-                bits,
-            };
+            let wishes = Wishes::over_texts(&self.pipeline, None, self.verify.verify, bits);
+            let wishes = Wishes { sketch, ..wishes };
             let settled = advise::settle(&session.console, &inputs, &wishes)?;
             for warning in settled.advice.iter().flat_map(|advice| &advice.warnings) {
                 session.console.say(&format!("warning: {warning}"));
