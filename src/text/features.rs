@@ -8,7 +8,7 @@ use super::grams::Letters;
 use super::ngrams::Tokens;
 use super::options::Segment;
 use super::pipeline::{Inner, Scratch};
-use super::seen::{Packed, Seen};
+use super::seen::{Hashes, Packed, Seen};
 use super::weight_table::LoadedWeights;
 use super::{grams, segment};
 use crate::fingerprint::Fingerprint;
@@ -74,7 +74,7 @@ const BATCH: usize = 128;
 /// Visits the features of the text in the scratch.
 pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl Visit) {
     let Inner { options, ngram, lexicon, .. } = pipeline;
-    let Scratch { normal, letters, packed, tokens, seen, counted, .. } = scratch;
+    let Scratch { normal, letters, packed, hashes, tokens, seen, counted, .. } = scratch;
     if matches!(options.sketch, SketchKind::Longest(_)) {
         return sentences(normal, tokens, options.seed, &mut visit);
     }
@@ -84,9 +84,9 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
         Segment::Grams => {
             letters.read(normal);
             sift.begin(letters.len());
-            let packs = letters.is_ascii() && *ngram <= Letters::MAX_PACKED;
-            if packs && options.weights == Weights::Uniform {
-                return sift.take_distinct(letters, *ngram, packed);
+            if letters.is_ascii() && *ngram <= Letters::MAX_PACKED {
+                hashes.begin(options.seed, *ngram);
+                return sift.take_packed(letters, *ngram, packed, hashes);
             }
             let mut batch = sift.batch();
             letters.for_each_gram(*ngram, &mut |gram| batch.take(gram));
@@ -109,6 +109,15 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
             }
         }
         Segment::Auto | Segment::Jieba | Segment::Words => {
+            let alike = given.is_none() && !options.weights.needs_idf();
+            if *ngram == 1 && alike {
+                sift.begin(normal.len() / 4);
+                let mut batch = sift.batch();
+                lexicon.for_each_word(normal, options.segment, &mut |token, _| {
+                    batch.take(token.as_bytes());
+                });
+                return batch.flush();
+            }
             if *ngram == 1 && options.weights != Weights::Levels {
                 sift.begin(normal.len() / 4);
                 lexicon.for_each_word(normal, options.segment, &mut |token, rarity| {
@@ -124,6 +133,13 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
                 return levels(tokens, *ngram, options.seed, counted, &mut sift.visit);
             }
             sift.begin(tokens.ngrams(*ngram));
+            if alike {
+                let mut batch = sift.batch();
+                for first in 0..tokens.ngrams(*ngram) {
+                    batch.take(tokens.ngram(first, *ngram).as_bytes());
+                }
+                return batch.flush();
+            }
             for first in 0..tokens.ngrams(*ngram) {
                 sift.take(tokens.ngram(first, *ngram).as_bytes(), tokens.rarity(first, *ngram));
             }
@@ -166,12 +182,27 @@ impl<V: Visit> Sift<'_, V> {
 }
 
 impl<V: Visit> Sift<'_, V> {
-    /// Takes every distinct n-gram of ASCII letters; repeats are told without a hash.
-    fn take_distinct(&mut self, letters: &Letters, n: usize, packed: &mut Packed) {
-        packed.begin(letters.len());
-        letters.for_each_packed(n, &mut |at, word| packed.note(at, word));
+    /// Takes n-grams of ASCII letters; repeats are told, and most hashes known, by their letters.
+    fn take_packed(
+        &mut self,
+        letters: &Letters,
+        n: usize,
+        packed: &mut Packed,
+        hashes: &mut Hashes,
+    ) {
+        let (seed, uniform) = (self.seed, self.weights == Weights::Uniform);
         let mut batch = Batch { distinct: None, ..self.batch() };
-        packed.drain(|first| batch.take(letters.ascii_gram(first, n)));
+        let mut take = |at: usize, word: u32| {
+            let bytes = letters.ascii_gram(at, n);
+            batch.take_hashed(bytes, hashes.get(word, || feature_hash(bytes, seed)));
+        };
+        if uniform {
+            packed.begin(letters.len());
+            letters.for_each_packed(n, &mut |at, word| packed.note(at, word));
+            packed.drain(take);
+        } else {
+            letters.for_each_packed(n, &mut take);
+        }
         batch.flush();
     }
 
@@ -200,7 +231,11 @@ struct Batch<'s, V> {
 impl<V: Visit> Batch<'_, V> {
     #[inline]
     fn take(&mut self, bytes: &[u8]) {
-        let hash = feature_hash(bytes, self.seed);
+        self.take_hashed(bytes, feature_hash(bytes, self.seed));
+    }
+
+    #[inline]
+    fn take_hashed(&mut self, bytes: &[u8], hash: u64) {
         let new = self.distinct.as_mut().is_none_or(|seen| seen.insert(hash));
         if V::BYTES {
             if new {

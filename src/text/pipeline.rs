@@ -18,7 +18,7 @@ use super::lexicon::Lexicon;
 use super::ngrams::{SEPARATOR, Tokens};
 use super::options::{PipelineOptions, Segment};
 use super::resources::Resources;
-use super::seen::{Packed, Seen};
+use super::seen::{Hashes, Packed, Seen};
 use super::{clean, descriptor, html, normalise, segment, simplified};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -371,6 +371,7 @@ pub(super) struct Scratch {
     cleaned: String,
     pub(super) letters: Letters,
     pub(super) packed: Packed,
+    pub(super) hashes: Hashes,
     pub(super) tokens: Tokens,
     pub(super) seen: Seen,
     pub(super) counted: Vec<Counted>,

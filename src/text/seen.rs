@@ -107,12 +107,12 @@ impl Packed {
     }
 
     /// Visits where each distinct word stood first, in order, and forgets them all.
-    pub(super) fn drain(&mut self, mut visit: impl FnMut(usize)) {
+    pub(super) fn drain(&mut self, mut visit: impl FnMut(usize, u32)) {
         for &(word, at) in self.noted.iter().take(self.len) {
             if let Some(bits) = self.bits.get_mut(word as usize >> 6) {
                 *bits = 0;
             }
-            visit(at);
+            visit(at, word);
         }
         self.len = 0;
     }
@@ -121,6 +121,43 @@ impl Packed {
     pub(super) fn release_above(&mut self, bytes: usize) {
         if self.noted.capacity() * size_of::<(u32, usize)>() > bytes {
             self.noted = Vec::new();
+        }
+    }
+}
+
+/// Hashes of packed n-grams, remembered from text to text.
+#[derive(Debug, Default)]
+pub(super) struct Hashes {
+    /// Seed and n-gram length that the hashes are for.
+    of: Option<(u64, usize)>,
+    /// The last n-gram of those that share a slot, one more than its word, and its hash.
+    slots: Vec<(u32, u64)>,
+}
+
+/// Slots of remembered hashes, a power of two; 1 MB, more n-grams than a language often has.
+const SLOTS: usize = 1 << 16;
+
+impl Hashes {
+    /// Forgets what was remembered for another seed or length.
+    pub(super) fn begin(&mut self, seed: u64, n: usize) {
+        if self.of != Some((seed, n)) {
+            self.of = Some((seed, n));
+            self.slots.clear();
+            self.slots.resize(SLOTS, (0, 0));
+        }
+    }
+
+    /// Returns the hash of the n-gram with these letters.
+    #[inline]
+    pub(super) fn get(&mut self, word: u32, hash: impl FnOnce() -> u64) -> u64 {
+        let at = (word.wrapping_mul(0x9e37_79b1) >> 16) as usize;
+        match self.slots.get_mut(at) {
+            Some((known, hash)) if *known == word + 1 => *hash,
+            Some(slot) => {
+                *slot = (word + 1, hash());
+                slot.1
+            }
+            None => hash(),
         }
     }
 }
@@ -154,10 +191,22 @@ mod tests {
             packed.begin(words.len());
             words.iter().enumerate().for_each(|(at, &word)| packed.note(at, word));
             let mut firsts = Vec::new();
-            packed.drain(|at| firsts.push(at));
+            packed.drain(|at, _| firsts.push(at));
             let expected: Vec<usize> =
                 (0..words.len()).filter(|&at| !words[..at].contains(&words[at])).collect();
             assert_eq!(firsts, expected);
+        }
+    }
+
+    #[test]
+    fn remembered_hashes_are_those_of_their_words_whatever_shares_a_slot() {
+        let mut hashes = Hashes::default();
+        for (seed, n) in [(0, 3), (1, 3), (1, 4)] {
+            hashes.begin(seed, n);
+            let hash = |word: u32| u64::from(word) * 31 + seed * 7 + n as u64;
+            for word in (0..1 << 24).step_by(77).chain(0..5_000).chain((0..5_000).rev()) {
+                assert_eq!(hashes.get(word, || hash(word)), hash(word));
+            }
         }
     }
 }
