@@ -8,6 +8,11 @@
 // A lazy operator is a branch per member, which keeps the loop from being vectorised.
 #![allow(clippy::needless_bitwise_bool)]
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod lanes;
+
+pub(crate) use self::lanes::{LANES, Lanes};
 use crate::fingerprint::Fingerprint;
 
 /// Work whose inner loop gains from wide vectors.
@@ -26,6 +31,30 @@ pub(crate) trait Work {
 #[inline]
 pub(crate) fn dispatch<W: Work>(work: W) -> W::Output {
     Variant::best().run(work)
+}
+
+/// [`Work`] that compares sliced members, 32 at once.
+pub(crate) trait LaneWork {
+    /// Does the work; the same rule of inlining holds.
+    fn run<L: Lanes>(self, lanes: L);
+}
+
+/// Runs work over sliced members with the widest instructions that this machine has.
+#[inline]
+pub(crate) fn dispatch_lanes(work: impl LaneWork) {
+    Variant::best().run_lanes(work);
+}
+
+/// Lends plain code to one of the variants.
+struct PlainWork<W>(W);
+
+impl<W: LaneWork> Work for PlainWork<W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.0.run(lanes::Plain);
+    }
 }
 
 /// Calls `hit` with index and distance of every member within `distance` of the query.
@@ -152,6 +181,23 @@ fn halves<F: Fingerprint>(members: &[F], query: F) -> Option<(&[[u64; 2]], [u64;
     Some((pairs, query))
 }
 
+/// Asks for the cache line of an item that will be read soon.
+///
+/// A hint only: what lies at the place does not matter, nor that anything does.
+#[inline(always)]
+pub(crate) fn prefetch<T>(items: &[T], at: usize) {
+    let place = items.as_ptr().wrapping_add(at);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: prefetching reads nothing that the program can see and faults nowhere, and every
+    // processor of the target has the instruction.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
 struct Within<'a, F, H> {
     members: &'a [F],
     query: F,
@@ -209,6 +255,7 @@ impl Variant {
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512vpopcntdq")
+                    && is_x86_feature_detected!("avx512bitalg")
             }
         }
     }
@@ -236,10 +283,28 @@ impl Variant {
             Self::Portable => work.run(),
         }
     }
+
+    /// [`Variant::run`] for work over sliced members.
+    #[inline]
+    fn run_lanes(self, work: impl LaneWork) {
+        match self {
+            // SAFETY: the guard has found every feature that the function is compiled with.
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 if self.available() => unsafe { avx512_lanes(work) },
+            _ => self.run(PlainWork(work)),
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt,avx2,avx512f,avx512bw,avx512vl,avx512vpopcntdq")]
+#[target_feature(enable = "popcnt,avx2,avx512f,avx512bw,avx512vl,avx512vpopcntdq,avx512bitalg")]
+fn avx512_lanes(work: impl LaneWork) {
+    // SAFETY: whoever calls this function has found all of these features.
+    work.run(unsafe { avx512::Avx512::assume() });
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt,avx2,avx512f,avx512bw,avx512vl,avx512vpopcntdq,avx512bitalg")]
 fn avx512<W: Work>(work: W) -> W::Output {
     work.run()
 }

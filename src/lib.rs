@@ -53,6 +53,7 @@ pub mod join;
 mod kernel;
 pub mod plan;
 mod progress;
+mod resident;
 pub mod sketch;
 mod store;
 pub mod text;
@@ -68,6 +69,7 @@ pub use index::{
 };
 pub use plan::Plan;
 pub use progress::Progress;
+pub use resident::{Near, ResidentTables};
 pub use text::{Pipeline, PipelineOptions};
 pub use verify::{Nearness, Verification};
 

@@ -11,11 +11,13 @@ mod documents;
 mod entries;
 mod fold;
 mod if_new;
+mod near;
 mod new_document;
 mod options;
 mod pipeline;
 mod query;
 mod reader;
+mod resident;
 mod search;
 mod stats;
 mod write;
@@ -39,6 +41,7 @@ pub(crate) use self::query::check_distance;
 pub use self::query::{Explanation, Match, Query, SearchPath, TableExplanation};
 pub use self::reader::Reader;
 pub(crate) use self::reader::each_document;
+use self::resident::Resident;
 pub use self::stats::{Stats, TableStats};
 pub use self::write::BatchReport;
 use crate::error::{Error, Result};
@@ -89,6 +92,8 @@ struct Published<F: Fingerprint> {
     singles: bool,
     /// The reader of the present state, unless a write came after it.
     reader: Option<Reader<F>>,
+    /// Every fingerprint that the store holds, if they are kept in memory.
+    resident: Option<Arc<Resident<F>>>,
 }
 
 impl<F: Fingerprint> Index<F> {
@@ -103,7 +108,7 @@ impl<F: Fingerprint> Index<F> {
         let resources: Vec<_> = options.resources.parts().collect();
         let tables = plan.tables().len();
         let store = Store::create(path.as_ref(), header, &resources, tables, options.memory)?;
-        Self::over(store, plan, false)
+        Self::over(store, plan, false, options.resident)
     }
 
     /// Opens an index for reading and writing.
@@ -148,10 +153,11 @@ impl<F: Fingerprint> Index<F> {
             Ok(plan.insert(built).tables().len())
         })?;
         let plan = plan.expect("opening reads the header");
-        Self::over(store, plan, options.background_fold && !options.read_only)
+        let background = options.background_fold && !options.read_only;
+        Self::over(store, plan, background, options.resident)
     }
 
-    fn over(store: Store, plan: Plan, background: bool) -> Result<Self> {
+    fn over(store: Store, plan: Plan, background: bool, resident: usize) -> Result<Self> {
         let core = Arc::new(Core::new(Header::of(store.header()), plan));
         let store = Arc::new(store);
         let singles = fold::any_single(&store)?;
@@ -160,10 +166,14 @@ impl<F: Fingerprint> Index<F> {
             core,
             writer: Mutex::default(),
             unfolded: AtomicU64::new(if singles { u64::MAX / 2 } else { 0 }),
-            published: RwLock::new(Published { singles, reader: None }),
+            published: RwLock::new(Published { singles, reader: None, resident: None }),
         });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
-        Ok(Self { shared, _folder: folder })
+        let index = Self { shared, _folder: folder };
+        if resident > 0 {
+            index.load_resident(resident)?;
+        }
+        Ok(index)
     }
 
     /// Freezes the present state for reading.
@@ -285,7 +295,8 @@ impl<F: Fingerprint> Shared<F> {
             return Ok(reader.clone());
         }
         let snapshot = self.store.snapshot();
-        let reader = Reader::new(Arc::clone(&self.core), snapshot, published.singles)?;
+        let (core, resident) = (Arc::clone(&self.core), published.resident.clone());
+        let reader = Reader::new(core, snapshot, published.singles, resident)?;
         published.reader = Some(reader.clone());
         Ok(reader)
     }
@@ -298,6 +309,14 @@ impl<F: Fingerprint> Shared<F> {
     fn announce_singles(&self, count: usize) {
         self.unfolded.fetch_add(count as u64, Ordering::Relaxed);
         self.published.write().unwrap_or_else(PoisonError::into_inner).singles = true;
+    }
+
+    fn resident(&self) -> Option<Arc<Resident<F>>> {
+        self.published.read().unwrap_or_else(PoisonError::into_inner).resident.clone()
+    }
+
+    fn set_resident(&self, resident: Option<Arc<Resident<F>>>) {
+        self.published.write().unwrap_or_else(PoisonError::into_inner).resident = resident;
     }
 
     /// Makes a write visible to every search that begins from now on.

@@ -26,6 +26,7 @@ pub struct IndexOptions {
     pub(crate) keep_features: Option<bool>,
     pub(crate) resources: Resources,
     pub(crate) memory: usize,
+    pub(crate) resident: usize,
 }
 
 impl Default for IndexOptions {
@@ -37,6 +38,7 @@ impl Default for IndexOptions {
             keep_features: None,
             resources: Resources::default(),
             memory: DEFAULT_MEMORY,
+            resident: 0,
         }
     }
 }
@@ -94,6 +96,15 @@ impl IndexOptions {
         self.memory = bytes;
         self
     }
+
+    /// Holds all fingerprints in memory for searching, within these bytes. Default = 0, not.
+    ///
+    /// On top of [`memory`](Self::memory); see
+    /// [`Index::load_resident`](crate::Index::load_resident).
+    pub fn resident(mut self, bytes: usize) -> Self {
+        self.resident = bytes;
+        self
+    }
 }
 
 /// Settings that an existing index is opened with.
@@ -104,6 +115,7 @@ impl IndexOptions {
 #[must_use]
 pub struct OpenOptions {
     pub(crate) memory: usize,
+    pub(crate) resident: usize,
     pub(crate) read_only: bool,
     pub(crate) plan: Option<String>,
     pub(crate) distance: Option<u32>,
@@ -115,6 +127,7 @@ impl Default for OpenOptions {
     fn default() -> Self {
         Self {
             memory: DEFAULT_MEMORY,
+            resident: 0,
             read_only: false,
             plan: None,
             distance: None,
@@ -133,6 +146,15 @@ impl OpenOptions {
     /// Sets the bytes for block cache and write buffers. Default = 512 MiB.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// Holds all fingerprints in memory for searching, within these bytes. Default = 0, not.
+    ///
+    /// On top of [`memory`](Self::memory); see
+    /// [`Index::load_resident`](crate::Index::load_resident).
+    pub fn resident(mut self, bytes: usize) -> Self {
+        self.resident = bytes;
         self
     }
 

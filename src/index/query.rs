@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::resident::TableAccount;
 use crate::verify::Verification;
 
 /// The way a search goes; every way gives the same answer.
@@ -16,6 +17,9 @@ pub enum SearchPath {
     Tables,
     /// Comparing with every stored fingerprint.
     Scan,
+    /// Memory, where [`OpenOptions::resident`](crate::OpenOptions::resident) or
+    /// [`Index::load_resident`](crate::Index::load_resident) has loaded it.
+    Resident,
 }
 
 /// A search: a fingerprint, how far matches may lie, how many are wanted.
@@ -126,7 +130,22 @@ pub struct TableExplanation {
     /// Fingerprints compared with the query.
     pub candidates: u64,
     /// Fingerprints found within the distance, before repetitions are dropped.
+    ///
+    /// Not counted, and 0, where memory answers.
     pub matches: u64,
+}
+
+impl TableExplanation {
+    pub(super) fn of_memory((table, account): (usize, &TableAccount)) -> Self {
+        Self {
+            table,
+            prefix_bits: account.bucket_bits,
+            radius: account.radius,
+            ranges: account.buckets,
+            candidates: account.members,
+            ..Self::default()
+        }
+    }
 }
 
 /// What a search did, what it was expected to cost and what it found.
@@ -146,6 +165,8 @@ pub struct Explanation<F> {
     pub predicted: Duration,
     /// Expected time of a scan.
     pub predicted_scan: Duration,
+    /// Expected time from memory; `None` where fingerprints are not resident.
+    pub predicted_resident: Option<Duration>,
     /// Time that it took.
     pub actual: Duration,
     /// Fingerprints compared, over all tables.

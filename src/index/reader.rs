@@ -1,6 +1,5 @@
 //! Readers: one frozen state of the index, searched by any number of threads.
 
-use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,12 +9,16 @@ use super::check_features::{Checker, features_of};
 use super::core::{Core, Header};
 use super::documents::Documents;
 use super::query::{Explanation, Match, Query, SearchPath, TableExplanation};
+use super::resident::Resident;
 use super::search::{Found, Search};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::Plan;
 use crate::store::codec::{self, Document, State};
 use crate::store::{Family, Snapshot, View, keys};
+
+/// Queries of a batch that one thread answers together.
+const BATCH: usize = 256;
 
 /// A consistent view of an index at one moment.
 ///
@@ -32,21 +35,22 @@ use crate::store::{Family, Snapshot, View, keys};
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 pub struct Reader<F> {
-    inner: Arc<Inner>,
-    width: PhantomData<fn() -> F>,
+    inner: Arc<Inner<F>>,
 }
 
-struct Inner {
+struct Inner<F> {
     core: Arc<Core>,
     snapshot: Arc<Snapshot>,
     documents: u64,
     singles: bool,
+    /// Holds whatever the snapshot holds, and perhaps more.
+    resident: Option<Arc<Resident<F>>>,
     views: Mutex<Vec<View>>,
 }
 
 impl<F> Clone for Reader<F> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), width: PhantomData }
+        Self { inner: Arc::clone(&self.inner) }
     }
 }
 
@@ -61,11 +65,20 @@ impl<F> std::fmt::Debug for Reader<F> {
 
 impl<F: Fingerprint> Reader<F> {
     /// `singles` may be true in vain, but false only when every entry is in a run.
-    pub(crate) fn new(core: Arc<Core>, snapshot: Arc<Snapshot>, singles: bool) -> Result<Self> {
+    pub(super) fn new(
+        core: Arc<Core>,
+        snapshot: Arc<Snapshot>,
+        singles: bool,
+        resident: Option<Arc<Resident<F>>>,
+    ) -> Result<Self> {
         let documents = State::of(&snapshot)?.documents;
         let views = Mutex::default();
-        let inner = Inner { core, snapshot, documents, singles, views };
-        Ok(Self { inner: Arc::new(inner), width: PhantomData })
+        let inner = Inner { core, snapshot, documents, singles, resident, views };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    pub(super) fn resident(&self) -> Option<&Resident<F>> {
+        self.inner.resident.as_deref()
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
@@ -140,12 +153,8 @@ impl<F: Fingerprint> Reader<F> {
     /// As [`Reader::search`]; the first failure ends the batch.
     pub fn search_batch(&self, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
         queries
-            .par_chunks(64)
-            .map(|chunk| {
-                self.with_view(|view| {
-                    chunk.iter().map(|query| self.answer(view, query)).collect::<Result<Vec<_>>>()
-                })
-            })
+            .par_chunks(BATCH)
+            .map(|chunk| self.with_view(|view| self.answer_all(view, chunk)))
             .collect::<Result<Vec<_>>>()
             .map(|chunks| chunks.into_iter().flatten().collect())
     }
@@ -165,7 +174,11 @@ impl<F: Fingerprint> Reader<F> {
             self.expand(view, &found, &query)
         })?;
         let actual = start.elapsed();
-        let choice = self.choose(&query, distance);
+        let choice = self.choose(&query, distance)?;
+        let account = self.resident().map(|held| held.account(query.fingerprint, distance));
+        if let (SearchPath::Resident, Some(account)) = (choice.path, &account) {
+            work.extend(account.tables.iter().enumerate().map(TableExplanation::of_memory));
+        }
         let candidates = work.iter().map(|table| table.candidates).sum();
         Ok(Explanation {
             plan: self.inner.core.plan.to_string(),
@@ -175,6 +188,7 @@ impl<F: Fingerprint> Reader<F> {
             entries: self.inner.documents,
             predicted: nanos(choice.tables_nanos),
             predicted_scan: nanos(choice.scan_nanos),
+            predicted_resident: account.map(|account| nanos(account.nanos)),
             actual,
             candidates,
             matches: found,
@@ -196,6 +210,30 @@ impl<F: Fingerprint> Reader<F> {
         self.expand(view, &found, query)
     }
 
+    /// Answers queries one by one, those of one distance together where memory holds all.
+    fn answer_all(&self, view: &mut View, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
+        let mut answers = Vec::with_capacity(queries.len());
+        for alike in queries.chunk_by(|a, b| (a.distance, a.path) == (b.distance, b.path)) {
+            let Some(first) = alike.first() else { continue };
+            let distance = first.effective_distance(self.inner.core.header.distance)?;
+            let path = self.choose(first, distance)?.path;
+            match self.resident().filter(|_| path == SearchPath::Resident) {
+                Some(resident) => {
+                    let fingerprints: Vec<F> = alike.iter().map(|q| q.fingerprint).collect();
+                    for (held, query) in resident.find(&fingerprints, distance)?.iter().zip(alike) {
+                        answers.push(self.expand(view, &held.found, query)?);
+                    }
+                }
+                None => {
+                    for query in alike {
+                        answers.push(self.answer(view, query)?);
+                    }
+                }
+            }
+        }
+        Ok(answers)
+    }
+
     /// Turns fingerprints into documents that pass, nearest first, then by key.
     fn expand(
         &self,
@@ -215,7 +253,8 @@ impl<F: Fingerprint> Reader<F> {
         })
     }
 
-    fn find(
+    /// Finds fingerprints, some of which may have no document in this state.
+    pub(super) fn find(
         &self,
         view: &mut View,
         query: &Query<F>,
@@ -233,7 +272,11 @@ impl<F: Fingerprint> Reader<F> {
             distance,
             singles: inner.singles,
         };
-        match self.choose(query, distance).path {
+        match self.choose(query, distance)?.path {
+            SearchPath::Resident => match self.resident() {
+                Some(resident) => resident.find_one(query.fingerprint, distance),
+                None => Err(not_resident()),
+            },
             SearchPath::Scan => search.by_scan(work),
             SearchPath::Auto | SearchPath::Tables => {
                 let schedule = inner.core.schedule(distance, inner.documents, inner.singles);
@@ -242,17 +285,19 @@ impl<F: Fingerprint> Reader<F> {
         }
     }
 
-    fn choose(&self, query: &Query<F>, distance: u32) -> Choice {
+    fn choose(&self, query: &Query<F>, distance: u32) -> Result<Choice> {
         let inner = &*self.inner;
         let schedule = inner.core.schedule(distance, inner.documents, inner.singles);
         let tables_nanos = schedule.nanos();
         let scan_nanos = inner.core.costs.scan_nanos(inner.documents);
         let path = match query.path {
+            SearchPath::Auto if inner.resident.is_some() => SearchPath::Resident,
             SearchPath::Auto if scan_nanos < tables_nanos => SearchPath::Scan,
             SearchPath::Auto => SearchPath::Tables,
-            SearchPath::Tables | SearchPath::Scan => query.path,
+            SearchPath::Resident if inner.resident.is_none() => return Err(not_resident()),
+            SearchPath::Resident | SearchPath::Tables | SearchPath::Scan => query.path,
         };
-        Choice { path, tables_nanos, scan_nanos }
+        Ok(Choice { path, tables_nanos, scan_nanos })
     }
 
     /// Lends the cursors of a search that has ended, or fresh ones.
@@ -271,6 +316,15 @@ struct Choice {
     path: SearchPath,
     tables_nanos: f64,
     scan_nanos: f64,
+}
+
+fn not_resident() -> Error {
+    Error::InvalidOption {
+        name: "path",
+        reason: "resident, but the index's fingerprints are not in memory; load them, or allow \
+                 them more memory"
+            .to_owned(),
+    }
 }
 
 /// Times beyond ten thousand years say no more than that.

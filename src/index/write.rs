@@ -223,6 +223,7 @@ impl<F: Fingerprint> Shared<F> {
         if !added.is_empty() {
             self.announce_singles(added.len());
         }
+        self.touch(&added, &orphans);
         let mut view = (!orphans.is_empty()).then(|| View::new(self.store.snapshot()));
         let mut permuted: Vec<F> = Vec::with_capacity(added.len());
         for (number, table) in self.core.plan.tables().iter().enumerate() {

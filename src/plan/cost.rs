@@ -29,11 +29,25 @@ pub struct Costs {
     pub scan_ns: f64,
     /// Entries that are decoded together. Default: 128.
     pub run_entries: u32,
+    /// In memory: finding a bucket, others being on their way too. Default: 25.
+    pub bucket_ns: f64,
+    /// In memory: comparing one member of a bucket. Default: 0.3.
+    pub member_ns: f64,
+    /// In memory: comparing one member when all are read in order. Default: 0.2.
+    pub resident_scan_ns: f64,
 }
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { seek_ns: 2_400.0, candidate_ns: 2.0, scan_ns: 4.4, run_entries: 128 }
+        Self {
+            seek_ns: 2_400.0,
+            candidate_ns: 2.0,
+            scan_ns: 4.4,
+            run_entries: 128,
+            bucket_ns: 25.0,
+            member_ns: 0.3,
+            resident_scan_ns: 0.2,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod pipelines;
 mod properties;
 mod reading;
 mod removal;
+mod resident;
 #[path = "../support/mod.rs"]
 mod support;
 mod traps;

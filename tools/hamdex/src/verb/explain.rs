@@ -39,7 +39,8 @@ fn path(text: &str) -> Result<SearchPath, String> {
         "auto" => Ok(SearchPath::Auto),
         "tables" => Ok(SearchPath::Tables),
         "scan" => Ok(SearchPath::Scan),
-        _ => Err("supported are auto, tables and scan".to_owned()),
+        "resident" => Ok(SearchPath::Resident),
+        _ => Err("supported are auto, tables, scan and resident".to_owned()),
     }
 }
 
@@ -48,6 +49,7 @@ fn name(path: SearchPath) -> &'static str {
         SearchPath::Auto => "auto",
         SearchPath::Tables => "tables",
         SearchPath::Scan => "scan",
+        SearchPath::Resident => "resident",
     }
 }
 

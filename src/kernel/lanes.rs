@@ -1,0 +1,80 @@
+//! Lanes: 32 members of a sliced table compared at once.
+//!
+//! The plain version is safe code that every instruction set may compile its own way; others
+//! are held against it by tests.
+
+/// Members that are compared at once.
+pub(crate) const LANES: usize = 32;
+
+/// Compares heads of 32 bits and tails of 16 bits with those of a query.
+///
+/// Bit `i` of a returned mask stands for member `i`.
+pub(crate) trait Lanes: Copy {
+    /// The distances of all members so far.
+    type Sums: Copy;
+
+    /// Tells which heads are within the threshold.
+    fn near(self, heads: &[u32; LANES], head: u32, threshold: u32) -> u32;
+
+    /// Returns the distances of the heads.
+    fn sums(self, heads: &[u32; LANES], head: u32) -> Self::Sums;
+
+    /// Adds the distances of the tails.
+    fn add(self, sums: Self::Sums, tails: &[u16; LANES], tail: u16) -> Self::Sums;
+
+    /// Tells which distances are within the threshold, at most 128.
+    fn within(self, sums: Self::Sums, threshold: u32) -> u32;
+
+    /// Returns the distances one by one.
+    fn distances(self, sums: Self::Sums) -> [u16; LANES];
+}
+
+/// What every machine can do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plain;
+
+#[allow(clippy::inline_always)]
+impl Lanes for Plain {
+    type Sums = [u16; LANES];
+
+    #[inline(always)]
+    fn near(self, heads: &[u32; LANES], head: u32, threshold: u32) -> u32 {
+        let near = |of: &u32| (of ^ head).count_ones() <= threshold;
+        // Asked without a branch for all at once, which hardly ever finds one.
+        if !heads.iter().fold(false, |any, of| any | near(of)) {
+            return 0;
+        }
+        (0..).zip(heads).fold(0, |mask, (at, of)| mask | (u32::from(near(of)) << at))
+    }
+
+    #[inline(always)]
+    fn sums(self, heads: &[u32; LANES], head: u32) -> Self::Sums {
+        heads.map(|of| small((of ^ head).count_ones()))
+    }
+
+    #[inline(always)]
+    fn add(self, mut sums: Self::Sums, tails: &[u16; LANES], tail: u16) -> Self::Sums {
+        for (sum, of) in sums.iter_mut().zip(tails) {
+            *sum += small((of ^ tail).count_ones());
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn within(self, sums: Self::Sums, threshold: u32) -> u32 {
+        let threshold = small(threshold);
+        (0..).zip(&sums).fold(0, |mask, (at, &sum)| mask | (u32::from(sum <= threshold) << at))
+    }
+
+    #[inline(always)]
+    fn distances(self, sums: Self::Sums) -> [u16; LANES] {
+        sums
+    }
+}
+
+/// Distances are at most 128.
+#[allow(clippy::inline_always, clippy::cast_possible_truncation)]
+#[inline(always)]
+fn small(distance: u32) -> u16 {
+    distance as u16
+}

@@ -1,0 +1,57 @@
+//! Accounts: what a search of resident tables reads, counted without searching.
+
+use super::ResidentTables;
+use crate::fingerprint::Fingerprint;
+
+/// What one search is expected to do.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Account {
+    /// Expected time in nanoseconds.
+    pub(crate) nanos: f64,
+    /// Whether every member is compared, in order.
+    pub(crate) scan: bool,
+    pub(crate) tables: Vec<TableAccount>,
+}
+
+/// What one table has to do for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TableAccount {
+    pub(crate) bucket_bits: u32,
+    /// `None` where the table is not probed.
+    pub(crate) radius: Option<u32>,
+    pub(crate) buckets: u64,
+    pub(crate) members: u64,
+}
+
+impl<F: Fingerprint> ResidentTables<F> {
+    /// Counts what [`ResidentTables::search`] reads; the distance is within the width.
+    pub(crate) fn account(&self, query: F, distance: u32) -> Account {
+        let radii = if self.skewed {
+            self.radii_for(query, distance)
+        } else {
+            self.known_radii(distance).cloned()
+        };
+        let tables = self.tables.iter().enumerate().map(|(number, table)| {
+            let bits = table.cut().bucket_bits();
+            let radius = match &radii {
+                Some(radii) => radii.of_tables.get(number).copied().flatten(),
+                None => (number == 0).then_some(bits),
+            };
+            let (columns, aim) = (table.columns(), table.parts(query));
+            let masks = radius.map_or(&[][..], |radius| self.masks.within(radius.min(distance)));
+            let members: usize =
+                masks.iter().map(|mask| columns.range(aim.bucket ^ mask).len()).sum();
+            TableAccount {
+                bucket_bits: bits,
+                radius,
+                buckets: masks.len() as u64,
+                members: members as u64,
+            }
+        });
+        Account {
+            nanos: radii.as_ref().map_or_else(|| self.scan_nanos(), |radii| radii.nanos),
+            scan: radii.is_none(),
+            tables: tables.collect(),
+        }
+    }
+}

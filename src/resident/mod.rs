@@ -1,0 +1,306 @@
+//! Resident tables: a set of fingerprints in memory, searched at the speed of memory.
+//!
+//! One table for each block of 16 bits; a table keeps its members by bucket, the block's value,
+//! and leaves out of them what the bucket says already. Every distance is answered by the same
+//! tables: the cheapest radii that miss nothing are worked out for the distance, and for the query
+//! where buckets are of very unequal size.
+
+mod account;
+mod cut;
+mod pages;
+mod radii;
+mod scan;
+mod search;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+use rdst::RadixSort;
+
+pub(crate) use self::account::{Account, TableAccount};
+use self::radii::{Masks, Radii};
+pub(crate) use self::search::Hit;
+use self::search::Sweep;
+use self::table::Table;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::kernel;
+use crate::plan::{Costs, Plan};
+
+/// The bits of a block: 65,536 buckets a table, whose directory a second-level cache holds.
+const BLOCK_BITS: u32 = 16;
+
+/// Members that a bucket has on average, where there are few enough for smaller directories.
+const BUCKET_MEMBERS_LOG2: u32 = 3;
+
+/// Queries of a batch that one thread answers together.
+const BATCH: usize = 1024;
+
+/// A stored fingerprint within the distance of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Near<F> {
+    /// How many bits it differs from the query.
+    pub distance: u32,
+    /// The fingerprint.
+    pub fingerprint: F,
+}
+
+/// Permutation tables of distinct fingerprints, held in memory.
+///
+/// Made once and never changed; any number of threads may search. Takes 6 bytes a fingerprint
+/// and table at 64 bits, with four tables, and up to a megabyte for their directories. Sources:
+/// Manku, Jain and Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007 (tables);
+/// Norouzi, Punjani and Fleet, *Fast search in Hamming space with multi-index hashing*, CVPR 2012
+/// (flipped prefixes); Qin et al., *GPH*, ICDE 2018 (radii by cost).
+///
+/// ```
+/// use hamdex::ResidentTables;
+///
+/// let tables = ResidentTables::build(&[0b0000_u64, 0b0111, 0xffff])?;
+/// let near = tables.search(0b0001, 2)?;
+/// assert_eq!((near[0].fingerprint, near[0].distance), (0b0000, 1));
+/// assert_eq!((near[1].fingerprint, near[1].distance), (0b0111, 2));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ResidentTables<F> {
+    tables: Vec<Table>,
+    leads: Vec<F>,
+    masks: Masks,
+    costs: Costs,
+    len: usize,
+    /// Whether some buckets are so large that radii have to be worked out for each query.
+    skewed: bool,
+    /// The cheapest radii for each distance, `None` where a scan is cheaper.
+    radii: Vec<OnceLock<Option<Radii>>>,
+}
+
+impl<F: Fingerprint> ResidentTables<F> {
+    /// Holds a set of fingerprints; repeated ones count once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] when there is no memory, [`Error::InvalidOption`] for 2^32 and more.
+    pub fn build(fingerprints: &[F]) -> Result<Self> {
+        let mut members = fingerprints.to_vec();
+        members.radix_sort_unstable();
+        members.dedup();
+        Self::of_distinct(&members, Self::MOST_TABLES, Costs::default())
+    }
+
+    /// One table for each block.
+    pub(crate) const MOST_TABLES: u32 = F::BITS / BLOCK_BITS;
+
+    /// Holds distinct fingerprints in so many tables.
+    pub(crate) fn of_distinct(members: &[F], tables: u32, costs: Costs) -> Result<Self> {
+        if u32::try_from(members.len()).is_err() {
+            let reason = format!("{} fingerprints, at most 4,294,967,295", members.len());
+            return Err(Error::InvalidOption { name: "resident tables", reason });
+        }
+        let bucket_bits = bucket_bits(members.len());
+        let plan = Plan::uniform(F::BITS, tables, 1)?;
+        let leads = plan.tables().iter();
+        let leads = leads.map(|table| table.permutation().invert(F::high_mask(bucket_bits)));
+        let leads: Vec<F> = leads.collect();
+        let tables = plan.tables().par_iter();
+        let tables = tables.map(|t| Table::build(t.permutation().clone(), bucket_bits, members));
+        let tables = tables.collect::<Result<Vec<_>>>()?;
+        let usual = members.len() >> bucket_bits;
+        let skewed = tables.iter().any(|table| table.largest_bucket() > 16 * usual + 256);
+        Ok(Self {
+            tables,
+            leads,
+            masks: Masks::new(bucket_bits),
+            costs,
+            len: members.len(),
+            skewed,
+            radii: (0..=F::BITS).map(|_| OnceLock::new()).collect(),
+        })
+    }
+
+    /// Returns the bytes that so many distinct fingerprints take in so many tables.
+    pub(crate) fn bytes_of(len: u64, tables: u32) -> u64 {
+        let bucket_bits = bucket_bits(usize::try_from(len).unwrap_or(usize::MAX));
+        let cut = cut::Cut::new::<F>(bucket_bits);
+        let member = 4 + 2 * cut.tails() as u64;
+        u64::from(tables) * (len * member + 4 * cut.buckets() as u64)
+    }
+
+    /// Returns the number of distinct fingerprints.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns true when there is no fingerprint.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the bytes of memory that the tables take.
+    pub fn bytes(&self) -> usize {
+        self.tables.iter().map(Table::bytes).sum()
+    }
+
+    /// Finds every fingerprint within the distance, nearest first, equally near ones rising.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidDistance`] above the width.
+    pub fn search(&self, query: F, distance: u32) -> Result<Vec<Near<F>>> {
+        let mut found = Vec::new();
+        self.search_into(query, distance, &mut found)?;
+        Ok(found)
+    }
+
+    /// [`ResidentTables::search`] into a list that is emptied first.
+    ///
+    /// # Errors
+    ///
+    /// As [`ResidentTables::search`].
+    pub fn search_into(&self, query: F, distance: u32, found: &mut Vec<Near<F>>) -> Result<()> {
+        found.clear();
+        self.sweep(&[query], distance, |hit| {
+            found.push(Near { distance: hit.distance, fingerprint: hit.fingerprint });
+        })?;
+        if found.len() > 1 {
+            found.sort_unstable();
+        }
+        Ok(())
+    }
+
+    /// Answers many queries in parallel; answers come in the order of the queries.
+    ///
+    /// # Errors
+    ///
+    /// As [`ResidentTables::search`].
+    pub fn search_batch(&self, queries: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
+        let mut answers = vec![Vec::new(); queries.len()];
+        let parts = queries.par_chunks(BATCH).zip(answers.par_chunks_mut(BATCH));
+        parts.try_for_each(|(queries, answers)| {
+            self.sweep(queries, distance, |hit| {
+                if let Some(answer) = answers.get_mut(hit.query) {
+                    answer.push(Near { distance: hit.distance, fingerprint: hit.fingerprint });
+                }
+            })?;
+            for answer in answers.iter_mut().filter(|answer| answer.len() > 1) {
+                answer.sort_unstable();
+            }
+            Ok(())
+        })?;
+        Ok(answers)
+    }
+
+    /// Compares a query with every fingerprint; the same answer as [`ResidentTables::search`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ResidentTables::search`].
+    pub fn scan(&self, query: F, distance: u32) -> Result<Vec<Near<F>>> {
+        check(distance, F::BITS)?;
+        let mut found = Vec::new();
+        self.scan_for(&[query], distance, |hit| {
+            found.push(Near { distance: hit.distance, fingerprint: hit.fingerprint });
+        });
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Returns all fingerprints, in no order.
+    pub(crate) fn members(&self) -> Vec<F> {
+        self.tables.first().map(Table::members).unwrap_or_default()
+    }
+
+    /// Answers queries of one thread in the cheapest way; hits come in no order.
+    pub(crate) fn sweep(
+        &self,
+        queries: &[F],
+        distance: u32,
+        mut hit: impl FnMut(Hit<F>),
+    ) -> Result<()> {
+        check(distance, F::BITS)?;
+        if self.skewed {
+            for (number, query) in queries.iter().enumerate() {
+                let radii = self.radii_for(*query, distance);
+                let hit = &mut |found: Hit<F>| hit(Hit { query: number, ..found });
+                self.by(radii.as_ref(), std::slice::from_ref(query), distance, hit);
+            }
+        } else {
+            self.by(self.known_radii(distance), queries, distance, &mut hit);
+        }
+        Ok(())
+    }
+
+    fn by(
+        &self,
+        radii: Option<&Radii>,
+        queries: &[F],
+        distance: u32,
+        hit: &mut impl FnMut(Hit<F>),
+    ) {
+        match radii {
+            None => self.scan_for(queries, distance, hit),
+            Some(radii) => kernel::dispatch_lanes(Sweep {
+                tables: &self.tables,
+                leads: &self.leads,
+                radii: &radii.of_tables,
+                masks: &self.masks,
+                queries,
+                distance,
+                hit,
+            }),
+        }
+    }
+
+    fn known_radii(&self, distance: u32) -> Option<&Radii> {
+        let known = self.radii.get(distance as usize)?;
+        known.get_or_init(|| self.usual_radii(distance)).as_ref()
+    }
+
+    /// Returns the cheapest radii where all buckets are of about equal size.
+    fn usual_radii(&self, distance: u32) -> Option<Radii> {
+        let members = self.len as f64 / self.masks.within(u32::MAX).len() as f64;
+        let bucket = self.costs.bucket_ns + members * self.costs.member_ns;
+        self.cheaper_than_scan(distance, |_, flips| self.masks.shell(flips).len() as f64 * bucket)
+    }
+
+    /// Returns the cheapest radii by the sizes of the buckets that a query would read.
+    fn radii_for(&self, query: F, distance: u32) -> Option<Radii> {
+        let aims: Vec<_> = self.tables.iter().map(|t| (t.columns(), t.parts(query))).collect();
+        self.cheaper_than_scan(distance, |table, flips| {
+            let Some((columns, aim)) = aims.get(table) else { return f64::INFINITY };
+            let masks = self.masks.shell(flips);
+            let members = masks.iter().map(|mask| columns.range(aim.bucket ^ mask).len());
+            let members = members.sum::<usize>() as f64;
+            masks.len() as f64 * self.costs.bucket_ns + members * self.costs.member_ns
+        })
+    }
+
+    fn cheaper_than_scan(
+        &self,
+        distance: u32,
+        shell: impl FnMut(usize, u32) -> f64,
+    ) -> Option<Radii> {
+        let bucket_bits = self.tables.first()?.cut().bucket_bits();
+        radii::cheapest(self.tables.len(), bucket_bits, distance, shell)
+            .filter(|radii| radii.nanos < self.scan_nanos())
+    }
+
+    fn scan_nanos(&self) -> f64 {
+        self.len as f64 * self.costs.resident_scan_ns
+    }
+}
+
+/// Returns how many bits name a bucket among so many members.
+fn bucket_bits(len: usize) -> u32 {
+    len.checked_ilog2().unwrap_or(0).saturating_sub(BUCKET_MEMBERS_LOG2).clamp(1, BLOCK_BITS)
+}
+
+fn check(distance: u32, bits: u32) -> Result<()> {
+    if distance > bits {
+        return Err(Error::InvalidDistance { distance, bits, max: bits });
+    }
+    Ok(())
+}
