@@ -46,6 +46,7 @@
 
 pub mod advice;
 mod bulk;
+mod calibrate;
 mod error;
 mod fingerprint;
 mod index;
@@ -60,6 +61,7 @@ pub mod text;
 pub mod verify;
 
 pub use bulk::{BuildOptions, BuildReport, Builder};
+pub use calibrate::calibrate;
 pub use error::{Error, Fault, Result};
 pub use fingerprint::{Fingerprint, Hex};
 pub use index::{

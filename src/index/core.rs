@@ -111,8 +111,8 @@ struct Situation {
 }
 
 impl Core {
-    pub(crate) fn new(header: Header, plan: Plan) -> Self {
-        Self { header, plan, costs: Costs::default(), schedules: Mutex::default() }
+    pub(crate) fn new(header: Header, plan: Plan, costs: Costs) -> Self {
+        Self { header, plan, costs, schedules: Mutex::default() }
     }
 
     /// The cheapest complete way to probe, worked out once for each distance and magnitude.

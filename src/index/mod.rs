@@ -108,7 +108,8 @@ impl<F: Fingerprint> Index<F> {
         let resources: Vec<_> = options.resources.parts().collect();
         let tables = plan.tables().len();
         let store = Store::create(path.as_ref(), header, &resources, tables, options.memory)?;
-        Self::over(store, plan, false, options.resident)
+        let open = OpenOptions::new().memory(options.memory).resident(options.resident);
+        Self::over(store, plan, &open)
     }
 
     /// Opens an index for reading and writing.
@@ -153,12 +154,12 @@ impl<F: Fingerprint> Index<F> {
             Ok(plan.insert(built).tables().len())
         })?;
         let plan = plan.expect("opening reads the header");
-        let background = options.background_fold && !options.read_only;
-        Self::over(store, plan, background, options.resident)
+        Self::over(store, plan, options)
     }
 
-    fn over(store: Store, plan: Plan, background: bool, resident: usize) -> Result<Self> {
-        let core = Arc::new(Core::new(Header::of(store.header()), plan));
+    fn over(store: Store, plan: Plan, options: &OpenOptions) -> Result<Self> {
+        let background = options.background_fold && !options.read_only;
+        let core = Arc::new(Core::new(Header::of(store.header()), plan, options.costs));
         let store = Arc::new(store);
         let singles = fold::any_single(&store)?;
         let shared = Arc::new(Shared {
@@ -170,8 +171,8 @@ impl<F: Fingerprint> Index<F> {
         });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
         let index = Self { shared, _folder: folder };
-        if resident > 0 {
-            index.load_resident(resident)?;
+        if options.resident > 0 {
+            index.load_resident(options.resident)?;
         }
         Ok(index)
     }

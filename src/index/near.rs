@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::Index;
-use super::query::{Query, check_distance};
+use super::query::{Query, SearchPath, check_distance};
 use super::reader::{Reader, each_document};
 use super::resident::Held;
 use crate::error::Result;
@@ -26,7 +26,7 @@ impl<F: Fingerprint> Reader<F> {
     pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
         check_distance::<F>(distance)?;
         let Some(resident) = self.resident() else {
-            return self.with_view(|view| self.near_in(view, fingerprint, distance));
+            return self.near_by(fingerprint, distance, SearchPath::Auto);
         };
         if let Some(tables) = resident.untouched() {
             return tables.search(fingerprint, distance);
@@ -48,20 +48,37 @@ impl<F: Fingerprint> Reader<F> {
         let answers: Vec<Vec<_>> = fingerprints
             .par_chunks(BATCH)
             .map(|some| {
-                self.with_view(|view| match self.resident() {
-                    Some(resident) => {
-                        let held = resident.find(some, distance)?;
-                        held.into_iter().map(|held| settled(view, held)).collect::<Result<Vec<_>>>()
+                self.with_view(|view| {
+                    if let Some(resident) = self.resident() {
+                        let held = resident.find(some, distance)?.into_iter();
+                        return held.map(|held| settled(view, held)).collect::<Result<Vec<_>>>();
                     }
-                    None => some.iter().map(|query| self.near_in(view, *query, distance)).collect(),
+                    let auto = SearchPath::Auto;
+                    some.iter().map(|query| self.near_in(view, *query, distance, auto)).collect()
                 })
             })
             .collect::<Result<_>>()?;
         Ok(answers.into_iter().flatten().collect())
     }
 
-    fn near_in(&self, view: &mut View, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
-        let query = Query::new(fingerprint).distance(distance);
+    /// [`Reader::near`] by way of the store.
+    pub(crate) fn near_by(
+        &self,
+        fingerprint: F,
+        distance: u32,
+        path: SearchPath,
+    ) -> Result<Vec<Near<F>>> {
+        self.with_view(|view| self.near_in(view, fingerprint, distance, path))
+    }
+
+    fn near_in(
+        &self,
+        view: &mut View,
+        fingerprint: F,
+        distance: u32,
+        path: SearchPath,
+    ) -> Result<Vec<Near<F>>> {
+        let query = Query::new(fingerprint).distance(distance).path(path);
         let found = self.find(view, &query, distance, &mut Vec::new())?;
         let near = |(distance, fingerprint)| Near { distance, fingerprint };
         Ok(found.into_iter().map(near).collect())

@@ -1,6 +1,6 @@
 //! Options: what an index is made with and how it is opened.
 
-use crate::plan::Plan;
+use crate::plan::{Costs, Plan};
 use crate::text::{Pipeline, Resources};
 
 /// Default memory budget of an open index: 512 MiB.
@@ -116,6 +116,7 @@ impl IndexOptions {
 pub struct OpenOptions {
     pub(crate) memory: usize,
     pub(crate) resident: usize,
+    pub(crate) costs: Costs,
     pub(crate) read_only: bool,
     pub(crate) plan: Option<String>,
     pub(crate) distance: Option<u32>,
@@ -128,6 +129,7 @@ impl Default for OpenOptions {
         Self {
             memory: DEFAULT_MEMORY,
             resident: 0,
+            costs: Costs::default(),
             read_only: false,
             plan: None,
             distance: None,
@@ -155,6 +157,14 @@ impl OpenOptions {
     /// [`Index::load_resident`](crate::Index::load_resident).
     pub fn resident(mut self, bytes: usize) -> Self {
         self.resident = bytes;
+        self
+    }
+
+    /// Sets the prices by which searches choose their way. Default = those of a usual server.
+    ///
+    /// [`calibrate`](crate::calibrate()) measures them; answers are the same whatever they are.
+    pub fn costs(mut self, costs: Costs) -> Self {
+        self.costs = costs;
         self
     }
 

@@ -1,5 +1,10 @@
 //! The cost model: what probing and scanning a set are expected to take.
 
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
 /// What is stored, as far as the cost of a search depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Census {
@@ -11,13 +16,16 @@ pub struct Census {
 
 /// Prices of the steps of a search, in nanoseconds.
 ///
-/// The defaults suit a two-core server whose tables lie in the page cache.
+/// The defaults suit a two-core server whose tables lie in the page cache;
+/// [`calibrate`](crate::calibrate()) measures those of a machine.
 ///
 /// ```
 /// use hamdex::plan::Costs;
 ///
 /// let costs = Costs { seek_ns: 90_000.0, ..Costs::default() }; // tables on a cold disk
 /// assert_eq!(costs.scan_nanos(1000), 4400.0);
+/// assert_eq!(costs.to_string().parse::<Costs>()?, costs);
+/// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
@@ -52,6 +60,18 @@ impl Default for Costs {
 }
 
 impl Costs {
+    /// The prices with their names, in the order in which they are written.
+    fn prices(&self) -> [(&'static str, f64); 6] {
+        [
+            ("seek_ns", self.seek_ns),
+            ("candidate_ns", self.candidate_ns),
+            ("scan_ns", self.scan_ns),
+            ("bucket_ns", self.bucket_ns),
+            ("member_ns", self.member_ns),
+            ("resident_scan_ns", self.resident_scan_ns),
+        ]
+    }
+
     /// Returns the expected time of a scan of so many entries, in nanoseconds.
     pub fn scan_nanos(&self, entries: u64) -> f64 {
         self.scan_ns * entries as f64
@@ -67,7 +87,71 @@ impl Costs {
     }
 }
 
+impl fmt::Display for Costs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (name, price)) in self.prices().into_iter().enumerate() {
+            let space = if at == 0 { "" } else { " " };
+            write!(f, "{space}{name}={price}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads what [`Display`](fmt::Display) writes; prices left out keep their default.
+impl FromStr for Costs {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut costs = Self::default();
+        for word in text.split_whitespace() {
+            let invalid = |reason: &str| Error::InvalidOption {
+                name: "costs",
+                reason: format!("\"{word}\" {reason}"),
+            };
+            let (name, price) = word.split_once('=').ok_or_else(|| invalid("is not name=price"))?;
+            let price: f64 = price.parse().map_err(|_| invalid("has no number as its price"))?;
+            if !(price.is_finite() && price > 0.0) {
+                return Err(invalid("has no price above zero"));
+            }
+            let place = match name {
+                "seek_ns" => &mut costs.seek_ns,
+                "candidate_ns" => &mut costs.candidate_ns,
+                "scan_ns" => &mut costs.scan_ns,
+                "bucket_ns" => &mut costs.bucket_ns,
+                "member_ns" => &mut costs.member_ns,
+                "resident_scan_ns" => &mut costs.resident_scan_ns,
+                _ => return Err(invalid("is no price that is known here")),
+            };
+            *place = price;
+        }
+        Ok(costs)
+    }
+}
+
 /// Returns how many entries share one prefix when fingerprints are spread evenly.
 pub(super) fn expected_candidates(prefix_bits: u32, entries: u64) -> f64 {
     entries as f64 * (-f64::from(prefix_bits)).exp2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_come_back_from_their_words() {
+        let costs = Costs { seek_ns: 1.5, member_ns: 0.25, ..Costs::default() };
+        assert_eq!(costs.to_string().parse::<Costs>().unwrap(), costs);
+        assert_eq!("".parse::<Costs>().unwrap(), Costs::default());
+        assert!((" scan_ns=7\n".parse::<Costs>().unwrap().scan_ns - 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn words_that_are_no_prices_are_refused() {
+        for bad in
+            ["seek", "seek_ns=", "seek_ns=x", "seek_ns=0", "seek_ns=-1", "seek_ns=inf", "a=1"]
+        {
+            let refused = bad.parse::<Costs>();
+            assert!(matches!(refused, Err(Error::InvalidOption { name: "costs", .. })), "{bad}");
+        }
+    }
 }

@@ -49,17 +49,17 @@ pub struct PlanReport {
 
 /// Reports every sensible plan for `count` fingerprints, the named ones first.
 ///
-/// Times follow [`Costs::default`] with all fingerprints in runs. Nothing is reported if `bits` is
+/// Times are those of searching the store with all fingerprints in runs, by the costs given. Nothing is reported if `bits` is
 /// not 32, 64 or 128, or `distance` is above a quarter of it.
 ///
 /// ```
-/// use hamdex::plan::survey;
+/// use hamdex::plan::{Costs, survey};
 ///
-/// let reports = survey(64, 3, 1 << 34);
+/// let reports = survey(64, 3, 1 << 34, &Costs::default());
 /// let row = reports.iter().find(|report| report.name == "16").unwrap();
 /// assert_eq!((row.tables, row.prefix_min, row.candidates_per_probe), (16, 28, 64.0));
 /// ```
-pub fn survey(bits: u32, distance: u32, count: u64) -> Vec<PlanReport> {
+pub fn survey(bits: u32, distance: u32, count: u64, costs: &Costs) -> Vec<PlanReport> {
     if check_bits(bits).is_err() || check_distance(bits, distance).is_err() {
         return Vec::new();
     }
@@ -76,12 +76,12 @@ pub fn survey(bits: u32, distance: u32, count: u64) -> Vec<PlanReport> {
         }
     }
     let plans = names.iter().filter_map(|name| Plan::parse(name, bits, distance, None).ok());
-    plans.map(|plan| report(&plan, distance, count)).collect()
+    plans.map(|plan| report(&plan, distance, count, costs)).collect()
 }
 
-fn report(plan: &Plan, distance: u32, count: u64) -> PlanReport {
+fn report(plan: &Plan, distance: u32, count: u64, costs: &Costs) -> PlanReport {
     let census = Census { entries: count, singles: false };
-    let schedule = plan.schedule(distance, &census, &Costs::default());
+    let schedule = plan.schedule(distance, &census, costs);
     let prefixes = || plan.tables.iter().map(super::Table::prefix_bits);
     let (prefix_min, prefix_max) = (prefixes().min().unwrap_or(0), prefixes().max().unwrap_or(0));
     // Differences between neighbours in a run save about a byte of every entry.
@@ -147,7 +147,7 @@ impl Plan {
         if scan < AUTO_SMALL_NANOS {
             return Self::named(AUTO_DEFAULT, bits);
         }
-        let reports = survey(bits, distance, count);
+        let reports = survey(bits, distance, count, &Costs::default());
         let affordable =
             || reports.iter().filter(|report| report.bytes_per_fingerprint <= AUTO_BYTES);
         let cheapest = affordable().map(|report| report.seconds).fold(f64::INFINITY, f64::min);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn survey_shows_the_table_of_the_paper() {
-        let reports = survey(64, 3, 1 << 34);
+        let reports = survey(64, 3, 1 << 34, &Costs::default());
         let wanted = [
             ("20", 20, 31, 33, 8.0, "4 x 11 + 2 x 10, lead with 3"),
             ("16", 16, 28, 28, 64.0, "4 x 16, lead with 1, then 4 x 12, lead with 1"),
@@ -194,7 +194,7 @@ mod tests {
     fn survey_covers_every_width_and_distance_with_finite_figures() {
         for bits in [32, 64, 128] {
             for distance in [0, 1, 3, bits / 8, bits / 4] {
-                let reports = survey(bits, distance, 1_000_000);
+                let reports = survey(bits, distance, 1_000_000, &Costs::default());
                 assert!(reports.len() > 10, "{bits} {distance}");
                 for report in &reports {
                     assert!(report.probes >= 1 && report.tables >= 1, "{report:?}");
@@ -205,8 +205,8 @@ mod tests {
                 assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
             }
         }
-        assert!(survey(48, 3, 10).is_empty());
-        assert!(survey(64, 17, 10).is_empty());
+        assert!(survey(48, 3, 10, &Costs::default()).is_empty());
+        assert!(survey(64, 17, 10, &Costs::default()).is_empty());
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
             for distance in 0..=bits / 4 {
                 for count in [0, 1, 100_000, 10_000_000, 1 << 34] {
                     let plan = Plan::auto(bits, distance, count).unwrap();
-                    let report = report(&plan, distance, count);
+                    let report = report(&plan, distance, count, &Costs::default());
                     assert!(report.bytes_per_fingerprint <= AUTO_BYTES, "{report:?}");
                     assert!(plan.require(distance).is_ok());
                 }

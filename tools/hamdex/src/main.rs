@@ -7,6 +7,7 @@
 
 mod advise;
 mod console;
+mod costs;
 mod evidence;
 mod failure;
 mod input;

@@ -5,9 +5,10 @@ use std::path::Path;
 use hamdex::text::Pipeline;
 use hamdex::{Error, Fingerprint, Header, Index, IndexOptions, OpenOptions, Plan};
 
+use crate::costs;
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Inputs};
-use crate::options::{DISTANCE, PipelineArgs, PlanArg, stored_pipeline};
+use crate::options::{DISTANCE, MemoryArg, PipelineArgs, PlanArg, stored_pipeline};
 use crate::size;
 
 /// Reads the header of an index; `None` where one may have to be made.
@@ -32,7 +33,20 @@ pub(crate) fn require(path: &Path, bits: Option<u32>) -> Result<Header> {
 
 /// Opens an index that stays as it is; other processes may go on writing.
 pub(crate) fn read_only<F: Fingerprint>(path: &Path) -> Result<Index<F>> {
-    Ok(Index::open_with(path, &OpenOptions::new().read_only(true).background_fold(false))?)
+    Ok(Index::open_with(path, &OpenOptions::new().read_only(true).costs(costs::kept()?))?)
+}
+
+/// Reads an index into memory; failing is better than a search that is slow without saying so.
+pub(crate) fn load<F: Fingerprint>(
+    index: &Index<F>,
+    path: &Path,
+    memory: &MemoryArg,
+) -> Result<()> {
+    if index.load_resident(memory.memory.0)? {
+        return Ok(());
+    }
+    let held = size::bytes(memory.memory.0 as f64);
+    Err(Failure::file(path, format!("does not fit into {held} of memory; allow more by --memory")))
 }
 
 /// Settings of an index that is to be made: those that were asked for.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::failure::Result;
 use crate::key::Name;
-use crate::options::{DistanceArg, WidthArg};
+use crate::options::{DistanceArg, MemoryArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
@@ -25,9 +25,12 @@ pub(crate) struct ExplainArgs {
     /// The fingerprint to search for, in hexadecimal
     #[arg(long, value_name = "HEX")]
     fingerprint: String,
-    /// The way to search: the cheaper one, through the tables, or comparing with everything
-    #[arg(long, value_name = "auto|tables|scan", value_parser = path, default_value = "auto")]
+    /// The way to search: the cheaper one, through the tables, comparing with everything, or in
+    /// memory, into which the index is read first
+    #[arg(long, value_name = "auto|tables|scan|resident", value_parser = path, default_value = "auto")]
     path: SearchPath,
+    #[command(flatten)]
+    memory: MemoryArg,
     #[command(flatten)]
     distance: DistanceArg,
     #[command(flatten)]
@@ -64,6 +67,8 @@ struct Account<'a> {
     seconds: f64,
     predicted_seconds: f64,
     predicted_scan_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted_resident_seconds: Option<f64>,
     tables: Vec<TableRow>,
 }
 
@@ -92,8 +97,11 @@ impl ExplainArgs {
             let query = Query::new(F::from_hex(&self.fingerprint)?)
                 .distance(self.distance.distance.unwrap_or(header.distance))
                 .path(self.path);
-            let explanation = stored::read_only::<F>(&self.index)?.explain(query)?;
-            show(session, &explanation)
+            let index = stored::read_only::<F>(&self.index)?;
+            if self.path == SearchPath::Resident {
+                stored::load(&index, &self.index, &self.memory)?;
+            }
+            show(session, &index.explain(query)?)
         })
     }
 }
@@ -114,6 +122,9 @@ fn show<F: Fingerprint>(session: &Session, explanation: &Explanation<F>) -> Resu
         .pair("time", size::seconds(explanation.actual))
         .pair("predicted, tables", size::seconds(explanation.predicted))
         .pair("predicted, scan", size::seconds(explanation.predicted_scan));
+    if let Some(time) = explanation.predicted_resident {
+        list.pair("predicted, resident", size::seconds(time));
+    }
     let mut tables = Table::with_heading(&[
         "table",
         "prefix bits",
@@ -172,6 +183,7 @@ fn account<F: Fingerprint>(explanation: &Explanation<F>) -> Account<'_> {
         seconds: explanation.actual.as_secs_f64(),
         predicted_seconds: explanation.predicted.as_secs_f64(),
         predicted_scan_seconds: explanation.predicted_scan.as_secs_f64(),
+        predicted_resident_seconds: explanation.predicted_resident.map(|time| time.as_secs_f64()),
         tables: explanation
             .tables
             .iter()

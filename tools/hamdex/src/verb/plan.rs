@@ -1,13 +1,15 @@
 //! `plan`: a number of documents becomes a table of what every plan would cost.
 
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 use hamdex::plan::{self, PlanReport};
 use serde::Serialize;
 
+use crate::costs;
 use crate::failure::Result;
-use crate::options::{DISTANCE, DistanceArg, WidthArg};
+use crate::options::{DISTANCE, DistanceArg, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
@@ -19,8 +21,15 @@ use crate::width;
 #[command(after_help = "Example:\n  hamdex plan --count 17179869184 -k 3")]
 pub(crate) struct PlanArgs {
     /// Number of distinct fingerprints to plan for
-    #[arg(long, value_name = "N")]
-    count: u64,
+    #[arg(long, value_name = "N", required_unless_present = "calibrate")]
+    count: Option<u64>,
+    /// Measure the prices of searching on this machine, and keep them for later calls
+    ///
+    /// Takes some seconds, 300 MB of memory and 100 MB of temporary space (--tmp).
+    #[arg(long)]
+    calibrate: bool,
+    #[command(flatten)]
+    tmp: TmpArg,
     #[command(flatten)]
     distance: DistanceArg,
     #[command(flatten)]
@@ -60,10 +69,18 @@ impl From<f64> for Figure {
 
 impl PlanArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        if self.calibrate {
+            let tmp = self.tmp.directory().map_or_else(std::env::temp_dir, Path::to_path_buf);
+            let costs = hamdex::calibrate(tmp, &session.console)?;
+            let kept = costs::keep(&costs)?;
+            session.console.say(&format!("measured {costs}, kept in {}", kept.display()));
+        }
+        let Some(count) = self.count else { return Ok(()) };
+        let costs = costs::kept()?;
         let bits = self.width.bits.unwrap_or(width::DEFAULT);
         let distance = self.distance.distance.unwrap_or(DISTANCE);
         // The survey is silent about distances that no plan can answer.
-        let reports = plan::survey(bits, distance, self.count);
+        let reports = plan::survey(bits, distance, count, &costs);
         if reports.is_empty() {
             let max = bits / 4;
             return Err(hamdex::Error::InvalidDistance { distance, bits, max }.into());

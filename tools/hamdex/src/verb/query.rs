@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Document, Inputs, Proofs, Reading, Sink, Wanted};
 use crate::key::Name;
-use crate::options::{DistanceArg, RowArgs, WidthArg, stored_pipeline};
+use crate::options::{DistanceArg, MemoryArg, RowArgs, WidthArg, stored_pipeline};
 use crate::output::Output;
 use crate::session::Session;
 use crate::stored;
@@ -42,6 +42,11 @@ pub(crate) struct QueryArgs {
     /// Search for each of these documents; - is JSON Lines on standard input
     #[arg(required_unless_present_any = ["fingerprint", "text"], value_name = "INPUT")]
     inputs: Vec<PathBuf>,
+    /// Read the index into memory first: worth it from some 50,000 queries on
+    #[arg(long)]
+    resident: bool,
+    #[command(flatten)]
+    memory: MemoryArg,
     /// Print so many matches of a query at most
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -92,6 +97,9 @@ impl QueryArgs {
         verify: VerifyArg,
     ) -> Result<()> {
         let index = stored::read_only::<F>(&self.index)?;
+        if self.resident {
+            stored::load(&index, &self.index, &self.memory)?;
+        }
         let mut asked = Asked {
             index: &index,
             distance: self.distance.distance.unwrap_or(index.distance()),

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::support::{Bench, EXPORTED, PRINTS, json_lines, stored};
+use crate::support::{Bench, EXPORTED, PRINTS, json_lines, outcome, stored};
 
 #[test]
 fn build_sums_up_for_people_and_programs() {
@@ -224,12 +224,47 @@ fn stats_and_explain_show_tables_and_objects() {
     for word in ["plan", "path", "candidates", "matches", "time"] {
         assert!(explained.contains(word), "{explained}");
     }
-    for path in ["auto", "tables", "scan"] {
+    for path in ["auto", "tables", "scan", "resident"] {
         let call = format!("explain idx --fingerprint 00000000000000ff -k 1 --path {path} --json");
         let found: Vec<Value> = bench.ok(&call).json()[0]["matches"].as_array().unwrap().clone();
         let ids: Vec<_> = found.iter().map(|found| found["id"].as_str().unwrap()).collect();
         assert_eq!(ids, ["a", "b"], "{path}");
     }
+}
+
+#[test]
+fn queries_from_memory_print_what_the_store_says() {
+    let bench = stored();
+    let query = "query idx --fingerprint 00000000000000ff ffffffffffffffff -k 8";
+    let stored = bench.ok(query).stdout;
+    assert!(!stored.is_empty());
+    assert_eq!(bench.ok(&format!("{query} --resident")).stdout, stored);
+    let small = bench.run(&format!("{query} --resident --memory 10"));
+    small.refused(1, &["idx", "does not fit", "--memory"]);
+}
+
+#[test]
+fn measured_prices_are_kept_and_used() {
+    let bench = stored();
+    let costs = bench.path("settings/costs");
+    let run = |args: &str| {
+        let mut command = bench.command(args);
+        outcome(command.env("HAMDEX_COSTS", &costs).output().unwrap())
+    };
+    let measured = run("plan --calibrate");
+    assert_eq!(measured.status, 0, "{measured:?}");
+    assert!(bench.read("settings/costs").starts_with("seek_ns="));
+    let seconds = |count: &str| {
+        let plans = run(&format!("plan --count {count} --json"));
+        plans.json()[0]["seconds"].as_f64().unwrap()
+    };
+    bench.file("settings/costs", "seek_ns=100");
+    let cheap = seconds("1000000");
+    bench.file("settings/costs", "seek_ns=1000000");
+    assert!(seconds("1000000") > 10.0 * cheap);
+    bench.file("settings/costs", "seek_ns=lots");
+    let refused = run("explain idx --fingerprint 00000000000000ff");
+    refused.refused(1, &["costs", "seek_ns=lots", "--calibrate"]);
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub(crate) fn json_lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn outcome(output: Output) -> Outcome {
+pub(crate) fn outcome(output: Output) -> Outcome {
     Outcome {
         status: output.status.code().expect("the program ends by itself"),
         stdout: String::from_utf8(output.stdout).unwrap(),

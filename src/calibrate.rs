@@ -1,0 +1,143 @@
+//! Calibration: the prices of a search, measured on the machine at hand.
+//!
+//! Sets of known shape are searched and the times taken apart: a set with few entries behind each
+//! prefix tells the price of a seek, one with many that of an entry.
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::bulk::{BuildOptions, Builder};
+use crate::error::Result;
+use crate::index::{Index, IndexOptions, OpenOptions, SearchPath};
+use crate::plan::Costs;
+use crate::progress::{self, Progress};
+use crate::resident::ResidentTables;
+
+/// Fingerprints of the sets in the store.
+const STORED: u64 = 1_000_000;
+
+/// Fingerprints of the sets in memory: one that the caches nearly hold and one far beyond.
+const RESIDENT: [u64; 2] = [1_000_000, 8_000_000];
+
+/// The distance of searches in memory that are timed: some 180 probes each.
+const DISTANCE: u32 = 8;
+
+/// How often everything is timed; the least counts, as other work only adds to it.
+const ROUNDS: usize = 5;
+
+/// Measures the prices of searching on this machine.
+///
+/// Makes indexes of a million fingerprints in a temporary directory under `directory`, which
+/// should be on the disk that the real ones are on, and takes about 300 MB of memory and five
+/// seconds. The store is measured with its tables in the page cache. Pass the result to
+/// [`OpenOptions::costs`](crate::OpenOptions::costs); it only decides which way a search takes.
+///
+/// # Errors
+///
+/// [`Error::Io`](crate::Error::Io) where `directory` cannot be written,
+/// [`Error::Cancelled`](crate::Error::Cancelled).
+///
+/// ```no_run
+/// use hamdex::{Index, OpenOptions, calibrate};
+///
+/// let costs = calibrate(std::env::temp_dir(), &())?;
+/// let index = Index::<u64>::open_with("pages.idx", &OpenOptions::new().costs(costs))?;
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+pub fn calibrate(directory: impl AsRef<Path>, progress: &dyn Progress) -> Result<Costs> {
+    let directory = directory.as_ref();
+    progress.begin("calibrating", Some(4));
+    let mut costs = Costs::default();
+    let temporary = tempfile::Builder::new().prefix("hamdex-calibrate-").tempdir_in(directory);
+    let temporary = temporary.map_err(|error| crate::Error::io(directory, error))?;
+    let mut random = Random(1);
+    let even = stored(&temporary.path().join("even"), |_| random.next())?;
+    let step = |done: u64| {
+        progress.advance(done);
+        progress::check(progress)
+    };
+    step(1)?;
+    // Sixteen values lead the first table, so that its ranges hold a sixteenth each.
+    let crowd =
+        stored(&temporary.path().join("crowd"), |at| (at % 16) << 60 | random.next() >> 16)?;
+    step(1)?;
+    costs.scan_ns = search_nanos(&even, SearchPath::Scan, 3)? / STORED as f64;
+    let probes = even.plan().tables().len() as f64;
+    let few = search_nanos(&even, SearchPath::Tables, 200)?;
+    let many = search_nanos(&crowd, SearchPath::Tables, 10)?;
+    // Both probe every table once; they differ in the entries of one of them.
+    let (behind_few, behind_many) = (STORED as f64 / 65_536.0, STORED as f64 / 16.0);
+    costs.candidate_ns = ((many - few) / (behind_many - behind_few)).max(0.1);
+    let decoded = probes * (behind_few + f64::from(costs.run_entries));
+    costs.seek_ns = ((few - decoded * costs.candidate_ns) / probes).max(100.0);
+    let mut times = [0.0; RESIDENT.len()];
+    let mut buckets = 1.0;
+    for (time, count) in times.iter_mut().zip(RESIDENT) {
+        let set: Vec<u64> = (0..count).map(|_| random.next()).collect();
+        let tables = ResidentTables::build(&set)?;
+        drop(set);
+        let queries: Vec<u64> = (0..300).map(|_| random.next()).collect();
+        let account = tables.account(0, DISTANCE);
+        buckets = account.tables.iter().map(|table| table.buckets as f64).sum();
+        *time = least(|| {
+            for query in &queries {
+                tables.search(*query, DISTANCE)?;
+            }
+            Ok(queries.len())
+        })?;
+        costs.resident_scan_ns = least(|| tables.scan(0, DISTANCE).map(|_| 1))? / count as f64;
+        step(1)?;
+    }
+    let [small, large] = times.map(|time| time / buckets);
+    let [few, many] = RESIDENT.map(|count| count as f64 / 65_536.0);
+    costs.member_ns = ((large - small) / (many - few)).max(0.02);
+    costs.bucket_ns = (small - few * costs.member_ns).max(1.0);
+    Ok(costs)
+}
+
+/// Makes an index of so many documents as [`STORED`] and opens it for reading.
+fn stored(path: &Path, mut fingerprint: impl FnMut(u64) -> u64) -> Result<Index<u64>> {
+    let mut builder = Builder::<u64>::create(path, &IndexOptions::new(), &BuildOptions::new())?;
+    for at in 0..STORED {
+        builder.push(&at.to_be_bytes(), fingerprint(at), at)?;
+    }
+    builder.finish(&(), &mut |_, _| ())?;
+    Index::open_with(path, &OpenOptions::new().read_only(true))
+}
+
+/// Returns the time of a search that finds nothing or hardly anything.
+fn search_nanos(index: &Index<u64>, path: SearchPath, searches: usize) -> Result<f64> {
+    let mut random = Random(2);
+    // Reading starts with the sixteen leading values of the crowded set.
+    let queries: Vec<u64> = (0..searches).map(|_| random.next() & !(0xfff << 48)).collect();
+    let reader = index.reader()?;
+    least(|| {
+        for query in &queries {
+            reader.near_by(*query, 3, path)?;
+        }
+        Ok(searches)
+    })
+}
+
+/// Returns the least time of some work in nanoseconds, divided by what it counts.
+fn least(mut work: impl FnMut() -> Result<usize>) -> Result<f64> {
+    let mut least = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let count = work()?;
+        least = least.min(start.elapsed().as_secs_f64() * 1e9 / count.max(1) as f64);
+    }
+    Ok(least)
+}
+
+/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

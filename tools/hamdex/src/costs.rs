@@ -1,0 +1,44 @@
+//! Costs: prices measured on this machine, kept in a file of the user's for later calls.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use hamdex::plan::Costs;
+
+use crate::failure::{Failure, Result};
+
+/// Names the file outright, for tests and for machines without home directories.
+const VARIABLE: &str = "HAMDEX_COSTS";
+
+/// The file that holds the prices; `None` where the user has no directory for settings.
+fn place() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let settings = || set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
+    set(VARIABLE).or_else(|| Some(settings()?.join("hamdex").join("costs")))
+}
+
+/// Returns the prices measured before, or the usual ones.
+pub(crate) fn kept() -> Result<Costs> {
+    let Some(place) = place() else { return Ok(Costs::default()) };
+    let text = match fs::read_to_string(&place) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Costs::default()),
+        Err(error) => return Err(Failure::io(&place, error)),
+    };
+    text.parse().map_err(|error| {
+        Failure::file(&place, format!("{error}; delete it, or run hamdex plan --calibrate"))
+    })
+}
+
+/// Keeps prices for later calls and tells where.
+pub(crate) fn keep(costs: &Costs) -> Result<PathBuf> {
+    let place = place().ok_or_else(|| {
+        Failure::Usage(format!("there is no directory for settings; name a file by {VARIABLE}"))
+    })?;
+    if let Some(directory) = place.parent() {
+        fs::create_dir_all(directory).map_err(|error| Failure::io(directory, error))?;
+    }
+    fs::write(&place, format!("{costs}\n")).map_err(|error| Failure::io(&place, error))?;
+    Ok(place)
+}
