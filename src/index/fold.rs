@@ -123,7 +123,7 @@ impl<F: Fingerprint> Shared<F> {
     ///
     /// The writer lock spans reading and writing, so that no removal falls between.
     fn fold_step(&self) -> Result<Step> {
-        let _writer = self.writer();
+        let _writer = self.only_writer();
         let mut view = View::new(self.store.snapshot());
         for table in 0..self.store.tables() {
             let mut batch = self.store.batch()?;

@@ -61,12 +61,9 @@ impl<F: Fingerprint> Index<F> {
             keys::check_document(document.key)?;
             document.check_features(header.keeps_features)?;
         }
-        let refused = {
-            let _writer = self.shared.writer();
-            let (refused, changes) = self.shared.sift(&documents, near)?;
-            self.shared.apply(&changes)?;
-            refused
-        };
+        let writer = self.shared.only_writer();
+        let (refused, changes) = self.shared.sift(&documents, near)?;
+        self.shared.apply(&changes, writer)?;
         self.shared.settle(durability)?;
         Ok(refused)
     }

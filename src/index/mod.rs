@@ -1,14 +1,16 @@
 //! The index: documents in, every stored near-duplicate out, from disk.
 //!
 //! Reads go through snapshots and never wait for each other. Writes are serialised by one lock
-//! that covers reading what is replaced, staging and the log write, but not the fsync, so that
-//! concurrent synced writers share it.
+//! that covers reading what is replaced and staging, but not the fsync, so that concurrent synced
+//! writers share it; for batches of nothing but new documents it does not cover the log write
+//! either.
 
 mod check;
 mod check_features;
 mod core;
 mod documents;
 mod entries;
+mod flights;
 mod fold;
 mod if_new;
 mod near;
@@ -32,6 +34,7 @@ use self::core::Core;
 pub use self::core::Header;
 pub(crate) use self::core::plan_of;
 pub use self::documents::Documents;
+use self::flights::Flights;
 use self::fold::Folder;
 pub use self::fold::{CompactReport, FoldReport};
 pub use self::new_document::{AsDocument, NewDocument};
@@ -80,6 +83,7 @@ struct Shared<F: Fingerprint> {
     store: Arc<Store>,
     core: Arc<Core>,
     writer: Mutex<()>,
+    flights: Flights,
     /// Fingerprints that came since the last complete fold, roughly.
     unfolded: AtomicU64,
     published: RwLock<Published<F>>,
@@ -166,6 +170,7 @@ impl<F: Fingerprint> Index<F> {
             store,
             core,
             writer: Mutex::default(),
+            flights: Flights::default(),
             unfolded: AtomicU64::new(if singles { u64::MAX / 2 } else { 0 }),
             published: RwLock::new(Published { singles, reader: None, resident: None }),
         });
@@ -304,6 +309,13 @@ impl<F: Fingerprint> Shared<F> {
 
     fn writer(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer lock while no other batch is on its way.
+    fn only_writer(&self) -> MutexGuard<'_, ()> {
+        let writer = self.writer();
+        self.flights.wait_for_all();
+        writer
     }
 
     /// Tells readers to come that tables may hold singles; before the write that adds them.

@@ -228,7 +228,7 @@ impl<F: Fingerprint> Index<F> {
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn load_resident(&self, budget: usize) -> Result<bool> {
-        let _writer = self.shared.writer();
+        let _writer = self.shared.only_writer();
         let snapshot = self.shared.store.snapshot();
         let core = &self.shared.core;
         let loaded = Resident::load(&snapshot, &core.plan, budget, core.costs)?.map(Arc::new);

@@ -5,11 +5,12 @@
 //! fingerprint is rewritten, in the same batch.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::MutexGuard;
 
 use super::new_document::{AsDocument, NewDocument};
 use super::reader::each_document;
 use super::search::run_at;
-use super::{Durability, Index, Shared};
+use super::{Durability, Index, Shared, flights};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::codec::{self, Document};
@@ -90,10 +91,7 @@ impl<F: Fingerprint> Index<F> {
     ) -> Result<BatchReport> {
         let changes: Vec<_> =
             documents.iter().map(|document| Change::Put(document.as_document())).collect();
-        let outcome = {
-            let _writer = self.shared.writer();
-            self.shared.apply(&changes)?
-        };
+        let outcome = self.shared.apply(&changes, self.shared.writer())?;
         self.shared.settle(durability)?;
         Ok(BatchReport { inserted: outcome.inserted, replaced: outcome.replaced })
     }
@@ -114,10 +112,7 @@ impl<F: Fingerprint> Index<F> {
     /// As [`Index::insert`].
     pub fn remove_batch<K: AsRef<[u8]>>(&self, keys: &[K], durability: Durability) -> Result<u64> {
         let changes: Vec<_> = keys.iter().map(|key| Change::Remove(key.as_ref())).collect();
-        let outcome = {
-            let _writer = self.shared.writer();
-            self.shared.apply(&changes)?
-        };
+        let outcome = self.shared.apply(&changes, self.shared.writer())?;
         self.shared.settle(durability)?;
         Ok(outcome.removed)
     }
@@ -134,8 +129,12 @@ impl<F: Fingerprint> Shared<F> {
         }
     }
 
-    /// Applies changes in one batch; the caller holds the writer lock.
-    pub(super) fn apply(&self, changes: &[Change<'_, F>]) -> Result<Outcome> {
+    /// Applies changes in one batch, under the writer lock and, where it may be, beside others.
+    pub(super) fn apply(
+        &self,
+        changes: &[Change<'_, F>],
+        writer: MutexGuard<'_, ()>,
+    ) -> Result<Outcome> {
         self.store.require_writable()?;
         for change in changes {
             keys::check_document(change.key())?;
@@ -145,56 +144,35 @@ impl<F: Fingerprint> Shared<F> {
         }
         let changes = last_of_each_key(changes);
         let keys: Vec<&[u8]> = changes.iter().map(|change| change.key()).collect();
+        let hashes: Vec<u64> = keys.iter().map(|key| flights::hash(key)).collect();
+        self.flights.wait_for(&hashes);
         let stored = self.store.get_many(Family::Docs, &keys)?;
-        let mut outcome = Outcome::default();
-        let mut added = Vec::new();
-        let mut postings = Vec::new();
-        let mut dropped = HashMap::<F, HashSet<&[u8]>>::new();
-        let mut batch = self.store.batch()?;
-        let mut record = Vec::new();
-        let mut rewritten = false;
-        for (change, old) in changes.iter().zip(stored) {
-            let key = change.key();
-            let old: Option<Document<F>> =
-                old.map(|bytes| codec::decode("docs", key, &bytes)).transpose()?;
-            let new = change.document();
-            match (&old, &new) {
-                (None, None) => continue,
-                (None, Some(_)) => outcome.inserted += 1,
-                (Some(_), None) => {
-                    outcome.removed += 1;
-                    batch.delete_document(key);
-                }
-                (Some(_), Some(_)) => outcome.replaced += 1,
-            }
-            if old == new {
-                continue;
-            }
-            if let Some(document) = &new {
-                codec::encode_into(&mut record, key, document);
-                batch.put_document(key, &record);
-                rewritten = true;
-            }
-            let (gone, come) = (old.map(|d| d.fingerprint), new.map(|d| d.fingerprint));
-            if gone == come {
-                continue;
-            }
-            if let Some(gone) = gone {
-                dropped.entry(gone).or_default().insert(key);
-            }
-            if let Some(fingerprint) = come {
-                postings.push(keys::posting(fingerprint, key));
-                added.push(fingerprint);
-            }
+        let adds_only = stored.iter().all(Option::is_none)
+            && changes.iter().all(|change| matches!(change, Change::Put(_)));
+        if !adds_only {
+            // Nobody else has these keys, so what was read of them stays true.
+            self.flights.wait_for_all();
         }
-        if !rewritten && dropped.is_empty() {
+        let mut batch = self.store.batch()?;
+        let staged = stage_documents(&mut batch, &changes, stored)?;
+        let outcome = staged.outcome;
+        if !staged.rewritten && staged.dropped.is_empty() {
             return Ok(outcome);
         }
-        self.stage(&mut batch, added, postings, &dropped)?;
-        let mut state = self.store.state()?;
-        state.documents = (state.documents + outcome.inserted).saturating_sub(outcome.removed);
-        batch.put_state(&state);
-        batch.commit()?;
+        self.stage(&mut batch, staged.added, staged.postings, &staged.dropped)?;
+        if adds_only {
+            let flight = self.flights.take_off(hashes);
+            let lane = flight.lane();
+            batch.put_lane(lane, self.store.lane(lane)?.saturating_add(outcome.inserted));
+            drop(writer);
+            batch.commit()?;
+            drop(flight);
+        } else {
+            let mut state = self.store.state()?;
+            state.documents = (state.documents + outcome.inserted).saturating_sub(outcome.removed);
+            batch.put_state(&state);
+            batch.commit()?;
+        }
         self.publish();
         Ok(outcome)
     }
@@ -265,6 +243,69 @@ impl<F: Fingerprint> Shared<F> {
         }
         Ok(orphans)
     }
+}
+
+/// What some changes do to documents and what follows for the other families.
+struct Staged<'a, F> {
+    outcome: Outcome,
+    /// Whether any record is written.
+    rewritten: bool,
+    /// Fingerprints that documents get.
+    added: Vec<F>,
+    postings: Vec<Vec<u8>>,
+    /// Fingerprints that documents lose, with the documents' keys.
+    dropped: HashMap<F, HashSet<&'a [u8]>>,
+}
+
+/// Stages records of documents with different keys, beside what is stored under each key.
+fn stage_documents<'a, F: Fingerprint>(
+    batch: &mut Batch<'_>,
+    changes: &[&Change<'a, F>],
+    stored: Vec<Option<Vec<u8>>>,
+) -> Result<Staged<'a, F>> {
+    let mut staged = Staged {
+        outcome: Outcome::default(),
+        rewritten: false,
+        added: Vec::new(),
+        postings: Vec::new(),
+        dropped: HashMap::new(),
+    };
+    let mut record = Vec::new();
+    for (change, old) in changes.iter().zip(stored) {
+        let key = change.key();
+        let old: Option<Document<F>> =
+            old.map(|bytes| codec::decode("docs", key, &bytes)).transpose()?;
+        let new = change.document();
+        match (&old, &new) {
+            (None, None) => continue,
+            (None, Some(_)) => staged.outcome.inserted += 1,
+            (Some(_), None) => {
+                staged.outcome.removed += 1;
+                batch.delete_document(key);
+            }
+            (Some(_), Some(_)) => staged.outcome.replaced += 1,
+        }
+        if old == new {
+            continue;
+        }
+        if let Some(document) = &new {
+            codec::encode_into(&mut record, key, document);
+            batch.put_document(key, &record);
+            staged.rewritten = true;
+        }
+        let (gone, come) = (old.map(|d| d.fingerprint), new.map(|d| d.fingerprint));
+        if gone == come {
+            continue;
+        }
+        if let Some(gone) = gone {
+            staged.dropped.entry(gone).or_default().insert(key);
+        }
+        if let Some(fingerprint) = come {
+            staged.postings.push(keys::posting(fingerprint, key));
+            staged.added.push(fingerprint);
+        }
+    }
+    Ok(staged)
 }
 
 /// Sorts by key; of equal keys the last one given stays.

@@ -2,9 +2,9 @@
 
 use rocksdb::{ColumnFamily, WriteBatch};
 
-use super::codec::State;
+use super::codec::{Lane, State};
 use super::keys::{Kind, TableKey};
-use super::{Family, STATE, Store, codec, engine_error};
+use super::{Family, LANE_KEYS, STATE, Store, codec, engine_error};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
@@ -40,8 +40,19 @@ impl<'a> Batch<'a> {
         self.writes.delete_cf(self.meta, key);
     }
 
+    /// Writes the state with all documents; the lanes begin anew.
     pub(crate) fn put_state(&mut self, state: &State) {
         self.writes.put_cf(self.meta, STATE, codec::encode(STATE, state));
+        for key in LANE_KEYS {
+            self.writes.delete_cf(self.meta, key);
+        }
+    }
+
+    /// Counts documents in a lane that no other batch uses meanwhile.
+    pub(crate) fn put_lane(&mut self, lane: usize, added: u64) {
+        if let Some(key) = LANE_KEYS.get(lane) {
+            self.writes.put_cf(self.meta, key, codec::encode(key, &Lane { added }));
+        }
     }
 
     pub(crate) fn put_document(&mut self, key: &[u8], record: &[u8]) {

@@ -50,22 +50,40 @@ pub(crate) struct ResourcePart {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// Documents that were added through one lane since the last [`State`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+pub(crate) struct Lane {
+    pub(crate) added: u64,
+}
+
 /// What every write batch keeps true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct State {
     /// Names the families that are live; a bulk build makes the next one.
     pub(crate) generation: u32,
-    /// Stored documents.
+    /// Stored documents; the record itself counts without those of the lanes.
     pub(crate) documents: u64,
 }
 
 impl State {
     /// Reads the state of a snapshot.
     pub(crate) fn of(snapshot: &super::Snapshot) -> Result<Self> {
-        match snapshot.get(super::Family::Meta, super::STATE)? {
-            Some(bytes) => decode("meta", super::STATE, &bytes),
-            None => Err(Error::corrupt("meta", "state is missing")),
+        Self::read(|key| snapshot.get(super::Family::Meta, key))
+    }
+
+    /// Adds up the record and the lanes.
+    pub(super) fn read(get: impl Fn(&[u8]) -> Result<Option<Vec<u8>>>) -> Result<Self> {
+        let mut state: Self = match get(super::STATE)? {
+            Some(bytes) => decode("meta", super::STATE, &bytes)?,
+            None => return Err(Error::corrupt("meta", "state is missing")),
+        };
+        for key in super::LANE_KEYS {
+            if let Some(bytes) = get(key)? {
+                let lane: Lane = decode("meta", key, &bytes)?;
+                state.documents = state.documents.saturating_add(lane.added);
+            }
         }
+        Ok(state)
     }
 }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use rocksdb::{DB, ErrorKind, Options};
 
 pub(crate) use batch::Batch;
-use codec::{HeaderRecord, State};
+use codec::{HeaderRecord, Lane, State};
 pub(crate) use cursor::{Cursor, Snapshot, View};
 use directory::{CREATING_FILE, LOCK_FILE, begin_creation, exists, require_vacant};
 pub(crate) use family::Family;
@@ -40,6 +40,12 @@ pub(crate) const FORMAT: u32 = 1;
 const MAGIC: [u8; 6] = *b"hamdex";
 const HEADER: &[u8] = b"header";
 const STATE: &[u8] = b"state";
+
+/// Keys of the lanes: counts of documents that batches add to side by side.
+const LANE_KEYS: [&[u8]; LANES] = [b"lane/0", b"lane/1", b"lane/2", b"lane/3"];
+
+/// Batches that may add documents at the same time.
+pub(crate) const LANES: usize = 4;
 const BUILDING: &[u8] = b"building";
 
 /// How a store is opened.
@@ -246,9 +252,15 @@ impl Store {
 
     /// Reads the counts that every batch keeps true.
     pub(crate) fn state(&self) -> Result<State> {
-        match self.get(Family::Meta, STATE)? {
-            Some(bytes) => codec::decode("meta", STATE, &bytes),
-            None => Err(Error::corrupt("meta", "state is missing")),
+        State::read(|key| self.get(Family::Meta, key))
+    }
+
+    /// Reads how many documents were added through a lane.
+    pub(crate) fn lane(&self, lane: usize) -> Result<u64> {
+        let key = LANE_KEYS.get(lane).copied().unwrap_or_default();
+        match self.get(Family::Meta, key)? {
+            Some(bytes) => codec::decode::<Lane>("meta", key, &bytes).map(|lane| lane.added),
+            None => Ok(0),
         }
     }
 

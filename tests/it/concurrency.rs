@@ -217,3 +217,45 @@ fn wait_for_singles_below(index: &Index<u64>, limit: u64) -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn batches_side_by_side_count_every_document_and_keep_one_of_each_key() -> Result<()> {
+    const THREADS: u64 = 4;
+    const ROUNDS: u64 = 25;
+    let seed = 77;
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::<u64>::create(directory.path(), &options::<u64>("4"))?;
+    let barrier = Barrier::new(usize::try_from(THREADS).unwrap());
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (index, barrier) = (&index, &barrier);
+            scope.spawn(move || {
+                let rng = &mut Rng::new(seed + thread);
+                barrier.wait();
+                for round in 0..ROUNDS {
+                    // Half of the keys are this thread's own, half everybody's in this round.
+                    let own = (0..20).map(|at| format!("{thread}-{round}-{at}"));
+                    let common = (0..20).map(|at| format!("all-{round}-{at}"));
+                    let documents: Vec<(String, u64)> =
+                        own.chain(common).map(|key| (key, rng.fingerprint())).collect();
+                    let documents: Vec<_> =
+                        documents.iter().map(|(key, f)| (key.as_bytes(), *f)).collect();
+                    index.insert_batch(&documents, Durability::Buffered).unwrap();
+                    if round % 5 == thread {
+                        let gone = format!("{thread}-{round}-0");
+                        assert!(index.remove(gone.as_bytes()).unwrap());
+                    }
+                }
+            });
+        }
+    });
+    let kept = THREADS * (ROUNDS * 20 - ROUNDS / 5) + ROUNDS * 20;
+    assert_eq!(index.len()?, kept, "seed {seed}");
+    let model = documents_of(&index)?;
+    assert_eq!(model.len() as u64, kept, "seed {seed}");
+    assert_holds(&index, &model, &format!("seed {seed}"));
+    drop(index);
+    let index = Index::<u64>::open(directory.path())?;
+    assert_eq!(index.len()?, kept, "seed {seed}, opened again");
+    Ok(())
+}
