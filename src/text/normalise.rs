@@ -28,20 +28,21 @@ pub(super) fn normalise_into(text: &str, out: &mut String) {
     fold.out.reserve(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let run = match ascii_prefix(rest).max(han_prefix(rest)) {
+        let even = even_prefix(rest.as_bytes());
+        let run = match even.max(white_prefix(rest.as_bytes())) {
             0 if is_plain(first) => first.len_utf8(),
             run => run,
         };
         let (head, tail) = rest.split_at(run);
         if run > 0 && tail.chars().next().is_none_or(is_plain) {
-            fold.push_plain(head);
+            fold.push_plain(head, even > 0);
             rest = tail;
             continue;
         }
         // A mark composes with the character before it, so that one is normalised with it.
         let held = head.chars().next_back().map_or(0, char::len_utf8);
         let (head, marked) = rest.split_at(run - held);
-        fold.push_plain(head);
+        fold.push_plain(head, even > 0);
         let mut after = marked.char_indices().skip(1);
         let end = after.find(|&(_, c)| is_plain(c)).map_or(marked.len(), |(at, _)| at);
         let (marked, tail) = marked.split_at(end);
@@ -50,40 +51,104 @@ pub(super) fn normalise_into(text: &str, out: &mut String) {
     }
 }
 
-/// Length of the prefix that is ASCII.
-fn ascii_prefix(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    if bytes.first().is_none_or(|first| !first.is_ascii()) {
+/// Length of the prefix that is in normal form but for capitals of ASCII.
+///
+/// It neither begins nor ends with white space. All in it is [plain](is_plain); what it leaves
+/// out of that is normalised all the same, only more slowly.
+fn even_prefix(bytes: &[u8]) -> usize {
+    if bytes.first().is_none_or(|&first| is_white(first)) {
         return 0;
     }
-    // Whole blocks are told at a glance.
-    let blocks = bytes.chunks_exact(64).take_while(|block| block.is_ascii()).count() * 64;
-    let rest = bytes.get(blocks..).unwrap_or_default();
-    blocks + rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len())
+    let rest = |at| bytes.get(at..).unwrap_or_default();
+    let mut at = 0;
+    loop {
+        at += even_ascii(rest(at));
+        match even_wide(rest(at)) {
+            0 => break,
+            wide => at += wide,
+        }
+    }
+    // White space at the end may go on behind it.
+    let white = at.checked_sub(1).and_then(|last| bytes.get(last)).is_some_and(|&b| is_white(b));
+    at - usize::from(white)
 }
 
-/// Length of the prefix that is Chinese characters of the main block, told by their first bytes.
-fn han_prefix(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(&first) = bytes.get(at)
-        && matches!(first, 0xe4..=0xe9)
-        && (first > 0xe4 || bytes.get(at + 1).is_some_and(|&second| second >= 0xb8))
+/// Length of the prefix that is ASCII whose white space is single spaces and line feeds.
+fn even_ascii(bytes: &[u8]) -> usize {
+    const BLOCK: usize = 32;
+    let class = |byte: &u8| CLASSES.get(usize::from(*byte)).copied().unwrap_or(STOP);
+    // In long runs, blocks without a way out in the middle are looked at in wide steps.
+    let is_even = |block: &[u8]| {
+        let pairs = block.iter().zip(block.get(1..).unwrap_or_default());
+        !pairs.fold(false, |any, (&before, &byte)| {
+            let odd = !byte.is_ascii() | (byte == b'\t') | (byte.wrapping_sub(0x0b) < 3);
+            any | odd | (is_white(before) & is_white(byte))
+        })
+    };
+    let (mut at, mut before) = (0, EVEN);
+    while let Some(next) = bytes.get(at).map(class)
+        && next & (before | STOP) == 0
     {
-        at += 3;
+        (at, before) = (at + 1, next);
+        if at % BLOCK == 0 {
+            while bytes.get(at - 1..at + BLOCK).is_some_and(is_even) {
+                at += BLOCK;
+            }
+            before = bytes.get(at - 1).map_or(STOP, class);
+        }
     }
     at
 }
 
-/// Tells whether all white space in ASCII is single spaces and line feeds.
-fn is_folded(bytes: &[u8]) -> bool {
-    let is_white = |byte: u8| (byte == b' ') | (byte.wrapping_sub(b'\t') < 5);
-    let next = bytes.get(1..).unwrap_or_default();
-    // Without a way out in the middle the loop is done in wide steps.
-    !bytes.iter().zip(next).fold(false, |other, (&byte, &next)| {
-        let odd = matches!(byte, b'\t' | 0x0b..=b'\r');
-        other | odd | (is_white(byte) & is_white(next))
-    })
+/// Length of the prefix that is Chinese, its punctuation, or small letters of Western Europe.
+fn even_wide(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        while let Some(0xe5..=0xe9) = bytes.get(at) {
+            at += 3;
+        }
+        at += match bytes.get(at..) {
+            Some([0xe4, 0xb8..=0xbf, ..]) => 3,
+            Some([0xe3, 0x80, 0x81..=0x82 | 0x88..=0x91, ..]) => 3,
+            Some([0xe2, 0x80, 0x93..=0x94 | 0x98..=0x9d, ..]) => 3,
+            Some([0xc3, 0x9f..=0xbf, ..]) => 2,
+            _ => break,
+        };
+    }
+    at
+}
+
+/// Classes of bytes: no white space, white space that may stand alone, and what ends a run.
+const EVEN: u8 = 0;
+const WHITE: u8 = 1;
+const STOP: u8 = 2;
+
+static CLASSES: [u8; 256] = classes();
+
+#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
+const fn classes() -> [u8; 256] {
+    let mut classes = [STOP; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        classes[byte as usize] = match byte {
+            b' ' | b'\n' => WHITE,
+            b'\t' | 0x0b..=b'\r' => STOP,
+            _ => EVEN,
+        };
+        byte += 1;
+    }
+    classes
+}
+
+/// Length of the prefix that is white space of ASCII.
+fn white_prefix(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|&&byte| is_white(byte)).count()
+}
+
+/// Tells whether a byte is white space of ASCII.
+#[inline]
+fn is_white(byte: u8) -> bool {
+    (byte == b' ') | (byte.wrapping_sub(b'\t') < 5)
 }
 
 /// Tells whether NFKC leaves a character alone, or only narrows it, unless a mark follows.
@@ -149,56 +214,28 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Writes a run of ASCII, of Chinese characters, or one other plain character.
-    fn push_plain(&mut self, run: &str) {
-        match run.as_bytes().first() {
-            None => {}
-            Some(0..0x80) => self.push_ascii(run),
-            Some(0xe4..=0xe9) => self.push_run(run),
-            Some(_) => run.chars().for_each(|c| self.push(from_full_width(c))),
-        }
-    }
-
-    /// Writes ASCII, block by block where its white space is folded already.
-    fn push_ascii(&mut self, text: &str) {
-        const BLOCK: usize = 256;
-        let mut rest = text;
-        while !rest.is_empty() {
-            let (block, tail) = rest.split_at(rest.len().min(BLOCK));
-            rest = tail;
-            let inner = block.trim_start();
-            let (head, inner) = block.split_at(block.len() - inner.len());
-            let (inner, end) = inner.split_at(inner.trim_end().len());
-            head.chars().for_each(|c| self.push(c));
-            if is_folded(inner.as_bytes()) {
-                self.push_words(inner);
-            } else {
-                inner.chars().for_each(|c| self.push(c.to_ascii_lowercase()));
+    /// Writes a run of plain characters; an even one has to be put in lower case at most.
+    fn push_plain(&mut self, run: &str, even: bool) {
+        if even && !run.is_empty() {
+            self.push_gap();
+            let start = self.out.len();
+            self.out.push_str(run);
+            if let Some(written) = self.out.get_mut(start..) {
+                written.make_ascii_lowercase();
             }
-            end.chars().for_each(|c| self.push(c));
+        } else {
+            run.chars().for_each(|c| self.push(from_full_width(c)));
         }
     }
 
-    /// Writes ASCII whose white space is folded, in lower case; it begins and ends with a word.
-    fn push_words(&mut self, words: &str) {
-        self.push_run(words);
-        let start = self.out.len() - words.len();
-        if let Some(written) = self.out.get_mut(start..) {
-            written.make_ascii_lowercase();
-        }
-    }
-
-    /// Writes what is in normal form already and neither begins nor ends with white space.
-    fn push_run(&mut self, run: &str) {
-        if run.is_empty() {
-            return;
-        }
+    /// Writes the white space that came, now that something follows it.
+    #[inline]
+    fn push_gap(&mut self) {
         if let Some(gap) = self.gap.take()
             && !self.out.is_empty()
         {
             self.out.push(gap);
         }
-        self.out.push_str(run);
     }
 
     #[inline]
@@ -210,11 +247,7 @@ impl<'a> Folder<'a> {
                 self.gap = Some(if breaks { '\n' } else { ' ' });
             }
         } else if !is_invisible(c) {
-            if let Some(gap) = self.gap.take()
-                && !self.out.is_empty()
-            {
-                self.out.push(gap);
-            }
+            self.push_gap();
             self.out.push(c);
         }
     }
