@@ -44,25 +44,19 @@ const fn classes() -> [Class; 128] {
 
 /// Calls `emit` with every word of a text, in order.
 pub(super) fn for_each_word<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        let start = at;
-        let mut ascii = true;
-        while let Some(&byte) = bytes.get(at)
-            && !is_blank(byte)
-        {
-            ascii &= byte.is_ascii();
-            at += 1;
-        }
-        let Some(piece) = text.get(start..at) else { return };
-        at += 1;
-        if ascii {
-            ascii_words(piece, emit);
-        } else {
-            piece.unicode_words().for_each(&mut *emit);
-        }
+    let mut rest = text;
+    while let Some(foreign) = rest.bytes().position(|byte| !byte.is_ascii()) {
+        // Only what stands between the blanks around it can change by the foreign character.
+        let (before, after) = rest.as_bytes().split_at(foreign);
+        let start = before.iter().rposition(|&byte| is_blank(byte)).map_or(0, |blank| blank + 1);
+        let end = after.iter().position(|&byte| is_blank(byte)).map_or(rest.len(), |n| foreign + n);
+        let (head, tail) = rest.split_at(end);
+        let (ascii, piece) = head.split_at(start);
+        ascii_words(ascii, emit);
+        piece.unicode_words().for_each(&mut *emit);
+        rest = tail;
     }
+    ascii_words(rest, emit);
 }
 
 /// Blanks end a word whatever stands around them.
@@ -76,37 +70,41 @@ fn class(byte: Option<&u8>) -> Class {
     byte.and_then(|&byte| CLASSES.get(usize::from(byte))).copied().unwrap_or(Class::Other)
 }
 
-fn ascii_words<'t>(piece: &'t str, emit: &mut impl FnMut(&'t str)) {
-    let bytes = piece.as_bytes();
+/// Length of the prefix of letters, digits and underscores.
+#[inline]
+fn run(bytes: &[u8]) -> usize {
+    let in_word = |byte| matches!(class(Some(byte)), Class::Letter | Class::Digit | Class::Joins);
+    bytes.iter().position(|byte| !in_word(byte)).unwrap_or(bytes.len())
+}
+
+fn ascii_words<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+    let bytes = text.as_bytes();
+    let rest = |at| bytes.get(at..).unwrap_or_default();
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
-        let mut last = class(bytes.get(at));
-        at += 1;
-        if !matches!(last, Class::Letter | Class::Digit | Class::Joins) {
+        at += run(rest(at));
+        if at == start {
+            at += 1;
             continue;
         }
-        let mut says = last != Class::Joins;
-        loop {
-            let next = class(bytes.get(at));
-            let after = class(bytes.get(at + 1));
-            let bridged = matches!(
-                (last, next, after),
-                (Class::Letter, Class::JoinsLetters | Class::JoinsEither, Class::Letter)
-                    | (Class::Digit, Class::JoinsDigits | Class::JoinsEither, Class::Digit)
-            );
-            if matches!(next, Class::Letter | Class::Digit | Class::Joins) {
-                says |= next != Class::Joins;
-                last = next;
-                at += 1;
-            } else if bridged {
-                last = after;
-                at += 2;
-            } else {
+        while let next @ (Class::JoinsLetters | Class::JoinsDigits | Class::JoinsEither) =
+            class(bytes.get(at))
+        {
+            let bridged = match (class(bytes.get(at - 1)), class(bytes.get(at + 1))) {
+                (Class::Letter, Class::Letter) => next != Class::JoinsDigits,
+                (Class::Digit, Class::Digit) => next != Class::JoinsLetters,
+                _ => false,
+            };
+            if !bridged {
                 break;
             }
+            at += 1 + run(rest(at + 1));
         }
-        if says && let Some(word) = piece.get(start..at) {
+        // Underscores alone say nothing.
+        if let Some(word) = text.get(start..at)
+            && (class(bytes.get(start)) != Class::Joins || word.bytes().any(|byte| byte != b'_'))
+        {
             emit(word);
         }
     }
