@@ -8,7 +8,7 @@ use super::grams::Letters;
 use super::ngrams::Tokens;
 use super::options::Segment;
 use super::pipeline::{Inner, Scratch};
-use super::seen::{Hashes, Packed, Seen};
+use super::seen::{Firsts, Seen};
 use super::weight_table::LoadedWeights;
 use super::{grams, segment};
 use crate::fingerprint::Fingerprint;
@@ -52,6 +52,9 @@ pub(super) trait Visit {
 
     /// Takes features of weight 1, where bytes are not looked at.
     fn hashes(&mut self, hashes: &[u64]);
+
+    /// Takes features and their weights, where bytes are not looked at.
+    fn weighted(&mut self, hashes: &[u64], weights: &[u32]);
 }
 
 impl<T: FnMut(Feature<'_>)> Visit for T {
@@ -66,6 +69,12 @@ impl<T: FnMut(Feature<'_>)> Visit for T {
             self(Feature { bytes: &[], hash, weight: 1 });
         }
     }
+
+    fn weighted(&mut self, hashes: &[u64], weights: &[u32]) {
+        for (&hash, &weight) in hashes.iter().zip(weights) {
+            self(Feature { bytes: &[], hash, weight: weight.into() });
+        }
+    }
 }
 
 /// Hashes that are handed on together.
@@ -74,186 +83,208 @@ const BATCH: usize = 128;
 /// Visits the features of the text in the scratch.
 pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl Visit) {
     let Inner { options, ngram, lexicon, .. } = pipeline;
-    let Scratch { normal, letters, packed, hashes, tokens, seen, counted, .. } = scratch;
+    let Scratch { normal, letters, firsts, tokens, seen, counted, rarities, .. } = scratch;
+    let (n, seed) = (*ngram, options.seed);
     if matches!(options.sketch, SketchKind::Longest(_)) {
-        return sentences(normal, tokens, options.seed, &mut visit);
+        return sentences(normal, tokens, seed, &mut visit);
     }
-    let given = lexicon.given();
-    let mut sift = Sift { weights: options.weights, given, seed: options.seed, seen, visit };
+    let mut sift = Sift::new(options.weights, lexicon.given(), seed, seen, visit);
     match options.segment {
         Segment::Grams => {
             letters.read(normal);
-            sift.begin(letters.len());
-            if letters.is_ascii() && *ngram <= Letters::MAX_PACKED {
-                hashes.begin(options.seed, *ngram);
-                return sift.take_packed(letters, *ngram, packed, hashes);
+            if !letters.ascii().is_some_and(|ascii| sift.take_ascii(ascii, n, firsts)) {
+                sift.begin(letters.len());
+                letters.for_each_gram(n, &mut |gram| sift.take(gram, || 0));
             }
-            let mut batch = sift.batch();
-            letters.for_each_gram(*ngram, &mut |gram| batch.take(gram));
-            batch.flush();
         }
         Segment::Raw => {
-            sift.begin(normal.len());
-            let mut batch = sift.batch();
-            grams::for_each_raw(normal, *ngram, letters, &mut |gram| batch.take(gram));
-            batch.flush();
+            if !normal.is_ascii() || !sift.take_bytes(normal.as_bytes(), n) {
+                sift.begin(normal.len());
+                grams::for_each_raw(normal, n, letters, &mut |gram| sift.take(gram, || 0));
+            }
         }
         Segment::Chars => {
-            tokens.clear();
+            tokens.clear(false);
             segment::for_each_token(normal, options.segment, &jieba, &mut |token| {
-                tokens.push(token, 0, false);
+                tokens.push(token, 0);
             });
-            sift.begin(tokens.ngrams(*ngram));
-            for first in 0..tokens.ngrams(*ngram) {
-                sift.take(tokens.ngram(first, *ngram).as_bytes(), 0);
+            sift.begin(tokens.ngrams(n));
+            for first in 0..tokens.ngrams(n) {
+                sift.take(tokens.ngram(first, n), || 0);
             }
         }
+        // Single words are hashed where they stand.
+        Segment::Auto | Segment::Jieba | Segment::Words
+            if n == 1 && options.weights != Weights::Levels =>
+        {
+            sift.begin(normal.len() / 4);
+            lexicon.for_each_word(normal, options.segment, rarities, &mut |token, rarity| {
+                sift.take(token.as_bytes(), || rarity);
+            });
+        }
         Segment::Auto | Segment::Jieba | Segment::Words => {
-            let alike = given.is_none() && !options.weights.needs_idf();
-            if *ngram == 1 && alike {
-                sift.begin(normal.len() / 4);
-                let mut batch = sift.batch();
-                lexicon.for_each_word(normal, options.segment, &mut |token, _| {
-                    batch.take(token.as_bytes());
-                });
-                return batch.flush();
-            }
-            if *ngram == 1 && options.weights != Weights::Levels {
-                sift.begin(normal.len() / 4);
-                lexicon.for_each_word(normal, options.segment, &mut |token, rarity| {
-                    sift.take(token.as_bytes(), rarity);
-                });
-                return;
-            }
-            tokens.clear();
-            lexicon.for_each_word(normal, options.segment, &mut |token, rarity| {
-                tokens.push(token, rarity, true);
+            tokens.clear(true);
+            lexicon.for_each_word(normal, options.segment, rarities, &mut |token, rarity| {
+                tokens.push(token, rarity);
             });
             if options.weights == Weights::Levels {
-                return levels(tokens, *ngram, options.seed, counted, &mut sift.visit);
+                return levels(tokens, n, seed, counted, &mut sift.visit);
             }
-            sift.begin(tokens.ngrams(*ngram));
-            if alike {
-                let mut batch = sift.batch();
-                for first in 0..tokens.ngrams(*ngram) {
-                    batch.take(tokens.ngram(first, *ngram).as_bytes());
-                }
-                return batch.flush();
-            }
-            for first in 0..tokens.ngrams(*ngram) {
-                sift.take(tokens.ngram(first, *ngram).as_bytes(), tokens.rarity(first, *ngram));
+            sift.begin(tokens.ngrams(n));
+            for first in 0..tokens.ngrams(n) {
+                sift.take(tokens.ngram(first, n), || tokens.rarity(first, n));
             }
         }
     }
+    sift.flush();
 }
 
-/// Weighs every occurrence, or every distinct feature once.
+/// Weighs every occurrence, or every distinct feature once, and hands on many together.
 struct Sift<'s, V> {
     weights: Weights,
     /// The caller's own weights, which stand for the rarity.
     given: Option<&'s LoadedWeights>,
-    seed: u64,
-    seen: &'s mut Seen,
-    visit: V,
-}
-
-impl<V: Visit> Sift<'_, V> {
-    fn begin(&mut self, expected: usize) {
-        if self.weights == Weights::Uniform {
-            self.seen.reset(expected);
-        }
-    }
-
-    #[inline]
-    fn take(&mut self, bytes: &[u8], rarity: u32) {
-        let hash = feature_hash(bytes, self.seed);
-        let weight = match self.given {
-            None => self.weights.weight(1, rarity),
-            Some(given) => i64::from(given.feature(bytes).unwrap_or(rarity)),
-        };
-        // A feature of weight 0 is none.
-        if weight == 0 {
-            return;
-        }
-        if self.weights != Weights::Uniform || self.seen.insert(hash) {
-            self.visit.feature(Feature { bytes, hash, weight });
-        }
-    }
-}
-
-impl<V: Visit> Sift<'_, V> {
-    /// Takes n-grams of ASCII letters; repeats are told, and most hashes known, by their letters.
-    fn take_packed(
-        &mut self,
-        letters: &Letters,
-        n: usize,
-        packed: &mut Packed,
-        hashes: &mut Hashes,
-    ) {
-        let (seed, uniform) = (self.seed, self.weights == Weights::Uniform);
-        let mut batch = Batch { distinct: None, ..self.batch() };
-        let mut take = |at: usize, word: u32| {
-            let bytes = letters.ascii_gram(at, n);
-            batch.take_hashed(bytes, hashes.get(word, || feature_hash(bytes, seed)));
-        };
-        if uniform {
-            packed.begin(letters.len());
-            letters.for_each_packed(n, &mut |at, word| packed.note(at, word));
-            packed.drain(take);
-        } else {
-            letters.for_each_packed(n, &mut take);
-        }
-        batch.flush();
-    }
-
-    /// Begins with n-grams of characters, which all weigh 1.
-    fn batch(&mut self) -> Batch<'_, V> {
-        Batch {
-            seed: self.seed,
-            distinct: (self.weights == Weights::Uniform).then_some(&mut *self.seen),
-            visit: &mut self.visit,
-            hashes: [0; BATCH],
-            len: 0,
-        }
-    }
-}
-
-/// N-grams on their way, by their hashes alone where nobody asks for more.
-struct Batch<'s, V> {
+    /// Every occurrence has weight 1.
+    alike: bool,
     seed: u64,
     /// What came already, where each feature counts once.
     distinct: Option<&'s mut Seen>,
-    visit: &'s mut V,
+    visit: V,
     hashes: [u64; BATCH],
+    /// Their weights, which nobody asks for where all are alike.
+    heavy: [u32; BATCH],
     len: usize,
 }
 
-impl<V: Visit> Batch<'_, V> {
-    #[inline]
-    fn take(&mut self, bytes: &[u8]) {
-        self.take_hashed(bytes, feature_hash(bytes, self.seed));
+impl<'s, V: Visit> Sift<'s, V> {
+    fn new(
+        weights: Weights,
+        given: Option<&'s LoadedWeights>,
+        seed: u64,
+        seen: &'s mut Seen,
+        visit: V,
+    ) -> Self {
+        Self {
+            weights,
+            given,
+            alike: given.is_none() && !weights.needs_idf(),
+            seed,
+            distinct: (weights == Weights::Uniform).then_some(seen),
+            visit,
+            hashes: [0; BATCH],
+            heavy: [0; BATCH],
+            len: 0,
+        }
+    }
+
+    /// Expects so many features.
+    fn begin(&mut self, expected: usize) {
+        if let Some(seen) = &mut self.distinct {
+            seen.reset(expected);
+        }
     }
 
     #[inline]
-    fn take_hashed(&mut self, bytes: &[u8], hash: u64) {
-        let new = self.distinct.as_mut().is_none_or(|seen| seen.insert(hash));
+    fn take(&mut self, bytes: &[u8], rarity: impl FnOnce() -> u32) {
+        let hash = feature_hash(bytes, self.seed);
+        if self.alike {
+            let new = self.is_new(hash);
+            self.hand_on(bytes, hash, 1, new);
+        } else {
+            self.take_weighed(bytes, hash, rarity());
+        }
+    }
+
+    fn take_weighed(&mut self, bytes: &[u8], hash: u64, rarity: u32) {
+        let weight = match self.given {
+            Some(given) => given.feature(bytes).unwrap_or(rarity),
+            None => u32::try_from(self.weights.weight(1, rarity)).unwrap_or(u32::MAX),
+        };
+        // A feature of weight 0 is none.
+        let new = weight > 0 && self.is_new(hash);
+        if let Some(slot) = self.heavy.get_mut(self.len) {
+            *slot = weight;
+        }
+        self.hand_on(bytes, hash, weight, new);
+    }
+
+    #[inline]
+    fn is_new(&mut self, hash: u64) -> bool {
+        self.distinct.as_mut().is_none_or(|seen| seen.insert(hash))
+    }
+
+    /// Takes the n-grams of ASCII letters, if they are short and hashes will do.
+    fn take_ascii(&mut self, letters: &[u8], n: usize, firsts: &mut Firsts) -> bool {
+        if self.distinct.is_none() {
+            return self.take_bytes(letters, n);
+        }
+        let hashes = match n {
+            _ if V::BYTES || letters.len() < n => return false,
+            1 => firsts.hashes::<1>(letters, self.seed),
+            2 => firsts.hashes::<2>(letters, self.seed),
+            3 => firsts.hashes::<3>(letters, self.seed),
+            4 => firsts.hashes::<4>(letters, self.seed),
+            _ => return false,
+        };
+        self.visit.hashes(hashes);
+        true
+    }
+
+    /// Takes every n-gram of bytes, if they are short and hashes will do.
+    fn take_bytes(&mut self, bytes: &[u8], n: usize) -> bool {
+        // The compiler makes little of a hash whose length it knows.
+        match n {
+            _ if V::BYTES || self.distinct.is_some() || bytes.len() < n => return false,
+            1 => self.take_windows::<1>(bytes),
+            2 => self.take_windows::<2>(bytes),
+            3 => self.take_windows::<3>(bytes),
+            4 => self.take_windows::<4>(bytes),
+            _ => return false,
+        }
+        true
+    }
+
+    fn take_windows<const N: usize>(&mut self, bytes: &[u8]) {
+        let mut grams = bytes.windows(N).filter_map(<[u8]>::first_chunk::<N>);
+        loop {
+            self.len = 0;
+            for (slot, gram) in self.hashes.iter_mut().zip(&mut grams) {
+                *slot = feature_hash(gram, self.seed);
+                self.len += 1;
+            }
+            if self.len == 0 {
+                return;
+            }
+            self.flush();
+        }
+    }
+
+    /// Hands a feature on if it is new.
+    #[inline]
+    fn hand_on(&mut self, bytes: &[u8], hash: u64, weight: u32, new: bool) {
         if V::BYTES {
             if new {
-                self.visit.feature(Feature { bytes, hash, weight: 1 });
+                self.visit.feature(Feature { bytes, hash, weight: weight.into() });
             }
             return;
         }
+        // Whether a feature is new cannot be foretold, so nothing branches on it.
         if let Some(slot) = self.hashes.get_mut(self.len) {
             *slot = hash;
-            self.len += usize::from(new);
         }
+        self.len += usize::from(new);
         if self.len == BATCH {
             self.flush();
         }
     }
 
     fn flush(&mut self) {
-        self.visit.hashes(self.hashes.get(..self.len).unwrap_or_default());
+        let hashes = self.hashes.get(..self.len).unwrap_or_default();
+        if self.alike {
+            self.visit.hashes(hashes);
+        } else {
+            self.visit.weighted(hashes, self.heavy.get(..self.len).unwrap_or_default());
+        }
         self.len = 0;
     }
 }
@@ -268,7 +299,7 @@ fn levels(
 ) {
     counted.clear();
     counted.extend((0..tokens.ngrams(n)).map(|first| {
-        let hash = feature_hash(tokens.ngram(first, n).as_bytes(), seed);
+        let hash = feature_hash(tokens.ngram(first, n), seed);
         Counted { hash, first, rarity: tokens.rarity(first, n) }
     }));
     counted.sort_unstable_by_key(|counted| (counted.hash, counted.first));
@@ -276,21 +307,21 @@ fn levels(
         let Some(&Counted { hash, first, rarity }) = same.first() else { continue };
         let count = u32::try_from(same.len()).unwrap_or(u32::MAX);
         let weight = Weights::Levels.weight(count, rarity);
-        visit.feature(Feature { bytes: tokens.ngram(first, n).as_bytes(), hash, weight });
+        visit.feature(Feature { bytes: tokens.ngram(first, n), hash, weight });
     }
 }
 
 /// Takes whole sentences, their letters alone, weighed by how many they have.
 fn sentences(text: &str, spare: &mut Tokens, seed: u64, visit: &mut impl Visit) {
     segment::for_each_sentence(text, &mut |sentence| {
-        spare.clear();
+        spare.clear(false);
         for letter in sentence.char_indices().filter(|(_, c)| c.is_alphanumeric()) {
             let (at, c) = letter;
-            spare.push(sentence.get(at..at + c.len_utf8()).unwrap_or_default(), 0, false);
+            spare.push(sentence.get(at..at + c.len_utf8()).unwrap_or_default(), 0);
         }
         let letters = spare.len();
         if letters > 0 {
-            let bytes = spare.ngram(0, letters).as_bytes();
+            let bytes = spare.ngram(0, letters);
             let weight = i64::try_from(letters).unwrap_or(i64::MAX);
             visit.feature(Feature { bytes, hash: feature_hash(bytes, seed), weight });
         }

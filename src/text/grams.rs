@@ -17,6 +17,22 @@ pub(super) struct Letters {
     starts: Vec<Start>,
 }
 
+/// What of a byte is kept: itself where it is a letter or digit, else a space.
+static ASCII_LETTERS: [u8; 256] = ascii_letters();
+
+const NOT_ASCII: u8 = 0;
+
+#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
+const fn ascii_letters() -> [u8; 256] {
+    let mut letters = [NOT_ASCII; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        letters[byte as usize] = if byte.is_ascii_alphanumeric() { byte } else { b' ' };
+        byte += 1;
+    }
+    letters
+}
+
 /// Where a letter begins, twice, and one more where it is dense.
 #[derive(Debug, Clone, Copy)]
 struct Start(usize);
@@ -62,14 +78,15 @@ impl Letters {
     fn read_ascii<'t>(&mut self, text: &'t str) -> &'t str {
         let (mut len, mut read, mut after_letter) = (0, 0, false);
         for &byte in text.as_bytes() {
-            if !byte.is_ascii() {
+            let kept = ASCII_LETTERS.get(usize::from(byte)).copied().unwrap_or(NOT_ASCII);
+            if kept == NOT_ASCII {
                 break;
             }
             // Without branches: whether a word ends cannot be foretold.
-            let letter = byte.is_ascii_alphanumeric();
             if let Some(slot) = self.bytes.get_mut(len) {
-                *slot = if letter { byte } else { b' ' };
+                *slot = kept;
             }
+            let letter = kept != b' ';
             len += usize::from(letter | after_letter);
             after_letter = letter;
             read += 1;
@@ -128,36 +145,9 @@ impl Letters {
         self.starts.len().checked_sub(1).unwrap_or(self.bytes.len())
     }
 
-    /// Tells whether every letter is one byte.
-    pub(super) fn is_ascii(&self) -> bool {
-        self.starts.is_empty()
-    }
-
-    /// Calls `emit` with where every n-gram of ASCII begins and its letters in one word.
-    ///
-    /// Six bits a letter, for `n` from 1 to 4.
-    pub(super) fn for_each_packed(&self, n: usize, emit: &mut impl FnMut(usize, u32)) {
-        let n = n.clamp(1, Self::MAX_PACKED).min(self.bytes.len());
-        let Some(before) = n.checked_sub(1) else { return };
-        let (head, tail) = self.bytes.split_at(before);
-        let mask = u32::MAX >> (32 - 6 * n);
-        // Lower-case letters, digits and the space differ in these bits.
-        let code = |byte: u8| u32::from((byte & 0x1f) | ((byte & 0x40) >> 1));
-        let push = |packed: u32, &byte: &u8| packed << 6 | code(byte);
-        let mut packed = head.iter().fold(0, push);
-        for (at, byte) in tail.iter().enumerate() {
-            packed = push(packed, byte) & mask;
-            emit(at, packed);
-        }
-    }
-
-    /// The longest n-gram that [`Letters::for_each_packed`] takes.
-    pub(super) const MAX_PACKED: usize = 4;
-
-    /// Returns the n-gram of ASCII that begins there, shorter in a shorter text.
-    #[inline]
-    pub(super) fn ascii_gram(&self, at: usize, n: usize) -> &[u8] {
-        self.bytes.get(at..(at + n).min(self.bytes.len())).unwrap_or_default()
+    /// The letters and spaces, if every one is ASCII.
+    pub(super) fn ascii(&self) -> Option<&[u8]> {
+        self.starts.is_empty().then_some(&self.bytes)
     }
 
     /// Gives back memory that one huge text took.
@@ -263,24 +253,6 @@ mod tests {
     fn stray_marks_change_nothing() {
         assert_eq!(grams("z\u{334}a\u{338}\u{334}l", 3), ["zal"]);
         assert_eq!(grams("क्षमा", 9).len(), 1);
-    }
-
-    #[test]
-    fn packed_words_are_equal_where_grams_are() {
-        for text in ["", "a", "ab", "abcabcab abc", "the theory of the thing"] {
-            for n in 1..=Letters::MAX_PACKED {
-                let mut letters = Letters::default();
-                letters.read(text);
-                let mut packed = Vec::new();
-                letters.for_each_packed(n, &mut |at, word| {
-                    packed.push((letters.ascii_gram(at, n).to_vec(), word));
-                });
-                assert_eq!(packed.len(), grams(text, n).len(), "{text} {n}");
-                for (gram, word) in &packed {
-                    assert!(packed.iter().all(|(g, w)| (g == gram) == (w == word)), "{text} {n}");
-                }
-            }
-        }
     }
 
     #[test]

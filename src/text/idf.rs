@@ -4,7 +4,6 @@
 //! median of the table; the commonest English words, which it does not hold either, are taken
 //! to be as common as the commonest Chinese ones.
 
-use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use jieba_rs::{DEFAULT_STOP_WORDS, KeywordExtract, KeywordExtractConfig, TfIdf};
@@ -13,25 +12,15 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::dictionary::jieba;
 use crate::sketch::IDF_SCALE;
 
-/// Tokens a thread remembers, a power of two; 1 MB, the words of a language in daily use.
-const REMEMBERED: usize = 1 << 16;
+/// Tokens that are remembered: 512 kB, the words of a language in daily use.
+const REMEMBERED: usize = 1 << SLOT_BITS;
+
+const SLOT_BITS: u32 = 16;
 
 /// Steps for words that carry no subject of their own.
 const STOP_WORD: u32 = IDF_SCALE;
 
 static TABLE: OnceLock<Table> = OnceLock::new();
-
-thread_local! {
-    static SEEN: RefCell<Vec<Remembered>> = const { RefCell::new(Vec::new()) };
-}
-
-/// The last token of those that share a slot.
-#[derive(Debug, Clone, Copy, Default)]
-struct Remembered {
-    /// Tokens of one hash are one feature, so they need not be told apart here either.
-    hash: u64,
-    idf: u32,
-}
 
 struct Table {
     words: TfIdf,
@@ -67,24 +56,47 @@ fn quantise(idf: f64) -> u32 {
     (idf * f64::from(IDF_SCALE)).round().clamp(1.0, 1024.0) as u32
 }
 
-/// Returns the inverse document frequency of a token in steps of `1 / IDF_SCALE`, at least 1.
-pub(super) fn idf(token: &str) -> u32 {
-    let hash = xxh3_64(token.as_bytes());
-    SEEN.with_borrow_mut(|seen| {
-        if seen.is_empty() {
-            seen.resize(REMEMBERED, Remembered::default());
-        }
+/// Rarities of tokens, remembered from text to text.
+#[derive(Debug, Default)]
+pub(super) struct Rarities {
+    /// Of the tokens that share a slot the last one: its hash, the rarity in place of the bits
+    /// that chose the slot.
+    slots: Vec<u64>,
+}
+
+impl Rarities {
+    /// Returns the inverse document frequency of a token in steps of `1 / IDF_SCALE`, at least 1.
+    ///
+    /// Tokens of one hash are one feature, so they need not be told apart here either.
+    #[inline]
+    pub(super) fn idf(&mut self, token: &str) -> u32 {
+        let hash = xxh3_64(token.as_bytes());
         #[allow(clippy::cast_possible_truncation)] // masked at once
-        let slot = seen.get_mut(hash as usize & (REMEMBERED - 1));
-        match slot {
-            Some(slot) if slot.hash == hash && slot.idf > 0 => slot.idf,
-            Some(slot) => {
-                *slot = Remembered { hash, idf: look_up(token) };
-                slot.idf
+        let slot = hash as usize & (REMEMBERED - 1);
+        match self.slots.get(slot) {
+            // A rarity is at least 1, so nothing is found in a slot that was never filled.
+            Some(&slot) if slot >> SLOT_BITS == hash >> SLOT_BITS && rarity(slot) > 0 => {
+                rarity(slot)
             }
-            None => look_up(token),
+            _ => self.look_up(token, hash, slot),
         }
-    })
+    }
+
+    #[cold]
+    fn look_up(&mut self, token: &str, hash: u64, slot: usize) -> u32 {
+        let idf = look_up(token);
+        self.slots.resize(REMEMBERED, 0);
+        if let Some(slot) = self.slots.get_mut(slot) {
+            *slot = hash >> SLOT_BITS << SLOT_BITS | u64::from(idf);
+        }
+        idf
+    }
+}
+
+/// Returns the rarity that a slot holds.
+#[allow(clippy::cast_possible_truncation)] // masked at once
+fn rarity(slot: u64) -> u32 {
+    slot as u32 & ((1 << SLOT_BITS) - 1)
 }
 
 fn look_up(token: &str) -> u32 {
@@ -120,7 +132,7 @@ pub(super) fn digest() -> u32 {
     ];
     let mut crc = crc32fast::Hasher::new();
     for word in PROBE {
-        crc.update(&idf(word).to_be_bytes());
+        crc.update(&look_up(word).to_be_bytes());
     }
     crc.finalize()
 }
@@ -131,17 +143,30 @@ mod tests {
 
     #[test]
     fn steps_follow_the_table() {
-        assert_eq!(["的", "称", "飞碟"].map(idf), [7, 37, 85]);
-        assert_eq!(idf("的"), 7, "the second time from memory");
+        assert_eq!(["的", "称", "飞碟"].map(look_up), [7, 37, 85]);
     }
 
     #[test]
     fn words_outside_the_table_get_the_median_or_count_as_stop_words() {
-        assert_eq!(idf("the"), STOP_WORD);
-        assert_eq!(idf("hurricane"), table().median);
-        assert_eq!(idf("龘靐齉"), table().median);
-        assert_eq!(idf(""), table().median);
-        assert!(table().median > idf("雇员"));
+        assert_eq!(look_up("the"), STOP_WORD);
+        assert_eq!(look_up("hurricane"), table().median);
+        assert_eq!(look_up("龘靐齉"), table().median);
+        assert_eq!(look_up(""), table().median);
+        assert!(table().median > look_up("雇员"));
+    }
+
+    #[test]
+    fn remembered_rarities_are_those_of_the_table_whatever_shares_a_slot() {
+        let mut rarities = Rarities::default();
+        for _ in 0..2 {
+            for word in ["的", "称", "飞碟", "the", ""] {
+                assert_eq!(rarities.idf(word), look_up(word), "{word}");
+            }
+            // More words than there are slots.
+            for n in 0..REMEMBERED + 1000 {
+                assert_eq!(rarities.idf(&format!("w{n}")), table().median);
+            }
+        }
     }
 
     #[test]

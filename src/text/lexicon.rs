@@ -2,12 +2,13 @@
 
 use jieba_rs::Jieba;
 
+use super::dictionary;
+use super::idf::Rarities;
 use super::idf_table::IdfTable;
 use super::options::{PipelineOptions, Segment};
 use super::segment::for_each_token;
 use super::stop_words::WordSet;
 use super::weight_table::LoadedWeights;
-use super::{dictionary, idf};
 
 /// What a pipeline looks words up in.
 pub(super) struct Lexicon {
@@ -63,6 +64,7 @@ impl Lexicon {
         &self,
         text: &'t str,
         segment: Segment,
+        rarities: &mut Rarities,
         emit: &mut impl FnMut(&'t str, u32),
     ) {
         let jieba = || self.jieba();
@@ -71,21 +73,26 @@ impl Lexicon {
             for_each_token(text, segment, &jieba, &mut |word| {
                 if !self.stop_words.contains(word) {
                     any = true;
-                    self.weigh(word, emit);
+                    self.weigh(word, rarities, emit);
                 }
             });
             if any {
                 return;
             }
         }
-        for_each_token(text, segment, &jieba, &mut |word| self.weigh(word, emit));
+        for_each_token(text, segment, &jieba, &mut |word| self.weigh(word, rarities, emit));
     }
 
     #[inline]
-    fn weigh<'t>(&self, word: &'t str, emit: &mut impl FnMut(&'t str, u32)) {
+    fn weigh<'t>(
+        &self,
+        word: &'t str,
+        rarities: &mut Rarities,
+        emit: &mut impl FnMut(&'t str, u32),
+    ) {
         match &self.rarity {
             Rarity::Alike => emit(word, 0),
-            Rarity::Jieba => emit(word, idf::idf(word)),
+            Rarity::Jieba => emit(word, rarities.idf(word)),
             Rarity::Learnt(table) => emit(word, table.step(word)),
             Rarity::Given(weights) => match weights.word(word) {
                 0 => {}

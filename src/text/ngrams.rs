@@ -2,55 +2,60 @@
 //!
 //! Tokens are laid end to end once, so that every n-gram is a slice and none is copied.
 
-use std::ops::Range;
-
 /// Between the words of an n-gram; a control character is in no token.
 pub(super) const SEPARATOR: char = '\u{1f}';
 
 /// The tokens of one text, laid end to end.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
-    text: String,
-    spans: Vec<Range<usize>>,
+    bytes: Vec<u8>,
+    /// Where each token begins, its separator after it, and where the next one would.
+    starts: Vec<usize>,
     rarities: Vec<u32>,
+    /// Whether there are separators.
+    apart: bool,
 }
 
 impl Tokens {
-    pub(super) fn clear(&mut self) {
-        self.text.clear();
-        self.spans.clear();
+    /// Forgets all; `apart` puts the separator between tokens from now on.
+    pub(super) fn clear(&mut self, apart: bool) {
+        self.bytes.clear();
+        self.starts.clear();
+        self.starts.push(0);
         self.rarities.clear();
+        self.apart = apart;
     }
 
     /// Number of tokens.
     pub(super) fn len(&self) -> usize {
-        self.spans.len()
+        self.rarities.len()
     }
 
-    /// Appends a token; `apart` puts the separator before it.
-    pub(super) fn push(&mut self, token: &str, rarity: u32, apart: bool) {
-        if apart && !self.spans.is_empty() {
-            self.text.push(SEPARATOR);
+    #[inline]
+    pub(super) fn push(&mut self, token: &str, rarity: u32) {
+        self.bytes.extend_from_slice(token.as_bytes());
+        if self.apart {
+            self.bytes.push(SEPARATOR as u8);
         }
-        let start = self.text.len();
-        self.text.push_str(token);
-        self.spans.push(start..self.text.len());
+        self.starts.push(self.bytes.len());
         self.rarities.push(rarity);
     }
 
     /// Number of n-grams: one for a text of fewer tokens, none for a text without any.
     pub(super) fn ngrams(&self, n: usize) -> usize {
-        let tokens = self.spans.len();
+        let tokens = self.len();
         if tokens == 0 { 0 } else { (tokens + 1).saturating_sub(n).max(1) }
     }
 
     /// Returns the n-gram that begins at token `index`; empty beyond the last.
     #[inline]
-    pub(super) fn ngram(&self, index: usize, n: usize) -> &str {
-        let spans = self.window(index, n);
-        match (spans.first(), spans.last()) {
-            (Some(first), Some(last)) => self.text.get(first.start..last.end).unwrap_or_default(),
-            _ => "",
+    pub(super) fn ngram(&self, index: usize, n: usize) -> &[u8] {
+        let end = index.saturating_add(n).min(self.len());
+        match (self.starts.get(index), self.starts.get(end)) {
+            (Some(&start), Some(&end)) => {
+                self.bytes.get(start..end - usize::from(self.apart)).unwrap_or_default()
+            }
+            _ => &[],
         }
     }
 
@@ -62,18 +67,10 @@ impl Tokens {
         parts.iter().copied().fold(0_u32, u32::saturating_add) / count
     }
 
-    #[inline]
-    fn window(&self, index: usize, n: usize) -> &[Range<usize>] {
-        let end = index.saturating_add(n).min(self.spans.len());
-        self.spans.get(index..end).unwrap_or_default()
-    }
-
     /// Gives back memory that one huge text took.
     pub(super) fn release_above(&mut self, bytes: usize) {
-        super::pipeline::release(&mut self.text, bytes);
-        if self.spans.capacity() * size_of::<Range<usize>>() > bytes {
-            self.spans = Vec::new();
-            self.rarities = Vec::new();
+        if self.bytes.capacity() > bytes || self.starts.capacity() * size_of::<usize>() > bytes {
+            *self = Self::default();
         }
     }
 }
@@ -84,10 +81,10 @@ mod tests {
 
     fn ngrams(words: &[&str], n: usize, apart: bool) -> Vec<String> {
         let mut tokens = Tokens::default();
-        for word in words {
-            tokens.push(word, 0, apart);
-        }
-        (0..tokens.ngrams(n)).map(|index| tokens.ngram(index, n).replace(SEPARATOR, "|")).collect()
+        tokens.clear(apart);
+        words.iter().for_each(|word| tokens.push(word, 0));
+        let ngram = |index| String::from_utf8(tokens.ngram(index, n).to_vec()).unwrap();
+        (0..tokens.ngrams(n)).map(|index| ngram(index).replace(SEPARATOR, "|")).collect()
     }
 
     #[test]
@@ -109,10 +106,11 @@ mod tests {
     #[test]
     fn ngram_is_as_rare_as_its_tokens_on_average() {
         let mut tokens = Tokens::default();
+        tokens.clear(true);
         for (word, rarity) in [("a", 1), ("bc", 5), ("d", 9)] {
-            tokens.push(word, rarity, true);
+            tokens.push(word, rarity);
         }
         assert_eq!((tokens.rarity(1, 2), tokens.rarity(0, 3), tokens.rarity(2, 2)), (7, 5, 9));
-        assert_eq!((tokens.rarity(9, 2), tokens.ngram(9, 2), tokens.len()), (0, "", 3));
+        assert_eq!((tokens.rarity(9, 2), tokens.ngram(9, 2), tokens.len()), (0, &[][..], 3));
     }
 }

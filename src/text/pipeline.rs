@@ -13,12 +13,13 @@ use std::sync::Arc;
 use super::clean::Mentions;
 use super::features::{self, Counted, Visit};
 use super::grams::Letters;
+use super::idf::Rarities;
 use super::idf_table::word_hash;
 use super::lexicon::Lexicon;
 use super::ngrams::{SEPARATOR, Tokens};
 use super::options::{PipelineOptions, Segment};
 use super::resources::Resources;
-use super::seen::{Hashes, Packed, Seen};
+use super::seen::{Firsts, Seen};
 use super::{clean, descriptor, html, normalise, segment, simplified};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -356,6 +357,13 @@ impl<F: Fingerprint, S: Signature<F>> Visit for Signing<'_, F, S> {
         *self.features += hashes.len();
         self.signer.add_all(hashes.iter().map(|&hash| F::truncate(u128::from(hash))));
     }
+
+    fn weighted(&mut self, hashes: &[u64], weights: &[u32]) {
+        *self.features += hashes.len();
+        for (&hash, &weight) in hashes.iter().zip(weights) {
+            self.signer.add(F::truncate(u128::from(hash)), weight.into());
+        }
+    }
 }
 
 impl fmt::Debug for Pipeline {
@@ -370,11 +378,11 @@ pub(super) struct Scratch {
     pub(super) normal: String,
     cleaned: String,
     pub(super) letters: Letters,
-    pub(super) packed: Packed,
-    pub(super) hashes: Hashes,
+    pub(super) firsts: Firsts,
     pub(super) tokens: Tokens,
     pub(super) seen: Seen,
     pub(super) counted: Vec<Counted>,
+    pub(super) rarities: Rarities,
     /// One of each kind and width in use.
     signers: Vec<Box<dyn Any>>,
 }
@@ -387,7 +395,7 @@ impl Scratch {
         self.letters.release_above(KEPT_BYTES);
         self.tokens.release_above(KEPT_BYTES);
         self.seen.release_above(KEPT_BYTES);
-        self.packed.release_above(KEPT_BYTES);
+        self.firsts.release_above(KEPT_BYTES);
         if self.counted.capacity() * size_of::<Counted>() > KEPT_BYTES {
             self.counted = Vec::new();
         }

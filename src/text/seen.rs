@@ -1,5 +1,7 @@
 //! Distinct features: sets that are cleared and filled again for every text.
 
+use crate::sketch::feature_hash;
+
 /// A set of 64-bit feature hashes, by open addressing.
 ///
 /// The hashes are well mixed already: their top bits choose the slot.
@@ -70,96 +72,85 @@ fn put(slots: &mut [u64], hash: u64) -> bool {
     new
 }
 
-/// Words of four letters, digits and spaces, rounded up: 37^4 of the 2^24 there are.
-const DISTINCT: usize = 1 << 21;
-
-/// A set of 24-bit words, a bit for each, and where the first of each stood.
+/// The set of a text's short n-grams of small letters, digits and spaces: a bit for each there is.
 #[derive(Debug, Default)]
-pub(super) struct Packed {
+pub(super) struct Firsts {
     bits: Vec<u64>,
-    /// Word and position, as far as `len`; more room than ever needed.
-    noted: Vec<(u32, usize)>,
-    len: usize,
+    /// Numbers of the distinct n-grams, and their hashes.
+    numbers: Vec<u32>,
+    hashes: Vec<u64>,
 }
 
-impl Packed {
-    /// Makes room for so many words.
-    pub(super) fn begin(&mut self, words: usize) {
-        self.bits.resize(1 << (24 - 6), 0);
-        let distinct = (words + 1).min(DISTINCT);
-        self.noted.resize(distinct.max(self.noted.len()), (0, 0));
-        self.len = 0;
-    }
+/// Letters, digits and the space.
+const LETTERS: usize = 37;
 
-    /// Adds a word below 2^24, unless it is there.
-    #[inline]
-    pub(super) fn note(&mut self, at: usize, word: u32) {
-        let (Some(bits), Some(noted)) =
-            (self.bits.get_mut(word as usize >> 6), self.noted.get_mut(self.len))
-        else {
-            return;
-        };
-        // Whether a word is new cannot be foretold, so nothing branches on it.
-        let bit = 1 << (word & 63);
-        *noted = (word, at);
-        self.len += usize::from(*bits & bit == 0);
-        *bits |= bit;
-    }
+/// Numbers of the letters.
+static NUMBERS: [u8; 256] = numbers();
 
-    /// Visits where each distinct word stood first, in order, and forgets them all.
-    pub(super) fn drain(&mut self, mut visit: impl FnMut(usize, u32)) {
-        for &(word, at) in self.noted.iter().take(self.len) {
-            if let Some(bits) = self.bits.get_mut(word as usize >> 6) {
+#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
+const fn numbers() -> [u8; 256] {
+    let mut numbers = [0; 256];
+    let (mut byte, mut number) = (0_u8, 0);
+    while byte < 0x80 {
+        if byte == b' ' || byte.is_ascii_digit() || byte.is_ascii_lowercase() {
+            numbers[byte as usize] = number;
+            number += 1;
+        }
+        byte += 1;
+    }
+    numbers
+}
+
+impl Firsts {
+    /// The longest n-gram there is a bit for; all of four letters take 230 kB.
+    const MAX: usize = 4;
+
+    /// Returns the hash of each distinct n-gram of `letters`, in order of where it stands first.
+    pub(super) fn hashes<const N: usize>(&mut self, letters: &[u8], seed: u64) -> &[u64] {
+        const { assert!(N <= Self::MAX) };
+        let there_are = (0..N).fold(1, |all, _| all * LETTERS);
+        // All are noted, and the next one takes the place of one that is not new.
+        let most = letters.len().min(there_are) + 1;
+        let fit = |len: usize| most.max(len);
+        self.bits.resize(there_are.div_ceil(64).max(self.bits.len()), 0);
+        self.numbers.resize(fit(self.numbers.len()), 0);
+        self.hashes.resize(fit(self.hashes.len()), 0);
+        let Self { bits, numbers, hashes } = self;
+        let mut len = 0;
+        for gram in letters.windows(N).filter_map(<[u8]>::first_chunk::<N>) {
+            let number = number(gram);
+            let (Some(bits), Some(noted), Some(hash)) =
+                (bits.get_mut(number as usize >> 6), numbers.get_mut(len), hashes.get_mut(len))
+            else {
+                break;
+            };
+            // Whether an n-gram is new cannot be foretold, so nothing branches on it.
+            let bit = 1 << (number & 63);
+            (*noted, *hash) = (number, feature_hash(gram, seed));
+            len += usize::from(*bits & bit == 0);
+            *bits |= bit;
+        }
+        for &number in numbers.iter().take(len) {
+            if let Some(bits) = bits.get_mut(number as usize >> 6) {
                 *bits = 0;
             }
-            visit(at, word);
         }
-        self.len = 0;
+        hashes.get(..len).unwrap_or_default()
     }
 
     /// Gives back memory that one huge text took.
     pub(super) fn release_above(&mut self, bytes: usize) {
-        if self.noted.capacity() * size_of::<(u32, usize)>() > bytes {
-            self.noted = Vec::new();
+        if self.hashes.capacity() * size_of::<u64>() > bytes {
+            (self.numbers, self.hashes) = (Vec::new(), Vec::new());
         }
     }
 }
 
-/// Hashes of packed n-grams, remembered from text to text.
-#[derive(Debug, Default)]
-pub(super) struct Hashes {
-    /// Seed and n-gram length that the hashes are for.
-    of: Option<(u64, usize)>,
-    /// The last n-gram of those that share a slot, one more than its word, and its hash.
-    slots: Vec<(u32, u64)>,
-}
-
-/// Slots of remembered hashes, a power of two; 1 MB, more n-grams than a language often has.
-const SLOTS: usize = 1 << 16;
-
-impl Hashes {
-    /// Forgets what was remembered for another seed or length.
-    pub(super) fn begin(&mut self, seed: u64, n: usize) {
-        if self.of != Some((seed, n)) {
-            self.of = Some((seed, n));
-            self.slots.clear();
-            self.slots.resize(SLOTS, (0, 0));
-        }
-    }
-
-    /// Returns the hash of the n-gram with these letters.
-    #[inline]
-    pub(super) fn get(&mut self, word: u32, hash: impl FnOnce() -> u64) -> u64 {
-        let at = (word.wrapping_mul(0x9e37_79b1) >> 16) as usize;
-        match self.slots.get_mut(at) {
-            Some((known, hash)) if *known == word + 1 => *hash,
-            Some(slot) => {
-                *slot = (word + 1, hash());
-                slot.1
-            }
-            None => hash(),
-        }
-    }
+/// Returns the number of an n-gram among all of its length.
+#[inline]
+fn number<const N: usize>(gram: &[u8; N]) -> u32 {
+    let number = |&byte: &u8| NUMBERS.get(usize::from(byte)).copied().unwrap_or_default();
+    gram.iter().fold(0, |all, byte| all * LETTERS as u32 + u32::from(number(byte)))
 }
 
 #[cfg(test)]
@@ -185,28 +176,33 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_equal_words_is_visited_in_every_text_anew() {
-        let mut packed = Packed::default();
-        for words in [vec![], vec![5, 5, (1 << 24) - 1, 5, 64, 0, 64], vec![5; 3]] {
-            packed.begin(words.len());
-            words.iter().enumerate().for_each(|(at, &word)| packed.note(at, word));
-            let mut firsts = Vec::new();
-            packed.drain(|at, _| firsts.push(at));
-            let expected: Vec<usize> =
-                (0..words.len()).filter(|&at| !words[..at].contains(&words[at])).collect();
-            assert_eq!(firsts, expected);
+    fn the_first_of_equal_grams_is_hashed_in_every_text_anew() {
+        fn check<const N: usize>(firsts: &mut Firsts, letters: &[u8]) {
+            let mut expected: Vec<u64> = Vec::new();
+            for hash in letters.windows(N).map(|gram| feature_hash(gram, 5)) {
+                if !expected.contains(&hash) {
+                    expected.push(hash);
+                }
+            }
+            assert_eq!(firsts.hashes::<N>(letters, 5), expected, "{N}");
+        }
+        let mut firsts = Firsts::default();
+        for letters in ["", "a", "aaaaaa", "zzzz 9999 zzzz", "the theory of 10 things", "abcdefgh"]
+        {
+            for _ in 0..2 {
+                check::<1>(&mut firsts, letters.as_bytes());
+                check::<2>(&mut firsts, letters.as_bytes());
+                check::<3>(&mut firsts, letters.as_bytes());
+                check::<4>(&mut firsts, letters.as_bytes());
+            }
         }
     }
 
     #[test]
-    fn remembered_hashes_are_those_of_their_words_whatever_shares_a_slot() {
-        let mut hashes = Hashes::default();
-        for (seed, n) in [(0, 3), (1, 3), (1, 4)] {
-            hashes.begin(seed, n);
-            let hash = |word: u32| u64::from(word) * 31 + seed * 7 + n as u64;
-            for word in (0..1 << 24).step_by(77).chain(0..5_000).chain((0..5_000).rev()) {
-                assert_eq!(hashes.get(word, || hash(word)), hash(word));
-            }
-        }
+    fn every_letter_has_its_number() {
+        let letters = b" 0123456789abcdefghijklmnopqrstuvwxyz";
+        assert_eq!(letters.len(), LETTERS);
+        let all: Vec<usize> = letters.iter().map(|&byte| number(&[byte]) as usize).collect();
+        assert_eq!(all, (0..LETTERS).collect::<Vec<_>>());
     }
 }
