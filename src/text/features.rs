@@ -5,6 +5,7 @@
 
 use super::dictionary::jieba;
 use super::grams::Letters;
+use super::idf_table::{WORD_SEED, word_hash};
 use super::ngrams::Tokens;
 use super::options::Segment;
 use super::pipeline::{Inner, Scratch};
@@ -94,13 +95,13 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
             letters.read(normal);
             if !letters.ascii().is_some_and(|ascii| sift.take_ascii(ascii, n, firsts)) {
                 sift.begin(letters.len());
-                letters.for_each_gram(n, &mut |gram| sift.take(gram, || 0));
+                letters.for_each_gram(n, &mut |gram| sift.take(gram, |_| 0));
             }
         }
         Segment::Raw => {
             if !normal.is_ascii() || !sift.take_bytes(normal.as_bytes(), n) {
                 sift.begin(normal.len());
-                grams::for_each_raw(normal, n, letters, &mut |gram| sift.take(gram, || 0));
+                grams::for_each_raw(normal, n, letters, &mut |gram| sift.take(gram, |_| 0));
             }
         }
         Segment::Chars => {
@@ -110,7 +111,7 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
             });
             sift.begin(tokens.ngrams(n));
             for first in 0..tokens.ngrams(n) {
-                sift.take(tokens.ngram(first, n), || 0);
+                sift.take(tokens.ngram(first, n), |_| 0);
             }
         }
         // Single words are hashed where they stand.
@@ -118,21 +119,27 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
             if n == 1 && options.weights != Weights::Levels =>
         {
             sift.begin(normal.len() / 4);
-            lexicon.for_each_word(normal, options.segment, rarities, &mut |token, rarity| {
-                sift.take(token.as_bytes(), || rarity);
+            lexicon.for_each_word(normal, options.segment, &mut |word| {
+                sift.take(word.as_bytes(), |hash| {
+                    let hash = || if seed == WORD_SEED { hash } else { word_hash(word) };
+                    // A feature of weight 0 is none.
+                    lexicon.rarity(word, hash, rarities).unwrap_or(0)
+                });
             });
         }
         Segment::Auto | Segment::Jieba | Segment::Words => {
             tokens.clear(true);
-            lexicon.for_each_word(normal, options.segment, rarities, &mut |token, rarity| {
-                tokens.push(token, rarity);
+            lexicon.for_each_word(normal, options.segment, &mut |word| {
+                if let Some(rarity) = lexicon.rarity(word, || word_hash(word), rarities) {
+                    tokens.push(word, rarity);
+                }
             });
             if options.weights == Weights::Levels {
                 return levels(tokens, n, seed, counted, &mut sift.visit);
             }
             sift.begin(tokens.ngrams(n));
             for first in 0..tokens.ngrams(n) {
-                sift.take(tokens.ngram(first, n), || tokens.rarity(first, n));
+                sift.take(tokens.ngram(first, n), |_| tokens.rarity(first, n));
             }
         }
     }
@@ -185,13 +192,13 @@ impl<'s, V: Visit> Sift<'s, V> {
     }
 
     #[inline]
-    fn take(&mut self, bytes: &[u8], rarity: impl FnOnce() -> u32) {
+    fn take(&mut self, bytes: &[u8], rarity: impl FnOnce(u64) -> u32) {
         let hash = feature_hash(bytes, self.seed);
         if self.alike {
             let new = self.is_new(hash);
             self.hand_on(bytes, hash, 1, new);
         } else {
-            self.take_weighed(bytes, hash, rarity());
+            self.take_weighed(bytes, hash, rarity(hash));
         }
     }
 

@@ -97,16 +97,24 @@ impl Letters {
 
     fn read_mixed(&mut self, text: &str) {
         let mut after_letter = self.bytes.last().is_some_and(|&last| last != b' ');
-        for c in text.chars() {
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let start = self.bytes.len();
             if is_letter(c) {
-                self.starts.push(Start::new(self.bytes.len(), is_dense(c)));
-                self.bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                self.starts.push(Start::new(start, is_dense(c)));
+                // Most characters are of one length or the other.
+                match rest.as_bytes() {
+                    &[a @ 0..0x80, ..] => self.bytes.push(a),
+                    &[a @ 0xe0..0xf0, b, c, ..] => self.bytes.extend_from_slice(&[a, b, c]),
+                    _ => self.bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+                }
                 after_letter = true;
             } else if after_letter && (c.is_ascii() || !is_combining_mark(c)) {
-                self.starts.push(Start::new(self.bytes.len(), false));
+                self.starts.push(Start::new(start, false));
                 self.bytes.push(b' ');
                 after_letter = false;
             }
+            rest = rest.get(c.len_utf8()..).unwrap_or_default();
         }
     }
 

@@ -7,15 +7,12 @@
 use std::sync::OnceLock;
 
 use jieba_rs::{DEFAULT_STOP_WORDS, KeywordExtract, KeywordExtractConfig, TfIdf};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::dictionary::jieba;
 use crate::sketch::IDF_SCALE;
 
-/// Tokens that are remembered: 512 kB, the words of a language in daily use.
-const REMEMBERED: usize = 1 << SLOT_BITS;
-
-const SLOT_BITS: u32 = 16;
+/// Bits of a hash that choose two slots; in half a megabyte are the words in daily use.
+const PAIR_BITS: u32 = 15;
 
 /// Steps for words that carry no subject of their own.
 const STOP_WORD: u32 = IDF_SCALE;
@@ -59,44 +56,46 @@ fn quantise(idf: f64) -> u32 {
 /// Rarities of tokens, remembered from text to text.
 #[derive(Debug, Default)]
 pub(super) struct Rarities {
-    /// Of the tokens that share a slot the last one: its hash, the rarity in place of the bits
-    /// that chose the slot.
-    slots: Vec<u64>,
+    /// The last two tokens of those that share a pair: the hash of each, its rarity in place of
+    /// the bits that chose the pair.
+    pairs: Vec<[u64; 2]>,
 }
 
 impl Rarities {
     /// Returns the inverse document frequency of a token in steps of `1 / IDF_SCALE`, at least 1.
     ///
-    /// Tokens of one hash are one feature, so they need not be told apart here either.
+    /// `hash` is its [`word_hash`](super::idf_table::word_hash). Tokens of one hash are one
+    /// feature, so they need not be told apart here either.
     #[inline]
-    pub(super) fn idf(&mut self, token: &str) -> u32 {
-        let hash = xxh3_64(token.as_bytes());
-        #[allow(clippy::cast_possible_truncation)] // masked at once
-        let slot = hash as usize & (REMEMBERED - 1);
-        match self.slots.get(slot) {
-            // A rarity is at least 1, so nothing is found in a slot that was never filled.
-            Some(&slot) if slot >> SLOT_BITS == hash >> SLOT_BITS && rarity(slot) > 0 => {
-                rarity(slot)
-            }
-            _ => self.look_up(token, hash, slot),
+    pub(super) fn idf(&mut self, token: &str, hash: u64) -> u32 {
+        let known = |slot: u64| slot >> PAIR_BITS == hash >> PAIR_BITS && rarity(slot) > 0;
+        match self.pairs.get(pair(hash)) {
+            Some(&[first, _]) if known(first) => rarity(first),
+            Some(&[_, second]) if known(second) => rarity(second),
+            _ => self.remember(token, hash),
         }
     }
 
     #[cold]
-    fn look_up(&mut self, token: &str, hash: u64, slot: usize) -> u32 {
+    fn remember(&mut self, token: &str, hash: u64) -> u32 {
         let idf = look_up(token);
-        self.slots.resize(REMEMBERED, 0);
-        if let Some(slot) = self.slots.get_mut(slot) {
-            *slot = hash >> SLOT_BITS << SLOT_BITS | u64::from(idf);
+        self.pairs.resize(1 << PAIR_BITS, [0; 2]);
+        if let Some([first, second]) = self.pairs.get_mut(pair(hash)) {
+            *second = std::mem::replace(first, hash >> PAIR_BITS << PAIR_BITS | u64::from(idf));
         }
         idf
     }
 }
 
-/// Returns the rarity that a slot holds.
+#[allow(clippy::cast_possible_truncation)] // masked at once
+fn pair(hash: u64) -> usize {
+    hash as usize & ((1 << PAIR_BITS) - 1)
+}
+
+/// Returns the rarity that a slot holds, 0 in one that was never filled.
 #[allow(clippy::cast_possible_truncation)] // masked at once
 fn rarity(slot: u64) -> u32 {
-    slot as u32 & ((1 << SLOT_BITS) - 1)
+    slot as u32 & ((1 << PAIR_BITS) - 1)
 }
 
 fn look_up(token: &str) -> u32 {
@@ -139,6 +138,7 @@ pub(super) fn digest() -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::idf_table::word_hash;
     use super::*;
 
     #[test]
@@ -158,13 +158,14 @@ mod tests {
     #[test]
     fn remembered_rarities_are_those_of_the_table_whatever_shares_a_slot() {
         let mut rarities = Rarities::default();
+        let mut idf = |word: &str| rarities.idf(word, word_hash(word));
         for _ in 0..2 {
-            for word in ["的", "称", "飞碟", "the", ""] {
-                assert_eq!(rarities.idf(word), look_up(word), "{word}");
+            for word in ["的", "称", "飞碟", "the", "", "的"] {
+                assert_eq!(idf(word), look_up(word), "{word}");
             }
             // More words than there are slots.
-            for n in 0..REMEMBERED + 1000 {
-                assert_eq!(rarities.idf(&format!("w{n}")), table().median);
+            for n in 0..3 << PAIR_BITS {
+                assert_eq!(idf(&format!("w{n}")), table().median);
             }
         }
     }

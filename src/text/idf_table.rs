@@ -42,10 +42,13 @@ impl Hasher for Spread {
 /// A map from the hashes of words.
 pub(super) type WordMap<V> = HashMap<u64, V, BuildHasherDefault<Spread>>;
 
+/// Seed of the hashes that stand for words.
+pub(super) const WORD_SEED: u64 = 0;
+
 /// Returns the hash that stands for a word.
 #[inline]
 pub(super) fn word_hash(word: &str) -> u64 {
-    feature_hash(word.as_bytes(), 0)
+    feature_hash(word.as_bytes(), WORD_SEED)
 }
 
 /// Inverse document frequencies of words, learnt from the caller's own texts.
@@ -78,7 +81,13 @@ impl IdfTable {
 
     /// Returns the inverse document frequency of a word in steps of `1 / IDF_SCALE`, at least 1.
     pub fn step(&self, word: &str) -> u32 {
-        u32::from(self.steps.get(&word_hash(word)).copied().unwrap_or(self.rarest))
+        self.step_of(word_hash(word))
+    }
+
+    /// [`IdfTable::step`] of the word with this [hash](word_hash).
+    #[inline]
+    pub(super) fn step_of(&self, hash: u64) -> u32 {
+        u32::from(self.steps.get(&hash).copied().unwrap_or(self.rarest))
     }
 
     /// Writes the table as bytes that [`IdfTable::from_bytes`] reads.

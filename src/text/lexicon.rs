@@ -55,17 +55,15 @@ impl Lexicon {
         }
     }
 
-    /// Calls `emit` with each word of a cleaned text that counts, and with its rarity.
+    /// Calls `emit` with each word of a cleaned text but for stop words.
     ///
-    /// A text of nothing but stop words keeps them. The rarity is 0 where nothing depends on it,
-    /// and the weight where the caller gave one.
+    /// A text of nothing but stop words keeps them.
     #[inline]
     pub(super) fn for_each_word<'t>(
         &self,
         text: &'t str,
         segment: Segment,
-        rarities: &mut Rarities,
-        emit: &mut impl FnMut(&'t str, u32),
+        emit: &mut impl FnMut(&'t str),
     ) {
         let jieba = || self.jieba();
         if !self.stop_words.is_empty() {
@@ -73,31 +71,32 @@ impl Lexicon {
             for_each_token(text, segment, &jieba, &mut |word| {
                 if !self.stop_words.contains(word) {
                     any = true;
-                    self.weigh(word, rarities, emit);
+                    emit(word);
                 }
             });
             if any {
                 return;
             }
         }
-        for_each_token(text, segment, &jieba, &mut |word| self.weigh(word, rarities, emit));
+        for_each_token(text, segment, &jieba, emit);
     }
 
+    /// Returns how rare a word is, or its weight where the caller gave one.
+    ///
+    /// 0 where nothing depends on it, `None` for a word that the caller took out. `hash` is its
+    /// [`word_hash`](super::idf_table::word_hash).
     #[inline]
-    fn weigh<'t>(
+    pub(super) fn rarity(
         &self,
-        word: &'t str,
-        rarities: &mut Rarities,
-        emit: &mut impl FnMut(&'t str, u32),
-    ) {
+        word: &str,
+        hash: impl FnOnce() -> u64,
+        remembered: &mut Rarities,
+    ) -> Option<u32> {
         match &self.rarity {
-            Rarity::Alike => emit(word, 0),
-            Rarity::Jieba => emit(word, rarities.idf(word)),
-            Rarity::Learnt(table) => emit(word, table.step(word)),
-            Rarity::Given(weights) => match weights.word(word) {
-                0 => {}
-                weight => emit(word, weight),
-            },
+            Rarity::Alike => Some(0),
+            Rarity::Jieba => Some(remembered.idf(word, hash())),
+            Rarity::Learnt(table) => Some(table.step_of(hash())),
+            Rarity::Given(weights) => Some(weights.word(word)).filter(|&weight| weight > 0),
         }
     }
 }

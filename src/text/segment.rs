@@ -55,7 +55,7 @@ fn mixed<'t, 'd>(text: &'t str, jieba: &impl Fn() -> &'d Jieba, emit: &mut impl 
         let (other, han) = rest.split_at(start);
         for_each_word(other, emit);
         // Punctuation stays with the run: one longer cut costs less than many short ones.
-        let end = han.find(|c: char| !is_han(c) && is_letter(c)).unwrap_or(han.len());
+        let end = han_prefix(han);
         let (han, tail) = han.split_at(end);
         cut(jieba(), han, emit);
         rest = tail;
@@ -70,6 +70,20 @@ fn find_han(text: &str) -> Option<usize> {
     Some(ascii + found)
 }
 
+/// Length of the prefix without letters of other scripts; most of Chinese is told by one byte.
+fn han_prefix(text: &str) -> usize {
+    let mut at = 0;
+    loop {
+        while let Some(0xe5..=0xe9) = text.as_bytes().get(at) {
+            at += 3;
+        }
+        match text.get(at..).and_then(|rest| rest.chars().next()) {
+            Some(c) if is_han(c) || !is_letter(c) => at += c.len_utf8(),
+            _ => return at,
+        }
+    }
+}
+
 /// Calls `emit` with every sentence of a text, by Unicode rules (UAX #29).
 pub(super) fn for_each_sentence<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     text.split('\n').flat_map(str::unicode_sentences).for_each(emit);
@@ -77,7 +91,8 @@ pub(super) fn for_each_sentence<'t>(text: &'t str, emit: &mut impl FnMut(&'t str
 
 fn cut<'t>(jieba: &Jieba, text: &'t str, emit: &mut impl FnMut(&'t str)) {
     for token in jieba.cut(text, true) {
-        if token.word.contains(is_letter) {
+        // Nearly all that has a letter begins with one.
+        if token.word.starts_with(is_letter) || token.word.contains(is_letter) {
             emit(token.word);
         }
     }
