@@ -35,6 +35,14 @@ pub trait Signature<F: Fingerprint> {
         features.for_each(|feature| self.add(feature, 1));
     }
 
+    /// Adds features with their weights.
+    fn add_weighted(&mut self, features: impl Iterator<Item = (F, u32)> + Clone)
+    where
+        Self: Sized,
+    {
+        features.for_each(|(feature, weight)| self.add(feature, weight.into()));
+    }
+
     /// Returns the signature; `None` without features of any weight.
     fn signature(&mut self) -> Option<F>;
 

@@ -175,6 +175,34 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
         }
     }
 
+    fn add_weighted(&mut self, features: impl Iterator<Item = (F, u32)> + Clone) {
+        let (mut count, mut any) = (0, 0);
+        for (_, weight) in features.clone() {
+            self.total += u128::from(weight);
+            (count, any) = (count + 1, any | weight);
+        }
+        let planes = (u32::BITS - any.leading_zeros()) as usize;
+        if self.waiting.len() < planes {
+            self.waiting.resize_with(planes, Vec::new);
+        }
+        for plane in 0..planes {
+            let Some(waiting) = self.waiting.get_mut(plane) else { return };
+            let mut len = waiting.len();
+            waiting.resize(len + count, F::ZERO);
+            for (feature, weight) in features.clone() {
+                // The bits of a weight cannot be foretold, so nothing branches on them.
+                if let Some(slot) = waiting.get_mut(len) {
+                    *slot = feature;
+                }
+                len += usize::from(weight >> plane & 1 == 1);
+            }
+            waiting.truncate(len);
+            if len >= WAITING {
+                self.settle(plane);
+            }
+        }
+    }
+
     fn signature(&mut self) -> Option<F> {
         if self.total == 0 {
             return None;

@@ -103,9 +103,9 @@ impl Letters {
             if is_letter(c) {
                 self.starts.push(Start::new(start, is_dense(c)));
                 // Most characters are of one length or the other.
-                match rest.as_bytes() {
-                    &[a @ 0..0x80, ..] => self.bytes.push(a),
-                    &[a @ 0xe0..0xf0, b, c, ..] => self.bytes.extend_from_slice(&[a, b, c]),
+                match *rest.as_bytes() {
+                    [a @ 0..0x80, ..] => self.bytes.push(a),
+                    [a @ 0xe0..0xf0, b, c, ..] => self.bytes.extend_from_slice(&[a, b, c]),
                     _ => self.bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
                 }
                 after_letter = true;

@@ -27,6 +27,7 @@ mod pipeline;
 mod resources;
 mod seen;
 mod segment;
+mod sift;
 mod simplified;
 mod stop_words;
 mod weight_table;

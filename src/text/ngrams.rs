@@ -82,7 +82,9 @@ mod tests {
     fn ngrams(words: &[&str], n: usize, apart: bool) -> Vec<String> {
         let mut tokens = Tokens::default();
         tokens.clear(apart);
-        words.iter().for_each(|word| tokens.push(word, 0));
+        for word in words {
+            tokens.push(word, 0);
+        }
         let ngram = |index| String::from_utf8(tokens.ngram(index, n).to_vec()).unwrap();
         (0..tokens.ngrams(n)).map(|index| ngram(index).replace(SEPARATOR, "|")).collect()
     }

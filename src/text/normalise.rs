@@ -81,7 +81,7 @@ fn even_ascii(bytes: &[u8]) -> usize {
     let is_even = |block: &[u8]| {
         let pairs = block.iter().zip(block.get(1..).unwrap_or_default());
         !pairs.fold(false, |any, (&before, &byte)| {
-            let odd = !byte.is_ascii() | (byte == b'\t') | (byte.wrapping_sub(0x0b) < 3);
+            let odd = matches!(byte, 0x80.. | b'\t' | 0x0b..=b'\r');
             any | odd | (is_white(before) & is_white(byte))
         })
     };
@@ -108,9 +108,11 @@ fn even_wide(bytes: &[u8]) -> usize {
             at += 3;
         }
         at += match bytes.get(at..) {
-            Some([0xe4, 0xb8..=0xbf, ..]) => 3,
-            Some([0xe3, 0x80, 0x81..=0x82 | 0x88..=0x91, ..]) => 3,
-            Some([0xe2, 0x80, 0x93..=0x94 | 0x98..=0x9d, ..]) => 3,
+            Some(
+                [0xe4, 0xb8..=0xbf, ..]
+                | [0xe3, 0x80, 0x81..=0x82 | 0x88..=0x91, ..]
+                | [0xe2, 0x80, 0x93..=0x94 | 0x98..=0x9d, ..],
+            ) => 3,
             Some([0xc3, 0x9f..=0xbf, ..]) => 2,
             _ => break,
         };

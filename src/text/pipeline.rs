@@ -360,9 +360,8 @@ impl<F: Fingerprint, S: Signature<F>> Visit for Signing<'_, F, S> {
 
     fn weighted(&mut self, hashes: &[u64], weights: &[u32]) {
         *self.features += hashes.len();
-        for (&hash, &weight) in hashes.iter().zip(weights) {
-            self.signer.add(F::truncate(u128::from(hash)), weight.into());
-        }
+        let feature = |(&hash, &weight)| (F::truncate(u128::from(hash)), weight);
+        self.signer.add_weighted(hashes.iter().zip(weights).map(feature));
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) struct Firsts {
 }
 
 /// Letters, digits and the space.
-const LETTERS: usize = 37;
+const LETTERS: u32 = 37;
 
 /// Numbers of the letters.
 static NUMBERS: [u8; 256] = numbers();
@@ -108,7 +108,7 @@ impl Firsts {
     /// Returns the hash of each distinct n-gram of `letters`, in order of where it stands first.
     pub(super) fn hashes<const N: usize>(&mut self, letters: &[u8], seed: u64) -> &[u64] {
         const { assert!(N <= Self::MAX) };
-        let there_are = (0..N).fold(1, |all, _| all * LETTERS);
+        let there_are = (0..N).fold(1, |all, _| all * LETTERS as usize);
         // All are noted, and the next one takes the place of one that is not new.
         let most = letters.len().min(there_are) + 1;
         let fit = |len: usize| most.max(len);
@@ -150,7 +150,7 @@ impl Firsts {
 #[inline]
 fn number<const N: usize>(gram: &[u8; N]) -> u32 {
     let number = |&byte: &u8| NUMBERS.get(usize::from(byte)).copied().unwrap_or_default();
-    gram.iter().fold(0, |all, byte| all * LETTERS as u32 + u32::from(number(byte)))
+    gram.iter().fold(0, |all, byte| all * LETTERS + u32::from(number(byte)))
 }
 
 #[cfg(test)]
@@ -201,8 +201,8 @@ mod tests {
     #[test]
     fn every_letter_has_its_number() {
         let letters = b" 0123456789abcdefghijklmnopqrstuvwxyz";
-        assert_eq!(letters.len(), LETTERS);
-        let all: Vec<usize> = letters.iter().map(|&byte| number(&[byte]) as usize).collect();
+        assert_eq!(letters.len(), LETTERS as usize);
+        let all: Vec<u32> = letters.iter().map(|&byte| number(&[byte])).collect();
         assert_eq!(all, (0..LETTERS).collect::<Vec<_>>());
     }
 }

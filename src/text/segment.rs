@@ -91,8 +91,7 @@ pub(super) fn for_each_sentence<'t>(text: &'t str, emit: &mut impl FnMut(&'t str
 
 fn cut<'t>(jieba: &Jieba, text: &'t str, emit: &mut impl FnMut(&'t str)) {
     for token in jieba.cut(text, true) {
-        // Nearly all that has a letter begins with one.
-        if token.word.starts_with(is_letter) || token.word.contains(is_letter) {
+        if token.word.chars().any(is_letter) {
             emit(token.word);
         }
     }

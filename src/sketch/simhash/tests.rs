@@ -47,6 +47,24 @@ fn sums_of(features: &[(u64, i64)]) -> BitSums<u64> {
 }
 
 #[test]
+fn features_added_together_weigh_as_those_added_singly() {
+    for size in [0, 1, 100, 3_000] {
+        let mut state = size;
+        let features: Vec<(u64, u32)> = (0..size)
+            .map(|n| (splitmix(&mut state), if n == 50 { u32::MAX } else { (n % 90) as u32 }))
+            .collect();
+        let singly = sums_of(&features.iter().map(|&(f, w)| (f, w.into())).collect::<Vec<_>>());
+        let mut together = BitSums::new();
+        for part in features.chunks(128) {
+            together.add_weighted(part.iter().copied());
+        }
+        let sums = |of: &BitSums<u64>| (0..64).map(|bit| of.sum(bit)).collect::<Vec<_>>();
+        assert_eq!(sums(&together), sums(&singly), "{size}");
+        assert_eq!(together.signature(), singly.fingerprint(), "{size}");
+    }
+}
+
+#[test]
 fn six_bit_example_gives_its_sums_and_its_fingerprint() {
     let features = [(0b10_0101_u32, 4), (0b10_1011, 5)];
     let mut sums = BitSums::new();

@@ -45,6 +45,9 @@ struct Args {
     /// Texts to fingerprint: JSON Lines with a field "text", plain or .gz
     #[arg(long, required_if_eq("work", "text"))]
     corpus: Vec<PathBuf>,
+    /// Times Python packages on some of the texts too
+    #[arg(long)]
+    python: bool,
     /// Seed of all data
     #[arg(long, default_value_t = 7)]
     seed: u64,
@@ -88,7 +91,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         join::run(&args)?;
     }
     for corpus in &args.corpus {
-        text::run(corpus)?;
+        text::run(corpus, args.python)?;
     }
     Ok(())
 }

@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use hamdex::text::{Clean, Pipeline, PipelineOptions, Segment, SketchKind, Weights};
@@ -14,7 +15,13 @@ use crate::report;
 /// A run is repeated so often, and the best time counts: other work only makes it slower.
 const REPEATS: u32 = 7;
 
-pub(crate) fn run(corpus: &Path) -> Result<(), Box<dyn Error>> {
+/// Texts for Python packages, which are slow, in bytes.
+const PYTHON_BYTES: usize = 500_000;
+
+/// Where the script stands that times them.
+const PYTHON_PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/fingerprint_peers.py");
+
+pub(crate) fn run(corpus: &Path, with_python: bool) -> Result<(), Box<dyn Error>> {
     let texts = read(corpus)?;
     let bytes: usize = texts.iter().map(String::len).sum();
     let name = corpus.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -39,6 +46,48 @@ pub(crate) fn run(corpus: &Path) -> Result<(), Box<dyn Error>> {
     measure("bare jieba segmentation", &|text| drop(black_box(jieba.cut(text, true))));
     #[cfg(feature = "peers")]
     peers(&measure);
+    if with_python {
+        python(&name, &texts)?;
+    }
+    Ok(())
+}
+
+/// Times the Python packages on the first texts; one that is missing is named by the script.
+fn python(name: &str, texts: &[String]) -> Result<(), Box<dyn Error>> {
+    let mut bytes = 0;
+    let mut lines = String::new();
+    for text in texts {
+        if bytes >= PYTHON_BYTES {
+            break;
+        }
+        bytes += text.len();
+        lines.push_str(&serde_json::to_string(text)?);
+        lines.push('\n');
+    }
+    let script = Command::new("python3")
+        .arg(PYTHON_PEERS)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut script = match script {
+        Ok(script) => script,
+        Err(error) => {
+            report::row(&format!("{name}: Python packages"), &format!("python3: {error}"));
+            return Ok(());
+        }
+    };
+    if let Some(mut input) = script.stdin.take() {
+        input.write_all(lines.as_bytes())?;
+    }
+    let output = script.wait_with_output()?;
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        if let Some((what, rate)) = line.split_once('\t') {
+            report::row(&format!("{name}: Python {what}"), rate);
+        }
+    }
+    if !output.status.success() {
+        report::row(&format!("{name}: Python packages"), &format!("{}", output.status));
+    }
     Ok(())
 }
 

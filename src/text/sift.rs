@@ -1,0 +1,159 @@
+//! Sifting: occurrences of features become those that count, with their weights.
+
+use super::features::{Feature, Visit};
+use super::seen::{Firsts, Seen};
+use super::weight_table::LoadedWeights;
+use crate::sketch::{Weights, feature_hash};
+
+/// Hashes that are handed on together.
+const BATCH: usize = 128;
+
+/// Weighs every occurrence, or every distinct feature once, and hands on many together.
+pub(super) struct Sift<'s, V> {
+    weights: Weights,
+    /// The caller's own weights, which stand for the rarity.
+    given: Option<&'s LoadedWeights>,
+    /// Every occurrence has weight 1.
+    alike: bool,
+    seed: u64,
+    /// What came already, where each feature counts once.
+    distinct: Option<&'s mut Seen>,
+    pub(super) visit: V,
+    hashes: [u64; BATCH],
+    /// Their weights, which nobody asks for where all are alike.
+    heavy: [u32; BATCH],
+    len: usize,
+}
+
+impl<'s, V: Visit> Sift<'s, V> {
+    pub(super) fn new(
+        weights: Weights,
+        given: Option<&'s LoadedWeights>,
+        seed: u64,
+        seen: &'s mut Seen,
+        visit: V,
+    ) -> Self {
+        Self {
+            weights,
+            given,
+            alike: given.is_none() && !weights.needs_idf(),
+            seed,
+            distinct: (weights == Weights::Uniform).then_some(seen),
+            visit,
+            hashes: [0; BATCH],
+            heavy: [0; BATCH],
+            len: 0,
+        }
+    }
+
+    /// Expects so many features.
+    pub(super) fn begin(&mut self, expected: usize) {
+        if let Some(seen) = &mut self.distinct {
+            seen.reset(expected);
+        }
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, bytes: &[u8], rarity: impl FnOnce(u64) -> u32) {
+        let hash = feature_hash(bytes, self.seed);
+        if self.alike {
+            let new = self.is_new(hash);
+            self.hand_on(bytes, hash, 1, new);
+        } else {
+            self.take_weighed(bytes, hash, rarity(hash));
+        }
+    }
+
+    fn take_weighed(&mut self, bytes: &[u8], hash: u64, rarity: u32) {
+        let weight = match self.given {
+            Some(given) => given.feature(bytes).unwrap_or(rarity),
+            None => u32::try_from(self.weights.weight(1, rarity)).unwrap_or(u32::MAX),
+        };
+        // A feature of weight 0 is none.
+        let new = weight > 0 && self.is_new(hash);
+        if let Some(slot) = self.heavy.get_mut(self.len) {
+            *slot = weight;
+        }
+        self.hand_on(bytes, hash, weight, new);
+    }
+
+    #[inline]
+    fn is_new(&mut self, hash: u64) -> bool {
+        self.distinct.as_mut().is_none_or(|seen| seen.insert(hash))
+    }
+
+    /// Takes the n-grams of ASCII letters, if they are short and hashes will do.
+    pub(super) fn take_ascii(&mut self, letters: &[u8], n: usize, firsts: &mut Firsts) -> bool {
+        if self.distinct.is_none() {
+            return self.take_bytes(letters, n);
+        }
+        let hashes = match n {
+            _ if V::BYTES || letters.len() < n => return false,
+            1 => firsts.hashes::<1>(letters, self.seed),
+            2 => firsts.hashes::<2>(letters, self.seed),
+            3 => firsts.hashes::<3>(letters, self.seed),
+            4 => firsts.hashes::<4>(letters, self.seed),
+            _ => return false,
+        };
+        self.visit.hashes(hashes);
+        true
+    }
+
+    /// Takes every n-gram of bytes, if they are short and hashes will do.
+    pub(super) fn take_bytes(&mut self, bytes: &[u8], n: usize) -> bool {
+        // The compiler makes little of a hash whose length it knows.
+        match n {
+            _ if V::BYTES || self.distinct.is_some() || bytes.len() < n => return false,
+            1 => self.take_windows::<1>(bytes),
+            2 => self.take_windows::<2>(bytes),
+            3 => self.take_windows::<3>(bytes),
+            4 => self.take_windows::<4>(bytes),
+            _ => return false,
+        }
+        true
+    }
+
+    fn take_windows<const N: usize>(&mut self, bytes: &[u8]) {
+        let mut grams = bytes.windows(N).filter_map(<[u8]>::first_chunk::<N>);
+        loop {
+            self.len = 0;
+            for (slot, gram) in self.hashes.iter_mut().zip(&mut grams) {
+                *slot = feature_hash(gram, self.seed);
+                self.len += 1;
+            }
+            if self.len == 0 {
+                return;
+            }
+            self.flush();
+        }
+    }
+
+    /// Hands a feature on if it is new.
+    #[inline]
+    fn hand_on(&mut self, bytes: &[u8], hash: u64, weight: u32, new: bool) {
+        if V::BYTES {
+            if new {
+                self.visit.feature(Feature { bytes, hash, weight: weight.into() });
+            }
+            return;
+        }
+        // Whether a feature is new cannot be foretold, so nothing branches on it.
+        if let Some(slot) = self.hashes.get_mut(self.len) {
+            *slot = hash;
+        }
+        self.len += usize::from(new);
+        if self.len == BATCH {
+            self.flush();
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        let hashes = self.hashes.get(..self.len).unwrap_or_default();
+        if self.alike {
+            self.visit.hashes(hashes);
+        } else {
+            self.visit.weighted(hashes, self.heavy.get(..self.len).unwrap_or_default());
+        }
+        self.len = 0;
+    }
+}
