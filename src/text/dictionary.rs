@@ -167,6 +167,7 @@ pub(super) fn digest() -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refused;
     use super::*;
 
     fn cut(dictionary: &str, text: &str) -> Vec<String> {
@@ -210,21 +211,14 @@ mod tests {
 
     #[test]
     fn wrong_lines_are_named() {
-        for (text, at, word) in [
+        let cases = [
             ("云计算 x3!", 1, "tag"),
             ("云计算\n创新办 -1 n", 2, "frequency"),
             ("云计算 1 n n", 1, "too much"),
             ("\n\n云计算 4294967296", 3, "frequency"),
             ("\u{200b} 3", 1, "empty"),
             ("a\u{a8}b 3", 1, "one word"),
-        ] {
-            let Err(Error::InvalidLine { what: "dictionary", line, reason }) =
-                Dictionary::parse(text)
-            else {
-                panic!("accepted {text}");
-            };
-            assert_eq!(line, at, "{text}");
-            assert!(reason.contains(word), "{text}: {reason}");
-        }
+        ];
+        refused::check("dictionary", Dictionary::parse, &cases);
     }
 }

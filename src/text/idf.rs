@@ -68,12 +68,11 @@ impl Rarities {
     /// feature, so they need not be told apart here either.
     #[inline]
     pub(super) fn idf(&mut self, token: &str, hash: u64) -> u32 {
-        let known = |slot: u64| slot >> PAIR_BITS == hash >> PAIR_BITS && rarity(slot) > 0;
-        match self.pairs.get(pair(hash)) {
-            Some(&[first, _]) if known(first) => rarity(first),
-            Some(&[_, second]) if known(second) => rarity(second),
-            _ => self.remember(token, hash),
-        }
+        let known = |slot: u64| slot >> PAIR_BITS == hash >> PAIR_BITS;
+        let [first, second] = self.pairs.get(pair(hash)).copied().unwrap_or_default();
+        // Which of the two it is cannot be foretold, so nothing branches on it.
+        let slot = if known(first) { first } else { second };
+        if known(slot) && rarity(slot) > 0 { rarity(slot) } else { self.remember(token, hash) }
     }
 
     #[cold]

@@ -24,6 +24,8 @@ mod ngrams;
 mod normalise;
 mod options;
 mod pipeline;
+#[cfg(test)]
+mod refused;
 mod resources;
 mod seen;
 mod segment;

@@ -81,7 +81,7 @@ fn even_ascii(bytes: &[u8]) -> usize {
     let is_even = |block: &[u8]| {
         let pairs = block.iter().zip(block.get(1..).unwrap_or_default());
         !pairs.fold(false, |any, (&before, &byte)| {
-            let odd = matches!(byte, 0x80.. | b'\t' | 0x0b..=b'\r');
+            let odd = matches!(byte, 0x80..|b'\t'| 0x0b..=b'\r');
             any | odd | (is_white(before) & is_white(byte))
         })
     };

@@ -140,6 +140,7 @@ fn joined(words: &BTreeSet<String>) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refused;
     use super::*;
 
     #[test]
@@ -169,10 +170,6 @@ mod tests {
 
     #[test]
     fn a_line_of_two_words_is_named() {
-        let Err(Error::InvalidLine { line, reason, .. }) = StopWords::parse("a\nb c") else {
-            panic!("accepted");
-        };
-        assert_eq!(line, 2);
-        assert!(reason.contains("\"b c\""), "{reason}");
+        refused::check("stop words", StopWords::parse, &[("a\nb c", 2, "\"b c\"")]);
     }
 }

@@ -142,6 +142,7 @@ impl LoadedWeights {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refused;
     use super::*;
 
     #[test]
@@ -164,21 +165,14 @@ mod tests {
 
     #[test]
     fn wrong_lines_are_named() {
-        for (text, at, word) in [
+        let cases = [
             ("美国 4", 1, "tab"),
             ("美国\t4\nthe\t-1", 2, "\"-1\""),
             ("the\t1.5", 1, "whole number"),
             ("the\t4294967296", 1, "4294967295"),
             ("\t4", 1, "empty"),
             ("the\t4\t5", 1, "whole number"),
-        ] {
-            let Err(Error::InvalidLine { what: "weights", line, reason }) =
-                WeightTable::parse(text)
-            else {
-                panic!("accepted {text}");
-            };
-            assert_eq!(line, at, "{text}");
-            assert!(reason.contains(word), "{text}: {reason}");
-        }
+        ];
+        refused::check("weights", WeightTable::parse, &cases);
     }
 }
