@@ -11,7 +11,10 @@ use crate::error::{Error, Result};
 
 mod sealed {
     /// Keeps the trait to the three widths that the stored format knows.
-    pub trait Sealed: rdst::RadixKey + bincode::Encode + bincode::Decode<()> {}
+    pub trait Sealed:
+        rdst::RadixKey + bytemuck::Pod + bincode::Encode + bincode::Decode<()>
+    {
+    }
     impl Sealed for u32 {}
     impl Sealed for u64 {}
     impl Sealed for u128 {}

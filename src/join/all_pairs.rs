@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::report::JoinReport;
 use super::sink::{Run, Sink, Space};
 use super::sweep::share;
 use crate::error::Result;
@@ -24,7 +25,7 @@ pub(super) fn pairs<F: Fingerprint>(
     space: &Space<'_, F>,
     members: &[F],
     units: u64,
-) -> Result<u64> {
+) -> Result<JoinReport> {
     let len = members.len() as u64;
     // Each row is compared with those after it; counting itself too, no row is without work.
     let work_before =
@@ -41,7 +42,7 @@ pub(super) fn pairs<F: Fingerprint>(
             run.progress.advance(share(units, part, work_before(members.len())));
             Ok(found)
         })
-        .try_reduce(|| 0, |a, b| Ok(a + b))
+        .try_reduce(JoinReport::default, |a, b| Ok(a + b))
 }
 
 /// Compares some members with all later ones, tile by tile.
@@ -65,6 +66,7 @@ impl<F: Fingerprint> Work for Task<'_, '_, F> {
                 let later = self.members.get(tile_start.max(row + 1)..tile_end);
                 let (Some(&member), Some(later)) = (self.members.get(row), later) else { break };
                 let sink = &mut *self.sink;
+                sink.count(later.len() as u64);
                 kernel::within_inlined(later, member, distance, &mut |at, distance| {
                     if let Some(&other) = later.get(at) {
                         sink.offer(member, other, distance);

@@ -4,20 +4,23 @@
 
 use super::blocks::Weights;
 use super::permutation::Span;
+use super::{groups, partition};
 use crate::fingerprint::Fingerprint;
 
 /// Nanoseconds to compare a pair of 64 bits, between wide and narrow vector units.
-const PAIR: f64 = 0.12;
+const PAIR: f64 = 0.08;
 /// Nanoseconds to look at a pair that is near and to find the table that it passes from.
-const HIT: f64 = 6.0;
-/// Nanoseconds to copy a member of 64 bits into a table and to walk it in its group.
-const MEMBER: f64 = 10.0;
-/// Nanoseconds to sort a member of 64 bits by one more byte.
-const SORT_BYTE: f64 = 2.0;
+const HIT: f64 = 15.0;
+/// Nanoseconds to bring a member of 64 bits into its bucket and then into its group.
+const MEMBER: f64 = 9.0;
+/// Nanoseconds to begin with a group, which may be empty.
+const GROUP: f64 = 6.0;
 /// Members, for each table they would stand in, whose pairs cost less than the tables.
 ///
-/// A group of n has n / 2 pairs for each member: 2 * (`MEMBER` + `SORT_BYTE`) / `PAIR`.
+/// A group of n has n / 2 pairs for each member: 2 * `MEMBER` / `PAIR`.
 const SMALL: usize = 200;
+/// Bits that a table is partitioned and grouped by at most.
+const LEAD_MAX: u32 = partition::BITS_MAX + groups::BITS_MAX;
 /// Bounds the list of tables; more would only pay for huge sets at large distances.
 const TABLES_MAX: f64 = 20_000.0;
 
@@ -28,7 +31,7 @@ pub(super) struct Split {
     pub(super) blocks: Vec<Span>,
     /// How many of them lead each table.
     pub(super) leading: usize,
-    /// The most bits that a table is grouped by; whole bytes, because sorting costs by byte.
+    /// The most bits that a table is grouped by.
     pub(super) lead_max: u32,
 }
 
@@ -49,14 +52,15 @@ pub(super) fn cheapest_split<F: Fingerprint>(members: &[F], distance: u32) -> Op
         }
         let share = f64::from(leading) / f64::from(blocks);
         let width = weights.varying() as f64 * share;
-        for bytes in 1..=4_u32 {
-            let cut = (f64::from(8 * bytes) / width).min(1.0);
+        for lead_max in 4..=LEAD_MAX {
+            let cut = (f64::from(lead_max) / width).min(1.0);
             let lead = weights.total() * share * cut;
             let compare = compare_all::<F>(len, weights.total() - lead, distance) / lead.exp2();
-            let sort = len * (MEMBER + SORT_BYTE * f64::from(bytes)) * scale::<F>();
-            let cost = tables * (sort + compare);
+            let sort = len * MEMBER * scale::<F>();
+            let groups = f64::from(lead_max).exp2() * GROUP;
+            let cost = tables * (sort + compare + groups);
             if cost < cheapest.0 {
-                cheapest = (cost, Some((blocks, leading, 8 * bytes)));
+                cheapest = (cost, Some((blocks, leading, lead_max)));
             }
         }
     }

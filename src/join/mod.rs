@@ -20,15 +20,19 @@
 
 mod all_pairs;
 mod blocks;
+mod buffer;
 mod checked;
 mod clusters;
+mod column;
 mod cost;
 mod diameter;
 mod directory;
 mod documents;
+mod groups;
+mod partition;
 mod permutation;
+mod report;
 mod sink;
-mod sort;
 mod sweep;
 mod union_find;
 mod verified;
@@ -41,6 +45,7 @@ use rdst::RadixSort;
 pub use self::clusters::clusters;
 pub use self::diameter::{Diameter, diameter};
 pub use self::documents::{Cluster, DocumentPair};
+pub use self::report::JoinReport;
 pub use self::union_find::UnionFind;
 pub use self::verified::{Verify, verified_clusters};
 use crate::error::{Error, Result};
@@ -127,5 +132,5 @@ fn pairs_of_distinct<F: Fingerprint>(
         return Ok(0);
     }
     let run = sink::Run { distance, progress, visit };
-    sweep::pairs(&run, &sink::Space::ROOT, sorted, units)
+    Ok(sweep::pairs(&run, &sink::Space::ROOT, sorted, units)?.pairs)
 }

@@ -4,7 +4,6 @@
 //! way back is exact.
 
 use crate::fingerprint::Fingerprint;
-use crate::kernel::{self, Work};
 
 /// Bit positions `start..end`, counted from the most significant bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,9 +72,27 @@ impl<F: Fingerprint> Permutation<F> {
         self.shifts.iter().fold(F::ZERO, |all, shift| all | shift.apply(fingerprint))
     }
 
-    /// Writes each permuted fingerprint to the same place of the other slice.
-    pub(super) fn apply_all<T>(&self, from: &[F], to: &mut [T], wrap: impl Fn(F) -> T) {
-        kernel::dispatch(ApplyAll { permutation: self, from, to, wrap });
+    /// Calls `visit` with each permuted fingerprint in turn.
+    ///
+    /// Takes one shift of many members after the other, which vectors do at once.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn for_each(&self, from: &[F], mut visit: impl FnMut(F)) {
+        let (blocks, rest) = from.as_chunks::<32>();
+        for from in blocks {
+            let mut permuted = [F::ZERO; 32];
+            for shift in &self.shifts {
+                for (permuted, &member) in permuted.iter_mut().zip(from) {
+                    *permuted = *permuted | shift.apply(member);
+                }
+            }
+            for permuted in permuted {
+                visit(permuted);
+            }
+        }
+        for &member in rest {
+            visit(self.apply(member));
+        }
     }
 
     pub(super) fn inverse(&self) -> Self {
@@ -85,44 +102,6 @@ impl<F: Fingerprint> Permutation<F> {
             right: shift.left,
         };
         Self { shifts: self.shifts.iter().map(back).collect() }
-    }
-
-    /// Tells whether every bit stays where it is.
-    pub(super) fn is_identity(&self) -> bool {
-        self.shifts.iter().all(|shift| shift.left == shift.right)
-    }
-}
-
-struct ApplyAll<'a, F, T, W> {
-    permutation: &'a Permutation<F>,
-    from: &'a [F],
-    to: &'a mut [T],
-    wrap: W,
-}
-
-impl<F: Fingerprint, T, W: Fn(F) -> T> Work for ApplyAll<'_, F, T, W> {
-    type Output = ();
-
-    /// Takes one shift of many members after the other, which vectors do at once.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn run(self) {
-        let (blocks, rest) = self.from.as_chunks::<32>();
-        let (to_blocks, to_rest) = self.to.as_chunks_mut::<32>();
-        for (from, to) in blocks.iter().zip(to_blocks) {
-            let mut permuted = [F::ZERO; 32];
-            for shift in &self.permutation.shifts {
-                for (permuted, &member) in permuted.iter_mut().zip(from) {
-                    *permuted = *permuted | shift.apply(member);
-                }
-            }
-            for (to, permuted) in to.iter_mut().zip(permuted) {
-                *to = (self.wrap)(permuted);
-            }
-        }
-        for (to, &member) in to_rest.iter_mut().zip(rest) {
-            *to = (self.wrap)(self.permutation.apply(member));
-        }
     }
 }
 
@@ -143,11 +122,9 @@ mod tests {
             assert_eq!(inverse.apply(bit(to)), bit(from), "{spans:?} bit {from}");
         }
         let some: Vec<F> = (1..100).map(|x| F::truncate(x * 0x9e37_79b9_7f4a_7c15)).collect();
-        let mut all = vec![F::ZERO; some.len()];
-        permutation.apply_all(&some, &mut all, |permuted| permuted);
-        assert!(some.iter().zip(&all).all(|(&from, &to)| permutation.apply(from) == to));
-        let identity = order.iter().copied().eq(0..F::BITS);
-        assert_eq!(permutation.is_identity(), identity, "{spans:?}");
+        let mut all = Vec::new();
+        permutation.for_each(&some, |permuted| all.push(permuted));
+        assert!(some.iter().map(|&from| permutation.apply(from)).eq(all));
     }
 
     #[test]

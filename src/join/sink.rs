@@ -6,6 +6,7 @@
 use super::Pair;
 use super::blocks::Table;
 use super::permutation::Permutation;
+use super::report::JoinReport;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::Progress;
@@ -33,10 +34,6 @@ pub(super) struct Space<'a, F> {
 impl<F: Fingerprint> Space<'_, F> {
     /// The caller's own positions.
     pub(super) const ROOT: Self = Self { equal: F::ZERO, passed: Vec::new(), up: None };
-
-    pub(super) fn is_root(&self) -> bool {
-        self.up.is_none()
-    }
 
     /// Returns the space of a table below this one.
     pub(super) fn below<'b>(&'b self, table: &Table<F>) -> Space<'b, F> {
@@ -72,13 +69,13 @@ pub(super) struct Sink<'a, F> {
     run: &'a Run<'a, F>,
     space: &'a Space<'a, F>,
     batch: Vec<Pair<F>>,
-    found: u64,
+    report: JoinReport,
     failed: Option<Error>,
 }
 
 impl<'a, F: Fingerprint> Sink<'a, F> {
     pub(super) fn new(run: &'a Run<'a, F>, space: &'a Space<'a, F>) -> Self {
-        Self { run, space, batch: Vec::new(), found: 0, failed: None }
+        Self { run, space, batch: Vec::new(), report: JoinReport::default(), failed: None }
     }
 
     pub(super) fn distance(&self) -> u32 {
@@ -88,6 +85,19 @@ impl<'a, F: Fingerprint> Sink<'a, F> {
     /// Tells that the caller has refused a batch; nothing more is taken.
     pub(super) fn stopped(&self) -> bool {
         self.failed.is_some()
+    }
+
+    /// Counts the comparison of all pairs of so many members.
+    #[inline]
+    pub(super) fn count_pairs_of(&mut self, members: usize) {
+        let members = members as u64;
+        self.count(members * members.saturating_sub(1) / 2);
+    }
+
+    /// Counts so many comparisons.
+    #[inline]
+    pub(super) fn count(&mut self, comparisons: u64) {
+        self.report.comparisons += comparisons;
     }
 
     /// Takes two near members, unless the pair passes from another table.
@@ -106,16 +116,16 @@ impl<'a, F: Fingerprint> Sink<'a, F> {
         }
     }
 
-    /// Hands over what is left and returns how many pairs there were.
-    pub(super) fn finish(mut self) -> Result<u64> {
+    /// Hands over what is left and returns what there was.
+    pub(super) fn finish(mut self) -> Result<JoinReport> {
         self.hand_over();
-        self.failed.map_or(Ok(self.found), Err)
+        self.failed.map_or(Ok(self.report), Err)
     }
 
     fn hand_over(&mut self) {
         if self.failed.is_none() && !self.batch.is_empty() {
             match (self.run.visit)(&self.batch) {
-                Ok(()) => self.found += self.batch.len() as u64,
+                Ok(()) => self.report.pairs += self.batch.len() as u64,
                 Err(error) => self.failed = Some(error),
             }
         }

@@ -4,33 +4,36 @@
 //! skew costs more tables and not the square of a group.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::all_pairs;
-use super::blocks;
+use super::blocks::{self, Table};
+use super::buffer::Buffer;
 use super::cost::{self, Split};
+use super::groups::{self, Scratch};
+use super::partition::{self, Partition};
+use super::report::JoinReport;
 use super::sink::{Run, Sink, Space};
-use super::sort;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::kernel::{self, Work};
 use crate::progress;
 
-/// A task compares so many members at most, unless a group is larger.
-const TASK_MAX: usize = 1 << 14;
-/// Below this a task costs more than it shares out.
-const TASK_MIN: usize = 1 << 10;
+/// Members of a bucket that one task compares: with their copy, half of a second-level cache.
+const BUCKET: usize = 32 << 10;
+/// Below this a set is compared by the thread that has it.
+const PARALLEL_MIN: usize = 8 << 10;
+/// A bucket so many times larger than it should be is split again by all threads.
+const SKEWED: usize = 8;
 
 /// Finds all pairs among distinct members; reports `units` of progress on the way.
-///
-/// Members of the root space have to be sorted.
 pub(super) fn pairs<F: Fingerprint>(
     run: &Run<'_, F>,
     space: &Space<'_, F>,
     members: &[F],
     units: u64,
-) -> Result<u64> {
+) -> Result<JoinReport> {
     match cost::cheapest_split(members, run.distance) {
         Some(split) => split_pairs(run, space, members, &split, units),
         None => all_pairs::pairs(run, space, members, units),
@@ -43,68 +46,100 @@ pub(super) fn split_pairs<F: Fingerprint>(
     members: &[F],
     split: &Split,
     units: u64,
-) -> Result<u64> {
+) -> Result<JoinReport> {
     let tables = blocks::tables::<F>(&split.blocks, split.leading, split.lead_max);
     let count = tables.len() as u64;
-    let mut found = 0;
+    let mut buffer = Buffer::new(members.len());
+    let scratches = Scratches::new();
+    let mut report = JoinReport::default();
     for (at, table) in (0..).zip(&tables) {
         progress::check(run.progress)?;
-        let space_below = space.below(table);
+        let below = space.below(table);
         let units = share(units, at..at + 1, count);
-        found += if space.is_root() && table.permutation.is_identity() {
-            groups(run, &space_below, members, table.lead, units)?
-        } else {
-            let sorted = sort::by_lead(members, table);
-            groups(run, &space_below, &sorted, table.lead, units)?
-        };
+        let room = buffer.as_mut_slice().get_mut(..members.len()).unwrap_or_default();
+        report += buckets(run, &below, members, table, room, &scratches, units)?;
     }
-    Ok(found)
+    Ok(report)
 }
 
-/// Compares within each group of equal lead of one sorted table.
-fn groups<F: Fingerprint>(
+/// Partitions the members by the lead of a table and compares within each group.
+fn buckets<F: Fingerprint>(
     run: &Run<'_, F>,
     space: &Space<'_, F>,
-    sorted: &[F],
-    lead: u32,
+    members: &[F],
+    table: &Table<F>,
+    room: &mut [F],
+    scratches: &Scratches<F>,
     units: u64,
-) -> Result<u64> {
-    let len = sorted.len();
-    let task = (len / 64).clamp(TASK_MIN, TASK_MAX);
-    let limit = cost::worth_splitting(run.distance);
-    let mask = F::high_mask(lead);
-    (0..len.div_ceil(task))
-        .into_par_iter()
-        .map(|at| {
-            progress::check(run.progress)?;
-            let start = group_start(sorted, at * task, mask);
-            let end = group_start(sorted, (at + 1) * task, mask);
-            let members = sorted.get(start..end).unwrap_or_default();
-            let mut sink = Sink::new(run, space);
-            let large = kernel::dispatch(SmallGroups { members, mask, limit, sink: &mut sink });
-            let mut found = sink.finish()?;
-            let mut done = start;
-            for group in large {
-                let (from, to) = (start + group.start, start + group.end);
-                run.progress.advance(share(units, done as u64..from as u64, len as u64));
-                let units = share(units, from as u64..to as u64, len as u64);
-                found += pairs(run, space, members.get(group).unwrap_or_default(), units)?;
-                done = to;
-            }
-            run.progress.advance(share(units, done as u64..end as u64, len as u64));
-            Ok(found)
-        })
-        .try_reduce(|| 0, |a, b| Ok(a + b))
+) -> Result<JoinReport> {
+    let len = members.len();
+    let bits = bucket_bits(len).min(table.lead);
+    let partition = Partition::new(members, &table.permutation, bits, room);
+    let skewed = (len >> bits).max(BUCKET) * SKEWED;
+    let mut begin = 0;
+    let buckets = (0..1_usize << bits).map(|bucket| {
+        let range = begin..begin + partition.len(bucket) as u64;
+        begin = range.end;
+        (bucket, range)
+    });
+    let one = |(bucket, range): (usize, Range<u64>)| {
+        progress::check(run.progress)?;
+        let bucket_len = usize::try_from(range.end - range.start).unwrap_or(len);
+        let units = share(units, range, len as u64);
+        if bucket_len > skewed {
+            let members: Vec<F> = partition.pieces(bucket).flatten().copied().collect();
+            return pairs(run, space, &members, units);
+        }
+        let mut scratch = scratches.take();
+        let mut sink = Sink::new(run, space);
+        let rest = (bits, (table.lead - bits).min(groups::BITS_MAX));
+        let limit = cost::worth_splitting(run.distance);
+        let pieces = partition.pieces(bucket);
+        let large = groups::compare(pieces, rest, limit, &mut scratch, &mut sink);
+        let mut report = sink.finish()?;
+        let mut done = 0;
+        for group in large {
+            let units = share(units, 0..group.len() as u64, bucket_len as u64);
+            done += units;
+            report += pairs(run, space, group, units)?;
+        }
+        run.progress.advance(units - done);
+        scratches.put_back(scratch);
+        Ok(report)
+    };
+    if len < PARALLEL_MIN {
+        return buckets.map(one).try_fold(JoinReport::default(), |all, one| Ok(all + one?));
+    }
+    let buckets: Vec<_> = buckets.collect();
+    let reports = buckets.into_par_iter().with_max_len(1).map(one);
+    reports.try_reduce(JoinReport::default, |a, b| Ok(a + b))
 }
 
-/// Returns where the first group begins at or after a position.
-fn group_start<F: Fingerprint>(sorted: &[F], position: usize, mask: F) -> usize {
-    let Some((&last, rest)) =
-        position.checked_sub(1).and_then(|at| sorted.get(at..)?.split_first())
-    else {
-        return position.min(sorted.len());
-    };
-    position + rest.partition_point(|&member| member & mask == last & mask)
+/// Memory of tasks that have ended, for those that begin.
+struct Scratches<F> {
+    free: Mutex<Vec<Scratch<F>>>,
+}
+
+impl<F: Fingerprint> Scratches<F> {
+    const fn new() -> Self {
+        Self { free: Mutex::new(Vec::new()) }
+    }
+
+    fn take(&self) -> Scratch<F> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.unwrap_or_else(Scratch::new)
+    }
+
+    fn put_back(&self, scratch: Scratch<F>) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+    }
+}
+
+/// Returns how many bits a set is partitioned by before it is grouped.
+fn bucket_bits(len: usize) -> u32 {
+    let by_cache = (len / BUCKET).checked_ilog2().unwrap_or(0);
+    let by_threads = if len < PARALLEL_MIN { 1 } else { 4 };
+    by_cache.clamp(by_threads, partition::BITS_MAX)
 }
 
 /// Returns the units that fall to a part, so that those of all parts add up.
@@ -114,50 +149,4 @@ pub(super) fn share(units: u64, part: Range<u64>, whole: u64) -> u64 {
         u64::try_from(before).unwrap_or(units)
     };
     before(part.end) - before(part.start)
-}
-
-/// Compares all pairs of each small group and returns where the large ones are.
-struct SmallGroups<'a, 'b, F> {
-    members: &'a [F],
-    mask: F,
-    limit: usize,
-    sink: &'a mut Sink<'b, F>,
-}
-
-impl<F: Fingerprint> Work for SmallGroups<'_, '_, F> {
-    type Output = Vec<Range<usize>>;
-
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn run(self) -> Self::Output {
-        let distance = self.sink.distance();
-        let mut large = Vec::new();
-        let mut start = 0;
-        let mut members = self.members;
-        while let Some(&first) = members.first() {
-            if self.sink.stopped() {
-                break;
-            }
-            let same = |&member: &F| (member ^ first) & self.mask == F::ZERO;
-            let len = members.iter().position(|member| !same(member)).unwrap_or(members.len());
-            let (group, rest) = members.split_at(len);
-            if len > self.limit {
-                large.push(start..start + len);
-            } else {
-                let mut others = group;
-                while let Some((&member, later)) = others.split_first() {
-                    let sink = &mut *self.sink;
-                    kernel::within_inlined(later, member, distance, &mut |at, distance| {
-                        if let Some(&other) = later.get(at) {
-                            sink.offer(member, other, distance);
-                        }
-                    });
-                    others = later;
-                }
-            }
-            start += len;
-            members = rest;
-        }
-        large
-    }
 }

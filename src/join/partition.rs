@@ -1,0 +1,168 @@
+//! Partition: a permuted copy of a set in which members of equal leading bits are a few slices.
+//!
+//! Every chunk of the set is partitioned on its own, within the second-level cache, so that
+//! memory is only read and written in order. A bucket is then one slice of each chunk.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::permutation::Permutation;
+use crate::fingerprint::Fingerprint;
+use crate::kernel::{self, Work};
+
+/// Bytes of a chunk: half of a usual second-level cache.
+const CHUNK_BYTES: usize = 512 << 10;
+/// The fewest members that are worth a task of their own.
+const CHUNK_MIN: usize = 4 << 10;
+/// Bits of a bucket at most, so that its slices stay longer than a cache line.
+pub(super) const BITS_MAX: u32 = 11;
+
+/// A permuted set by buckets.
+pub(super) struct Partition<'a, F> {
+    members: &'a [F],
+    chunk: usize,
+    buckets: usize,
+    /// For every chunk, where each bucket begins in it and the end of the last.
+    starts: Vec<u32>,
+}
+
+impl<'a, F: Fingerprint> Partition<'a, F> {
+    /// Writes the permuted members to `to`, which has to be as long, by `bits` leading bits.
+    pub(super) fn new(
+        members: &[F],
+        permutation: &Permutation<F>,
+        bits: u32,
+        to: &'a mut [F],
+    ) -> Self {
+        let bits = bits.clamp(1, BITS_MAX);
+        let buckets = 1_usize << bits;
+        let tasks = 4 * rayon::current_num_threads();
+        let chunk = (members.len() / tasks).clamp(CHUNK_MIN, CHUNK_BYTES / F::BYTES);
+        let mut starts = vec![0; members.len().div_ceil(chunk) * (buckets + 1)];
+        members
+            .par_chunks(chunk)
+            .zip(to.par_chunks_mut(chunk))
+            .zip(starts.par_chunks_mut(buckets + 1))
+            .for_each(|((from, to), starts)| {
+                kernel::dispatch(Scatter { permutation, bits, from, to, starts });
+            });
+        Self { members: to, chunk, buckets, starts }
+    }
+
+    /// Returns how many members a bucket has.
+    pub(super) fn len(&self, bucket: usize) -> usize {
+        self.ranges(bucket).map(|range| range.len()).sum()
+    }
+
+    /// Returns the slices of a bucket, some of them empty.
+    pub(super) fn pieces(&self, bucket: usize) -> impl Iterator<Item = &'a [F]> + Clone {
+        let chunks = self.members.chunks(self.chunk);
+        chunks.zip(self.ranges(bucket)).map(|(chunk, range)| chunk.get(range).unwrap_or_default())
+    }
+
+    fn ranges(&self, bucket: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+        self.starts.chunks_exact(self.buckets + 1).map(move |starts| {
+            let at = |bucket: usize| starts.get(bucket).map_or(0, |&start| start as usize);
+            at(bucket)..at(bucket + 1)
+        })
+    }
+}
+
+/// Returns the bits `skipped..skipped + bits` as a number.
+///
+/// There has to be one bit at least; 32 of them fit every machine's `usize`.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(super) fn digit<F: Fingerprint>(member: F, skipped: u32, bits: u32) -> usize {
+    usize::try_from(((member << skipped) >> (F::BITS - bits)).widen()).unwrap_or(usize::MAX)
+}
+
+/// Permutes one chunk and brings it into the order of its leading bits.
+struct Scatter<'a, F> {
+    permutation: &'a Permutation<F>,
+    bits: u32,
+    from: &'a [F],
+    to: &'a mut [F],
+    starts: &'a mut [u32],
+}
+
+impl<F: Fingerprint> Work for Scatter<'_, F> {
+    type Output = ();
+
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn run(self) {
+        let Self { permutation, bits, from, to, starts } = self;
+        permutation.for_each(from, |member| {
+            if let Some(count) = starts.get_mut(digit(member, 0, bits)) {
+                *count += 1;
+            }
+        });
+        begin_at_sums(starts);
+        permutation.for_each(from, |member| {
+            if let Some(next) = starts.get_mut(digit(member, 0, bits)) {
+                if let Some(slot) = to.get_mut(*next as usize) {
+                    *slot = member;
+                }
+                *next += 1;
+            }
+        });
+        // Every bucket has been filled up to where the next one begins.
+        starts.rotate_right(1);
+        if let [first, .., last] = starts {
+            (*first, *last) = (0, u32::try_from(from.len()).unwrap_or(u32::MAX));
+        }
+    }
+}
+
+/// Turns counts into where each of them begins.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(super) fn begin_at_sums(counts: &mut [u32]) {
+    let mut sum = 0;
+    for count in counts {
+        sum += std::mem::replace(count, sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::join::permutation::Span;
+
+    fn buckets_hold_what_has_their_leading_bits<F: Fingerprint>(len: u64, bits: u32) {
+        let members: Vec<F> = (0..len)
+            .map(|at| u128::from(at.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            .map(|word| F::truncate(word * 0x1_0001))
+            .collect();
+        let span = Span { start: 9, end: 9 + bits };
+        let permutation = Permutation::leading_with(&[span]);
+        let mut room = vec![F::ZERO; members.len()];
+        let partition = Partition::new(&members, &permutation, bits, &mut room);
+        let mut found = Vec::new();
+        for bucket in 0..1 << bits {
+            let before = found.len();
+            for piece in partition.pieces(bucket) {
+                assert!(piece.iter().all(|&member| digit(member, 0, bits) == bucket));
+                found.extend_from_slice(piece);
+            }
+            assert_eq!(partition.len(bucket), found.len() - before);
+        }
+        let mut expected: Vec<F> = members.iter().map(|&f| permutation.apply(f)).collect();
+        expected.sort_unstable();
+        found.sort_unstable();
+        assert!(found == expected, "{len} members, {bits} bits");
+    }
+
+    #[test]
+    fn every_member_is_in_the_bucket_of_its_leading_bits() {
+        for len in [0, 1, 31, 5000, 100_000] {
+            for bits in [1, 4, 11] {
+                buckets_hold_what_has_their_leading_bits::<u32>(len, bits);
+                buckets_hold_what_has_their_leading_bits::<u64>(len, bits);
+                buckets_hold_what_has_their_leading_bits::<u128>(len, bits);
+            }
+        }
+    }
+}
