@@ -1,12 +1,12 @@
-//! All pairs: a set that no split makes cheaper is compared member by member.
+//! All pairs: sets that no split makes cheaper are compared member by member.
 //!
-//! Tiles keep one part of the set in the first-level cache while many members pass over it.
+//! Tiles keep one part of a set in the first-level cache while many members pass over it.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::report::JoinReport;
+use super::options::JoinReport;
 use super::sink::{Run, Sink, Space};
 use super::sweep::share;
 use crate::error::Result;
@@ -16,39 +16,51 @@ use crate::progress;
 
 /// Members of a tile: half of a usual first-level cache.
 const TILE_BYTES: usize = 16 << 10;
-/// Members that one task compares with all later ones.
+/// Members that one task compares with all others, or all later ones of the same set.
 const ROWS: usize = 256;
 
-/// Finds all pairs of a set by comparing them all.
-pub(super) fn pairs<F: Fingerprint>(
+/// Finds all pairs within a set, or across two, by comparing them all.
+pub(super) fn pairs<F: Fingerprint, const S: usize>(
     run: &Run<'_, F>,
     space: &Space<'_, F>,
-    members: &[F],
+    sets: [&[F]; S],
     units: u64,
 ) -> Result<JoinReport> {
-    let len = members.len() as u64;
-    // Each row is compared with those after it; counting itself too, no row is without work.
-    let work_before =
-        |row: usize| row as u64 * len - (row as u64 * (row as u64).saturating_sub(1)) / 2;
-    (0..members.len().div_ceil(ROWS))
+    let (rows, others, across) = match sets.as_slice() {
+        [one] => (*one, *one, false),
+        [a, b] => (*a, *b, true),
+        _ => return Ok(JoinReport::default()),
+    };
+    let len = others.len() as u64;
+    // Within a set each row is compared with those after it; counting itself too, none is idle.
+    let work_before = |row: usize| {
+        let row = row as u64;
+        if across { row } else { row * len - (row * row.saturating_sub(1)) / 2 }
+    };
+    if rows.is_empty() {
+        run.progress.advance(units);
+    }
+    (0..rows.len().div_ceil(ROWS))
         .into_par_iter()
         .map(|task| {
             progress::check(run.progress)?;
-            let rows = task * ROWS..((task + 1) * ROWS).min(members.len());
-            let part = work_before(rows.start)..work_before(rows.end);
+            let range = task * ROWS..((task + 1) * ROWS).min(rows.len());
+            let part = work_before(range.start)..work_before(range.end);
             let mut sink = Sink::new(run, space);
-            kernel::dispatch(Task { members, rows, sink: &mut sink });
+            kernel::dispatch(Task { rows, range, others, across, sink: &mut sink });
             let found = sink.finish()?;
-            run.progress.advance(share(units, part, work_before(members.len())));
+            run.progress.advance(share(units, part, work_before(rows.len())));
             Ok(found)
         })
         .try_reduce(JoinReport::default, |a, b| Ok(a + b))
 }
 
-/// Compares some members with all later ones, tile by tile.
+/// Compares some members with all others, or all later ones, tile by tile.
 struct Task<'a, 'b, F> {
-    members: &'a [F],
-    rows: Range<usize>,
+    rows: &'a [F],
+    range: Range<usize>,
+    others: &'a [F],
+    across: bool,
     sink: &'a mut Sink<'b, F>,
 }
 
@@ -60,15 +72,17 @@ impl<F: Fingerprint> Work for Task<'_, '_, F> {
     fn run(self) {
         let distance = self.sink.distance();
         let tile = TILE_BYTES / F::BYTES;
-        for tile_start in (self.rows.start..self.members.len()).step_by(tile) {
-            let tile_end = (tile_start + tile).min(self.members.len());
-            for row in self.rows.clone() {
-                let later = self.members.get(tile_start.max(row + 1)..tile_end);
-                let (Some(&member), Some(later)) = (self.members.get(row), later) else { break };
+        let first = if self.across { 0 } else { self.range.start };
+        for tile_start in (first..self.others.len()).step_by(tile) {
+            let tile_end = (tile_start + tile).min(self.others.len());
+            for row in self.range.clone() {
+                let start = if self.across { tile_start } else { tile_start.max(row + 1) };
+                let others = self.others.get(start..tile_end);
+                let (Some(&member), Some(others)) = (self.rows.get(row), others) else { break };
                 let sink = &mut *self.sink;
-                sink.count(later.len() as u64);
-                kernel::within_inlined(later, member, distance, &mut |at, distance| {
-                    if let Some(&other) = later.get(at) {
+                sink.count(others.len() as u64);
+                kernel::within_inlined(others, member, distance, &mut |at, distance| {
+                    if let Some(&other) = others.get(at) {
                         sink.offer(member, other, distance);
                     }
                 });

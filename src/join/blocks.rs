@@ -20,9 +20,8 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// Weighs every bit by a sample.
-    pub(super) fn of<F: Fingerprint>(members: &[F]) -> Self {
-        let sample = sample(members);
+    /// Weighs every bit by the members of a sample.
+    pub(super) fn of<F: Fingerprint>(sample: &[F]) -> Self {
         let weight = |bit: u32| {
             let mask = Span { start: bit, end: bit + 1 }.mask::<F>();
             let ones = sample.iter().filter(|&&member| member & mask != F::ZERO).count();
@@ -72,15 +71,19 @@ impl Weights {
     }
 }
 
-/// Returns members from all over the set, some of them twice.
+/// Returns members from all over the sets, some of them twice.
 ///
 /// Positions are scattered, because steps of one size fall in with the order of regular sets.
-fn sample<F: Fingerprint>(members: &[F]) -> Vec<F> {
+pub(super) fn sample<F: Fingerprint>(sets: &[&[F]]) -> Vec<F> {
     let golden_ratio = 0x9e37_79b9_7f4a_7c15_u64;
-    (1..=SAMPLE as u64)
-        .map(|step| u128::from(step.wrapping_mul(golden_ratio)) * members.len() as u128)
-        .filter_map(|scaled| members.get(usize::try_from(scaled >> 64).ok()?).copied())
-        .collect()
+    let scattered = |members: &&[F]| {
+        let members = *members;
+        (1..=SAMPLE as u64)
+            .map(move |step| u128::from(step.wrapping_mul(golden_ratio)) * members.len() as u128)
+            .filter_map(|scaled| members.get(usize::try_from(scaled >> 64).ok()?).copied())
+            .collect::<Vec<_>>()
+    };
+    sets.iter().flat_map(scattered).collect()
 }
 
 /// One sorted copy of a set: which blocks lead it.
@@ -155,7 +158,7 @@ mod tests {
 
     #[test]
     fn even_sets_are_cut_into_even_blocks() {
-        let weights = Weights::of(&spread(10_000));
+        let weights = Weights::of(&spread(512));
         assert!(weights.total() > 63.0);
         let widths = |blocks| -> Vec<u32> {
             weights.cut(blocks).unwrap().iter().map(|span| span.width()).collect()
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn bits_that_never_vary_lead_nothing() {
-        let narrow: Vec<u64> = spread(10_000).iter().map(|x| (x >> 32) | (0xabcd << 48)).collect();
+        let narrow: Vec<u64> = spread(512).iter().map(|x| (x >> 32) | (0xabcd << 48)).collect();
         let weights = Weights::of(&narrow);
         assert_eq!(weights.varying(), 32);
         assert_eq!(weights.cut(2).unwrap().first().unwrap().start, 32);
@@ -192,7 +195,7 @@ mod tests {
 
     #[test]
     fn every_few_flips_have_exactly_one_table_of_their_own() {
-        let weights = Weights::of(&spread(1000));
+        let weights = Weights::of(&spread(512));
         for (blocks, leading, lead_max) in [(3, 1, 32), (4, 2, 32), (5, 3, 16), (6, 4, 24)] {
             let cut = weights.cut(blocks).unwrap();
             let tables = tables::<u64>(&cut, leading, lead_max);

@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::directory::Directory;
+use super::distinct::distinct;
 use super::union_find::UnionFind;
-use super::{Pair, distinct, pairs_of_distinct};
+use super::{JoinOptions, Pair, join};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
@@ -49,7 +50,7 @@ pub fn clusters<F: Fingerprint>(
     let count = u32::try_from(distinct.len()).unwrap_or(positions);
     let directory = Directory::new(&distinct);
     let sets = Mutex::new(UnionFind::new(count));
-    pairs_of_distinct(&distinct, distance, progress, &|pairs: &[Pair<F>]| {
+    join([&distinct], JoinOptions::new(distance), progress, &|pairs: &[Pair<F>]| {
         let links: Vec<_> = pairs
             .iter()
             .filter_map(|pair| Some((directory.find(pair.a)?, directory.find(pair.b)?)))

@@ -59,7 +59,7 @@ pub(super) fn near_pairs(
         let rows = column.get(first..).and_then(|rows| rows.first_chunk::<ROWS>());
         let (Some(rows), Some(others)) = (rows, column.get(from..to)) else { return };
         let (blocks, _) = others.as_chunks::<LANES>();
-        let Some((block, mut blocks)) = blocks.split_first() else { return };
+        let Some((block, blocks)) = blocks.split_first() else { return };
         if any_later_within(*rows, block, distance) {
             // In the first block, each row is later than the lanes before it and than itself.
             look_closer(rows, block, distance, &mut |row, lane| {
@@ -68,21 +68,56 @@ pub(super) fn near_pairs(
                 }
             });
         }
-        let mut at = from + LANES;
-        while let Some(passed) = blocks.iter().position(|block| any_within(*rows, block, distance))
-        {
-            at += passed * LANES;
-            let (_, rest) = blocks.split_at(passed);
-            let Some((block, rest)) = rest.split_first() else { break };
-            look_closer(rows, block, distance, &mut |row, lane| {
-                // Lanes beyond the end belong to others.
-                if at + lane < len {
-                    near(first + row, at + lane);
-                }
-            });
-            at += LANES;
-            blocks = rest;
-        }
+        near_blocks(rows, blocks, distance, &mut |row, at| {
+            let other = from + LANES + at;
+            // What is beyond the end belongs to others.
+            if other < len {
+                near(first + row, other);
+            }
+        });
+    }
+}
+
+/// Calls `near` for each pair across two columns that they do not tell apart.
+///
+/// Each column comes with its number of members and has to be followed by what [`fill`] puts
+/// there.
+#[inline(always)]
+pub(super) fn near_across(
+    (column_a, len_a): (&[u32], usize),
+    (column_b, len_b): (&[u32], usize),
+    distance: u32,
+    near: &mut impl FnMut(usize, usize),
+) {
+    let others = column_b.get(..len_b.next_multiple_of(LANES)).unwrap_or_default();
+    let (blocks, _) = others.as_chunks::<LANES>();
+    for first in (0..len_a).step_by(ROWS) {
+        let rows = column_a.get(first..).and_then(|rows| rows.first_chunk::<ROWS>());
+        let Some(rows) = rows else { return };
+        near_blocks(rows, blocks, distance, &mut |row, other| {
+            if first + row < len_a && other < len_b {
+                near(first + row, other);
+            }
+        });
+    }
+}
+
+/// Calls `near` with row and position of what is near among all blocks.
+#[inline(always)]
+fn near_blocks(
+    rows: &[u32; ROWS],
+    mut blocks: &[[u32; LANES]],
+    distance: u32,
+    near: &mut impl FnMut(usize, usize),
+) {
+    let mut at = 0;
+    while let Some(passed) = blocks.iter().position(|block| any_within(*rows, block, distance)) {
+        at += passed * LANES;
+        let (_, rest) = blocks.split_at(passed);
+        let Some((block, rest)) = rest.split_first() else { return };
+        look_closer(rows, block, distance, &mut |row, lane| near(row, at + lane));
+        at += LANES;
+        blocks = rest;
     }
 }
 
@@ -148,6 +183,28 @@ mod tests {
                 let near = |&(a, b): &(usize, usize)| members[a].distance(members[b]) <= distance;
                 let pairs = (0..len).flat_map(|a| (a + 1..len).map(move |b| (a, b)));
                 assert_eq!(told, pairs.filter(near).collect::<Vec<_>>(), "{len} {distance}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_pair_across_two_columns_is_told_once() {
+        let member = |at: u64| at.wrapping_mul(0x9e37_79b9) & 0x7f;
+        let (mut column_a, mut column_b) = (Vec::new(), Vec::new());
+        for len_a in [0, 1, 3, 4, 5, 40] {
+            for len_b in [0, 1, 15, 16, 17, 50] {
+                let a: Vec<u64> = (0..len_a as u64 + 30).map(member).collect();
+                let b: Vec<u64> = (100..len_b as u64 + 130).map(member).collect();
+                fill(&a, &mut column_a);
+                fill(&b, &mut column_b);
+                let mut told = Vec::new();
+                near_across((&column_a, len_a), (&column_b, len_b), 2, &mut |x, y| {
+                    told.push((x, y));
+                });
+                told.sort_unstable();
+                let pairs = (0..len_a).flat_map(|x| (0..len_b).map(move |y| (x, y)));
+                let near = pairs.filter(|&(x, y)| a[x].distance(b[y]) <= 2);
+                assert_eq!(told, near.collect::<Vec<_>>(), "{len_a} {len_b}");
             }
         }
     }

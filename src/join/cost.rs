@@ -18,7 +18,7 @@ const GROUP: f64 = 6.0;
 /// Members, for each table they would stand in, whose pairs cost less than the tables.
 ///
 /// A group of n has n / 2 pairs for each member: 2 * `MEMBER` / `PAIR`.
-const SMALL: usize = 200;
+const SMALL: u64 = 200;
 /// Bits that a table is partitioned and grouped by at most.
 const LEAD_MAX: u32 = partition::BITS_MAX + groups::BITS_MAX;
 /// Bounds the list of tables; more would only pay for huge sets at large distances.
@@ -35,14 +35,21 @@ pub(super) struct Split {
     pub(super) lead_max: u32,
 }
 
-/// Returns the cheapest split, or `None` when comparing all pairs costs less.
-pub(super) fn cheapest_split<F: Fingerprint>(members: &[F], distance: u32) -> Option<Split> {
-    if members.len() <= worth_splitting(distance) {
+/// Returns the cheapest split of a set, or of two, or `None` when comparing all pairs costs less.
+///
+/// `sample` is asked for some members only if a split is thinkable.
+pub(super) fn cheapest_split<F: Fingerprint, const S: usize>(
+    sizes: [usize; S],
+    sample: impl FnOnce() -> Vec<F>,
+    distance: u32,
+) -> Option<Split> {
+    if !worth_splitting(sizes, distance) {
         return None;
     }
-    let len = members.len() as f64;
-    let weights = Weights::of(members);
-    let mut cheapest = (compare_all::<F>(len, weights.total(), distance), None);
+    let len = sizes.iter().sum::<usize>() as f64;
+    let pairs = pairs(sizes) as f64;
+    let weights = Weights::of(&sample());
+    let mut cheapest = (compare_all::<F>(pairs, weights.total(), distance), None);
     // With fewer blocks than distance + 1 nothing is sure to agree.
     for leading in 1..=8_u32 {
         let blocks = distance + leading;
@@ -55,7 +62,7 @@ pub(super) fn cheapest_split<F: Fingerprint>(members: &[F], distance: u32) -> Op
         for lead_max in 4..=LEAD_MAX {
             let cut = (f64::from(lead_max) / width).min(1.0);
             let lead = weights.total() * share * cut;
-            let compare = compare_all::<F>(len, weights.total() - lead, distance) / lead.exp2();
+            let compare = compare_all::<F>(pairs, weights.total() - lead, distance) / lead.exp2();
             let sort = len * MEMBER * scale::<F>();
             let groups = f64::from(lead_max).exp2() * GROUP;
             let cost = tables * (sort + compare + groups);
@@ -68,14 +75,25 @@ pub(super) fn cheapest_split<F: Fingerprint>(members: &[F], distance: u32) -> Op
     Some(Split { blocks: weights.cut(blocks)?, leading: leading as usize, lead_max })
 }
 
-/// Returns the size of a group up to which all its pairs cost less than any split could.
-pub(super) fn worth_splitting(distance: u32) -> usize {
-    SMALL * (distance as usize + 1)
+/// Tells whether a split could cost less than all pairs of a set, or of two.
+#[inline]
+pub(super) fn worth_splitting<const S: usize>(sizes: [usize; S], distance: u32) -> bool {
+    let members = sizes.iter().sum::<usize>() as u64;
+    pairs(sizes) > members * SMALL / 2 * (u64::from(distance) + 1)
+}
+
+/// Returns how many pairs there are within a set, or across two.
+#[inline]
+pub(super) fn pairs<const S: usize>(sizes: [usize; S]) -> u64 {
+    match sizes.as_slice() {
+        [one] => *one as u64 * (*one as u64).saturating_sub(1) / 2,
+        sizes => sizes.iter().fold(1, |pairs: u64, &size| pairs.saturating_mul(size as u64)),
+    }
 }
 
 /// Returns the cost of all pairs, of which some are near although they vary in so many bits.
-fn compare_all<F: Fingerprint>(len: f64, varying: f64, distance: u32) -> f64 {
-    len * len / 2.0 * (PAIR * scale::<F>() + HIT * near(varying, distance))
+fn compare_all<F: Fingerprint>(pairs: f64, varying: f64, distance: u32) -> f64 {
+    pairs * (PAIR * scale::<F>() + HIT * near(varying, distance))
 }
 
 /// Returns the chance that two random numbers of so many bits are within the distance.

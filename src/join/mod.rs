@@ -25,14 +25,18 @@ mod checked;
 mod clusters;
 mod column;
 mod cost;
+mod cross;
 mod diameter;
 mod directory;
+mod distinct;
 mod documents;
 mod groups;
+mod options;
 mod partition;
+mod parts;
 mod permutation;
-mod report;
 mod sink;
+mod source;
 mod sweep;
 mod union_find;
 mod verified;
@@ -40,12 +44,12 @@ mod verified;
 #[cfg(test)]
 mod tests;
 
-use rdst::RadixSort;
-
 pub use self::clusters::clusters;
+pub use self::cross::cross_join;
 pub use self::diameter::{Diameter, diameter};
 pub use self::documents::{Cluster, DocumentPair};
-pub use self::report::JoinReport;
+pub use self::options::{JoinOptions, JoinReport};
+use self::source::Source;
 pub use self::union_find::UnionFind;
 pub use self::verified::{Verify, verified_clusters};
 use crate::error::{Error, Result};
@@ -53,14 +57,17 @@ use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 pub use crate::verify::Linkage;
 
-/// Two distinct fingerprints within the distance of a join.
+/// Members of a part at least, so that a bound of memory never means a part for each.
+const CAPACITY_MIN: usize = 256 << 10;
+
+/// Two fingerprints within the distance of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair<F> {
-    /// The smaller fingerprint.
+    /// The smaller fingerprint; in a cross join the one of the first set.
     pub a: F,
-    /// The larger fingerprint.
+    /// The larger fingerprint; in a cross join the one of the second set.
     pub b: F,
-    /// The number of bits in which they differ, never 0.
+    /// The number of bits in which they differ; 0 only in a cross join.
     pub distance: u32,
 }
 
@@ -69,13 +76,15 @@ pub struct Pair<F> {
 /// The join is over the set of fingerprints: one that is repeated in `fps` counts once, and equal
 /// ones are no pair. Each pair is found once, with `a < b`, and given to `visit` in batches of
 /// some thousands at most; batches come in no order and from several threads at once. Returns how
-/// many pairs there were. Exact for every distance up to the width of `F`; the work grows with
-/// the number of pairs, so a distance at which everything is near is quadratic.
+/// many pairs there were and how many comparisons it took. Exact for every distance up to the
+/// width of `F`; the work grows with the number of pairs, so a distance at which everything is
+/// near is quadratic.
 ///
-/// Memory is the distinct fingerprints and two copies of them, and one more for each time that a
-/// skewed group is split again. Progress is counted in fingerprints, once for the whole join, and
-/// moves while pairs are compared; cancellation is looked at every few thousand fingerprints.
-/// Threads are those of rayon's current pool.
+/// `options` is a distance, or a distance and a bound of memory. Without a bound, memory is the
+/// distinct fingerprints and one copy of them, and one more for each time that a skewed group is
+/// split again. Progress is counted in fingerprints, once for the whole join, and moves while
+/// pairs are compared; cancellation is looked at every few thousand fingerprints. Threads are
+/// those of rayon's current pool.
 ///
 /// # Errors
 ///
@@ -89,48 +98,49 @@ pub struct Pair<F> {
 /// use hamdex::join::{self, Pair};
 ///
 /// let pairs = Mutex::new(Vec::new());
-/// let found = join::self_join(&[0b0111_u64, 0b0001, 0b0001, 0xffff], 2, &(), &|batch| {
+/// let report = join::self_join(&[0b0111_u64, 0b0001, 0b0001, 0xffff], 2, &(), &|batch| {
 ///     pairs.lock().unwrap().extend_from_slice(batch);
 ///     Ok(())
 /// })?;
-/// assert_eq!(found, 1);
+/// assert_eq!(report.pairs, 1);
 /// assert_eq!(*pairs.lock().unwrap(), [Pair { a: 0b0001, b: 0b0111, distance: 2 }]);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 pub fn self_join<F: Fingerprint>(
     fps: &[F],
-    distance: u32,
+    options: impl Into<JoinOptions>,
     progress: &dyn Progress,
     visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
-) -> Result<u64> {
-    pairs_of_distinct(&distinct(fps), distance, progress, visit)
+) -> Result<JoinReport> {
+    join([&distinct::distinct(fps)], options.into(), progress, visit)
 }
 
-/// Sorts and drops what is repeated.
-fn distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
-    let mut distinct = fps.to_vec();
-    distinct.radix_sort_unstable();
-    distinct.dedup();
-    distinct
-}
-
-/// [`self_join`] of rising fingerprints.
-fn pairs_of_distinct<F: Fingerprint>(
-    sorted: &[F],
-    distance: u32,
+/// Joins one set, or two, of distinct fingerprints.
+fn join<F: Fingerprint, const S: usize>(
+    sets: [&[F]; S],
+    options: JoinOptions,
     progress: &dyn Progress,
     visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
-) -> Result<u64> {
+) -> Result<JoinReport> {
+    let JoinOptions { distance, memory } = options;
     if distance > F::BITS {
         return Err(Error::InvalidDistance { distance, bits: F::BITS, max: F::BITS });
     }
     progress::check(progress)?;
-    let units = sorted.len() as u64;
+    let members: usize = sets.map(<[F]>::len).iter().sum();
+    let units = members as u64;
     progress.begin("join", Some(units));
-    if distance == 0 {
+    if S == 1 && distance == 0 {
         progress.advance(units);
-        return Ok(0);
+        return Ok(JoinReport::default());
     }
-    let run = sink::Run { distance, progress, visit };
-    Ok(sweep::pairs(&run, &sink::Space::ROOT, sorted, units)?.pairs)
+    // A part is held twice, as it is read and as it is partitioned.
+    let room = memory / F::BYTES;
+    let capacity = (room.saturating_sub(members) / 2).max(CAPACITY_MIN);
+    let run = sink::Run { distance, across: S == 2, capacity, progress, visit };
+    if room / 2 >= members {
+        return sweep::pairs(&run, &sink::Space::ROOT, sets, units);
+    }
+    let sources = sets.each_ref().map(|set| set as &dyn Source<F>);
+    parts::pairs(&run, &sink::Space::ROOT, sources, units)
 }

@@ -18,6 +18,18 @@ const CHUNK_MIN: usize = 4 << 10;
 /// Bits of a bucket at most, so that its slices stay longer than a cache line.
 pub(super) const BITS_MAX: u32 = 11;
 
+/// Members of a bucket: with their copy, half of a second-level cache.
+pub(super) const BUCKET: usize = 32 << 10;
+/// Below this a set is partitioned and compared by the thread that has it.
+pub(super) const PARALLEL_MIN: usize = 8 << 10;
+
+/// Returns by how many bits a set is partitioned.
+pub(super) fn bits_for(len: usize) -> u32 {
+    let by_cache = (len / BUCKET).checked_ilog2().unwrap_or(0);
+    let by_threads = if len < PARALLEL_MIN { 1 } else { 4 };
+    by_cache.clamp(by_threads, BITS_MAX)
+}
+
 /// A permuted set by buckets.
 pub(super) struct Partition<'a, F> {
     members: &'a [F],

@@ -5,8 +5,8 @@
 
 use super::Pair;
 use super::blocks::Table;
+use super::options::JoinReport;
 use super::permutation::Permutation;
-use super::report::JoinReport;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::Progress;
@@ -17,6 +17,10 @@ const BATCH: usize = 4096;
 /// What stays the same through a whole join.
 pub(super) struct Run<'a, F> {
     pub(super) distance: u32,
+    /// Whether pairs come from two sets, so that their order means something.
+    pub(super) across: bool,
+    /// Members that a part may have which is read from a source.
+    pub(super) capacity: usize,
     pub(super) progress: &'a dyn Progress,
     pub(super) visit: &'a (dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
 }
@@ -87,13 +91,6 @@ impl<'a, F: Fingerprint> Sink<'a, F> {
         self.failed.is_some()
     }
 
-    /// Counts the comparison of all pairs of so many members.
-    #[inline]
-    pub(super) fn count_pairs_of(&mut self, members: usize) {
-        let members = members as u64;
-        self.count(members * members.saturating_sub(1) / 2);
-    }
-
     /// Counts so many comparisons.
     #[inline]
     pub(super) fn count(&mut self, comparisons: u64) {
@@ -110,7 +107,8 @@ impl<'a, F: Fingerprint> Sink<'a, F> {
 
     fn push(&mut self, a: F, b: F, distance: u32) {
         let (a, b) = (self.space.back_to_root(a), self.space.back_to_root(b));
-        self.batch.push(Pair { a: a.min(b), b: a.max(b), distance });
+        let (a, b) = if self.run.across { (a, b) } else { (a.min(b), a.max(b)) };
+        self.batch.push(Pair { a, b, distance });
         if self.batch.len() >= BATCH {
             self.hand_over();
         }

@@ -1,7 +1,8 @@
-//! Sweep: a set is split by tables, and members of one group are compared.
+//! Sweep: sets in memory are split by tables, and members of one group are compared.
 //!
 //! A group that is too large to compare all its pairs is split again on its other bits, so that
-//! skew costs more tables and not the square of a group.
+//! skew costs more tables and not the square of a group. Everything here is for one set, whose
+//! pairs are looked for, or for two, across which they are.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -9,137 +10,173 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::all_pairs;
-use super::blocks::{self, Table};
+use super::blocks;
 use super::buffer::Buffer;
 use super::cost::{self, Split};
 use super::groups::{self, Scratch};
+use super::options::JoinReport;
 use super::partition::{self, Partition};
-use super::report::JoinReport;
+use super::permutation::Permutation;
 use super::sink::{Run, Sink, Space};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress;
 
-/// Members of a bucket that one task compares: with their copy, half of a second-level cache.
-const BUCKET: usize = 32 << 10;
-/// Below this a set is compared by the thread that has it.
-const PARALLEL_MIN: usize = 8 << 10;
 /// A bucket so many times larger than it should be is split again by all threads.
 const SKEWED: usize = 8;
 
-/// Finds all pairs among distinct members; reports `units` of progress on the way.
-pub(super) fn pairs<F: Fingerprint>(
+/// Finds all pairs within a set, or across two; reports `units` of progress on the way.
+///
+/// Members of a set are distinct.
+pub(super) fn pairs<F: Fingerprint, const S: usize>(
     run: &Run<'_, F>,
     space: &Space<'_, F>,
-    members: &[F],
+    sets: [&[F]; S],
     units: u64,
 ) -> Result<JoinReport> {
-    match cost::cheapest_split(members, run.distance) {
-        Some(split) => split_pairs(run, space, members, &split, units),
-        None => all_pairs::pairs(run, space, members, units),
+    let sample = || blocks::sample(&sets);
+    match cost::cheapest_split(sets.map(<[F]>::len), sample, run.distance) {
+        Some(split) => split_pairs(run, space, sets, &split, units),
+        None => all_pairs::pairs(run, space, sets, units),
     }
 }
 
-pub(super) fn split_pairs<F: Fingerprint>(
+pub(super) fn split_pairs<F: Fingerprint, const S: usize>(
     run: &Run<'_, F>,
     space: &Space<'_, F>,
-    members: &[F],
+    sets: [&[F]; S],
     split: &Split,
     units: u64,
 ) -> Result<JoinReport> {
     let tables = blocks::tables::<F>(&split.blocks, split.leading, split.lead_max);
     let count = tables.len() as u64;
-    let mut buffer = Buffer::new(members.len());
-    let scratches = Scratches::new();
+    let mut workshop = Workshop::new(sets.map(<[F]>::len));
     let mut report = JoinReport::default();
     for (at, table) in (0..).zip(&tables) {
         progress::check(run.progress)?;
-        let below = space.below(table);
+        let space = space.below(table);
         let units = share(units, at..at + 1, count);
-        let room = buffer.as_mut_slice().get_mut(..members.len()).unwrap_or_default();
-        report += buckets(run, &below, members, table, room, &scratches, units)?;
+        report += workshop.groups(run, &space, sets, &table.permutation, table.lead, units)?;
     }
     Ok(report)
 }
 
-/// Partitions the members by the lead of a table and compares within each group.
-fn buckets<F: Fingerprint>(
-    run: &Run<'_, F>,
-    space: &Space<'_, F>,
-    members: &[F],
-    table: &Table<F>,
-    room: &mut [F],
-    scratches: &Scratches<F>,
-    units: u64,
-) -> Result<JoinReport> {
-    let len = members.len();
-    let bits = bucket_bits(len).min(table.lead);
-    let partition = Partition::new(members, &table.permutation, bits, room);
-    let skewed = (len >> bits).max(BUCKET) * SKEWED;
-    let mut begin = 0;
-    let buckets = (0..1_usize << bits).map(|bucket| {
-        let range = begin..begin + partition.len(bucket) as u64;
-        begin = range.end;
-        (bucket, range)
-    });
-    let one = |(bucket, range): (usize, Range<u64>)| {
-        progress::check(run.progress)?;
-        let bucket_len = usize::try_from(range.end - range.start).unwrap_or(len);
-        let units = share(units, range, len as u64);
-        if bucket_len > skewed {
-            let members: Vec<F> = partition.pieces(bucket).flatten().copied().collect();
-            return pairs(run, space, &members, units);
+/// Room for one table of each set, used for one after the other.
+pub(super) struct Workshop<F, const S: usize> {
+    rooms: [Buffer<F>; S],
+    /// Memory of tasks that have ended, for those that begin.
+    scratches: Mutex<Vec<Scratch<F, S>>>,
+}
+
+impl<F: Fingerprint, const S: usize> Workshop<F, S> {
+    /// Takes room for sets of up to these sizes.
+    pub(super) fn new(sizes: [usize; S]) -> Self {
+        Self { rooms: sizes.map(Buffer::new), scratches: Mutex::new(Vec::new()) }
+    }
+
+    /// Compares what agrees on the leading bits once the members are permuted.
+    ///
+    /// `space` is that of the permuted members.
+    pub(super) fn groups(
+        &mut self,
+        run: &Run<'_, F>,
+        space: &Space<'_, F>,
+        sets: [&[F]; S],
+        permutation: &Permutation<F>,
+        lead: u32,
+        units: u64,
+    ) -> Result<JoinReport> {
+        let len: usize = sets.iter().map(|set| set.len()).sum();
+        let bits = partition::bits_for(len).min(lead);
+        let mut members = sets.into_iter();
+        let partitions = self.rooms.each_mut().map(|room| {
+            let members = members.next().unwrap_or_default();
+            let room = room.as_mut_slice().get_mut(..members.len()).unwrap_or_default();
+            Partition::new(members, permutation, bits, room)
+        });
+        let task = Task {
+            run,
+            space,
+            partitions,
+            scratches: &self.scratches,
+            bits,
+            lead,
+            skewed: (len >> bits).max(partition::BUCKET).saturating_mul(SKEWED),
+        };
+        let mut begin = 0;
+        let buckets = (0..1_usize << bits).map(|bucket| {
+            let end = begin + task.sizes(bucket).iter().sum::<usize>() as u64;
+            let units = share(units, begin..end, len as u64);
+            begin = end;
+            (bucket, units)
+        });
+        if len < partition::PARALLEL_MIN {
+            let reports = buckets.map(|(bucket, units)| task.bucket(bucket, units));
+            return reports.into_iter().try_fold(JoinReport::default(), |all, one| Ok(all + one?));
         }
-        let mut scratch = scratches.take();
-        let mut sink = Sink::new(run, space);
-        let rest = (bits, (table.lead - bits).min(groups::BITS_MAX));
-        let limit = cost::worth_splitting(run.distance);
-        let pieces = partition.pieces(bucket);
-        let large = groups::compare(pieces, rest, limit, &mut scratch, &mut sink);
+        let buckets: Vec<(usize, u64)> = buckets.collect();
+        let reports = buckets.into_par_iter().with_max_len(1);
+        let reports = reports.map(|(bucket, units)| task.bucket(bucket, units));
+        reports.try_reduce(JoinReport::default, |a, b| Ok(a + b))
+    }
+}
+
+/// One table of each set, by buckets.
+struct Task<'a, F, const S: usize> {
+    run: &'a Run<'a, F>,
+    space: &'a Space<'a, F>,
+    partitions: [Partition<'a, F>; S],
+    scratches: &'a Mutex<Vec<Scratch<F, S>>>,
+    /// Bits that make a bucket.
+    bits: u32,
+    /// Bits that make a group.
+    lead: u32,
+    /// The most members of a bucket that one thread groups.
+    skewed: usize,
+}
+
+impl<F: Fingerprint, const S: usize> Task<'_, F, S> {
+    fn sizes(&self, bucket: usize) -> [usize; S] {
+        self.partitions.each_ref().map(|partition| partition.len(bucket))
+    }
+
+    /// Compares the members of one bucket.
+    fn bucket(&self, bucket: usize, units: u64) -> Result<JoinReport> {
+        progress::check(self.run.progress)?;
+        let sizes = self.sizes(bucket);
+        if cost::pairs(sizes) == 0 {
+            self.run.progress.advance(units);
+            return Ok(JoinReport::default());
+        }
+        let len: usize = sizes.iter().sum();
+        if len > self.skewed {
+            let sets = self
+                .partitions
+                .each_ref()
+                .map(|partition| partition.pieces(bucket).flatten().copied().collect::<Vec<F>>());
+            return pairs(self.run, self.space, sets.each_ref().map(Vec::as_slice), units);
+        }
+        let mut scratch = self.lock().pop().unwrap_or_else(Scratch::new);
+        let mut sink = Sink::new(self.run, self.space);
+        let pieces = self.partitions.each_ref().map(|partition| partition.pieces(bucket));
+        let rest = (self.bits, (self.lead - self.bits).min(groups::BITS_MAX));
+        let large = groups::compare(pieces, rest, &mut scratch, &mut sink);
         let mut report = sink.finish()?;
         let mut done = 0;
         for group in large {
-            let units = share(units, 0..group.len() as u64, bucket_len as u64);
+            let members = group.iter().map(|set| set.len() as u64).sum();
+            let units = share(units, 0..members, len as u64);
             done += units;
-            report += pairs(run, space, group, units)?;
+            report += pairs(self.run, self.space, group, units)?;
         }
-        run.progress.advance(units - done);
-        scratches.put_back(scratch);
+        self.run.progress.advance(units - done);
+        self.lock().push(scratch);
         Ok(report)
-    };
-    if len < PARALLEL_MIN {
-        return buckets.map(one).try_fold(JoinReport::default(), |all, one| Ok(all + one?));
-    }
-    let buckets: Vec<_> = buckets.collect();
-    let reports = buckets.into_par_iter().with_max_len(1).map(one);
-    reports.try_reduce(JoinReport::default, |a, b| Ok(a + b))
-}
-
-/// Memory of tasks that have ended, for those that begin.
-struct Scratches<F> {
-    free: Mutex<Vec<Scratch<F>>>,
-}
-
-impl<F: Fingerprint> Scratches<F> {
-    const fn new() -> Self {
-        Self { free: Mutex::new(Vec::new()) }
     }
 
-    fn take(&self) -> Scratch<F> {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        free.unwrap_or_else(Scratch::new)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Scratch<F, S>>> {
+        self.scratches.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn put_back(&self, scratch: Scratch<F>) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
-    }
-}
-
-/// Returns how many bits a set is partitioned by before it is grouped.
-fn bucket_bits(len: usize) -> u32 {
-    let by_cache = (len / BUCKET).checked_ilog2().unwrap_or(0);
-    let by_threads = if len < PARALLEL_MIN { 1 } else { 4 };
-    by_cache.clamp(by_threads, partition::BITS_MAX)
 }
 
 /// Returns the units that fall to a part, so that those of all parts add up.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blocks::Weights;
 use super::cost::Split;
+use super::distinct::distinct;
 use super::*;
 
 const SEED: u64 = 11;
@@ -63,7 +64,7 @@ fn joined<F: Fingerprint>(fps: &[F], distance: u32) -> Vec<Pair<F>> {
         Ok(())
     });
     let mut pairs = pairs.into_inner().unwrap();
-    assert_eq!(count.unwrap(), pairs.len() as u64);
+    assert_eq!(count.unwrap().pairs, pairs.len() as u64);
     pairs.sort_unstable();
     pairs
 }
@@ -143,6 +144,13 @@ fn every_pair_of_128_bits_is_found_once() {
     agrees_with_naive::<u128>(6000, &[1, 3, 4]);
 }
 
+fn in_memory<F>(
+    distance: u32,
+    visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
+) -> sink::Run<'_, F> {
+    sink::Run { distance, across: false, capacity: usize::MAX, progress: &(), visit }
+}
+
 /// Small sets are never worth a split, so this takes the choice away.
 #[test]
 fn every_split_finds_the_same_pairs() {
@@ -151,7 +159,10 @@ fn every_split_finds_the_same_pairs() {
         for distance in [1, 3, 6] {
             let expected = naive(&set, distance);
             for leading in 1..=3 {
-                let Some(blocks) = Weights::of(&sorted).cut(distance + leading) else { continue };
+                let Some(blocks) = Weights::of(&blocks::sample(&[&sorted])).cut(distance + leading)
+                else {
+                    continue;
+                };
                 for lead_max in [8, 16, 24, 32] {
                     let split =
                         Split { blocks: blocks.clone(), leading: leading as usize, lead_max };
@@ -160,8 +171,8 @@ fn every_split_finds_the_same_pairs() {
                         pairs.lock().unwrap().extend_from_slice(batch);
                         Ok(())
                     };
-                    let run = sink::Run { distance, progress: &(), visit: &visit };
-                    sweep::split_pairs(&run, &sink::Space::ROOT, &sorted, &split, 0).unwrap();
+                    let run = in_memory(distance, &visit);
+                    sweep::split_pairs(&run, &sink::Space::ROOT, [&sorted], &split, 0).unwrap();
                     let mut pairs = pairs.into_inner().unwrap();
                     pairs.sort_unstable();
                     assert!(pairs == expected, "{name} distance {distance} {split:?} seed {SEED}");
@@ -171,6 +182,137 @@ fn every_split_finds_the_same_pairs() {
     }
 }
 
+/// The reference: every member of one set is looked at with every one of the other.
+fn naive_across<F: Fingerprint>(a: &[F], b: &[F], distance: u32) -> Vec<Pair<F>> {
+    let distinct = |fps: &[F]| fps.iter().copied().collect::<BTreeSet<F>>();
+    let (a, b) = (distinct(a), distinct(b));
+    let pairs = a.iter().flat_map(|&a| b.iter().map(move |&b| (a, b)));
+    let pairs = pairs.map(|(a, b)| Pair { a, b, distance: a.distance(b) });
+    pairs.filter(|pair| pair.distance <= distance).collect()
+}
+
+fn crossed<F: Fingerprint>(a: &[F], b: &[F], options: JoinOptions) -> Vec<Pair<F>> {
+    let pairs = Mutex::new(Vec::new());
+    let report = cross_join(a, b, options, &(), &|batch| {
+        pairs.lock().unwrap().extend_from_slice(batch);
+        Ok(())
+    });
+    let mut pairs = pairs.into_inner().unwrap();
+    assert_eq!(report.unwrap().pairs, pairs.len() as u64);
+    pairs.sort_unstable();
+    pairs
+}
+
+fn crosses_agree_with_naive<F: Fingerprint>(len: usize, distances: &[u32]) {
+    let mut random = Random(SEED + 1);
+    for (name, set) in sets::<F>(len) {
+        // Near copies of a third, some of the set itself, and some that are near nothing.
+        let mut other: Vec<F> = set.iter().copied().step_by(3).collect();
+        if !other.is_empty() {
+            random.near_copies(&mut other, len / 3, 4);
+        }
+        other.extend(set.iter().take(len / 10));
+        other.extend((0..len / 10).map(|_| random.fingerprint::<F>()));
+        for (a, b) in [(&set, &other), (&other, &set), (&set, &set)] {
+            for &distance in distances {
+                let found = crossed(a, b, distance.into());
+                let expected = naive_across(a, b, distance);
+                assert!(found == expected, "{name} len {len} distance {distance} seed {SEED}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_pair_across_two_sets_is_found_once() {
+    crosses_agree_with_naive::<u32>(300, &[0, 1, 3, 8, 32]);
+    crosses_agree_with_naive::<u64>(300, &[0, 1, 2, 3, 7, 12, 64]);
+    crosses_agree_with_naive::<u128>(300, &[0, 3, 20]);
+    crosses_agree_with_naive::<u64>(4000, &[0, 3]);
+    crosses_agree_with_naive::<u128>(4000, &[2]);
+}
+
+#[test]
+fn a_cross_join_with_few_or_none_on_one_side_is_exact() {
+    let mut random = Random(SEED);
+    let many: Vec<u64> = (0..30_000).map(|_| random.fingerprint()).collect();
+    assert!(crossed(&many, &[], 3.into()).is_empty());
+    assert!(crossed(&[], &many, 3.into()).is_empty());
+    assert!(crossed::<u64>(&[], &[], 3.into()).is_empty());
+    let one = [many[7] ^ 0b101];
+    let pair = Pair { a: one[0], b: many[7], distance: 2 };
+    assert_eq!(crossed(&one, &many, 3.into()), [pair]);
+    assert_eq!(crossed(&many, &one, 2.into()), [Pair { a: many[7], b: one[0], distance: 2 }]);
+    assert!(crossed(&one, &many, 1.into()).is_empty());
+}
+
+#[test]
+fn joins_by_parts_find_the_same_pairs() {
+    for (name, set) in sets::<u64>(3000) {
+        let sorted = distinct(&set);
+        let others: Vec<u64> = sorted.iter().step_by(2).map(|f| f ^ 0b11).collect();
+        let others = distinct(&others);
+        for distance in [1, 3, 5] {
+            for capacity in [0, 1, 7, 50, 700] {
+                let pairs = Mutex::new(Vec::new());
+                let visit = |batch: &[Pair<u64>]| {
+                    pairs.lock().unwrap().extend_from_slice(batch);
+                    Ok(())
+                };
+                let meter = Meter::default();
+                let run = sink::Run { capacity, progress: &meter, ..in_memory(distance, &visit) };
+                let source = &sorted.as_slice() as &dyn Source<u64>;
+                parts::pairs(&run, &sink::Space::ROOT, [source], 1000).unwrap();
+                let mut found = std::mem::take(&mut *pairs.lock().unwrap());
+                found.sort_unstable();
+                let same = found == naive(&set, distance);
+                assert!(same, "{name} distance {distance} capacity {capacity}");
+                assert_eq!(meter.done.load(Ordering::Relaxed), 1000, "{name}");
+                if distance == 3 && !sorted.is_empty() {
+                    let run = sink::Run { across: true, ..run };
+                    let other = &others.as_slice() as &dyn Source<u64>;
+                    parts::pairs(&run, &sink::Space::ROOT, [source, other], 0).unwrap();
+                    let mut found = std::mem::take(&mut *pairs.lock().unwrap());
+                    found.sort_unstable();
+                    assert!(found == naive_across(&set, &others, distance), "{name} {capacity}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bound_of_memory_changes_no_pair() {
+    let mut random = Random(SEED);
+    let mut set: Vec<u64> = (0..700_000).map(|_| random.fingerprint()).collect();
+    // Two thirds stand in one bucket of the first table.
+    set.iter_mut().skip(200_000).for_each(|fp| *fp >>= 16);
+    random.near_copies(&mut set, 100_000, 3);
+    let all = joined(&set, 3);
+    let pairs = Mutex::new(Vec::new());
+    let report = self_join(&set, JoinOptions::new(3).memory(1 << 20), &(), &|batch| {
+        pairs.lock().unwrap().extend_from_slice(batch);
+        Ok(())
+    });
+    let mut pairs = pairs.into_inner().unwrap();
+    pairs.sort_unstable();
+    assert_eq!(report.unwrap().pairs, all.len() as u64);
+    assert!(pairs == all);
+}
+
+#[test]
+fn comparisons_are_counted() {
+    let few: Vec<u64> = (0..100).collect();
+    let report = self_join(&few, 64, &(), &|_| Ok(())).unwrap();
+    assert_eq!((report.pairs, report.comparisons), (4950, 4950));
+    let report = cross_join(&few, &few[..10], 64, &(), &|_| Ok(())).unwrap();
+    assert_eq!((report.pairs, report.comparisons), (1000, 1000));
+    let mut random = Random(SEED);
+    let many: Vec<u64> = (0..100_000).map(|_| random.fingerprint()).collect();
+    let report = self_join(&many, 3, &(), &|_| Ok(())).unwrap();
+    assert!(report.comparisons > report.pairs && report.comparisons < 5_000_000_000 / 1000);
+}
+
 #[test]
 fn skewed_groups_are_split_again_where_their_members_differ() {
     let mut random = Random(SEED);
@@ -178,10 +320,11 @@ fn skewed_groups_are_split_again_where_their_members_differ() {
     let two_values = |x: u64| if x & 1 == 0 { 0xa5c3 << 48 } else { 0x5a3c << 48 };
     let set: Vec<u64> =
         (0..40_000).map(|_| random.word()).map(|x| two_values(x) | (x >> 16)).collect();
-    let split = cost::cheapest_split(&set, 3).expect("a set of this size is split");
+    let cheapest = |set: &[u64]| cost::cheapest_split([set.len()], || blocks::sample(&[set]), 3);
+    let split = cheapest(&set).expect("a set of this size is split");
     assert_eq!(split.blocks.first().unwrap().start, 0, "{split:?}");
     let group: Vec<u64> = set.into_iter().filter(|x| x >> 48 == 0xa5c3).collect();
-    let again = cost::cheapest_split(&group, 3).expect("half of it is split again");
+    let again = cheapest(&group).expect("half of it is split again");
     assert_eq!(again.blocks.first().unwrap().start, 16, "{again:?}");
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::directory::Directory;
 use super::union_find::UnionFind;
-use super::{Pair, pairs_of_distinct};
+use super::{JoinOptions, Pair, join};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
@@ -227,22 +227,26 @@ impl<F: Fingerprint> Links<'_, F> {
     /// Links units of near fingerprints.
     fn join_near(&self, distance: u32) -> Result<()> {
         let directory = Directory::new(&self.units.distinct);
-        pairs_of_distinct(&self.units.distinct, distance, self.progress, &|pairs: &[Pair<
-            F,
-        >]| {
-            let mut waiting = Waiting::new(self);
-            for pair in pairs {
-                let (Some(a), Some(b)) = (directory.find(pair.a), directory.find(pair.b)) else {
-                    continue;
-                };
-                for a in self.units.at(a) {
-                    for b in self.units.at(b) {
-                        waiting.push(a, b, pair.distance)?;
+        join(
+            [&self.units.distinct],
+            JoinOptions::new(distance),
+            self.progress,
+            &|pairs: &[Pair<F>]| {
+                let mut waiting = Waiting::new(self);
+                for pair in pairs {
+                    let (Some(a), Some(b)) = (directory.find(pair.a), directory.find(pair.b))
+                    else {
+                        continue;
+                    };
+                    for a in self.units.at(a) {
+                        for b in self.units.at(b) {
+                            waiting.push(a, b, pair.distance)?;
+                        }
                     }
                 }
-            }
-            waiting.check()
-        })?;
+                waiting.check()
+            },
+        )?;
         Ok(())
     }
 

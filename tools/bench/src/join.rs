@@ -11,7 +11,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let fingerprints = data::mixed(args.seed, args.join_count);
     for distance in [0, 3, 6, 8] {
         let start = Instant::now();
-        let pairs = join::self_join(&fingerprints, distance, &(), &|_| Ok(()))?;
+        let pairs = join::self_join(&fingerprints, distance, &(), &|_| Ok(()))?.pairs;
         let name = format!("self-join, k = {distance}, {pairs} pairs");
         report::rate(&name, args.join_count, start.elapsed());
     }

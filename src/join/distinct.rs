@@ -1,0 +1,128 @@
+//! Distinct: fingerprints in any order become a rising set.
+
+use rayon::prelude::*;
+
+use super::buffer::Buffer;
+use super::groups;
+use super::partition::{self, Partition};
+use super::permutation::Permutation;
+use crate::fingerprint::Fingerprint;
+
+/// Below this one thread is done before others would have begun.
+const PARALLEL_MIN: usize = 16 << 10;
+/// A bucket so many times larger than it should be is sorted by comparing.
+const SKEWED: usize = 8;
+
+/// Sorts and drops what is repeated.
+pub(super) fn distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
+    if fps.len() < PARALLEL_MIN {
+        let mut sorted = fps.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        return sorted;
+    }
+    let bits = partition::bits_for(fps.len());
+    let mut room = Buffer::new(fps.len());
+    let room = room.as_mut_slice().get_mut(..fps.len()).unwrap_or_default();
+    let partition = Partition::new(fps, &Permutation::leading_with(&[]), bits, room);
+    let mut sorted = vec![F::ZERO; fps.len()];
+    let mut rest = sorted.as_mut_slice();
+    let mut buckets = Vec::new();
+    for bucket in 0..1_usize << bits {
+        let (to, behind) = rest.split_at_mut(partition.len(bucket).min(rest.len()));
+        buckets.push((bucket, to));
+        rest = behind;
+    }
+    let average = fps.len() >> bits;
+    let kept: Vec<(usize, usize)> = buckets
+        .into_par_iter()
+        .with_max_len(1)
+        .map_init(Vec::new, |ends, (bucket, to)| {
+            if to.len() > average * SKEWED {
+                groups::group(partition.pieces(bucket), bits, 0, to, ends);
+                to.par_sort_unstable();
+            } else {
+                sort(&partition, bucket, bits, to, ends);
+            }
+            (to.len(), drop_repeated(to))
+        })
+        .collect();
+    let (mut from, mut end) = (0, 0);
+    for (len, kept) in kept {
+        if from != end {
+            sorted.copy_within(from..from + kept, end);
+        }
+        from += len;
+        end += kept;
+    }
+    sorted.truncate(end);
+    sorted
+}
+
+/// Sorts a bucket by groups of a few members.
+fn sort<F: Fingerprint>(
+    partition: &Partition<'_, F>,
+    bucket: usize,
+    skipped: u32,
+    to: &mut [F],
+    ends: &mut Vec<u32>,
+) {
+    let bits = (to.len() / 4).checked_ilog2().unwrap_or(0).min(groups::BITS_MAX);
+    groups::group(partition.pieces(bucket), skipped, bits, to, ends);
+    let mut start = 0;
+    for &end in ends.iter() {
+        if let Some(group) = to.get_mut(start..end as usize) {
+            group.sort_unstable();
+        }
+        start = end as usize;
+    }
+}
+
+/// Moves the first of all equal members to the front and returns how many there are.
+fn drop_repeated<F: Fingerprint>(sorted: &mut [F]) -> usize {
+    if sorted.is_sorted_by(|a, b| a < b) {
+        return sorted.len();
+    }
+    let Some(&first) = sorted.first() else { return 0 };
+    let mut last = first;
+    let mut kept = 1;
+    for at in 1..sorted.len() {
+        let Some(&next) = sorted.get(at) else { break };
+        if next != last {
+            if let Some(slot) = sorted.get_mut(kept) {
+                *slot = next;
+            }
+            kept += 1;
+        }
+        last = next;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_every_shape_come_out_sorted_and_distinct() {
+        let word = |at: u64| (at ^ (at << 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for len in [0, 1, 2, 1000, PARALLEL_MIN as u64, 100_000] {
+            for (name, shape) in [
+                ("even", (|x| x) as fn(u64) -> u64),
+                ("repeated", |x| x % 5000),
+                ("one", |_| 7),
+                ("one prefix", |x| x >> 20),
+                ("two prefixes", |x| (x >> 20) | (x << 63)),
+            ] {
+                let set: Vec<u64> = (0..len).map(|at| shape(word(at))).collect();
+                let mut expected = set.clone();
+                expected.sort_unstable();
+                expected.dedup();
+                assert!(distinct(&set) == expected, "{name} {len}");
+                let widen = |x: &u64| u128::from(*x) << 50;
+                let wide: Vec<u128> = set.iter().map(widen).collect();
+                assert!(distinct(&wide).into_iter().eq(expected.iter().map(widen)), "{name} {len}");
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Parts: sets that do not fit in memory are joined by ranges of each table that do.
+//!
+//! For every table the members are counted by their leading bits; neighbours that fit together
+//! are read and joined in memory, then the next ones. What agrees on the lead is never torn
+//! apart, so a pair comes once, from the one part of the one table that it belongs to.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::blocks::{self, Table};
+use super::cost;
+use super::options::JoinReport;
+use super::partition::{self, digit};
+use super::sink::{Run, Space};
+use super::source::{self, Part, Source};
+use super::sweep::{self, Workshop, share};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::progress;
+
+/// Finds all pairs within a source, or across two, with a bounded number of members in memory.
+///
+/// Sets that no split makes cheaper are read as a whole; the work grows with the square of their
+/// size, so they are small.
+pub(super) fn pairs<F: Fingerprint, const S: usize>(
+    run: &Run<'_, F>,
+    space: &Space<'_, F>,
+    sources: [&dyn Source<F>; S],
+    units: u64,
+) -> Result<JoinReport> {
+    let sizes = sources.map(Source::len);
+    if sizes.iter().sum::<usize>() <= run.capacity {
+        return in_memory(run, space, sources, units);
+    }
+    let mut sample = Vec::new();
+    for source in sources {
+        sample.append(&mut source.sample()?);
+    }
+    let Some(split) = cost::cheapest_split(sizes, || sample, run.distance) else {
+        return in_memory(run, space, sources, units);
+    };
+    let tables = blocks::tables::<F>(&split.blocks, split.leading, split.lead_max);
+    let count = tables.len() as u64;
+    let mut report = JoinReport::default();
+    for (at, table) in (0..).zip(&tables) {
+        let units = share(units, at..at + 1, count);
+        report += by_parts(run, &space.below(table), sources, table, units)?;
+    }
+    Ok(report)
+}
+
+fn in_memory<F: Fingerprint, const S: usize>(
+    run: &Run<'_, F>,
+    space: &Space<'_, F>,
+    sources: [&dyn Source<F>; S],
+    units: u64,
+) -> Result<JoinReport> {
+    let sets = load(sources)?;
+    sweep::pairs(run, space, sets.each_ref().map(Vec::as_slice), units)
+}
+
+fn load<F: Fingerprint, const S: usize>(sources: [&dyn Source<F>; S]) -> Result<[Vec<F>; S]> {
+    let mut sets = std::array::from_fn(|_| Vec::new());
+    for (set, source) in sets.iter_mut().zip(sources) {
+        *set = source::load(source)?;
+    }
+    Ok(sets)
+}
+
+/// Joins one table part by part.
+fn by_parts<F: Fingerprint, const S: usize>(
+    run: &Run<'_, F>,
+    space: &Space<'_, F>,
+    sources: [&dyn Source<F>; S],
+    table: &Table<F>,
+    units: u64,
+) -> Result<JoinReport> {
+    progress::check(run.progress)?;
+    let bits = table.lead.clamp(1, partition::BITS_MAX);
+    let mut counts: [Vec<usize>; S] = std::array::from_fn(|_| Vec::new());
+    for (counts, source) in counts.iter_mut().zip(sources) {
+        *counts = count(source, table, bits)?;
+    }
+    let members = |bucket: usize| counts.each_ref().map(|c| c.get(bucket).copied().unwrap_or(0));
+    let whole: usize = counts.iter().flatten().sum();
+    let mut report = JoinReport::default();
+    let mut done = 0;
+    let mut first = 0;
+    while first < 1 << bits {
+        progress::check(run.progress)?;
+        let mut sizes = members(first);
+        let mut last = first;
+        while last + 1 < 1 << bits {
+            let next = members(last + 1);
+            let together = sizes.iter().chain(&next).sum::<usize>();
+            if together > run.capacity {
+                break;
+            }
+            for (size, next) in sizes.iter_mut().zip(next) {
+                *size += next;
+            }
+            last += 1;
+        }
+        let len: usize = sizes.iter().sum();
+        let units = share(units, done..done + len as u64, whole as u64);
+        done += len as u64;
+        let mut sizes_left = sizes.into_iter();
+        let parts = sources.map(|source| Part {
+            source,
+            permutation: &table.permutation,
+            bits,
+            prefixes: (F::truncate(first as u128), F::truncate(last as u128)),
+            len: sizes_left.next().unwrap_or(0),
+        });
+        let parts = parts.each_ref().map(|part| part as &dyn Source<F>);
+        report += if cost::pairs(sizes) == 0 {
+            run.progress.advance(units);
+            JoinReport::default()
+        } else if len > run.capacity {
+            // One prefix alone is too much: it is split again on its other bits.
+            pairs(run, space, parts, units)?
+        } else {
+            let sets = load(parts)?;
+            let as_they_are = super::permutation::Permutation::leading_with(&[]);
+            let sets = sets.each_ref().map(Vec::as_slice);
+            Workshop::new(sizes).groups(run, space, sets, &as_they_are, table.lead, units)?
+        };
+        first = last + 1;
+    }
+    if whole == 0 {
+        run.progress.advance(units);
+    }
+    Ok(report)
+}
+
+/// Counts the members of a table by its leading bits.
+fn count<F: Fingerprint>(
+    source: &dyn Source<F>,
+    table: &Table<F>,
+    bits: u32,
+) -> Result<Vec<usize>> {
+    let counts: Vec<AtomicUsize> = (0..1 << bits).map(|_| AtomicUsize::new(0)).collect();
+    source.scan(&|members| {
+        let mut here = vec![0_usize; 1 << bits];
+        table.permutation.for_each(members, |member| {
+            if let Some(count) = here.get_mut(digit(member, 0, bits)) {
+                *count += 1;
+            }
+        });
+        for (count, here) in counts.iter().zip(here) {
+            if here > 0 {
+                count.fetch_add(here, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(counts.into_iter().map(AtomicUsize::into_inner).collect())
+}

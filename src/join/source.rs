@@ -1,0 +1,97 @@
+//! Source: a set that is read from end to end, as often as it takes.
+
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use super::permutation::Permutation;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+
+/// Members that are handed over at once.
+pub(super) const CHUNK: usize = 16 << 10;
+/// About so many members decide about the blocks of a set.
+const SAMPLE: u64 = 2048;
+
+/// A set of distinct fingerprints, in memory or not.
+pub(super) trait Source<F: Fingerprint>: Sync {
+    /// Returns how many members there are at most.
+    fn len(&self) -> usize;
+
+    /// Calls `visit` with all members in turn, from several threads at once.
+    fn scan(&self, visit: &(dyn Fn(&[F]) -> Result<()> + Sync)) -> Result<()>;
+
+    /// Returns some members from all over the set, the same ones in every run.
+    fn sample(&self) -> Result<Vec<F>> {
+        let bound = match self.len() as u64 {
+            len if len <= SAMPLE => u64::MAX,
+            len => u64::MAX / len * SAMPLE,
+        };
+        let sample = Mutex::new(Vec::new());
+        self.scan(&|members| {
+            let chosen: Vec<F> = members.iter().copied().filter(|&f| mix(f) <= bound).collect();
+            sample.lock().unwrap_or_else(PoisonError::into_inner).extend(chosen);
+            Ok(())
+        })?;
+        Ok(sample.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Spreads fingerprints evenly over all numbers, whatever they are.
+fn mix<F: Fingerprint>(fingerprint: F) -> u64 {
+    let wide = fingerprint.widen();
+    let word = u64::truncate(wide ^ (wide >> 64)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (word ^ (word >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+impl<F: Fingerprint> Source<F> for &[F] {
+    fn len(&self) -> usize {
+        <[F]>::len(self)
+    }
+
+    fn scan(&self, visit: &(dyn Fn(&[F]) -> Result<()> + Sync)) -> Result<()> {
+        self.par_chunks(CHUNK).try_for_each(visit)
+    }
+}
+
+/// The members of a set that stand in some part of a table.
+pub(super) struct Part<'a, F, T: ?Sized> {
+    pub(super) source: &'a T,
+    pub(super) permutation: &'a Permutation<F>,
+    /// Bits of the prefix that tells the part; one at least.
+    pub(super) bits: u32,
+    /// Prefixes of the part, from the first to the last.
+    pub(super) prefixes: (F, F),
+    pub(super) len: usize,
+}
+
+impl<F: Fingerprint, T: Source<F> + ?Sized> Source<F> for Part<'_, F, T> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Members come permuted.
+    fn scan(&self, visit: &(dyn Fn(&[F]) -> Result<()> + Sync)) -> Result<()> {
+        let (first, last) = self.prefixes;
+        self.source.scan(&|members| {
+            let mut chosen = Vec::new();
+            self.permutation.for_each(members, |member| {
+                let prefix = member >> (F::BITS - self.bits);
+                if first <= prefix && prefix <= last {
+                    chosen.push(member);
+                }
+            });
+            if chosen.is_empty() { Ok(()) } else { visit(&chosen) }
+        })
+    }
+}
+
+/// Reads a whole source into memory, in no order.
+pub(super) fn load<F: Fingerprint>(source: &dyn Source<F>) -> Result<Vec<F>> {
+    let all = Mutex::new(Vec::with_capacity(source.len()));
+    source.scan(&|members| {
+        all.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(members);
+        Ok(())
+    })?;
+    Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
