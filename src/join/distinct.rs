@@ -1,5 +1,7 @@
 //! Distinct: fingerprints in any order become a rising set.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::buffer::Buffer;
@@ -13,14 +15,21 @@ const PARALLEL_MIN: usize = 16 << 10;
 /// A bucket so many times larger than it should be is sorted by comparing.
 const SKEWED: usize = 8;
 
-/// Sorts and drops what is repeated.
-pub(super) fn distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
+/// Sorts and drops what is repeated; what is a rising set already stays where it is.
+pub(super) fn distinct<F: Fingerprint>(fps: &[F]) -> Cow<'_, [F]> {
+    if fps.is_sorted_by(|a, b| a < b) {
+        return Cow::Borrowed(fps);
+    }
     if fps.len() < PARALLEL_MIN {
         let mut sorted = fps.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        return sorted;
+        return Cow::Owned(sorted);
     }
+    Cow::Owned(sort_distinct(fps))
+}
+
+fn sort_distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
     let bits = partition::bits_for(fps.len());
     let mut room = Buffer::new(fps.len());
     let room = room.as_mut_slice().get_mut(..fps.len()).unwrap_or_default();
@@ -121,7 +130,10 @@ mod tests {
                 assert!(distinct(&set) == expected, "{name} {len}");
                 let widen = |x: &u64| u128::from(*x) << 50;
                 let wide: Vec<u128> = set.iter().map(widen).collect();
-                assert!(distinct(&wide).into_iter().eq(expected.iter().map(widen)), "{name} {len}");
+                assert!(
+                    distinct(&wide).iter().copied().eq(expected.iter().map(widen)),
+                    "{name} {len}"
+                );
             }
         }
     }

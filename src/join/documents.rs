@@ -1,16 +1,22 @@
 //! Joins over an index: near fingerprints become pairs and groups of documents.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use rayon::prelude::*;
+
 use super::diameter::{Diameter, diameter};
-use super::{Pair, checked, self_join};
+use super::directory::Directory;
+use super::pairing::{Documents, Pairing, Sink};
+use super::postings::{Held, Postings};
+use super::{JoinOptions, Pair, checked, join, join_sources, source};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Checker, Index, Reader, check_distance, each_document};
+use crate::index::{Checker, Index, Reader, check_distance};
 use crate::progress::{self, Progress};
-use crate::store::{Family, View, keys};
 use crate::verify::Nearness;
+
+/// Fingerprints whose documents are looked at by one task.
+const EQUAL_CHUNK: usize = 1 << 12;
 
 /// Two documents within the distance, the smaller key first.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +41,7 @@ pub struct Cluster {
 }
 
 /// What is called with every pair.
-type Visit<'a> = dyn FnMut(DocumentPair<'_>) -> Result<()> + Send + 'a;
+pub(super) type Visit<'a> = dyn FnMut(DocumentPair<'_>) -> Result<()> + Send + 'a;
 
 impl<F: Fingerprint> Index<F> {
     /// Visits all pairs of near documents, each once.
@@ -74,10 +80,12 @@ impl<F: Fingerprint> Reader<F> {
     /// Visits all pairs of near documents, each once, and counts them.
     ///
     /// `near` is a distance, or a [`Nearness`] with a check of the stored features that pairs
-    /// have to pass. Pairs come in no particular order. Fingerprints are compared in memory: about thirty
-    /// bytes for each distinct one at 64 bits. Documents that share a fingerprint are paired
-    /// too, so a million copies of a page are half a trillion pairs; clusters tell the same in
-    /// a million keys.
+    /// have to pass, or with a bound of memory. Pairs come in no particular order. Within that
+    /// bound, fingerprints and keys are held in memory: about forty bytes and the key for each
+    /// document at 64 bits. Otherwise the postings are read once for every part of the join, and
+    /// keys are read as pairs are found. Documents that share a fingerprint are paired too, so a
+    /// million copies of a page are half a trillion pairs; clusters tell the same in a million
+    /// keys.
     ///
     /// # Errors
     ///
@@ -92,40 +100,63 @@ impl<F: Fingerprint> Reader<F> {
         progress: &dyn Progress,
         visit: &mut Visit<'_>,
     ) -> Result<u64> {
-        let Nearness { distance, verification, .. } = near.into();
+        let Nearness { distance, verification, memory, .. } = near.into();
         check_distance::<F>(distance)?;
         let checker = Checker::new(self.snapshot(), self.header(), verification)?;
-        let (fingerprints, repeated) = self.fingerprints(progress)?;
-        let sink = Mutex::new(Sink { visit, count: 0 });
-        let found = |found: &[DocumentPair<'_>]| {
-            sink.lock().unwrap_or_else(PoisonError::into_inner).pairs(found)
-        };
-        progress.begin("pairing equal fingerprints", Some(repeated.len() as u64));
-        for fingerprint in repeated {
-            progress::check(progress)?;
-            let documents =
-                self.with_view(|view| candidates(view, fingerprint, checker.as_ref()))?;
-            for (at, a) in documents.iter().enumerate() {
-                let later = documents.get(at + 1..).unwrap_or_default();
-                found(&passing(std::slice::from_ref(a), later, 0, checker.as_ref())?)?;
-                if at % 1024 == 1023 {
-                    progress::check(progress)?;
+        let postings = Postings::new(self, progress);
+        let held = self.held(&postings, memory)?;
+        let sink = Mutex::new(Sink::new(visit));
+        let pairing = |documents| Pairing::new(documents, checker.as_ref(), &sink);
+        if let Some(held) = &held {
+            let directory = Directory::new(&held.fingerprints);
+            let pairing = pairing(Documents::Held(held, directory));
+            progress.begin("pairing equal fingerprints", Some(held.fingerprints.len() as u64));
+            let chunks = held.fingerprints.par_chunks(EQUAL_CHUNK).enumerate();
+            chunks.try_for_each(|(chunk, fingerprints)| {
+                progress::check(progress)?;
+                for (at, &fingerprint) in (chunk * EQUAL_CHUNK..).zip(fingerprints) {
+                    if held.documents_at(at).len() > 1 {
+                        pairing.equal(fingerprint, progress)?;
+                    }
                 }
-            }
-            progress.advance(1);
-        }
-        self_join(&fingerprints, distance, progress, &|pairs: &[Pair<F>]| {
-            self.with_view(|view| {
-                for pair in pairs {
-                    let ours = candidates(view, pair.a, checker.as_ref())?;
-                    let theirs = candidates(view, pair.b, checker.as_ref())?;
-                    found(&passing(&ours, &theirs, pair.distance, checker.as_ref())?)?;
-                }
+                progress.advance(fingerprints.len() as u64);
                 Ok(())
-            })
-        })?;
-        let count = sink.lock().unwrap_or_else(PoisonError::into_inner).count;
+            })?;
+            let near = |pairs: &[Pair<F>]| pairing.near(pairs);
+            join([&held.fingerprints], JoinOptions::new(distance), progress, &near)?;
+        } else {
+            let pairing = pairing(Documents::Stored(self));
+            progress.begin("pairing equal fingerprints", Some(self.len()));
+            postings.ranges(|range| {
+                let mut last = None;
+                let mut repeated = None;
+                range.each(true, |fingerprint, _| {
+                    if last != Some(fingerprint) {
+                        last = Some(fingerprint);
+                        repeated = None;
+                    } else if repeated.is_none() {
+                        repeated = last;
+                        pairing.equal(fingerprint, progress)?;
+                    }
+                    Ok(true)
+                })
+            })?;
+            let options = JoinOptions::new(distance).memory(memory);
+            let near = |pairs: &[Pair<F>]| pairing.near(pairs);
+            join_sources([&postings], options, progress, &near)?;
+        }
+        let count = sink.lock().unwrap_or_else(PoisonError::into_inner).count();
         Ok(count)
+    }
+
+    /// Reads all documents if they leave room for the join.
+    fn held(&self, postings: &Postings<'_>, memory: usize) -> Result<Option<Held<F>>> {
+        let documents = usize::try_from(self.len()).unwrap_or(usize::MAX);
+        let joining = documents.saturating_mul(2 * F::BYTES);
+        match memory.checked_sub(joining) {
+            Some(left) if u32::try_from(documents).is_ok() => Held::read(postings, left),
+            _ => Ok(None),
+        }
     }
 
     /// Groups documents that are linked by near-duplicates, largest group first.
@@ -149,7 +180,7 @@ impl<F: Fingerprint> Reader<F> {
         check_distance::<F>(near.distance)?;
         let checker = Checker::new(self.snapshot(), self.header(), near.verification)?;
         let mut clusters = match checker {
-            None => self.linked(near.distance, progress)?,
+            None => self.linked(near.distance, near.memory, progress)?,
             Some(checker) => checked::clusters(self, checker, near, progress)?,
         };
         clusters.sort_unstable_by(|a, b| {
@@ -159,131 +190,49 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Groups what chains of near fingerprints connect, in no order.
-    fn linked(&self, distance: u32, progress: &dyn Progress) -> Result<Vec<Cluster>> {
-        let (fingerprints, repeated) = self.fingerprints(progress)?;
-        let leaders = super::clusters(&fingerprints, distance, progress)?;
-        let mut groups: HashMap<u32, Vec<F>> = HashMap::new();
-        for (fingerprint, leader) in fingerprints.iter().zip(leaders) {
-            groups.entry(leader).or_default().push(*fingerprint);
+    fn linked(
+        &self,
+        distance: u32,
+        memory: usize,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Cluster>> {
+        let postings = Postings::new(self, progress);
+        if let Some(held) = self.held(&postings, memory)? {
+            let documents = Documents::Held(&held, Directory::new(&held.fingerprints));
+            return groups(&held.fingerprints, &documents, distance, progress);
         }
-        groups.retain(|_, group| match group.as_slice() {
-            [alone] => repeated.binary_search(alone).is_ok(),
-            _ => true,
-        });
-        progress.begin("collecting groups", Some(groups.len() as u64));
-        let mut clusters = Vec::with_capacity(groups.len());
-        for group in groups.into_values() {
-            progress::check(progress)?;
-            let mut keys = Vec::new();
-            let diameter = diameter(&group);
-            self.with_view(|view| {
-                for fingerprint in group {
-                    keys.append(&mut documents_of(view, fingerprint)?);
-                }
-                Ok(())
-            })?;
-            keys.sort_unstable();
-            clusters.push(Cluster { keys, diameter });
-            progress.advance(1);
-        }
-        Ok(clusters)
-    }
-
-    /// Reads the distinct fingerprints, rising, and those that several documents share.
-    fn fingerprints(&self, progress: &dyn Progress) -> Result<(Vec<F>, Vec<F>)> {
-        const REPORT_EVERY: u64 = 1 << 16;
         progress.begin("reading fingerprints", Some(self.len()));
-        let (mut all, mut repeated): (Vec<F>, Vec<F>) = (Vec::new(), Vec::new());
-        let mut cursor = self.snapshot().sweep(Family::Postings)?;
-        let mut read = 0;
-        while let Some((key, _)) = cursor.entry()? {
-            let (fingerprint, _) = keys::split_posting::<F>(key)?;
-            if all.last() != Some(&fingerprint) {
-                all.push(fingerprint);
-            } else if repeated.last() != Some(&fingerprint) {
-                repeated.push(fingerprint);
-            }
-            read += 1;
-            if u64::is_multiple_of(read, REPORT_EVERY) {
-                progress.advance(REPORT_EVERY);
-                progress::check(progress)?;
-            }
-            cursor.next();
-        }
-        Ok((all, repeated))
+        let fingerprints: Vec<F> = source::load(&postings)?;
+        groups(&fingerprints, &Documents::Stored(self), distance, progress)
     }
 }
 
-/// Where pairs go, from one thread at a time.
-struct Sink<'a, 'b> {
-    visit: &'a mut Visit<'b>,
-    count: u64,
-}
-
-impl Sink<'_, '_> {
-    fn pairs(&mut self, found: &[DocumentPair<'_>]) -> Result<()> {
-        for &DocumentPair { a, b, distance, similarity } in found {
-            let (a, b) = if a <= b { (a, b) } else { (b, a) };
-            self.count += 1;
-            (self.visit)(DocumentPair { a, b, distance, similarity })?;
-        }
-        Ok(())
-    }
-}
-
-/// A document that may be one of a pair, with its evidence where there is a check.
-struct Candidate {
-    key: Vec<u8>,
-    evidence: Vec<u8>,
-}
-
-/// Documents of a fingerprint, keys rising.
-fn candidates<F: Fingerprint>(
-    view: &mut View,
-    fingerprint: F,
-    checker: Option<&Checker<'_>>,
-) -> Result<Vec<Candidate>> {
-    let with_evidence = |key: Vec<u8>| {
-        let evidence = match checker {
-            Some(checker) => checker.evidence::<F>(&key)?,
-            None => Vec::new(),
-        };
-        Ok(Candidate { key, evidence })
-    };
-    documents_of(view, fingerprint)?.into_iter().map(with_evidence).collect()
-}
-
-/// Pairs every document of one side with every one of the other that it passes with.
-fn passing<'a>(
-    ours: &'a [Candidate],
-    theirs: &'a [Candidate],
+/// Groups the documents of near fingerprints.
+fn groups<F: Fingerprint>(
+    fingerprints: &[F],
+    documents: &Documents<'_, F>,
     distance: u32,
-    checker: Option<&Checker<'_>>,
-) -> Result<Vec<DocumentPair<'a>>> {
-    let mut found = Vec::new();
-    for a in ours {
-        for b in theirs {
-            let similarity = match checker {
-                None => None,
-                Some(checker) => {
-                    match checker.compare(distance, &a.evidence, &b.evidence, &b.key)? {
-                        Some(similarity) => Some(similarity),
-                        None => continue,
-                    }
-                }
-            };
-            found.push(DocumentPair { a: &a.key, b: &b.key, distance, similarity });
+    progress: &dyn Progress,
+) -> Result<Vec<Cluster>> {
+    let leaders = super::clusters(fingerprints, distance, progress)?;
+    let mut members: Vec<(u32, F)> =
+        leaders.into_iter().zip(fingerprints.iter().copied()).collect();
+    members.par_sort_unstable();
+    let groups: Vec<&[(u32, F)]> = members.chunk_by(|a, b| a.0 == b.0).collect();
+    progress.begin("collecting groups", Some(groups.len() as u64));
+    let clusters = groups.into_par_iter().map(|group| {
+        progress::check(progress)?;
+        progress.advance(1);
+        let mut keys = Vec::new();
+        for &(_, fingerprint) in group {
+            documents.each(fingerprint, |key| keys.push(key.to_vec()))?;
         }
-    }
-    Ok(found)
-}
-
-/// Keys of a fingerprint's documents, rising.
-fn documents_of<F: Fingerprint>(view: &mut View, fingerprint: F) -> Result<Vec<Vec<u8>>> {
-    let mut documents = Vec::new();
-    each_document(view, fingerprint, |key| {
-        documents.push(key.to_vec());
-        true
-    })?;
-    Ok(documents)
+        if keys.len() < 2 {
+            return Ok(None);
+        }
+        keys.sort_unstable();
+        let group: Vec<F> = group.iter().map(|&(_, fingerprint)| fingerprint).collect();
+        Ok(Some(Cluster { keys, diameter: diameter(&group) }))
+    });
+    clusters.filter_map(Result::transpose).collect()
 }

@@ -1,12 +1,15 @@
 //! Groups: one bucket of a table is split by the rest of the lead, and each group compared.
 //!
 //! A bucket and all that is made of it stay in the second-level cache. Members are compared by a
-//! column of 32 bits first, which a vector holds twice as many of, and seldom looked at whole.
+//! column of narrower words first, which a vector holds more of, and seldom looked at whole.
 #![allow(clippy::inline_always)]
 
+use std::ops::Range;
+
+use super::column::{self, Width, Word};
+use super::cost;
 use super::partition::{begin_at_sums, digit};
 use super::sink::Sink;
-use super::{column, cost};
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, Work};
 
@@ -23,14 +26,14 @@ pub(super) struct Scratch<F, const S: usize> {
 #[derive(Debug)]
 struct Grouped<F> {
     members: Vec<F>,
-    column: Vec<u32>,
+    narrow: Vec<u32>,
+    wide: Vec<u64>,
     ends: Vec<u32>,
 }
 
 impl<F: Fingerprint, const S: usize> Scratch<F, S> {
     pub(super) fn new() -> Self {
-        let none = |_| Grouped { members: Vec::new(), column: Vec::new(), ends: Vec::new() };
-        Self { sets: std::array::from_fn(none) }
+        Self { sets: std::array::from_fn(|_| Grouped::new()) }
     }
 }
 
@@ -45,7 +48,7 @@ pub(super) fn compare<'s, 'p, F: Fingerprint, const S: usize>(
     sink: &mut Sink<'_, F>,
 ) -> Vec<[&'s [F]; S]> {
     let large = kernel::dispatch(Compare { pieces, skipped, bits, scratch, sink });
-    let group = |at: usize| scratch.sets.each_ref().map(|set| set.group(at).0);
+    let group = |at: usize| scratch.sets.each_ref().map(|set| set.group(at));
     large.into_iter().map(group).collect()
 }
 
@@ -68,23 +71,25 @@ where
     #[inline(always)]
     fn run(self) -> Self::Output {
         let Self { pieces, skipped, bits, scratch, sink } = self;
-        let narrow = sink.distance() <= column::DISTANCE_MAX;
+        let width = Width::of::<F>(sink.distance());
         for (set, pieces) in scratch.sets.iter_mut().zip(pieces) {
-            set.fill(pieces, skipped, bits, narrow);
+            set.fill(pieces, skipped, bits, width);
         }
         let mut large = Vec::new();
         for at in 0..1 << bits {
             let groups = scratch.sets.each_ref().map(|set| set.group(at));
-            if cost::worth_splitting(groups.map(|(members, _)| members.len()), sink.distance()) {
+            let sizes = groups.map(<[F]>::len);
+            if cost::worth_splitting(sizes, sink.distance()) {
                 large.push(at);
                 continue;
             }
-            match (groups.as_slice(), narrow) {
-                ([one], true) => compare_narrow(*one, sink),
-                ([one], false) => compare_whole(one.0, sink),
-                ([a, b], true) => compare_narrow_across(*a, *b, sink),
-                ([a, b], false) => compare_whole_across(a.0, b.0, sink),
-                _ => {}
+            sink.count(cost::pairs(sizes));
+            match width {
+                Width::Narrow => {
+                    compare_columns(groups, scratch.columns(at, |set| &set.narrow), sink);
+                }
+                Width::Wide => compare_columns(groups, scratch.columns(at, |set| &set.wide), sink),
+                Width::Whole => compare_whole(groups, sink),
             }
             if sink.stopped() {
                 break;
@@ -94,30 +99,53 @@ where
     }
 }
 
+impl<F: Fingerprint, const S: usize> Scratch<F, S> {
+    /// Returns a column of each set, from a group on.
+    #[inline(always)]
+    fn columns<'s, W>(
+        &'s self,
+        group: usize,
+        column: impl Fn(&'s Grouped<F>) -> &'s Vec<W>,
+    ) -> [&'s [W]; S] {
+        self.sets
+            .each_ref()
+            .map(|set| column(set).get(set.range(group).start..).unwrap_or_default())
+    }
+}
+
 impl<F: Fingerprint> Grouped<F> {
+    const fn new() -> Self {
+        Self { members: Vec::new(), narrow: Vec::new(), wide: Vec::new(), ends: Vec::new() }
+    }
+
     #[inline(always)]
     fn fill<'p>(
         &mut self,
         pieces: impl Iterator<Item = &'p [F]> + Clone,
         skipped: u32,
         bits: u32,
-        narrow: bool,
+        width: Width,
     ) {
         let len = pieces.clone().map(<[F]>::len).sum();
         self.members.resize(len, F::ZERO);
         group(pieces, skipped, bits, &mut self.members, &mut self.ends);
-        if narrow {
-            column::fill(&self.members, &mut self.column);
+        match width {
+            Width::Narrow => column::fill(&self.members, &mut self.narrow),
+            Width::Wide => column::fill(&self.members, &mut self.wide),
+            Width::Whole => {}
         }
     }
 
-    /// Returns the members of a group, and the column from there on.
     #[inline(always)]
-    fn group(&self, at: usize) -> (&[F], &[u32]) {
+    fn range(&self, group: usize) -> Range<usize> {
         let end = |at: usize| self.ends.get(at).map_or(0, |&end| end as usize);
-        let range = at.checked_sub(1).map_or(0, end)..end(at);
-        let column = self.column.get(range.start..).unwrap_or_default();
-        (self.members.get(range).unwrap_or_default(), column)
+        group.checked_sub(1).map_or(0, end)..end(group)
+    }
+
+    /// Returns the members of a group.
+    #[inline(always)]
+    fn group(&self, at: usize) -> &[F] {
+        self.members.get(self.range(at)).unwrap_or_default()
     }
 }
 
@@ -161,68 +189,58 @@ pub(super) fn group<'p, F: Fingerprint>(
     }
 }
 
+/// Compares a group with itself, or two with each other, by columns that begin with them.
 #[inline(always)]
-fn compare_narrow<F: Fingerprint>((group, column): (&[F], &[u32]), sink: &mut Sink<'_, F>) {
-    let distance = sink.distance();
-    sink.count(cost::pairs([group.len()]));
-    column::near_pairs(column, group.len(), distance, &mut |a, b| {
-        offer_if_near(group.get(a), group.get(b), distance, sink);
-    });
-}
-
-#[inline(always)]
-fn compare_narrow_across<F: Fingerprint>(
-    (group_a, column_a): (&[F], &[u32]),
-    (group_b, column_b): (&[F], &[u32]),
+fn compare_columns<F: Fingerprint, W: Word, const S: usize>(
+    groups: [&[F]; S],
+    columns: [&[W]; S],
     sink: &mut Sink<'_, F>,
 ) {
     let distance = sink.distance();
-    sink.count(cost::pairs([group_a.len(), group_b.len()]));
-    let (a, b) = ((column_a, group_a.len()), (column_b, group_b.len()));
-    column::near_across(a, b, distance, &mut |a, b| {
-        offer_if_near(group_a.get(a), group_b.get(b), distance, sink);
-    });
-}
-
-#[inline(always)]
-fn offer_if_near<F: Fingerprint>(
-    a: Option<&F>,
-    b: Option<&F>,
-    distance: u32,
-    sink: &mut Sink<'_, F>,
-) {
-    if let (Some(&a), Some(&b)) = (a, b) {
-        let found = a.distance(b);
-        if found <= distance {
-            sink.offer(a, b, found);
+    let mut offer = |a: Option<&F>, b: Option<&F>| {
+        if let (Some(&a), Some(&b)) = (a, b) {
+            let found = a.distance(b);
+            if found <= distance {
+                sink.offer(a, b, found);
+            }
         }
+    };
+    match (groups.as_slice(), columns.as_slice()) {
+        ([group], [column]) => {
+            column::near_pairs(column, group.len(), distance, &mut |a, b| {
+                offer(group.get(a), group.get(b));
+            });
+        }
+        ([group_a, group_b], [column_a, column_b]) => {
+            let (a, b) = ((*column_a, group_a.len()), (*column_b, group_b.len()));
+            column::near_across(a, b, distance, &mut |a, b| {
+                offer(group_a.get(a), group_b.get(b));
+            });
+        }
+        _ => {}
     }
 }
 
+/// Compares a group with itself, or two with each other, by all bits.
 #[inline(always)]
-fn compare_whole<F: Fingerprint>(group: &[F], sink: &mut Sink<'_, F>) {
+fn compare_whole<F: Fingerprint, const S: usize>(groups: [&[F]; S], sink: &mut Sink<'_, F>) {
     let distance = sink.distance();
-    sink.count(cost::pairs([group.len()]));
-    let mut others = group;
-    while let Some((&member, later)) = others.split_first() {
-        kernel::within_inlined(later, member, distance, &mut |at, found| {
-            if let Some(&other) = later.get(at) {
+    let mut compare = |member: F, others: &[F]| {
+        kernel::within_inlined(others, member, distance, &mut |at, found| {
+            if let Some(&other) = others.get(at) {
                 sink.offer(member, other, found);
             }
         });
-        others = later;
-    }
-}
-
-#[inline(always)]
-fn compare_whole_across<F: Fingerprint>(a: &[F], b: &[F], sink: &mut Sink<'_, F>) {
-    let distance = sink.distance();
-    sink.count(cost::pairs([a.len(), b.len()]));
-    for &member in a {
-        kernel::within_inlined(b, member, distance, &mut |at, found| {
-            if let Some(&other) = b.get(at) {
-                sink.offer(member, other, found);
+    };
+    match groups.as_slice() {
+        [group] => {
+            let mut rest = *group;
+            while let Some((&member, later)) = rest.split_first() {
+                compare(member, later);
+                rest = later;
             }
-        });
+        }
+        [a, b] => a.iter().for_each(|&member| compare(member, b)),
+        _ => {}
     }
 }

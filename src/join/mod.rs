@@ -32,9 +32,11 @@ mod distinct;
 mod documents;
 mod groups;
 mod options;
+mod pairing;
 mod partition;
 mod parts;
 mod permutation;
+mod postings;
 mod sink;
 mod source;
 mod sweep;
@@ -52,13 +54,10 @@ pub use self::options::{JoinOptions, JoinReport};
 use self::source::Source;
 pub use self::union_find::UnionFind;
 pub use self::verified::{Verify, verified_clusters};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::progress::{self, Progress};
+use crate::progress::Progress;
 pub use crate::verify::Linkage;
-
-/// Members of a part at least, so that a bound of memory never means a part for each.
-const CAPACITY_MIN: usize = 256 << 10;
 
 /// Two fingerprints within the distance of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,8 +87,8 @@ pub struct Pair<F> {
 ///
 /// # Errors
 ///
-/// - [`Error::InvalidDistance`] if the distance is above the width of `F`.
-/// - [`Error::Cancelled`] once the progress sink asks to stop.
+/// - [`Error::InvalidDistance`](crate::Error::InvalidDistance) if the distance is above the width of `F`.
+/// - [`Error::Cancelled`](crate::Error::Cancelled) once the progress sink asks to stop.
 /// - Whatever `visit` fails with; the other threads stop soon after.
 ///
 /// ```
@@ -122,25 +121,32 @@ fn join<F: Fingerprint, const S: usize>(
     progress: &dyn Progress,
     visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
 ) -> Result<JoinReport> {
-    let JoinOptions { distance, memory } = options;
-    if distance > F::BITS {
-        return Err(Error::InvalidDistance { distance, bits: F::BITS, max: F::BITS });
-    }
-    progress::check(progress)?;
-    let members: usize = sets.map(<[F]>::len).iter().sum();
-    let units = members as u64;
-    progress.begin("join", Some(units));
-    if S == 1 && distance == 0 {
-        progress.advance(units);
+    let held: usize = sets.map(<[F]>::len).iter().sum();
+    // In memory already, the sets only need room for one table.
+    let fits = options.memory / F::BYTES / 2 >= held;
+    let run = sink::Run::new::<S>(options, if fits { 0 } else { held }, progress, visit);
+    if !run.begin(held)? {
         return Ok(JoinReport::default());
     }
-    // A part is held twice, as it is read and as it is partitioned.
-    let room = memory / F::BYTES;
-    let capacity = (room.saturating_sub(members) / 2).max(CAPACITY_MIN);
-    let run = sink::Run { distance, across: S == 2, capacity, progress, visit };
-    if room / 2 >= members {
+    let units = held as u64;
+    if fits {
         return sweep::pairs(&run, &sink::Space::ROOT, sets, units);
     }
     let sources = sets.each_ref().map(|set| set as &dyn Source<F>);
     parts::pairs(&run, &sink::Space::ROOT, sources, units)
+}
+
+/// [`join`] of sources, whose members are distinct too.
+fn join_sources<F: Fingerprint, const S: usize>(
+    sources: [&dyn Source<F>; S],
+    options: JoinOptions,
+    progress: &dyn Progress,
+    visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
+) -> Result<JoinReport> {
+    let members = sources.map(Source::len).iter().sum();
+    let run = sink::Run::new::<S>(options, 0, progress, visit);
+    if !run.begin(members)? {
+        return Ok(JoinReport::default());
+    }
+    parts::pairs(&run, &sink::Space::ROOT, sources, members as u64)
 }

@@ -5,14 +5,16 @@
 
 use super::Pair;
 use super::blocks::Table;
-use super::options::JoinReport;
+use super::options::{JoinOptions, JoinReport};
 use super::permutation::Permutation;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 
 /// So many pairs are handed over at once.
 const BATCH: usize = 4096;
+/// Members of a part at least, so that a small bound of memory does not mean endless parts.
+const CAPACITY_MIN: usize = 256 << 10;
 
 /// What stays the same through a whole join.
 pub(super) struct Run<'a, F> {
@@ -23,6 +25,37 @@ pub(super) struct Run<'a, F> {
     pub(super) capacity: usize,
     pub(super) progress: &'a dyn Progress,
     pub(super) visit: &'a (dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
+}
+
+impl<'a, F: Fingerprint> Run<'a, F> {
+    /// Prepares the join of `S` sets, while the caller holds so many members in memory.
+    pub(super) fn new<const S: usize>(
+        options: JoinOptions,
+        held: usize,
+        progress: &'a dyn Progress,
+        visit: &'a (dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
+    ) -> Self {
+        let JoinOptions { distance, memory } = options;
+        // A part is held twice: as it is read and as it is partitioned.
+        let capacity = (memory / F::BYTES).saturating_sub(held) / 2;
+        let capacity = capacity.max(CAPACITY_MIN);
+        Self { distance, across: S == 2, capacity, progress, visit }
+    }
+
+    /// Begins with so many members; false if there is nothing to do.
+    pub(super) fn begin(&self, members: usize) -> Result<bool> {
+        if self.distance > F::BITS {
+            let distance = self.distance;
+            return Err(Error::InvalidDistance { distance, bits: F::BITS, max: F::BITS });
+        }
+        progress::check(self.progress)?;
+        self.progress.begin("join", Some(members as u64));
+        let worth_it = self.across || self.distance > 0;
+        if !worth_it {
+            self.progress.advance(members as u64);
+        }
+        Ok(worth_it)
+    }
 }
 
 /// The bit positions in which a set stands, as the tables above it left them.

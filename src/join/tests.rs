@@ -6,6 +6,7 @@ use super::blocks::Weights;
 use super::cost::Split;
 use super::distinct::distinct;
 use super::*;
+use crate::error::Error;
 
 const SEED: u64 = 11;
 
@@ -261,7 +262,7 @@ fn joins_by_parts_find_the_same_pairs() {
                 };
                 let meter = Meter::default();
                 let run = sink::Run { capacity, progress: &meter, ..in_memory(distance, &visit) };
-                let source = &sorted.as_slice() as &dyn Source<u64>;
+                let source = &&*sorted as &dyn Source<u64>;
                 parts::pairs(&run, &sink::Space::ROOT, [source], 1000).unwrap();
                 let mut found = std::mem::take(&mut *pairs.lock().unwrap());
                 found.sort_unstable();
@@ -270,7 +271,7 @@ fn joins_by_parts_find_the_same_pairs() {
                 assert_eq!(meter.done.load(Ordering::Relaxed), 1000, "{name}");
                 if distance == 3 && !sorted.is_empty() {
                     let run = sink::Run { across: true, ..run };
-                    let other = &others.as_slice() as &dyn Source<u64>;
+                    let other = &&*others as &dyn Source<u64>;
                     parts::pairs(&run, &sink::Space::ROOT, [source, other], 0).unwrap();
                     let mut found = std::mem::take(&mut *pairs.lock().unwrap());
                     found.sort_unstable();

@@ -32,12 +32,19 @@ pub struct Nearness {
     pub verification: Verification,
     /// Which documents a cluster may hold; pairs and searches take no notice.
     pub linkage: Linkage,
+    /// Bytes that a join of a whole index may take; searches take no notice.
+    pub memory: usize,
 }
 
 impl Nearness {
     /// Asks for a distance alone.
     pub fn new(distance: u32) -> Self {
-        Self { distance, verification: Verification::None, linkage: Linkage::Chain }
+        Self {
+            distance,
+            verification: Verification::None,
+            linkage: Linkage::Chain,
+            memory: usize::MAX,
+        }
     }
 
     /// Sets the check of pairs within the distance. Default = none.
@@ -51,6 +58,15 @@ impl Nearness {
     /// Without a check, everything passes against a representative too.
     pub fn linkage(mut self, linkage: Linkage) -> Self {
         self.linkage = linkage;
+        self
+    }
+
+    /// Bounds the memory of a join of a whole index, in bytes. Default = what it takes.
+    ///
+    /// Pairs of an index that does not fit are joined part by part. Clusters hold the distinct
+    /// fingerprints in any case, and read keys from the store if they do not fit beside them.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
         self
     }
 }

@@ -6,6 +6,7 @@ mod balance;
 mod cancelling;
 mod concurrency;
 mod exactness;
+mod joins;
 mod model;
 mod opening;
 mod pipelines;

@@ -88,7 +88,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         insert::run(dir.path(), &args)?;
     }
     if matches!(args.work, Work::All | Work::Join) {
-        join::run(&args)?;
+        join::run(dir.path(), &args)?;
     }
     for corpus in &args.corpus {
         text::run(corpus, args.python)?;

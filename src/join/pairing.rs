@@ -1,0 +1,171 @@
+//! Pairing: pairs of fingerprints become pairs of documents for the caller.
+
+use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
+
+use super::Pair;
+use super::directory::Directory;
+use super::documents::{DocumentPair, Visit};
+use super::postings::Held;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::index::{Checker, Reader, each_document};
+use crate::progress::{self, Progress};
+
+/// Pairs of fingerprints that become pairs of documents at once.
+const TOGETHER: usize = 256;
+/// Pairs of documents that are handed over early.
+const MANY: usize = 1 << 14;
+
+/// Where pairs go, from one thread at a time.
+pub(super) struct Sink<'b> {
+    visit: &'b mut Visit<'b>,
+    count: u64,
+}
+
+impl<'b> Sink<'b> {
+    pub(super) fn new(visit: &'b mut Visit<'b>) -> Self {
+        Self { visit, count: 0 }
+    }
+
+    /// Returns how many pairs of documents there were.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn pairs(&mut self, found: &[DocumentPair<'_>]) -> Result<()> {
+        for &DocumentPair { a, b, distance, similarity } in found {
+            let (a, b) = if a <= b { (a, b) } else { (b, a) };
+            self.count += 1;
+            (self.visit)(DocumentPair { a, b, distance, similarity })?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the documents of a fingerprint are found.
+pub(super) enum Documents<'a, F> {
+    Held(&'a Held<F>, Directory<'a, F>),
+    Stored(&'a Reader<F>),
+}
+
+impl<'a, F: Fingerprint> Documents<'a, F> {
+    /// Calls `visit` with the key of each document of a fingerprint, rising.
+    pub(super) fn each(&self, fingerprint: F, mut visit: impl FnMut(Cow<'a, [u8]>)) -> Result<()> {
+        match self {
+            Self::Held(held, directory) => {
+                let held: &'a Held<F> = held;
+                held.documents(directory, fingerprint).for_each(|key| visit(Cow::Borrowed(key)));
+                Ok(())
+            }
+            Self::Stored(reader) => reader.with_view(|view| {
+                each_document(view, fingerprint, |key| {
+                    visit(Cow::Owned(key.to_vec()));
+                    true
+                })
+            }),
+        }
+    }
+}
+
+/// A document that may be one of a pair, with its evidence where there is a check.
+struct Candidate<'a> {
+    key: Cow<'a, [u8]>,
+    evidence: Vec<u8>,
+}
+
+/// Pairs of fingerprints become pairs of documents.
+pub(super) struct Pairing<'a, 'b, F> {
+    documents: Documents<'a, F>,
+    checker: Option<&'a Checker<'a>>,
+    sink: &'a Mutex<Sink<'b>>,
+}
+
+impl<'a, 'b, F: Fingerprint> Pairing<'a, 'b, F> {
+    pub(super) fn new(
+        documents: Documents<'a, F>,
+        checker: Option<&'a Checker<'a>>,
+        sink: &'a Mutex<Sink<'b>>,
+    ) -> Self {
+        Self { documents, checker, sink }
+    }
+
+    /// Pairs the documents of one fingerprint.
+    pub(super) fn equal(&self, fingerprint: F, progress: &dyn Progress) -> Result<()> {
+        let documents = self.candidates(fingerprint)?;
+        for (at, a) in documents.iter().enumerate() {
+            let later = documents.get(at + 1..).unwrap_or_default();
+            let mut found = Vec::new();
+            self.pass(std::slice::from_ref(a), later, 0, &mut found)?;
+            self.hand_over(&mut found)?;
+            if at % 1024 == 1023 {
+                progress::check(progress)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Pairs the documents of near fingerprints.
+    pub(super) fn near(&self, pairs: &[Pair<F>]) -> Result<()> {
+        for pairs in pairs.chunks(TOGETHER) {
+            let sides = |pair: &Pair<F>| {
+                Ok((self.candidates(pair.a)?, self.candidates(pair.b)?, pair.distance))
+            };
+            let sides: Vec<_> = pairs.iter().map(sides).collect::<Result<_>>()?;
+            let mut found = Vec::new();
+            for (ours, theirs, distance) in &sides {
+                self.pass(ours, theirs, *distance, &mut found)?;
+            }
+            self.hand_over(&mut found)?;
+        }
+        Ok(())
+    }
+
+    /// Documents of a fingerprint, keys rising.
+    fn candidates(&self, fingerprint: F) -> Result<Vec<Candidate<'a>>> {
+        let mut candidates = Vec::new();
+        self.documents.each(fingerprint, |key| {
+            candidates.push(Candidate { key, evidence: Vec::new() });
+        })?;
+        if let Some(checker) = self.checker {
+            for candidate in &mut candidates {
+                candidate.evidence = checker.evidence::<F>(&candidate.key)?;
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Pairs every document of one side with every one of the other that it passes with.
+    fn pass<'c>(
+        &self,
+        ours: &'c [Candidate<'_>],
+        theirs: &'c [Candidate<'_>],
+        distance: u32,
+        found: &mut Vec<DocumentPair<'c>>,
+    ) -> Result<()> {
+        for a in ours {
+            for b in theirs {
+                let similarity = match self.checker {
+                    None => None,
+                    Some(checker) => {
+                        match checker.compare(distance, &a.evidence, &b.evidence, &b.key)? {
+                            Some(similarity) => Some(similarity),
+                            None => continue,
+                        }
+                    }
+                };
+                found.push(DocumentPair { a: &a.key, b: &b.key, distance, similarity });
+            }
+            if found.len() > MANY {
+                self.hand_over(found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_over(&self, found: &mut Vec<DocumentPair<'_>>) -> Result<()> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner).pairs(found)?;
+        found.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! Postings: the stored fingerprints and their documents, read by several threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::directory::Directory;
+use super::source::{CHUNK, Source};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::index::Reader;
+use crate::progress::{self, Progress};
+use crate::store::{Family, Snapshot, keys};
+
+/// Below this a cursor for each range costs more than the reading.
+const RANGES_MIN: u64 = 1 << 16;
+/// Leading bits that tell the ranges of a larger index apart.
+const RANGE_BITS: u32 = 6;
+/// Bytes that are read between two looks at how many there may be.
+const TOLD_TOGETHER: usize = 16 << 10;
+/// Postings between two reports of progress.
+const REPORT_EVERY: u64 = 1 << 14;
+
+/// All postings of a snapshot.
+pub(super) struct Postings<'a> {
+    snapshot: &'a Snapshot,
+    documents: u64,
+    progress: &'a dyn Progress,
+}
+
+impl<'a> Postings<'a> {
+    pub(super) fn new<F: Fingerprint>(reader: &'a Reader<F>, progress: &'a dyn Progress) -> Self {
+        Self { snapshot: reader.snapshot(), documents: reader.len(), progress }
+    }
+
+    /// Returns how many leading bits tell the ranges apart.
+    fn bits(&self) -> u32 {
+        if self.documents < RANGES_MIN { 0 } else { RANGE_BITS }
+    }
+
+    /// Calls `visit` with each range, which all fingerprints of the same leading bits make up.
+    pub(super) fn ranges<T: Send>(
+        &self,
+        visit: impl Fn(Range<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let bits = self.bits();
+        let ranges = (0..1_u32 << bits).into_par_iter().with_max_len(1);
+        ranges.map(|prefix| visit(Range { postings: self, prefix, bits })).collect()
+    }
+}
+
+/// Some of the postings: those whose fingerprints begin with a prefix.
+pub(super) struct Range<'a> {
+    postings: &'a Postings<'a>,
+    prefix: u32,
+    bits: u32,
+}
+
+impl Range<'_> {
+    /// Calls `visit` with the fingerprint and key of each document, rising, until it is told to
+    /// stop by `false`; reports progress if it is asked to.
+    pub(super) fn each<F: Fingerprint>(
+        &self,
+        report: bool,
+        mut visit: impl FnMut(F, &[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let progress = self.postings.progress;
+        progress::check(progress)?;
+        let mut cursor = self.postings.snapshot.sweep(Family::Postings)?;
+        if self.prefix > 0 {
+            let first = F::truncate(u128::from(self.prefix)) << (F::BITS - self.bits);
+            cursor.seek(first.to_bytes().as_ref());
+        }
+        let mut read = 0;
+        while let Some((key, _)) = cursor.entry()? {
+            let (fingerprint, document) = keys::split_posting::<F>(key)?;
+            let outside = self.bits > 0
+                && (fingerprint >> (F::BITS - self.bits)).widen() != u128::from(self.prefix);
+            if outside || !visit(fingerprint, document)? {
+                break;
+            }
+            read += 1;
+            if u64::is_multiple_of(read, REPORT_EVERY) {
+                progress::check(progress)?;
+                if report {
+                    progress.advance(REPORT_EVERY);
+                }
+            }
+            cursor.next();
+        }
+        if report {
+            progress.advance(read % REPORT_EVERY);
+        }
+        Ok(())
+    }
+}
+
+impl<F: Fingerprint> Source<F> for Postings<'_> {
+    fn len(&self) -> usize {
+        usize::try_from(self.documents).unwrap_or(usize::MAX)
+    }
+
+    fn scan(&self, visit: &(dyn Fn(&[F]) -> Result<()> + Sync)) -> Result<()> {
+        self.ranges(|range| {
+            let mut chunk: Vec<F> = Vec::with_capacity(CHUNK);
+            let mut last = None;
+            range.each(false, |fingerprint, _| {
+                if last != Some(fingerprint) {
+                    last = Some(fingerprint);
+                    chunk.push(fingerprint);
+                    if chunk.len() == CHUNK {
+                        visit(&chunk)?;
+                        chunk.clear();
+                    }
+                }
+                Ok(true)
+            })?;
+            visit(&chunk)
+        })?;
+        Ok(())
+    }
+}
+
+/// All documents by fingerprint, in memory.
+pub(super) struct Held<F> {
+    /// Distinct fingerprints, rising.
+    pub(super) fingerprints: Vec<F>,
+    ranges: Vec<HeldRange>,
+    bits: u32,
+}
+
+/// The documents of one range of fingerprints.
+#[derive(Default)]
+struct HeldRange {
+    /// Fingerprints in the ranges before this one.
+    before: usize,
+    /// For each fingerprint, the end of its documents.
+    documents: Vec<u32>,
+    /// For each document, the end of its key.
+    ends: Vec<u32>,
+    keys: Vec<u8>,
+}
+
+impl<F: Fingerprint> Held<F> {
+    /// Reads all documents; `None` if they take more than `memory` bytes.
+    pub(super) fn read(postings: &Postings<'_>, memory: usize) -> Result<Option<Self>> {
+        let taken = AtomicUsize::new(0);
+        // Vectors that double take half as much again as what they hold.
+        let take = |bytes: usize| {
+            let bytes = bytes + bytes / 2;
+            taken.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= memory
+        };
+        let progress = postings.progress;
+        progress.begin("reading documents", Some(postings.documents));
+        let ranges = postings.ranges(|range| {
+            let mut fingerprints: Vec<F> = Vec::new();
+            let mut held = HeldRange::default();
+            let mut whole = true;
+            let mut untold = 0;
+            range.each(true, |fingerprint, key| {
+                let new = fingerprints.last() != Some(&fingerprint);
+                if new {
+                    fingerprints.push(fingerprint);
+                    held.documents.push(0);
+                }
+                held.keys.extend_from_slice(key);
+                untold += key.len() + size_of::<u32>() + if new { F::BYTES + 4 } else { 0 };
+                if untold > TOLD_TOGETHER {
+                    whole = take(std::mem::take(&mut untold));
+                }
+                match (u32::try_from(held.keys.len()), u32::try_from(held.ends.len() + 1)) {
+                    (Ok(end), Ok(documents)) => {
+                        held.ends.push(end);
+                        if let Some(last) = held.documents.last_mut() {
+                            *last = documents;
+                        }
+                    }
+                    _ => whole = false,
+                }
+                Ok(whole)
+            })?;
+            whole &= take(untold);
+            Ok(whole.then_some((fingerprints, held)))
+        })?;
+        let Some(ranges) = ranges.into_iter().collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
+        let count = ranges.iter().map(|(fingerprints, _)| fingerprints.len()).sum();
+        let mut all = Self {
+            fingerprints: Vec::with_capacity(count),
+            ranges: Vec::with_capacity(ranges.len()),
+            bits: postings.bits(),
+        };
+        for (fingerprints, range) in ranges {
+            all.ranges.push(HeldRange { before: all.fingerprints.len(), ..range });
+            all.fingerprints.extend(fingerprints);
+        }
+        Ok(Some(all))
+    }
+
+    /// Returns the keys of a fingerprint's documents, rising.
+    pub(super) fn documents(
+        &self,
+        directory: &Directory<'_, F>,
+        fingerprint: F,
+    ) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+        let position = directory.find(fingerprint).map_or(usize::MAX, |at| at as usize);
+        self.documents_at(position)
+    }
+
+    /// Returns the keys of the documents of the fingerprint at a position, rising.
+    pub(super) fn documents_at(
+        &self,
+        position: usize,
+    ) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+        let prefix = self.fingerprints.get(position).map_or(0, |&fingerprint| {
+            let prefix = fingerprint >> ((F::BITS - self.bits) % F::BITS);
+            if self.bits == 0 { 0 } else { usize::try_from(prefix.widen()).unwrap_or(0) }
+        });
+        let range = self.ranges.get(prefix);
+        let ends = |at: Option<usize>| {
+            let (at, range) = (at?, range?);
+            range.documents.get(at).map(|&end| end as usize)
+        };
+        let local = range.and_then(|range| position.checked_sub(range.before));
+        let start = ends(local.and_then(|at| at.checked_sub(1))).unwrap_or(0);
+        let end = ends(local).unwrap_or(start);
+        (start..end).map(move |document| {
+            range.map_or(&[][..], |range| {
+                let end = |at: usize| range.ends.get(at).map_or(0, |&end| end as usize);
+                let start = document.checked_sub(1).map_or(0, end);
+                range.keys.get(start..end(document)).unwrap_or_default()
+            })
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! Joins of an index find the same documents with much memory, with little and with none.
+
+use hamdex::{Durability, Fingerprint, Index, Nearness, Result, join};
+
+use crate::support::{self, KeyPair, Model, Rng, keyed, mixed, options, scan_clusters, scan_pairs};
+
+fn index_of<F: Fingerprint>(documents: &[(Vec<u8>, F)]) -> Result<(tempfile::TempDir, Index<F>)> {
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::create(directory.path().join("index"), &options::<F>("4"))?;
+    for part in documents.chunks(10_000) {
+        index.insert_batch(part, Durability::Buffered)?;
+    }
+    Ok((directory, index))
+}
+
+fn pairs_within<F: Fingerprint>(index: &Index<F>, near: Nearness) -> Result<Vec<KeyPair>> {
+    let mut pairs = Vec::new();
+    let count = index.pairs(near, &(), &mut |pair| {
+        pairs.push((pair.a.to_vec(), pair.b.to_vec(), pair.distance));
+        Ok(())
+    })?;
+    assert_eq!(count, pairs.len() as u64);
+    pairs.sort_unstable();
+    Ok(pairs)
+}
+
+fn groups_within<F: Fingerprint>(index: &Index<F>, near: Nearness) -> Result<Vec<Vec<Vec<u8>>>> {
+    Ok(index.clusters(near, &())?.into_iter().map(|cluster| cluster.keys).collect())
+}
+
+#[test]
+fn joins_without_memory_agree_with_the_comparison_of_all() -> Result<()> {
+    let mut rng = Rng::new(41);
+    for count in [0, 1, 2, 400] {
+        let fingerprints: Vec<u64> = mixed(&mut rng, count);
+        let documents = keyed(&mut rng, &fingerprints);
+        let model: Model<u64> = documents.iter().cloned().collect();
+        let (_directory, index) = index_of(&documents)?;
+        for distance in [0, 3, 16] {
+            for memory in [0, 20_000, usize::MAX] {
+                let near = Nearness::new(distance).memory(memory);
+                let pairs = pairs_within(&index, near)?;
+                assert!(pairs == scan_pairs(&model, distance), "{count} {distance} {memory}");
+                let groups = groups_within(&index, near)?;
+                assert!(groups == scan_clusters(&model, distance), "{count} {distance} {memory}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn joins_of_many_documents_do_not_depend_on_memory() -> Result<()> {
+    let mut rng = Rng::new(43);
+    let mut fingerprints: Vec<u64> = support::random(&mut rng, 60_000);
+    // Half of the set stands in one range of the postings.
+    fingerprints.iter_mut().step_by(2).for_each(|fingerprint| *fingerprint >>= 12);
+    for _ in 0..20_000 {
+        let near = *rng.pick(&fingerprints);
+        let flips = rng.up_to(4);
+        fingerprints.push(rng.flipped(near, flips));
+    }
+    let documents = keyed(&mut rng, &fingerprints);
+    let (_directory, index) = index_of(&documents)?;
+    let near = Nearness::new(3);
+    let pairs = pairs_within(&index, near)?;
+    assert!(pairs.len() > 15_000);
+    assert!(pairs_within(&index, near.memory(0))? == pairs);
+    assert!(groups_within(&index, near.memory(0))? == groups_within(&index, near)?);
+    // The documents of near fingerprints are what the join in memory finds.
+    let distinct = join::self_join(&fingerprints, 3, &(), &|_| Ok(()))?;
+    assert!(pairs.len() as u64 >= distinct.pairs);
+    Ok(())
+}
