@@ -9,6 +9,7 @@ mod insert;
 mod join;
 mod report;
 mod search;
+mod skew;
 mod text;
 
 use std::path::PathBuf;
@@ -62,8 +63,10 @@ enum Work {
     Build,
     /// Inserts in batches of 1,000, without and with fsync
     Insert,
-    /// Self-join in memory
+    /// Self-join in memory and of an index, and joins of two sets
     Join,
+    /// Short posts: plain bucketing beside splitting, even and skewed
+    Skew,
     /// Fingerprinting of texts, one thread
     Text,
 }
@@ -89,6 +92,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     if matches!(args.work, Work::All | Work::Join) {
         join::run(dir.path(), &args)?;
+    }
+    if matches!(args.work, Work::All | Work::Skew) {
+        skew::run(&args)?;
     }
     for corpus in &args.corpus {
         text::run(corpus, args.python)?;
