@@ -8,17 +8,17 @@ use super::{groups, partition};
 use crate::fingerprint::Fingerprint;
 
 /// Nanoseconds to compare a pair of 64 bits, between wide and narrow vector units.
-const PAIR: f64 = 0.08;
+const PAIR: f64 = 0.07;
 /// Nanoseconds to look at a pair that is near and to find the table that it passes from.
 const HIT: f64 = 15.0;
 /// Nanoseconds to bring a member of 64 bits into its bucket and then into its group.
-const MEMBER: f64 = 9.0;
+const MEMBER: f64 = 15.0;
 /// Nanoseconds to begin with a group, which may be empty.
-const GROUP: f64 = 6.0;
+const GROUP: f64 = 10.0;
 /// Members, for each table they would stand in, whose pairs cost less than the tables.
 ///
 /// A group of n has n / 2 pairs for each member: 2 * `MEMBER` / `PAIR`.
-const SMALL: u64 = 200;
+const SMALL: u64 = 400;
 /// Bits that a table is partitioned and grouped by at most.
 const LEAD_MAX: u32 = partition::BITS_MAX + groups::BITS_MAX;
 /// Bounds the list of tables; more would only pay for huge sets at large distances.
