@@ -52,6 +52,7 @@ mod fingerprint;
 mod index;
 pub mod join;
 mod kernel;
+mod pages;
 pub mod plan;
 mod progress;
 mod resident;

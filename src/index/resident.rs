@@ -213,7 +213,8 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     ///
-    /// Damage or failures of the store, [`Io`](crate::Error::Io) without memory.
+    /// Damage or failures of the store; [`InvalidOption`](crate::Error::InvalidOption) for 2^32
+    /// fingerprints and more.
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions, Query, SearchPath};

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::buffer::Buffer;
 use super::groups;
 use super::partition::{self, Partition};
 use super::permutation::Permutation;
 use crate::fingerprint::Fingerprint;
+use crate::pages::Pages;
 
 /// Below this one thread is done before others would have begun.
 const PARALLEL_MIN: usize = 16 << 10;
@@ -31,7 +31,7 @@ pub(super) fn distinct<F: Fingerprint>(fps: &[F]) -> Cow<'_, [F]> {
 
 fn sort_distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
     let bits = partition::bits_for(fps.len());
-    let mut room = Buffer::new(fps.len());
+    let mut room = Pages::zeroed(fps.len());
     let room = room.as_mut_slice().get_mut(..fps.len()).unwrap_or_default();
     let partition = Partition::new(fps, &Permutation::leading_with(&[]), bits, room);
     let mut sorted = vec![F::ZERO; fps.len()];

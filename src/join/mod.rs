@@ -20,7 +20,6 @@
 
 mod all_pairs;
 mod blocks;
-mod buffer;
 mod checked;
 mod clusters;
 mod column;

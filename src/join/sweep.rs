@@ -11,7 +11,6 @@ use rayon::prelude::*;
 
 use super::all_pairs;
 use super::blocks;
-use super::buffer::Buffer;
 use super::cost::{self, Split};
 use super::groups::{self, Scratch};
 use super::options::JoinReport;
@@ -20,6 +19,7 @@ use super::permutation::Permutation;
 use super::sink::{Run, Sink, Space};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::pages::Pages;
 use crate::progress;
 
 /// A bucket so many times larger than it should be is split again by all threads.
@@ -63,7 +63,7 @@ pub(super) fn split_pairs<F: Fingerprint, const S: usize>(
 
 /// Room for one table of each set, used for one after the other.
 pub(super) struct Workshop<F, const S: usize> {
-    rooms: [Buffer<F>; S],
+    rooms: [Pages<F>; S],
     /// Memory of tasks that have ended, for those that begin.
     scratches: Mutex<Vec<Scratch<F, S>>>,
 }
@@ -71,7 +71,7 @@ pub(super) struct Workshop<F, const S: usize> {
 impl<F: Fingerprint, const S: usize> Workshop<F, S> {
     /// Takes room for sets of up to these sizes.
     pub(super) fn new(sizes: [usize; S]) -> Self {
-        Self { rooms: sizes.map(Buffer::new), scratches: Mutex::new(Vec::new()) }
+        Self { rooms: sizes.map(Pages::zeroed), scratches: Mutex::new(Vec::new()) }
     }
 
     /// Compares what agrees on the leading bits once the members are permuted.

@@ -7,7 +7,6 @@
 
 mod account;
 mod cut;
-mod pages;
 mod radii;
 mod scan;
 mod search;
@@ -83,7 +82,7 @@ impl<F: Fingerprint> ResidentTables<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when there is no memory, [`Error::InvalidOption`] for 2^32 and more.
+    /// [`Error::InvalidOption`] for 2^32 distinct fingerprints and more.
     pub fn build(fingerprints: &[F]) -> Result<Self> {
         let mut members = fingerprints.to_vec();
         members.radix_sort_unstable();
@@ -107,7 +106,7 @@ impl<F: Fingerprint> ResidentTables<F> {
         let leads: Vec<F> = leads.collect();
         let tables = plan.tables().par_iter();
         let tables = tables.map(|t| Table::build(t.permutation().clone(), bucket_bits, members));
-        let tables = tables.collect::<Result<Vec<_>>>()?;
+        let tables: Vec<Table> = tables.collect();
         let usual = members.len() >> bucket_bits;
         let skewed = tables.iter().any(|table| table.largest_bucket() > 16 * usual + 256);
         Ok(Self {

@@ -3,10 +3,9 @@
 use std::ops::Range;
 
 use super::cut::{Cut, Parts};
-use super::pages::Pages;
-use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, LANES};
+use crate::pages::Pages;
 use crate::plan::Permutation;
 
 /// The bytes of a cache line, and the most lines that are asked for ahead of reading.
@@ -30,12 +29,12 @@ impl Table {
         permutation: Permutation,
         bucket_bits: u32,
         members: &[F],
-    ) -> Result<Self> {
+    ) -> Self {
         let cut = Cut::new::<F>(bucket_bits);
-        let mut starts = Pages::<u32>::zeroed(cut.buckets() + 1)?;
-        let mut heads = Pages::<u32>::zeroed(members.len() + LANES)?;
+        let mut starts = Pages::<u32>::zeroed(cut.buckets() + 1);
+        let mut heads = Pages::<u32>::zeroed(members.len() + LANES);
         let stride = members.len() + LANES;
-        let mut tails = Pages::<u16>::zeroed(stride * cut.tails())?;
+        let mut tails = Pages::<u16>::zeroed(stride * cut.tails());
         {
             // Counted two places on, so that filling moves each start to where it belongs.
             let starts = starts.as_mut_slice();
@@ -67,7 +66,7 @@ impl Table {
                 }
             }
         }
-        Ok(Self { permutation, cut, starts, heads, tails })
+        Self { permutation, cut, starts, heads, tails }
     }
 }
 
