@@ -14,7 +14,7 @@ use crate::advise::{self, Settled, Wishes};
 use crate::failure::Result;
 use crate::input::{Inputs, Wanted};
 use crate::key::Name;
-use crate::options::{DistanceArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
+use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
@@ -49,6 +49,8 @@ pub(crate) struct ClustersArgs {
     representative: RepresentativeArg,
     #[command(flatten)]
     rows: RowArgs,
+    #[command(flatten)]
+    memory: MemoryArg,
     #[command(flatten)]
     tmp: TmpArg,
 }
@@ -94,7 +96,8 @@ impl ClustersArgs {
                 let distance = self.distance.distance.unwrap_or(index.distance());
                 let near = Nearness::new(distance)
                     .verify(verify.check())
-                    .linkage(self.representative.linkage());
+                    .linkage(self.representative.linkage())
+                    .memory(self.memory.memory.0);
                 let clusters = index.clusters(near, &session.console)?;
                 session.console.end_phase();
                 for (cluster, number) in clusters.iter().zip(1..) {

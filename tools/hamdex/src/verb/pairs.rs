@@ -14,7 +14,7 @@ use crate::evidence::Evidence;
 use crate::failure::Result;
 use crate::input::{Inputs, Wanted};
 use crate::key::Name;
-use crate::options::{DistanceArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
+use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
@@ -52,6 +52,8 @@ pub(crate) struct PairsArgs {
     verify: VerifyArg,
     #[command(flatten)]
     rows: RowArgs,
+    #[command(flatten)]
+    memory: MemoryArg,
     #[command(flatten)]
     tmp: TmpArg,
 }
@@ -129,7 +131,7 @@ impl PairsArgs {
         self.head(&mut writer, verification != Verification::None)?;
         let distance = self.distance.distance.unwrap_or(index.distance());
         let carrier = Carrier::default();
-        let near = Nearness::new(distance).verify(verification);
+        let near = Nearness::new(distance).verify(verification).memory(self.memory.memory.0);
         let found = index.pairs(near, &session.console, &mut |pair| {
             carrier.stop(writer.pair(pair.a, pair.b, pair.distance, pair.similarity))
         });
