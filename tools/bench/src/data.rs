@@ -52,6 +52,28 @@ pub(crate) fn write(path: &Path, fingerprints: &[u64]) -> Result<()> {
     file.flush()
 }
 
+/// Reads the first `most` raw little-endian fingerprints, or all where there are fewer.
+pub(crate) fn read_some(path: &Path, most: usize) -> Result<Vec<u64>> {
+    read(path)?.take(most).collect()
+}
+
+/// Makes queries that differ from stored fingerprints in up to `flips` bits.
+pub(crate) fn near(seed: u64, stored: &[u64], flips: u32, count: usize) -> Vec<u64> {
+    let mut random = Random(seed);
+    let mut pick = || {
+        let at = usize::try_from(random.below(stored.len() as u64)).unwrap_or(0);
+        let original = stored.get(at).copied().unwrap_or(0);
+        random.flip(original, flips.into())
+    };
+    (0..count).map(|_| pick()).collect()
+}
+
+/// Makes queries that have nothing to do with what is stored.
+pub(crate) fn random(seed: u64, count: usize) -> Vec<u64> {
+    let mut random = Random(seed);
+    (0..count).map(|_| random.next()).collect()
+}
+
 /// Reads raw little-endian fingerprints one by one.
 #[allow(clippy::little_endian_bytes)]
 pub(crate) fn read(path: &Path) -> Result<impl Iterator<Item = Result<u64>>> {

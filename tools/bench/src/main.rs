@@ -1,15 +1,19 @@
 //! Measured runs of hamdex at full size: the figures that the README quotes.
 //!
 //! Every run makes its own data from a fixed seed, prints one Markdown row a figure, and never
-//! fails on a slow machine: figures are for reading, tests are elsewhere.
+//! fails on a slow machine: figures are for reading, tests are elsewhere. The subcommand `report`
+//! runs peers beside ours and writes figures and plots.
 
 mod build;
 mod data;
 mod insert;
 mod join;
+mod measure;
 mod report;
+mod row;
 mod search;
 mod skew;
+mod suite;
 mod text;
 
 use std::path::PathBuf;
@@ -18,6 +22,25 @@ use clap::Parser;
 
 /// Builds, searches, inserts and joins at the sizes asked for.
 #[derive(Parser, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    args: Args,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Command {
+    /// Measures hamdex and its peers on the same data and writes a report with plots
+    Report(suite::ReportArgs),
+    /// Measures one engine for a report
+    #[command(hide = true)]
+    Measure(measure::Job),
+}
+
+/// One measurement, printed as a table.
+#[derive(clap::Args, Debug)]
 struct Args {
     /// What to measure
     #[arg(value_enum, default_value_t = Work::All)]
@@ -72,7 +95,12 @@ enum Work {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let args = Args::parse();
+    let Cli { command, args } = Cli::parse();
+    match &command {
+        Some(Command::Report(args)) => return suite::run(args),
+        Some(Command::Measure(job)) => return measure::run(job),
+        None => {}
+    }
     let mut builder = tempfile::Builder::new();
     let builder = builder.prefix("hamdex-bench-");
     let dir = match &args.dir {

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Measures hamdex and its peers on the same data and writes tools/bench/report.
+#
+# Usage: tools/bench/report.sh [OPTIONS OF hamdex-bench report]
+#
+# Python peers are installed into a virtual environment of their own in $HAMDEX_PEERS, or
+# target/peers; without Python, or where pip finds nothing, the report says that they are missing.
+set -eu
+cd "$(dirname "$0")/../.."
+target=${CARGO_TARGET_DIR:-target}
+peers=${HAMDEX_PEERS:-$target/peers}
+python="$peers/bin/python"
+if [ ! -x "$python" ]; then
+    python3 -m venv "$peers" || echo "no virtual environment: Python peers stay out" >&2
+fi
+if [ -x "$python" ]; then
+    "$python" -m pip install --quiet --disable-pip-version-check \
+        --requirement tools/peers/requirements.txt ||
+        echo "pip failed: Python peers that are not installed stay out" >&2
+    set -- --python "$python" "$@"
+fi
+cargo build --release --package hamdex-bench --features peers
+exec "$target/release/hamdex-bench" report "$@"

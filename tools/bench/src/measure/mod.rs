@@ -1,0 +1,87 @@
+//! One engine in a process of its own: built from the data, asked the queries, figures printed.
+//!
+//! A process for each engine and size keeps memory figures clean and lets a slow one be ended.
+
+mod digest;
+mod disk;
+mod engine;
+mod harness;
+mod insert;
+mod join;
+mod memory;
+#[cfg(feature = "peers")]
+mod peers;
+mod scan;
+mod yardstick;
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use crate::row::Row;
+
+pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// What to measure; the report's command starts these processes itself.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Job {
+    /// Name of the engine
+    #[arg(long)]
+    pub(crate) engine: String,
+    /// Raw little-endian fingerprints
+    #[arg(long)]
+    pub(crate) data: PathBuf,
+    /// How many of them count
+    #[arg(long)]
+    pub(crate) count: usize,
+    /// Directory of near-K.u64 and random.u64
+    #[arg(long)]
+    pub(crate) queries: PathBuf,
+    /// Directory for an index on disk, kept for the next engine
+    #[arg(long)]
+    pub(crate) dir: PathBuf,
+    /// Distances to search at
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) distances: Vec<u32>,
+    /// Repetitions of every figure
+    #[arg(long)]
+    pub(crate) repetitions: usize,
+    /// Seconds that a repetition may take
+    #[arg(long)]
+    pub(crate) budget: f64,
+}
+
+impl Job {
+    pub(crate) fn row(&self, work: &str) -> Row {
+        Row::new(&self.engine, work, self.count as u64)
+    }
+
+    pub(crate) fn fingerprints(&self) -> Outcome<Vec<u64>> {
+        Ok(crate::data::read_some(&self.data, self.count)?)
+    }
+}
+
+/// Engines of this binary, in the order in which they run.
+pub(crate) const OURS: [&str; 5] =
+    [disk::NAME, join::NAME, insert::NAME, scan::NAME, yardstick::NAME];
+
+pub(crate) fn run(job: &Job) -> Outcome<()> {
+    match job.engine.as_str() {
+        disk::NAME => harness::run::<disk::Disk>(job),
+        scan::NAME => harness::run::<scan::Scan>(job),
+        join::NAME => join::run(job),
+        insert::NAME => insert::run(job),
+        yardstick::NAME => {
+            yardstick::run(job);
+            Ok(())
+        }
+        #[cfg(feature = "peers")]
+        name => peers::run(name, job),
+        #[cfg(not(feature = "peers"))]
+        name => Err(format!("no engine {name:?}: built without the feature `peers`").into()),
+    }
+}
+
+/// Hands a row to the process that waits for it.
+pub(crate) fn print(row: &Row) {
+    println!("{}", row.to_json());
+}

@@ -1,0 +1,114 @@
+//! Other Rust crates for the same work, as their documentation uses them.
+
+use std::collections::HashSet;
+
+use all_pairs_hamming::ChunkedJoiner;
+use gaoya::simhash::SimHashIndex;
+use web_simhash::SimHash64;
+
+use super::digest::Digest;
+use super::engine::Engine;
+use super::{Job, Outcome, harness};
+
+pub(super) fn run(name: &str, job: &Job) -> Outcome<()> {
+    match name {
+        "gaoya, 6 blocks by 3" => harness::run::<Gaoya<3>>(job),
+        "gaoya, 6 blocks by 2" => harness::run::<Gaoya<4>>(job),
+        "web-simhash" => harness::run::<Web>(job),
+        "all-pairs-hamming" => join(job),
+        name => Err(format!("no engine {name:?}").into()),
+    }
+}
+
+/// Keeps what is nearer than `BELOW`, in a hash table for every choice of 6 - `BELOW` blocks.
+struct Gaoya<const BELOW: usize>(SimHashIndex<u64, u32>);
+
+impl<const BELOW: usize> Engine for Gaoya<BELOW> {
+    type Answer = Vec<u32>;
+
+    fn build(_: &Job, fingerprints: &[u64]) -> Outcome<Self> {
+        let mut index = SimHashIndex::new(6, BELOW);
+        let ids: Vec<u32> = (0..u32::try_from(fingerprints.len())?).collect();
+        index.par_bulk_insert(ids, fingerprints.to_vec());
+        Ok(Self(index))
+    }
+
+    fn answers(&self, distance: u32) -> bool {
+        distance == 3
+    }
+
+    fn search(&self, query: u64, _: u32) -> Outcome<Vec<u32>> {
+        Ok(self.0.query(&query).into_iter().copied().collect())
+    }
+
+    fn batch(&self, queries: &[u64], _: u32) -> Outcome<Option<Vec<Vec<u32>>>> {
+        let answers = self.0.par_bulk_query(&queries.to_vec());
+        Ok(Some(answers.into_iter().map(|ids| ids.into_iter().collect()).collect()))
+    }
+
+    fn found(&self, answer: &Vec<u32>, fingerprints: &[u64]) -> Vec<u64> {
+        let at = |id: &u32| fingerprints.get(usize::try_from(*id).ok()?).copied();
+        answer.iter().filter_map(at).collect()
+    }
+
+    fn note(&self) -> String {
+        format!("finds what is nearer than {BELOW}; in memory")
+    }
+}
+
+/// 20 sorted tables led by three of six blocks; keeps every table sorted at every insert.
+struct Web(web_simhash::SimHashIndex);
+
+impl Engine for Web {
+    type Answer = Vec<web_simhash::Match>;
+
+    fn build(_: &Job, fingerprints: &[u64]) -> Outcome<Self> {
+        let mut index = web_simhash::SimHashIndex::new_google64_k3();
+        for (row, fingerprint) in fingerprints.iter().enumerate() {
+            index.insert(row.to_string(), SimHash64(*fingerprint));
+        }
+        Ok(Self(index))
+    }
+
+    fn answers(&self, distance: u32) -> bool {
+        distance == 3
+    }
+
+    fn search(&self, query: u64, _: u32) -> Outcome<Self::Answer> {
+        Ok(self.0.query(SimHash64(query)))
+    }
+
+    fn found(&self, answer: &Self::Answer, _: &[u64]) -> Vec<u64> {
+        answer.iter().map(|found| found.fingerprint.0).collect()
+    }
+
+    fn note(&self) -> String {
+        "20 sorted tables, sorted again at every insert; in memory".into()
+    }
+}
+
+/// All pairs by chunked multiple sorting; given distinct fingerprints, as ours makes them itself.
+fn join(job: &Job) -> Outcome<()> {
+    let mut seen = HashSet::new();
+    let mut distinct = job.fingerprints()?;
+    distinct.retain(|fingerprint| seen.insert(*fingerprint));
+    drop(seen);
+    let note = "one thread; repeated fingerprints were taken out before";
+    let find = |distance| {
+        let mut joiner = ChunkedJoiner::<u64>::new(1);
+        for fingerprint in &distinct {
+            joiner.add([*fingerprint])?;
+        }
+        Ok(joiner.similar_pairs(f64::from(distance) / 64.0))
+    };
+    let digest = |pairs: Vec<(usize, usize, f64)>| {
+        let mut digest = Digest::default();
+        for (a, b, _) in pairs {
+            if let (Some(a), Some(b)) = (distinct.get(a), distinct.get(b)) {
+                digest.pair(*a, *b);
+            }
+        }
+        digest
+    };
+    super::join::measure(job, 1, note, find, digest)
+}

@@ -1,0 +1,88 @@
+//! Agreement: whether contenders gave the same answers to the same queries.
+
+use serde_json::{Value, json};
+
+use super::contender::{self, Contender};
+use crate::row::{Check, Row};
+
+/// The verdict on one row.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    pub(crate) engine: String,
+    pub(crate) work: String,
+    pub(crate) n: u64,
+    pub(crate) k: u64,
+    pub(crate) kind: String,
+    /// Queries that both answered.
+    pub(crate) queries: u64,
+    pub(crate) matches: u64,
+    /// Matches of the reference to the same queries.
+    pub(crate) wanted: u64,
+    pub(crate) equal: bool,
+    /// True where the contender claims to find everything.
+    pub(crate) complete: bool,
+}
+
+impl Verdict {
+    pub(crate) fn recall(&self) -> f64 {
+        if self.wanted == 0 { 1.0 } else { self.matches as f64 / self.wanted as f64 }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "engine": self.engine,
+            "work": self.work,
+            "n": self.n,
+            "k": self.k,
+            "kind": self.kind,
+            "queries": self.queries,
+            "matches": self.matches,
+            "wanted": self.wanted,
+            "equal": self.equal,
+            "recall": self.recall(),
+        })
+    }
+
+    /// True where something is wrong: with ours, with a peer, or with the comparison.
+    pub(crate) fn is_wrong(&self) -> bool {
+        !self.equal && self.complete
+    }
+}
+
+/// Compares every row's answers with those of our widest row on the same queries.
+pub(crate) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
+    let contenders: Vec<Contender> = contender::all().collect();
+    let find = |row: &Row| contenders.iter().find(|c| c.name == row.engine);
+    let mut verdicts = Vec::new();
+    for row in rows.iter().filter(|row| !row.checks.is_empty()) {
+        let ours = rows.iter().filter(|other| {
+            find(other).is_some_and(|c| c.ours)
+                && other.engine.starts_with("hamdex")
+                && !std::ptr::eq(*other, row)
+                && (other.n, other.k, &other.kind) == (row.n, row.k, &row.kind)
+        });
+        let widest = ours.filter_map(|other| common(&row.checks, &other.checks));
+        let Some((own, wanted)) = widest.max_by_key(|(own, _)| own.queries) else { continue };
+        verdicts.push(Verdict {
+            engine: row.engine.clone(),
+            work: row.work.clone(),
+            n: row.n,
+            k: row.k.unwrap_or(0),
+            kind: row.kind.clone(),
+            queries: own.queries,
+            matches: own.matches,
+            wanted: wanted.matches,
+            equal: own == wanted,
+            complete: find(row).is_none_or(|c| c.complete),
+        });
+    }
+    verdicts
+}
+
+/// The largest number of queries that both have a check of.
+fn common<'a>(own: &'a [Check], other: &'a [Check]) -> Option<(&'a Check, &'a Check)> {
+    let pairs = own.iter().rev().filter_map(|own| {
+        other.iter().find(|other| other.queries == own.queries).map(|other| (own, other))
+    });
+    pairs.max_by_key(|(own, _)| own.queries)
+}

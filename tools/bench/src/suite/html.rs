@@ -1,0 +1,57 @@
+//! The report as one HTML file that needs no other.
+
+use std::fmt::Write;
+
+use super::document::{Mark, Section, Table};
+
+const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:1100px;margin:2em auto;padding:0 1em}\
+table{border-collapse:collapse;margin:1em 0;font-size:13px}\
+td,th{border-bottom:1px solid #ddd;padding:3px 8px;text-align:right}\
+td:first-child,th:first-child{text-align:left}\
+.ours{background:#fdf1ef}.behind{color:#b00020;font-weight:bold}svg{max-width:100%;height:auto}";
+
+pub(crate) fn render(title: &str, sections: &[Section]) -> Result<String, std::fmt::Error> {
+    let title = escape(title);
+    let mut text = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n"
+    );
+    for section in sections {
+        writeln!(text, "<h2>{}</h2>", escape(&section.title))?;
+        for paragraph in &section.text {
+            writeln!(text, "<p>{}</p>", escape(paragraph))?;
+        }
+        for plot in &section.plots {
+            writeln!(text, "<figure>{}</figure>", plot.svg)?;
+        }
+        table(&mut text, &section.table)?;
+    }
+    text.push_str("</body></html>\n");
+    Ok(text)
+}
+
+fn table(text: &mut String, table: &Table) -> std::fmt::Result {
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    text.push_str("<table><tr>");
+    for head in &table.head {
+        write!(text, "<th>{}</th>", escape(head))?;
+    }
+    text.push_str("</tr>\n");
+    for row in &table.rows {
+        let ours = row.first().is_some_and(|cell| cell.text.starts_with("hamdex"));
+        text.push_str(if ours { "<tr class=\"ours\">" } else { "<tr>" });
+        for cell in row {
+            let class = if cell.mark == Mark::Behind { " class=\"behind\"" } else { "" };
+            write!(text, "<td{class}>{}</td>", escape(&cell.text))?;
+        }
+        text.push_str("</tr>\n");
+    }
+    text.push_str("</table>\n");
+    Ok(())
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

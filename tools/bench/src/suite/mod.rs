@@ -1,0 +1,209 @@
+//! The report: hamdex and its peers in turn on the same data, their answers compared.
+
+mod agree;
+mod contender;
+mod document;
+mod html;
+mod limits;
+mod machine;
+mod markdown;
+mod number;
+mod plot;
+mod process;
+mod ratio;
+mod sections;
+mod tables;
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::data;
+use crate::row::Row;
+use agree::Verdict;
+use process::Ground;
+
+/// The driver of the Python peers, written beside the data so that this binary needs no other.
+const DRIVER: &str = include_str!("../../../peers/search_peers.py");
+
+/// Packages whose versions the report tells.
+const PACKAGES: [&str; 3] = ["faiss-cpu", "simhash", "numpy"];
+
+/// Queries for times one by one, at every distance.
+const QUERIES: usize = 10_000;
+
+/// Settings of a report.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// Directory of report.json, report.md, report.html and the plots
+    #[arg(long, default_value = "tools/bench/report")]
+    out: PathBuf,
+    /// Largest number of fingerprints; all powers of ten from 10,000 on are measured
+    #[arg(long, default_value_t = 10_000_000)]
+    largest: u64,
+    /// Up to 100,000 fingerprints and short repetitions: some seconds
+    #[arg(long)]
+    quick: bool,
+    /// Repetitions of every figure
+    #[arg(long, default_value_t = 5)]
+    repetitions: usize,
+    /// Seconds that a repetition may take
+    #[arg(long, default_value_t = 0.5)]
+    budget: f64,
+    /// Distances of searches
+    #[arg(long, value_delimiter = ',', default_value = "1,2,3,4,5,6,7,8,9,10,11,12,16")]
+    distances: Vec<u32>,
+    /// Queries of a batch
+    #[arg(long, default_value_t = 1_000_000)]
+    batch: usize,
+    /// Only contenders whose name contains one of these
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Python that has the peers of tools/peers/requirements.txt
+    #[arg(long)]
+    python: Option<PathBuf>,
+    /// Directory for data and indexes; default is the system's temporary one
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Seed of all data
+    #[arg(long, default_value_t = 7)]
+    seed: u64,
+}
+
+impl ReportArgs {
+    /// Powers of ten from 10,000 on, and the largest.
+    fn sizes(&self) -> Vec<u64> {
+        let largest = if self.quick { self.largest.min(100_000) } else { self.largest };
+        let mut sizes: Vec<u64> =
+            (4..10).map(|power| 10_u64.pow(power)).filter(|n| *n < largest).collect();
+        sizes.push(largest);
+        sizes
+    }
+
+    fn budget(&self) -> f64 {
+        if self.quick { self.budget.min(0.05) } else { self.budget }
+    }
+
+    fn repetitions(&self) -> usize {
+        if self.quick { self.repetitions.clamp(1, 3) } else { self.repetitions.max(1) }
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|part| name.contains(part))
+    }
+}
+
+/// All that was found out, before it is written.
+pub(crate) struct Report {
+    machine: Vec<(&'static str, String)>,
+    rows: Vec<Row>,
+    verdicts: Vec<Verdict>,
+    sizes: Vec<u64>,
+}
+
+pub(crate) fn run(args: &ReportArgs) -> Result<(), Box<dyn Error>> {
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix("hamdex-report-");
+    let dir = match &args.dir {
+        Some(dir) => builder.tempdir_in(dir)?,
+        None => builder.tempdir()?,
+    };
+    let sizes = args.sizes();
+    let rows = measure(args, &sizes, dir.path())?;
+    let verdicts = agree::verdicts(&rows);
+    let report = Report { machine: describe(args), rows, verdicts, sizes };
+    write(&report, &args.out)?;
+    let wrong: Vec<_> = report.verdicts.iter().filter(|verdict| verdict.is_wrong()).collect();
+    for verdict in &wrong {
+        eprintln!("answers differ: {verdict:?}");
+    }
+    eprintln!("wrote {}", args.out.join("report.html").display());
+    if wrong.is_empty() { Ok(()) } else { Err("answers differ, see the report".into()) }
+}
+
+/// Machine, commit and settings, in the order in which they are shown.
+fn describe(args: &ReportArgs) -> Vec<(&'static str, String)> {
+    let mut facts = machine::describe();
+    facts.push(("seed", args.seed.to_string()));
+    facts.push(("repetitions", args.repetitions().to_string()));
+    // The program's own path is of no use elsewhere.
+    let command: Vec<_> = std::env::args().skip(1).collect();
+    facts.push(("command", format!("hamdex-bench {}", command.join(" "))));
+    for package in PACKAGES {
+        let version = args.python.as_deref().and_then(|p| machine::python_version(p, package));
+        facts.push((package, version.unwrap_or_else(|| "not installed".into())));
+    }
+    let peers = if cfg!(feature = "peers") { "built in" } else { "not built in" };
+    facts.push(("Rust peers", peers.into()));
+    facts
+}
+
+/// Runs every contender at every size, smallest first.
+fn measure(args: &ReportArgs, sizes: &[u64], dir: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
+    let ground = Ground {
+        data: dir.join("fingerprints.u64"),
+        queries: dir.to_owned(),
+        dir: dir.to_owned(),
+        driver: dir.join("search_peers.py"),
+        python: args.python.clone(),
+        distances: args.distances.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
+        repetitions: args.repetitions(),
+        budget: args.budget(),
+        patience: Duration::from_secs(if args.quick { 10 } else { 120 }),
+    };
+    fs::write(&ground.driver, DRIVER)?;
+    let fingerprints = data::mixed(args.seed, sizes.last().copied().unwrap_or(0));
+    data::write(&ground.data, &fingerprints)?;
+    data::write(&dir.join("random.u64"), &data::random(args.seed ^ 0xabcd, QUERIES))?;
+    drop(fingerprints);
+    let mut rows: Vec<Row> = Vec::new();
+    for &n in sizes {
+        queries(args, &ground, n)?;
+        for contender in contender::all().filter(|c| args.takes(c.name)) {
+            let reason =
+                if contender.ours { None } else { limits::reason(contender.name, n, &rows) };
+            let new = match reason {
+                Some(reason) => vec![Row::absent(contender.name, n, reason)],
+                None => process::run(&contender, n, &ground),
+            };
+            for row in &new {
+                eprintln!("{}", row.to_json());
+            }
+            rows.extend(new);
+        }
+    }
+    Ok(rows)
+}
+
+/// Writes the queries that lie near what is stored at this size.
+fn queries(args: &ReportArgs, ground: &Ground, n: u64) -> Result<(), Box<dyn Error>> {
+    let stored = data::read_some(&ground.data, usize::try_from(n)?)?;
+    for &distance in &args.distances {
+        let count = if distance == 3 { args.batch.max(QUERIES) } else { QUERIES };
+        let seed = args.seed ^ n ^ u64::from(distance) << 48;
+        let queries = data::near(seed, &stored, distance, count);
+        data::write(&ground.queries.join(format!("near-{distance}.u64")), &queries)?;
+    }
+    Ok(())
+}
+
+fn write(report: &Report, out: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(out)?;
+    let sections = sections::all(report)?;
+    for plot in sections.iter().flat_map(|section| &section.plots) {
+        fs::write(out.join(format!("{}.svg", plot.name)), &plot.svg)?;
+    }
+    let title = "hamdex and its peers";
+    fs::write(out.join("report.md"), markdown::render(title, &sections)?)?;
+    fs::write(out.join("report.html"), html::render(title, &sections)?)?;
+    let facts: serde_json::Map<_, _> =
+        report.machine.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    let rows: Vec<_> = report.rows.iter().map(Row::to_json).collect();
+    let verdicts: Vec<_> = report.verdicts.iter().map(Verdict::to_json).collect();
+    let data = json!({ "run": facts, "rows": rows, "agreement": verdicts });
+    fs::write(out.join("report.json"), serde_json::to_string_pretty(&data)? + "\n")?;
+    Ok(())
+}
