@@ -12,7 +12,7 @@ mod memory;
 #[cfg(feature = "peers")]
 mod peers;
 mod scan;
-mod yardstick;
+pub(crate) mod yardstick;
 
 use std::error::Error;
 use std::path::PathBuf;

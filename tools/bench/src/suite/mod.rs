@@ -22,6 +22,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::data;
+use crate::measure::yardstick;
 use crate::row::Row;
 use agree::Verdict;
 use process::Ground;
@@ -163,6 +164,10 @@ fn measure(args: &ReportArgs, sizes: &[u64], dir: &Path) -> Result<Vec<Row>, Box
     for &n in sizes {
         queries(args, &ground, n)?;
         for contender in contender::all().filter(|c| args.takes(c.name)) {
+            // Sizes are nothing to it.
+            if contender.name == yardstick::NAME && sizes.first() != Some(&n) {
+                continue;
+            }
             let reason =
                 if contender.ours { None } else { limits::reason(contender.name, n, &rows) };
             let new = match reason {
