@@ -108,3 +108,37 @@ fn check(value: &Value) -> Option<Check> {
         digest: digest.as_str()?.into(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Check, Row};
+
+    #[test]
+    fn row_comes_back_from_its_line() {
+        let mut row = Row::new("engine", "search", 10_000);
+        row.k = Some(3);
+        row.kind = "near".into();
+        row.count = 10;
+        row.note = "a \"note\"".into();
+        row.add("median_us", 1.25);
+        row.add("median_us", 2.5);
+        row.checks.push(Check { queries: 10, matches: 4, digest: "ff".into() });
+        assert_eq!(Row::parse(&row.to_json().to_string()), Some(row));
+    }
+
+    #[test]
+    fn line_of_another_program_is_no_row() {
+        assert_eq!(Row::parse("WARNING: something"), None);
+        assert_eq!(Row::parse("{\"engine\": 1}"), None);
+    }
+
+    #[test]
+    fn spread_is_median_least_and_most() {
+        let mut row = Row::new("engine", "build", 1);
+        for seconds in [3.0, 1.0, 2.0] {
+            row.add("seconds", seconds);
+        }
+        assert_eq!(row.spread("seconds"), Some([2.0, 1.0, 3.0]));
+        assert_eq!(row.spread("bytes"), None);
+    }
+}

@@ -63,3 +63,31 @@ pub(crate) fn checks(answers: impl Iterator<Item = Vec<u64>>) -> Vec<Check> {
     }
     checks
 }
+
+#[cfg(test)]
+mod tests {
+    use super::checks;
+
+    fn of(answers: &[&[u64]]) -> Vec<(u64, u64, String)> {
+        let checks = checks(answers.iter().map(|found| found.to_vec()));
+        checks.into_iter().map(|check| (check.queries, check.matches, check.digest)).collect()
+    }
+
+    #[test]
+    fn order_and_repetition_within_an_answer_count_for_nothing() {
+        assert_eq!(of(&[&[1, 2], &[3]]), of(&[&[2, 1, 1], &[3]]));
+    }
+
+    #[test]
+    fn answer_to_another_query_is_another() {
+        assert_ne!(of(&[&[1], &[]]), of(&[&[], &[1]]));
+        assert_ne!(of(&[&[1], &[2]]), of(&[&[2], &[1]]));
+    }
+
+    #[test]
+    fn checks_stand_at_powers_of_ten_and_at_the_end() {
+        let answers = vec![[7].as_slice(); 120];
+        let sizes: Vec<u64> = of(&answers).into_iter().map(|(queries, ..)| queries).collect();
+        assert_eq!(sizes, [10, 100, 120]);
+    }
+}

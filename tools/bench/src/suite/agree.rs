@@ -86,3 +86,40 @@ fn common<'a>(own: &'a [Check], other: &'a [Check]) -> Option<(&'a Check, &'a Ch
     });
     pairs.max_by_key(|(own, _)| own.queries)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::verdicts;
+    use crate::row::{Check, Row};
+
+    fn row(engine: &str, checks: &[(u64, u64, &str)]) -> Row {
+        let check = |(queries, matches, digest): &(u64, u64, &str)| Check {
+            queries: *queries,
+            matches: *matches,
+            digest: (*digest).into(),
+        };
+        let checks = checks.iter().map(check).collect();
+        Row { k: Some(3), checks, ..Row::new(engine, "search", 10_000) }
+    }
+
+    #[test]
+    fn answers_are_compared_on_the_most_queries_that_both_have() {
+        let ours = row("hamdex, disk", &[(10, 4, "a"), (100, 40, "b")]);
+        let peer = row("web-simhash", &[(10, 4, "a")]);
+        let verdicts = verdicts(&[ours, peer]);
+        let [verdict] = verdicts.as_slice() else { panic!("{verdicts:?}") };
+        assert!(verdict.equal && !verdict.is_wrong());
+        assert_eq!(verdict.queries, 10);
+    }
+
+    #[test]
+    fn another_answer_is_wrong_unless_the_peer_is_known_to_miss_some() {
+        let ours = row("hamdex, disk", &[(10, 4, "a")]);
+        let complete = row("web-simhash", &[(10, 3, "b")]);
+        let incomplete = row("gaoya, 6 blocks by 3", &[(10, 3, "b")]);
+        let verdicts = verdicts(&[ours, complete, incomplete]);
+        let wrong: Vec<bool> = verdicts.iter().map(super::Verdict::is_wrong).collect();
+        assert_eq!(wrong, [true, false]);
+        assert!(verdicts.iter().all(|verdict| verdict.recall() < 0.8));
+    }
+}

@@ -36,3 +36,19 @@ pub(crate) fn size(n: u64) -> String {
         _ => n.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{plain, size};
+
+    #[test]
+    fn numbers_have_three_digits_and_commas() {
+        let texts = [0.01234, 1.234, 12.34, 123.4, 1234.5, 1_234_567.0].map(plain);
+        assert_eq!(texts, ["0.012", "1.23", "12.3", "123", "1,234", "1,234,567"]);
+    }
+
+    #[test]
+    fn sizes_are_words() {
+        assert_eq!([500, 10_000, 2_000_000].map(size), ["500", "10,000", "2 million"]);
+    }
+}
