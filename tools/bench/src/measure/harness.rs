@@ -195,9 +195,14 @@ fn percentiles(times: &mut [Duration], row: &mut Row) {
     for (name, permille, least) in
         [("median_us", 500, 1), ("p99_us", 990, 100), ("p999_us", 999, 1000)]
     {
-        let at = (times.len() * permille / 1000).min(times.len().saturating_sub(1));
-        if let Some(time) = times.get(at).filter(|_| times.len() >= least) {
-            row.add(name, time.as_secs_f64() * 1e6);
+        if times.len() >= least {
+            row.add(name, percentile(times, permille));
         }
     }
+}
+
+/// Microseconds that so many of a thousand rising times stay below; 0 without times.
+pub(super) fn percentile(times: &[Duration], permille: usize) -> f64 {
+    let at = (times.len() * permille / 1000).min(times.len().saturating_sub(1));
+    times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }

@@ -113,14 +113,23 @@ pub(crate) fn joins(rows: &[Row]) -> Table {
 
 /// Documents a second, and the fold that follows.
 pub(crate) fn inserts(rows: &[Row]) -> Table {
-    let mut table =
-        Table::new(&["engine", "into an empty index, documents", "per second", "fold, s", "note"]);
+    let mut table = Table::new(&[
+        "documents",
+        "writers",
+        "per second",
+        "fold, s",
+        "a reader's p99 before, µs",
+        "meanwhile",
+        "note",
+    ]);
     for row in rows.iter().filter(|row| row.work == "insert") {
         table.rows.push(vec![
-            row.engine.clone().into(),
             plain(row.count as f64).into(),
+            row.threads.to_string().into(),
             or_dash(row.median("per_second")).into(),
             or_dash(row.median("fold_seconds")).into(),
+            or_dash(row.median("reader_p99_us_alone")).into(),
+            or_dash(row.median("reader_p99_us_beside")).into(),
             row.note.clone().into(),
         ]);
     }
