@@ -11,6 +11,7 @@ mod join;
 mod memory;
 #[cfg(feature = "peers")]
 mod peers;
+mod resident;
 mod scan;
 pub(crate) mod yardstick;
 
@@ -18,6 +19,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use crate::row::Row;
+use resident::{Resident, Scan, Tables};
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -61,11 +63,22 @@ impl Job {
 }
 
 /// Engines of this binary, in the order in which they run.
-pub(crate) const OURS: [&str; 5] =
-    [disk::NAME, join::NAME, insert::NAME, scan::NAME, yardstick::NAME];
+pub(crate) const OURS: [&str; 8] = [
+    Tables::NAME,
+    disk::NAME,
+    Resident::NAME,
+    Scan::NAME,
+    join::NAME,
+    insert::NAME,
+    scan::NAME,
+    yardstick::NAME,
+];
 
 pub(crate) fn run(job: &Job) -> Outcome<()> {
     match job.engine.as_str() {
+        Tables::NAME => harness::run::<Tables>(job),
+        Resident::NAME => harness::run::<Resident>(job),
+        Scan::NAME => harness::run::<Scan>(job),
         disk::NAME => harness::run::<disk::Disk>(job),
         scan::NAME => harness::run::<scan::Scan>(job),
         join::NAME => join::run(job),

@@ -1,0 +1,67 @@
+//! Fingerprints in memory: their scan, in cache and out of it, and searches by their tables.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use hamdex::ResidentTables;
+
+/// `SplitMix64`, the same fingerprints in every run.
+fn fingerprint(number: u64) -> u64 {
+    let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn tables(len: u64) -> ResidentTables<u64> {
+    let set: Vec<u64> = (0..len).map(fingerprint).collect();
+    ResidentTables::build(&set).expect("there is memory for this set")
+}
+
+/// 16 thousand stay in the second-level cache; 16 million, in no cache.
+fn scan(c: &mut Criterion) {
+    let mut group = c.benchmark_group("resident_scan");
+    group.sample_size(20);
+    for len in [1 << 14, 1 << 20, 1 << 24] {
+        let tables = tables(len);
+        group.throughput(Throughput::Elements(len));
+        group.bench_function(BenchmarkId::new("k=3", len), |b| {
+            b.iter(|| tables.scan(7, 3).expect("64 bits reach that far"));
+        });
+    }
+    group.finish();
+}
+
+fn search(c: &mut Criterion) {
+    let mut group = c.benchmark_group("resident_search");
+    group.sample_size(20);
+    for len in [1 << 14, 1 << 20] {
+        let tables = tables(len);
+        for distance in [3, 6, 8] {
+            let (mut found, mut number) = (Vec::new(), 0);
+            group.bench_function(BenchmarkId::new(format!("k={distance}"), len), |b| {
+                b.iter(|| {
+                    // Three bits away from a stored one, another one each time.
+                    number = (number + 1) % len;
+                    let query = fingerprint(number) ^ (0b111 << (number % 61));
+                    tables.search_into(query, distance, &mut found).expect("64 bits reach");
+                    found.len()
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+fn batch(c: &mut Criterion) {
+    let mut group = c.benchmark_group("resident_batch");
+    group.sample_size(10);
+    let tables = tables(1 << 20);
+    let queries: Vec<u64> = (0..1 << 16).map(|n| fingerprint(n * 16) ^ 0b111).collect();
+    group.throughput(Throughput::Elements(queries.len() as u64));
+    group.bench_function("k=3", |b| {
+        b.iter(|| tables.search_batch(&queries, 3).expect("64 bits reach that far"));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, scan, search, batch);
+criterion_main!(benches);
