@@ -95,9 +95,11 @@ fn join(job: &Job) -> Outcome<()> {
     drop(seen);
     let note = "one thread; repeated fingerprints were taken out before";
     let find = |distance| {
-        let mut joiner = ChunkedJoiner::<u64>::new(1);
+        // Two chunks were faster than one or four, at 3 bits and at 6.
+        let mut joiner = ChunkedJoiner::<u32>::new(2);
         for fingerprint in &distinct {
-            joiner.add([*fingerprint])?;
+            let low = u32::try_from(fingerprint & u64::from(u32::MAX))?;
+            joiner.add([low, u32::try_from(fingerprint >> 32)?])?;
         }
         Ok(joiner.similar_pairs(f64::from(distance) / 64.0))
     };

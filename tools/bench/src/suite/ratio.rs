@@ -81,6 +81,10 @@ pub(crate) fn table(rows: &[Row], n: u64) -> Table {
 fn comparable(peer: &Row, ours: &Row) -> bool {
     let same = (peer.n, peer.k, &peer.kind, &peer.work) == (ours.n, ours.k, &ours.kind, &ours.work);
     let whole = matches!(peer.work.as_str(), "build" | "join");
+    // A scan is there to be compared with another one.
+    if ours.engine.contains("scan") && !(peer.engine.contains("Flat") && peer.work == "search") {
+        return false;
+    }
     same && (whole || peer.threads == ours.threads) && !ours.engine.starts_with("plain")
 }
 
