@@ -203,14 +203,16 @@ class Bench:
         self.show("build", count=len(self.data), figures=figures, threads=threads, note=kind.note)
 
     def affordable(self, queries, answer):
-        count = 10
+        count, warm = 10, False
         while True:
             start = time.perf_counter()
             answers = answer(queries[:count])
             slow = (time.perf_counter() - start) * 10 > self.args.budget
-            if count >= len(queries) or slow:
+            if count >= len(queries) or (slow and warm):
                 return queries[:count], answers
-            count *= 10
+            # Caches that were cold get a second chance.
+            warm = slow
+            count *= 1 if slow else 10
 
     def singles(self, kind, name, distance):
         self.engine.threads(1)

@@ -171,16 +171,18 @@ impl<E: Engine> Bench<'_, E> {
         answer: impl Fn(&'q [u64]) -> Result<Vec<A>, String>,
     ) -> Result<(&'q [u64], Vec<A>), String> {
         let budget = Duration::try_from_secs_f64(self.job.budget).unwrap_or(Duration::MAX);
-        let mut count = 10;
+        let (mut count, mut warm) = (10, false);
         loop {
             let some = queries.get(..count).unwrap_or(queries);
             let start = Instant::now();
             let answers = answer(some)?;
-            let time = start.elapsed();
-            if count >= queries.len() || time * 10 > budget {
+            let slow = start.elapsed() * 10 > budget;
+            if count >= queries.len() || (slow && warm) {
                 return Ok((some, answers));
             }
-            count *= 10;
+            // Caches that were cold get a second chance.
+            warm = slow;
+            count *= if slow { 1 } else { 10 };
         }
     }
 }

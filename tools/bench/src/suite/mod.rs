@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::data;
 use crate::measure::yardstick;
@@ -206,9 +206,16 @@ fn write(report: &Report, out: &Path) -> Result<(), Box<dyn Error>> {
     fs::write(out.join("report.html"), html::render(title, &sections)?)?;
     let facts: serde_json::Map<_, _> =
         report.machine.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-    let rows: Vec<_> = report.rows.iter().map(Row::to_json).collect();
-    let verdicts: Vec<_> = report.verdicts.iter().map(Verdict::to_json).collect();
-    let data = json!({ "run": facts, "rows": rows, "agreement": verdicts });
-    fs::write(out.join("report.json"), serde_json::to_string_pretty(&data)? + "\n")?;
+    // One row a line, so that two reports can be compared line by line.
+    let lines = |rows: &mut dyn Iterator<Item = Value>| {
+        rows.map(|row| format!("  {row}")).collect::<Vec<_>>().join(",\n")
+    };
+    let data = format!(
+        "{{\n\"run\": {:#},\n\"rows\": [\n{}\n],\n\"agreement\": [\n{}\n]\n}}\n",
+        Value::Object(facts),
+        lines(&mut report.rows.iter().map(Row::to_json)),
+        lines(&mut report.verdicts.iter().map(Verdict::to_json)),
+    );
+    fs::write(out.join("report.json"), data)?;
     Ok(())
 }
