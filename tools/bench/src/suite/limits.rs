@@ -3,14 +3,13 @@
 use super::machine;
 use crate::row::Row;
 
-/// Seconds that a peer's build or join may be expected to take.
-const MOST_SECONDS: f64 = 60.0;
-
 /// The part of the free memory that a peer may be expected to fill.
 const MOST_MEMORY: f64 = 0.8;
 
 /// Says why a peer is not run at `n`, judged by its rows at smaller sizes.
-pub(crate) fn reason(peer: &str, n: u64, rows: &[Row]) -> Option<String> {
+///
+/// `patience` is the seconds that its build or join may be expected to take.
+pub(crate) fn reason(peer: &str, n: u64, patience: f64, rows: &[Row]) -> Option<String> {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.engine == peer).collect();
     if let Some(row) = rows.iter().find(|row| row.work == "absent") {
         return Some(row.note.clone());
@@ -23,7 +22,7 @@ pub(crate) fn reason(peer: &str, n: u64, rows: &[Row]) -> Option<String> {
         if rows.iter().any(|other| other.work == row.work && other.n > row.n) {
             continue;
         }
-        if seconds > MOST_SECONDS {
+        if seconds > patience {
             return Some(format!("would take about {seconds:.0} s, by its time at n = {}", row.n));
         }
         let bytes = ["memory_bytes", "peak_bytes"];

@@ -54,6 +54,9 @@ pub(crate) struct ReportArgs {
     /// Seconds that a repetition may take
     #[arg(long, default_value_t = 0.5)]
     budget: f64,
+    /// Seconds that a peer's build or join may be expected to take; it is ended after twice as long
+    #[arg(long, default_value_t = 60)]
+    patience: u32,
     /// Distances of searches
     #[arg(long, value_delimiter = ',', default_value = "1,2,3,4,5,6,7,8,9,10,11,12,16")]
     distances: Vec<u32>,
@@ -90,6 +93,26 @@ impl ReportArgs {
 
     fn repetitions(&self) -> usize {
         if self.quick { self.repetitions.clamp(1, 3) } else { self.repetitions.max(1) }
+    }
+
+    /// The command that does this again, without the paths of this machine.
+    fn command(&self) -> String {
+        let options = [
+            ("largest", self.largest.to_string()),
+            ("repetitions", self.repetitions.to_string()),
+            ("budget", self.budget.to_string()),
+            ("patience", self.patience.to_string()),
+            ("seed", self.seed.to_string()),
+            ("only", self.only.join(",")),
+        ];
+        let given = options.iter().filter(|(_, value)| !value.is_empty());
+        let options: Vec<_> = given.map(|(name, value)| format!(" --{name} {value}")).collect();
+        let quick = if self.quick { " --quick" } else { "" };
+        format!("tools/bench/report.sh{quick}{}", options.concat())
+    }
+
+    fn patience(&self) -> u32 {
+        if self.quick { self.patience.min(5) } else { self.patience }
     }
 
     fn takes(&self, name: &str) -> bool {
@@ -130,9 +153,7 @@ fn describe(args: &ReportArgs) -> Vec<(&'static str, String)> {
     let mut facts = machine::describe();
     facts.push(("seed", args.seed.to_string()));
     facts.push(("repetitions", args.repetitions().to_string()));
-    // The program's own path is of no use elsewhere.
-    let command: Vec<_> = std::env::args().skip(1).collect();
-    facts.push(("command", format!("hamdex-bench {}", command.join(" "))));
+    facts.push(("command", args.command()));
     for package in PACKAGES {
         let version = args.python.as_deref().and_then(|p| machine::python_version(p, package));
         facts.push((package, version.unwrap_or_else(|| "not installed".into())));
@@ -153,7 +174,7 @@ fn measure(args: &ReportArgs, sizes: &[u64], dir: &Path) -> Result<Vec<Row>, Box
         distances: args.distances.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
         repetitions: args.repetitions(),
         budget: args.budget(),
-        patience: Duration::from_secs(if args.quick { 10 } else { 120 }),
+        patience: Duration::from_secs(u64::from(2 * args.patience())),
     };
     fs::write(&ground.driver, DRIVER)?;
     let fingerprints = data::mixed(args.seed, sizes.last().copied().unwrap_or(0));
@@ -168,8 +189,11 @@ fn measure(args: &ReportArgs, sizes: &[u64], dir: &Path) -> Result<Vec<Row>, Box
             if contender.name == yardstick::NAME && sizes.first() != Some(&n) {
                 continue;
             }
-            let reason =
-                if contender.ours { None } else { limits::reason(contender.name, n, &rows) };
+            let reason = if contender.ours {
+                None
+            } else {
+                limits::reason(contender.name, n, args.patience().into(), &rows)
+            };
             let new = match reason {
                 Some(reason) => vec![Row::absent(contender.name, n, reason)],
                 None => process::run(&contender, n, &ground),

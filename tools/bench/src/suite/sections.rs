@@ -86,7 +86,8 @@ pub(super) fn all(report: &Report) -> Result<Vec<Section>, Box<dyn Error>> {
     ));
     sections.push(Section::new(
         "Not measured",
-        &["Peers stop where they are expected to take over a minute or more than the free memory."],
+        &["Peers stop where a build or join is expected to take more seconds than the option \
+           `patience` allows, a minute by default, or most of the free memory."],
         tables::absent(rows, &contender::LEFT_OUT),
     ));
     sections.retain(|section| !section.table.rows.is_empty() || !section.plots.is_empty());
