@@ -35,7 +35,7 @@ const BLOCK_BITS: u32 = 16;
 /// Members that a bucket has on average, where there are few enough for smaller directories.
 const BUCKET_MEMBERS_LOG2: u32 = 3;
 
-/// Queries of a batch that one thread answers together.
+/// The most queries of a batch that one thread answers together.
 const BATCH: usize = 1024;
 
 /// A stored fingerprint within the distance of a query.
@@ -177,7 +177,9 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// As [`ResidentTables::search`].
     pub fn search_batch(&self, queries: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
         let mut answers = vec![Vec::new(); queries.len()];
-        let parts = queries.par_chunks(BATCH).zip(answers.par_chunks_mut(BATCH));
+        // Few queries are shared out in small parts, so that every thread has some.
+        let part = (queries.len() / (4 * rayon::current_num_threads())).clamp(8, BATCH);
+        let parts = queries.par_chunks(part).zip(answers.par_chunks_mut(part));
         parts.try_for_each(|(queries, answers)| {
             self.sweep(queries, distance, |hit| {
                 if let Some(answer) = answers.get_mut(hit.query) {

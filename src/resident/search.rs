@@ -136,15 +136,13 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> Sweep<'_, F, H> {
         let threshold = self.distance - flips;
         for at in range.clone().step_by(LANES) {
             let Some(heads) = columns_of.heads(at) else { break };
-            let mut near = lanes.near(heads, aim.head, threshold);
-            if range.end - at < LANES {
-                near &= (1 << (range.end - at)) - 1;
-            }
-            if near == 0 {
-                continue;
-            }
-            let mut close = Close { at, near, aim, query, table, bucket, flips };
+            let valid = u32::MAX >> LANES.saturating_sub(range.end - at);
+            let mut close = Close { at, near: valid, aim, query, table, bucket, flips };
             if self.distance < DEEP {
+                close.near &= lanes.near(heads, aim.head, threshold);
+                if close.near == 0 {
+                    continue;
+                }
                 columns_of.prefetch_tails(&(at..at + LANES));
                 close = closes.swap(close);
             }

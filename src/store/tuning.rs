@@ -8,8 +8,8 @@ use rocksdb::{
 /// Smallest memory budget that leaves every family a usable buffer.
 pub(crate) const MIN_MEMORY: usize = 16 << 20;
 
-/// Largest write buffer of a family; a skip list of this size stays in the processor's cache.
-const MAX_WRITE_BUFFER: usize = 8 << 20;
+/// Largest write buffer of a family; the skip lists of all families stay in the processor's cache.
+const MAX_WRITE_BUFFER: usize = 2 << 20;
 
 /// The memory budget, shared out.
 #[derive(Clone)]
