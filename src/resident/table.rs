@@ -8,9 +8,9 @@ use crate::kernel::{self, LANES};
 use crate::pages::Pages;
 use crate::plan::Permutation;
 
-/// The bytes of a cache line, and the most lines that are asked for ahead of reading.
+/// The bytes of a cache line, and the most lines of a bucket that are asked for ahead of reading.
 const LINE: usize = 64;
-const LINES_AHEAD: usize = 24;
+const LINES_AHEAD: usize = 128;
 
 #[derive(Debug)]
 pub(super) struct Table {

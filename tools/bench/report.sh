@@ -1,14 +1,17 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Measures hamdex and its peers on the same data and writes tools/bench/report.
 #
 # Usage: tools/bench/report.sh [OPTIONS OF hamdex-bench report]
 #
-# Python peers are installed into a virtual environment of their own in $HAMDEX_PEERS, or
-# target/peers; without Python, or where pip finds nothing, the report says that they are missing.
-set -eu
-cd "$(dirname "$0")/../.."
-target=${CARGO_TARGET_DIR:-target}
-peers=${HAMDEX_PEERS:-$target/peers}
+# Python peers are installed into a virtual environment of their own in $HAMDEX_PEERS, or beside
+# the compiled programs; without Python, or where pip finds nothing, the report says that they are
+# missing.
+set -euo pipefail
+
+# shellcheck source=tools/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../setup.sh"
+cd "$project"
+peers=${HAMDEX_PEERS:-$CARGO_TARGET_DIR/peers}
 python="$peers/bin/python"
 if [ ! -x "$python" ]; then
     python3 -m venv "$peers" || echo "no virtual environment: Python peers stay out" >&2
@@ -19,5 +22,5 @@ if [ -x "$python" ]; then
         echo "pip failed: Python peers that are not installed stay out" >&2
     set -- --python "$python" "$@"
 fi
-cargo build --release --package hamdex-bench --features peers
-exec "$target/release/hamdex-bench" report "$@"
+cargo build --locked --release --package hamdex-bench --features peers
+exec "$CARGO_TARGET_DIR/release/hamdex-bench" report "$@"
