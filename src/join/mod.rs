@@ -6,10 +6,10 @@
 //! # Approach
 //!
 //! The bits are cut into m blocks. Two fingerprints within k bits differ in at most k blocks, so
-//! they agree on all blocks of one choice of m - k at least. For each choice the set is sorted
-//! with those blocks in front, and only members that agree on them are compared, with the widest
-//! vector instructions of the machine. A group that stays large is split again in the same way
-//! on its other bits. Blocks are cut by how much the bits vary, and m is chosen by an estimate of
+//! they agree on all blocks of one choice of m - k at least. For each choice the set is parted by
+//! those blocks, piece by piece within the cache, and only members that agree on them are
+//! compared, with the widest vector instructions of the machine. A group that stays large is split
+//! again in the same way on its other bits. Blocks are cut by how much the bits vary, and m is chosen by an estimate of
 //! cost from the size of the set and k; where k is large, comparing all pairs may be the cheapest.
 //!
 //! # References
