@@ -172,11 +172,11 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> Sweep<'_, F, H> {
         columns: &[Columns<'_>; MAX_TABLES],
         close: &Close,
     ) {
-        let mut near = close.near;
-        let Some(columns) = columns.get(close.table).filter(|_| near != 0) else { return };
+        let Some(columns) = columns.get(close.table).filter(|_| close.near != 0) else { return };
         let Some(heads) = columns.heads(close.at) else { return };
         let threshold = self.distance - close.flips;
         let mut sums = lanes.sums(heads, close.aim.head);
+        let mut near = close.near & lanes.within(sums, threshold);
         for (column, &tail) in close.aim.tails.iter().take(columns.cut().tails()).enumerate() {
             let Some(tails) = columns.tails(column, close.at) else { return };
             sums = lanes.add(sums, tails, tail);

@@ -130,7 +130,7 @@ fn a_crowded_bucket_is_gone_round() {
 
 #[test]
 fn bytes_are_told_beforehand() {
-    let set: Vec<u64> = (0..5000).map(|at| at * 0x9e37_79b9_7f4a_7c15).collect();
+    let set: Vec<u64> = (0..5000_u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     let resident = ResidentTables::build(&set).unwrap();
     let told = usize::try_from(ResidentTables::<u64>::bytes_of(5000, 4)).unwrap();
     assert!(resident.bytes().abs_diff(told) < 2000, "{} for {told}", resident.bytes());
