@@ -166,14 +166,16 @@ impl<F: Fingerprint> Shared<F> {
             batch.put_lane(lane, self.store.lane(lane)?.saturating_add(outcome.inserted));
             drop(writer);
             batch.commit()?;
+            // Who waits for the flight to land searches at once, and has to see it.
+            self.publish();
             drop(flight);
         } else {
             let mut state = self.store.state()?;
             state.documents = (state.documents + outcome.inserted).saturating_sub(outcome.removed);
             batch.put_state(&state);
             batch.commit()?;
+            self.publish();
         }
-        self.publish();
         Ok(outcome)
     }
 
