@@ -46,12 +46,19 @@ const ROUNDS: usize = 5;
 /// ```
 pub fn calibrate(directory: impl AsRef<Path>, progress: &dyn Progress) -> Result<Costs> {
     let directory = directory.as_ref();
+    // Prices are of one thread; large searches use all there are.
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let one = one.map_err(|error| crate::Error::io(directory, std::io::Error::other(error)))?;
+    one.install(|| measure(directory, progress))
+}
+
+fn measure(directory: &Path, progress: &dyn Progress) -> Result<Costs> {
     progress.begin("calibrating", Some(4));
     let mut costs = Costs::default();
     let temporary = tempfile::Builder::new().prefix("hamdex-calibrate-").tempdir_in(directory);
     let temporary = temporary.map_err(|error| crate::Error::io(directory, error))?;
-    let mut random = Random(1);
-    let even = stored(&temporary.path().join("even"), |_| random.next())?;
+    let mut random = fastrand::Rng::with_seed(1);
+    let even = stored(&temporary.path().join("even"), |_| random.u64(..))?;
     let step = |done: u64| {
         progress.advance(done);
         progress::check(progress)
@@ -59,7 +66,7 @@ pub fn calibrate(directory: impl AsRef<Path>, progress: &dyn Progress) -> Result
     step(1)?;
     // Sixteen values lead the first table, so that its ranges hold a sixteenth each.
     let crowd =
-        stored(&temporary.path().join("crowd"), |at| (at % 16) << 60 | random.next() >> 16)?;
+        stored(&temporary.path().join("crowd"), |at| (at % 16) << 60 | random.u64(..) >> 16)?;
     step(1)?;
     costs.scan_ns = search_nanos(&even, SearchPath::Scan, 3)? / STORED as f64;
     let probes = even.plan().tables().len() as f64;
@@ -73,10 +80,10 @@ pub fn calibrate(directory: impl AsRef<Path>, progress: &dyn Progress) -> Result
     let mut times = [0.0; RESIDENT.len()];
     let mut buckets = 1.0;
     for (time, count) in times.iter_mut().zip(RESIDENT) {
-        let set: Vec<u64> = (0..count).map(|_| random.next()).collect();
+        let set: Vec<u64> = (0..count).map(|_| random.u64(..)).collect();
         let tables = ResidentTables::build(&set)?;
         drop(set);
-        let queries: Vec<u64> = (0..300).map(|_| random.next()).collect();
+        let queries: Vec<u64> = (0..300).map(|_| random.u64(..)).collect();
         let account = tables.account(0, DISTANCE);
         buckets = account.tables.iter().map(|table| table.buckets as f64).sum();
         *time = least(|| {
@@ -107,12 +114,14 @@ fn stored(path: &Path, mut fingerprint: impl FnMut(u64) -> u64) -> Result<Index<
 
 /// Returns the time of a search that finds nothing or hardly anything.
 fn search_nanos(index: &Index<u64>, path: SearchPath, searches: usize) -> Result<f64> {
-    let mut random = Random(2);
+    let mut random = fastrand::Rng::with_seed(2);
     // Reading starts with the sixteen leading values of the crowded set.
-    let queries: Vec<u64> = (0..searches).map(|_| random.next() & !(0xfff << 48)).collect();
+    let queries: Vec<u64> = (0..searches).map(|_| random.u64(..) & !(0xfff << 48)).collect();
     let reader = index.reader()?;
     least(|| {
         for query in &queries {
+            // The crowded prefixes are to be read again each time.
+            reader.forget_heavy();
             reader.near_by(*query, 3, path)?;
         }
         Ok(searches)
@@ -128,16 +137,4 @@ fn least(mut work: impl FnMut() -> Result<usize>) -> Result<f64> {
         least = least.min(start.elapsed().as_secs_f64() * 1e9 / count.max(1) as f64);
     }
     Ok(least)
-}
-
-/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
 }

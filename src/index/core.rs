@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::heavy::Heavy;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Census, Costs, Plan, Schedule};
@@ -93,12 +94,16 @@ pub(crate) fn plan_of(record: &HeaderRecord) -> Result<Plan> {
         .map_err(|error| Error::corrupt("meta", format!("header: {error}")))
 }
 
+/// Nanoseconds of needless reading that are worth a schedule of a query's own.
+const WORTH_PLANNING: f64 = 50_000.0;
+
 /// Shared by an index and every reader made from it.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) header: Header,
     pub(crate) plan: Plan,
     pub(crate) costs: Costs,
+    pub(crate) heavy: Heavy,
     schedules: Mutex<HashMap<Situation, Arc<Schedule>>>,
 }
 
@@ -112,7 +117,8 @@ struct Situation {
 
 impl Core {
     pub(crate) fn new(header: Header, plan: Plan, costs: Costs) -> Self {
-        Self { header, plan, costs, schedules: Mutex::default() }
+        let heavy = Heavy::new(plan.tables().len());
+        Self { header, plan, costs, heavy, schedules: Mutex::default() }
     }
 
     /// The cheapest complete way to probe, worked out once for each distance and magnitude.
@@ -124,5 +130,41 @@ impl Core {
             Arc::new(self.plan.schedule(distance, &Census { entries, singles }, &self.costs))
         });
         Arc::clone(schedule)
+    }
+
+    /// [`Core::schedule`], around the heavy prefixes near a query if there are any.
+    pub(super) fn schedule_for<F: Fingerprint>(
+        &self,
+        query: F,
+        distance: u32,
+        entries: u64,
+        singles: bool,
+    ) -> Arc<Schedule> {
+        let usual = self.schedule(distance, entries, singles);
+        let mut known = Vec::new();
+        for (number, table) in self.plan.tables().iter().enumerate() {
+            let bits = table.prefix_of(query);
+            known.push(self.heavy.near(number, bits, distance.min(table.prefix_bits())));
+        }
+        if known.iter().all(Option::is_none) {
+            return usual;
+        }
+        let extra = |table: usize, radius: u32| {
+            let within = known.get(table).and_then(Option::as_ref);
+            within
+                .and_then(|within| within.get(radius as usize).or(within.last()))
+                .map_or(0, |&m| m)
+        };
+        let tables = usual.radii().iter().enumerate();
+        let met: u64 = tables.filter_map(|(table, radius)| Some(extra(table, (*radius)?))).sum();
+        if (met as f64) * self.costs.candidate_ns < WORTH_PLANNING {
+            return usual;
+        }
+        Arc::new(self.plan.schedule_with(
+            distance,
+            &Census { entries, singles },
+            &self.costs,
+            &extra,
+        ))
     }
 }

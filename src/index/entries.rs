@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::store::keys::{self, Kind};
+use crate::store::keys::{self, Kind, TableKey};
 use crate::store::{Cursor, Family, Snapshot, run};
 
 /// Walks over the distinct permuted fingerprints of a table, rising.
@@ -14,6 +14,8 @@ pub(crate) struct Entries<'a, F> {
     members: Vec<F>,
     single: Option<F>,
     last_run: Option<F>,
+    /// The last entry that is asked for.
+    end: F,
     counts: EntryCounts,
 }
 
@@ -26,18 +28,36 @@ pub(crate) struct EntryCounts {
 
 impl<'a, F: Fingerprint> Entries<'a, F> {
     pub(crate) fn new(snapshot: &'a Snapshot, table: usize) -> Result<Self> {
+        Self::within(snapshot, table, F::ZERO, F::ONES)
+    }
+
+    /// Walks over one of `2^bits` equal parts of the table, told by their leading bits.
+    pub(crate) fn part(snapshot: &'a Snapshot, table: usize, part: u32, bits: u32) -> Result<Self> {
+        let mask = F::high_mask(bits);
+        let first = (F::truncate(u128::from(part)) << (F::BITS - bits)) & mask;
+        Self::within(snapshot, table, first, first | !mask)
+    }
+
+    fn within(snapshot: &'a Snapshot, table: usize, first: F, end: F) -> Result<Self> {
         let mut singles = snapshot.sweep(Family::Table(table))?;
-        singles.seek(&[Kind::Single as u8]);
+        singles.seek(TableKey::new(Kind::Single, first).as_ref());
+        let mut runs = snapshot.sweep(Family::Table(table))?;
+        runs.seek(TableKey::new(Kind::Run, first).as_ref());
         let mut entries = Self {
             table,
-            runs: snapshot.sweep(Family::Table(table))?,
+            runs,
             singles,
             members: Vec::new(),
             single: None,
             last_run: None,
+            end,
             counts: EntryCounts::default(),
         };
         entries.advance_single()?;
+        entries.read_run()?;
+        // The first run may begin before the part does.
+        let within = entries.members.partition_point(|&member| member >= first);
+        entries.members.truncate(within);
         Ok(entries)
     }
 
@@ -51,7 +71,12 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
     /// # Errors
     ///
     /// [`Error::Corrupt`] for runs that do not decode, overlap or do not rise.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<F>> {
+        Ok(self.following()?.filter(|&entry| entry <= self.end))
+    }
+
+    fn following(&mut self) -> Result<Option<F>> {
         if self.members.is_empty() {
             self.read_run()?;
         }

@@ -5,6 +5,7 @@
 //! writers share it; for batches of nothing but new documents it does not cover the log write
 //! either.
 
+mod batch;
 mod check;
 mod check_features;
 mod core;
@@ -12,15 +13,19 @@ mod documents;
 mod entries;
 mod flights;
 mod fold;
+mod heavy;
 mod if_new;
 mod near;
 mod new_document;
 mod options;
 mod pipeline;
+mod probing;
 mod query;
+mod query_tables;
 mod reader;
 mod resident;
 mod search;
+mod sorted_sweep;
 mod stats;
 mod write;
 
@@ -216,15 +221,6 @@ impl<F: Fingerprint> Index<F> {
     /// As [`Reader::search`].
     pub fn search(&self, query: impl Into<Query<F>>) -> Result<Vec<Match<F>>> {
         self.reader()?.search(query)
-    }
-
-    /// Answers many queries in parallel, in one state of the index.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::search`].
-    pub fn search_batch(&self, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
-        self.reader()?.search_batch(queries)
     }
 
     /// Searches and tells what was done, what it cost and what was expected.

@@ -1,18 +1,13 @@
 //! Near fingerprints: searches for the fingerprints alone, without the documents that have them.
 
-use rayon::prelude::*;
-
 use super::Index;
-use super::query::{Query, SearchPath, check_distance};
+use super::query::{Query, SearchPath, Work, check_distance};
 use super::reader::{Reader, each_document};
 use super::resident::Held;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::resident::Near;
 use crate::store::View;
-
-/// Queries of a batch that one thread answers together.
-const BATCH: usize = 1024;
 
 impl<F: Fingerprint> Reader<F> {
     /// Finds every distinct fingerprint within the distance, nearest first.
@@ -35,30 +30,9 @@ impl<F: Fingerprint> Reader<F> {
         self.with_view(|view| settled(view, held.unwrap_or_default()))
     }
 
-    /// Answers many searches for fingerprints in parallel, in the order of the queries.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::near`].
-    pub fn near_batch(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
-        check_distance::<F>(distance)?;
-        if let Some(tables) = self.resident().and_then(|resident| resident.untouched()) {
-            return tables.search_batch(fingerprints, distance);
-        }
-        let answers: Vec<Vec<_>> = fingerprints
-            .par_chunks(BATCH)
-            .map(|some| {
-                self.with_view(|view| {
-                    if let Some(resident) = self.resident() {
-                        let held = resident.find(some, distance)?.into_iter();
-                        return held.map(|held| settled(view, held)).collect::<Result<Vec<_>>>();
-                    }
-                    let auto = SearchPath::Auto;
-                    some.iter().map(|query| self.near_in(view, *query, distance, auto)).collect()
-                })
-            })
-            .collect::<Result<_>>()?;
-        Ok(answers.into_iter().flatten().collect())
+    /// Lets searches be surprised by crowded prefixes again.
+    pub(crate) fn forget_heavy(&self) {
+        self.core().heavy.forget();
     }
 
     /// [`Reader::near`] by way of the store.
@@ -68,25 +42,16 @@ impl<F: Fingerprint> Reader<F> {
         distance: u32,
         path: SearchPath,
     ) -> Result<Vec<Near<F>>> {
-        self.with_view(|view| self.near_in(view, fingerprint, distance, path))
-    }
-
-    fn near_in(
-        &self,
-        view: &mut View,
-        fingerprint: F,
-        distance: u32,
-        path: SearchPath,
-    ) -> Result<Vec<Near<F>>> {
-        let query = Query::new(fingerprint).distance(distance).path(path);
-        let found = self.find(view, &query, distance, &mut Vec::new())?;
+        let query = Query::new(fingerprint).path(path);
+        let found =
+            self.with_view(|view| self.find(view, &query, distance, &mut Work::default()))?;
         let near = |(distance, fingerprint)| Near { distance, fingerprint };
         Ok(found.into_iter().map(near).collect())
     }
 }
 
 /// Drops what has no document in the view.
-fn settled<F: Fingerprint>(view: &mut View, held: Held<F>) -> Result<Vec<Near<F>>> {
+pub(super) fn settled<F: Fingerprint>(view: &mut View, held: Held<F>) -> Result<Vec<Near<F>>> {
     let mut near = Vec::with_capacity(held.found.len());
     for (distance, fingerprint) in held.found {
         let mut stored = held.touched.binary_search(&fingerprint).is_err();
@@ -111,14 +76,5 @@ impl<F: Fingerprint> Index<F> {
     /// As [`Reader::near`].
     pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
         self.reader()?.near(fingerprint, distance)
-    }
-
-    /// Answers many searches for fingerprints in parallel, in the order of the queries.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::near`].
-    pub fn near_batch(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
-        self.reader()?.near_batch(fingerprints, distance)
     }
 }

@@ -133,9 +133,20 @@ pub struct TableExplanation {
     ///
     /// Not counted, and 0, where memory answers.
     pub matches: u64,
+    /// Blocks read from files, because the block cache did not hold them.
+    pub blocks: u64,
 }
 
 impl TableExplanation {
+    /// Adds what a part of the work has done.
+    pub(super) fn add(&mut self, done: &Self) {
+        self.ranges += done.ranges;
+        self.runs += done.runs;
+        self.candidates += done.candidates;
+        self.matches += done.matches;
+        self.blocks += done.blocks;
+    }
+
     pub(super) fn of_memory((table, account): (usize, &TableAccount)) -> Self {
         Self {
             table,
@@ -146,6 +157,14 @@ impl TableExplanation {
             ..Self::default()
         }
     }
+}
+
+/// What a search does to the tables, told as it goes on.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    pub(super) tables: Vec<TableExplanation>,
+    /// Whether blocks are counted, which takes some time itself.
+    pub(super) count_blocks: bool,
 }
 
 /// What a search did, what it was expected to cost and what it found.
@@ -171,6 +190,8 @@ pub struct Explanation<F> {
     pub actual: Duration,
     /// Fingerprints compared, over all tables.
     pub candidates: u64,
+    /// Blocks read from files, for tables and for the documents of what was found.
+    pub blocks: u64,
     /// The answer itself.
     pub matches: Vec<Match<F>>,
 }

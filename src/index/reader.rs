@@ -3,22 +3,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-
 use super::check_features::{Checker, features_of};
 use super::core::{Core, Header};
 use super::documents::Documents;
-use super::query::{Explanation, Match, Query, SearchPath, TableExplanation};
+use super::probing::threads;
+use super::query::{Explanation, Match, Query, SearchPath, TableExplanation, Work};
 use super::resident::Resident;
-use super::search::{Found, Search};
+use super::search::Found;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::plan::Plan;
+use crate::plan::{Plan, Schedule};
 use crate::store::codec::{self, Document, State};
-use crate::store::{Family, Snapshot, View, keys};
-
-/// Queries of a batch that one thread answers together.
-const BATCH: usize = 256;
+use crate::store::{Family, Snapshot, View, counting_reads, keys};
 
 /// A consistent view of an index at one moment.
 ///
@@ -79,6 +75,15 @@ impl<F: Fingerprint> Reader<F> {
 
     pub(super) fn resident(&self) -> Option<&Resident<F>> {
         self.inner.resident.as_deref()
+    }
+
+    pub(super) fn core(&self) -> &Core {
+        &self.inner.core
+    }
+
+    /// False only when every entry is in a run.
+    pub(super) fn has_singles(&self) -> bool {
+        self.inner.singles
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
@@ -146,19 +151,6 @@ impl<F: Fingerprint> Reader<F> {
         self.with_view(|view| self.answer(view, &query.into()))
     }
 
-    /// Answers many queries in parallel; answers come in the order of the queries.
-    ///
-    /// # Errors
-    ///
-    /// As [`Reader::search`]; the first failure ends the batch.
-    pub fn search_batch(&self, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
-        queries
-            .par_chunks(BATCH)
-            .map(|chunk| self.with_view(|view| self.answer_all(view, chunk)))
-            .collect::<Result<Vec<_>>>()
-            .map(|chunks| chunks.into_iter().flatten().collect())
-    }
-
     /// Searches and tells what was done, what it cost and what was expected.
     ///
     /// # Errors
@@ -167,30 +159,35 @@ impl<F: Fingerprint> Reader<F> {
     pub fn explain(&self, query: impl Into<Query<F>>) -> Result<Explanation<F>> {
         let query = query.into();
         let distance = query.effective_distance(self.inner.core.header.distance)?;
-        let mut work = Vec::new();
+        // A search may learn of heavy prefixes; what was expected is what it began with.
+        let choice = self.choose(&query, distance)?;
+        let mut work = Work { count_blocks: true, ..Work::default() };
         let start = Instant::now();
-        let found = self.with_view(|view| {
+        let (found, of_documents) = self.with_view(|view| {
             let found = self.find(view, &query, distance, &mut work)?;
-            self.expand(view, &found, &query)
+            let (expanded, blocks) = counting_reads(|| self.expand(view, &found, &query));
+            Ok((expanded?, blocks))
         })?;
         let actual = start.elapsed();
-        let choice = self.choose(&query, distance)?;
+        let mut tables = work.tables;
         let account = self.resident().map(|held| held.account(query.fingerprint, distance));
         if let (SearchPath::Resident, Some(account)) = (choice.path, &account) {
-            work.extend(account.tables.iter().enumerate().map(TableExplanation::of_memory));
+            tables.extend(account.tables.iter().enumerate().map(TableExplanation::of_memory));
         }
-        let candidates = work.iter().map(|table| table.candidates).sum();
+        let candidates = tables.iter().map(|table| table.candidates).sum();
+        let blocks = of_documents + tables.iter().map(|table| table.blocks).sum::<u64>();
         Ok(Explanation {
             plan: self.inner.core.plan.to_string(),
             path: choice.path,
             distance,
-            tables: work,
+            tables,
             entries: self.inner.documents,
             predicted: nanos(choice.tables_nanos),
             predicted_scan: nanos(choice.scan_nanos),
             predicted_resident: account.map(|account| nanos(account.nanos)),
             actual,
             candidates,
+            blocks,
             matches: found,
         })
     }
@@ -206,36 +203,12 @@ impl<F: Fingerprint> Reader<F> {
 
     pub(crate) fn answer(&self, view: &mut View, query: &Query<F>) -> Result<Vec<Match<F>>> {
         let distance = query.effective_distance(self.inner.core.header.distance)?;
-        let found = self.find(view, query, distance, &mut Vec::new())?;
+        let found = self.find(view, query, distance, &mut Work::default())?;
         self.expand(view, &found, query)
     }
 
-    /// Answers queries one by one, those of one distance together where memory holds all.
-    fn answer_all(&self, view: &mut View, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
-        let mut answers = Vec::with_capacity(queries.len());
-        for alike in queries.chunk_by(|a, b| (a.distance, a.path) == (b.distance, b.path)) {
-            let Some(first) = alike.first() else { continue };
-            let distance = first.effective_distance(self.inner.core.header.distance)?;
-            let path = self.choose(first, distance)?.path;
-            match self.resident().filter(|_| path == SearchPath::Resident) {
-                Some(resident) => {
-                    let fingerprints: Vec<F> = alike.iter().map(|q| q.fingerprint).collect();
-                    for (held, query) in resident.find(&fingerprints, distance)?.iter().zip(alike) {
-                        answers.push(self.expand(view, &held.found, query)?);
-                    }
-                }
-                None => {
-                    for query in alike {
-                        answers.push(self.answer(view, query)?);
-                    }
-                }
-            }
-        }
-        Ok(answers)
-    }
-
     /// Turns fingerprints into documents that pass, nearest first, then by key.
-    fn expand(
+    pub(super) fn expand(
         &self,
         view: &mut View,
         found: &[Found<F>],
@@ -259,37 +232,33 @@ impl<F: Fingerprint> Reader<F> {
         view: &mut View,
         query: &Query<F>,
         distance: u32,
-        work: &mut Vec<TableExplanation>,
+        work: &mut Work,
     ) -> Result<Vec<Found<F>>> {
         let inner = &*self.inner;
         if inner.documents == 0 {
             return Ok(Vec::new());
         }
-        let mut search = Search {
-            view,
-            tables: inner.core.plan.tables(),
-            query: query.fingerprint,
-            distance,
-            singles: inner.singles,
-        };
-        match self.choose(query, distance)?.path {
+        let asked = (query.fingerprint, distance);
+        let choice = self.choose(query, distance)?;
+        match choice.path {
             SearchPath::Resident => match self.resident() {
                 Some(resident) => resident.find_one(query.fingerprint, distance),
                 None => Err(not_resident()),
             },
-            SearchPath::Scan => search.by_scan(work),
+            SearchPath::Scan => self.by_scan(view, asked, work),
             SearchPath::Auto | SearchPath::Tables => {
-                let schedule = inner.core.schedule(distance, inner.documents, inner.singles);
-                search.by_tables(&schedule, work)
+                self.by_tables(view, asked, &choice.schedule, work)
             }
         }
     }
 
     fn choose(&self, query: &Query<F>, distance: u32) -> Result<Choice> {
         let inner = &*self.inner;
-        let schedule = inner.core.schedule(distance, inner.documents, inner.singles);
-        let tables_nanos = schedule.nanos();
-        let scan_nanos = inner.core.costs.scan_nanos(inner.documents);
+        let schedule =
+            inner.core.schedule_for(query.fingerprint, distance, inner.documents, inner.singles);
+        let shared = |nanos| nanos / threads(nanos);
+        let tables_nanos = shared(schedule.nanos());
+        let scan_nanos = shared(inner.core.costs.scan_nanos(inner.documents));
         let path = match query.path {
             SearchPath::Auto if inner.resident.is_some() => SearchPath::Resident,
             SearchPath::Auto if scan_nanos < tables_nanos => SearchPath::Scan,
@@ -297,7 +266,7 @@ impl<F: Fingerprint> Reader<F> {
             SearchPath::Resident if inner.resident.is_none() => return Err(not_resident()),
             SearchPath::Resident | SearchPath::Tables | SearchPath::Scan => query.path,
         };
-        Ok(Choice { path, tables_nanos, scan_nanos })
+        Ok(Choice { path, schedule, tables_nanos, scan_nanos })
     }
 
     /// Lends the cursors of a search that has ended, or fresh ones.
@@ -314,6 +283,7 @@ impl<F: Fingerprint> Reader<F> {
 /// The way that is taken and what both ways were expected to cost.
 struct Choice {
     path: SearchPath,
+    schedule: Arc<Schedule>,
     tables_nanos: f64,
     scan_nanos: f64,
 }

@@ -19,9 +19,6 @@ use crate::store::Snapshot;
 /// So many fingerprints are compared one by one before they get tables of their own.
 const RECENT: usize = 1024;
 
-/// A plan has two blocks at least.
-const FEWEST_TABLES: u32 = 2;
-
 /// Tables of touched fingerprints are merged when so many of one size have come together.
 const MERGED: usize = 4;
 
@@ -70,7 +67,7 @@ impl<F: Fingerprint> Resident<F> {
             while let Some(permuted) = entries.next()? {
                 members.push(permuted);
                 if members.len().is_multiple_of(1 << 20)
-                    && !fits::<F>(members.len(), FEWEST_TABLES, budget)
+                    && !ResidentTables::<F>::could_fit(members.len(), budget)
                 {
                     return Ok(None);
                 }
@@ -81,12 +78,9 @@ impl<F: Fingerprint> Resident<F> {
                 }
             }
         }
-        let tables = (FEWEST_TABLES..=ResidentTables::<F>::MOST_TABLES)
-            .rev()
-            .find(|&tables| fits::<F>(members.len(), tables, budget));
-        let Some(tables) = tables else { return Ok(None) };
-        let base = Arc::new(ResidentTables::of_distinct(&members, tables, costs)?);
-        Ok(Some(Self { base, touched: Vec::new(), recent: Vec::new(), budget, costs }))
+        let base = ResidentTables::of_distinct_within(&members, budget, costs)?.map(Arc::new);
+        let new = |base| Self { base, touched: Vec::new(), recent: Vec::new(), budget, costs };
+        Ok(base.map(new))
     }
 
     /// Returns the state after a write; `None` if that does not fit the budget.
@@ -173,11 +167,6 @@ impl<F: Fingerprint> Resident<F> {
     pub(super) fn account(&self, query: F, distance: u32) -> Account {
         self.base.account(query, distance)
     }
-}
-
-/// Tells whether so many fingerprints fit into so many tables.
-fn fits<F: Fingerprint>(members: usize, tables: u32, budget: usize) -> bool {
-    ResidentTables::<F>::bytes_of(members as u64, tables) <= budget as u64
 }
 
 /// Returns where the sets of about equal size begin, if enough of them end the list.

@@ -5,13 +5,14 @@
 //! touches is compared, those outside the range too, which finds nothing wrong and needs no
 //! second look at the bounds.
 
+use super::heavy::Heavy;
 use super::query::TableExplanation;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
-use crate::plan::{Schedule, Table, probe_masks};
+use crate::plan::{Table, expected_candidates};
 use crate::store::keys::{self, Kind, TableKey};
-use crate::store::{Cursor, View, run};
+use crate::store::{Cursor, View, counting_reads, run};
 
 /// A stored fingerprint with its distance from the query.
 pub(crate) type Found<F> = (u32, F);
@@ -24,72 +25,92 @@ pub(crate) struct Search<'a, F> {
     pub(crate) distance: u32,
     /// False when every entry of the snapshot is known to be in a run.
     pub(crate) singles: bool,
+    /// Where prefixes that are met with far too many members are told.
+    pub(crate) heavy: &'a Heavy,
+    /// Fingerprints in the snapshot, roughly.
+    pub(crate) entries: u64,
+    /// Whether blocks that are read from files are counted.
+    pub(crate) count_blocks: bool,
 }
 
 impl<F: Fingerprint> Search<'_, F> {
-    /// Probes the tables as scheduled; the result rises by distance and repeats nothing.
-    pub(crate) fn by_tables(
+    /// Probes some prefixes of a table, told by how they differ from the query's.
+    pub(crate) fn probe(
         &mut self,
-        schedule: &Schedule,
-        work: &mut Vec<TableExplanation>,
-    ) -> Result<Vec<Found<F>>> {
-        work.reserve(self.tables.len());
-        let mut found = Vec::new();
-        let mut members = Vec::with_capacity(2 * run::RUN_MEMBERS);
-        for (number, (table, radius)) in self.tables.iter().zip(schedule.radii()).enumerate() {
-            let mut counts = TableExplanation {
-                table: number,
-                prefix_bits: table.prefix_bits(),
-                radius: *radius,
-                ..TableExplanation::default()
-            };
-            if let Some(radius) = *radius {
-                let mut probe = Probe {
-                    table: number,
-                    query: table.permutation().apply(self.query),
-                    distance: self.distance,
-                    members: &mut members,
-                    found: &mut found,
-                    counts: &mut counts,
-                };
-                let before = probe.found.len();
-                self.view.table(number, |cursor| {
-                    probe.prefix(cursor, table.prefix_bits(), radius, self.singles)
-                })?;
-                for (_, fingerprint) in found.iter_mut().skip(before) {
-                    *fingerprint = table.permutation().invert(*fingerprint);
-                }
+        table: usize,
+        masks: impl IntoIterator<Item = u128>,
+        members: &mut Vec<F>,
+        found: &mut Vec<Found<F>>,
+    ) -> Result<TableExplanation> {
+        let plan = self.tables.get(table).ok_or_else(no_table)?;
+        let bits = plan.prefix_bits();
+        let query = plan.permutation().apply(self.query);
+        let prefix = F::high_mask(bits);
+        let own = plan.prefix_of(self.query);
+        let (heavy, expected) = (self.heavy, expected_candidates(bits, self.entries));
+        self.read(table, members, found, |probe, cursor, singles| {
+            for mask in masks {
+                let low = (query & prefix) ^ flip::<F>(mask, bits);
+                let before = probe.counts.candidates;
+                probe.range(cursor, low, low | !prefix, singles)?;
+                heavy.learn(table, own ^ mask, probe.counts.candidates - before, expected);
             }
-            work.push(counts);
-        }
-        Ok(distinct(found))
+            Ok(())
+        })
     }
 
-    /// Compares the query with every entry of the first table.
-    pub(crate) fn by_scan(&mut self, work: &mut Vec<TableExplanation>) -> Result<Vec<Found<F>>> {
-        let table = self.tables.first().ok_or_else(|| Error::corrupt("meta", "plan is empty"))?;
-        let mut found = Vec::new();
-        let mut members = Vec::new();
+    /// Compares the query with the entries of the first table from `low` to `high`.
+    pub(crate) fn scan(
+        &mut self,
+        low: F,
+        high: F,
+        found: &mut Vec<Found<F>>,
+    ) -> Result<TableExplanation> {
+        self.read(0, &mut Vec::new(), found, |probe, cursor, singles| {
+            probe.range(cursor, low, high, singles)
+        })
+    }
+
+    /// Reads a table; what is found comes permuted back, and may repeat.
+    fn read(
+        &mut self,
+        table: usize,
+        members: &mut Vec<F>,
+        found: &mut Vec<Found<F>>,
+        body: impl FnOnce(&mut Probe<'_, F>, &mut Cursor<'_>, bool) -> Result<()>,
+    ) -> Result<TableExplanation> {
+        let permutation = self.tables.get(table).ok_or_else(no_table)?.permutation();
         let mut counts = TableExplanation::default();
+        let before = found.len();
         let mut probe = Probe {
-            table: 0,
-            query: table.permutation().apply(self.query),
+            table,
+            query: permutation.apply(self.query),
             distance: self.distance,
-            members: &mut members,
-            found: &mut found,
+            members,
+            found,
             counts: &mut counts,
         };
-        self.view.table(0, |cursor| probe.range(cursor, F::ZERO, F::ONES, self.singles))?;
-        for (_, fingerprint) in &mut found {
-            *fingerprint = table.permutation().invert(*fingerprint);
+        let read = || self.view.table(table, |cursor| body(&mut probe, cursor, self.singles));
+        if self.count_blocks {
+            let (done, blocks) = counting_reads(read);
+            done?;
+            counts.blocks = blocks;
+        } else {
+            read()?;
         }
-        work.push(counts);
-        Ok(distinct(found))
+        for (_, fingerprint) in found.iter_mut().skip(before) {
+            *fingerprint = permutation.invert(*fingerprint);
+        }
+        Ok(counts)
     }
 }
 
+fn no_table() -> Error {
+    Error::corrupt("meta", "plan lacks a table")
+}
+
 /// Drops what several tables, or a run and a single, reported.
-fn distinct<F: Fingerprint>(mut found: Vec<Found<F>>) -> Vec<Found<F>> {
+pub(super) fn distinct<F: Fingerprint>(mut found: Vec<Found<F>>) -> Vec<Found<F>> {
     found.sort_unstable();
     found.dedup();
     found
@@ -106,23 +127,6 @@ struct Probe<'a, F> {
 }
 
 impl<F: Fingerprint> Probe<'_, F> {
-    /// Reads the ranges whose prefix differs from the query's in at most `radius` bits.
-    fn prefix(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        bits: u32,
-        radius: u32,
-        singles: bool,
-    ) -> Result<()> {
-        let prefix = F::high_mask(bits);
-        let low = self.query & prefix;
-        for mask in probe_masks(bits, radius) {
-            let low = low ^ flip::<F>(mask, bits);
-            self.range(cursor, low, low | !prefix, singles)?;
-        }
-        Ok(())
-    }
-
     /// Compares with every entry from `low` to `high`, both included.
     ///
     /// The bounds are explicit because prefixes are not whole bytes and the highest range has
@@ -179,7 +183,7 @@ impl<F: Fingerprint> Probe<'_, F> {
 }
 
 /// Moves a mask over a prefix, least significant bit last, to the top of the width.
-fn flip<F: Fingerprint>(mask: u128, prefix_bits: u32) -> F {
+pub(super) fn flip<F: Fingerprint>(mask: u128, prefix_bits: u32) -> F {
     match F::BITS - prefix_bits {
         shift if shift >= F::BITS => F::ZERO,
         shift => F::truncate(mask) << shift,

@@ -129,7 +129,7 @@ impl FromStr for Costs {
 }
 
 /// Returns how many entries share one prefix when fingerprints are spread evenly.
-pub(super) fn expected_candidates(prefix_bits: u32, entries: u64) -> f64 {
+pub(crate) fn expected_candidates(prefix_bits: u32, entries: u64) -> f64 {
     entries as f64 * (-f64::from(prefix_bits)).exp2()
 }
 

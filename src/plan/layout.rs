@@ -22,7 +22,7 @@ impl Level {
 }
 
 /// Returns how many sets of `k` there are among `n`, saturating.
-pub(super) fn binomial(n: u32, k: u32) -> u64 {
+pub(crate) fn binomial(n: u32, k: u32) -> u64 {
     if k > n {
         return 0;
     }

@@ -27,6 +27,9 @@ pub use schedule::Schedule;
 pub use survey::{PlanReport, survey};
 pub use table::Table;
 
+pub(crate) use cost::expected_candidates;
+pub(crate) use layout::binomial;
+
 /// The most tables a plan may have.
 ///
 /// Every document is written once a table; no design in the literature comes near this.

@@ -67,7 +67,20 @@ impl Plan {
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn schedule(&self, distance: u32, census: &Census, costs: &Costs) -> Schedule {
-        let mut planner = Planner::new(self, distance, census, costs);
+        self.schedule_with(distance, census, costs, &|_, _| 0)
+    }
+
+    /// [`Plan::schedule`] for a query some of whose prefixes have members beyond their share.
+    ///
+    /// `extra(table, radius)` is how many more the probes of a table are going to meet.
+    pub(crate) fn schedule_with(
+        &self,
+        distance: u32,
+        census: &Census,
+        costs: &Costs,
+        extra: &dyn Fn(usize, u32) -> u64,
+    ) -> Schedule {
+        let mut planner = Planner::new(self, distance, census, costs, extra);
         planner.consider_disjoint_tables();
         planner.consider_overlapping_tables();
         planner.finish()
@@ -87,6 +100,9 @@ struct Planner<'a> {
     entries: u64,
     /// Expected time of one probe of every table.
     probe_nanos: Vec<f64>,
+    candidate_ns: f64,
+    /// Members beyond the expected ones that a table's probes meet.
+    extra: &'a dyn Fn(usize, u32) -> u64,
     /// The largest need a table may be given.
     limit: u32,
     nodes: u32,
@@ -94,7 +110,13 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(plan: &'a Plan, distance: u32, census: &Census, costs: &Costs) -> Self {
+    fn new(
+        plan: &'a Plan,
+        distance: u32,
+        census: &Census,
+        costs: &Costs,
+        extra: &'a dyn Fn(usize, u32) -> u64,
+    ) -> Self {
         let tables = plan.tables.iter();
         let limit = match plan.radius {
             Some(radius) if distance <= plan.complete_to => radius + 1,
@@ -105,6 +127,8 @@ impl<'a> Planner<'a> {
             distance,
             entries: census.entries,
             probe_nanos: tables.map(|t| costs.probe_nanos(t.prefix_bits(), census)).collect(),
+            candidate_ns: costs.candidate_ns,
+            extra,
             limit,
             nodes: u32::try_from(WORK / plan.tables.len().max(1)).unwrap_or(u32::MAX),
             best: None,
@@ -115,7 +139,11 @@ impl<'a> Planner<'a> {
     fn table_nanos(&self, table: usize, need: u32) -> f64 {
         let prefix_bits = self.plan.tables.get(table).map_or(0, super::Table::prefix_bits);
         let probe = self.probe_nanos.get(table).copied().unwrap_or(0.0);
-        probes(prefix_bits, need) as f64 * probe
+        probes(prefix_bits, need) as f64 * probe + self.extra(table, need) * self.candidate_ns
+    }
+
+    fn extra(&self, table: usize, need: u32) -> f64 {
+        need.checked_sub(1).map_or(0.0, |radius| (self.extra)(table, radius) as f64)
     }
 
     fn nanos(&self, needs: &[u32]) -> f64 {
@@ -242,17 +270,18 @@ impl<'a> Planner<'a> {
     fn finish(self) -> Schedule {
         // Radii that no written limit holds back always admit the pigeonhole, so there is a best
         // one; a written radius is complete as it stands.
-        let needs = self
-            .best
-            .map_or_else(|| vec![self.limit; self.plan.tables.len()], |candidate| candidate.needs);
+        let needs = self.best.as_ref().map_or_else(
+            || vec![self.limit; self.plan.tables.len()],
+            |candidate| candidate.needs.clone(),
+        );
         let (mut all, mut candidates, mut nanos) = (0_u64, 0.0, 0.0);
         let mut radii = Vec::with_capacity(needs.len());
-        let tables = self.plan.tables.iter().zip(&needs).zip(&self.probe_nanos);
-        for ((table, &need), probe_nanos) in tables {
+        for (number, (table, &need)) in self.plan.tables.iter().zip(&needs).enumerate() {
             let probes = probes(table.prefix_bits(), need);
             all = all.saturating_add(probes);
-            candidates += probes as f64 * expected_candidates(table.prefix_bits(), self.entries);
-            nanos += probes as f64 * probe_nanos;
+            candidates += probes as f64 * expected_candidates(table.prefix_bits(), self.entries)
+                + self.extra(number, need);
+            nanos += self.table_nanos(number, need);
             radii.push(need.checked_sub(1).map(|radius| radius.min(table.prefix_bits())));
         }
         Schedule { radii, probes: all, candidates, nanos }

@@ -58,6 +58,11 @@ impl Table {
     pub fn lead(&self) -> u128 {
         self.lead
     }
+
+    /// Returns the prefix of a fingerprint in this table, low-aligned.
+    pub(crate) fn prefix_of<F: Fingerprint>(&self, fingerprint: F) -> u128 {
+        (self.permutation.apply(fingerprint) >> (F::BITS - self.prefix_bits)).widen()
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Accounts: what a search of resident tables reads, counted without searching.
 
 use super::ResidentTables;
+use super::pairs::BlockPairs;
 use crate::fingerprint::Fingerprint;
 
 /// What one search is expected to do.
@@ -26,6 +27,9 @@ pub(crate) struct TableAccount {
 impl<F: Fingerprint> ResidentTables<F> {
     /// Counts what [`ResidentTables::search`] reads; the distance is within the width.
     pub(crate) fn account(&self, query: F, distance: u32) -> Account {
+        if let Some(pairs) = self.pairs_for(distance) {
+            return self.account_of_pairs(pairs, query);
+        }
         let radii = if self.skewed {
             self.radii_for(query, distance)
         } else {
@@ -53,5 +57,23 @@ impl<F: Fingerprint> ResidentTables<F> {
             scan: radii.is_none(),
             tables: tables.collect(),
         }
+    }
+
+    fn account_of_pairs(&self, pairs: &BlockPairs<F>, query: F) -> Account {
+        let tables = pairs.tables.iter().map(|table| {
+            let bucket = table.parts(query).bucket;
+            TableAccount {
+                bucket_bits: table.cut().bucket_bits(),
+                radius: Some(0),
+                buckets: 1,
+                members: table.columns().range(bucket).len() as u64,
+            }
+        });
+        let tables: Vec<TableAccount> = tables.collect();
+        let members: u64 = tables.iter().map(|table| table.members).sum();
+        // The place of a bucket comes from memory, as its members do.
+        let nanos = tables.len() as f64 * 2.0 * self.costs.bucket_ns
+            + members as f64 * self.costs.member_ns;
+        Account { nanos, scan: false, tables }
     }
 }

@@ -43,6 +43,11 @@ impl Cut {
         1 << self.bucket_bits
     }
 
+    /// Returns the bytes of a table of so many members.
+    pub(super) fn bytes(self, members: u64) -> u64 {
+        members * (4 + 2 * self.tails as u64) + 4 * self.buckets() as u64
+    }
+
     pub(super) fn tails(self) -> usize {
         self.tails
     }

@@ -7,6 +7,7 @@
 
 mod account;
 mod cut;
+mod pairs;
 mod radii;
 mod scan;
 mod search;
@@ -20,6 +21,7 @@ use rayon::prelude::*;
 use rdst::RadixSort;
 
 pub(crate) use self::account::{Account, TableAccount};
+use self::pairs::BlockPairs;
 use self::radii::{Masks, Radii};
 pub(crate) use self::search::Hit;
 use self::search::Sweep;
@@ -27,13 +29,19 @@ use self::table::Table;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
-use crate::plan::{Costs, Plan};
+use crate::plan::{Costs, Plan, binomial};
 
 /// The bits of a block: 65,536 buckets a table, whose directory a second-level cache holds.
 const BLOCK_BITS: u32 = 16;
 
 /// Members that a bucket has on average, where there are few enough for smaller directories.
 const BUCKET_MEMBERS_LOG2: u32 = 3;
+
+/// A plan has two blocks at least.
+const FEWEST_TABLES: u32 = 2;
+
+/// Members of a bucket from which on tables of block pairs are worth their memory.
+const CROWDED: usize = 1000;
 
 /// The most queries of a batch that one thread answers together.
 const BATCH: usize = 1024;
@@ -67,6 +75,8 @@ pub struct Near<F> {
 #[derive(Debug)]
 pub struct ResidentTables<F> {
     tables: Vec<Table>,
+    /// For small distances, where they are worth their memory.
+    pairs: Option<BlockPairs<F>>,
     leads: Vec<F>,
     masks: Masks,
     costs: Costs,
@@ -90,6 +100,63 @@ impl<F: Fingerprint> ResidentTables<F> {
         Self::of_distinct(&members, Self::MOST_TABLES, Costs::default())
     }
 
+    /// Holds a set of fingerprints in the tables that are fastest within a budget in bytes.
+    ///
+    /// `None` if nothing fits. Sets of millions get ten tables more, led by pairs of blocks,
+    /// where there is room for them: at 64 bits these take 60 bytes a fingerprint beside the 24
+    /// of [`ResidentTables::build`], and answer distances up to 3 in a fraction of the time.
+    /// Less memory means fewer tables, down to two.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidOption`] for 2^32 distinct fingerprints and more.
+    ///
+    /// ```
+    /// use hamdex::ResidentTables;
+    ///
+    /// let set: Vec<u64> = (0..1000).collect();
+    /// let tables = ResidentTables::build_within(&set, 1 << 20)?.expect("a megabyte is enough");
+    /// assert!(tables.bytes() < 1 << 20);
+    /// assert!(ResidentTables::build_within(&set, 100)?.is_none());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn build_within(fingerprints: &[F], budget: usize) -> Result<Option<Self>> {
+        let mut members = fingerprints.to_vec();
+        members.radix_sort_unstable();
+        members.dedup();
+        Self::of_distinct_within(&members, budget, Costs::default())
+    }
+
+    /// [`ResidentTables::build_within`] for what is distinct already.
+    pub(crate) fn of_distinct_within(
+        members: &[F],
+        budget: usize,
+        costs: Costs,
+    ) -> Result<Option<Self>> {
+        let len = members.len();
+        let mut sizes = (FEWEST_TABLES..=Self::MOST_TABLES).rev();
+        let Some(tables) = sizes.find(|&tables| Self::fits(len, tables, budget)) else {
+            return Ok(None);
+        };
+        let mut resident = Self::of_distinct(members, tables, costs)?;
+        let left = (budget - resident.bytes().min(budget)) as u64;
+        let worth = len >> bucket_bits(len) >= CROWDED && !resident.skewed;
+        if worth && BlockPairs::<F>::bytes_of(len).is_some_and(|bytes| bytes <= left) {
+            resident.pairs = BlockPairs::build(members)?;
+        }
+        Ok(Some(resident))
+    }
+
+    /// Tells whether so many fingerprints fit into so many tables.
+    fn fits(len: usize, tables: u32, budget: usize) -> bool {
+        Self::bytes_of(len as u64, tables) <= budget as u64
+    }
+
+    /// Tells whether the fewest tables of so many fingerprints fit.
+    pub(crate) fn could_fit(len: usize, budget: usize) -> bool {
+        Self::fits(len, FEWEST_TABLES, budget)
+    }
+
     /// One table for each block.
     pub(crate) const MOST_TABLES: u32 = F::BITS / BLOCK_BITS;
 
@@ -107,10 +174,10 @@ impl<F: Fingerprint> ResidentTables<F> {
         let tables = plan.tables().par_iter();
         let tables = tables.map(|t| Table::build(t.permutation().clone(), bucket_bits, members));
         let tables: Vec<Table> = tables.collect();
-        let usual = members.len() >> bucket_bits;
-        let skewed = tables.iter().any(|table| table.largest_bucket() > 16 * usual + 256);
+        let skewed = tables.iter().any(|table| is_skewed(table, members.len()));
         Ok(Self {
             tables,
+            pairs: None,
             leads,
             masks: Masks::new(bucket_bits),
             costs,
@@ -120,12 +187,17 @@ impl<F: Fingerprint> ResidentTables<F> {
         })
     }
 
+    /// Returns the expected time of one search among so many fingerprints, in nanoseconds.
+    pub(crate) fn expected_nanos(len: usize, distance: u32, costs: &Costs) -> f64 {
+        let scan = len as f64 * costs.resident_scan_ns;
+        usual_radii(len, (Self::MOST_TABLES as usize, bucket_bits(len)), distance, costs)
+            .map_or(scan, |radii| radii.nanos.min(scan))
+    }
+
     /// Returns the bytes that so many distinct fingerprints take in so many tables.
     pub(crate) fn bytes_of(len: u64, tables: u32) -> u64 {
         let bucket_bits = bucket_bits(usize::try_from(len).unwrap_or(usize::MAX));
-        let cut = cut::Cut::new::<F>(bucket_bits);
-        let member = 4 + 2 * cut.tails() as u64;
-        u64::from(tables) * (len * member + 4 * cut.buckets() as u64)
+        u64::from(tables) * cut::Cut::new::<F>(bucket_bits).bytes(len)
     }
 
     /// Returns the number of distinct fingerprints.
@@ -140,7 +212,8 @@ impl<F: Fingerprint> ResidentTables<F> {
 
     /// Returns the bytes of memory that the tables take.
     pub fn bytes(&self) -> usize {
-        self.tables.iter().map(Table::bytes).sum()
+        let pairs = self.pairs.iter().flat_map(|pairs| &pairs.tables);
+        self.tables.iter().chain(pairs).map(Table::bytes).sum()
     }
 
     /// Finds every fingerprint within the distance, nearest first, equally near ones rising.
@@ -222,7 +295,9 @@ impl<F: Fingerprint> ResidentTables<F> {
         mut hit: impl FnMut(Hit<F>),
     ) -> Result<()> {
         check(distance, F::BITS)?;
-        if self.skewed {
+        if let Some(pairs) = self.pairs_for(distance) {
+            kernel::dispatch_lanes(pairs.sweep(queries, distance, &mut hit));
+        } else if self.skewed {
             for (number, query) in queries.iter().enumerate() {
                 let radii = self.radii_for(*query, distance);
                 let hit = &mut |found: Hit<F>| hit(Hit { query: number, ..found });
@@ -232,6 +307,10 @@ impl<F: Fingerprint> ResidentTables<F> {
             self.by(self.known_radii(distance), queries, distance, &mut hit);
         }
         Ok(())
+    }
+
+    fn pairs_for(&self, distance: u32) -> Option<&BlockPairs<F>> {
+        self.pairs.as_ref().filter(|_| distance <= pairs::DISTANCE)
     }
 
     fn by(
@@ -257,34 +336,26 @@ impl<F: Fingerprint> ResidentTables<F> {
 
     fn known_radii(&self, distance: u32) -> Option<&Radii> {
         let known = self.radii.get(distance as usize)?;
-        known.get_or_init(|| self.usual_radii(distance)).as_ref()
-    }
-
-    /// Returns the cheapest radii where all buckets are of about equal size.
-    fn usual_radii(&self, distance: u32) -> Option<Radii> {
-        let members = self.len as f64 / self.masks.within(u32::MAX).len() as f64;
-        let bucket = self.costs.bucket_ns + members * self.costs.member_ns;
-        self.cheaper_than_scan(distance, |_, flips| self.masks.shell(flips).len() as f64 * bucket)
+        known
+            .get_or_init(|| {
+                let bucket_bits = self.tables.first()?.cut().bucket_bits();
+                usual_radii(self.len, (self.tables.len(), bucket_bits), distance, &self.costs)
+                    .filter(|radii| radii.nanos < self.scan_nanos())
+            })
+            .as_ref()
     }
 
     /// Returns the cheapest radii by the sizes of the buckets that a query would read.
     fn radii_for(&self, query: F, distance: u32) -> Option<Radii> {
         let aims: Vec<_> = self.tables.iter().map(|t| (t.columns(), t.parts(query))).collect();
-        self.cheaper_than_scan(distance, |table, flips| {
+        let bucket_bits = self.tables.first()?.cut().bucket_bits();
+        let shell = |table: usize, flips| {
             let Some((columns, aim)) = aims.get(table) else { return f64::INFINITY };
             let masks = self.masks.shell(flips);
             let members = masks.iter().map(|mask| columns.range(aim.bucket ^ mask).len());
             let members = members.sum::<usize>() as f64;
             masks.len() as f64 * self.costs.bucket_ns + members * self.costs.member_ns
-        })
-    }
-
-    fn cheaper_than_scan(
-        &self,
-        distance: u32,
-        shell: impl FnMut(usize, u32) -> f64,
-    ) -> Option<Radii> {
-        let bucket_bits = self.tables.first()?.cut().bucket_bits();
+        };
         radii::cheapest(self.tables.len(), bucket_bits, distance, shell)
             .filter(|radii| radii.nanos < self.scan_nanos())
     }
@@ -292,6 +363,24 @@ impl<F: Fingerprint> ResidentTables<F> {
     fn scan_nanos(&self) -> f64 {
         self.len as f64 * self.costs.resident_scan_ns
     }
+}
+
+/// Returns the cheapest radii where all buckets are of about equal size.
+fn usual_radii(
+    len: usize,
+    (tables, bucket_bits): (usize, u32),
+    distance: u32,
+    costs: &Costs,
+) -> Option<Radii> {
+    let members = len as f64 / f64::from(bucket_bits).exp2();
+    let bucket = costs.bucket_ns + members * costs.member_ns;
+    let shell = |_, flips| binomial(bucket_bits, flips) as f64 * bucket;
+    radii::cheapest(tables, bucket_bits, distance, shell)
+}
+
+/// Tells whether some bucket has far more members than the others.
+fn is_skewed(table: &Table, members: usize) -> bool {
+    table.largest_bucket() > 16 * (members >> table.cut().bucket_bits()) + 256
 }
 
 /// Returns how many bits name a bucket among so many members.

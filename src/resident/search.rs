@@ -11,8 +11,8 @@ use super::table::{Columns, Table};
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{LANES, LaneWork, Lanes};
 
-/// The most tables of a set: 128 bits in blocks of 16.
-pub(super) const MAX_TABLES: usize = 8;
+/// The most tables of a set: those of all pairs of five blocks.
+pub(super) const MAX_TABLES: usize = 10;
 
 /// Probes between asking for a bucket and comparing it.
 const AHEAD: usize = 8;

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+use rdst::RadixSort;
+
 use super::cut::{Cut, Parts};
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, LANES};
@@ -11,6 +14,9 @@ use crate::plan::Permutation;
 /// The bytes of a cache line, and the most lines of a bucket that are asked for ahead of reading.
 const LINE: usize = 64;
 const LINES_AHEAD: usize = 128;
+
+/// Members that a thread permutes in turn.
+const CHUNK: usize = 1 << 14;
 
 #[derive(Debug)]
 pub(super) struct Table {
@@ -66,6 +72,49 @@ impl Table {
                 }
             }
         }
+        Self { permutation, cut, starts, heads, tails }
+    }
+}
+
+impl Table {
+    /// [`Table::build`] by all threads, in room for a copy of the members.
+    ///
+    /// Sorting pays where buckets are so many that each member would be put into a cold one.
+    pub(super) fn build_sorted<F: Fingerprint>(
+        permutation: Permutation,
+        bucket_bits: u32,
+        members: &[F],
+        permuted: &mut [F],
+    ) -> Self {
+        let cut = Cut::new::<F>(bucket_bits);
+        let pieces = permuted.par_chunks_mut(CHUNK).zip(members.par_chunks(CHUNK));
+        pieces.for_each(|(to, from)| permutation.apply_all(from, to));
+        permuted.radix_sort_unstable();
+        let stride = members.len() + LANES;
+        let mut starts = Pages::<u32>::zeroed(cut.buckets() + 1);
+        let mut heads = Pages::<u32>::zeroed(stride);
+        let mut tails = Pages::<u16>::zeroed(stride * cut.tails());
+        let permuted = &*permuted;
+        // Members from a position on, searched for in a part of the directory that one thread has.
+        let directory = starts.as_mut_slice().par_chunks_mut(CHUNK).enumerate();
+        directory.for_each(|(chunk, starts)| {
+            let bucket_of = |member: &F| cut.parts(*member).bucket as usize;
+            let first = chunk * CHUNK;
+            let mut at = permuted.partition_point(|member| bucket_of(member) < first);
+            for (bucket, start) in (first..).zip(starts) {
+                let rest = permuted.get(at..).unwrap_or_default();
+                at += rest.iter().take_while(|member| bucket_of(member) < bucket).count();
+                *start = u32::try_from(at).unwrap_or(u32::MAX);
+            }
+        });
+        let heads_of = heads.as_mut_slice().par_iter_mut().zip(permuted);
+        heads_of.for_each(|(head, &member)| *head = cut.parts(member).head);
+        let columns = tails.as_mut_slice().par_chunks_mut(stride).enumerate();
+        columns.for_each(|(column, tails)| {
+            for (to, &member) in tails.iter_mut().zip(permuted) {
+                *to = cut.parts(member).tails.get(column).copied().unwrap_or_default();
+            }
+        });
         Self { permutation, cut, starts, heads, tails }
     }
 }
@@ -138,6 +187,12 @@ impl Columns<'_> {
             Some(&[start, end]) => start as usize..end as usize,
             _ => 0..0,
         }
+    }
+
+    /// Asks for the place of a bucket before it is read.
+    #[inline(always)]
+    pub(super) fn prefetch_start(&self, bucket: u32) {
+        kernel::prefetch(self.starts, bucket as usize);
     }
 
     /// Asks for the heads of some members before they are read, and the tails as well if `deep`.

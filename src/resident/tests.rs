@@ -154,3 +154,76 @@ proptest! {
         prop_assert_eq!(resident.search(query, distance).unwrap(), expected(&set, query, distance));
     }
 }
+
+fn sorted_tables_are_those_that_are_filled<F: Fingerprint>() {
+    let mut random = Random(13);
+    for len in [0, 1, 2, 700, 40_000] {
+        for set in sets::<F>(len, &mut random) {
+            let mut distinct = set.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            let plan = Plan::uniform(F::BITS, 5, 2).unwrap();
+            let permutation = plan.tables().last().unwrap().permutation();
+            for bits in [1, 9, 17] {
+                let filled = Table::build(permutation.clone(), bits, &distinct);
+                let mut room = vec![F::ZERO; distinct.len()];
+                let sorted = Table::build_sorted(permutation.clone(), bits, &distinct, &mut room);
+                let (filled_of, sorted_of) = (filled.columns(), sorted.columns());
+                for bucket in 0..1 << bits {
+                    assert_eq!(filled_of.range(bucket), sorted_of.range(bucket), "{len} {bits}");
+                }
+                let (mut a, mut b) = (filled.members::<F>(), sorted.members::<F>());
+                a.sort_unstable();
+                b.sort_unstable();
+                assert!(a == b && a == distinct, "{len} of {} bits", F::BITS);
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_are_the_same_sorted_and_filled() {
+    sorted_tables_are_those_that_are_filled::<u32>();
+    sorted_tables_are_those_that_are_filled::<u64>();
+    sorted_tables_are_those_that_are_filled::<u128>();
+}
+
+fn pairs_of_blocks_find_what_blocks_find<F: Fingerprint>() {
+    const SEED: u64 = 17;
+    let mut random = Random(SEED);
+    let mut set: Vec<F> = (0..1_100_000).map(|_| random.word()).collect();
+    let queries: Vec<F> = (0..3000).map(|at| random.flip(set[at * 7], 4)).collect();
+    // Near ones at every distance, in one block and across blocks.
+    set.extend(queries.iter().map(|&query| random.flip(query, 4)));
+    set.sort_unstable();
+    set.dedup();
+    let mut resident =
+        ResidentTables::of_distinct(&set, ResidentTables::<F>::MOST_TABLES, Costs::default())
+            .unwrap();
+    let pairs = BlockPairs::build(&set).unwrap().unwrap();
+    let wanted: Vec<_> = (0..=5).map(|k| resident.search_batch(&queries, k).unwrap()).collect();
+    assert!(wanted[3].iter().filter(|near| near.len() > 1).count() > 1000);
+    let before = resident.bytes() as u64;
+    resident.pairs = Some(pairs);
+    let taken = resident.bytes() as u64 - before;
+    let told = BlockPairs::<F>::bytes_of(set.len()).unwrap();
+    assert!(taken.abs_diff(told) < told / 1000, "{taken} taken, {told} told");
+    for (distance, wanted) in (0..).zip(&wanted) {
+        let found = resident.search_batch(&queries, distance).unwrap();
+        assert!(found == *wanted, "seed {SEED}, {} bits, k = {distance}", F::BITS);
+        for (query, wanted) in queries.iter().zip(wanted).take(100) {
+            assert_eq!(resident.search(*query, distance).unwrap(), *wanted);
+        }
+    }
+    let account = resident.account(queries[0], 3);
+    assert_eq!(account.tables.len(), pairs::TABLES);
+    assert!(account.tables.iter().all(|table| table.members < 100 && table.buckets == 1));
+}
+
+#[test]
+fn pairs_of_blocks_answer_small_distances_alike() {
+    pairs_of_blocks_find_what_blocks_find::<u64>();
+    pairs_of_blocks_find_what_blocks_find::<u128>();
+    assert!(BlockPairs::build(&(0..1_100_000_u32).collect::<Vec<_>>()).unwrap().is_none());
+    assert!(BlockPairs::<u64>::build(&[1, 2, 3]).unwrap().is_none());
+}

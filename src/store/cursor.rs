@@ -88,6 +88,11 @@ impl Snapshot {
         Ok(cursor)
     }
 
+    /// Opens a cursor for many seeks, whose blocks are kept in the cache.
+    pub(crate) fn probe(&self, family: Family) -> Result<Cursor<'_>> {
+        self.cursor(family, ReadOptions::default())
+    }
+
     fn cursor(&self, family: Family, mut options: ReadOptions) -> Result<Cursor<'_>> {
         let store = self.borrow_owner();
         options.set_snapshot(self.borrow_dependent());
@@ -155,7 +160,7 @@ fn open<'s, 'a>(
     family: Family,
 ) -> Result<&'s mut Cursor<'a>> {
     if slot.is_none() {
-        *slot = Some(snapshot.cursor(family, ReadOptions::default())?);
+        *slot = Some(snapshot.probe(family)?);
     }
     Ok(slot.as_mut().expect("the cursor was just opened"))
 }

@@ -287,3 +287,36 @@ fn progress_moves_to_the_end_while_pairs_are_matched() -> Result<()> {
     assert_eq!(matching.2, 20_000, "{phases:?}");
     Ok(())
 }
+
+#[test]
+fn a_crowded_prefix_is_read_once_and_then_gone_around() -> Result<()> {
+    let rng = &mut Rng::new(97);
+    let crowded = |f: u64| 0xabcd << 48 | f >> 16;
+    let fingerprints: Vec<u64> = random(rng, 60_000).into_iter().map(crowded).collect();
+    let documents = keyed(rng, &fingerprints);
+    let (_directory, index) = index_of("4", &documents);
+    index.fold(&())?;
+    let model: Model<u64> = documents.into_iter().collect();
+    for at in 0..20 {
+        let near = *rng.pick(&fingerprints);
+        let query = rng.flipped(near, 3);
+        let explained = index.explain(Query::new(query).distance(3).path(SearchPath::Tables))?;
+        assert_eq!(explained.matches, scan(&model, query, 3), "query {at}");
+        // The first query near the prefix has to meet it.
+        if at > 0 && query >> 48 == 0xabcd {
+            assert!(
+                explained.candidates < 6_000,
+                "query {at}: {} candidates",
+                explained.candidates
+            );
+        }
+    }
+    for distance in [0, 8, 16] {
+        let query = *rng.pick(&fingerprints);
+        let wanted = scan(&model, query, distance);
+        for path in [SearchPath::Scan, SearchPath::Auto] {
+            assert_eq!(index.search(Query::new(query).distance(distance).path(path))?, wanted);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,273 @@
+//! Batches: many queries become their answers together, in the way that costs least.
+//!
+//! Memory answers them where it holds the index. Otherwise the store's tables are swept in the
+//! order of the queries' prefixes, or, where queries are many or far-reaching, the queries get
+//! tables of their own and every stored fingerprint is looked up in them, in one scan.
+//!
+//! Source: Manku, Jain and Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007,
+//! section 4, whose batches put tables over the queries and scan the stored fingerprints.
+
+use rayon::prelude::*;
+
+use super::query::{Match, Query, SearchPath, Work, check_distance};
+use super::reader::Reader;
+use super::search::Found;
+use super::{Index, query_tables, sorted_sweep};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::resident::Near;
+
+/// Queries that one thread answers together.
+const TOGETHER: usize = 256;
+/// Fewer queries than this are answered one by one.
+const FEW: usize = 64;
+
+impl<F: Fingerprint> Reader<F> {
+    /// Answers many queries in parallel; answers come in the order of the queries.
+    ///
+    /// Queries of the same distance are answered together: thousands of them cost far less
+    /// than as many searches.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::search`]; the first failure ends the batch.
+    pub fn search_batch(&self, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
+        let mut kinds = Vec::with_capacity(queries.len());
+        for (at, query) in queries.iter().enumerate() {
+            let distance = query.effective_distance(self.header().distance)?;
+            kinds.push(((distance, query.path), at));
+        }
+        kinds.sort_by_key(|((distance, path), _)| (*distance, *path as u8));
+        let mut answers = vec![Vec::new(); queries.len()];
+        for alike in kinds.chunk_by(|a, b| a.0 == b.0) {
+            let Some(&((distance, path), _)) = alike.first() else { continue };
+            let asked: Vec<&Query<F>> =
+                alike.iter().filter_map(|&(_, at)| queries.get(at)).collect();
+            let fingerprints: Vec<F> = asked.iter().map(|query| query.fingerprint).collect();
+            let found = self.find_all(&fingerprints, distance, path)?;
+            let parts = asked.par_chunks(TOGETHER).zip(found.par_chunks(TOGETHER));
+            let expanded = parts.map(|(queries, found)| {
+                self.with_view(|view| {
+                    let each = queries.iter().zip(found);
+                    each.map(|(query, found)| self.expand(view, found, query)).collect()
+                })
+            });
+            let expanded: Vec<Vec<Vec<Match<F>>>> = expanded.collect::<Result<_>>()?;
+            for (matches, &(_, at)) in expanded.into_iter().flatten().zip(alike) {
+                if let Some(answer) = answers.get_mut(at) {
+                    *answer = matches;
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Answers many searches for fingerprints in parallel, in the order of the queries.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::near`].
+    pub fn near_batch(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
+        check_distance::<F>(distance)?;
+        let near = |(distance, fingerprint)| Near { distance, fingerprint };
+        let Some(resident) = self.resident() else {
+            let found = self.find_all(fingerprints, distance, SearchPath::Auto)?;
+            return Ok(found
+                .into_par_iter()
+                .map(|found| found.into_iter().map(near).collect())
+                .collect());
+        };
+        if let Some(tables) = resident.untouched() {
+            return tables.search_batch(fingerprints, distance);
+        }
+        let settled = fingerprints.par_chunks(TOGETHER).map(|some| {
+            self.with_view(|view| {
+                let held = resident.find(some, distance)?.into_iter();
+                held.map(|held| super::near::settled(view, held)).collect::<Result<Vec<_>>>()
+            })
+        });
+        Ok(settled.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// Finds the fingerprints near each query, each list in the order of search results.
+    fn find_all(
+        &self,
+        fingerprints: &[F],
+        distance: u32,
+        path: SearchPath,
+    ) -> Result<Vec<Vec<Found<F>>>> {
+        if let Some(resident) = self.resident().filter(|_| path != SearchPath::Tables)
+            && path != SearchPath::Scan
+        {
+            let held = fingerprints.par_chunks(TOGETHER).map(|some| resident.find(some, distance));
+            let held = held.collect::<Result<Vec<_>>>()?;
+            return Ok(held.into_iter().flatten().map(|held| held.found).collect());
+        }
+        if path != SearchPath::Auto || fingerprints.len() < FEW || self.is_empty() {
+            let one = |&fingerprint: &F| {
+                let query = Query::new(fingerprint).path(path);
+                self.with_view(|view| self.find(view, &query, distance, &mut Work::default()))
+            };
+            return fingerprints.par_iter().map(one).collect();
+        }
+        let (core, singles) = (self.core(), self.has_singles());
+        let schedule = core.schedule(distance, self.len(), singles);
+        let sweep = sorted_sweep::nanos(core, &schedule, self.len(), fingerprints.len());
+        let scan = query_tables::nanos::<F>(&core.costs, distance, self.len(), fingerprints.len());
+        if sweep <= scan {
+            sorted_sweep::find(self, &schedule, fingerprints, distance)
+        } else {
+            query_tables::find(self, fingerprints, distance)
+        }
+    }
+}
+
+/// Deals what was found out to the queries, nearest first and without repetition.
+pub(super) fn dealt<F: Fingerprint>(
+    mut hits: Vec<(u32, Found<F>)>,
+    queries: usize,
+) -> Vec<Vec<Found<F>>> {
+    hits.par_sort_unstable();
+    hits.dedup();
+    let mut found = vec![Vec::new(); queries];
+    for of_query in hits.chunk_by(|a, b| a.0 == b.0) {
+        let slot = of_query.first().and_then(|&(query, _)| found.get_mut(query as usize));
+        if let Some(slot) = slot {
+            *slot = of_query.iter().map(|&(_, found)| found).collect();
+        }
+    }
+    found
+}
+
+impl<F: Fingerprint> Index<F> {
+    /// Answers many queries in parallel; answers come in the order of the queries.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::search_batch`].
+    pub fn search_batch(&self, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
+        self.reader()?.search_batch(queries)
+    }
+
+    /// Answers many searches for fingerprints in parallel, in the order of the queries.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::near_batch`].
+    pub fn near_batch(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
+        self.reader()?.near_batch(fingerprints, distance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::{Durability, IndexOptions};
+    use crate::plan::{Census, Costs};
+
+    /// An index of runs and singles, half of it under one prefix, and what it holds.
+    fn index<F: Fingerprint>(count: u64) -> (tempfile::TempDir, Index<F>, Vec<F>) {
+        let mut rng = fastrand::Rng::with_seed(count);
+        let mut stored: Vec<F> = (0..count)
+            .map(|at| F::truncate(rng.u128(..)) >> if at % 2 == 0 { 12 } else { 0 })
+            .collect();
+        for at in 0..stored.len() / 3 {
+            stored[at] = stored[at + 1] ^ F::truncate(1 << (at % 31));
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::create(directory.path(), &IndexOptions::new()).unwrap();
+        let (first, second) = stored.split_at(stored.len() / 2);
+        for (part, offset) in [(first, 0), (second, 1 << 40)] {
+            let keyed = part.iter().zip(offset..);
+            let keyed: Vec<_> = keyed.map(|(&f, at): (_, u64)| (at.to_be_bytes(), f)).collect();
+            index.insert_batch(&keyed, Durability::Buffered).unwrap();
+            if offset == 0 {
+                index.fold(&()).unwrap();
+            }
+        }
+        stored.sort_unstable();
+        stored.dedup();
+        (directory, index, stored)
+    }
+
+    fn both_ways_agree<F: Fingerprint>(count: u64) {
+        let (_directory, index, stored) = index::<F>(count);
+        let reader = index.reader().unwrap();
+        let mut rng = fastrand::Rng::with_seed(7);
+        let mut queries = vec![F::ZERO, F::ONES, F::ZERO];
+        for _ in 0..100 {
+            queries.push(F::truncate(rng.u128(..)) >> 12);
+            if let Some(near) = rng.choice(&stored) {
+                queries.push(*near ^ F::truncate(rng.u128(..) & rng.u128(..) & rng.u128(..)));
+            }
+        }
+        for distance in [0, 1, 3, F::MAX_DISTANCE / 2, F::MAX_DISTANCE] {
+            let wanted: Vec<Vec<Found<F>>> = queries
+                .iter()
+                .map(|query| {
+                    let found = stored.iter().map(|&near| (near.distance(*query), near));
+                    let mut found: Vec<_> = found.filter(|near| near.0 <= distance).collect();
+                    found.sort_unstable();
+                    found
+                })
+                .collect();
+            let context = format!("{count} fingerprints of {} bits, k = {distance}", F::BITS);
+            let by_scan = query_tables::find(&reader, &queries, distance).unwrap();
+            assert!(by_scan == wanted, "tables of the queries, {context}");
+            let near = reader.near_batch(&queries, distance).unwrap();
+            let near: Vec<Vec<Found<F>>> = near
+                .iter()
+                .map(|near| near.iter().map(|n| (n.distance, n.fingerprint)).collect())
+                .collect();
+            assert!(near == wanted, "the cheaper way, {context}");
+            let census = Census { entries: reader.len(), singles: true };
+            let schedule = reader.plan().schedule(distance, &census, &Costs::default());
+            if schedule.probes() < 5000 {
+                let swept = sorted_sweep::find(&reader, &schedule, &queries, distance).unwrap();
+                assert!(swept == wanted, "sorted sweep, {context}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_finds_the_same_by_sweep_and_by_tables_of_its_own() {
+        for count in [0, 1, 2, 3000] {
+            both_ways_agree::<u32>(count);
+            both_ways_agree::<u64>(count);
+            both_ways_agree::<u128>(count);
+        }
+    }
+
+    #[test]
+    fn queries_of_unlike_distances_keep_their_places() {
+        let (_directory, index, stored) = index::<u64>(500);
+        let queries: Vec<Query<u64>> = (0..400)
+            .map(|at| Query::new(stored[at % 7]).distance([0, 5, 10][at % 3]).limit(3))
+            .collect();
+        let together = index.search_batch(&queries).unwrap();
+        for (query, answer) in queries.iter().zip(&together) {
+            assert_eq!(&index.search(query.clone()).unwrap(), answer);
+        }
+    }
+
+    #[test]
+    fn many_queries_of_a_crowded_prefix_are_compared_by_tables() {
+        let mut bucket: Vec<u64> = (0..600).map(|at| at * at * 0x9e37).collect();
+        let queries = bucket.clone();
+        let mut hits = Vec::new();
+        let asked = (0..).zip(queries.iter().copied());
+        sorted_sweep::compare_by_tables(&mut bucket, asked, 4, Costs::default(), &mut |q, d, f| {
+            hits.push((q, (d, f)));
+        })
+        .unwrap();
+        let found = dealt(hits, queries.len());
+        for (query, found) in queries.iter().zip(found) {
+            let mut wanted: Vec<(u32, u64)> =
+                queries.iter().map(|near| (near.distance(*query), *near)).collect();
+            wanted.retain(|near| near.0 <= 4);
+            wanted.sort_unstable();
+            wanted.dedup();
+            assert_eq!(found, wanted);
+        }
+    }
+}

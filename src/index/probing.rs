@@ -1,0 +1,135 @@
+//! Probing: one query against the store, by one thread or, when it is large, by all.
+
+use rayon::prelude::*;
+
+use super::query::{TableExplanation, Work};
+use super::reader::Reader;
+use super::search::{Found, Search, distinct};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::plan::{Schedule, probe_masks};
+use crate::store::{View, run};
+
+/// Searches that are expected to take less, in nanoseconds, stay on one thread.
+const LARGE: f64 = 200_000.0;
+/// Ranges that one thread reads in turn.
+const TOGETHER: usize = 32;
+/// Leading bits that tell the parts of a scan apart.
+const PART_BITS: u32 = 6;
+
+/// Returns how many threads share a search that takes one of them so long.
+pub(super) fn threads(nanos: f64) -> f64 {
+    if nanos < LARGE { 1.0 } else { rayon::current_num_threads() as f64 }
+}
+
+impl<F: Fingerprint> Reader<F> {
+    /// Probes the tables as scheduled; the result rises by distance and repeats nothing.
+    pub(super) fn by_tables(
+        &self,
+        view: &mut View,
+        (query, distance): (F, u32),
+        schedule: &Schedule,
+        work: &mut Work,
+    ) -> Result<Vec<Found<F>>> {
+        let counting = work.count_blocks;
+        let tables = self.plan().tables().iter().zip(schedule.radii()).enumerate();
+        let masks = |prefix_bits, radius: Option<u32>| {
+            radius.map(|radius| probe_masks(prefix_bits, radius)).into_iter().flatten()
+        };
+        let of_plan = tables.clone().map(|(table, (plan, radius))| TableExplanation {
+            table,
+            prefix_bits: plan.prefix_bits(),
+            radius: *radius,
+            ..TableExplanation::default()
+        });
+        work.tables.extend(of_plan);
+        let mut found = Vec::new();
+        if threads(schedule.nanos()) <= 1.0 {
+            let mut search = self.search_in(view, query, distance, counting);
+            let mut members = Vec::with_capacity(2 * run::RUN_MEMBERS);
+            for (table, (plan, radius)) in tables.filter(|(_, (_, radius))| radius.is_some()) {
+                let masks = masks(plan.prefix_bits(), *radius);
+                let counts = search.probe(table, masks, &mut members, &mut found)?;
+                count(work, table, &counts);
+            }
+            return Ok(distinct(found));
+        }
+        let mut parts: Vec<(usize, Vec<u128>)> = Vec::new();
+        for (table, (plan, radius)) in tables {
+            let all: Vec<u128> = masks(plan.prefix_bits(), *radius).collect();
+            parts.extend(all.chunks(TOGETHER).map(|part| (table, part.to_vec())));
+        }
+        let parts = parts.into_par_iter().map(|(table, masks)| {
+            self.with_view(|view| {
+                let mut found = Vec::new();
+                let mut search = self.search_in(view, query, distance, counting);
+                let counts = search.probe(table, masks, &mut Vec::new(), &mut found)?;
+                Ok((table, counts, found))
+            })
+        });
+        for (table, counts, part) in parts.collect::<Result<Vec<_>>>()? {
+            count(work, table, &counts);
+            found.extend(part);
+        }
+        Ok(distinct(found))
+    }
+
+    /// Compares the query with every entry of the first table.
+    pub(super) fn by_scan(
+        &self,
+        view: &mut View,
+        (query, distance): (F, u32),
+        work: &mut Work,
+    ) -> Result<Vec<Found<F>>> {
+        let counting = work.count_blocks;
+        work.tables.push(TableExplanation::default());
+        let mut found = Vec::new();
+        if threads(self.core().costs.scan_nanos(self.len())) <= 1.0 {
+            let mut search = self.search_in(view, query, distance, counting);
+            let counts = search.scan(F::ZERO, F::ONES, &mut found)?;
+            count(work, 0, &counts);
+            return Ok(distinct(found));
+        }
+        let mask = F::high_mask(PART_BITS);
+        let parts = (0..1_u128 << PART_BITS).into_par_iter().map(|part| {
+            let low = F::truncate(part) << (F::BITS - PART_BITS);
+            self.with_view(|view| {
+                let mut found = Vec::new();
+                let mut search = self.search_in(view, query, distance, counting);
+                let counts = search.scan(low, low | !mask, &mut found)?;
+                Ok((counts, found))
+            })
+        });
+        for (counts, part) in parts.collect::<Result<Vec<_>>>()? {
+            count(work, 0, &counts);
+            found.extend(part);
+        }
+        Ok(distinct(found))
+    }
+
+    fn search_in<'a>(
+        &'a self,
+        view: &'a mut View,
+        query: F,
+        distance: u32,
+        counting: bool,
+    ) -> Search<'a, F> {
+        Search {
+            view,
+            tables: self.plan().tables(),
+            query,
+            distance,
+            singles: self.has_singles(),
+            heavy: &self.core().heavy,
+            entries: self.len(),
+            count_blocks: counting,
+        }
+    }
+}
+
+/// Adds what a part of the work has done to what its table did.
+fn count(work: &mut Work, table: usize, done: &TableExplanation) {
+    if let Some(sum) = work.tables.iter_mut().find(|sum| sum.table == table) {
+        sum.add(done);
+    }
+}

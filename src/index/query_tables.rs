@@ -1,0 +1,74 @@
+//! Query tables: a batch of queries gets tables, and one scan looks every stored one up in them.
+
+use rayon::prelude::*;
+
+use super::batch::dealt;
+use super::entries::Entries;
+use super::reader::Reader;
+use super::search::Found;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::plan::Costs;
+use crate::resident::ResidentTables;
+
+/// Leading bits that tell the parts of the scan apart.
+const PART_BITS: u32 = 6;
+/// Stored fingerprints that are looked up together.
+const TOGETHER: usize = 1 << 10;
+/// Nanoseconds to bring one query into all tables.
+const BUILD: f64 = 100.0;
+
+/// The expected time of the scan on one thread, in nanoseconds.
+pub(super) fn nanos<F: Fingerprint>(
+    costs: &Costs,
+    distance: u32,
+    entries: u64,
+    queries: usize,
+) -> f64 {
+    let look_up = ResidentTables::<F>::expected_nanos(queries, distance, costs);
+    costs.scan_nanos(entries) + entries as f64 * look_up + queries as f64 * BUILD
+}
+
+/// Finds the fingerprints near each query, each list in the order of search results.
+pub(super) fn find<F: Fingerprint>(
+    reader: &Reader<F>,
+    queries: &[F],
+    distance: u32,
+) -> Result<Vec<Vec<Found<F>>>> {
+    let mut askers: Vec<(F, u32)> = queries.iter().copied().zip(0..).collect();
+    askers.par_sort_unstable();
+    let mut distinct: Vec<F> = askers.iter().map(|&(fingerprint, _)| fingerprint).collect();
+    distinct.dedup();
+    let tables = ResidentTables::<F>::MOST_TABLES;
+    let tables = ResidentTables::of_distinct(&distinct, tables, reader.core().costs)?;
+    let Some(table) = reader.plan().tables().first() else { return Ok(Vec::new()) };
+    let parts = (0..1_u32 << PART_BITS).into_par_iter().with_max_len(1).map(|part| {
+        let mut hits = Vec::new();
+        let mut look_up = |members: &mut Vec<F>| {
+            for member in members.iter_mut() {
+                *member = table.permutation().invert(*member);
+            }
+            let found = tables.sweep(members, distance, |hit| {
+                let Some(&member) = members.get(hit.query) else { return };
+                let first = askers.partition_point(|&(asker, _)| asker < hit.fingerprint);
+                let same = askers.get(first..).unwrap_or_default().iter();
+                let same = same.take_while(|&&(asker, _)| asker == hit.fingerprint);
+                hits.extend(same.map(|&(_, query)| (query, (hit.distance, member))));
+            });
+            members.clear();
+            found
+        };
+        let mut entries = Entries::part(reader.snapshot(), 0, part, PART_BITS)?;
+        let mut members = Vec::with_capacity(TOGETHER);
+        while let Some(member) = entries.next()? {
+            members.push(member);
+            if members.len() == TOGETHER {
+                look_up(&mut members)?;
+            }
+        }
+        look_up(&mut members)?;
+        Ok(hits)
+    });
+    let parts: Vec<Vec<_>> = parts.collect::<Result<_>>()?;
+    Ok(dealt(parts.concat(), queries.len()))
+}

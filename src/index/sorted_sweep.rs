@@ -1,0 +1,209 @@
+//! Sorted sweep: the ranges of many queries are read in the order of each table's keys.
+//!
+//! Queries of one prefix share one reading of its range, and ranges that lie close share runs, so
+//! a batch that is dense in the table costs no more than one pass over it.
+
+use rayon::prelude::*;
+
+use super::batch::dealt;
+use super::core::Core;
+use super::reader::Reader;
+use super::search::{Found, flip};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::kernel;
+use crate::plan::{Costs, Schedule, Table, probe_masks};
+use crate::resident::ResidentTables;
+use crate::store::keys::{self, Kind, TableKey};
+use crate::store::{Cursor, Family, run};
+
+/// Ranges that are sorted together.
+const RANGES: u64 = 1 << 22;
+/// Ranges that one thread reads in turn.
+const TOGETHER: usize = 1 << 12;
+/// Nanoseconds to permute, flip and sort one range.
+const SORT: f64 = 60.0;
+/// Comparisons of one prefix that cost more than tables over its members.
+const QUADRATIC: usize = 1 << 28;
+
+/// The expected time of a sweep on one thread, in nanoseconds.
+pub(super) fn nanos(core: &Core, schedule: &Schedule, entries: u64, queries: usize) -> f64 {
+    let costs = &core.costs;
+    let run = f64::from(costs.run_entries);
+    let runs = entries as f64 / run;
+    let ranges = schedule.probes() as f64 * queries as f64;
+    let used = schedule.radii().iter().flatten().count() as f64;
+    let candidates = schedule.candidates() * queries as f64;
+    // Every range decodes the runs that it begins and ends in; dense ones share them.
+    let apart = ranges + candidates / run;
+    let decoded = apart.min(runs * used);
+    let seeks = decoded * (1.0 - decoded / (apart + runs * used));
+    ranges * SORT
+        + seeks * costs.seek_ns
+        + decoded * run * costs.candidate_ns
+        + candidates * costs.member_ns
+}
+
+/// Finds the fingerprints near each query, each list in the order of search results.
+pub(super) fn find<F: Fingerprint>(
+    reader: &Reader<F>,
+    schedule: &Schedule,
+    queries: &[F],
+    distance: u32,
+) -> Result<Vec<Vec<Found<F>>>> {
+    let fewest = usize::try_from(RANGES / schedule.probes().max(1)).unwrap_or(usize::MAX);
+    let mut found = Vec::with_capacity(queries.len());
+    for queries in queries.chunks(fewest.max(1)) {
+        let mut hits = Vec::new();
+        let tables = reader.plan().tables().iter().zip(schedule.radii()).enumerate();
+        for (number, (table, radius)) in tables {
+            let Some(radius) = *radius else { continue };
+            hits.extend(of_table(reader, (number, table, radius), queries, distance)?);
+        }
+        found.extend(dealt(hits, queries.len()));
+    }
+    Ok(found)
+}
+
+/// A range of a table that a query reads: where it begins, and the number of the query.
+type Aim<F> = (F, u32);
+
+fn of_table<F: Fingerprint>(
+    reader: &Reader<F>,
+    (number, table, radius): (usize, &Table, u32),
+    queries: &[F],
+    distance: u32,
+) -> Result<Vec<(u32, Found<F>)>> {
+    let bits = table.prefix_bits();
+    let prefix = F::high_mask(bits);
+    let permuted: Vec<F> = queries.iter().map(|&q| table.permutation().apply(q)).collect();
+    let masks: Vec<F> = probe_masks(bits, radius).map(|mask| flip(mask, bits)).collect();
+    let mut aims: Vec<Aim<F>> = Vec::with_capacity(permuted.len() * masks.len());
+    for (at, &query) in (0..).zip(&permuted) {
+        aims.extend(masks.iter().map(|&mask| ((query & prefix) ^ mask, at)));
+    }
+    aims.par_sort_unstable();
+    let parts = aims.par_chunks(TOGETHER).map(|aims| {
+        let cursor = || reader.snapshot().probe(Family::Table(number));
+        let singles = if reader.has_singles() { Some(cursor()?) } else { None };
+        let runs = Runs { cursor: cursor()?, table: number, members: Vec::new(), last: None };
+        let mut sweep = Sweep { runs, singles, table: number, bucket: Vec::new() };
+        let mut hits = Vec::new();
+        for alike in aims.chunk_by(|a, b| a.0 == b.0) {
+            let Some(&(low, _)) = alike.first() else { continue };
+            sweep.read(low, low | !prefix)?;
+            let mut hit = |at, distance, member| {
+                hits.push((at, (distance, table.permutation().invert(member))));
+            };
+            let asked = alike
+                .iter()
+                .map(|&(_, at)| (at, permuted.get(at as usize).copied().unwrap_or(F::ZERO)));
+            if alike.len() * sweep.bucket.len() > QUADRATIC {
+                let costs = reader.core().costs;
+                compare_by_tables(&mut sweep.bucket, asked, distance, costs, &mut hit)?;
+                continue;
+            }
+            for (at, query) in asked {
+                kernel::within(&sweep.bucket, query, distance, &mut |member, distance| {
+                    if let Some(&member) = sweep.bucket.get(member) {
+                        hit(at, distance, member);
+                    }
+                });
+            }
+        }
+        Ok(hits)
+    });
+    let parts: Vec<Vec<_>> = parts.collect::<Result<_>>()?;
+    Ok(parts.concat())
+}
+
+/// Compares many queries with the many members of one prefix, which get tables of their own.
+pub(super) fn compare_by_tables<F: Fingerprint>(
+    bucket: &mut Vec<F>,
+    asked: impl Iterator<Item = (u32, F)>,
+    distance: u32,
+    costs: Costs,
+    hit: &mut impl FnMut(u32, u32, F),
+) -> Result<()> {
+    bucket.sort_unstable();
+    bucket.dedup();
+    let tables = ResidentTables::of_distinct(bucket, ResidentTables::<F>::MOST_TABLES, costs)?;
+    for (at, query) in asked {
+        tables.sweep(&[query], distance, |found| hit(at, found.distance, found.fingerprint))?;
+    }
+    Ok(())
+}
+
+/// One thread's way through a table, from low prefixes to high ones.
+struct Sweep<'a, F> {
+    runs: Runs<'a, F>,
+    singles: Option<Cursor<'a>>,
+    table: usize,
+    /// Members of the range at hand, in no order.
+    bucket: Vec<F>,
+}
+
+impl<F: Fingerprint> Sweep<'_, F> {
+    /// Brings the members from `low` to `high`, both included, into the bucket.
+    fn read(&mut self, low: F, high: F) -> Result<()> {
+        self.bucket.clear();
+        self.runs.read(low, high, &mut self.bucket)?;
+        let Some(cursor) = &mut self.singles else { return Ok(()) };
+        cursor.seek(TableKey::new(Kind::Single, low).as_ref());
+        while let Some((key, _)) = cursor.entry()? {
+            match keys::permuted::<F>(key, Kind::Single, self.table)? {
+                Some(single) if single <= high => self.bucket.push(single),
+                _ => break,
+            }
+            cursor.next();
+        }
+        Ok(())
+    }
+}
+
+/// The runs of a table, of which one is decoded.
+struct Runs<'a, F> {
+    cursor: Cursor<'a>,
+    table: usize,
+    /// Members of the run under the cursor, last one first.
+    members: Vec<F>,
+    last: Option<F>,
+}
+
+impl<F: Fingerprint> Runs<'_, F> {
+    /// Adds the members from `low` to `high`, neither lower than in the call before.
+    fn read(&mut self, low: F, high: F, bucket: &mut Vec<F>) -> Result<()> {
+        if self.last.is_some_and(|last| last < low) {
+            // The next range is often in the next run, and a step costs less than a seek.
+            self.cursor.next();
+            self.decode()?;
+        }
+        if self.last.is_none_or(|last| last < low) {
+            self.cursor.seek(TableKey::new(Kind::Run, low).as_ref());
+            self.decode()?;
+        }
+        while let Some(last) = self.last {
+            let above = self.members.partition_point(|&member| member > high);
+            let end = self.members.partition_point(|&member| member >= low);
+            bucket.extend(self.members.get(above..end).unwrap_or_default());
+            if last >= high {
+                break;
+            }
+            self.cursor.next();
+            self.decode()?;
+        }
+        Ok(())
+    }
+
+    /// Decodes the run under the cursor; `last` is `None` behind the last run.
+    fn decode(&mut self) -> Result<()> {
+        self.last = None;
+        if let Some((key, value)) = self.cursor.entry()?
+            && let Some(last) = keys::permuted::<F>(key, Kind::Run, self.table)?
+        {
+            run::decode(last, value, self.table, &mut self.members)?;
+            self.last = Some(last);
+        }
+        Ok(())
+    }
+}
