@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::diameter::{Diameter, diameter};
 use super::directory::Directory;
-use super::pairing::{Documents, Pairing, Sink};
+use super::pairing::{Documents, Pairing, Side, Sink};
 use super::postings::{Held, Postings};
 use super::{JoinOptions, Pair, checked, join, join_sources, source};
 use crate::error::Result;
@@ -18,12 +18,12 @@ use crate::verify::Nearness;
 /// Fingerprints whose documents are looked at by one task.
 const EQUAL_CHUNK: usize = 1 << 12;
 
-/// Two documents within the distance, the smaller key first.
+/// Two documents whose fingerprints lie within the distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DocumentPair<'a> {
-    /// The smaller key.
+    /// The smaller key; across two indexes that of the first one.
     pub a: &'a [u8],
-    /// The larger key.
+    /// The larger key; across two indexes that of the other one.
     pub b: &'a [u8],
     /// How many bits their fingerprints differ.
     pub distance: u32,
@@ -105,11 +105,10 @@ impl<F: Fingerprint> Reader<F> {
         let checker = Checker::new(self.snapshot(), self.header(), verification)?;
         let postings = Postings::new(self, progress);
         let held = self.held(&postings, memory)?;
-        let sink = Mutex::new(Sink::new(visit));
-        let pairing = |documents| Pairing::new(documents, checker.as_ref(), &sink);
+        let sink = Mutex::new(Sink::new(visit, true));
+        let side = Side { documents: Documents::of(self, held.as_ref()), checker };
+        let pairing = Pairing { ours: &side, theirs: &side, sink: &sink };
         if let Some(held) = &held {
-            let directory = Directory::new(&held.fingerprints);
-            let pairing = pairing(Documents::Held(held, directory));
             progress.begin("pairing equal fingerprints", Some(held.fingerprints.len() as u64));
             let chunks = held.fingerprints.par_chunks(EQUAL_CHUNK).enumerate();
             chunks.try_for_each(|(chunk, fingerprints)| {
@@ -125,7 +124,6 @@ impl<F: Fingerprint> Reader<F> {
             let near = |pairs: &[Pair<F>]| pairing.near(pairs);
             join([&held.fingerprints], JoinOptions::new(distance), progress, &near)?;
         } else {
-            let pairing = pairing(Documents::Stored(self));
             progress.begin("pairing equal fingerprints", Some(self.len()));
             postings.ranges(|range| {
                 let mut last = None;
@@ -150,7 +148,7 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Reads all documents if they leave room for the join.
-    fn held(&self, postings: &Postings<'_>, memory: usize) -> Result<Option<Held<F>>> {
+    pub(super) fn held(&self, postings: &Postings<'_>, memory: usize) -> Result<Option<Held<F>>> {
         let documents = usize::try_from(self.len()).unwrap_or(usize::MAX);
         let joining = documents.saturating_mul(2 * F::BYTES);
         match memory.checked_sub(joining) {

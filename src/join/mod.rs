@@ -18,6 +18,7 @@
 //! - Tabei, Uno, Sugiyama, Tsuda: Single versus multiple sorting in all pairs similarity search.
 //!   ACML 2010.
 
+mod across;
 mod all_pairs;
 mod blocks;
 mod checked;

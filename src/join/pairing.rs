@@ -20,12 +20,14 @@ const MANY: usize = 1 << 14;
 /// Where pairs go, from one thread at a time.
 pub(super) struct Sink<'b> {
     visit: &'b mut Visit<'b>,
+    /// Whether both documents are of one index, so that the smaller key goes first.
+    one_index: bool,
     count: u64,
 }
 
 impl<'b> Sink<'b> {
-    pub(super) fn new(visit: &'b mut Visit<'b>) -> Self {
-        Self { visit, count: 0 }
+    pub(super) fn new(visit: &'b mut Visit<'b>, one_index: bool) -> Self {
+        Self { visit, one_index, count: 0 }
     }
 
     /// Returns how many pairs of documents there were.
@@ -35,7 +37,7 @@ impl<'b> Sink<'b> {
 
     fn pairs(&mut self, found: &[DocumentPair<'_>]) -> Result<()> {
         for &DocumentPair { a, b, distance, similarity } in found {
-            let (a, b) = if a <= b { (a, b) } else { (b, a) };
+            let (a, b) = if a <= b || !self.one_index { (a, b) } else { (b, a) };
             self.count += 1;
             (self.visit)(DocumentPair { a, b, distance, similarity })?;
         }
@@ -50,6 +52,14 @@ pub(super) enum Documents<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Documents<'a, F> {
+    /// Documents are looked up in memory if they are held there.
+    pub(super) fn of(reader: &'a Reader<F>, held: Option<&'a Held<F>>) -> Self {
+        match held {
+            Some(held) => Self::Held(held, Directory::new(&held.fingerprints)),
+            None => Self::Stored(reader),
+        }
+    }
+
     /// Calls `visit` with the key of each document of a fingerprint, rising.
     pub(super) fn each(&self, fingerprint: F, mut visit: impl FnMut(Cow<'a, [u8]>)) -> Result<()> {
         match self {
@@ -74,25 +84,41 @@ struct Candidate<'a> {
     evidence: Vec<u8>,
 }
 
-/// Pairs of fingerprints become pairs of documents.
-pub(super) struct Pairing<'a, 'b, F> {
-    documents: Documents<'a, F>,
-    checker: Option<&'a Checker<'a>>,
-    sink: &'a Mutex<Sink<'b>>,
+/// The documents of one side of a join, with their check.
+pub(super) struct Side<'a, F> {
+    pub(super) documents: Documents<'a, F>,
+    pub(super) checker: Option<Checker<'a>>,
 }
 
-impl<'a, 'b, F: Fingerprint> Pairing<'a, 'b, F> {
-    pub(super) fn new(
-        documents: Documents<'a, F>,
-        checker: Option<&'a Checker<'a>>,
-        sink: &'a Mutex<Sink<'b>>,
-    ) -> Self {
-        Self { documents, checker, sink }
+impl<'a, F: Fingerprint> Side<'a, F> {
+    /// Documents of a fingerprint, keys rising.
+    fn candidates(&self, fingerprint: F) -> Result<Vec<Candidate<'a>>> {
+        let mut candidates = Vec::new();
+        self.documents.each(fingerprint, |key| {
+            candidates.push(Candidate { key, evidence: Vec::new() });
+        })?;
+        if let Some(checker) = &self.checker {
+            for candidate in &mut candidates {
+                candidate.evidence = checker.evidence::<F>(&candidate.key)?;
+            }
+        }
+        Ok(candidates)
     }
+}
 
+/// Pairs of fingerprints become pairs of documents.
+///
+/// Both sides are the same where the documents are of one index.
+pub(super) struct Pairing<'a, 'b, F> {
+    pub(super) ours: &'a Side<'a, F>,
+    pub(super) theirs: &'a Side<'a, F>,
+    pub(super) sink: &'a Mutex<Sink<'b>>,
+}
+
+impl<F: Fingerprint> Pairing<'_, '_, F> {
     /// Pairs the documents of one fingerprint.
     pub(super) fn equal(&self, fingerprint: F, progress: &dyn Progress) -> Result<()> {
-        let documents = self.candidates(fingerprint)?;
+        let documents = self.ours.candidates(fingerprint)?;
         for (at, a) in documents.iter().enumerate() {
             let later = documents.get(at + 1..).unwrap_or_default();
             let mut found = Vec::new();
@@ -109,7 +135,7 @@ impl<'a, 'b, F: Fingerprint> Pairing<'a, 'b, F> {
     pub(super) fn near(&self, pairs: &[Pair<F>]) -> Result<()> {
         for pairs in pairs.chunks(TOGETHER) {
             let sides = |pair: &Pair<F>| {
-                Ok((self.candidates(pair.a)?, self.candidates(pair.b)?, pair.distance))
+                Ok((self.ours.candidates(pair.a)?, self.theirs.candidates(pair.b)?, pair.distance))
             };
             let sides: Vec<_> = pairs.iter().map(sides).collect::<Result<_>>()?;
             let mut found = Vec::new();
@@ -119,20 +145,6 @@ impl<'a, 'b, F: Fingerprint> Pairing<'a, 'b, F> {
             self.hand_over(&mut found)?;
         }
         Ok(())
-    }
-
-    /// Documents of a fingerprint, keys rising.
-    fn candidates(&self, fingerprint: F) -> Result<Vec<Candidate<'a>>> {
-        let mut candidates = Vec::new();
-        self.documents.each(fingerprint, |key| {
-            candidates.push(Candidate { key, evidence: Vec::new() });
-        })?;
-        if let Some(checker) = self.checker {
-            for candidate in &mut candidates {
-                candidate.evidence = checker.evidence::<F>(&candidate.key)?;
-            }
-        }
-        Ok(candidates)
     }
 
     /// Pairs every document of one side with every one of the other that it passes with.
@@ -145,7 +157,7 @@ impl<'a, 'b, F: Fingerprint> Pairing<'a, 'b, F> {
     ) -> Result<()> {
         for a in ours {
             for b in theirs {
-                let similarity = match self.checker {
+                let similarity = match &self.theirs.checker {
                     None => None,
                     Some(checker) => {
                         match checker.compare(distance, &a.evidence, &b.evidence, &b.key)? {

@@ -72,3 +72,36 @@ fn joins_of_many_documents_do_not_depend_on_memory() -> Result<()> {
     assert!(pairs.len() as u64 >= distinct.pairs);
     Ok(())
 }
+
+#[test]
+fn two_indexes_are_joined_with_much_memory_and_with_none() -> Result<()> {
+    let mut rng = Rng::new(47);
+    for (ours, theirs) in [(0, 0), (0, 50), (50, 0), (1, 1), (300, 500)] {
+        let fingerprints: Vec<u64> = mixed(&mut rng, ours + theirs);
+        let (a, b) = fingerprints.split_at(ours);
+        let (a, b) = (keyed(&mut rng, a), keyed(&mut rng, b));
+        let ((_a, left), (_b, right)) = (index_of(&a)?, index_of(&b)?);
+        let (a, b): (Model<u64>, Model<u64>) = (a.into_iter().collect(), b.into_iter().collect());
+        for distance in [0, 3, 16] {
+            let mut wanted: Vec<KeyPair> = Vec::new();
+            for (key, fingerprint) in &a {
+                let near = b.iter().map(|(other, near)| (other, fingerprint.distance(*near)));
+                let near = near.filter(|(_, apart)| *apart <= distance);
+                wanted.extend(near.map(|(other, apart)| (key.clone(), other.clone(), apart)));
+            }
+            wanted.sort_unstable();
+            for memory in [0, 20_000, usize::MAX] {
+                let mut found: Vec<KeyPair> = Vec::new();
+                let near = Nearness::new(distance).memory(memory);
+                let count = left.pairs_with(&right, near, &(), &mut |pair| {
+                    found.push((pair.a.to_vec(), pair.b.to_vec(), pair.distance));
+                    Ok(())
+                })?;
+                assert_eq!(count, found.len() as u64);
+                found.sort_unstable();
+                assert!(found == wanted, "{ours} with {theirs}, k = {distance}, {memory} bytes");
+            }
+        }
+    }
+    Ok(())
+}

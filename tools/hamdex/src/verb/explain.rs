@@ -63,6 +63,7 @@ struct Account<'a> {
     distance: u32,
     entries: u64,
     candidates: u64,
+    blocks: u64,
     matches: Vec<Found<'a>>,
     seconds: f64,
     predicted_seconds: f64,
@@ -88,6 +89,7 @@ struct TableRow {
     runs: u64,
     candidates: u64,
     matches: u64,
+    blocks: u64,
 }
 
 impl ExplainArgs {
@@ -118,6 +120,7 @@ fn show<F: Fingerprint>(session: &Session, explanation: &Explanation<F>) -> Resu
         .pair("distance", explanation.distance)
         .pair("documents", size::thousands(explanation.entries))
         .pair("candidates", size::thousands(explanation.candidates))
+        .pair("blocks read", size::thousands(explanation.blocks))
         .pair("matches", size::thousands(explanation.matches.len() as u64))
         .pair("time", size::seconds(explanation.actual))
         .pair("predicted, tables", size::seconds(explanation.predicted))
@@ -133,6 +136,7 @@ fn show<F: Fingerprint>(session: &Session, explanation: &Explanation<F>) -> Resu
         "runs",
         "candidates",
         "matches",
+        "blocks read",
     ]);
     for table in &explanation.tables {
         tables.row([
@@ -143,6 +147,7 @@ fn show<F: Fingerprint>(session: &Session, explanation: &Explanation<F>) -> Resu
             size::thousands(table.runs),
             size::thousands(table.candidates),
             size::thousands(table.matches),
+            size::thousands(table.blocks),
         ]);
     }
     output.with(|out| {
@@ -179,6 +184,7 @@ fn account<F: Fingerprint>(explanation: &Explanation<F>) -> Account<'_> {
         distance: explanation.distance,
         entries: explanation.entries,
         candidates: explanation.candidates,
+        blocks: explanation.blocks,
         matches: explanation.matches.iter().map(found).collect(),
         seconds: explanation.actual.as_secs_f64(),
         predicted_seconds: explanation.predicted.as_secs_f64(),
@@ -195,6 +201,7 @@ fn account<F: Fingerprint>(explanation: &Explanation<F>) -> Account<'_> {
                 runs: table.runs,
                 candidates: table.candidates,
                 matches: table.matches,
+                blocks: table.blocks,
             })
             .collect(),
     }

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use hamdex::{Fingerprint, Index, Nearness, Verification, join};
+use hamdex::join::{self, DocumentPair};
+use hamdex::{Fingerprint, Index, Nearness, Verification};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::gather::{self, Carrier, Gathered, Target};
 use crate::advise::{self, Settled, Wishes};
 use crate::evidence::Evidence;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::input::{Inputs, Wanted};
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
@@ -29,7 +30,8 @@ const MANY_COPIES: u64 = 10_000;
 ///
 /// Prints lines of id, id and distance with tabs between, in no order, and the similarity as a
 /// fourth field where pairs are verified. Every pair comes once; copies of one text are pairs at
-/// distance 0. Without -k, distance and verification are chosen by a look at the texts.
+/// distance 0. With --against, the first id is of the index and the second of the other one.
+/// Without -k, distance and verification are chosen by a look at the texts.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
 pub(crate) struct PairsArgs {
@@ -39,6 +41,9 @@ pub(crate) struct PairsArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// List the pairs of a document of the index and one of this other index instead
+    #[arg(long, value_name = "INDEX")]
+    against: Option<PathBuf>,
     /// Begin with a line of column names
     #[arg(long)]
     header: bool,
@@ -102,8 +107,19 @@ impl PairsArgs {
                 let index = stored::read_only::<F>(&path)?;
                 let distance = self.distance.distance;
                 let verify = self.verify.or_as_made(&header, distance, &path, &session.console)?;
-                self.of_index(session, &index, verify, writer)?
+                let other = self.against.as_deref().map(|other| {
+                    stored::require(other, Some(header.bits))?;
+                    stored::read_only::<F>(other)
+                });
+                self.of_index(session, (&index, other.transpose()?), verify, writer)?
             }),
+            Target::Documents if self.against.is_some() => {
+                return Err(Failure::Usage(
+                    "--against compares two indexes: build one of these documents first, or see \
+                     dedup --against"
+                        .to_owned(),
+                ));
+            }
             Target::Documents => {
                 let (inputs, bits) =
                     gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
@@ -123,7 +139,7 @@ impl PairsArgs {
     fn of_index<F: Fingerprint>(
         &self,
         session: &Session,
-        index: &Index<F>,
+        (index, other): (&Index<F>, Option<Index<F>>),
         verify: VerifyArg,
         mut writer: Writer,
     ) -> Result<(u64, Output)> {
@@ -132,9 +148,13 @@ impl PairsArgs {
         let distance = self.distance.distance.unwrap_or(index.distance());
         let carrier = Carrier::default();
         let near = Nearness::new(distance).verify(verification).memory(self.memory.memory.0);
-        let found = index.pairs(near, &session.console, &mut |pair| {
+        let mut write = |pair: DocumentPair<'_>| {
             carrier.stop(writer.pair(pair.a, pair.b, pair.distance, pair.similarity))
-        });
+        };
+        let found = match &other {
+            Some(other) => index.pairs_with(other, near, &session.console, &mut write),
+            None => index.pairs(near, &session.console, &mut write),
+        };
         Ok((carrier.settle(found)?, writer.output))
     }
 

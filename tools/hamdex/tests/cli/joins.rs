@@ -40,6 +40,18 @@ fn pairs_of_an_index_and_of_its_documents_are_the_same() {
 }
 
 #[test]
+fn pairs_of_two_indexes_have_one_document_of_each() {
+    let bench = bench();
+    bench.file("more.jsonl", MORE);
+    bench.ok("build more more.jsonl");
+    let wanted = ["a\ta2\t0", "a2\ta2\t0", "b\ta2\t1", "b\td\t1", "d\td\t0"];
+    assert_eq!(sorted(&bench.ok("pairs idx -k 1 --against more").stdout), wanted);
+    assert_eq!(sorted(&bench.ok("pairs idx -k 1 --against more --memory 1").stdout), wanted);
+    bench.run("pairs idx --against absent").refused(1, &["absent"]);
+    bench.run("pairs more.jsonl --against idx").refused(2, &["build"]);
+}
+
+#[test]
 fn clusters_hold_what_chains_connect() {
     let bench = bench();
     let of_index = json!({ "cluster": 1, "size": 4, "ids": ["a", "a2", "b", "d"], "diameter": 2 });
