@@ -98,5 +98,23 @@ fn clusters(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, self_join, skew, clusters);
+/// A small set against a large one: the work grows with both, not with the pairs inside one.
+fn cross_join(c: &mut Criterion) {
+    let mut group = c.benchmark_group("cross_join");
+    group.sample_size(10);
+    let stored = set(1_000_000, 0);
+    for len in [10_000, 100_000] {
+        let queries: Vec<u64> = stored.iter().take(len).map(|f| f ^ 0b101).collect();
+        group.throughput(Throughput::Elements((len + stored.len()) as u64));
+        group.bench_function(BenchmarkId::new("tables/k=3", len), |b| {
+            b.iter(|| {
+                let report = join::cross_join(&queries, &stored, 3, &(), &|_| Ok(()));
+                report.expect("nothing cancels this join").pairs
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, self_join, skew, clusters, cross_join);
 criterion_main!(benches);

@@ -1,7 +1,7 @@
 //! Fingerprints in memory: their scan, in cache and out of it, and searches by their tables.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use hamdex::ResidentTables;
+use hamdex::{Fingerprint, ResidentTables};
 
 /// `SplitMix64`, the same fingerprints in every run.
 fn fingerprint(number: u64) -> u64 {
@@ -11,8 +11,12 @@ fn fingerprint(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn tables(len: u64) -> ResidentTables<u64> {
-    let set: Vec<u64> = (0..len).map(fingerprint).collect();
+fn wide(number: u64) -> u128 {
+    u128::from(fingerprint(number)) << 64 | u128::from(fingerprint(!number))
+}
+
+fn tables<F: Fingerprint>(len: u64, make: impl Fn(u64) -> F) -> ResidentTables<F> {
+    let set: Vec<F> = (0..len).map(make).collect();
     ResidentTables::build(&set).expect("there is memory for this set")
 }
 
@@ -21,12 +25,41 @@ fn scan(c: &mut Criterion) {
     let mut group = c.benchmark_group("resident_scan");
     group.sample_size(20);
     for len in [1 << 14, 1 << 20, 1 << 24] {
-        let tables = tables(len);
+        let tables = tables(len, fingerprint);
         group.throughput(Throughput::Elements(len));
         group.bench_function(BenchmarkId::new("k=3", len), |b| {
             b.iter(|| tables.scan(7, 3).expect("64 bits reach that far"));
         });
     }
+    // So far apart that comparing all is the cheapest, for many queries at once.
+    let queries: Vec<u64> = (0..256).map(|n| fingerprint(!n)).collect();
+    let tables = tables(1 << 14, fingerprint);
+    group.throughput(Throughput::Elements((queries.len() as u64) << 14));
+    group.bench_function(BenchmarkId::new("batch, k=20", 1 << 14), |b| {
+        b.iter(|| tables.search_batch(&queries, 20).expect("64 bits reach that far"));
+    });
+    group.finish();
+}
+
+/// Ten million of 128 bits: searches beside the scan of the same tables.
+fn wide_search(c: &mut Criterion) {
+    let mut group = c.benchmark_group("resident_128_bits");
+    group.sample_size(20);
+    let len = 10_000_000;
+    let tables = tables(len, wide);
+    let mut number = 0;
+    let mut query = || {
+        number = (number + 1) % len;
+        wide(number) ^ (0b111 << (number % 125))
+    };
+    for distance in [3, 12, 20] {
+        group.bench_function(BenchmarkId::new("search", format!("k={distance}")), |b| {
+            b.iter(|| tables.search(query(), distance).expect("128 bits reach that far"));
+        });
+    }
+    group.bench_function(BenchmarkId::new("scan", "k=20"), |b| {
+        b.iter(|| tables.scan(query(), 20).expect("128 bits reach that far"));
+    });
     group.finish();
 }
 
@@ -34,7 +67,7 @@ fn search(c: &mut Criterion) {
     let mut group = c.benchmark_group("resident_search");
     group.sample_size(20);
     for len in [1 << 14, 1 << 20] {
-        let tables = tables(len);
+        let tables = tables(len, fingerprint);
         for distance in [3, 6, 8] {
             let (mut found, mut number) = (Vec::new(), 0);
             group.bench_function(BenchmarkId::new(format!("k={distance}"), len), |b| {
@@ -54,7 +87,7 @@ fn search(c: &mut Criterion) {
 fn batch(c: &mut Criterion) {
     let mut group = c.benchmark_group("resident_batch");
     group.sample_size(10);
-    let tables = tables(1 << 20);
+    let tables = tables(1 << 20, fingerprint);
     let queries: Vec<u64> = (0..1 << 16).map(|n| fingerprint(n * 16) ^ 0b111).collect();
     group.throughput(Throughput::Elements(queries.len() as u64));
     group.bench_function("k=3", |b| {
@@ -63,5 +96,5 @@ fn batch(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, scan, search, batch);
+criterion_group!(benches, scan, search, batch, wide_search);
 criterion_main!(benches);

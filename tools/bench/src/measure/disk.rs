@@ -1,6 +1,6 @@
 //! The index on disk, its block cache warm.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hamdex::{BuildOptions, Builder, Index, IndexOptions, Match, OpenOptions, Query, Reader};
 
@@ -54,19 +54,34 @@ impl Engine for Disk {
 
 impl Disk {
     fn open(directory: &Path) -> Outcome<Self> {
-        let options = OpenOptions::new().read_only(true).memory(memory(size(directory)?));
-        let reader = Index::<u64>::open_with(directory, &options)?.reader()?;
+        let reader = Index::<u64>::open_with(directory, &options(directory)?)?.reader()?;
         Ok(Self { reader, bytes: size(directory)? })
     }
 }
 
-/// Cache for all of the index, up to the default for small ones.
-fn memory(bytes: u64) -> usize {
-    usize::try_from(2 * bytes).unwrap_or(usize::MAX).max(512 << 20)
+/// Read-only, with a cache for all of the index.
+pub(super) fn options(directory: &Path) -> Outcome<OpenOptions> {
+    let bytes = usize::try_from(2 * size(directory)?)?;
+    Ok(OpenOptions::new().read_only(true).memory(bytes.max(512 << 20)))
+}
+
+/// Returns the index of these fingerprints, which is built unless it is there.
+pub(super) fn ensure(job: &Job, fingerprints: &[u64]) -> Outcome<PathBuf> {
+    let directory = job.dir.join("index");
+    if directory.exists() {
+        let index = Index::<u64>::open_with(&directory, &OpenOptions::new().read_only(true))?;
+        if index.reader()?.len() == fingerprints.len() as u64 {
+            return Ok(directory);
+        }
+        drop(index);
+        std::fs::remove_dir_all(&directory)?;
+    }
+    build(&directory, fingerprints)?;
+    Ok(directory)
 }
 
 /// Builds with the row as key, as a document's number would be.
-pub(super) fn build(directory: &Path, fingerprints: &[u64]) -> Outcome<()> {
+fn build(directory: &Path, fingerprints: &[u64]) -> Outcome<()> {
     let options = IndexOptions::new();
     let mut builder = Builder::<u64>::create(directory, &options, &BuildOptions::new())?;
     for (row, fingerprint) in (0_u64..).zip(fingerprints) {

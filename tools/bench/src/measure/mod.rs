@@ -11,6 +11,7 @@ mod join;
 mod memory;
 #[cfg(feature = "peers")]
 mod peers;
+mod prediction;
 mod resident;
 mod scan;
 pub(crate) mod yardstick;
@@ -63,10 +64,11 @@ impl Job {
 }
 
 /// Engines of this binary, in the order in which they run.
-pub(crate) const OURS: [&str; 8] = [
+pub(crate) const OURS: [&str; 9] = [
     Tables::NAME,
     disk::NAME,
     Resident::NAME,
+    prediction::NAME,
     Scan::NAME,
     join::NAME,
     insert::NAME,
@@ -81,6 +83,7 @@ pub(crate) fn run(job: &Job) -> Outcome<()> {
         Scan::NAME => harness::run::<Scan>(job),
         disk::NAME => harness::run::<disk::Disk>(job),
         scan::NAME => harness::run::<scan::Scan>(job),
+        prediction::NAME => prediction::run(job),
         join::NAME => join::run(job),
         insert::NAME => insert::run(job),
         yardstick::NAME => {

@@ -88,10 +88,7 @@ impl Engine for Resident {
     type Answer = Vec<Near<u64>>;
 
     fn build(job: &Job, fingerprints: &[u64]) -> Outcome<Self> {
-        let directory = job.dir.join("index");
-        if !directory.exists() {
-            disk::build(&directory, fingerprints)?;
-        }
+        let directory = disk::ensure(job, fingerprints)?;
         let options = OpenOptions::new().read_only(true).resident(BUDGET);
         let reader = Index::<u64>::open_with(&directory, &options)?.reader()?;
         Ok(Self { reader, bytes: disk::size(&directory)? })

@@ -45,6 +45,9 @@ pub(crate) struct ReportArgs {
     /// Largest number of fingerprints; all powers of ten from 10,000 on are measured
     #[arg(long, default_value_t = 10_000_000)]
     largest: u64,
+    /// Numbers of fingerprints, rising, instead of the powers of ten
+    #[arg(long, value_delimiter = ',', conflicts_with = "largest")]
+    sizes: Vec<u64>,
     /// Up to 100,000 fingerprints and short repetitions: some seconds
     #[arg(long)]
     quick: bool,
@@ -78,8 +81,11 @@ pub(crate) struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// Powers of ten from 10,000 on, and the largest.
+    /// Powers of ten from 10,000 on, and the largest, unless others are asked for.
     fn sizes(&self) -> Vec<u64> {
+        if !self.sizes.is_empty() {
+            return self.sizes.clone();
+        }
         let largest = if self.quick { self.largest.min(100_000) } else { self.largest };
         let mut sizes: Vec<u64> =
             (4..10).map(|power| 10_u64.pow(power)).filter(|n| *n < largest).collect();
@@ -104,6 +110,7 @@ impl ReportArgs {
             ("patience", self.patience.to_string()),
             ("seed", self.seed.to_string()),
             ("only", self.only.join(",")),
+            ("sizes", self.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",")),
         ];
         let given = options.iter().filter(|(_, value)| !value.is_empty());
         let options: Vec<_> = given.map(|(name, value)| format!(" --{name} {value}")).collect();
@@ -136,10 +143,16 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Box<dyn Error>> {
         None => builder.tempdir()?,
     };
     let sizes = args.sizes();
-    let rows = measure(args, &sizes, dir.path())?;
-    let verdicts = agree::verdicts(&rows);
-    let report = Report { machine: describe(args), rows, verdicts, sizes };
-    write(&report, &args.out)?;
+    let ground = ground(args, &sizes, dir.path())?;
+    let machine = describe(args);
+    let mut report = Report { machine, rows: Vec::new(), verdicts: Vec::new(), sizes: Vec::new() };
+    for &n in &sizes {
+        measure(args, &ground, n, &mut report.rows)?;
+        report.sizes.push(n);
+        report.verdicts = agree::verdicts(&report.rows);
+        // What is known so far outlives a run that is ended.
+        write(&report, &args.out)?;
+    }
     let wrong: Vec<_> = report.verdicts.iter().filter(|verdict| verdict.is_wrong()).collect();
     for verdict in &wrong {
         eprintln!("answers differ: {verdict:?}");
@@ -163,8 +176,8 @@ fn describe(args: &ReportArgs) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Runs every contender at every size, smallest first.
-fn measure(args: &ReportArgs, sizes: &[u64], dir: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
+/// Writes the data that all contenders work on.
+fn ground(args: &ReportArgs, sizes: &[u64], dir: &Path) -> Result<Ground, Box<dyn Error>> {
     let ground = Ground {
         data: dir.join("fingerprints.u64"),
         queries: dir.to_owned(),
@@ -180,31 +193,38 @@ fn measure(args: &ReportArgs, sizes: &[u64], dir: &Path) -> Result<Vec<Row>, Box
     let fingerprints = data::mixed(args.seed, sizes.last().copied().unwrap_or(0));
     data::write(&ground.data, &fingerprints)?;
     data::write(&dir.join("random.u64"), &data::random(args.seed ^ 0xabcd, QUERIES))?;
-    drop(fingerprints);
-    let mut rows: Vec<Row> = Vec::new();
-    for &n in sizes {
-        queries(args, &ground, n)?;
-        for contender in contender::all().filter(|c| args.takes(c.name)) {
-            // Sizes are nothing to it.
-            if contender.name == yardstick::NAME && sizes.first() != Some(&n) {
-                continue;
-            }
-            let reason = if contender.ours {
-                None
-            } else {
-                limits::reason(contender.name, n, args.patience().into(), &rows)
-            };
-            let new = match reason {
-                Some(reason) => vec![Row::absent(contender.name, n, reason)],
-                None => process::run(&contender, n, &ground),
-            };
-            for row in &new {
-                eprintln!("{}", row.to_json());
-            }
-            rows.extend(new);
+    Ok(ground)
+}
+
+/// Runs every contender at one size.
+fn measure(
+    args: &ReportArgs,
+    ground: &Ground,
+    n: u64,
+    rows: &mut Vec<Row>,
+) -> Result<(), Box<dyn Error>> {
+    queries(args, ground, n)?;
+    for contender in contender::all().filter(|c| args.takes(c.name)) {
+        // Sizes are nothing to it.
+        if contender.name == yardstick::NAME && rows.iter().any(|row| row.engine == contender.name)
+        {
+            continue;
         }
+        let reason = if contender.ours {
+            None
+        } else {
+            limits::reason(contender.name, n, args.patience().into(), rows)
+        };
+        let new = match reason {
+            Some(reason) => vec![Row::absent(contender.name, n, reason)],
+            None => process::run(&contender, n, ground),
+        };
+        for row in &new {
+            eprintln!("{}", row.to_json());
+        }
+        rows.extend(new);
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// Writes the queries that lie near what is stored at this size.

@@ -79,6 +79,12 @@ pub(super) fn all(report: &Report) -> Result<Vec<Section>, Box<dyn Error>> {
     sections.push(Section::new("Self-join", &[], tables::joins(rows)));
     sections.push(Section::new("Inserts", &[], tables::inserts(rows)));
     sections.push(Section::new(
+        "Predictions",
+        &["What the cost model expects with prices measured on this machine, beside the median \
+           of what random queries took; ▼ marks what is off by more than a factor of two."],
+        tables::predictions(rows),
+    ));
+    sections.push(Section::new(
         "Texts against fingerprints",
         &["The reason for fingerprints: a million edit distances against a million Hamming \
            distances, on one thread."],

@@ -2,7 +2,7 @@
 
 use super::agree::Verdict;
 use super::document::{Cell, Mark, Table};
-use super::number::{or_dash, plain};
+use super::number::{or_dash, plain, size};
 use crate::row::Row;
 
 /// Engines in the order of their rows, each once.
@@ -148,6 +148,45 @@ pub(crate) fn yardstick(rows: &[Row]) -> Table {
             short.map_or_else(|| "–".into(), |s| format!("{s:.5}")).into(),
             or_dash(ratio).into(),
             row.note.clone().into(),
+        ]);
+    }
+    table
+}
+
+/// How often what is predicted lies within a factor of two of what it takes; those that do not.
+pub(crate) fn predictions(rows: &[Row]) -> Table {
+    let mut table =
+        Table::new(&["n", "k", "way", "predicted, µs", "actual, µs", "predicted / actual"]);
+    let (mut all, mut near) = (0_u32, 0_u32);
+    for row in rows.iter().filter(|row| row.work == "prediction") {
+        let (Some(predicted), Some(actual)) = (row.median("predicted_us"), row.median("actual_us"))
+        else {
+            continue;
+        };
+        all += 1;
+        let ratio = predicted / actual;
+        if (0.5..=2.0).contains(&ratio) {
+            near += 1;
+        }
+        let mark = if (0.5..=2.0).contains(&ratio) { "" } else { " ▼" };
+        table.rows.push(vec![
+            size(row.n).into(),
+            row.k.map_or_else(String::new, |k| k.to_string()).into(),
+            row.kind.clone().into(),
+            plain(predicted).into(),
+            plain(actual).into(),
+            format!("{}{mark}", plain(ratio)).into(),
+        ]);
+    }
+    if all > 0 {
+        let summary = format!("{near} of {all} within a factor of two");
+        table.rows.push(vec![
+            "all".into(),
+            String::new().into(),
+            String::new().into(),
+            String::new().into(),
+            String::new().into(),
+            summary.into(),
         ]);
     }
     table
