@@ -60,6 +60,8 @@ pub struct BitSums<F> {
     used: usize,
     /// Words to be added at each plane.
     waiting: Vec<Vec<F>>,
+    /// Counts of features that were weighed many together, the lowest bit first; often empty.
+    weighed: Vec<u64>,
     /// The sum of all weights without their signs.
     total: u128,
 }
@@ -67,7 +69,13 @@ pub struct BitSums<F> {
 impl<F: Fingerprint> BitSums<F> {
     /// Starts with no features.
     pub fn new() -> Self {
-        Self { planes: [F::ZERO; PLANES], used: 0, waiting: Vec::new(), total: 0 }
+        Self {
+            planes: [F::ZERO; PLANES],
+            used: 0,
+            waiting: Vec::new(),
+            weighed: Vec::new(),
+            total: 0,
+        }
     }
 
     /// Adds one feature; a negative weight counts its zeros as ones.
@@ -90,6 +98,7 @@ impl<F: Fingerprint> BitSums<F> {
     pub fn clear(&mut self) {
         self.planes.iter_mut().take(self.used).for_each(|plane| *plane = F::ZERO);
         self.waiting.iter_mut().for_each(Vec::clear);
+        self.weighed.clear();
         (self.used, self.total) = (0, 0);
     }
 
@@ -115,6 +124,18 @@ impl<F: Fingerprint> BitSums<F> {
         if let Some(slot) = self.waiting.get_mut(plane) {
             *slot = words;
         }
+    }
+
+    /// Adds what was weighed together to the other counts.
+    fn settle_weighed(&mut self) {
+        let weighed = std::mem::take(&mut self.weighed);
+        let any = weighed.iter().fold(0, |any, &count| any | count);
+        for plane in 0..(u64::BITS - any.leading_zeros()) as usize {
+            let digit = |word, &count: &u64| word << 1 | u128::from(count >> plane & 1);
+            self.carry_in(plane, F::truncate(weighed.iter().rev().fold(0, digit)));
+        }
+        self.weighed = weighed;
+        self.weighed.clear();
     }
 
     /// Adds `2^plane` to the count of every position that is set in `ones`.
@@ -144,8 +165,10 @@ impl<F: Fingerprint> BitSums<F> {
             words.iter().map(|&word| at(word)).sum::<u128>() << plane
         };
         let waiting: u128 = self.waiting.iter().zip(0..).map(waits).sum();
+        let weighed = self.weighed.get((F::BITS - 1 - bit) as usize).copied().unwrap_or_default();
         // The count is at most the total, so the difference always fits.
-        let (count, total) = ((settled + waiting).cast_signed(), self.total.cast_signed());
+        let count = settled + waiting + u128::from(weighed);
+        let (count, total) = (count.cast_signed(), self.total.cast_signed());
         count - (total - count)
     }
 
@@ -181,7 +204,12 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
             self.total += u128::from(weight);
             (count, any) = (count + 1, any | weight);
         }
-        let planes = (u32::BITS - any.leading_zeros()) as usize;
+        let bits = u32::BITS - any.leading_zeros();
+        if count >= MANY && bits + (count.ilog2() + 1) <= u32::BITS {
+            self.weighed.resize(F::BITS as usize, 0);
+            return kernel::dispatch(Weigh { features, counts: &mut self.weighed });
+        }
+        let planes = bits as usize;
         if self.waiting.len() < planes {
             self.waiting.resize_with(planes, Vec::new);
         }
@@ -208,6 +236,7 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
             return None;
         }
         (0..self.waiting.len()).for_each(|plane| self.settle(plane));
+        self.settle_weighed();
         // A sum is above zero where the count is above half of the total. Comparing from the top
         // digit down settles every position at once.
         let half = self.total / 2;
@@ -244,6 +273,37 @@ impl<F: Fingerprint> Work for Settle<'_, F> {
         let (wide, rest) = words.split_at(words.len() - words.len() % (BLOCK * LANES));
         add_blocks::<F, LANES>(sums, plane, wide);
         add_blocks::<F, 1>(sums, plane, rest);
+    }
+}
+
+/// Features from which on it pays to weigh them together.
+const MANY: usize = 64;
+
+/// Adds the weights of many features, whose sum fits 32 bits, to the counts of their bits.
+struct Weigh<'a, I> {
+    features: I,
+    counts: &'a mut [u64],
+}
+
+impl<F: Fingerprint, I: Iterator<Item = (F, u32)> + Clone> Work for Weigh<'_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // takes 32 bits at a time
+    fn run(self) {
+        let (parts, _) = self.counts.as_chunks_mut::<32>();
+        for (shift, counts) in (0..).step_by(32).zip(parts) {
+            let mut sums = [0_u32; 32];
+            for (feature, weight) in self.features.clone() {
+                let bits = (feature >> shift).widen() as u32;
+                for (bit, sum) in sums.iter_mut().enumerate() {
+                    *sum += if bits & 1 << bit == 0 { 0 } else { weight };
+                }
+            }
+            for (count, sum) in counts.iter_mut().zip(sums) {
+                *count += u64::from(sum);
+            }
+        }
     }
 }
 

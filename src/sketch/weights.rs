@@ -57,6 +57,7 @@ impl Weights {
     ///
     /// `idf` is the inverse document frequency in steps of `1 / IDF_SCALE`; ignored unless
     /// [`Weights::needs_idf`]. The weight of a feature that occurs is at least 1.
+    #[inline]
     pub fn weight(self, count: u32, idf: u32) -> i64 {
         match self {
             Self::Uniform => 1,

@@ -3,11 +3,13 @@
 //! Weights that grow with the number of occurrences need no counting: sums do not care whether a
 //! feature comes three times or once with threefold weight. Only distinct features and levels do.
 
+use super::batch::Batch;
 use super::dictionary::jieba;
 use super::idf_table::{WORD_SEED, word_hash};
 use super::ngrams::Tokens;
 use super::options::Segment;
 use super::pipeline::{Inner, Scratch};
+use super::segment::Uncut;
 use super::sift::Sift;
 use super::{grams, segment};
 use crate::fingerprint::Fingerprint;
@@ -79,7 +81,7 @@ impl<T: FnMut(Feature<'_>)> Visit for T {
 /// Visits the features of the text in the scratch.
 pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl Visit) {
     let Inner { options, ngram, lexicon, .. } = pipeline;
-    let Scratch { normal, letters, firsts, tokens, seen, counted, rarities, .. } = scratch;
+    let Scratch { normal, letters, firsts, parts, tokens, seen, counted, rarities, .. } = scratch;
     let (n, seed) = (*ngram, options.seed);
     if matches!(options.sketch, SketchKind::Longest(_)) {
         return sentences(normal, tokens, seed, &mut visit);
@@ -114,17 +116,25 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
             if n == 1 && options.weights != Weights::Levels =>
         {
             sift.begin(normal.len() / 4);
-            lexicon.for_each_word(normal, options.segment, &mut |word| {
-                sift.take(word.as_bytes(), |hash| {
+            let words = parts.sort(normal, options.segment);
+            if !lexicon.weighs() {
+                lexicon.for_each_word(words, &mut |word| sift.take(word.as_bytes(), |_| 0));
+                return sift.flush();
+            }
+            let mut take = |words: &[&str]| {
+                sift.take_words(words, |word, hash| {
                     let hash = || if seed == WORD_SEED { hash } else { word_hash(word) };
                     // A feature of weight 0 is none.
                     lexicon.rarity(word, hash, rarities).unwrap_or(0)
                 });
-            });
+            };
+            let mut batch = Batch::default();
+            lexicon.for_each_word(words, &mut |word| batch.push(word, &mut take));
+            batch.flush(&mut take);
         }
         Segment::Auto | Segment::Jieba | Segment::Words => {
             tokens.clear(true);
-            lexicon.for_each_word(normal, options.segment, &mut |word| {
+            lexicon.for_each_word(Uncut::Whole(normal, options.segment), &mut |word| {
                 if let Some(rarity) = lexicon.rarity(word, || word_hash(word), rarities) {
                     tokens.push(word, rarity);
                 }

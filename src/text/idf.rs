@@ -11,9 +11,6 @@ use jieba_rs::{DEFAULT_STOP_WORDS, KeywordExtract, KeywordExtractConfig, TfIdf};
 use super::dictionary::jieba;
 use crate::sketch::IDF_SCALE;
 
-/// Bits of a hash that choose two slots; in half a megabyte are the words in daily use.
-const PAIR_BITS: u32 = 15;
-
 /// Steps for words that carry no subject of their own.
 const STOP_WORD: u32 = IDF_SCALE;
 
@@ -56,9 +53,10 @@ fn quantise(idf: f64) -> u32 {
 /// Rarities of tokens, remembered from text to text.
 #[derive(Debug, Default)]
 pub(super) struct Rarities {
-    /// The last two tokens of those that share a pair: the hash of each, its rarity in place of
-    /// the bits that chose the pair.
-    pairs: Vec<[u64; 2]>,
+    /// In half a megabyte are the words in daily use.
+    near: Remembered<15>,
+    /// Another megabyte is cheaper than to ask the table again for one word in five hundred.
+    far: Remembered<16>,
 }
 
 impl Rarities {
@@ -68,33 +66,57 @@ impl Rarities {
     /// feature, so they need not be told apart here either.
     #[inline]
     pub(super) fn idf(&mut self, token: &str, hash: u64) -> u32 {
-        let known = |slot: u64| slot >> PAIR_BITS == hash >> PAIR_BITS;
-        let [first, second] = self.pairs.get(pair(hash)).copied().unwrap_or_default();
-        // Which of the two it is cannot be foretold, so nothing branches on it.
-        let slot = if known(first) { first } else { second };
-        if known(slot) && rarity(slot) > 0 { rarity(slot) } else { self.remember(token, hash) }
+        match self.near.get(hash) {
+            0 => self.recall(token, hash),
+            idf => idf,
+        }
     }
 
     #[cold]
-    fn remember(&mut self, token: &str, hash: u64) -> u32 {
-        let idf = look_up(token);
-        self.pairs.resize(1 << PAIR_BITS, [0; 2]);
-        if let Some([first, second]) = self.pairs.get_mut(pair(hash)) {
-            *second = std::mem::replace(first, hash >> PAIR_BITS << PAIR_BITS | u64::from(idf));
+    fn recall(&mut self, token: &str, hash: u64) -> u32 {
+        let mut idf = self.far.get(hash);
+        if idf == 0 {
+            idf = look_up(token);
+            self.far.put(hash, idf);
         }
+        self.near.put(hash, idf);
         idf
     }
 }
 
-#[allow(clippy::cast_possible_truncation)] // masked at once
-fn pair(hash: u64) -> usize {
-    hash as usize & ((1 << PAIR_BITS) - 1)
+/// Rarities by hash; its lowest bits choose a pair of slots.
+#[derive(Debug, Default)]
+struct Remembered<const BITS: u32> {
+    /// The last two tokens of those that share a pair: the hash of each, its rarity in place of
+    /// the bits that chose the pair.
+    pairs: Vec<[u64; 2]>,
 }
 
-/// Returns the rarity that a slot holds, 0 in one that was never filled.
-#[allow(clippy::cast_possible_truncation)] // masked at once
-fn rarity(slot: u64) -> u32 {
-    slot as u32 & ((1 << PAIR_BITS) - 1)
+impl<const BITS: u32> Remembered<BITS> {
+    const LOW: u64 = (1 << BITS) - 1;
+
+    #[allow(clippy::cast_possible_truncation)] // masked first
+    fn pair(hash: u64) -> usize {
+        (hash & Self::LOW) as usize
+    }
+
+    /// Returns the rarity of a token, 0 for an unknown one.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // masked first
+    fn get(&self, hash: u64) -> u32 {
+        let known = |slot: u64| slot >> BITS == hash >> BITS;
+        let [first, second] = self.pairs.get(Self::pair(hash)).copied().unwrap_or_default();
+        // Which of the two it is cannot be foretold, so nothing branches on it.
+        let slot = if known(first) { first } else { second };
+        if known(slot) { (slot & Self::LOW) as u32 } else { 0 }
+    }
+
+    fn put(&mut self, hash: u64, idf: u32) {
+        self.pairs.resize(1 << BITS, [0; 2]);
+        if let Some([first, second]) = self.pairs.get_mut(Self::pair(hash)) {
+            *second = std::mem::replace(first, hash & !Self::LOW | u64::from(idf));
+        }
+    }
 }
 
 fn look_up(token: &str) -> u32 {
@@ -163,7 +185,7 @@ mod tests {
                 assert_eq!(idf(word), look_up(word), "{word}");
             }
             // More words than there are slots.
-            for n in 0..3 << PAIR_BITS {
+            for n in 0..150_000 {
                 assert_eq!(idf(&format!("w{n}")), table().median);
             }
         }

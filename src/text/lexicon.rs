@@ -5,8 +5,8 @@ use jieba_rs::Jieba;
 use super::dictionary;
 use super::idf::Rarities;
 use super::idf_table::IdfTable;
-use super::options::{PipelineOptions, Segment};
-use super::segment::for_each_token;
+use super::options::PipelineOptions;
+use super::segment::Uncut;
 use super::stop_words::WordSet;
 use super::weight_table::LoadedWeights;
 
@@ -55,20 +55,20 @@ impl Lexicon {
         }
     }
 
+    /// Tells whether words differ in what [`Lexicon::rarity`] says.
+    pub(super) fn weighs(&self) -> bool {
+        !matches!(self.rarity, Rarity::Alike)
+    }
+
     /// Calls `emit` with each word of a cleaned text but for stop words.
     ///
     /// A text of nothing but stop words keeps them.
     #[inline]
-    pub(super) fn for_each_word<'t>(
-        &self,
-        text: &'t str,
-        segment: Segment,
-        emit: &mut impl FnMut(&'t str),
-    ) {
+    pub(super) fn for_each_word<'t>(&self, text: Uncut<'t>, emit: &mut impl FnMut(&'t str)) {
         let jieba = || self.jieba();
         if !self.stop_words.is_empty() {
             let mut any = false;
-            for_each_token(text, segment, &jieba, &mut |word| {
+            text.for_each(&jieba, &mut |word| {
                 if !self.stop_words.contains(word) {
                     any = true;
                     emit(word);
@@ -78,7 +78,7 @@ impl Lexicon {
                 return;
             }
         }
-        for_each_token(text, segment, &jieba, emit);
+        text.for_each(&jieba, emit);
     }
 
     /// Returns how rare a word is, or its weight where the caller gave one.

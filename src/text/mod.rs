@@ -8,6 +8,7 @@
 //! [`clean_page`]), tokens ([`tokens`]) but for stop words ([`StopWords`]), n-grams, weights
 //! ([`Weights`], [`IdfTable`], [`WeightTable`]), fingerprint.
 
+mod batch;
 mod clean;
 mod descriptor;
 mod dictionary;

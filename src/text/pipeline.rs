@@ -20,6 +20,7 @@ use super::ngrams::{SEPARATOR, Tokens};
 use super::options::{PipelineOptions, Segment};
 use super::resources::Resources;
 use super::seen::{Firsts, Seen};
+use super::segment::Parts;
 use super::{clean, descriptor, html, normalise, segment, simplified};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -378,6 +379,7 @@ pub(super) struct Scratch {
     cleaned: String,
     pub(super) letters: Letters,
     pub(super) firsts: Firsts,
+    pub(super) parts: Parts,
     pub(super) tokens: Tokens,
     pub(super) seen: Seen,
     pub(super) counted: Vec<Counted>,
@@ -392,6 +394,7 @@ impl Scratch {
         release(&mut self.normal, KEPT_BYTES);
         release(&mut self.cleaned, KEPT_BYTES);
         self.letters.release_above(KEPT_BYTES);
+        self.parts.release_above(KEPT_BYTES);
         self.tokens.release_above(KEPT_BYTES);
         self.seen.release_above(KEPT_BYTES);
         self.firsts.release_above(KEPT_BYTES);

@@ -8,6 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::dictionary;
 use super::letter::is_letter;
 use super::options::Segment;
+use super::pipeline::release;
 use super::words::for_each_word;
 
 /// Returns the tokens of a normalised text in order.
@@ -63,6 +64,87 @@ fn mixed<'t, 'd>(text: &'t str, jieba: &impl Fn() -> &'d Jieba, emit: &mut impl 
     for_each_word(rest, emit);
 }
 
+/// A normalised text, to be cut.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Uncut<'t> {
+    /// As it stands.
+    Whole(&'t str, Segment),
+    /// Its runs of Chinese and what lies between them, each laid end to end, for
+    /// [`Segment::Auto`]. Few long cuts by the dictionary cost less than many short ones.
+    Sorted { other: &'t str, han: &'t str },
+}
+
+/// Memory for the parts of a text.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    other: String,
+    han: String,
+}
+
+impl Parts {
+    /// Sorts a text where that makes cutting cheaper; its tokens are the same in another order.
+    pub(super) fn sort<'t>(&'t mut self, text: &'t str, segment: Segment) -> Uncut<'t> {
+        if segment != Segment::Auto {
+            return Uncut::Whole(text, segment);
+        }
+        let Self { other, han } = self;
+        other.clear();
+        han.clear();
+        let mut rest = text;
+        while let Some(start) = find_han(rest) {
+            let (before, run) = rest.split_at(start);
+            let (run, tail) = run.split_at(han_prefix(run));
+            // No word, neither Unicode's nor jieba's, goes on behind a line feed.
+            other.push_str(before);
+            other.push('\n');
+            han.push_str(run.trim_end_matches(is_apart));
+            han.push('\n');
+            rest = tail;
+        }
+        if han.is_empty() {
+            return Uncut::Whole(text, Segment::Words);
+        }
+        other.push_str(rest);
+        Uncut::Sorted { other, han }
+    }
+
+    /// Gives back memory that one huge text took.
+    pub(super) fn release_above(&mut self, bytes: usize) {
+        release(&mut self.other, bytes);
+        release(&mut self.han, bytes);
+    }
+}
+
+impl<'t> Uncut<'t> {
+    /// Calls `emit` with each token.
+    pub(super) fn for_each<'d>(
+        self,
+        jieba: &impl Fn() -> &'d Jieba,
+        emit: &mut impl FnMut(&'t str),
+    ) {
+        let (other, mut rest) = match self {
+            Self::Whole(text, segment) => return for_each_token(text, segment, jieba, emit),
+            Self::Sorted { other, han } => (other, han),
+        };
+        for_each_word(other, emit);
+        while !rest.is_empty() {
+            // Tokens of one cut should stay in the first cache until they are looked at.
+            let line = rest.bytes().skip(CUT).position(|byte| byte == b'\n');
+            let (part, tail) = rest.split_at(line.map_or(rest.len(), |end| CUT + end + 1));
+            cut(jieba(), part, emit);
+            rest = tail;
+        }
+    }
+}
+
+/// Bytes that are cut at once, and more up to the next line.
+const CUT: usize = 1 << 10;
+
+/// Tells whether jieba cuts a character off whatever stands around it.
+fn is_apart(c: char) -> bool {
+    !is_letter(c) && !is_han(c) && !matches!(c, '+' | '#' | '&' | '.' | '_' | '%' | '-')
+}
+
 /// Returns where the first Chinese ideograph is; ASCII is passed over at a glance.
 fn find_han(text: &str) -> Option<usize> {
     let ascii = text.bytes().position(|byte| !byte.is_ascii())?;
@@ -76,6 +158,18 @@ fn han_prefix(text: &str) -> usize {
     loop {
         while let Some(0xe5..=0xe9) = text.as_bytes().get(at) {
             at += 3;
+        }
+        match text.as_bytes().get(at..) {
+            Some([0xe4, 0xb8..=0xbf, ..] | [0xe3, 0x80, 0x81..=0x82, ..]) => {
+                at += 3;
+                continue;
+            }
+            Some([ascii @ ..0x80, ..]) if ascii.is_ascii_alphanumeric() => return at,
+            Some([..0x80, ..]) => {
+                at += 1;
+                continue;
+            }
+            _ => {}
         }
         match text.get(at..).and_then(|rest| rest.chars().next()) {
             Some(c) if is_han(c) || !is_letter(c) => at += c.len_utf8(),
@@ -136,6 +230,29 @@ mod tests {
             for text in ["", " ", "。", "...!?", "——“”【】\n", "😀"] {
                 assert_eq!(tokens(text, kind), [""; 0], "{kind:?} {text:?}");
             }
+        }
+    }
+
+    #[test]
+    fn sorted_texts_have_the_tokens_of_the_text() {
+        let jieba = dictionary::jieba;
+        let pieces =
+            "我来到北京|杭研|。|,|.|-|+#|&_%| |\n|don't|3.14|é|人\u{fa6e}|\u{301}|々|𠀀|一.一|😀";
+        let pieces: Vec<&str> = pieces.split('|').collect();
+        let mut parts = Parts::default();
+        let mut random = 7_u64;
+        for length in (0..400).chain([5_000]) {
+            let mut text = String::new();
+            for _ in 0..length {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                text.push_str(pieces[(random >> 33) as usize % pieces.len()]);
+            }
+            let mut sorted = Vec::new();
+            parts.sort(&text, Segment::Auto).for_each(&jieba, &mut |token| sorted.push(token));
+            sorted.sort_unstable();
+            let mut whole = tokens(&text, Segment::Auto);
+            whole.sort_unstable();
+            assert_eq!(sorted, whole, "{text:?}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! Sifting: occurrences of features become those that count, with their weights.
 
+use super::batch;
 use super::features::{Feature, Visit};
 use super::seen::{Firsts, Seen};
 use super::weight_table::LoadedWeights;
@@ -64,6 +65,24 @@ impl<'s, V: Visit> Sift<'s, V> {
         }
     }
 
+    /// Takes words that are features themselves, whose rarity counts.
+    pub(super) fn take_words(&mut self, words: &[&str], mut rarity: impl FnMut(&str, u64) -> u32) {
+        let (mut hashes, mut rarities) = ([0; batch::SIZE], [0; batch::SIZE]);
+        for words in words.chunks(batch::SIZE) {
+            for (slot, word) in hashes.iter_mut().zip(words) {
+                *slot = feature_hash(word.as_bytes(), self.seed);
+            }
+            let hashed = words.iter().zip(hashes);
+            for (slot, (word, hash)) in rarities.iter_mut().zip(hashed.clone()) {
+                *slot = rarity(word, hash);
+            }
+            for ((word, hash), rarity) in hashed.zip(rarities) {
+                self.take_weighed(word.as_bytes(), hash, rarity);
+            }
+        }
+    }
+
+    #[inline]
     fn take_weighed(&mut self, bytes: &[u8], hash: u64, rarity: u32) {
         let weight = match self.given {
             Some(given) => given.feature(bytes).unwrap_or(rarity),

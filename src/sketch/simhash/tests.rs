@@ -65,6 +65,30 @@ fn features_added_together_weigh_as_those_added_singly() {
 }
 
 #[test]
+fn many_weighed_together_have_the_sums_of_single_ones_at_every_width() {
+    fn check<F: Fingerprint>() {
+        let mut state = 1;
+        let features: Vec<(F, u32)> = (0..1_000_u32)
+            .map(|n| (feature_hash(&splitmix(&mut state).to_be_bytes(), 0), n * n))
+            .collect();
+        let (mut singly, mut together) = (BitSums::<F>::new(), BitSums::<F>::new());
+        singly.extend(features.iter().map(|&(feature, weight)| (feature, weight.into())));
+        for _ in 0..2 {
+            together.clear();
+            features.chunks(300).for_each(|part| together.add_weighted(part.iter().copied()));
+            for bit in 0..F::BITS {
+                assert_eq!(together.sum(bit), singly.sum(bit), "{bit} of {}", F::BITS);
+            }
+            assert_eq!(together.signature(), singly.fingerprint());
+            assert_eq!(together.sum(0), singly.sum(0), "signing changes no sum");
+        }
+    }
+    check::<u32>();
+    check::<u64>();
+    check::<u128>();
+}
+
+#[test]
 fn six_bit_example_gives_its_sums_and_its_fingerprint() {
     let features = [(0b10_0101_u32, 4), (0b10_1011, 5)];
     let mut sums = BitSums::new();
