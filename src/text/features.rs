@@ -104,7 +104,7 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
         Segment::Chars => {
             tokens.clear(false);
             segment::for_each_token(normal, options.segment, &jieba, &mut |token| {
-                tokens.push(token, 0);
+                tokens.push_alike(token);
             });
             sift.begin(tokens.ngrams(n));
             for first in 0..tokens.ngrams(n) {
@@ -134,7 +134,16 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
         }
         Segment::Auto | Segment::Jieba | Segment::Words => {
             tokens.clear(true);
-            lexicon.for_each_word(Uncut::Whole(normal, options.segment), &mut |word| {
+            let words = Uncut::Whole(normal, options.segment);
+            if !lexicon.weighs() && options.weights != Weights::Levels {
+                lexicon.for_each_word(words, &mut |word| tokens.push_alike(word));
+                sift.begin(tokens.ngrams(n));
+                for first in 0..tokens.ngrams(n) {
+                    sift.take(tokens.ngram(first, n), |_| 0);
+                }
+                return sift.flush();
+            }
+            lexicon.for_each_word(words, &mut |word| {
                 if let Some(rarity) = lexicon.rarity(word, || word_hash(word), rarities) {
                     tokens.push(word, rarity);
                 }

@@ -28,17 +28,23 @@ impl Tokens {
 
     /// Number of tokens.
     pub(super) fn len(&self) -> usize {
-        self.rarities.len()
+        self.starts.len().saturating_sub(1)
     }
 
     #[inline]
     pub(super) fn push(&mut self, token: &str, rarity: u32) {
+        self.push_alike(token);
+        self.rarities.push(rarity);
+    }
+
+    /// Adds a token where none is rarer than another.
+    #[inline]
+    pub(super) fn push_alike(&mut self, token: &str) {
         self.bytes.extend_from_slice(token.as_bytes());
         if self.apart {
             self.bytes.push(SEPARATOR as u8);
         }
         self.starts.push(self.bytes.len());
-        self.rarities.push(rarity);
     }
 
     /// Number of n-grams: one for a text of fewer tokens, none for a text without any.

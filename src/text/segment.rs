@@ -117,23 +117,32 @@ impl Parts {
 
 impl<'t> Uncut<'t> {
     /// Calls `emit` with each token.
+    #[inline]
     pub(super) fn for_each<'d>(
         self,
         jieba: &impl Fn() -> &'d Jieba,
         emit: &mut impl FnMut(&'t str),
     ) {
-        let (other, mut rest) = match self {
-            Self::Whole(text, segment) => return for_each_token(text, segment, jieba, emit),
-            Self::Sorted { other, han } => (other, han),
-        };
-        for_each_word(other, emit);
-        while !rest.is_empty() {
-            // Tokens of one cut should stay in the first cache until they are looked at.
-            let line = rest.bytes().skip(CUT).position(|byte| byte == b'\n');
-            let (part, tail) = rest.split_at(line.map_or(rest.len(), |end| CUT + end + 1));
-            cut(jieba(), part, emit);
-            rest = tail;
+        match self {
+            Self::Whole(text, Segment::Words) => for_each_word(text, emit),
+            Self::Whole(text, segment) => for_each_token(text, segment, jieba, emit),
+            Self::Sorted { other, han } => {
+                for_each_word(other, emit);
+                cut_lines(jieba(), han, emit);
+            }
         }
+    }
+}
+
+/// Cuts lines of Chinese, some of them at once.
+fn cut_lines<'t>(jieba: &Jieba, lines: &'t str, emit: &mut impl FnMut(&'t str)) {
+    let mut rest = lines;
+    while !rest.is_empty() {
+        // Tokens of one cut should stay in the first cache until they are looked at.
+        let line = rest.bytes().skip(CUT).position(|byte| byte == b'\n');
+        let (part, tail) = rest.split_at(line.map_or(rest.len(), |end| CUT + end + 1));
+        cut(jieba, part, emit);
+        rest = tail;
     }
 }
 
