@@ -48,6 +48,7 @@ pub mod advice;
 mod bulk;
 mod calibrate;
 mod error;
+mod fail_point;
 mod fingerprint;
 mod index;
 pub mod join;
@@ -61,7 +62,7 @@ mod store;
 pub mod text;
 pub mod verify;
 
-pub use bulk::{BuildOptions, BuildReport, Builder};
+pub use bulk::{BuildOptions, BuildReport, Builder, RepairReport, repair};
 pub use calibrate::calibrate;
 pub use error::{Error, Fault, Result};
 pub use fingerprint::{Fingerprint, Hex};

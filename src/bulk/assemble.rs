@@ -11,6 +11,7 @@ use super::sorter::RecordSorter;
 use super::spool::{FingerprintSpool, SpooledFingerprints};
 use super::writers::{self, Layout, Writers};
 use crate::error::{Error, Result};
+use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Plan, Table};
 use crate::progress::{self, Progress};
@@ -198,6 +199,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
         for file in &files {
             report.bytes += std::fs::metadata(file).map_err(|e| Error::io(file, e))?.len();
         }
+        fail_point!("build.files");
         self.store.ingest(family, self.generation, &files)
     }
 

@@ -9,6 +9,7 @@ use super::assemble::Assembly;
 use super::manifest::Manifest;
 use super::sorter::RecordSorter;
 use crate::error::{Error, Result};
+use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Header, IndexOptions, NewDocument, new_header, plan_of};
 use crate::plan::Plan;
@@ -162,7 +163,9 @@ impl<F: Fingerprint> Builder<F> {
             reason: format!("{} is not valid UTF-8", spills.display()),
         })?;
         let manifest = Manifest::new(name);
+        fail_point!("build.begun");
         manifest.write(&staging)?;
+        fail_point!("build.manifest");
         let generation = store.begin_build()?;
         let sorter = RecordSorter::new(&spills, documents_budget(build), "documents");
         Ok(Self::over(store, plan, generation, staging, build, sorter, manifest))
@@ -184,6 +187,7 @@ impl<F: Fingerprint> Builder<F> {
             return Err(Error::NothingToResume { path: path.to_owned() });
         };
         store.drop_generation(generation)?;
+        fail_point!("resume.dropped");
         let staging = path.join(STAGING);
         let manifest = Manifest::read(&staging)?
             .ok_or_else(|| Error::corrupt("build manifest", "the file is missing"))?;
@@ -208,6 +212,7 @@ impl<F: Fingerprint> Builder<F> {
         let path = path.as_ref();
         let (mut store, _) = Self::open(path, Access::Build)?;
         store.abandon_build()?;
+        fail_point!("abandon.done");
         clear(&path.join(STAGING))
     }
 
@@ -326,6 +331,7 @@ impl<F: Fingerprint> Builder<F> {
         self.manifest.add(files.get(known..).unwrap_or_default());
         self.manifest.last_origin = self.last_origin;
         self.boundaries.clear();
+        fail_point!("build.spilled");
         self.manifest.write(&self.staging)?;
         self.checkpoint = Instant::now();
         Ok(())
@@ -351,6 +357,7 @@ impl<F: Fingerprint> Builder<F> {
             progress.begin("sealing", None);
             self.seal()?;
         }
+        fail_point!("build.sealed");
         self.store.create_generation(self.generation)?;
         let spills = PathBuf::from(&self.manifest.spills);
         let assembly = Assembly::<F> {
@@ -365,6 +372,7 @@ impl<F: Fingerprint> Builder<F> {
         };
         let report = assembly.run(self.sorter, duplicate)?;
         self.store.finish_build(self.generation, report.documents)?;
+        fail_point!("build.finished");
         clear(&self.staging)?;
         Ok(report)
     }

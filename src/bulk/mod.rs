@@ -9,9 +9,11 @@ mod chunk;
 mod fingerprints;
 mod manifest;
 mod merge;
+mod repair;
 mod sorter;
 mod spill;
 mod spool;
 mod writers;
 
 pub use builder::{BuildOptions, BuildReport, Builder};
+pub use repair::{RepairReport, repair};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::search::run_at;
 use super::{Index, Shared};
 use crate::error::{Error, Result};
+use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 use crate::store::keys::{self, Kind, TableKey};
@@ -97,8 +98,10 @@ impl<F: Fingerprint> Index<F> {
         shared.store.require_writable()?;
         let bytes_before = shared.all_bytes()?;
         shared.store.flush()?;
+        fail_point!("compact.flushed");
         for family in Family::of_generation(shared.store.tables()) {
             shared.store.compact(family, None, None)?;
+            fail_point!("compact.family");
         }
         Ok(CompactReport { bytes_before, bytes_after: shared.all_bytes()? })
     }
@@ -129,7 +132,9 @@ impl<F: Fingerprint> Shared<F> {
             let mut batch = self.store.batch()?;
             let folded = fold_table::<F>(&mut batch, &mut view, table)?;
             if folded > 0 {
+                fail_point!("fold.staged");
                 batch.commit()?;
+                fail_point!("fold.logged");
                 self.publish();
                 return Ok(Step { folded, more: true });
             }
@@ -143,10 +148,12 @@ impl<F: Fingerprint> Shared<F> {
     /// Removes the traces of folded singles, which later range reads would step over.
     fn clear_singles(&self) -> Result<()> {
         self.store.flush()?;
+        fail_point!("fold.flushed");
         let from = [Kind::Single as u8];
         let to = TableKey::end(Kind::Single);
         for table in 0..self.store.tables() {
             self.store.compact(Family::Table(table), Some(&from), Some(&to))?;
+            fail_point!("fold.compacted");
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use super::reader::each_document;
 use super::search::run_at;
 use super::{Durability, Index, Shared, flights};
 use crate::error::Result;
+use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::store::codec::{self, Document};
 use crate::store::keys::{self, Kind};
@@ -124,8 +125,13 @@ impl<F: Fingerprint> Shared<F> {
     /// Called without the writer lock: callers that wait together share the fsync.
     pub(super) fn settle(&self, durability: Durability) -> Result<()> {
         match durability {
-            Durability::Buffered => Ok(()),
-            Durability::Synced => self.store.sync(),
+            Durability::Buffered => self.store.follow(),
+            Durability::Synced => {
+                fail_point!("write.published");
+                self.store.sync()?;
+                fail_point!("write.synced");
+                Ok(())
+            }
         }
     }
 
@@ -165,7 +171,9 @@ impl<F: Fingerprint> Shared<F> {
             let lane = flight.lane();
             batch.put_lane(lane, self.store.lane(lane)?.saturating_add(outcome.inserted));
             drop(writer);
+            fail_point!("insert.staged");
             batch.commit()?;
+            fail_point!("insert.logged");
             // Who waits for the flight to land searches at once, and has to see it.
             self.publish();
             drop(flight);
@@ -173,7 +181,9 @@ impl<F: Fingerprint> Shared<F> {
             let mut state = self.store.state()?;
             state.documents = (state.documents + outcome.inserted).saturating_sub(outcome.removed);
             batch.put_state(&state);
+            fail_point!("replace.staged");
             batch.commit()?;
+            fail_point!("replace.logged");
             self.publish();
         }
         Ok(outcome)

@@ -9,10 +9,14 @@ pub(crate) mod codec;
 mod cursor;
 mod directory;
 mod family;
+mod files;
+mod generation;
 pub(crate) mod keys;
 mod reads;
 pub(crate) mod resources;
 pub(crate) mod run;
+mod salvage;
+mod seal;
 mod settled;
 mod sst;
 mod tuning;
@@ -28,13 +32,17 @@ use codec::{HeaderRecord, Lane, State};
 pub(crate) use cursor::{Cursor, Snapshot, View};
 use directory::{CREATING_FILE, LOCK_FILE, begin_creation, exists, require_vacant};
 pub(crate) use family::Family;
+pub(crate) use files::read_files;
 pub(crate) use reads::counting_reads;
 use resources::Resource;
+pub(crate) use salvage::Salvage;
+use seal::{Bounds, Seal};
 pub(crate) use sst::{SstBlock, SstFile, SstOptions};
 pub(crate) use tuning::MIN_MEMORY;
 use tuning::Tuning;
 
 use crate::error::{Error, Result};
+use crate::fail_point::fail_point;
 
 /// Version of the stored format: keys, runs, records and the meaning of the header.
 pub(crate) const FORMAT: u32 = 1;
@@ -48,7 +56,6 @@ const LANE_KEYS: [&[u8]; LANES] = [b"lane/0", b"lane/1", b"lane/2", b"lane/3"];
 
 /// Batches that may add documents at the same time.
 pub(crate) const LANES: usize = 4;
-const BUILDING: &[u8] = b"building";
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +76,8 @@ pub(crate) struct Store {
     generation: u32,
     tables: usize,
     tuning: Tuning,
-    read_only: bool,
+    /// None when opened for reading only. Dropped after the database and before the lock.
+    seal: Option<Seal>,
     _lock: Option<File>,
 }
 
@@ -104,6 +112,7 @@ impl Store {
         let lock = lock(path)?;
         // The directory is looked at again: another process may have held the lock meanwhile.
         begin_creation(path)?;
+        fail_point!("create.marked");
         let tuning = Tuning::new(memory, tables + 3);
         let generation = 1;
         let mut names = vec!["default".to_owned(), Family::Meta.name(generation)];
@@ -111,6 +120,9 @@ impl Store {
         let descriptors = names.iter().map(|name| tuning.descriptor(name));
         let db = DB::open_cf_descriptors(&tuning.database(), path, descriptors)
             .map_err(|e| engine_error("database", e))?;
+        fail_point!("create.opened");
+        let seal = Seal::begin(path, None)?;
+        seal.sync()?;
         let store = Self {
             db,
             path: path.to_owned(),
@@ -118,7 +130,7 @@ impl Store {
             generation,
             tables,
             tuning,
-            read_only: false,
+            seal: Some(seal),
             _lock: Some(lock),
         };
         let mut batch = store.batch()?;
@@ -128,7 +140,9 @@ impl Store {
         }
         batch.put_state(&State { generation, documents: 0 });
         batch.commit()?;
+        fail_point!("create.written");
         store.sync()?;
+        fail_point!("create.synced");
         let mark = path.join(CREATING_FILE);
         std::fs::remove_file(&mark).map_err(|e| Error::io(&mark, e))?;
         // A mark that a power loss brought back would give the index up.
@@ -147,32 +161,46 @@ impl Store {
         let read_only = access == Access::Read;
         let lock = if read_only { None } else { Some(lock(path)?) };
         let open = || {
+            // Read before the database is: whatever a writer does meanwhile only adds to it.
+            let bounds = match Bounds::of_files(path) {
+                // Another format may have other seals, and is refused as what it is.
+                Err(error) => match Self::peek(path) {
+                    Err(format @ Error::FormatVersion { .. }) => return Err(format),
+                    _ => return Err(error),
+                },
+                bounds => bounds?,
+            };
             let names =
                 DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
             require_meta(path, &names)?;
             let tuning = Tuning::new(memory, names.len());
             let descriptors = names.iter().map(|name| tuning.descriptor(name));
-            let mut options = tuning.database();
-            options.create_if_missing(false);
+            let options = tuning.database_as_it_is();
             let db = if read_only {
                 DB::open_cf_descriptors_read_only(&options, path, descriptors, false)
             } else {
                 DB::open_cf_descriptors(&options, path, descriptors)
             }
             .map_err(|e| engine_error("database", e))?;
+            if let Some(bounds) = &bounds {
+                bounds.require_sequence(db.latest_sequence_number())?;
+            }
             let header = read_header(&db, path)?;
-            Ok((names, tuning, db, header))
+            Ok((names, tuning, db, header, bounds))
         };
-        let (names, tuning, db, header) =
+        let (names, tuning, db, header, bounds) =
             if read_only { settled::when_settled(path, open)? } else { open()? };
+        let tables = tables(&header)?;
+        fail_point!("open.recovered");
+        let seal = if read_only { None } else { Some(Seal::begin(path, bounds)?) };
         let mut store = Self {
             db,
             path: path.to_owned(),
-            tables: tables(&header)?,
+            tables,
             header,
             generation: 0,
             tuning,
-            read_only,
+            seal,
             _lock: lock,
         };
         store.generation = store.state()?.generation;
@@ -202,9 +230,15 @@ impl Store {
                 DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
             require_meta(path, &families)?;
             let meta = Family::Meta.name(0);
-            let families = ["default", &meta];
-            let db = DB::open_cf_for_read_only(&Options::default(), path, families, false)
-                .map_err(|e| engine_error("database", e))?;
+            let tuning = Tuning::new(MIN_MEMORY, 2);
+            let descriptors = ["default", &meta].map(|name| tuning.descriptor(name));
+            let db = DB::open_cf_descriptors_read_only(
+                &tuning.database_as_it_is(),
+                path,
+                descriptors,
+                false,
+            )
+            .map_err(|e| engine_error("database", e))?;
             let header = read_header(&db, path)?;
             let handle =
                 db.cf_handle(&meta).ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
@@ -224,6 +258,7 @@ impl Store {
         for name in names {
             if name != "default" && *name != Family::Meta.name(0) && !live.contains(name) {
                 self.db.drop_cf(name).map_err(|e| engine_error(name, e))?;
+                fail_point!("open.dropped");
             }
         }
         Ok(())
@@ -242,7 +277,7 @@ impl Store {
     }
 
     pub(crate) fn require_writable(&self) -> Result<()> {
-        if self.read_only { Err(Error::ReadOnly { path: self.path.clone() }) } else { Ok(()) }
+        if self.seal.is_none() { Err(Error::ReadOnly { path: self.path.clone() }) } else { Ok(()) }
     }
 
     fn handle(&self, family: Family) -> Result<&rocksdb::ColumnFamily> {
@@ -289,7 +324,14 @@ impl Store {
 
     /// Makes everything written so far survive a power loss, by one fsync of the log.
     pub(crate) fn sync(&self) -> Result<()> {
-        self.db.flush_wal(true).map_err(|e| engine_error("log", e))
+        let sequence = self.db.latest_sequence_number();
+        self.db.flush_wal(true).map_err(|e| engine_error("log", e))?;
+        self.seal.as_ref().map_or(Ok(()), |seal| seal.synced(sequence))
+    }
+
+    /// Seals what the database wrote to its MANIFEST since the last call; mostly nothing.
+    pub(crate) fn follow(&self) -> Result<()> {
+        self.seal.as_ref().map_or(Ok(()), Seal::follow)
     }
 
     /// Writes memory tables to files.
@@ -300,7 +342,8 @@ impl Store {
         }
         self.db
             .flush_cfs_opt(&families, &rocksdb::FlushOptions::default())
-            .map_err(|e| engine_error("database", e))
+            .map_err(|e| engine_error("database", e))?;
+        self.follow()
     }
 
     /// Rewrites a key range of a family so that deleted entries give their space back.
@@ -311,7 +354,7 @@ impl Store {
         to: Option<&[u8]>,
     ) -> Result<()> {
         self.db.compact_range_cf(self.handle(family)?, from, to);
-        Ok(())
+        self.follow()
     }
 
     /// Bytes of a family on disk and in memory tables.
@@ -339,84 +382,6 @@ impl Store {
         Ok(cursor)
     }
 
-    /// The generation that an unfinished build was making.
-    pub(crate) fn building(&self) -> Result<Option<u32>> {
-        match self.get(Family::Meta, BUILDING)? {
-            Some(bytes) => codec::decode("meta", BUILDING, &bytes).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// Sets the marker that keeps everyone else out until the build ends.
-    pub(crate) fn begin_build(&mut self) -> Result<u32> {
-        let next = self.generation + 1;
-        let mut batch = self.batch()?;
-        batch.put_meta(BUILDING, &codec::encode(BUILDING, &next));
-        batch.commit()?;
-        self.sync()?;
-        Ok(next)
-    }
-
-    /// Makes the families of a generation, empty, where they are missing.
-    pub(crate) fn create_generation(&mut self, generation: u32) -> Result<()> {
-        for family in Family::of_generation(self.tables) {
-            let name = family.name(generation);
-            if self.db.cf_handle(&name).is_none() {
-                let options = self.tuning.family(&name);
-                self.db.create_cf(&name, &options).map_err(|e| engine_error(&name, e))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves finished SST files into a family of a generation, all or none.
-    pub(crate) fn ingest(&self, family: Family, generation: u32, files: &[PathBuf]) -> Result<()> {
-        let name = family.name(generation);
-        if files.is_empty() {
-            return Ok(());
-        }
-        let handle =
-            self.db.cf_handle(&name).ok_or_else(|| Error::corrupt(&name, "family is missing"))?;
-        let mut options = rocksdb::IngestExternalFileOptions::default();
-        options.set_move_files(true);
-        self.db
-            .ingest_external_file_cf_opts(handle, &options, files.to_vec())
-            .map_err(|e| engine_error(&name, e))
-    }
-
-    /// Makes a generation live and clears the marker, in one write, then drops the old one.
-    pub(crate) fn finish_build(&mut self, generation: u32, documents: u64) -> Result<()> {
-        let mut batch = self.batch()?;
-        batch.put_state(&State { generation, documents });
-        batch.delete_meta(BUILDING);
-        batch.commit()?;
-        self.sync()?;
-        let old = std::mem::replace(&mut self.generation, generation);
-        self.drop_generation(old)
-    }
-
-    /// Clears the marker and drops what the build had made.
-    pub(crate) fn abandon_build(&mut self) -> Result<()> {
-        let Some(generation) = self.building()? else {
-            return Err(Error::NothingToResume { path: self.path.clone() });
-        };
-        self.drop_generation(generation)?;
-        let mut batch = self.batch()?;
-        batch.delete_meta(BUILDING);
-        batch.commit()?;
-        self.sync()
-    }
-
-    pub(crate) fn drop_generation(&mut self, generation: u32) -> Result<()> {
-        for family in Family::of_generation(self.tables) {
-            let name = family.name(generation);
-            if self.db.cf_handle(&name).is_some() {
-                self.db.drop_cf(&name).map_err(|e| engine_error(&name, e))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Options for SST files of a family, shared by the writers of a build.
     pub(crate) fn sst_options(&self, family: Family) -> SstOptions {
         SstOptions::new(self.tuning.family(&family.name(self.generation)), family)
@@ -425,6 +390,18 @@ impl Store {
     /// Freezes the present state for readers.
     pub(crate) fn snapshot(self: &Arc<Self>) -> Arc<Snapshot> {
         cursor::snapshot(Arc::clone(self))
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // What a regular end leaves in the log is synced and sealed, so that damage of it shows.
+        // Without it nothing is lost that was acknowledged as synced.
+        if let Some(seal) = &self.seal
+            && self.sync().is_ok()
+        {
+            seal.end();
+        }
     }
 }
 

@@ -48,6 +48,18 @@ impl Tuning {
         options.set_log_level(LogLevel::Warn);
         // A torn last record is what a power loss leaves: everything before it is whole.
         options.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
+        // A synced log that is missing or cut, before the last one, leaves a hole otherwise.
+        // Every opening has to track: RocksDB 11.8 ends the process by a null pointer when a
+        // database with tracked logs is opened for reading without (DBImpl::Recover).
+        options.set_track_and_verify_wals_in_manifest(true);
+        options
+    }
+
+    /// Options for a database that is there; what is missing in it is not made.
+    pub(crate) fn database_as_it_is(&self) -> Options {
+        let mut options = self.database();
+        options.create_if_missing(false);
+        options.create_missing_column_families(false);
         options
     }
 

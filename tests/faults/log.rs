@@ -1,18 +1,21 @@
-//! A damaged log: what is left of it is the first calls, whole, and other headers are refused.
+//! A cut or damaged log: the first calls, whole, or an error; and other headers are refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use hamdex::{
-    BuildOptions, Builder, Durability, Error, Fault, Header, Index, IndexOptions, Result,
+    BuildOptions, Builder, Durability, Error, Fault, Header, Index, IndexOptions, Result, repair,
 };
 
 use crate::support::{Model, Rng, assert_holds, copy_directory, documents_of, files, options};
 
 /// Writes calls of several kinds and returns what the index holds after each.
+///
+/// What is left at the path is what a machine leaves that stops while the index is open.
 fn logged_index(path: &Path) -> Vec<Model<u64>> {
     let rng = &mut Rng::new(75);
-    let index = Index::<u64>::create(path, &options::<u64>("4")).unwrap();
+    let open = path.with_extension("open");
+    let index = Index::<u64>::create(&open, &options::<u64>("4")).unwrap();
     let mut model = Model::new();
     let mut states = vec![model.clone()];
     for call in 0..24_u8 {
@@ -28,6 +31,7 @@ fn logged_index(path: &Path) -> Vec<Model<u64>> {
         }
         states.push(model.clone());
     }
+    copy_directory(&open, path).unwrap();
     states
 }
 
@@ -104,6 +108,124 @@ fn a_flipped_bit_in_the_log_leaves_the_first_calls_or_is_an_error() {
     }
 }
 
+#[test]
+fn a_log_that_lost_synced_calls_is_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().join("base");
+    let states = logged_index(&base);
+    let closed = base.with_extension("open");
+    let log = fs::read(the_log(&closed)).unwrap();
+    assert_eq!(surviving_calls(&closed, &states, "closed").unwrap(), states.len() - 1);
+    // Opening has moved the calls into tables; the copy has them in the log, closed as well.
+    let rng = &mut Rng::new(77);
+    drop(Index::<u64>::open(&base).unwrap());
+    let index = Index::<u64>::open(&base).unwrap();
+    for number in 0..8_u64 {
+        index.insert_batch(&[(number.to_be_bytes(), number)], Durability::Buffered).unwrap();
+    }
+    drop(index);
+    let model = documents_of(&Index::<u64>::open_read_only(&base).unwrap()).unwrap();
+    let whole = fs::read(the_log(&base)).unwrap();
+    assert_ne!(whole, log);
+    let mut refused = 0;
+    for round in 0..60 {
+        let damaged = directory.path().join("damaged");
+        copy_directory(&base, &damaged).unwrap();
+        let mut bad = whole.clone();
+        let at = rng.below(bad.len());
+        match round % 3 {
+            0 => bad.truncate(at),
+            _ => bad[at] ^= 1 << rng.below(8),
+        }
+        fs::write(the_log(&damaged), bad).unwrap();
+        for read_only in [true, false] {
+            let options = hamdex::OpenOptions::new().read_only(read_only);
+            match Index::<u64>::open_with(&damaged, &options) {
+                Ok(index) => assert_eq!(documents_of(&index).unwrap(), model, "byte {at}"),
+                Err(error) => {
+                    assert_eq!(error.fault(), Fault::Damage, "byte {at}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+        fs::remove_dir_all(&damaged).unwrap();
+    }
+    assert!(refused > 100, "{refused} of 120 openings were refused");
+    fs::remove_file(the_log(&base)).unwrap();
+    let error = Index::<u64>::open(&base).unwrap_err();
+    assert_eq!(error.fault(), Fault::Damage, "{error}");
+}
+
+#[test]
+fn a_log_of_another_index_is_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, two] = ["one", "two"].map(|name| {
+        let path = directory.path().join(name);
+        let index = Index::<u64>::create(&path, &options::<u64>("4")).unwrap();
+        index.insert(name.as_bytes(), 7).unwrap();
+        path
+    });
+    fs::copy(the_log(&one), the_log(&two)).unwrap();
+    let error = Index::<u64>::open(&two).unwrap_err();
+    assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+}
+
+/// The MANIFEST then names a synced log, which the storage engine reads or misses by name.
+#[test]
+fn a_killed_index_with_several_logs_opens_in_every_way_and_misses_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let [open, path] = ["open", "index"].map(|name| directory.path().join(name));
+    let index = Index::<u64>::create(&open, &options::<u64>("4")).unwrap();
+    let rng = &mut Rng::new(78);
+    let mut model = Model::new();
+    let is_log = |name: &str| Path::new(name).extension().is_some_and(|e| e == "log");
+    let logs = |path: &Path| files(path, is_log);
+    while logs(&open).len() < 2 {
+        let batch: Vec<_> = (0..2000)
+            .map(|at| ((model.len() + at).to_be_bytes().to_vec(), rng.fingerprint()))
+            .collect();
+        index.insert_batch(&batch, Durability::Buffered).unwrap();
+        model.extend(batch);
+        assert!(model.len() < 1_000_000, "no second log");
+    }
+    index.insert(b"last", 1).unwrap();
+    model.insert(b"last".to_vec(), 1);
+    copy_directory(&open, &path).unwrap();
+    drop(index);
+    assert_eq!(Header::read(&path).unwrap().bits, 64);
+    assert_eq!(Index::<u64>::open_read_only(&path).unwrap().len().unwrap(), model.len() as u64);
+    let target = directory.path().join("repaired");
+    let report = repair::<u64>(&path, &target, &BuildOptions::new(), &()).unwrap();
+    assert_eq!((report.documents, report.problem_count), (model.len() as u64, 0));
+    let first = logs(&path).remove(0);
+    let kept = fs::read(&first).unwrap();
+    fs::remove_file(&first).unwrap();
+    let error = Index::<u64>::open(&path).unwrap_err();
+    assert_eq!(error.fault(), Fault::Damage, "{error}");
+    fs::write(&first, kept).unwrap();
+    assert_holds(&Index::<u64>::open(&path).unwrap(), &model, "with all logs again");
+}
+
+/// What a build ended with stands in the log: without it the build looks unfinished.
+#[test]
+fn a_log_that_lost_the_end_of_a_build_is_damage_to_a_repair_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("index");
+    let build = BuildOptions::new();
+    let mut builder = Builder::<u64>::create(&path, &options::<u64>("4"), &build).unwrap();
+    builder.push(b"a", 1, 0).unwrap();
+    builder.finish(&(), &mut |_, _| ()).unwrap();
+    let log = the_log(&path);
+    let bytes = fs::read(&log).unwrap();
+    fs::write(&log, &bytes[..bytes.len() - 1]).unwrap();
+    for error in [
+        Index::<u64>::open(&path).unwrap_err(),
+        repair::<u64>(&path, directory.path().join("new"), &build, &()).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    }
+}
+
 /// CRC-32C, masked as the log stores it.
 fn log_checksum(bytes: &[u8]) -> u32 {
     let mut sum = !0_u32;
@@ -141,8 +263,11 @@ fn rewrite_header(path: &Path, change: impl FnOnce(&mut [u8])) {
 
 fn index_with_header(change: impl FnOnce(&mut [u8])) -> [Error; 4] {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path();
-    drop(Index::<u64>::create(path, &options::<u64>("4")).unwrap());
+    let path = &directory.path().join("index");
+    let open = Index::<u64>::create(path.with_extension("open"), &options::<u64>("4")).unwrap();
+    // A log whose index was closed may not be changed at all.
+    copy_directory(&path.with_extension("open"), path).unwrap();
+    drop(open);
     rewrite_header(path, change);
     [
         Header::read(path).unwrap_err(),
@@ -154,6 +279,11 @@ fn index_with_header(change: impl FnOnce(&mut [u8])) -> [Error; 4] {
 
 #[test]
 fn an_index_of_another_format_is_refused_by_both_versions() {
+    let closed = tempfile::tempdir().unwrap();
+    drop(Index::<u64>::create(closed.path(), &options::<u64>("4")).unwrap());
+    rewrite_header(closed.path(), |header| header[10] = 9);
+    let error = Index::<u64>::open(closed.path()).unwrap_err();
+    assert!(matches!(error, Error::FormatVersion { stored: 9, .. }), "seals may differ: {error}");
     for error in index_with_header(|header| header[7..11].copy_from_slice(&[0, 0, 0, 9])) {
         assert!(matches!(error, Error::FormatVersion { stored: 9, supported: 1 }), "{error}");
         assert_eq!(error.to_string(), "index has format version 9, this library reads version 1");

@@ -65,3 +65,30 @@ fn no_source_leaves_work_undone() {
         }
     }
 }
+
+#[test]
+fn every_fail_point_is_tried_by_the_torture() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let listed = fs::read_to_string(root.join("tools/torture/src/points.rs")).unwrap();
+    let (_, list) = listed.split_once("POINTS:").unwrap();
+    let (list, _) = list.split_once("];").unwrap();
+    let names = |text: &str, before: &str| -> Vec<String> {
+        let parts = text.split(before).skip(1);
+        parts.map(|part| part.split('"').next().unwrap().to_owned()).collect()
+    };
+    let mut inside: Vec<String> = sources(&["src"])
+        .iter()
+        .filter(|(path, _)| !path.ends_with("fail_point.rs"))
+        .flat_map(|(_, text)| names(text, "fail_point!(\""))
+        .collect();
+    inside.sort();
+    assert!(inside.len() > 30, "{inside:?}");
+    assert!(inside.is_sorted_by(|a, b| a < b), "a name stands for two moments: {inside:?}");
+    for name in &inside {
+        assert!(list.contains(&format!("\"{name}\"")), "{name} is not in tools/torture");
+    }
+    for line in list.lines().filter(|line| line.contains("(\"")) {
+        let name = names(line, "(\"").remove(0);
+        assert!(inside.contains(&name), "{name} is in tools/torture and not in the library");
+    }
+}

@@ -16,10 +16,13 @@ use crate::width::for_width;
 ///
 /// Prints each problem on a line; the status is 1 if there is any. Nothing is changed.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex check pages.idx")]
+#[command(after_help = "Example:\n  hamdex check pages.idx --deep")]
 pub(crate) struct CheckArgs {
     /// Directory of the index
     index: PathBuf,
+    /// Read every file anew as well, and compare its checksums
+    #[arg(long)]
+    deep: bool,
 }
 
 #[derive(Serialize)]
@@ -34,7 +37,12 @@ impl CheckArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let header = stored::require(&self.index, None)?;
         let report = for_width!(header.bits, F => {
-            stored::read_only::<F>(&self.index)?.check(&session.console)?
+            let index = stored::read_only::<F>(&self.index)?;
+            if self.deep {
+                index.check_deep(&session.console)?
+            } else {
+                index.check(&session.console)?
+            }
         });
         session.console.end_phase();
         let mut output = Output::stdout(&session.console);

@@ -18,6 +18,7 @@ mod pairs;
 mod plan;
 mod query;
 mod remove;
+mod repair;
 mod stats;
 
 use clap::Subcommand;
@@ -42,6 +43,7 @@ pub(crate) enum Verb {
     Check(check::CheckArgs),
     Fold(fold::FoldArgs),
     Compact(compact::CompactArgs),
+    Repair(repair::RepairArgs),
     Export(export::ExportArgs),
     Evaluate(evaluate::EvaluateArgs),
 }
@@ -63,6 +65,7 @@ impl Verb {
             Self::Check(args) => args.run(session),
             Self::Fold(args) => args.run(session),
             Self::Compact(args) => args.run(session),
+            Self::Repair(args) => args.run(session),
             Self::Export(args) => args.run(session),
             Self::Evaluate(args) => args.run(session),
         }

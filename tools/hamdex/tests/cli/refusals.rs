@@ -168,6 +168,7 @@ fn an_index_of_another_format_is_refused_and_left_as_it_is() {
         "check idx",
         "fold idx",
         "compact idx",
+        "repair idx new",
         "export idx",
         "build idx prints.jsonl --resume",
         "build idx --abandon",
@@ -223,6 +224,34 @@ fn damage_is_told_by_check_and_by_whoever_meets_it() {
     let export = bench.run("export idx");
     assert_eq!(export.status, 1, "{export:?}");
     assert!(export.stderr.contains("damaged index"), "{export:?}");
+}
+
+#[test]
+fn a_repair_leaves_the_damaged_index_and_makes_another() {
+    let bench = Bench::new();
+    bench.file("prints.jsonl", PRINTS);
+    bench.ok("insert idx prints.jsonl");
+    bench.ok("compact idx");
+    assert_eq!(bench.ok("check idx --deep").stdout, "3 documents, 3 fingerprints, 0 problems\n");
+    let tables = contents(&bench.path("idx"));
+    // A table file tells in itself which family it is of.
+    let of_the_last_table = |bytes: &[u8]| bytes.windows(10).any(|part| part == b"table003.1");
+    let (path, sound) = tables
+        .iter()
+        .filter(|(path, _)| path.extension().is_some_and(|e| e == "sst"))
+        .find(|(_, bytes)| of_the_last_table(bytes))
+        .unwrap();
+    let mut bytes = sound.clone();
+    bytes[5] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+    assert_eq!(bench.run("check idx --deep").status, 1);
+    let before = contents(&bench.path("idx"));
+    let report = &bench.ok("repair idx new --json").json()[0];
+    assert_eq!((&report["documents"], &report["problem_count"]), (&3.into(), &0.into()));
+    assert!(bench.ok("repair idx other").stdout.contains("documents"));
+    assert!(contents(&bench.path("idx")) == before, "the damaged index is touched");
+    assert_eq!(bench.export("new"), EXPORTED);
+    bench.run("repair idx new").refused(1, &["already holds"]);
 }
 
 #[test]

@@ -99,6 +99,7 @@ fn help_names_every_verb_and_each_has_an_example() {
         "check",
         "fold",
         "compact",
+        "repair",
         "export",
         "evaluate",
     ] {

@@ -1,0 +1,227 @@
+//! Repair: what can still be read of a damaged index becomes a new and whole one.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::builder::{BuildOptions, Builder};
+use crate::error::{Error, Fault, Result};
+use crate::fingerprint::Fingerprint;
+use crate::index::{Header, IndexOptions, NewDocument, plan_of};
+use crate::progress::{self, Progress};
+use crate::store::codec::{self, Document};
+use crate::store::{Family, MIN_MEMORY, Salvage, Store, keys};
+use crate::text::Resources;
+
+/// Problems that are told in words; more are only counted.
+const TOLD: usize = 1000;
+
+/// Entries between two reports of progress.
+const REPORT_EVERY: u64 = 1 << 14;
+
+/// What a repair could read and what it could not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RepairReport {
+    /// Documents in the new index.
+    pub documents: u64,
+    /// Documents that the damaged index had counted, where it still told.
+    pub counted: u64,
+    /// Those of the documents that only their posting told of; they have lost their features.
+    pub from_postings: u64,
+    /// The first thousand damages among the documents and of the log, in words.
+    pub problems: Vec<String>,
+    /// How many damages there are.
+    pub problem_count: u64,
+}
+
+impl RepairReport {
+    /// Notes damage and lets other failures through.
+    fn note(&mut self, error: Error) -> Result<()> {
+        if error.fault() != Fault::Damage {
+            return Err(error);
+        }
+        self.problem_count += 1;
+        if self.problems.len() < TOLD {
+            self.problems.push(error.to_string());
+        }
+        Ok(())
+    }
+}
+
+/// Makes a new index from the documents of a damaged one, which stays as it is.
+///
+/// Postings and tables are made anew from the documents, so damage of them leaves no trace.
+/// Documents whose records cannot be read are taken from their postings, without features. What
+/// neither holds any more is lost: `documents` is then below `counted`.
+///
+/// ```
+/// use hamdex::{BuildOptions, Index, IndexOptions, repair};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let (path, target) = (directory.path().join("pages"), directory.path().join("repaired"));
+/// Index::<u64>::create(&path, &IndexOptions::new())?.insert(b"page", 7)?;
+/// let report = repair::<u64>(&path, &target, &BuildOptions::new(), &())?;
+/// assert_eq!((report.documents, report.problem_count), (1, 0));
+/// assert_eq!(Index::<u64>::open(&target)?.get(b"page")?, Some(7));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::AlreadyExists`] where something is at the target, [`Error::WidthMismatch`],
+/// [`Error::BuildUnfinished`], [`Error::Cancelled`], failures of the environment, and
+/// [`Error::Corrupt`] when the list of files, the header or a table of the pipeline is damaged:
+/// then only a backup helps.
+pub fn repair<F: Fingerprint>(
+    damaged: impl AsRef<Path>,
+    target: impl AsRef<Path>,
+    build: &BuildOptions,
+    progress: &dyn Progress,
+) -> Result<RepairReport> {
+    let (damaged, target) = (damaged.as_ref(), target.as_ref());
+    let mut meta = Salvage::open(damaged, None)?;
+    Header::of(meta.header()).require_width::<F>()?;
+    let plan = plan_of(meta.header())?;
+    let mut resources = Resources::default();
+    for name in Resources::NAMES {
+        if let Some(bytes) = meta.resource(name)? {
+            resources.insert(name, &bytes)?;
+        }
+    }
+    let parts: Vec<_> = resources.parts().collect();
+    drop(Store::create(target, meta.header().clone(), &parts, plan.tables().len(), MIN_MEMORY)?);
+    let builder = Builder::<F>::create(target, &IndexOptions::new(), build)?;
+    let mut report = RepairReport { counted: meta.documents(), ..RepairReport::default() };
+    if let Some(error) = meta.take_lost() {
+        report.note(error)?;
+    }
+    let mut repair = Repair { builder, report, progress, origin: 0, read: 0 };
+    repair.run(damaged)?;
+    let Repair { builder, mut report, .. } = repair;
+    report.documents = builder.finish(progress, &mut |_, _| ())?.documents;
+    Ok(report)
+}
+
+struct Repair<'a, F: Fingerprint> {
+    builder: Builder<F>,
+    report: RepairReport,
+    progress: &'a dyn Progress,
+    origin: u64,
+    read: u64,
+}
+
+/// What the records could not tell.
+#[derive(Default)]
+struct Unread {
+    /// Keys of single records.
+    keys: HashSet<Vec<u8>>,
+    /// The last key before records that cannot even be reached one after the other.
+    behind: Option<Vec<u8>>,
+}
+
+impl Unread {
+    fn holds(&self, key: &[u8]) -> bool {
+        self.behind.as_deref().is_some_and(|last| key > last) || self.keys.contains(key)
+    }
+}
+
+impl<F: Fingerprint> Repair<'_, F> {
+    fn run(&mut self, damaged: &Path) -> Result<()> {
+        self.progress.begin("reading documents", Some(self.report.counted));
+        let docs = match Salvage::open(damaged, Some(Family::Docs)) {
+            Ok(docs) => Some(docs),
+            Err(error) => {
+                self.report.note(error)?;
+                None
+            }
+        };
+        let unread = match &docs {
+            Some(docs) => self.records(docs)?,
+            None => Unread { behind: Some(Vec::new()), ..Unread::default() },
+        };
+        if unread.behind.is_none() && unread.keys.is_empty() {
+            return Ok(());
+        }
+        self.progress.begin("reading postings", Some(self.report.counted));
+        match Salvage::open(damaged, Some(Family::Postings)) {
+            Ok(postings) => self.postings(&postings, docs.as_ref(), &unread),
+            Err(error) => self.report.note(error),
+        }
+    }
+
+    fn push(&mut self, key: &[u8], document: &Document<F>) -> Result<()> {
+        let mut new = NewDocument::new(key, document.fingerprint);
+        new.features = document.features.as_deref();
+        self.builder.push_document(&new, self.origin)?;
+        self.origin += 1;
+        Ok(())
+    }
+
+    fn tick(&mut self) -> Result<()> {
+        self.read += 1;
+        if self.read.is_multiple_of(REPORT_EVERY) {
+            self.progress.advance(REPORT_EVERY);
+            progress::check(self.progress)?;
+        }
+        Ok(())
+    }
+
+    /// Takes all records that can be reached from the front and decode.
+    fn records(&mut self, docs: &Salvage) -> Result<Unread> {
+        let mut unread = Unread::default();
+        let mut last = Vec::new();
+        let mut cursor = docs.sweep(Family::Docs)?;
+        loop {
+            match cursor.entry() {
+                Ok(None) => return Ok(unread),
+                Ok(Some((key, bytes))) => {
+                    match codec::decode::<Document<F>>("docs", key, bytes) {
+                        Ok(document) => self.push(key, &document)?,
+                        Err(error) => {
+                            self.report.note(error)?;
+                            unread.keys.insert(key.to_vec());
+                        }
+                    }
+                    last.clear();
+                    last.extend_from_slice(key);
+                }
+                Err(error) => {
+                    self.report.note(error)?;
+                    unread.behind = Some(last);
+                    return Ok(unread);
+                }
+            }
+            self.tick()?;
+            cursor.next();
+        }
+    }
+
+    /// Takes what is left: by its record, where that can be read after all, or by its posting.
+    fn postings(
+        &mut self,
+        postings: &Salvage,
+        docs: Option<&Salvage>,
+        unread: &Unread,
+    ) -> Result<()> {
+        let mut cursor = postings.sweep(Family::Postings)?;
+        loop {
+            let posting = match cursor.entry() {
+                Ok(None) => return Ok(()),
+                Ok(Some((posting, _))) => posting,
+                Err(error) => return self.report.note(error),
+            };
+            match keys::split_posting::<F>(posting) {
+                Ok((fingerprint, key)) if unread.holds(key) => {
+                    let record = docs.and_then(|docs| docs.get(Family::Docs, key).ok().flatten());
+                    let document =
+                        record.and_then(|r| codec::decode::<Document<F>>("docs", key, &r).ok());
+                    self.report.from_postings += u64::from(document.is_none());
+                    self.push(key, &document.unwrap_or(Document { fingerprint, features: None }))?;
+                }
+                Ok(_) => (),
+                Err(error) => self.report.note(error)?,
+            }
+            self.tick()?;
+            cursor.next();
+        }
+    }
+}

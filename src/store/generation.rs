@@ -1,0 +1,99 @@
+//! Generations: the next set of families is made beside the live one and takes its place at once.
+
+use std::path::PathBuf;
+
+use super::codec::State;
+use super::{Family, Store, codec, engine_error};
+use crate::error::{Error, Result};
+use crate::fail_point::fail_point;
+
+pub(super) const BUILDING: &[u8] = b"building";
+
+impl Store {
+    /// The generation that an unfinished build was making.
+    pub(crate) fn building(&self) -> Result<Option<u32>> {
+        match self.get(Family::Meta, BUILDING)? {
+            Some(bytes) => codec::decode("meta", BUILDING, &bytes).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Sets the marker that keeps everyone else out until the build ends.
+    pub(crate) fn begin_build(&mut self) -> Result<u32> {
+        let next = self.generation + 1;
+        let mut batch = self.batch()?;
+        batch.put_meta(BUILDING, &codec::encode(BUILDING, &next));
+        batch.commit()?;
+        fail_point!("build.marked");
+        self.sync()?;
+        Ok(next)
+    }
+
+    /// Makes the families of a generation, empty, where they are missing.
+    pub(crate) fn create_generation(&mut self, generation: u32) -> Result<()> {
+        for family in Family::of_generation(self.tables) {
+            let name = family.name(generation);
+            if self.db.cf_handle(&name).is_none() {
+                let options = self.tuning.family(&name);
+                self.db.create_cf(&name, &options).map_err(|e| engine_error(&name, e))?;
+                fail_point!("build.family");
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves finished SST files into a family of a generation, all or none.
+    pub(crate) fn ingest(&self, family: Family, generation: u32, files: &[PathBuf]) -> Result<()> {
+        let name = family.name(generation);
+        if files.is_empty() {
+            return Ok(());
+        }
+        let handle =
+            self.db.cf_handle(&name).ok_or_else(|| Error::corrupt(&name, "family is missing"))?;
+        let mut options = rocksdb::IngestExternalFileOptions::default();
+        options.set_move_files(true);
+        self.db
+            .ingest_external_file_cf_opts(handle, &options, files.to_vec())
+            .map_err(|e| engine_error(&name, e))?;
+        fail_point!("build.ingested");
+        self.follow()
+    }
+
+    /// Makes a generation live and clears the marker, in one write, then drops the old one.
+    pub(crate) fn finish_build(&mut self, generation: u32, documents: u64) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.put_state(&State { generation, documents });
+        batch.delete_meta(BUILDING);
+        fail_point!("build.switching");
+        batch.commit()?;
+        fail_point!("build.switched");
+        self.sync()?;
+        fail_point!("build.live");
+        let old = std::mem::replace(&mut self.generation, generation);
+        self.drop_generation(old)
+    }
+
+    /// Clears the marker and drops what the build had made.
+    pub(crate) fn abandon_build(&mut self) -> Result<()> {
+        let Some(generation) = self.building()? else {
+            return Err(Error::NothingToResume { path: self.path.clone() });
+        };
+        self.drop_generation(generation)?;
+        let mut batch = self.batch()?;
+        batch.delete_meta(BUILDING);
+        batch.commit()?;
+        fail_point!("abandon.written");
+        self.sync()
+    }
+
+    pub(crate) fn drop_generation(&mut self, generation: u32) -> Result<()> {
+        for family in Family::of_generation(self.tables) {
+            let name = family.name(generation);
+            if self.db.cf_handle(&name).is_some() {
+                self.db.drop_cf(&name).map_err(|e| engine_error(&name, e))?;
+                fail_point!("generation.dropping");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Salvage: a damaged database is read family by family, whatever is wrong with the others.
+
+use std::path::{Path, PathBuf};
+
+use rocksdb::{DB, Options};
+
+use super::codec::{HeaderRecord, State};
+use super::generation::BUILDING;
+use super::seal::Bounds;
+use super::tuning::{MIN_MEMORY, Tuning};
+use super::{Cursor, Family, engine_error, read_header, require_database, require_meta, resources};
+use crate::error::{Error, Result};
+
+/// `meta` and at most one family of the live generation, opened for reading.
+pub(crate) struct Salvage {
+    db: DB,
+    path: PathBuf,
+    header: HeaderRecord,
+    state: State,
+    lost: Option<Error>,
+}
+
+impl Salvage {
+    /// Opens `meta`, and a family beside it; what the others hold does not matter.
+    ///
+    /// # Errors
+    ///
+    /// As opening an index; damage only of what is opened.
+    pub(crate) fn open(path: &Path, family: Option<Family>) -> Result<Self> {
+        require_database(path)?;
+        let names = DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+        require_meta(path, &names)?;
+        let meta = Self::read_meta(path, open(path, None)?)?;
+        if meta.db.get_cf(meta.handle(Family::Meta)?, BUILDING).is_ok_and(|mark| mark.is_some()) {
+            // A log that lost its end may have lost the end of the build.
+            meta.lost.map_or(Ok(()), Err)?;
+            return Err(Error::BuildUnfinished { path: path.to_owned() });
+        }
+        match family {
+            None => Ok(meta),
+            Some(family) => {
+                let name = family.name(meta.state.generation);
+                Self::read_meta(path, open(path, Some(&name))?)
+            }
+        }
+    }
+
+    fn read_meta(path: &Path, db: DB) -> Result<Self> {
+        let header = read_header(&db, path)?;
+        let name = Family::Meta.name(0);
+        let meta = db.cf_handle(&name).ok_or_else(|| Error::corrupt("meta", "is missing"))?;
+        let state = State::read(|key| db.get_cf(meta, key).map_err(|e| engine_error("meta", e)))?;
+        let found = db.latest_sequence_number();
+        let lost = match Bounds::of_files(path) {
+            Ok(Some(bounds)) => bounds.require_sequence(found),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        Ok(Self { path: path.to_owned(), header, state, lost: lost.err(), db })
+    }
+
+    pub(crate) fn header(&self) -> &HeaderRecord {
+        &self.header
+    }
+
+    /// Documents that were counted; perhaps not all of them can be read.
+    pub(crate) fn documents(&self) -> u64 {
+        self.state.documents
+    }
+
+    /// What tells that some of what was synced is not there any more.
+    pub(crate) fn take_lost(&mut self) -> Option<Error> {
+        self.lost.take()
+    }
+
+    /// Reads a table of the pipeline's.
+    pub(crate) fn resource(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let meta = self.handle(Family::Meta)?;
+        resources::read(name, |key| self.db.get_cf(meta, key).map_err(|e| engine_error("meta", e)))
+    }
+
+    pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.db.get_cf(self.handle(family)?, key).map_err(|e| engine_error(&family.to_string(), e))
+    }
+
+    /// Reads a family from front to back.
+    pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
+        let mut cursor = Cursor::new(self.db.raw_iterator_cf(self.handle(family)?), family);
+        cursor.seek(&[]);
+        Ok(cursor)
+    }
+
+    fn handle(&self, family: Family) -> Result<&rocksdb::ColumnFamily> {
+        let name = family.name(self.state.generation);
+        self.db.cf_handle(&name).ok_or_else(|| {
+            Error::corrupt(family.to_string(), format!("{}: not opened", self.path.display()))
+        })
+    }
+}
+
+/// Opens `meta` and perhaps another family, and passes over what the others lack.
+fn open(path: &Path, name: Option<&str>) -> Result<DB> {
+    let tuning = Tuning::new(MIN_MEMORY, 3);
+    let mut options = tuning.database_as_it_is();
+    options.set_paranoid_checks(false);
+    let meta = Family::Meta.name(0);
+    let names = ["default", &meta].into_iter().chain(name);
+    let descriptors = names.map(|name| tuning.descriptor(name));
+    DB::open_cf_descriptors_read_only(&options, path, descriptors, false)
+        .map_err(|e| engine_error(name.unwrap_or("meta"), e))
+}

@@ -1,0 +1,353 @@
+//! The seal: what the database must hold at least, written beside it.
+//!
+//! `RocksDB` takes what looks like a torn end of its MANIFEST or of its log for the trace of a
+//! power loss and goes on from an earlier state. A flipped bit or a cut file can look like that
+//! too. The seal tells them apart. It holds two lower bounds, which a loss of power cannot pass:
+//! the last sequence number known to be synced, and length and checksum of the MANIFEST's synced
+//! beginning. Whatever opens with less is damaged. After a regular end it also holds length and
+//! checksum of the last log, which then is no bound but exact.
+//!
+//! The file has two slots, written in turn, so that a torn write leaves the one before. It need
+//! not be synced: an older bound is a bound too.
+
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{self, AtomicBool};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use bincode::{Decode, Encode};
+
+use super::codec;
+use crate::error::{Error, Result};
+
+/// The file's name in the index's directory.
+pub(super) const SEAL_FILE: &str = "hamdex.seal";
+
+/// Where the slots begin; apart, so that no sector holds a part of both.
+const SLOTS: [u64; 2] = [0, 4096];
+
+/// Bytes of an encoded record.
+const RECORD: usize = 1 + 8 * 8 + 4;
+
+const KEY: &[u8] = b"seal";
+
+/// Lower bounds of what was synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+pub(super) struct Bounds {
+    /// Rises with every record; names the slot and the record that counts.
+    turn: u64,
+    /// Last sequence number that is synced.
+    sequence: u64,
+    /// Number in the MANIFEST's name.
+    manifest: u64,
+    /// Bytes of the MANIFEST that are synced.
+    length: u64,
+    /// Checksum of these bytes.
+    checksum: u64,
+    /// Number of the last log as a regular end left it; 0 while the index is open.
+    log: u64,
+    /// Bytes of that log.
+    log_length: u64,
+    /// Checksum of that log.
+    log_checksum: u64,
+}
+
+impl Bounds {
+    /// Reads the bounds of an index; `None` where none were ever written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] when neither slot decodes.
+    fn read(path: &Path) -> Result<Option<Self>> {
+        let Some(slots) = read_slots(path)? else { return Ok(None) };
+        let newest = slots.iter().flatten().max_by_key(|bounds| bounds.turn);
+        newest.copied().map(Some).ok_or_else(|| Error::corrupt(SEAL_FILE, "no slot decodes"))
+    }
+
+    /// Reads the bounds and holds the files against them.
+    pub(super) fn of_files(path: &Path) -> Result<Option<Self>> {
+        let bounds = Self::read(path)?;
+        if let Some(bounds) = &bounds {
+            bounds.require_files(path)?;
+        }
+        Ok(bounds)
+    }
+
+    /// Fails unless the files that decide what is stored hold what was sealed.
+    ///
+    /// A newer MANIFEST passes, and any log with it: the process that switched to it ended
+    /// before it sealed it.
+    fn require_files(&self, path: &Path) -> Result<()> {
+        let (name, number) = current(path)?;
+        match number.cmp(&self.manifest) {
+            Ordering::Greater => Ok(()),
+            Ordering::Less => {
+                let detail = format!("MANIFEST-{:06} took its place", self.manifest);
+                Err(Error::corrupt(name, detail))
+            }
+            Ordering::Equal => {
+                self.require_manifest(path, &name)?;
+                self.require_log(path)
+            }
+        }
+    }
+
+    fn require_manifest(&self, path: &Path, name: &str) -> Result<()> {
+        let file = path.join(name);
+        let fail = |e| Error::io(&file, e);
+        let mut beginning = File::open(&file).map_err(fail)?.take(self.length);
+        let mut hasher = crc32fast::Hasher::new();
+        let read = hash(&mut beginning, &mut hasher).map_err(fail)?;
+        if read < self.length {
+            let detail = format!("has {read} bytes, {} were synced", self.length);
+            return Err(Error::corrupt(name, detail));
+        }
+        if u64::from(hasher.finalize()) != self.checksum {
+            return Err(Error::corrupt(name, "checksum does not match what was synced"));
+        }
+        Ok(())
+    }
+
+    /// Later logs pass: a process that was about to open the index made them.
+    fn require_log(&self, path: &Path) -> Result<()> {
+        if self.log == 0 {
+            return Ok(());
+        }
+        let name = log_name(self.log);
+        if digest(&path.join(&name))? == (self.log_length, self.log_checksum) {
+            return Ok(());
+        }
+        Err(Error::corrupt(name, "is not what was synced when the index was closed"))
+    }
+
+    /// Fails unless a database that was opened goes as far as what was synced.
+    pub(super) fn require_sequence(&self, found: u64) -> Result<()> {
+        if found >= self.sequence {
+            return Ok(());
+        }
+        let detail = format!("ends at change {found}, {} were synced", self.sequence);
+        Err(Error::corrupt("log", detail))
+    }
+}
+
+/// Tells which slots of an existing seal are damaged; none is after a regular end.
+pub(super) fn damaged_slots(path: &Path) -> Result<usize> {
+    Ok(read_slots(path)?.map_or(0, |slots| slots.iter().filter(|slot| slot.is_none()).count()))
+}
+
+/// Reads both slots; `None` where there is no file.
+fn read_slots(path: &Path) -> Result<Option<[Option<Bounds>; 2]>> {
+    let name = path.join(SEAL_FILE);
+    let mut file = match File::open(&name) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(|e| Error::io(&name, e))?,
+    };
+    Ok(Some(SLOTS.map(|at| {
+        let mut bytes = [0; RECORD];
+        file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes)).ok()?;
+        codec::decode(SEAL_FILE, KEY, &bytes).ok()
+    })))
+}
+
+/// Name and number of the MANIFEST that counts.
+fn current(path: &Path) -> Result<(String, u64)> {
+    let file = path.join("CURRENT");
+    let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, e))?;
+    let name = std::str::from_utf8(&bytes).ok().and_then(|name| name.strip_suffix('\n'));
+    let number = name.and_then(|name| name.strip_prefix("MANIFEST-")?.parse().ok());
+    match (name, number) {
+        (Some(name), Some(number)) => Ok((name.to_owned(), number)),
+        _ => Err(Error::corrupt("CURRENT", "names no MANIFEST")),
+    }
+}
+
+fn log_name(number: u64) -> String {
+    format!("{number:06}.log")
+}
+
+/// Number of the last log; 0 where there is none.
+fn last_log(path: &Path) -> Result<u64> {
+    let fail = |e| Error::io(path, e);
+    let mut last = 0;
+    for entry in std::fs::read_dir(path).map_err(fail)? {
+        let name = entry.map_err(fail)?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_suffix(".log")?.parse().ok());
+        last = last.max(number.unwrap_or(0));
+    }
+    Ok(last)
+}
+
+/// Length and checksum of a whole file; one that is missing has neither bytes nor a checksum.
+fn digest(file: &Path) -> Result<(u64, u64)> {
+    let mut hasher = crc32fast::Hasher::new();
+    match File::open(file).and_then(|mut file| hash(&mut file, &mut hasher)) {
+        Ok(read) => Ok((read, u64::from(hasher.finalize()))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((0, u64::MAX)),
+        Err(error) => Err(Error::io(file, error)),
+    }
+}
+
+/// Opens the MANIFEST that counts.
+fn open_current(directory: &Path) -> Result<(File, u64)> {
+    let (name, number) = current(directory)?;
+    let name = directory.join(name);
+    File::open(&name).map(|file| (file, number)).map_err(|e| Error::io(&name, e))
+}
+
+/// Adds all that a reader gives to a checksum; returns how many bytes these were.
+fn hash(reader: &mut impl Read, hasher: &mut crc32fast::Hasher) -> std::io::Result<u64> {
+    let mut buffer = vec![0; 1 << 16];
+    let mut sum = 0;
+    loop {
+        let read = reader.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(sum);
+        }
+        hasher.update(buffer.get(..read).unwrap_or_default());
+        sum += read as u64;
+    }
+}
+
+/// The seal of an index that is open for writing.
+///
+/// Dropped after the database, it seals what the database wrote at its end.
+#[derive(Debug)]
+pub(super) struct Seal {
+    directory: PathBuf,
+    state: Mutex<State>,
+    /// Whether all that the log holds is synced, and nothing will be written to it any more.
+    ended: AtomicBool,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    bounds: Bounds,
+    manifest: File,
+    /// Over as much of the MANIFEST as the bounds name.
+    hasher: crc32fast::Hasher,
+}
+
+impl Seal {
+    /// Seals a database that was just opened for writing; `bounds` held when it was.
+    pub(super) fn begin(directory: &Path, bounds: Option<Bounds>) -> Result<Self> {
+        let name = directory.join(SEAL_FILE);
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&name)
+            .map_err(|e| Error::io(&name, e))?;
+        let (manifest, number) = open_current(directory)?;
+        let bounds = Bounds { manifest: number, length: 0, log: 0, ..bounds.unwrap_or_default() };
+        let mut state = State { file, bounds, manifest, hasher: crc32fast::Hasher::new() };
+        // Both slots: the older one names a MANIFEST that is gone.
+        for _ in SLOTS {
+            state.write(directory)?;
+        }
+        Ok(Self {
+            directory: directory.to_owned(),
+            state: Mutex::new(state),
+            ended: AtomicBool::new(false),
+        })
+    }
+
+    /// Makes the seal itself survive a loss of power.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.state().file.sync_all().map_err(|e| Error::io(self.directory.join(SEAL_FILE), e))
+    }
+
+    /// Notes that everything up to a sequence number is synced.
+    pub(super) fn synced(&self, sequence: u64) -> Result<()> {
+        let mut state = self.state();
+        state.renew(&self.directory)?;
+        if sequence > state.bounds.sequence || state.is_behind(&self.directory)? {
+            state.bounds.sequence = state.bounds.sequence.max(sequence);
+            state.write(&self.directory)?;
+        }
+        Ok(())
+    }
+
+    /// Notes what the database wrote to its MANIFEST, unless another thread is about it.
+    pub(super) fn follow(&self) -> Result<()> {
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(()),
+        };
+        if state.is_behind(&self.directory)? { state.write(&self.directory) } else { Ok(()) }
+    }
+
+    /// Notes that the log is synced and at its end.
+    pub(super) fn end(&self) {
+        self.ended.store(true, atomic::Ordering::Relaxed);
+    }
+
+    /// Seals what a regular end left, the last log too, if everything in it is synced.
+    fn close(&self, synced: bool) -> Result<()> {
+        let mut state = self.state();
+        state.renew(&self.directory)?;
+        let log = last_log(&self.directory)?;
+        if synced && log > 0 {
+            (state.bounds.log_length, state.bounds.log_checksum) =
+                digest(&self.directory.join(log_name(log)))?;
+            state.bounds.log = log;
+        }
+        state.write(&self.directory)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Goes over to another MANIFEST where the database did.
+    fn renew(&mut self, directory: &Path) -> Result<()> {
+        if current(directory)?.1 != self.bounds.manifest {
+            (self.manifest, self.bounds.manifest) = open_current(directory)?;
+            self.bounds.length = 0;
+            self.hasher.reset();
+        }
+        Ok(())
+    }
+
+    /// Tells whether the MANIFEST goes further than its bounds.
+    fn is_behind(&self, directory: &Path) -> Result<bool> {
+        let metadata = self.manifest.metadata().map_err(|e| Error::io(directory, e))?;
+        Ok(metadata.len() > self.bounds.length)
+    }
+
+    /// Writes the next slot, after taking in how far the MANIFEST goes by now.
+    fn write(&mut self, directory: &Path) -> Result<()> {
+        let fail = |e| Error::io(directory.join(SEAL_FILE), e);
+        let start = SeekFrom::Start(self.bounds.length);
+        self.manifest.seek(start).map_err(fail)?;
+        let mut hasher = self.hasher.clone();
+        let grown = hash(&mut self.manifest, &mut hasher).map_err(fail)?;
+        if grown > 0 {
+            // A bound must never be ahead of the disk, or a loss of power would pass it.
+            self.manifest.sync_data().map_err(fail)?;
+            self.bounds.length += grown;
+            self.hasher = hasher;
+        }
+        self.bounds.checksum = u64::from(self.hasher.clone().finalize());
+        self.bounds.turn += 1;
+        let slot = if self.bounds.turn.is_multiple_of(2) { SLOTS[0] } else { SLOTS[1] };
+        let record = codec::encode(KEY, &self.bounds);
+        self.file.seek(SeekFrom::Start(slot)).map_err(fail)?;
+        self.file.write_all(&record).map_err(fail)
+    }
+}
+
+impl Drop for Seal {
+    fn drop(&mut self) {
+        // Where it fails the bounds are those of an earlier call, which hold as well.
+        let _ = self.close(self.ended.load(atomic::Ordering::Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! Concurrency: many callers of one handle against an oracle of acknowledged calls.
+//!
+//! Every writer owns some keys. For each key the oracle holds two numbers: the version that was
+//! acknowledged last and the one that was begun last. A reader notes the first before it reads
+//! and the second afterwards; what it reads must be of a version between them. A lost update is
+//! below, a phantom above. Offers race for the same centres under a tag of their own, so that
+//! any two of them that are stored and near show a breach.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use hamdex::{Durability, Index, Query, Reader, SearchPath};
+
+use crate::operation::open;
+use crate::oracle::{Model, compare, documents, small, verify};
+use crate::report::{Account, Finding, Verdict};
+
+const WRITERS: u64 = 3;
+const READERS: u64 = 2;
+const OFFERERS: u64 = 2;
+
+/// Keys of one writer.
+const KEYS: u64 = 60;
+
+/// Keys that a writer changes by one call.
+const BATCH: u64 = 6;
+
+/// Distance at which offers keep each other out.
+const NEAR: u32 = 3;
+
+/// Looks, 20 ms apart, at which all threads together may have done nothing.
+const PATIENCE: u32 = 3000;
+
+/// The fingerprint of a key's version; `None` is a version that removes it.
+///
+/// Some are shared by all keys of a number, so that entries come and go together.
+fn version(key: u64, version: u64) -> Option<u64> {
+    let tag = u64::MAX >> 8;
+    match version % 5 {
+        0 => None,
+        1 => Some((key % 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) & tag),
+        _ => Some(Rng::with_seed(key << 32 | version).u64(..) & tag),
+    }
+}
+
+fn key_bytes(key: u64) -> Vec<u8> {
+    key.to_be_bytes().to_vec()
+}
+
+/// A fingerprint that no writer's is near.
+fn offered(rng: &mut Rng, centres: &[u64]) -> u64 {
+    let mut fingerprint = rng.choice(centres).copied().unwrap_or_default() | 0xff << 56;
+    for _ in 0..rng.u32(0..3) {
+        fingerprint ^= 1 << rng.u32(0..48);
+    }
+    fingerprint
+}
+
+struct Oracle {
+    acknowledged: Vec<AtomicU64>,
+    begun: Vec<AtomicU64>,
+    stop: AtomicBool,
+    /// Calls that returned, of all threads.
+    calls: AtomicU64,
+    finding: Mutex<Option<Finding>>,
+}
+
+impl Oracle {
+    fn new() -> Self {
+        let zeros = || (0..WRITERS * KEYS).map(|_| AtomicU64::new(0)).collect();
+        Self {
+            acknowledged: zeros(),
+            begun: zeros(),
+            stop: AtomicBool::new(false),
+            calls: AtomicU64::new(0),
+            finding: Mutex::default(),
+        }
+    }
+
+    fn read(numbers: &[AtomicU64], key: u64) -> u64 {
+        let at = usize::try_from(key).unwrap_or(usize::MAX);
+        numbers.get(at).map_or(0, |number| number.load(Ordering::SeqCst))
+    }
+
+    fn raise(numbers: &[AtomicU64], key: u64) {
+        let at = usize::try_from(key).unwrap_or(usize::MAX);
+        if let Some(number) = numbers.get(at) {
+            number.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Works until told to stop; the first finding stops everybody.
+    fn work(&self, mut step: impl FnMut() -> Verdict) {
+        while !self.stop.load(Ordering::Relaxed) {
+            let verdict = step();
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            if let Err(finding) = verdict {
+                let mut first = self.finding.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(finding);
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Puts the next version of some keys, or removes them, by one call each.
+fn write(index: &Index<u64>, oracle: &Oracle, writer: u64, rng: &mut Rng) -> Verdict {
+    let mut keys: Vec<u64> = (0..BATCH).map(|_| writer * KEYS + rng.u64(0..KEYS)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let durability = if rng.u32(0..30) == 0 { Durability::Synced } else { Durability::Buffered };
+    let next = |key: u64| version(key, Oracle::read(&oracle.acknowledged, key) + 1);
+    let (puts, removals): (Vec<u64>, Vec<u64>) = keys.iter().partition(|key| next(**key).is_some());
+    let documents: Vec<_> =
+        puts.iter().filter_map(|key| Some((key_bytes(*key), next(*key)?))).collect();
+    let raise = |versions: &[AtomicU64], keys: &[u64]| {
+        for key in keys {
+            Oracle::raise(versions, *key);
+        }
+    };
+    raise(&oracle.begun, &puts);
+    index.insert_batch(&documents, durability)?;
+    raise(&oracle.acknowledged, &puts);
+    if !removals.is_empty() {
+        let gone: Vec<_> = removals.iter().map(|key| key_bytes(*key)).collect();
+        raise(&oracle.begun, &removals);
+        let removed = index.remove_batch(&gone, durability)?;
+        // A version before one that removes has a document, unless it is the first.
+        let stored = |key: &&u64| Oracle::read(&oracle.acknowledged, **key) > 0;
+        if removed != removals.iter().filter(stored).count() as u64 {
+            return Err(Finding::lost(format!("{removed} of {} were removed", removals.len())));
+        }
+        raise(&oracle.acknowledged, &removals);
+    }
+    Ok(())
+}
+
+/// Reads a key in one state and holds what it says against the oracle and against itself.
+fn read(index: &Index<u64>, oracle: &Oracle, rng: &mut Rng) -> Verdict {
+    let key = rng.u64(0..WRITERS * KEYS);
+    let before = Oracle::read(&oracle.acknowledged, key);
+    let reader = index.reader()?;
+    let found = reader.get(&key_bytes(key))?;
+    let after = Oracle::read(&oracle.begun, key);
+    if !(before..=after).any(|number| version(key, number) == found) {
+        let text = format!("key {key} is {found:?}, of no version from {before} to {after}");
+        let newest = (0..before).any(|number| version(key, number) == found);
+        return Err(if newest { Finding::lost(text) } else { Finding::wrong(text) });
+    }
+    let asked = found.unwrap_or_else(|| rng.u64(..));
+    let mut answers = Vec::new();
+    for way in [SearchPath::Tables, SearchPath::Scan] {
+        answers.push(reader.search(Query::new(asked).distance(NEAR).path(way))?);
+    }
+    if answers.first() != answers.last() {
+        return Err(Finding::wrong(format!("two ways, two answers for {asked:016x}")));
+    }
+    let named = |m: &hamdex::Match<u64>| m.key == key_bytes(key) && m.distance == 0;
+    if found.is_some() && !answers.iter().flatten().any(named) {
+        return Err(Finding::lost(format!("key {key} is stored and not found")));
+    }
+    if rng.u32(0..50) == 0 {
+        no_two_near(&reader)?;
+    }
+    Ok(())
+}
+
+/// Fails when two offers that are near each other are stored.
+fn no_two_near(reader: &Reader<u64>) -> Verdict {
+    let offers: Vec<(Vec<u8>, u64)> = reader
+        .documents()?
+        .filter(|document| document.as_ref().map_or(true, |(_, f)| f >> 56 == 0xff))
+        .collect::<hamdex::Result<_>>()?;
+    for (at, (key, one)) in offers.iter().enumerate() {
+        for (other, two) in offers.iter().skip(at + 1) {
+            if (one ^ two).count_ones() <= NEAR {
+                let (key, other) = (key.escape_ascii(), other.escape_ascii());
+                return Err(Finding::wrong(format!("{key} and {other} are near and both stored")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Offers a document; what was stored is taken out again in the end, so that offers go on.
+fn offer(
+    index: &Index<u64>,
+    offerer: u64,
+    number: &mut u64,
+    mine: &mut Vec<(Vec<u8>, u64)>,
+    rng: &mut Rng,
+    centres: &[u64],
+) -> Verdict {
+    *number += 1;
+    let key = format!("offer-{offerer}-{number}").into_bytes();
+    let fingerprint = offered(rng, centres);
+    match index.insert_if_new(&key, fingerprint, NEAR, Durability::Buffered)? {
+        None => {
+            if index.get(&key)? != Some(fingerprint) {
+                return Err(Finding::lost("an offer that was taken is not there"));
+            }
+            mine.push((key, fingerprint));
+        }
+        Some(near) if near.distance > NEAR => {
+            return Err(Finding::wrong(format!("kept out by one {} bits away", near.distance)));
+        }
+        Some(_) => (),
+    }
+    if mine.len() > 8 {
+        let (gone, _) = mine.swap_remove(rng.usize(0..mine.len()));
+        if index.remove_batch(&[gone], Durability::Buffered)? != 1 {
+            return Err(Finding::lost("an offer that was taken could not be removed"));
+        }
+    }
+    Ok(())
+}
+
+/// Keeps a reader for some time; its state must not change.
+fn hold(index: &Index<u64>, rng: &mut Rng) -> Verdict {
+    let reader = index.reader()?;
+    let first: Model = reader.documents()?.collect::<hamdex::Result<_>>()?;
+    thread::sleep(Duration::from_millis(rng.u64(0..50)));
+    let again: Model = reader.documents()?.collect::<hamdex::Result<_>>()?;
+    compare(&again, &first).map_err(|found| found.within("a reader's state changed"))
+}
+
+/// Rewrites runs beside everybody else.
+fn tend(index: &Index<u64>, rng: &mut Rng) -> Verdict {
+    match rng.u32(0..40) {
+        0 => drop(index.compact()?),
+        1 => index.flush()?,
+        2..=5 => drop(index.fold(&())?),
+        _ => {
+            index.fold_step()?;
+            thread::sleep(Duration::from_millis(rng.u64(0..4)));
+        }
+    }
+    Ok(())
+}
+
+/// Runs all threads for a time, then compares the index with what was acknowledged.
+fn crowd(path: &Path, seed: u64, time: Duration, account: &mut Account) -> Verdict {
+    let index = Index::<u64>::create(path, &small())?;
+    let oracle = &Oracle::new();
+    let centres: Vec<u64> = {
+        let rng = &mut Rng::with_seed(seed);
+        (0..40).map(|_| rng.u64(..)).collect()
+    };
+    let mine: Mutex<Model> = Mutex::default();
+    let rng = |thread: u64| Rng::with_seed(seed.wrapping_mul(101).wrapping_add(thread));
+    thread::scope(|scope| {
+        let (index, centres, mine) = (&index, &centres, &mine);
+        for writer in 0..WRITERS {
+            let mut rng = rng(writer);
+            scope.spawn(move || oracle.work(|| write(index, oracle, writer, &mut rng)));
+        }
+        for reader in 0..READERS {
+            let mut rng = rng(10 + reader);
+            scope.spawn(move || oracle.work(|| read(index, oracle, &mut rng)));
+        }
+        for offerer in 0..OFFERERS {
+            let mut rng = rng(20 + offerer);
+            scope.spawn(move || {
+                let (mut number, mut own) = (0, Vec::new());
+                oracle.work(|| offer(index, offerer, &mut number, &mut own, &mut rng, centres));
+                mine.lock().unwrap_or_else(PoisonError::into_inner).extend(own);
+            });
+        }
+        let (mut holding, mut tending) = (rng(30), rng(31));
+        scope.spawn(move || oracle.work(|| hold(index, &mut holding)));
+        scope.spawn(move || oracle.work(|| tend(index, &mut tending)));
+        watch(oracle, time);
+    });
+    account.add("calls", oracle.calls.load(Ordering::Relaxed));
+    if let Some(finding) = oracle.finding.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(finding);
+    }
+    let mut expected = mine.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for key in 0..WRITERS * KEYS {
+        let last = Oracle::read(&oracle.acknowledged, key);
+        if let Some(fingerprint) = version(key, last) {
+            expected.insert(key_bytes(key), fingerprint);
+        }
+    }
+    compare(&documents(&index)?, &expected)?;
+    no_two_near(&index.reader()?)?;
+    verify(&index, &expected, &mut rng(40))?;
+    drop(index);
+    verify(&open(path)?, &expected, &mut rng(41))
+}
+
+/// Waits for the end of the time; threads that no longer come forward end the process.
+fn watch(oracle: &Oracle, time: Duration) {
+    let begun = Instant::now();
+    let (mut last, mut looks) = (0, 0);
+    while begun.elapsed() < time && !oracle.stop.load(Ordering::Relaxed) {
+        thread::sleep(Duration::from_millis(20));
+        let calls = oracle.calls.load(Ordering::Relaxed);
+        looks = if calls == last { looks + 1 } else { 0 };
+        last = calls;
+        if looks > PATIENCE {
+            // Nothing can be joined any more.
+            eprintln!("concurrency Wrong: deadlock after {calls} calls");
+            std::process::exit(1);
+        }
+    }
+    oracle.stop.store(true, Ordering::Relaxed);
+}
+
+/// Lets everybody at one index for the time.
+pub(crate) fn run(directory: &Path, seed: u64, time: Duration) -> Account {
+    let mut account = Account::new("concurrency");
+    account.tried();
+    let outcome = crowd(&directory.join("crowd"), seed, time, &mut account);
+    let context = format!("concurrency, seed {seed}");
+    if account.judge(outcome.map_err(|found| found.within(&context))) {
+        account.count("oracles held");
+    }
+    account.end();
+    account
+}

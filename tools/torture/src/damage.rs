@@ -1,0 +1,316 @@
+//! Damage: one file of an index is changed; an error or the right answer, and nothing else.
+//!
+//! A child does it, so that an abort and a hang are seen; the parent goes on behind the run at
+//! fault.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fastrand::Rng;
+use hamdex::{
+    BuildOptions, Durability, Error, Fault, Header, Index, OpenOptions, Query, SearchPath, repair,
+};
+
+use crate::bases::{self, BASES, Base};
+use crate::child::{End, Running, tell};
+use crate::effort::Limit;
+use crate::oracle::{self, Model};
+use crate::report::{self, Account, Finding, Verdict};
+
+/// Runs that one child does.
+const RUNS: u64 = 40;
+
+/// What a child is to do.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Task {
+    #[arg(long)]
+    seed: u64,
+    #[arg(long)]
+    from: u64,
+    #[arg(long)]
+    to: u64,
+}
+
+/// How a damaged index was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// Opening failed.
+    Refused,
+    /// It opened, and reading what is damaged failed.
+    Noticed,
+    /// Every answer was right, and `check --deep` knew all the same.
+    Checked,
+    /// Nothing that is stored was hit.
+    Harmless,
+}
+
+impl Outcome {
+    const ALL: [(Self, &str); 4] = [
+        (Self::Refused, "refused at opening"),
+        (Self::Noticed, "refused at reading"),
+        (Self::Checked, "right, and found by check --deep"),
+        (Self::Harmless, "right, nothing stored was hit"),
+    ];
+
+    fn words(self) -> &'static str {
+        Self::ALL.iter().find(|(outcome, _)| *outcome == self).map_or("", |(_, words)| words)
+    }
+}
+
+/// The child: damages copies one after the other and tells of each.
+pub(crate) fn child(directory: &Path, task: &Task) -> Verdict {
+    let model = bases::model(task.seed);
+    for run in task.from..task.to {
+        let rng = &mut Rng::with_seed(task.seed.wrapping_mul(1_000_003).wrapping_add(run));
+        let place = directory.join(format!("damaged-{}", task.from));
+        let copy = place.join("index");
+        let base = *rng.choice(&BASES).unwrap_or(&Base::Tables);
+        oracle::copy(&directory.join(base.name()), &copy)?;
+        let what = damage(directory, &copy, base, rng)?;
+        tell(&format!("run {run} {base:?}: {what}"));
+        match judge(&copy, &place, &model, rng) {
+            Ok(outcome) => tell(&format!("outcome {}", outcome.words())),
+            Err(Finding { fault, text }) => {
+                let word = if fault == report::Fault::Lost { "lost" } else { "wrong" };
+                tell(&format!("{word} {}", text.replace('\n', " ")));
+            }
+        }
+        fs::remove_dir_all(&place)?;
+    }
+    Ok(())
+}
+
+fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Changes one file, any that holds something; says what was done.
+fn damage(directory: &Path, index: &Path, base: Base, rng: &mut Rng) -> Verdict<String> {
+    let mut all = files(index)?;
+    all.retain(|file| fs::metadata(file).is_ok_and(|found| found.len() > 0));
+    let Some(file) = rng.choice(&all).cloned() else {
+        return Err(Finding::wrong("the base has no files"));
+    };
+    let name = file.file_name().unwrap_or_default().display().to_string();
+    let mut bytes = fs::read(&file)?;
+    let at = rng.usize(0..bytes.len());
+    let what = match rng.u32(0..10) {
+        0 => {
+            fs::remove_file(&file)?;
+            return Ok(format!("{name} is missing"));
+        }
+        1 => {
+            bytes.truncate(at);
+            format!("{name} is cut to {at}")
+        }
+        2 => {
+            let end = bytes.len().min(at + 512);
+            if let Some(part) = bytes.get_mut(at..end) {
+                part.fill(0);
+            }
+            format!("{name} is zero from {at} to {end}")
+        }
+        3 => {
+            let other = *rng.choice(&BASES).unwrap_or(&base);
+            let mut others = files(&directory.join(other.name()))?;
+            others.extend(all);
+            others.retain(|o| *o != file && o.extension() == file.extension());
+            others.retain(|o| fs::read(o).is_ok_and(|other| other != bytes));
+            let Some(other) = rng.choice(&others) else {
+                fs::write(&file, b"")?;
+                return Ok(format!("{name} is empty"));
+            };
+            bytes = fs::read(other)?;
+            format!("{name} is {}", other.display())
+        }
+        _ => {
+            let change = rng.u8(1..);
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= change;
+            }
+            format!("{name} differs by {change:#04x} at {at} of {}", bytes.len())
+        }
+    };
+    fs::write(&file, bytes)?;
+    Ok(what)
+}
+
+/// Opens and reads in every way; whatever does not fail has to be right.
+fn judge(path: &Path, place: &Path, model: &Model, rng: &mut Rng) -> Verdict<Outcome> {
+    let read_only = rng.bool();
+    let repairs = rng.u32(0..4) == 0;
+    if repairs {
+        mend(path, &place.join("repaired"), model, rng)?;
+    }
+    if let Err(error) = Header::read(path) {
+        typed(&error, true)?;
+    }
+    let options = OpenOptions::new().read_only(read_only).memory(16 << 20);
+    let index = match Index::<u64>::open_with(path, &options) {
+        Ok(index) => index,
+        Err(error) => {
+            typed(&error, true)?;
+            return Ok(Outcome::Refused);
+        }
+    };
+    let failed = read(&index, model, rng)?;
+    let report = index
+        .check_deep(&())
+        .map_err(|error| Finding::wrong(format!("check --deep gave up: {error}")))?;
+    if let Some(error) = failed {
+        if report.problem_count == 0 {
+            return Err(Finding::wrong(format!("check --deep saw nothing of: {error}")));
+        }
+        return Ok(Outcome::Noticed);
+    }
+    if report.problem_count > 0 {
+        return Ok(Outcome::Checked);
+    }
+    if !read_only {
+        write(index, path, model, rng)?;
+    }
+    Ok(Outcome::Harmless)
+}
+
+/// Damage is never called the caller's fault, but for an index that cannot be told to be one.
+fn typed(error: &Error, opening: bool) -> Verdict {
+    let no_index = opening && matches!(error, Error::NotFound { .. });
+    if error.fault() == Fault::Caller && !no_index {
+        return Err(Finding::wrong(format!("damage is called the caller's fault: {error}")));
+    }
+    Ok(())
+}
+
+/// Reads everything; returns the last error that was met.
+fn read(index: &Index<u64>, model: &Model, rng: &mut Rng) -> Verdict<Option<Error>> {
+    let mut failed = None;
+    let mut fail = |error: Error| {
+        typed(&error, false)?;
+        failed = Some(error);
+        Ok::<(), Finding>(())
+    };
+    for query in oracle::queries(rng, model, 12) {
+        for way in [SearchPath::Tables, SearchPath::Scan] {
+            match index.search(Query::new(query).distance(4).path(way)) {
+                Ok(found) if found == oracle::scan(model, query, 4) => (),
+                Ok(found) => {
+                    let text = format!("{query:016x} by {way:?} finds {}", found.len());
+                    return Err(Finding::wrong(text));
+                }
+                Err(error) => fail(error)?,
+            }
+        }
+    }
+    for (key, fingerprint) in model.iter().skip(rng.usize(0..7)).step_by(7) {
+        match index.get(key) {
+            Ok(Some(found)) if found == *fingerprint => (),
+            Ok(None) => return Err(Finding::lost(format!("{} is gone", key.escape_ascii()))),
+            Ok(found) => return Err(Finding::wrong(format!("a document has {found:?}"))),
+            Err(error) => fail(error)?,
+        }
+    }
+    match oracle::documents(index) {
+        Ok(found) => oracle::compare(&found, model)?,
+        Err(error) => fail(error)?,
+    }
+    match index.len() {
+        Ok(len) if len == model.len() as u64 => (),
+        Ok(len) => return Err(Finding::wrong(format!("{len} documents are counted"))),
+        Err(error) => fail(error)?,
+    }
+    if let Err(error) = index.clusters(3, &()) {
+        fail(error)?;
+    }
+    Ok(failed)
+}
+
+/// Goes on with an index that showed no damage.
+fn write(index: Index<u64>, path: &Path, model: &Model, rng: &mut Rng) -> Verdict {
+    let mut model = model.clone();
+    let documents: Vec<_> = (0..20_u8).map(|at| (vec![at], rng.u64(..))).collect();
+    index.insert_batch(&documents, Durability::Synced)?;
+    model.extend(documents);
+    let gone: Vec<_> = model.keys().step_by(9).cloned().collect();
+    index.remove_batch(&gone, Durability::Synced)?;
+    model.retain(|key, _| !gone.contains(key));
+    index.fold(&())?;
+    drop(index);
+    oracle::verify(&crate::operation::open(path)?, &model, rng)
+}
+
+/// Repairs into a new directory; what comes out is sound and nothing is invented.
+fn mend(path: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict {
+    let build = BuildOptions::new().memory(16 << 20);
+    let report = match repair::<u64>(path, target, &build, &()) {
+        Ok(report) => report,
+        Err(error) => return typed(&error, true),
+    };
+    let index = crate::operation::open(target)?;
+    let documents = oracle::documents(&index)?;
+    if let Some((key, _)) = documents.iter().find(|(key, f)| model.get(*key) != Some(f)) {
+        return Err(Finding::wrong(format!("repair invented {}", key.escape_ascii())));
+    }
+    if documents.len() as u64 != report.documents {
+        return Err(Finding::wrong(format!("repair told {report:?}, made {}", documents.len())));
+    }
+    oracle::verify(&index, &documents, rng).map_err(|found| found.within("repaired"))
+}
+
+/// Damages copies until the limit.
+pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
+    let mut account = Account::new("damage");
+    for base in BASES {
+        if !account.judge(base.make(directory, seed).map_err(|f| f.within(&base.name()))) {
+            return account;
+        }
+    }
+    let mut next = 0;
+    while limit.goes_on(&account) {
+        let to = match limit {
+            Limit::Tries(tries) => tries.min(next + RUNS),
+            Limit::Time(_) => next + RUNS,
+        };
+        next = match some(directory, seed, next..to, &mut account) {
+            Ok(()) => to,
+            Err(finding) => {
+                account.find(finding.within(&format!("damage, seed {seed}")));
+                account.tries()
+            }
+        };
+    }
+    account.end();
+    account
+}
+
+/// Lets a child do some runs and takes in what it tells.
+fn some(directory: &Path, seed: u64, runs: std::ops::Range<u64>, account: &mut Account) -> Verdict {
+    let arguments =
+        [format!("--seed={seed}"), format!("--from={}", runs.start), format!("--to={}", runs.end)];
+    let mut running = Running::start("damage", directory, &arguments)?;
+    let mut current = String::new();
+    while let Some(line) = running.line().map_err(|found| found.within(&current))? {
+        if let Some(run) = line.strip_prefix("run ") {
+            run.clone_into(&mut current);
+            account.tried();
+        } else if let Some(text) = line.strip_prefix("lost ") {
+            account.find(Finding::lost(format!("damage, seed {seed}, run {current}: {text}")));
+        } else if let Some(text) = line.strip_prefix("wrong ") {
+            account.find(Finding::wrong(format!("damage, seed {seed}, run {current}: {text}")));
+        } else if let Some(words) = line.strip_prefix("outcome ") {
+            let outcome = Outcome::ALL.iter().find(|(_, known)| *known == words);
+            account.count(outcome.map_or("of no known kind", |(_, known)| known));
+        }
+    }
+    match running.end().map_err(|found| found.within(&current))? {
+        End::Done => Ok(()),
+        End::Killed => Err(Finding::wrong(format!("{current}: killed"))),
+    }
+}

@@ -1,0 +1,273 @@
+//! Full disk: calls meet no space and failing steps; reads go on, and so does work afterwards.
+//!
+//! The index lies on a small file system of its own, where one may be mounted. Without the right
+//! to mount only the failing steps are tried; tests/faults fills a disk by a limit of file sizes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use fastrand::Rng;
+use hamdex::{Builder, Error, Fault, Index};
+
+use crate::effort::Limit;
+use crate::operation::{CYCLE, Operation, Size, open, operation, resume};
+use crate::oracle::{Model, compare, documents, search, small, verify};
+use crate::points::{self, POINTS};
+use crate::report::{Account, Finding, Verdict};
+
+/// MiB of the file system.
+const SPACE: u64 = 24;
+
+/// A file system in memory, unmounted at the end.
+struct Mount(PathBuf);
+
+impl Mount {
+    /// Mounts; `None` where that is not permitted.
+    fn new(path: PathBuf) -> std::io::Result<Option<Self>> {
+        fs::create_dir_all(&path)?;
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={SPACE}m"), "tmpfs"])
+            .arg(&path)
+            .stderr(Stdio::null())
+            .status();
+        Ok(mounted.is_ok_and(|status| status.success()).then_some(Self(path)))
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // A mount that stays is seen by the tests' own directory, which then cannot be removed.
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// A file that takes the space away.
+struct Filler {
+    path: PathBuf,
+}
+
+impl Filler {
+    /// Leaves so many KiB free, or fewer.
+    fn leave(&self, kib: u64) -> std::io::Result<()> {
+        self.remove()?;
+        let mut length = SPACE << 10;
+        let block = vec![7_u8; 1 << 10];
+        let mut bytes = Vec::new();
+        // First everything that is free, then as much less as is to be left.
+        while length > 0 {
+            bytes.extend_from_slice(&block);
+            length -= 1;
+        }
+        let full = fs::write(&self.path, &bytes);
+        let written = fs::metadata(&self.path)?.len();
+        if full.is_ok() {
+            return Ok(());
+        }
+        fs::File::options().write(true).open(&self.path)?.set_len(written.saturating_sub(kib << 10))
+    }
+
+    fn remove(&self) -> std::io::Result<()> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An index to which calls may fail.
+struct Patient {
+    path: PathBuf,
+    seed: u64,
+    next: u64,
+    model: Model,
+}
+
+impl Patient {
+    fn operation(&self) -> Operation {
+        operation(self.seed, self.next, Size::Small)
+    }
+
+    /// Makes the next call on a handle of its own; an error has to be the environment's.
+    ///
+    /// Returns whether it failed.
+    fn call(&mut self, index: Index<u64>) -> Verdict<bool> {
+        let operation = self.operation();
+        // A reader holds the index open, which a build wants to itself.
+        let builds = matches!(operation, Operation::Build(_));
+        let reader = if builds { None } else { Some(index.reader()?) };
+        let outcome = operation.run(index, &self.path);
+        if let Some(reader) = reader {
+            // It is of before the call and keeps its state, whatever became of the call.
+            let before = reader.documents()?.collect::<hamdex::Result<Model>>()?;
+            compare(&before, &self.model).map_err(|found| found.within("reading on"))?;
+        }
+        match outcome {
+            Ok(index) => {
+                operation.apply(&mut self.model);
+                self.next += 1;
+                compare(&documents(&index)?, &self.model)?;
+                Ok(false)
+            }
+            Err(error) => {
+                environment(&error)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Opens once the reason is gone: nothing acknowledged is lost, and the call goes through.
+    fn recover(&mut self, rng: &mut Rng) -> Verdict {
+        let operation = self.operation();
+        let index = match open(&self.path) {
+            Err(Error::BuildUnfinished { .. }) => {
+                let Operation::Build(documents) = &operation else {
+                    return Err(Finding::wrong(format!("{operation:?} left a build")));
+                };
+                if rng.bool() {
+                    Builder::<u64>::abandon(&self.path)?;
+                    let index = open(&self.path)?;
+                    verify(&index, &self.model, rng)?;
+                } else {
+                    resume(&self.path, documents)?;
+                    operation.apply(&mut self.model);
+                    self.next += 1;
+                }
+                open(&self.path)?
+            }
+            opened => opened?,
+        };
+        let stored = documents(&index)?;
+        if stored != self.model {
+            // A call that failed after its batch was written may be there, as a whole.
+            let mut with_call = self.model.clone();
+            operation.apply(&mut with_call);
+            if stored == with_call {
+                self.model = with_call;
+                self.next += 1;
+            }
+        }
+        verify(&index, &self.model, rng)?;
+        if self.call(index)? {
+            return Err(Finding::wrong("the call fails again with nothing in its way"));
+        }
+        verify(&open(&self.path)?, &self.model, rng)
+    }
+}
+
+fn environment(error: &Error) -> Verdict {
+    if error.fault() == Fault::Environment {
+        return Ok(());
+    }
+    Err(Finding::wrong(format!("not told as the environment's fault: {error}")))
+}
+
+/// Fills the disk at a random moment of a row of calls.
+fn fill(patient: &mut Patient, filler: &Filler, rng: &mut Rng) -> Verdict<&'static str> {
+    filler.remove()?;
+    let mut index = Some(open(&patient.path)?);
+    for _ in 0..rng.u64(0..CYCLE) {
+        if let Some(open_index) = index.take() {
+            if patient.call(open_index)? {
+                return Err(Finding::wrong("a call failed on a disk with space"));
+            }
+            index = Some(open(&patient.path)?);
+        }
+    }
+    filler.leave(rng.u64(0..1500))?;
+    for _ in 0..4 * CYCLE {
+        let opened = match index.take() {
+            Some(index) => Ok(index),
+            None => open(&patient.path),
+        };
+        let failed = match opened {
+            Ok(index) => patient.call(index)?,
+            Err(Error::BuildUnfinished { .. }) => true,
+            Err(error) => {
+                environment(&error)?;
+                true
+            }
+        };
+        if failed {
+            if let Ok(index) = Index::<u64>::open_read_only(&patient.path) {
+                search(&index, &documents(&index)?, rng, 4)?;
+            }
+            filler.remove()?;
+            patient.recover(rng)?;
+            return Ok("calls failed for want of space");
+        }
+        filler.leave(rng.u64(0..200))?;
+    }
+    filler.remove()?;
+    Ok("space sufficed")
+}
+
+/// Makes one step fail as a failing disk would.
+fn break_step(patient: &mut Patient, name: &str, rng: &mut Rng) -> Verdict<&'static str> {
+    let mut index = open(&patient.path)?;
+    points::fail_once(name);
+    for _ in 0..CYCLE + 2 {
+        if patient.call(index)? {
+            points::pass_again(name);
+            patient.recover(rng)?;
+            return Ok("calls failed at a step");
+        }
+        index = match open(&patient.path) {
+            Ok(index) => index,
+            Err(error) => {
+                environment(&error)?;
+                points::pass_again(name);
+                patient.recover(rng)?;
+                return Ok("calls failed at a step");
+            }
+        };
+    }
+    points::pass_again(name);
+    Ok("steps not reached")
+}
+
+/// Fills disks and breaks steps until the limit.
+pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
+    let mut account = Account::new("full disk");
+    let rng = &mut Rng::with_seed(seed);
+    let mount = match Mount::new(directory.join("small")) {
+        Ok(mount) => mount,
+        Err(error) => {
+            account.find(error.into());
+            return account;
+        }
+    };
+    if mount.is_none() {
+        account.count("mounts not permitted");
+    }
+    let mut names = POINTS.iter().filter(|p| !p.creates && p.after.is_none() && !p.spills).cycle();
+    while limit.goes_on(&account) {
+        account.tried();
+        let round = account.tries();
+        let context = format!("full disk, seed {seed}, round {round}");
+        let place = mount.as_ref().map_or(directory, |mount| &mount.0);
+        let path = place.join("patient");
+        let outcome =
+            Index::<u64>::create(&path, &small()).map_err(Finding::from).and_then(|new| {
+                drop(new);
+                let model = Model::new();
+                let mut patient =
+                    Patient { path: path.clone(), seed: seed + round, next: 0, model };
+                if let Some(mount) = &mount {
+                    let filler = Filler { path: mount.0.join("filler") };
+                    account.count(fill(&mut patient, &filler, rng)?);
+                }
+                if points::ENABLED {
+                    for point in names.by_ref().take(4) {
+                        let broken = break_step(&mut patient, point.name, rng);
+                        account.count(broken.map_err(|found| found.within(point.name))?);
+                    }
+                }
+                Ok(())
+            });
+        account.judge(outcome.map_err(|found| found.within(&context)));
+        let _ = fs::remove_dir_all(&path);
+    }
+    account.end();
+    account
+}

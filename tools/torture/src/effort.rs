@@ -1,0 +1,74 @@
+//! Effort: how much of each scenario is run.
+
+use std::time::Duration;
+
+use crate::report::Account;
+
+/// When a scenario has done enough.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Limit {
+    /// After so many tries.
+    Tries(u64),
+    /// After some time, and one try at least.
+    Time(Duration),
+}
+
+impl Limit {
+    pub(crate) fn goes_on(self, account: &Account) -> bool {
+        match self {
+            Self::Tries(tries) => account.tries() < tries,
+            Self::Time(time) => account.tries() == 0 || account.elapsed() < time,
+        }
+    }
+}
+
+/// The limits of all scenarios.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    pub(crate) kills: Limit,
+    pub(crate) rollbacks: Limit,
+    pub(crate) disks: Limit,
+    pub(crate) damages: Limit,
+    pub(crate) concurrency: Duration,
+    /// Bytes between two cuts of the same log.
+    pub(crate) stride: usize,
+}
+
+impl Effort {
+    /// For every run of the tests: about a minute.
+    pub(crate) fn short() -> Self {
+        Self {
+            kills: Limit::Tries(50),
+            rollbacks: Limit::Tries(40),
+            disks: Limit::Tries(6),
+            damages: Limit::Tries(200),
+            concurrency: Duration::from_secs(6),
+            stride: 97,
+        }
+    }
+
+    /// For a release: a thousand kills, every offset of the log, ten thousand damages.
+    pub(crate) fn long() -> Self {
+        Self {
+            kills: Limit::Tries(1000),
+            rollbacks: Limit::Tries(1000),
+            disks: Limit::Tries(100),
+            damages: Limit::Tries(10_000),
+            concurrency: Duration::from_mins(3),
+            stride: 1,
+        }
+    }
+
+    /// For a given time, shared out by what each scenario needs.
+    pub(crate) fn minutes(minutes: f64) -> Self {
+        let share = |part: f64| Duration::from_secs_f64(minutes.max(0.01) * 60.0 * part);
+        Self {
+            kills: Limit::Time(share(0.35)),
+            rollbacks: Limit::Time(share(0.15)),
+            disks: Limit::Time(share(0.1)),
+            damages: Limit::Time(share(0.3)),
+            concurrency: share(0.1),
+            stride: 1,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Torture: hamdex is killed, cut off, filled up, damaged and crowded, and has to be exact.
+//!
+//! `tools/torture/run --short` takes about a minute and is a part of `tools/test`; `--long` is
+//! what a release has to pass; `--minutes N` fits the same into a given time. Every run prints
+//! its seed, and the same seed makes the same data, operations and damage again (when a kill
+//! hits, the machine decides). The table at the end says what was tried, what came of it, how
+//! much of what was acknowledged was lost, and how many answers were wrong; the status is 1
+//! unless both are 0.
+//!
+//! | scenario | what is done |
+//! |---|---|
+//! | crash | a process is killed at random and at named moments of every operation of several steps |
+//! | lost power | the log is cut at every offset, what was not synced is rolled back |
+//! | full disk | calls meet a full disk and failing steps, and go on once there is space |
+//! | damage | bytes are changed, files cut, exchanged and taken away |
+//! | concurrency | readers, writers, offers, folds and removals at the same time |
+//!
+//! The oracle is a sorted map of what was acknowledged and a linear scan over it.
+
+mod bases;
+mod child;
+mod concurrency;
+mod crash;
+mod damage;
+mod disk;
+mod effort;
+mod operation;
+mod oracle;
+mod points;
+mod power;
+mod report;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::effort::Effort;
+use crate::report::Account;
+
+/// Kills, cuts off, fills up, damages and crowds indexes, and looks at what is left
+#[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    child: Option<Child>,
+    #[command(flatten)]
+    args: Args,
+}
+
+#[derive(Debug, Subcommand)]
+enum Child {
+    /// Works in a parent's place
+    #[command(hide = true, subcommand)]
+    Child(Task),
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Writes until it is killed
+    Crash(Place<crash::Task>),
+    /// Damages copies and reads them
+    Damage(Place<damage::Task>),
+}
+
+#[derive(Debug, clap::Args)]
+struct Place<T: clap::Args> {
+    #[arg(long)]
+    directory: PathBuf,
+    #[command(flatten)]
+    task: T,
+}
+
+#[derive(Debug, clap::Args)]
+struct Args {
+    /// Everything, as before a release
+    #[arg(long, conflicts_with_all = ["short", "minutes"])]
+    long: bool,
+    /// A minute's worth, as in tools/test; the default
+    #[arg(long, conflicts_with = "minutes")]
+    short: bool,
+    /// As much as fits into so many minutes
+    #[arg(long, value_name = "N")]
+    minutes: Option<f64>,
+    /// Seed of data, operations and damage
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only these scenarios
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Scenario>,
+    /// Directory to work in; default is the system's temporary one
+    #[arg(long)]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Scenario {
+    Crash,
+    Power,
+    Disk,
+    Damage,
+    Concurrency,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.child {
+        Some(Child::Child(task)) => work(task),
+        None => torture(&cli.args),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("hamdex-torture: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Does a child's task.
+fn work(task: Task) -> Result<bool, String> {
+    match task {
+        Task::Crash(Place { directory, task }) => {
+            crash::child(&directory, &task).map_err(|error| error.to_string())?;
+        }
+        Task::Damage(Place { directory, task }) => {
+            damage::child(&directory, &task).map_err(|finding| finding.text)?;
+        }
+    }
+    Ok(true)
+}
+
+/// Runs the scenarios and prints their table; true when nothing was lost and nothing wrong.
+fn torture(args: &Args) -> Result<bool, String> {
+    let effort = match args.minutes {
+        Some(minutes) => Effort::minutes(minutes),
+        None if args.long => Effort::long(),
+        None => Effort::short(),
+    };
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
+    eprintln!("seed {seed}{}", if points::ENABLED { "" } else { ", built without fail points" });
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix("hamdex-torture-");
+    let directory = match &args.dir {
+        Some(dir) => builder.tempdir_in(dir),
+        None => builder.tempdir(),
+    };
+    let mut directory = directory.map_err(|error| error.to_string())?;
+    let mut accounts: Vec<Account> = Vec::new();
+    for scenario in Scenario::value_variants() {
+        if !args.only.is_empty() && !args.only.contains(scenario) {
+            continue;
+        }
+        let path = directory.path();
+        let account = match scenario {
+            Scenario::Crash => crash::run(path, seed, effort.kills),
+            Scenario::Power => power::run(path, seed, effort.rollbacks, effort.stride),
+            Scenario::Disk => disk::run(path, seed, effort.disks),
+            Scenario::Damage => damage::run(path, seed, effort.damages),
+            Scenario::Concurrency => concurrency::run(path, seed, effort.concurrency),
+        };
+        accounts.push(account);
+    }
+    let sound = report::print(&accounts);
+    if !sound {
+        directory.disable_cleanup(true);
+        eprintln!("seed {seed}; what is left lies in {}", directory.path().display());
+    }
+    Ok(sound)
+}
