@@ -1,6 +1,9 @@
 //! Searching and reading: order, limits, batches, keys, snapshots.
 
-use hamdex::{Durability, Error, Fingerprint, Index, Query, Result, SearchPath};
+use hamdex::{
+    BuildOptions, Builder, Durability, Error, Fingerprint, Index, OpenOptions, Query, Result,
+    SearchPath,
+};
 
 use crate::support::{Model, Rng, keyed, mixed, options, scan};
 
@@ -169,5 +172,31 @@ fn documents_are_walked_by_rising_key_beyond_one_chunk() -> Result<()> {
     let mut sorted = documents;
     sorted.sort();
     assert_eq!(walked, sorted);
+    Ok(())
+}
+
+#[test]
+fn a_cold_query_reads_hardly_more_than_a_block_of_every_table() -> Result<()> {
+    let rng = &mut Rng::new(53);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("index");
+    let mut builder = Builder::<u64>::create(&path, &options::<u64>("4"), &BuildOptions::new())?;
+    for number in 0..300_000_u64 {
+        builder.push(&number.to_be_bytes(), rng.fingerprint(), number)?;
+    }
+    builder.finish(&(), &mut |_, _| ())?;
+    let index = Index::<u64>::open_with(&path, &OpenOptions::new().read_only(true))?;
+    // The first query opens the files, which reads what describes them.
+    assert!(index.explain(Query::new(rng.fingerprint()).distance(3))?.blocks >= 4);
+    let queries = 20;
+    let mut blocks = 0;
+    for _ in 0..queries {
+        let explained = index.explain(Query::new(rng.fingerprint()).distance(3))?;
+        assert_eq!(explained.tables.iter().map(|table| table.ranges).sum::<u64>(), 4);
+        assert!(explained.tables.iter().all(|table| table.blocks <= 2), "{explained:?}");
+        blocks += explained.blocks;
+    }
+    assert!(blocks > queries, "{blocks} blocks in {queries} queries were counted");
+    assert!(blocks <= 5 * queries, "{blocks} blocks in {queries} queries");
     Ok(())
 }
