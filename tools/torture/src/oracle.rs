@@ -1,7 +1,9 @@
 //! The oracle: a sorted map and a linear scan, which are always right.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use hamdex::{Index, IndexOptions, Match, Plan, Query, SearchPath};
@@ -10,6 +12,9 @@ use crate::report::{Finding, Verdict};
 
 /// The documents that an index has to hold.
 pub(crate) type Model = BTreeMap<Vec<u8>, u64>;
+
+/// How long an index may take to come to rest.
+const REST: Duration = Duration::from_secs(20);
 
 /// Distances that searches are tried at.
 const DISTANCES: [u32; 4] = [0, 3, 6, 12];
@@ -115,4 +120,39 @@ pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Copies the directory of an open index as it is at one moment.
+///
+/// The engine clears away files behind the calls; a copy that it changed is made again.
+pub(crate) fn copy_at_rest(from: &Path, to: &Path) -> std::io::Result<()> {
+    let deadline = Instant::now() + REST;
+    loop {
+        let before = sizes(from);
+        let copied = copy(from, to);
+        let same = before.as_ref().ok().zip(sizes(from).ok()).is_some_and(|(a, b)| *a == b);
+        match copied {
+            Ok(()) if same => return Ok(()),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => std::fs::remove_dir_all(to)?,
+        }
+        if Instant::now() > deadline {
+            return Err(std::io::Error::other("the index never comes to rest"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Names and lengths of all files.
+fn sizes(directory: &Path) -> std::io::Result<BTreeMap<PathBuf, u64>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            files.extend(sizes(&entry.path())?);
+        } else {
+            files.insert(entry.path(), entry.metadata()?.len());
+        }
+    }
+    Ok(files)
 }

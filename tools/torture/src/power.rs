@@ -14,7 +14,7 @@ use hamdex::{Durability, Index};
 
 use crate::effort::Limit;
 use crate::operation::{CYCLE, Size, fingerprint, open, operation};
-use crate::oracle::{Model, compare, copy, documents, small, verify};
+use crate::oracle::{Model, compare, copy, copy_at_rest, documents, small, verify};
 use crate::report::{Account, Finding, Verdict};
 
 const SEAL: &str = "hamdex.seal";
@@ -29,7 +29,12 @@ fn logs(path: &Path) -> std::io::Result<BTreeMap<PathBuf, u64>> {
         let entry = entry?;
         let name = PathBuf::from(entry.file_name());
         if name.extension().is_some_and(|extension| extension == "log") {
-            logs.insert(name, entry.metadata()?.len());
+            // One that is cleared away meanwhile holds nothing that counts.
+            match entry.metadata() {
+                Ok(metadata) => drop(logs.insert(name, metadata.len())),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(logs)
@@ -80,7 +85,7 @@ fn write(directory: &Path, rng: &mut Rng, calls: u64, size: u64) -> Verdict<Writ
         name = note(&model, &mut written)?;
     }
     let stopped = directory.join(format!("stopped-{calls}"));
-    copy(&path, &stopped)?;
+    copy_at_rest(&path, &stopped)?;
     let log = fs::read(stopped.join(&name))?;
     Ok(Written { path: stopped, name, log, calls: written })
 }
@@ -153,7 +158,7 @@ impl Rollback {
     /// Loses power in a copy.
     fn lose(&self, directory: &Path, rng: &mut Rng) -> Verdict<&'static str> {
         let copied = directory.join("rolled-back");
-        copy(&self.path, &copied)?;
+        copy_at_rest(&self.path, &copied)?;
         for (name, length) in logs(&copied)? {
             let kept = self.synced.get(&name).copied().unwrap_or(0).min(length);
             let kept = match rng.u32(0..3) {

@@ -108,6 +108,8 @@ impl ReportArgs {
             ("repetitions", self.repetitions.to_string()),
             ("budget", self.budget.to_string()),
             ("patience", self.patience.to_string()),
+            ("batch", self.batch.to_string()),
+            ("distances", self.distances.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
             ("seed", self.seed.to_string()),
             ("only", self.only.join(",")),
             ("sizes", self.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",")),
