@@ -96,9 +96,8 @@ impl<F: Fingerprint> Reader<F> {
         distance: u32,
         path: SearchPath,
     ) -> Result<Vec<Vec<Found<F>>>> {
-        if let Some(resident) = self.resident().filter(|_| path != SearchPath::Tables)
-            && path != SearchPath::Scan
-        {
+        let in_memory = matches!(path, SearchPath::Auto | SearchPath::Resident);
+        if let Some(resident) = self.resident().filter(|_| in_memory) {
             let held = fingerprints.par_chunks(TOGETHER).map(|some| resident.find(some, distance));
             let held = held.collect::<Result<Vec<_>>>()?;
             return Ok(held.into_iter().flatten().map(|held| held.found).collect());

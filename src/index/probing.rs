@@ -14,8 +14,8 @@ use crate::store::{View, run};
 const LARGE: f64 = 200_000.0;
 /// Ranges that one thread reads in turn.
 const TOGETHER: usize = 32;
-/// Leading bits that tell the parts of a scan apart.
-const PART_BITS: u32 = 6;
+/// Parts of a scan for each thread; each begins with a seek.
+const PARTS: usize = 4;
 
 /// Returns how many threads share a search that takes one of them so long.
 pub(super) fn threads(nanos: f64) -> f64 {
@@ -90,9 +90,10 @@ impl<F: Fingerprint> Reader<F> {
             count(work, 0, &counts);
             return Ok(distinct(found));
         }
-        let mask = F::high_mask(PART_BITS);
-        let parts = (0..1_u128 << PART_BITS).into_par_iter().map(|part| {
-            let low = F::truncate(part) << (F::BITS - PART_BITS);
+        let bits = (PARTS * rayon::current_num_threads()).next_power_of_two().ilog2();
+        let mask = F::high_mask(bits);
+        let parts = (0..1_u128 << bits).into_par_iter().map(|part| {
+            let low = F::truncate(part) << (F::BITS - bits);
             self.with_view(|view| {
                 let mut found = Vec::new();
                 let mut search = self.search_in(view, query, distance, counting);

@@ -83,10 +83,12 @@ fn of_table<F: Fingerprint>(
         aims.extend(masks.iter().map(|&mask| ((query & prefix) ^ mask, at)));
     }
     aims.par_sort_unstable();
+    let dense = aims.len() as u64 > reader.len() / run::RUN_MEMBERS as u64;
     let parts = aims.par_chunks(TOGETHER).map(|aims| {
         let cursor = || reader.snapshot().probe(Family::Table(number));
         let singles = if reader.has_singles() { Some(cursor()?) } else { None };
-        let runs = Runs { cursor: cursor()?, table: number, members: Vec::new(), last: None };
+        let (members, last) = (Vec::new(), None);
+        let runs = Runs { cursor: cursor()?, table: number, dense, members, last };
         let mut sweep = Sweep { runs, singles, table: number, bucket: Vec::new() };
         let mut hits = Vec::new();
         for alike in aims.chunk_by(|a, b| a.0 == b.0) {
@@ -165,7 +167,9 @@ impl<F: Fingerprint> Sweep<'_, F> {
 struct Runs<'a, F> {
     cursor: Cursor<'a>,
     table: usize,
-    /// Members of the run under the cursor, last one first.
+    /// Whether the next range is mostly in the next run, where a step costs less than a seek.
+    dense: bool,
+    /// Members of the run under the cursor, last one first, down to the range at hand.
     members: Vec<F>,
     last: Option<F>,
 }
@@ -173,14 +177,13 @@ struct Runs<'a, F> {
 impl<F: Fingerprint> Runs<'_, F> {
     /// Adds the members from `low` to `high`, neither lower than in the call before.
     fn read(&mut self, low: F, high: F, bucket: &mut Vec<F>) -> Result<()> {
-        if self.last.is_some_and(|last| last < low) {
-            // The next range is often in the next run, and a step costs less than a seek.
+        if self.dense && self.last.is_some_and(|last| last < low) {
             self.cursor.next();
-            self.decode()?;
+            self.decode(low)?;
         }
         if self.last.is_none_or(|last| last < low) {
             self.cursor.seek(TableKey::new(Kind::Run, low).as_ref());
-            self.decode()?;
+            self.decode(low)?;
         }
         while let Some(last) = self.last {
             let above = self.members.partition_point(|&member| member > high);
@@ -190,18 +193,18 @@ impl<F: Fingerprint> Runs<'_, F> {
                 break;
             }
             self.cursor.next();
-            self.decode()?;
+            self.decode(low)?;
         }
         Ok(())
     }
 
     /// Decodes the run under the cursor; `last` is `None` behind the last run.
-    fn decode(&mut self) -> Result<()> {
+    fn decode(&mut self, low: F) -> Result<()> {
         self.last = None;
         if let Some((key, value)) = self.cursor.entry()?
             && let Some(last) = keys::permuted::<F>(key, Kind::Run, self.table)?
         {
-            run::decode(last, value, self.table, &mut self.members)?;
+            run::decode_down_to(low, last, value, self.table, &mut self.members)?;
             self.last = Some(last);
         }
         Ok(())

@@ -4,6 +4,9 @@ use super::ResidentTables;
 use super::pairs::BlockPairs;
 use crate::fingerprint::Fingerprint;
 
+/// Nanoseconds that a search takes whatever it reads.
+const SEARCH: f64 = 200.0;
+
 /// What one search is expected to do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Account {
@@ -52,11 +55,8 @@ impl<F: Fingerprint> ResidentTables<F> {
                 members: members as u64,
             }
         });
-        Account {
-            nanos: radii.as_ref().map_or_else(|| self.scan_nanos(), |radii| radii.nanos),
-            scan: radii.is_none(),
-            tables: tables.collect(),
-        }
+        let nanos = radii.as_ref().map_or_else(|| self.scan_nanos(), |radii| radii.nanos);
+        Account { nanos: SEARCH + nanos, scan: radii.is_none(), tables: tables.collect() }
     }
 
     fn account_of_pairs(&self, pairs: &BlockPairs<F>, query: F) -> Account {
@@ -72,7 +72,8 @@ impl<F: Fingerprint> ResidentTables<F> {
         let tables: Vec<TableAccount> = tables.collect();
         let members: u64 = tables.iter().map(|table| table.members).sum();
         // The place of a bucket comes from memory, as its members do.
-        let nanos = tables.len() as f64 * 2.0 * self.costs.bucket_ns
+        let nanos = SEARCH
+            + tables.len() as f64 * 2.0 * self.costs.bucket_ns
             + members as f64 * self.costs.member_ns;
         Account { nanos, scan: false, tables }
     }

@@ -189,7 +189,7 @@ impl<F: Fingerprint> ResidentTables<F> {
 
     /// Returns the expected time of one search among so many fingerprints, in nanoseconds.
     pub(crate) fn expected_nanos(len: usize, distance: u32, costs: &Costs) -> f64 {
-        let scan = len as f64 * costs.resident_scan_ns;
+        let scan = scan_nanos(len, 1 << bucket_bits(len), costs);
         usual_radii(len, (Self::MOST_TABLES as usize, bucket_bits(len)), distance, costs)
             .map_or(scan, |radii| radii.nanos.min(scan))
     }
@@ -361,8 +361,14 @@ impl<F: Fingerprint> ResidentTables<F> {
     }
 
     fn scan_nanos(&self) -> f64 {
-        self.len as f64 * self.costs.resident_scan_ns
+        let buckets = self.tables.first().map_or(0, |table| table.cut().buckets());
+        scan_nanos(self.len, buckets, &self.costs)
     }
+}
+
+/// Returns the expected time of a scan; with few members a bucket, it is that of the buckets.
+fn scan_nanos(len: usize, buckets: usize, costs: &Costs) -> f64 {
+    (len as f64 * costs.resident_scan_ns).max(buckets as f64 * costs.bucket_ns)
 }
 
 /// Returns the cheapest radii where all buckets are of about equal size.
