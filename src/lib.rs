@@ -55,6 +55,7 @@ pub mod join;
 mod kernel;
 mod pages;
 pub mod plan;
+mod problems;
 mod progress;
 mod resident;
 pub mod sketch;

@@ -4,16 +4,14 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::builder::{BuildOptions, Builder};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Header, IndexOptions, NewDocument, plan_of};
+use crate::problems;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
 use crate::store::{Family, MIN_MEMORY, Salvage, Store, keys};
 use crate::text::Resources;
-
-/// Problems that are told in words; more are only counted.
-const TOLD: usize = 1000;
 
 /// Entries between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 14;
@@ -36,14 +34,7 @@ pub struct RepairReport {
 impl RepairReport {
     /// Notes damage and lets other failures through.
     fn note(&mut self, error: Error) -> Result<()> {
-        if error.fault() != Fault::Damage {
-            return Err(error);
-        }
-        self.problem_count += 1;
-        if self.problems.len() < TOLD {
-            self.problems.push(error.to_string());
-        }
-        Ok(())
+        problems::note(error, &mut self.problems, &mut self.problem_count)
     }
 }
 

@@ -12,13 +12,11 @@ use super::reader::Reader;
 use crate::error::{Error, Fault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::Table;
+use crate::problems;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
 use crate::store::{self, Family, keys, resources};
 use crate::verify::FeatureSet;
-
-/// Problems that are told in words; more are only counted.
-const TOLD: usize = 1000;
 
 /// Entries between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 14;
@@ -38,21 +36,12 @@ pub struct CheckReport {
 
 impl CheckReport {
     fn problem(&mut self, text: String) {
-        self.problem_count += 1;
-        if self.problems.len() < TOLD {
-            self.problems.push(text);
-        }
+        problems::tell(text, &mut self.problems, &mut self.problem_count);
     }
 
     /// Notes damage and lets failures of the environment through.
     fn note(&mut self, error: Error) -> Result<()> {
-        match error.fault() {
-            Fault::Damage => {
-                self.problem(error.to_string());
-                Ok(())
-            }
-            Fault::Caller | Fault::Environment => Err(error),
-        }
+        problems::note(error, &mut self.problems, &mut self.problem_count)
     }
 }
 

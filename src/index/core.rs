@@ -141,13 +141,13 @@ impl Core {
         singles: bool,
     ) -> Arc<Schedule> {
         let usual = self.schedule(distance, entries, singles);
+        if self.heavy.is_empty() {
+            return usual;
+        }
         let mut known = Vec::new();
         for (number, table) in self.plan.tables().iter().enumerate() {
             let bits = table.prefix_of(query);
             known.push(self.heavy.near(number, bits, distance.min(table.prefix_bits())));
-        }
-        if known.iter().all(Option::is_none) {
-            return usual;
         }
         let extra = |table: usize, radius: u32| {
             let within = known.get(table).and_then(Option::as_ref);

@@ -4,6 +4,7 @@
 //! remembered, and later queries near it are scheduled around it. A count that is out of date
 //! costs time and loses nothing.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 /// Members from which on a prefix is heavy, however many are expected.
@@ -17,6 +18,8 @@ const KEPT: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Heavy {
     tables: Vec<RwLock<Vec<Prefix>>>,
+    /// Whether anything may be known: most indexes never meet a heavy prefix.
+    any: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +31,8 @@ struct Prefix {
 
 impl Heavy {
     pub(crate) fn new(tables: usize) -> Self {
-        Self { tables: (0..tables).map(|_| RwLock::default()).collect() }
+        let tables = (0..tables).map(|_| RwLock::default()).collect();
+        Self { tables, any: AtomicBool::new(false) }
     }
 
     /// Remembers how many members a prefix has, if they are far more than expected.
@@ -37,6 +41,7 @@ impl Heavy {
             return;
         }
         let Some(known) = self.tables.get(table) else { return };
+        self.any.store(true, Ordering::Relaxed);
         let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(prefix) = known.iter_mut().find(|prefix| prefix.bits == bits) {
             prefix.members = members;
@@ -45,11 +50,17 @@ impl Heavy {
         }
     }
 
+    /// Tells whether no heavy prefix was met, without a look at the tables.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.any.load(Ordering::Relaxed)
+    }
+
     /// Forgets what was learnt.
     pub(super) fn forget(&self) {
         for known in &self.tables {
             known.write().unwrap_or_else(PoisonError::into_inner).clear();
         }
+        self.any.store(false, Ordering::Relaxed);
     }
 
     /// Returns how many members of heavy prefixes lie within each number of flips of a prefix.
@@ -85,7 +96,9 @@ mod tests {
         heavy.learn(0, 0b1010, MEMBERS - 1, 1.0);
         heavy.learn(0, 0b1011, 100_000, 50_000.0);
         assert_eq!(heavy.near(0, 0, 4), None);
+        assert!(heavy.is_empty());
         heavy.learn(0, 0b1010, 50_000, 10.0);
+        assert!(!heavy.is_empty());
         heavy.learn(0, 0b0010, 6_000, 10.0);
         heavy.learn(0, 0b1010, 70_000, 10.0);
         assert_eq!(heavy.near(0, 0b1010, 3).unwrap(), [70_000, 76_000, 76_000, 76_000]);
@@ -94,6 +107,7 @@ mod tests {
         assert_eq!(heavy.near(9, 0, 3), None);
         heavy.forget();
         assert_eq!(heavy.near(0, 0b1010, 3), None);
+        assert!(heavy.is_empty());
     }
 
     #[test]

@@ -44,16 +44,15 @@ impl<F: Fingerprint> Search<'_, F> {
     ) -> Result<TableExplanation> {
         let plan = self.tables.get(table).ok_or_else(no_table)?;
         let bits = plan.prefix_bits();
-        let query = plan.permutation().apply(self.query);
         let prefix = F::high_mask(bits);
-        let own = plan.prefix_of(self.query);
         let (heavy, expected) = (self.heavy, expected_candidates(bits, self.entries));
         self.read(table, members, found, |probe, cursor, singles| {
             for mask in masks {
-                let low = (query & prefix) ^ flip::<F>(mask, bits);
+                let low = (probe.query & prefix) ^ flip::<F>(mask, bits);
                 let before = probe.counts.candidates;
                 probe.range(cursor, low, low | !prefix, singles)?;
-                heavy.learn(table, own ^ mask, probe.counts.candidates - before, expected);
+                let met = probe.counts.candidates - before;
+                heavy.learn(table, (low >> (F::BITS - bits)).widen(), met, expected);
             }
             Ok(())
         })

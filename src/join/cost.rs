@@ -6,6 +6,7 @@ use super::blocks::Weights;
 use super::permutation::Span;
 use super::{groups, partition};
 use crate::fingerprint::Fingerprint;
+use crate::plan::binomial;
 
 /// Nanoseconds to compare a pair of 64 bits, between wide and narrow vector units.
 const PAIR: f64 = 0.07;
@@ -53,7 +54,7 @@ pub(super) fn cheapest_split<F: Fingerprint, const S: usize>(
     // With fewer blocks than distance + 1 nothing is sure to agree.
     for leading in 1..=8_u32 {
         let blocks = distance + leading;
-        let tables = binomial(blocks, leading);
+        let tables = binomial(blocks, leading) as f64;
         if blocks as usize > weights.varying() || tables > TABLES_MAX {
             break;
         }
@@ -110,8 +111,4 @@ fn near(bits: f64, distance: u32) -> f64 {
 /// Wider fingerprints take longer to move and to compare.
 fn scale<F: Fingerprint>() -> f64 {
     f64::from(F::BITS) / 64.0
-}
-
-fn binomial(n: u32, k: u32) -> f64 {
-    (0..k).fold(1.0, |all, at| all * f64::from(n - at) / f64::from(at + 1))
 }

@@ -80,10 +80,7 @@ impl Snapshot {
 
     /// Opens a cursor that reads ahead and leaves the cache alone.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
-        let mut options = ReadOptions::default();
-        options.fill_cache(false);
-        options.set_readahead_size(2 << 20);
-        let mut cursor = self.cursor(family, options)?;
+        let mut cursor = self.cursor(family, sweeping())?;
         cursor.seek(&[]);
         Ok(cursor)
     }
@@ -99,6 +96,14 @@ impl Snapshot {
         let handle = store.handle(family)?;
         Ok(Cursor::new(store.db.raw_iterator_cf_opt(handle, options), family))
     }
+}
+
+/// Reads ahead and leaves the cache alone.
+pub(super) fn sweeping() -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.fill_cache(false);
+    options.set_readahead_size(2 << 20);
+    options
 }
 
 #[derive(Default)]

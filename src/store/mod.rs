@@ -98,6 +98,40 @@ fn engine_error(family: &str, error: rocksdb::Error) -> Error {
     Error::Store { message: error.into_string() }
 }
 
+/// A database with all its families.
+struct Opened {
+    names: Vec<String>,
+    tuning: Tuning,
+    db: DB,
+    /// What the files were held against.
+    bounds: Option<Bounds>,
+}
+
+/// Opens all families of a database whose files hold what was sealed, and its log too.
+fn open_families(
+    path: &Path,
+    bounds: Option<Bounds>,
+    memory: usize,
+    read_only: bool,
+    options: impl FnOnce(&Tuning) -> Options,
+) -> Result<Opened> {
+    let names = DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+    require_meta(path, &names)?;
+    let tuning = Tuning::new(memory, names.len());
+    let descriptors = names.iter().map(|name| tuning.descriptor(name));
+    let options = options(&tuning);
+    let db = if read_only {
+        DB::open_cf_descriptors_read_only(&options, path, descriptors, false)
+    } else {
+        DB::open_cf_descriptors(&options, path, descriptors)
+    }
+    .map_err(|e| engine_error("database", e))?;
+    if let Some(bounds) = &bounds {
+        bounds.require_sequence(db.latest_sequence_number())?;
+    }
+    Ok(Opened { names, tuning, db, bounds })
+}
+
 impl Store {
     /// Makes a database with a header, its resources and the empty families of generation 1.
     pub(crate) fn create(
@@ -170,25 +204,11 @@ impl Store {
                 },
                 bounds => bounds?,
             };
-            let names =
-                DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
-            require_meta(path, &names)?;
-            let tuning = Tuning::new(memory, names.len());
-            let descriptors = names.iter().map(|name| tuning.descriptor(name));
-            let options = tuning.database_as_it_is();
-            let db = if read_only {
-                DB::open_cf_descriptors_read_only(&options, path, descriptors, false)
-            } else {
-                DB::open_cf_descriptors(&options, path, descriptors)
-            }
-            .map_err(|e| engine_error("database", e))?;
-            if let Some(bounds) = &bounds {
-                bounds.require_sequence(db.latest_sequence_number())?;
-            }
-            let header = read_header(&db, path)?;
-            Ok((names, tuning, db, header, bounds))
+            let opened = open_families(path, bounds, memory, read_only, Tuning::database_as_it_is)?;
+            let header = read_header(&opened.db, path)?;
+            Ok((opened, header))
         };
-        let (names, tuning, db, header, bounds) =
+        let (Opened { names, tuning, db, bounds }, header) =
             if read_only { settled::when_settled(path, open)? } else { open()? };
         let tables = tables(&header)?;
         fail_point!("open.recovered");

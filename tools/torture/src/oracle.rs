@@ -107,29 +107,15 @@ pub(crate) fn small() -> IndexOptions {
     IndexOptions::new().plan(plan).memory(16 << 20)
 }
 
-/// Copies a directory of files and directories.
-pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            std::fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
-}
-
-/// Copies the directory of an open index as it is at one moment.
+/// Copies a directory as it is at one moment.
 ///
-/// The engine clears away files behind the calls; a copy that it changed is made again.
-pub(crate) fn copy_at_rest(from: &Path, to: &Path) -> std::io::Result<()> {
+/// The engine of an open index clears away files behind the calls; a copy that it changed is
+/// made again.
+pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     let deadline = Instant::now() + REST;
     loop {
         let before = sizes(from);
-        let copied = copy(from, to);
+        let copied = copy_once(from, to);
         let same = before.as_ref().ok().zip(sizes(from).ok()).is_some_and(|(a, b)| *a == b);
         match copied {
             Ok(()) if same => return Ok(()),
@@ -155,4 +141,18 @@ fn sizes(directory: &Path) -> std::io::Result<BTreeMap<PathBuf, u64>> {
         }
     }
     Ok(files)
+}
+
+fn copy_once(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_once(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }

@@ -14,7 +14,7 @@ use hamdex::{Durability, Index};
 
 use crate::effort::Limit;
 use crate::operation::{CYCLE, Size, fingerprint, open, operation};
-use crate::oracle::{Model, compare, copy, copy_at_rest, documents, small, verify};
+use crate::oracle::{Model, compare, copy, documents, small, verify};
 use crate::report::{Account, Finding, Verdict};
 
 const SEAL: &str = "hamdex.seal";
@@ -85,7 +85,7 @@ fn write(directory: &Path, rng: &mut Rng, calls: u64, size: u64) -> Verdict<Writ
         name = note(&model, &mut written)?;
     }
     let stopped = directory.join(format!("stopped-{calls}"));
-    copy_at_rest(&path, &stopped)?;
+    copy(&path, &stopped)?;
     let log = fs::read(stopped.join(&name))?;
     Ok(Written { path: stopped, name, log, calls: written })
 }
@@ -158,7 +158,7 @@ impl Rollback {
     /// Loses power in a copy.
     fn lose(&self, directory: &Path, rng: &mut Rng) -> Verdict<&'static str> {
         let copied = directory.join("rolled-back");
-        copy_at_rest(&self.path, &copied)?;
+        copy(&self.path, &copied)?;
         for (name, length) in logs(&copied)? {
             let kept = self.synced.get(&name).copied().unwrap_or(0).min(length);
             let kept = match rng.u32(0..3) {
