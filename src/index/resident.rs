@@ -194,10 +194,9 @@ impl<F: Fingerprint> Index<F> {
     /// Holds all fingerprints in memory for searching, within a budget in bytes.
     ///
     /// Takes 24 bytes for each distinct fingerprint of 64 bits and less where the budget is
-    /// small, down to a half; a third more for a moment while loading. From 65 million on it takes
-    /// 60 bytes more where the budget allows, and four times as long to load, for faster searches
-    /// at distance 3. Returns whether it fits; if not, or when later inserts outgrow the budget,
-    /// searches read the store as before. Inserts and removals of this handle show at once.
+    /// small, down to a half; a third more for a moment while loading. Returns whether it fits; if
+    /// not, or when later inserts outgrow the budget, searches read the store as before. Inserts
+    /// and removals of this handle show at once.
     /// Calling it again loads anew, which makes searches after many inserts faster. See
     /// [`OpenOptions::resident`](crate::OpenOptions::resident) for loading when opening.
     ///

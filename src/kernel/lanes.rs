@@ -6,21 +6,18 @@
 /// Members that are compared at once.
 pub(crate) const LANES: usize = 32;
 
-/// Compares heads of 32 bits and tails of 16 bits with those of a query.
+/// Compares columns of 16 bits with those of a query.
 ///
 /// Bit `i` of a returned mask stands for member `i`.
 pub(crate) trait Lanes: Copy {
     /// The distances of all members so far.
     type Sums: Copy;
 
-    /// Tells which heads are within the threshold.
-    fn near(self, heads: &[u32; LANES], head: u32, threshold: u32) -> u32;
+    /// Returns the distances of a first column.
+    fn sums(self, column: &[u16; LANES], aim: u16) -> Self::Sums;
 
-    /// Returns the distances of the heads.
-    fn sums(self, heads: &[u32; LANES], head: u32) -> Self::Sums;
-
-    /// Adds the distances of the tails.
-    fn add(self, sums: Self::Sums, tails: &[u16; LANES], tail: u16) -> Self::Sums;
+    /// Adds the distances of another column.
+    fn add(self, sums: Self::Sums, column: &[u16; LANES], aim: u16) -> Self::Sums;
 
     /// Tells which distances are within the threshold, at most 128.
     fn within(self, sums: Self::Sums, threshold: u32) -> u32;
@@ -38,24 +35,14 @@ impl Lanes for Plain {
     type Sums = [u16; LANES];
 
     #[inline(always)]
-    fn near(self, heads: &[u32; LANES], head: u32, threshold: u32) -> u32 {
-        let near = |of: &u32| (of ^ head).count_ones() <= threshold;
-        // Asked without a branch for all at once, which hardly ever finds one.
-        if !heads.iter().fold(false, |any, of| any | near(of)) {
-            return 0;
-        }
-        (0..).zip(heads).fold(0, |mask, (at, of)| mask | (u32::from(near(of)) << at))
+    fn sums(self, column: &[u16; LANES], aim: u16) -> Self::Sums {
+        column.map(|of| small((of ^ aim).count_ones()))
     }
 
     #[inline(always)]
-    fn sums(self, heads: &[u32; LANES], head: u32) -> Self::Sums {
-        heads.map(|of| small((of ^ head).count_ones()))
-    }
-
-    #[inline(always)]
-    fn add(self, mut sums: Self::Sums, tails: &[u16; LANES], tail: u16) -> Self::Sums {
-        for (sum, of) in sums.iter_mut().zip(tails) {
-            *sum += small((of ^ tail).count_ones());
+    fn add(self, mut sums: Self::Sums, column: &[u16; LANES], aim: u16) -> Self::Sums {
+        for (sum, of) in sums.iter_mut().zip(column) {
+            *sum += small((of ^ aim).count_ones());
         }
         sums
     }
@@ -63,6 +50,10 @@ impl Lanes for Plain {
     #[inline(always)]
     fn within(self, sums: Self::Sums, threshold: u32) -> u32 {
         let threshold = small(threshold);
+        // Asked without a branch for all at once, which hardly ever finds one.
+        if !sums.iter().fold(false, |any, &sum| any | (sum <= threshold)) {
+            return 0;
+        }
         (0..).zip(&sums).fold(0, |mask, (at, &sum)| mask | (u32::from(sum <= threshold) << at))
     }
 

@@ -1,7 +1,7 @@
 //! Accounts: what a search of resident tables reads, counted without searching.
 
 use super::ResidentTables;
-use super::pairs::BlockPairs;
+use super::chain::Route;
 use crate::fingerprint::Fingerprint;
 
 /// Nanoseconds that a search takes whatever it reads.
@@ -30,24 +30,33 @@ pub(crate) struct TableAccount {
 impl<F: Fingerprint> ResidentTables<F> {
     /// Counts what [`ResidentTables::search`] reads; the distance is within the width.
     pub(crate) fn account(&self, query: F, distance: u32) -> Account {
-        if let Some(pairs) = self.pairs_for(distance) {
-            return self.account_of_pairs(pairs, query);
-        }
-        let radii = if self.skewed {
-            self.radii_for(query, distance)
+        let route = if self.skewed {
+            self.route_for(query, distance)
         } else {
-            self.known_radii(distance).cloned()
+            self.known_route(distance).cloned()
         };
         let tables = self.tables.iter().enumerate().map(|(number, table)| {
             let bits = table.cut().bucket_bits();
-            let radius = match &radii {
-                Some(radii) => radii.of_tables.get(number).copied().flatten(),
-                None => (number == 0).then_some(bits),
+            let (radius, chain) = match &route {
+                Some(Route { radii, chains }) => {
+                    (radii.of_tables.get(number).copied().flatten(), chains.get(number))
+                }
+                None => ((number == 0).then_some(bits), None),
             };
-            let (columns, aim) = (table.columns(), table.parts(query));
+            let (columns, aim) = (table.columns(), table.cut().parts(query));
             let masks = radius.map_or(&[][..], |radius| self.masks.within(radius.min(distance)));
-            let members: usize =
-                masks.iter().map(|mask| columns.range(aim.bucket ^ mask).len()).sum();
+            let members = masks.iter().map(|mask| {
+                let cells = chain.map(|chain| self.cells.within(chain.first(mask.count_ones())));
+                let bucket = aim.bucket ^ mask;
+                match cells.filter(|cells| columns.cells_pay(cells.len())) {
+                    None => columns.range(bucket).len(),
+                    Some(cells) => {
+                        let own = columns.cell_of(&aim);
+                        cells.iter().map(|cell| columns.cell(bucket, own ^ cell).len()).sum()
+                    }
+                }
+            });
+            let members: usize = members.sum();
             TableAccount {
                 bucket_bits: bits,
                 radius,
@@ -55,26 +64,7 @@ impl<F: Fingerprint> ResidentTables<F> {
                 members: members as u64,
             }
         });
-        let nanos = radii.as_ref().map_or_else(|| self.scan_nanos(), |radii| radii.nanos);
-        Account { nanos: SEARCH + nanos, scan: radii.is_none(), tables: tables.collect() }
-    }
-
-    fn account_of_pairs(&self, pairs: &BlockPairs<F>, query: F) -> Account {
-        let tables = pairs.tables.iter().map(|table| {
-            let bucket = table.parts(query).bucket;
-            TableAccount {
-                bucket_bits: table.cut().bucket_bits(),
-                radius: Some(0),
-                buckets: 1,
-                members: table.columns().range(bucket).len() as u64,
-            }
-        });
-        let tables: Vec<TableAccount> = tables.collect();
-        let members: u64 = tables.iter().map(|table| table.members).sum();
-        // The place of a bucket comes from memory, as its members do.
-        let nanos = SEARCH
-            + tables.len() as f64 * 2.0 * self.costs.bucket_ns
-            + members as f64 * self.costs.member_ns;
-        Account { nanos, scan: false, tables }
+        let nanos = route.as_ref().map_or_else(|| self.scan_nanos(), |route| route.radii.nanos);
+        Account { nanos: SEARCH + nanos, scan: route.is_none(), tables: tables.collect() }
     }
 }

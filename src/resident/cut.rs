@@ -1,38 +1,41 @@
-//! Cuts: a permuted fingerprint as bucket, head and tails, which lie in arrays of their own.
+//! Cuts: a fingerprint as bucket and columns of 16 bits, which lie in arrays of their own.
 //!
-//! All members of a bucket share its bits, so these are not stored. The next 32 bits, the head,
-//! rule out nearly every candidate at small distances; the rest, in tails of 16 bits, is read only
-//! where the head does not.
+//! The blocks of a fingerprint stand in a ring; a table begins at its own block and goes round.
+//! All members of a bucket share its bits, so these are not stored. The first column is the next
+//! block, which alone rules out nearly every candidate (see [`radii`](super::radii)).
 
+use super::BLOCK_BITS;
 use crate::fingerprint::Fingerprint;
 
-/// The most tails: 96 bits behind the head of a 128-bit fingerprint in a single bucket.
-pub(super) const MAX_TAILS: usize = 6;
+/// The most columns: 7 blocks of a 128-bit fingerprint, and what a small bucket leaves of its own.
+pub(super) const MAX_COLUMNS: usize = 8;
 
-/// How many leading bits name the bucket, and how many tails follow the head.
+/// Where the ring is cut open, and how many leading bits name the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
+    /// The bits before the table's own block.
+    turn: u32,
     bucket_bits: u32,
-    tails: usize,
+    columns: usize,
 }
 
-/// The parts of one permuted fingerprint.
+/// The parts of one fingerprint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Parts {
     pub(super) bucket: u32,
-    pub(super) head: u32,
-    pub(super) tails: [u16; MAX_TAILS],
+    pub(super) columns: [u16; MAX_COLUMNS],
 }
 
 impl Cut {
     /// The cut of no table.
-    pub(super) const NONE: Self = Self { bucket_bits: 0, tails: 0 };
+    pub(super) const NONE: Self = Self { turn: 0, bucket_bits: 0, columns: 0 };
 
-    /// Cuts fingerprints of width `F`; a bucket has at most 31 bits.
-    pub(super) fn new<F: Fingerprint>(bucket_bits: u32) -> Self {
-        let bucket_bits = bucket_bits.min(31).min(F::BITS - 1);
-        let behind = F::BITS.saturating_sub(bucket_bits + u32::BITS);
-        Self { bucket_bits, tails: behind.div_ceil(u16::BITS) as usize }
+    /// Cuts fingerprints of width `F` at a block; a bucket has a block's bits at most.
+    pub(super) fn new<F: Fingerprint>(block: u32, bucket_bits: u32) -> Self {
+        let bucket_bits = bucket_bits.clamp(1, BLOCK_BITS);
+        let others = (F::BITS / BLOCK_BITS - 1) as usize;
+        let columns = others + usize::from(bucket_bits < BLOCK_BITS);
+        Self { turn: block * BLOCK_BITS % F::BITS, bucket_bits, columns }
     }
 
     pub(super) fn bucket_bits(self) -> u32 {
@@ -43,64 +46,56 @@ impl Cut {
         1 << self.bucket_bits
     }
 
-    /// Returns the bytes of a table of so many members.
-    pub(super) fn bytes(self, members: u64) -> u64 {
-        members * (4 + 2 * self.tails as u64) + 4 * self.buckets() as u64
-    }
-
-    pub(super) fn tails(self) -> usize {
-        self.tails
+    pub(super) fn columns(self) -> usize {
+        self.columns
     }
 
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn parts<F: Fingerprint>(self, permuted: F) -> Parts {
+    pub(super) fn parts<F: Fingerprint>(self, fingerprint: F) -> Parts {
+        let turned = turned(fingerprint, self.turn);
+        let own = low(turned >> (F::BITS - BLOCK_BITS));
         let mut parts = Parts {
-            bucket: if self.bucket_bits == 0 {
-                0
-            } else {
-                low(permuted >> (F::BITS - self.bucket_bits))
-            },
-            head: low((permuted << self.bucket_bits) >> (F::BITS - u32::BITS)),
-            tails: [0; MAX_TAILS],
+            bucket: u32::from(own) >> (BLOCK_BITS - self.bucket_bits),
+            columns: [0; MAX_COLUMNS],
         };
-        let mut at = self.bucket_bits + u32::BITS;
-        for tail in parts.tails.iter_mut().take(self.tails) {
-            *tail = low16((permuted << at) >> (F::BITS - u16::BITS));
-            at += u16::BITS;
+        let mut right = F::BITS - BLOCK_BITS;
+        for column in &mut parts.columns {
+            if right == 0 {
+                // The width is over: what the bucket leaves of its own block.
+                *column = low(u32::from(own) << self.bucket_bits);
+                break;
+            }
+            right -= BLOCK_BITS;
+            *column = low(turned >> right);
         }
         parts
     }
 
     /// Puts the parts together again.
     pub(super) fn join<F: Fingerprint>(self, parts: &Parts) -> F {
-        let left = |value: u32, bits: u32, at: u32| {
-            let aligned = u128::from(value) << (u128::BITS - bits);
-            F::truncate((aligned >> at) >> (u128::BITS - F::BITS))
-        };
-        let mut joined = match self.bucket_bits {
-            0 => F::ZERO,
-            bits => left(parts.bucket, bits, 0),
-        };
-        joined = joined | left(parts.head, u32::BITS, self.bucket_bits);
-        let mut at = self.bucket_bits + u32::BITS;
-        for &tail in parts.tails.iter().take(self.tails) {
-            joined = joined | left(u32::from(tail), u16::BITS, at);
-            at += u16::BITS;
-        }
-        joined
+        let others = (F::BITS / BLOCK_BITS - 1) as usize;
+        let rest = parts.columns.get(others).map_or(0, |&rest| u32::from(rest) >> self.bucket_bits);
+        let own = parts.bucket << (BLOCK_BITS - self.bucket_bits) | rest;
+        let blocks = parts.columns.iter().take(others).map(|&column| u128::from(column));
+        let joined = blocks.fold(u128::from(own), |joined, block| joined << BLOCK_BITS | block);
+        turned(F::truncate(joined), (F::BITS - self.turn) % F::BITS)
     }
 }
 
+/// Turns the ring by so many bits, fewer than the width.
 #[allow(clippy::inline_always)]
 #[inline(always)]
-fn low<F: Fingerprint>(fingerprint: F) -> u32 {
-    u32::truncate(fingerprint.widen())
+fn turned<F: Fingerprint>(fingerprint: F, bits: u32) -> F {
+    match bits {
+        0 => fingerprint,
+        bits => fingerprint << bits | fingerprint >> (F::BITS - bits),
+    }
 }
 
 #[allow(clippy::inline_always, clippy::cast_possible_truncation)]
 #[inline(always)]
-fn low16<F: Fingerprint>(fingerprint: F) -> u16 {
+fn low<F: Fingerprint>(fingerprint: F) -> u16 {
     fingerprint.widen() as u16
 }
 
@@ -110,22 +105,24 @@ mod tests {
 
     fn comes_back<F: Fingerprint>() {
         let odd = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835_u128;
-        for bucket_bits in 0..=31 {
-            let cut = Cut::new::<F>(bucket_bits);
-            let mut distances = 0;
-            for x in 1..200_u128 {
-                let (a, b) =
-                    (F::truncate(odd.wrapping_mul(x)), F::truncate(odd.wrapping_mul(x * x + 1)));
-                let (of_a, of_b) = (cut.parts(a), cut.parts(b));
-                assert_eq!(cut.join::<F>(&of_a), a, "{bucket_bits} bits");
-                let tails: u32 =
-                    of_a.tails.iter().zip(of_b.tails).map(|(a, b)| (a ^ b).count_ones()).sum();
-                let parts =
-                    (of_a.bucket ^ of_b.bucket).count_ones() + (of_a.head ^ of_b.head).count_ones();
-                assert_eq!(parts + tails, a.distance(b), "{bucket_bits} bits");
-                distances += a.distance(b);
+        for block in 0..F::BITS / BLOCK_BITS {
+            for bucket_bits in 1..=BLOCK_BITS {
+                let cut = Cut::new::<F>(block, bucket_bits);
+                for x in 1..200_u128 {
+                    let (a, b) = (
+                        F::truncate(odd.wrapping_mul(x)),
+                        F::truncate(odd.wrapping_mul(x * x + 1)),
+                    );
+                    let (of_a, of_b) = (cut.parts(a), cut.parts(b));
+                    assert_eq!(cut.join::<F>(&of_a), a, "block {block}, {bucket_bits} bits");
+                    let lead = F::high_mask(bucket_bits) >> (block * BLOCK_BITS);
+                    let apart = (of_a.bucket ^ of_b.bucket).count_ones();
+                    assert_eq!(apart, (a & lead).distance(b & lead), "{block}, {bucket_bits}");
+                    let columns = of_a.columns.iter().zip(of_b.columns).take(cut.columns());
+                    let columns: u32 = columns.map(|(a, b)| (a ^ b).count_ones()).sum();
+                    assert_eq!(apart + columns, a.distance(b), "block {block}, {bucket_bits}");
+                }
             }
-            assert!(distances > 0);
         }
     }
 
@@ -134,5 +131,15 @@ mod tests {
         comes_back::<u32>();
         comes_back::<u64>();
         comes_back::<u128>();
+    }
+
+    #[test]
+    fn the_first_column_is_the_next_block_of_the_ring() {
+        let cut = |block| Cut::new::<u64>(block, BLOCK_BITS);
+        let fingerprint = 0x0123_4567_89ab_cdef_u64;
+        assert_eq!(cut(0).parts(fingerprint).bucket, 0x0123);
+        assert_eq!(cut(0).parts(fingerprint).columns[..3], [0x4567, 0x89ab, 0xcdef]);
+        assert_eq!(cut(3).parts(fingerprint).bucket, 0xcdef);
+        assert_eq!(cut(3).parts(fingerprint).columns[..3], [0x0123, 0x4567, 0x89ab]);
     }
 }

@@ -6,8 +6,8 @@
 //! where buckets are of very unequal size.
 
 mod account;
+mod chain;
 mod cut;
-mod pairs;
 mod radii;
 mod scan;
 mod search;
@@ -15,13 +15,15 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use rdst::RadixSort;
 
 pub(crate) use self::account::{Account, TableAccount};
-use self::pairs::BlockPairs;
+use self::chain::Route;
+use self::cut::Cut;
 use self::radii::{Masks, Radii};
 pub(crate) use self::search::Hit;
 use self::search::Sweep;
@@ -29,7 +31,7 @@ use self::table::Table;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
-use crate::plan::{Costs, Plan, binomial};
+use crate::plan::{Costs, binomial};
 
 /// The bits of a block: 65,536 buckets a table, whose directory a second-level cache holds.
 const BLOCK_BITS: u32 = 16;
@@ -37,11 +39,12 @@ const BLOCK_BITS: u32 = 16;
 /// Members that a bucket has on average, where there are few enough for smaller directories.
 const BUCKET_MEMBERS_LOG2: u32 = 3;
 
-/// A plan has two blocks at least.
+/// With one table, a fingerprint's own block would be all that finds it.
 const FEWEST_TABLES: u32 = 2;
 
-/// Members of a bucket from which on tables of block pairs are worth their memory.
-const CROWDED: usize = 1000;
+/// Members of a bucket on average from which on it is sorted into cells, and those of a cell.
+const CROWDED_LOG2: u32 = 9;
+const CELL_MEMBERS_LOG2: u32 = 4;
 
 /// The most queries of a batch that one thread answers together.
 const BATCH: usize = 1024;
@@ -58,10 +61,11 @@ pub struct Near<F> {
 /// Permutation tables of distinct fingerprints, held in memory.
 ///
 /// Made once and never changed; any number of threads may search. Takes 6 bytes a fingerprint
-/// and table at 64 bits, with four tables, and up to a megabyte for their directories. Sources:
-/// Manku, Jain and Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007 (tables);
-/// Norouzi, Punjani and Fleet, *Fast search in Hamming space with multi-index hashing*, CVPR 2012
-/// (flipped prefixes); Qin et al., *GPH*, ICDE 2018 (radii by cost).
+/// and table at 64 bits, with four tables, and a megabyte for their directories, or up to a byte
+/// a fingerprint and table from 32 million on. Sources: Manku, Jain and Das Sarma, *Detecting
+/// near-duplicates for web crawling*, WWW 2007 (tables); Norouzi, Punjani and Fleet, *Fast search
+/// in Hamming space with multi-index hashing*, CVPR 2012 (flipped prefixes); Qin et al., *GPH*,
+/// ICDE 2018 (radii by cost); Qin and Xiao, *Pigeonring*, VLDB 2018 (candidates dropped early).
 ///
 /// ```
 /// use hamdex::ResidentTables;
@@ -75,16 +79,16 @@ pub struct Near<F> {
 #[derive(Debug)]
 pub struct ResidentTables<F> {
     tables: Vec<Table>,
-    /// For small distances, where they are worth their memory.
-    pairs: Option<BlockPairs<F>>,
-    leads: Vec<F>,
+    /// Flips of a bucket's bits, and of a cell's.
     masks: Masks,
+    cells: Masks,
     costs: Costs,
     len: usize,
     /// Whether some buckets are so large that radii have to be worked out for each query.
     skewed: bool,
     /// The cheapest radii for each distance, `None` where a scan is cheaper.
-    radii: Vec<OnceLock<Option<Radii>>>,
+    routes: Vec<OnceLock<Option<Route>>>,
+    width: PhantomData<F>,
 }
 
 impl<F: Fingerprint> ResidentTables<F> {
@@ -102,10 +106,8 @@ impl<F: Fingerprint> ResidentTables<F> {
 
     /// Holds a set of fingerprints in the tables that are fastest within a budget in bytes.
     ///
-    /// `None` if nothing fits. Sets of millions get ten tables more, led by pairs of blocks,
-    /// where there is room for them: at 64 bits these take 60 bytes a fingerprint beside the 24
-    /// of [`ResidentTables::build`], and answer distance 3 in some two thirds of the time.
-    /// Less memory means fewer tables, down to two.
+    /// `None` if nothing fits. Less memory means fewer tables than those of
+    /// [`ResidentTables::build`], down to two.
     ///
     /// # Errors
     ///
@@ -138,13 +140,7 @@ impl<F: Fingerprint> ResidentTables<F> {
         let Some(tables) = sizes.find(|&tables| Self::fits(len, tables, budget)) else {
             return Ok(None);
         };
-        let mut resident = Self::of_distinct(members, tables, costs)?;
-        let left = (budget - resident.bytes().min(budget)) as u64;
-        let worth = len >> bucket_bits(len) >= CROWDED && !resident.skewed;
-        if worth && BlockPairs::<F>::bytes_of(len).is_some_and(|bytes| bytes <= left) {
-            resident.pairs = BlockPairs::build(members)?;
-        }
-        Ok(Some(resident))
+        Self::of_distinct(members, tables, costs).map(Some)
     }
 
     /// Tells whether so many fingerprints fit into so many tables.
@@ -162,42 +158,49 @@ impl<F: Fingerprint> ResidentTables<F> {
 
     /// Holds distinct fingerprints in so many tables.
     pub(crate) fn of_distinct(members: &[F], tables: u32, costs: Costs) -> Result<Self> {
+        Self::of_distinct_with(members, tables, directory_bits(members.len()), costs)
+    }
+
+    /// [`ResidentTables::of_distinct`] with directories of so many bits.
+    fn of_distinct_with(
+        members: &[F],
+        tables: u32,
+        (bucket_bits, cell_bits): (u32, u32),
+        costs: Costs,
+    ) -> Result<Self> {
         if u32::try_from(members.len()).is_err() {
             let reason = format!("{} fingerprints, at most 4,294,967,295", members.len());
             return Err(Error::InvalidOption { name: "resident tables", reason });
         }
-        let bucket_bits = bucket_bits(members.len());
-        let plan = Plan::uniform(F::BITS, tables, 1)?;
-        let leads = plan.tables().iter();
-        let leads = leads.map(|table| table.permutation().invert(F::high_mask(bucket_bits)));
-        let leads: Vec<F> = leads.collect();
-        let tables = plan.tables().par_iter();
-        let tables = tables.map(|t| Table::build(t.permutation().clone(), bucket_bits, members));
-        let tables: Vec<Table> = tables.collect();
+        let blocks = (0..tables.min(Self::MOST_TABLES)).into_par_iter();
+        let cuts = blocks.map(|block| Cut::new::<F>(block, bucket_bits));
+        let tables: Vec<Table> = cuts.map(|cut| Table::build(cut, cell_bits, members)).collect();
         let skewed = tables.iter().any(|table| is_skewed(table, members.len()));
         Ok(Self {
             tables,
-            pairs: None,
-            leads,
             masks: Masks::new(bucket_bits),
+            cells: Masks::new(cell_bits),
             costs,
             len: members.len(),
             skewed,
-            radii: (0..=F::BITS).map(|_| OnceLock::new()).collect(),
+            routes: (0..=F::BITS).map(|_| OnceLock::new()).collect(),
+            width: PhantomData,
         })
     }
 
     /// Returns the expected time of one search among so many fingerprints, in nanoseconds.
     pub(crate) fn expected_nanos(len: usize, distance: u32, costs: &Costs) -> f64 {
-        let scan = scan_nanos(len, 1 << bucket_bits(len), costs);
-        usual_radii(len, (Self::MOST_TABLES as usize, bucket_bits(len)), distance, costs)
+        let (bucket_bits, _) = directory_bits(len);
+        let scan = scan_nanos(len, 1 << bucket_bits, costs);
+        usual_radii(len, Self::MOST_TABLES as usize, distance, costs)
             .map_or(scan, |radii| radii.nanos.min(scan))
     }
 
     /// Returns the bytes that so many distinct fingerprints take in so many tables.
     pub(crate) fn bytes_of(len: u64, tables: u32) -> u64 {
-        let bucket_bits = bucket_bits(usize::try_from(len).unwrap_or(usize::MAX));
-        u64::from(tables) * cut::Cut::new::<F>(bucket_bits).bytes(len)
+        let (bucket_bits, cell_bits) = directory_bits(usize::try_from(len).unwrap_or(usize::MAX));
+        let cut = Cut::new::<F>(0, bucket_bits);
+        u64::from(tables) * Table::bytes_of(cut, cell_bits, len)
     }
 
     /// Returns the number of distinct fingerprints.
@@ -212,8 +215,7 @@ impl<F: Fingerprint> ResidentTables<F> {
 
     /// Returns the bytes of memory that the tables take.
     pub fn bytes(&self) -> usize {
-        let pairs = self.pairs.iter().flat_map(|pairs| &pairs.tables);
-        self.tables.iter().chain(pairs).map(Table::bytes).sum()
+        self.tables.iter().map(Table::bytes).sum()
     }
 
     /// Finds every fingerprint within the distance, nearest first, equally near ones rising.
@@ -295,60 +297,60 @@ impl<F: Fingerprint> ResidentTables<F> {
         mut hit: impl FnMut(Hit<F>),
     ) -> Result<()> {
         check(distance, F::BITS)?;
-        if let Some(pairs) = self.pairs_for(distance) {
-            kernel::dispatch_lanes(pairs.sweep(queries, distance, &mut hit));
-        } else if self.skewed {
+        if self.skewed {
             for (number, query) in queries.iter().enumerate() {
-                let radii = self.radii_for(*query, distance);
+                let route = self.route_for(*query, distance);
                 let hit = &mut |found: Hit<F>| hit(Hit { query: number, ..found });
-                self.by(radii.as_ref(), std::slice::from_ref(query), distance, hit);
+                self.by(route.as_ref(), std::slice::from_ref(query), distance, hit);
             }
         } else {
-            self.by(self.known_radii(distance), queries, distance, &mut hit);
+            self.by(self.known_route(distance), queries, distance, &mut hit);
         }
         Ok(())
     }
 
-    fn pairs_for(&self, distance: u32) -> Option<&BlockPairs<F>> {
-        // Nearer ones need fewer of the single blocks, which then cost less than ten pairs.
-        self.pairs.as_ref().filter(|_| distance == pairs::DISTANCE)
-    }
-
     fn by(
         &self,
-        radii: Option<&Radii>,
+        route: Option<&Route>,
         queries: &[F],
         distance: u32,
         hit: &mut impl FnMut(Hit<F>),
     ) {
-        match radii {
+        match route {
             None => self.scan_for(queries, distance, hit),
-            Some(radii) => kernel::dispatch_lanes(Sweep {
+            Some(route) => kernel::dispatch_lanes(Sweep {
                 tables: &self.tables,
-                leads: &self.leads,
-                radii: &radii.of_tables,
+                radii: &route.radii.of_tables,
+                chains: &route.chains,
                 masks: &self.masks,
+                cells: &self.cells,
                 queries,
-                distance,
                 hit,
             }),
         }
     }
 
-    fn known_radii(&self, distance: u32) -> Option<&Radii> {
-        let known = self.radii.get(distance as usize)?;
+    fn known_route(&self, distance: u32) -> Option<&Route> {
+        let known = self.routes.get(distance as usize)?;
         known
             .get_or_init(|| {
-                let bucket_bits = self.tables.first()?.cut().bucket_bits();
-                usual_radii(self.len, (self.tables.len(), bucket_bits), distance, &self.costs)
-                    .filter(|radii| radii.nanos < self.scan_nanos())
+                let radii = usual_radii(self.len, self.tables.len(), distance, &self.costs)?;
+                self.worth_it(radii, distance)
             })
             .as_ref()
     }
 
+    /// Follows radii to their chains, unless a scan is cheaper.
+    fn worth_it(&self, radii: Radii, distance: u32) -> Option<Route> {
+        let columns = self.tables.first()?.cut().columns();
+        let cheaper = radii.nanos < self.scan_nanos();
+        cheaper.then(|| Route::new(radii, Self::MOST_TABLES as usize, columns, distance))
+    }
+
     /// Returns the cheapest radii by the sizes of the buckets that a query would read.
-    fn radii_for(&self, query: F, distance: u32) -> Option<Radii> {
-        let aims: Vec<_> = self.tables.iter().map(|t| (t.columns(), t.parts(query))).collect();
+    fn route_for(&self, query: F, distance: u32) -> Option<Route> {
+        let tables = self.tables.iter();
+        let aims: Vec<_> = tables.map(|t| (t.columns(), t.cut().parts(query))).collect();
         let bucket_bits = self.tables.first()?.cut().bucket_bits();
         let shell = |table: usize, flips| {
             let Some((columns, aim)) = aims.get(table) else { return f64::INFINITY };
@@ -357,8 +359,8 @@ impl<F: Fingerprint> ResidentTables<F> {
             let members = members.sum::<usize>() as f64;
             masks.len() as f64 * self.costs.bucket_ns + members * self.costs.member_ns
         };
-        radii::cheapest(self.tables.len(), bucket_bits, distance, shell)
-            .filter(|radii| radii.nanos < self.scan_nanos())
+        let radii = radii::cheapest(self.tables.len(), bucket_bits, distance, shell)?;
+        self.worth_it(radii, distance)
     }
 
     fn scan_nanos(&self) -> f64 {
@@ -373,14 +375,17 @@ fn scan_nanos(len: usize, buckets: usize, costs: &Costs) -> f64 {
 }
 
 /// Returns the cheapest radii where all buckets are of about equal size.
-fn usual_radii(
-    len: usize,
-    (tables, bucket_bits): (usize, u32),
-    distance: u32,
-    costs: &Costs,
-) -> Option<Radii> {
+fn usual_radii(len: usize, tables: usize, distance: u32, costs: &Costs) -> Option<Radii> {
+    let (bucket_bits, cell_bits) = directory_bits(len);
     let members = len as f64 / f64::from(bucket_bits).exp2();
-    let bucket = costs.bucket_ns + members * costs.member_ns;
+    let bucket = if cell_bits > 0 && (distance as usize) < tables {
+        // No bucket is flipped, so that the next block is within one bit.
+        let cells = f64::from(1 + cell_bits);
+        let members = members * cells / f64::from(cell_bits).exp2();
+        cells * costs.bucket_ns + members * costs.member_ns
+    } else {
+        costs.bucket_ns + members * costs.member_ns
+    };
     let shell = |_, flips| binomial(bucket_bits, flips) as f64 * bucket;
     radii::cheapest(tables, bucket_bits, distance, shell)
 }
@@ -390,9 +395,13 @@ fn is_skewed(table: &Table, members: usize) -> bool {
     table.largest_bucket() > 16 * (members >> table.cut().bucket_bits()) + 256
 }
 
-/// Returns how many bits name a bucket among so many members.
-fn bucket_bits(len: usize) -> u32 {
-    len.checked_ilog2().unwrap_or(0).saturating_sub(BUCKET_MEMBERS_LOG2).clamp(1, BLOCK_BITS)
+/// Returns how many bits name a bucket among so many members, and how many more a cell.
+fn directory_bits(len: usize) -> (u32, u32) {
+    let log2 = len.checked_ilog2().unwrap_or(0);
+    let bucket_bits = log2.saturating_sub(BUCKET_MEMBERS_LOG2).clamp(1, BLOCK_BITS);
+    let members = log2.saturating_sub(bucket_bits);
+    let crowded = members >= CROWDED_LOG2;
+    (bucket_bits, if crowded { members - CELL_MEMBERS_LOG2 } else { 0 })
 }
 
 fn check(distance: u32, bits: u32) -> Result<()> {

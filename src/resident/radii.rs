@@ -24,11 +24,6 @@ impl Masks {
         Self { masks, within }
     }
 
-    /// The one mask that flips nothing.
-    pub(super) fn of_no_flips() -> Self {
-        Self { masks: vec![0], within: vec![1] }
-    }
-
     /// Returns the masks of at most so many flips.
     pub(super) fn within(&self, radius: u32) -> &[u32] {
         let count = self.within.get(radius as usize).copied().unwrap_or(self.masks.len());

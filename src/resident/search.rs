@@ -5,20 +5,18 @@
 
 use std::ops::Range;
 
+use super::chain::Chain;
 use super::cut::Parts;
 use super::radii::Masks;
 use super::table::{Columns, Table};
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{LANES, LaneWork, Lanes};
 
-/// The most tables of a set: those of all pairs of five blocks.
-pub(super) const MAX_TABLES: usize = 10;
+/// The most tables of a set: one for each block of 128 bits.
+pub(super) const MAX_TABLES: usize = 8;
 
 /// Probes between asking for a bucket and comparing it.
 const AHEAD: usize = 8;
-
-/// From this distance on heads rule out so few members that tails are asked for as well.
-const DEEP: u32 = 9;
 
 /// A member within reach, as a query of a batch found it.
 #[derive(Debug, Clone, Copy)]
@@ -32,17 +30,18 @@ pub(crate) struct Hit<F> {
 /// The search of many queries at one distance with the same radii.
 pub(super) struct Sweep<'a, F, H> {
     pub(super) tables: &'a [Table],
-    /// The bits of a fingerprint that name its bucket in every table.
-    pub(super) leads: &'a [F],
     /// The radius of every table.
     pub(super) radii: &'a [Option<u32>],
+    /// The chain of every table.
+    pub(super) chains: &'a [Chain],
+    /// Flips of a bucket's bits, and of a cell's.
     pub(super) masks: &'a Masks,
+    pub(super) cells: &'a Masks,
     pub(super) queries: &'a [F],
-    pub(super) distance: u32,
     pub(super) hit: H,
 }
 
-/// A bucket that was asked for.
+/// A bucket, or a cell of one, that was asked for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Probe {
     pub(super) range: Range<usize>,
@@ -53,9 +52,9 @@ pub(super) struct Probe {
     pub(super) flips: u32,
 }
 
-/// Members whose heads are near, in one block of a table.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Close {
+/// Members that the first columns have not ruled out, 32 of them at a place.
+#[derive(Debug, Clone, Default)]
+struct Close {
     at: usize,
     near: u32,
     aim: Parts,
@@ -65,24 +64,48 @@ pub(super) struct Close {
     flips: u32,
 }
 
+/// What is on its way from memory.
+pub(super) struct Underway {
+    probes: Waiting<Probe>,
+    closes: Waiting<Close>,
+}
+
+impl Underway {
+    pub(super) fn new() -> Self {
+        Self { probes: Waiting::new(), closes: Waiting::new() }
+    }
+}
+
 /// Items that wait for memory; the oldest leaves when another comes.
-pub(super) struct Waiting<T> {
+struct Waiting<T> {
     items: [T; AHEAD],
     next: usize,
 }
 
 #[allow(clippy::inline_always)]
 impl<T: Default> Waiting<T> {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self { items: std::array::from_fn(|_| T::default()), next: 0 }
     }
 
-    /// Returns an item of rest after all that came have left.
+    /// Takes in an item and returns the oldest, or an empty one before any has waited long enough.
     #[inline(always)]
     fn swap(&mut self, item: T) -> T {
         let place = self.items.get_mut(self.next % AHEAD);
         self.next += 1;
         place.map_or_else(T::default, |place| std::mem::replace(place, item))
+    }
+
+    /// Returns the numbers of the items that still wait, the oldest first.
+    #[inline(always)]
+    fn left(&self) -> Range<usize> {
+        self.next.saturating_sub(AHEAD)..self.next
+    }
+
+    /// Takes out the item of a number.
+    #[inline(always)]
+    fn take(&mut self, number: usize) -> T {
+        self.items.get_mut(number % AHEAD).map(std::mem::take).unwrap_or_default()
     }
 }
 
@@ -94,77 +117,137 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> LaneWork for Sweep<'_, F, H> {
         for (columns, table) in columns.iter_mut().zip(self.tables) {
             *columns = table.columns();
         }
-        let mut probes = Waiting::<Probe>::new();
-        let mut closes = Waiting::<Close>::new();
-        let deep = self.distance >= DEEP;
-        for (query, &fingerprint) in self.queries.iter().enumerate() {
-            let tables = self.tables.iter().zip(&columns).zip(self.radii).enumerate();
-            for (table, ((parts, columns_of), radius)) in tables {
-                let Some(radius) = *radius else { continue };
-                let aim = parts.parts(fingerprint);
-                for &mask in self.masks.within(radius.min(self.distance)) {
-                    let bucket = aim.bucket ^ mask;
-                    let range = columns_of.range(bucket);
-                    columns_of.prefetch(&range, deep);
-                    let flips = mask.count_ones();
-                    let probe = probes.swap(Probe { range, aim, query, table, bucket, flips });
-                    self.compare(lanes, &columns, &probe, &mut closes);
-                }
+        let mut underway = Underway::new();
+        self.prefetch_cells(&columns, 0);
+        for query in 0..self.queries.len() {
+            self.prefetch_cells(&columns, query + 1);
+            for table in 0..self.tables.len() {
+                self.probe_table(lanes, &columns, &mut underway, query, table);
             }
         }
-        for _ in 0..AHEAD {
-            let probe = probes.swap(Probe::default());
-            self.compare(lanes, &columns, &probe, &mut closes);
-        }
-        self.drain(lanes, &columns, closes);
+        self.drain(lanes, &columns, underway);
     }
 }
 
 #[allow(clippy::inline_always)]
 impl<F: Fingerprint, H: FnMut(Hit<F>)> Sweep<'_, F, H> {
-    /// Compares the heads of a bucket; what is near waits for its tails.
+    /// Asks for the places of a query's buckets where the directories lie in memory themselves.
+    #[inline(always)]
+    fn prefetch_cells(&self, columns: &[Columns<'_>; MAX_TABLES], query: usize) {
+        let Some(&query) = self.queries.get(query) else { return };
+        for columns in columns.iter().take(self.tables.len()) {
+            columns.prefetch_cells(query);
+        }
+    }
+
+    /// Asks for all buckets that a query has in a table.
+    #[inline(always)]
+    fn probe_table<L: Lanes>(
+        &mut self,
+        lanes: L,
+        columns: &[Columns<'_>; MAX_TABLES],
+        underway: &mut Underway,
+        query: usize,
+        table: usize,
+    ) {
+        let (Some(of_table), Some(chain)) = (columns.get(table), self.chains.get(table)) else {
+            return;
+        };
+        let (Some(&fingerprint), Some(&Some(radius))) =
+            (self.queries.get(query), self.radii.get(table))
+        else {
+            return;
+        };
+        let (masks, cells) = (self.masks, self.cells);
+        let aim = of_table.cut().parts(fingerprint);
+        for &mask in masks.within(radius) {
+            let (bucket, flips) = (aim.bucket ^ mask, mask.count_ones());
+            let probe = Probe { range: 0..0, aim, query, table, bucket, flips };
+            let near_cells = cells.within(chain.first(flips));
+            if of_table.cells_pay(near_cells.len()) {
+                for &cell in near_cells {
+                    let range = of_table.cell(bucket, of_table.cell_of(&aim) ^ cell);
+                    let probe = Probe { range, ..probe.clone() };
+                    self.ask(lanes, columns, underway, probe, chain.ahead(flips));
+                }
+            } else {
+                let range = of_table.range(bucket);
+                let probe = Probe { range, ..probe };
+                self.ask(lanes, columns, underway, probe, chain.ahead(flips));
+            }
+        }
+    }
+
+    /// Asks for members, and compares those that were asked for some time ago.
+    #[inline(always)]
+    fn ask<L: Lanes>(
+        &mut self,
+        lanes: L,
+        columns: &[Columns<'_>; MAX_TABLES],
+        underway: &mut Underway,
+        probe: Probe,
+        ahead: usize,
+    ) {
+        if let Some(of_table) = columns.get(probe.table) {
+            of_table.prefetch(&probe.range, 0..ahead);
+        }
+        let probe = underway.probes.swap(probe);
+        self.compare(lanes, columns, &probe, underway);
+    }
+
+    /// Compares the first columns of some members; what is near waits for the others.
     #[inline(always)]
     pub(super) fn compare<L: Lanes>(
         &mut self,
         lanes: L,
         columns: &[Columns<'_>; MAX_TABLES],
         probe: &Probe,
-        closes: &mut Waiting<Close>,
+        underway: &mut Underway,
     ) {
-        let Some(columns_of) = columns.get(probe.table) else { return };
+        let (Some(of_table), Some(chain)) =
+            (columns.get(probe.table), self.chains.get(probe.table))
+        else {
+            return;
+        };
         let &Probe { ref range, aim, query, table, bucket, flips } = probe;
-        let threshold = self.distance - flips;
+        let ahead = chain.ahead(flips);
+        let all = of_table.cut().columns();
         for at in range.clone().step_by(LANES) {
-            let Some(heads) = columns_of.heads(at) else { break };
             let valid = u32::MAX >> LANES.saturating_sub(range.end - at);
-            let mut close = Close { at, near: valid, aim, query, table, bucket, flips };
-            if self.distance < DEEP {
-                close.near &= lanes.near(heads, aim.head, threshold);
-                if close.near == 0 {
-                    continue;
-                }
-                columns_of.prefetch_tails(&(at..at + LANES));
-                close = closes.swap(close);
+            let Some((near, sums)) = near(lanes, of_table, chain, &aim, (at, valid, flips), ahead)
+            else {
+                continue;
+            };
+            let close = Close { at, near, aim, query, table, bucket, flips };
+            if ahead >= all {
+                self.report(of_table, &close, near, &lanes.distances(sums));
+                continue;
             }
+            of_table.prefetch(&(at..at + LANES), ahead..all);
+            let close = underway.closes.swap(close);
             self.look_closer(lanes, columns, &close);
         }
     }
 
-    /// Looks at all that still waits for its tails.
+    /// Compares all that still waits.
     #[inline(always)]
     pub(super) fn drain<L: Lanes>(
         &mut self,
         lanes: L,
         columns: &[Columns<'_>; MAX_TABLES],
-        mut closes: Waiting<Close>,
+        mut underway: Underway,
     ) {
-        for _ in 0..AHEAD {
-            let close = closes.swap(Close::default());
+        for number in underway.probes.left() {
+            let probe = underway.probes.take(number);
+            self.compare(lanes, columns, &probe, &mut underway);
+        }
+        for number in underway.closes.left() {
+            let close = underway.closes.take(number);
             self.look_closer(lanes, columns, &close);
         }
     }
 
-    /// Reports members whose tails are near too, unless an earlier table has reported them.
+    /// Compares all columns of members that the first ones have not ruled out.
     #[inline(always)]
     fn look_closer<L: Lanes>(
         &mut self,
@@ -172,41 +255,66 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> Sweep<'_, F, H> {
         columns: &[Columns<'_>; MAX_TABLES],
         close: &Close,
     ) {
-        let Some(columns) = columns.get(close.table).filter(|_| close.near != 0) else { return };
-        let Some(heads) = columns.heads(close.at) else { return };
-        let threshold = self.distance - close.flips;
-        let mut sums = lanes.sums(heads, close.aim.head);
-        let mut near = close.near & lanes.within(sums, threshold);
-        for (column, &tail) in close.aim.tails.iter().take(columns.cut().tails()).enumerate() {
-            let Some(tails) = columns.tails(column, close.at) else { return };
-            sums = lanes.add(sums, tails, tail);
-            near &= lanes.within(sums, threshold);
-            if near == 0 {
-                return;
-            }
-        }
-        let distances = lanes.distances(sums);
-        while near != 0 {
-            let lane = near.trailing_zeros() as usize;
-            near &= near - 1;
-            let distance = close.flips + distances.get(lane).copied().map_or(0, u32::from);
-            self.report(columns, close, lane, distance);
+        let Some(of_table) = columns.get(close.table).filter(|_| close.near != 0) else { return };
+        let Some(chain) = self.chains.get(close.table) else { return };
+        let all = of_table.cut().columns();
+        let from = (close.at, close.near, close.flips);
+        if let Some((near, sums)) = near(lanes, of_table, chain, &close.aim, from, all) {
+            self.report(of_table, close, near, &lanes.distances(sums));
         }
     }
 
+    /// Reports members that an earlier table has not reported.
     #[inline(never)]
-    fn report(&mut self, columns: &Columns<'_>, close: &Close, lane: usize, distance: u32) {
-        let Some(table) = self.tables.get(close.table) else { return };
-        let parts = columns.member(close.bucket, close.at + lane);
-        let fingerprint: F = table.join(&parts);
+    fn report(
+        &mut self,
+        columns: &Columns<'_>,
+        close: &Close,
+        mut near: u32,
+        distances: &[u16; LANES],
+    ) {
         let Some(&query) = self.queries.get(close.query) else { return };
-        let differing = fingerprint ^ query;
-        let mut earlier = self.leads.iter().zip(self.radii).take(close.table);
-        let known = earlier.any(|(&lead, radius)| {
-            radius.is_some_and(|radius| (differing & lead).distance(F::ZERO) <= radius)
-        });
-        if !known {
-            (self.hit)(Hit { query: close.query, fingerprint, distance });
+        while near != 0 {
+            let lane = near.trailing_zeros() as usize;
+            near &= near - 1;
+            let apart = distances.get(lane).copied().map_or(0, u32::from);
+            let parts = columns.member(close.bucket, close.at + lane);
+            let fingerprint: F = columns.cut().join(&parts);
+            let differing = fingerprint ^ query;
+            let mut earlier = self.tables.iter().zip(self.radii).zip(self.chains).take(close.table);
+            if !earlier.any(|((table, radius), chain)| chain.finds(table.cut(), *radius, differing))
+            {
+                let distance = close.flips + apart;
+                (self.hit)(Hit { query: close.query, fingerprint, distance });
+            }
         }
     }
+}
+
+/// Compares so many columns of 32 members; none if nothing is near, else which, and how far.
+///
+/// `from` is the place, the members there that count, and the flips of their bucket.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn near<L: Lanes>(
+    lanes: L,
+    columns: &Columns<'_>,
+    chain: &Chain,
+    aim: &Parts,
+    from: (usize, u32, u32),
+    count: usize,
+) -> Option<(u32, L::Sums)> {
+    let (at, mut near, flips) = from;
+    let mut steps = aim.columns.iter().zip(&chain.within).take(count).enumerate();
+    let (_, (&aim, &within)) = steps.next()?;
+    let mut sums = lanes.sums(columns.column(0, at)?, aim);
+    near &= lanes.within(sums, within.saturating_sub(flips));
+    for (column, (&aim, &within)) in steps {
+        if near == 0 {
+            return None;
+        }
+        sums = lanes.add(sums, columns.column(column, at)?, aim);
+        near &= lanes.within(sums, within.saturating_sub(flips));
+    }
+    (near != 0).then_some((near, sums))
 }

@@ -2,50 +2,38 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-use rdst::RadixSort;
-
+use super::BLOCK_BITS;
 use super::cut::{Cut, Parts};
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, LANES};
 use crate::pages::Pages;
-use crate::plan::Permutation;
 
 /// The bytes of a cache line, and the most lines of a bucket that are asked for ahead of reading.
 const LINE: usize = 64;
 const LINES_AHEAD: usize = 128;
 
-/// Members that a thread permutes in turn.
-const CHUNK: usize = 1 << 14;
-
 #[derive(Debug)]
 pub(super) struct Table {
-    permutation: Permutation,
     cut: Cut,
-    /// Where each bucket begins; one more entry than there are buckets.
+    /// The members of a bucket lie in cells, by so many leading bits of the first column.
+    cell_bits: u32,
+    /// Where each cell begins; one more entry than there are cells.
     starts: Pages<u32>,
-    heads: Pages<u32>,
     /// Column after column.
-    tails: Pages<u16>,
+    columns: Pages<u16>,
 }
 
 impl Table {
     /// Sorts distinct fingerprints, fewer than 2^32, into buckets.
-    pub(super) fn build<F: Fingerprint>(
-        permutation: Permutation,
-        bucket_bits: u32,
-        members: &[F],
-    ) -> Self {
-        let cut = Cut::new::<F>(bucket_bits);
+    pub(super) fn build<F: Fingerprint>(cut: Cut, cell_bits: u32, members: &[F]) -> Self {
         let mut starts = Pages::<u32>::zeroed(cut.buckets() + 1);
-        let mut heads = Pages::<u32>::zeroed(members.len() + LANES);
         let stride = members.len() + LANES;
-        let mut tails = Pages::<u16>::zeroed(stride * cut.tails());
+        let mut columns = Pages::<u16>::zeroed(stride * cut.columns());
         {
             // Counted two places on, so that filling moves each start to where it belongs.
             let starts = starts.as_mut_slice();
             for &member in members {
-                let bucket = cut.parts(permutation.apply(member)).bucket as usize;
+                let bucket = cut.parts(member).bucket as usize;
                 if let Some(count) = starts.get_mut(bucket + 2) {
                     *count += 1;
                 }
@@ -55,100 +43,102 @@ impl Table {
                 sum += *start;
                 *start = sum;
             }
-            let heads = heads.as_mut_slice();
-            let tails = tails.as_mut_slice();
+            let columns = columns.as_mut_slice();
             for &member in members {
-                let parts = cut.parts(permutation.apply(member));
+                let parts = cut.parts(member);
                 let Some(next) = starts.get_mut(parts.bucket as usize + 1) else { continue };
                 let at = *next as usize;
                 *next += 1;
-                if let Some(head) = heads.get_mut(at) {
-                    *head = parts.head;
-                }
-                for (column, tail) in parts.tails.iter().take(cut.tails()).enumerate() {
-                    if let Some(place) = tails.get_mut(column * stride + at) {
-                        *place = *tail;
+                for (column, part) in parts.columns.iter().take(cut.columns()).enumerate() {
+                    if let Some(place) = columns.get_mut(column * stride + at) {
+                        *place = *part;
                     }
                 }
             }
         }
-        Self { permutation, cut, starts, heads, tails }
+        if cell_bits > 0 {
+            starts = sort_into_cells(cut, cell_bits, starts.as_slice(), columns.as_mut_slice());
+        }
+        Self { cut, cell_bits, starts, columns }
     }
 }
 
-impl Table {
-    /// [`Table::build`] by all threads, in room for a copy of the members.
-    ///
-    /// Sorting pays where buckets are so many that each member would be put into a cold one.
-    pub(super) fn build_sorted<F: Fingerprint>(
-        permutation: Permutation,
-        bucket_bits: u32,
-        members: &[F],
-        permuted: &mut [F],
-    ) -> Self {
-        let cut = Cut::new::<F>(bucket_bits);
-        let pieces = permuted.par_chunks_mut(CHUNK).zip(members.par_chunks(CHUNK));
-        pieces.for_each(|(to, from)| permutation.apply_all(from, to));
-        permuted.radix_sort_unstable();
-        let stride = members.len() + LANES;
-        let mut starts = Pages::<u32>::zeroed(cut.buckets() + 1);
-        let mut heads = Pages::<u32>::zeroed(stride);
-        let mut tails = Pages::<u16>::zeroed(stride * cut.tails());
-        let permuted = &*permuted;
-        // Members from a position on, searched for in a part of the directory that one thread has.
-        let directory = starts.as_mut_slice().par_chunks_mut(CHUNK).enumerate();
-        directory.for_each(|(chunk, starts)| {
-            let bucket_of = |member: &F| cut.parts(*member).bucket as usize;
-            let first = chunk * CHUNK;
-            let mut at = permuted.partition_point(|member| bucket_of(member) < first);
-            for (bucket, start) in (first..).zip(starts) {
-                let rest = permuted.get(at..).unwrap_or_default();
-                at += rest.iter().take_while(|member| bucket_of(member) < bucket).count();
-                *start = u32::try_from(at).unwrap_or(u32::MAX);
+/// Sorts the members of each bucket by cell, and returns where each cell begins.
+///
+/// A bucket fits into the first caches, so this costs less than as many buckets would.
+fn sort_into_cells(cut: Cut, cell_bits: u32, buckets: &[u32], columns: &mut [u16]) -> Pages<u32> {
+    let cells = 1 << cell_bits;
+    let mut starts = Pages::<u32>::zeroed((cut.buckets() << cell_bits) + 1);
+    let places = starts.as_mut_slice();
+    let stride = columns.len() / cut.columns().max(1);
+    let (mut next, mut order, mut sorted) = (vec![0_u32; cells], Vec::new(), Vec::new());
+    let cell_of = |member: u16| usize::from(member >> (BLOCK_BITS - cell_bits));
+    for (bucket, ends) in buckets.windows(2).enumerate() {
+        let &[start, end] = ends else { continue };
+        let (start, end) = (start as usize, end as usize);
+        let keys = columns.get(start..end).unwrap_or_default();
+        next.fill(0);
+        for &member in keys {
+            if let Some(count) = next.get_mut(cell_of(member)) {
+                *count += 1;
             }
-        });
-        let heads_of = heads.as_mut_slice().par_iter_mut().zip(permuted);
-        heads_of.for_each(|(head, &member)| *head = cut.parts(member).head);
-        let columns = tails.as_mut_slice().par_chunks_mut(stride).enumerate();
-        columns.for_each(|(column, tails)| {
-            for (to, &member) in tails.iter_mut().zip(permuted) {
-                *to = cut.parts(member).tails.get(column).copied().unwrap_or_default();
+        }
+        let mut sum = 0;
+        let of_bucket = places.get_mut(bucket << cell_bits..).unwrap_or_default();
+        for (place, next) in of_bucket.iter_mut().zip(&mut next) {
+            let count = std::mem::replace(next, sum);
+            *place = u32::try_from(start).unwrap_or(u32::MAX) + sum;
+            sum += count;
+        }
+        order.clear();
+        order.extend(keys.iter().map(|&member| {
+            next.get_mut(cell_of(member)).map_or(0, |next| {
+                *next += 1;
+                *next - 1
+            })
+        }));
+        for column in columns.chunks_exact_mut(stride) {
+            let members = column.get_mut(start..end).unwrap_or_default();
+            sorted.clear();
+            sorted.resize(members.len(), 0);
+            for (&member, &to) in members.iter().zip(&order) {
+                if let Some(place) = sorted.get_mut(to as usize) {
+                    *place = member;
+                }
             }
-        });
-        Self { permutation, cut, starts, heads, tails }
+            members.copy_from_slice(&sorted);
+        }
     }
+    if let (Some(last), Some(&end)) = (places.last_mut(), buckets.last()) {
+        *last = end;
+    }
+    starts
 }
 
 /// The arrays of a table as plain slices, borrowed for a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Columns<'a> {
     cut: Cut,
+    cell_bits: u32,
+    stride: usize,
     starts: &'a [u32],
-    heads: &'a [u32],
-    tails: &'a [u16],
+    members: &'a [u16],
 }
 
 impl Table {
     pub(super) fn columns(&self) -> Columns<'_> {
+        let columns = self.columns.as_slice();
         Columns {
             cut: self.cut,
+            cell_bits: self.cell_bits,
+            stride: columns.len() / self.cut.columns().max(1),
             starts: self.starts.as_slice(),
-            heads: self.heads.as_slice(),
-            tails: self.tails.as_slice(),
+            members: columns,
         }
     }
 
     pub(super) fn cut(&self) -> Cut {
         self.cut
-    }
-
-    pub(super) fn parts<F: Fingerprint>(&self, fingerprint: F) -> Parts {
-        self.cut.parts(self.permutation.apply(fingerprint))
-    }
-
-    /// Puts a member together again.
-    pub(super) fn join<F: Fingerprint>(&self, parts: &Parts) -> F {
-        self.permutation.invert(self.cut.join(parts))
     }
 
     /// Returns all members, bucket by bucket.
@@ -157,72 +147,89 @@ impl Table {
         let buckets = (0..=u32::MAX).take(self.cut.buckets());
         buckets
             .flat_map(|bucket| columns.range(bucket).map(move |at| (bucket, at)))
-            .map(|(bucket, at)| self.join(&columns.member(bucket, at)))
+            .map(|(bucket, at)| self.cut.join(&columns.member(bucket, at)))
             .collect()
     }
 
     /// Returns how many members the largest bucket has.
     pub(super) fn largest_bucket(&self) -> usize {
-        let ends = self.starts.as_slice().iter().skip(1);
-        let sizes = ends.zip(self.starts.as_slice()).map(|(end, start)| end - start);
-        sizes.max().unwrap_or(0) as usize
+        let columns = self.columns();
+        let buckets = (0..=u32::MAX).take(self.cut.buckets());
+        buckets.map(|bucket| columns.range(bucket).len()).max().unwrap_or(0)
     }
 
     /// Returns the bytes that the table takes.
     pub(super) fn bytes(&self) -> usize {
-        self.starts.bytes() + self.heads.bytes() + self.tails.bytes()
+        self.starts.bytes() + self.columns.bytes()
+    }
+
+    /// Returns the bytes that a table of so many members takes.
+    pub(super) fn bytes_of(cut: Cut, cell_bits: u32, members: u64) -> u64 {
+        let cells = (cut.buckets() as u64) << cell_bits;
+        members * 2 * cut.columns() as u64 + 4 * cells
     }
 }
 
 #[allow(clippy::inline_always)]
 impl Columns<'_> {
     /// Columns without members.
-    pub(super) const EMPTY: Self = Self { cut: Cut::NONE, starts: &[], heads: &[], tails: &[] };
+    pub(super) const EMPTY: Self =
+        Self { cut: Cut::NONE, cell_bits: 0, stride: 0, starts: &[], members: &[] };
 
     /// Returns where the members of a bucket lie.
     #[inline(always)]
     pub(super) fn range(&self, bucket: u32) -> Range<usize> {
-        let bucket = bucket as usize;
-        match self.starts.get(bucket..bucket + 2) {
+        let first = (bucket as usize) << self.cell_bits;
+        let start = self.starts.get(first).copied().unwrap_or(0);
+        let end = self.starts.get(first + (1 << self.cell_bits)).copied().unwrap_or(start);
+        start as usize..end as usize
+    }
+
+    /// Returns where the members of one cell of a bucket lie.
+    #[inline(always)]
+    pub(super) fn cell(&self, bucket: u32, cell: u32) -> Range<usize> {
+        let at = ((bucket as usize) << self.cell_bits) + cell as usize;
+        match self.starts.get(at..at + 2) {
             Some(&[start, end]) => start as usize..end as usize,
             _ => 0..0,
         }
     }
 
-    /// Asks for the place of a bucket before it is read.
+    /// Returns the cell of its bucket that a fingerprint belongs to.
     #[inline(always)]
-    pub(super) fn prefetch_start(&self, bucket: u32) {
-        kernel::prefetch(self.starts, bucket as usize);
+    pub(super) fn cell_of(&self, aim: &Parts) -> u32 {
+        let first = aim.columns.first().copied().unwrap_or(0);
+        u32::from(first) >> (BLOCK_BITS - self.cell_bits)
     }
 
-    /// Asks for the heads of some members before they are read, and the tails as well if `deep`.
+    /// Tells whether so many cells are read faster than all of their bucket, which lies in order.
     #[inline(always)]
-    pub(super) fn prefetch(&self, range: &Range<usize>, deep: bool) {
-        ask(self.heads, range);
-        if deep {
-            self.prefetch_tails(range);
+    pub(super) fn cells_pay(&self, cells: usize) -> bool {
+        self.cell_bits > 0 && cells * 4 <= 1 << self.cell_bits
+    }
+
+    /// Asks for the place of a bucket before it is read, where it has cells.
+    #[inline(always)]
+    pub(super) fn prefetch_cells<F: Fingerprint>(&self, fingerprint: F) {
+        if self.cell_bits > 0 {
+            let first = (self.cut.parts(fingerprint).bucket as usize) << self.cell_bits;
+            ask(self.starts, &(first..first + (1 << self.cell_bits)));
         }
     }
 
-    /// Asks for the tails of some members before they are read.
+    /// Asks for some columns of members before they are read.
     #[inline(always)]
-    pub(super) fn prefetch_tails(&self, range: &Range<usize>) {
-        for column in 0..self.cut.tails() {
-            let start = self.tail_at(column, range.start);
-            ask(self.tails, &(start..start + range.len()));
+    pub(super) fn prefetch(&self, range: &Range<usize>, columns: Range<usize>) {
+        for column in columns {
+            let start = column * self.stride + range.start;
+            ask(self.members, &(start..start + range.len()));
         }
     }
 
-    /// Returns the heads of so many members as are compared at once.
+    /// Returns a column of so many members as are compared at once.
     #[inline(always)]
-    pub(super) fn heads(&self, at: usize) -> Option<&[u32; LANES]> {
-        self.heads.get(at..)?.first_chunk()
-    }
-
-    /// Returns the tails of so many members as are compared at once.
-    #[inline(always)]
-    pub(super) fn tails(&self, column: usize, at: usize) -> Option<&[u16; LANES]> {
-        self.tails.get(self.tail_at(column, at)..)?.first_chunk()
+    pub(super) fn column(&self, column: usize, at: usize) -> Option<&[u16; LANES]> {
+        self.members.get(column * self.stride + at..)?.first_chunk()
     }
 
     #[inline(always)]
@@ -233,16 +240,10 @@ impl Columns<'_> {
     /// Returns the parts of a member of a bucket.
     pub(super) fn member(&self, bucket: u32, at: usize) -> Parts {
         let mut parts = Parts { bucket, ..Parts::default() };
-        parts.head = self.heads.get(at).copied().unwrap_or_default();
-        for (column, part) in parts.tails.iter_mut().take(self.cut.tails()).enumerate() {
-            *part = self.tails.get(self.tail_at(column, at)).copied().unwrap_or_default();
+        for (column, part) in parts.columns.iter_mut().take(self.cut.columns()).enumerate() {
+            *part = self.members.get(column * self.stride + at).copied().unwrap_or_default();
         }
         parts
-    }
-
-    #[inline(always)]
-    fn tail_at(&self, column: usize, at: usize) -> usize {
-        column * self.heads.len() + at
     }
 }
 

@@ -123,7 +123,7 @@ fn a_crowded_bucket_is_gone_round() {
     let set: Vec<u64> = (0..100_000).map(|_| random.next() >> 16).collect();
     let resident = ResidentTables::build(&set).unwrap();
     assert!(resident.skewed);
-    let radii = resident.radii_for(set[0], 3).unwrap();
+    let radii = resident.route_for(set[0], 3).unwrap().radii;
     assert_eq!(radii.of_tables[0], None, "{radii:?}");
     assert_eq!(resident.search(set[0], 3).unwrap(), expected(&set, set[0], 3));
 }
@@ -155,75 +155,69 @@ proptest! {
     }
 }
 
-fn sorted_tables_are_those_that_are_filled<F: Fingerprint>() {
-    let mut random = Random(13);
-    for len in [0, 1, 2, 700, 40_000] {
+/// A set whose buckets are crowded without so many members that a test would take long.
+fn in_cells<F: Fingerprint>(set: &[F], tables: u32, directory: (u32, u32)) -> ResidentTables<F> {
+    let mut distinct = set.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    ResidentTables::of_distinct_with(&distinct, tables, directory, Costs::default()).unwrap()
+}
+
+fn cells_equal_the_linear_scan<F: Fingerprint>() {
+    const SEED: u64 = 17;
+    let mut random = Random(SEED);
+    for len in [0, 1, 2, 700, 5000] {
         for set in sets::<F>(len, &mut random) {
-            let mut distinct = set.clone();
-            distinct.sort_unstable();
-            distinct.dedup();
-            let plan = Plan::uniform(F::BITS, 5, 2).unwrap();
-            let permutation = plan.tables().last().unwrap().permutation();
-            for bits in [1, 9, 17] {
-                let filled = Table::build(permutation.clone(), bits, &distinct);
-                let mut room = vec![F::ZERO; distinct.len()];
-                let sorted = Table::build_sorted(permutation.clone(), bits, &distinct, &mut room);
-                let (filled_of, sorted_of) = (filled.columns(), sorted.columns());
-                for bucket in 0..1 << bits {
-                    assert_eq!(filled_of.range(bucket), sorted_of.range(bucket), "{len} {bits}");
+            for directory in [(1, 3), (4, 6), (9, 1), (16, 2)] {
+                let resident = in_cells(&set, F::BITS / BLOCK_BITS, directory);
+                let mut queries = vec![F::ZERO, F::ONES, random.word()];
+                queries.extend(set.iter().step_by(1 + len / 4).map(|&f| random.flip(f, 4)));
+                for distance in [0, 1, 3, 4, 7, F::MAX_DISTANCE] {
+                    let answers = resident.search_batch(&queries, distance).unwrap();
+                    for (query, answer) in queries.iter().zip(answers) {
+                        let at = format!("seed {SEED}, {len}, {directory:?}, {distance}");
+                        assert_eq!(answer, expected(&set, *query, distance), "{at}");
+                    }
                 }
-                let (mut a, mut b) = (filled.members::<F>(), sorted.members::<F>());
-                a.sort_unstable();
-                b.sort_unstable();
-                assert!(a == b && a == distinct, "{len} of {} bits", F::BITS);
             }
         }
     }
 }
 
 #[test]
-fn tables_are_the_same_sorted_and_filled() {
-    sorted_tables_are_those_that_are_filled::<u32>();
-    sorted_tables_are_those_that_are_filled::<u64>();
-    sorted_tables_are_those_that_are_filled::<u128>();
-}
-
-fn pairs_of_blocks_find_what_blocks_find<F: Fingerprint>() {
-    const SEED: u64 = 17;
-    let mut random = Random(SEED);
-    let mut set: Vec<F> = (0..1_100_000).map(|_| random.word()).collect();
-    let queries: Vec<F> = (0..3000).map(|at| random.flip(set[at * 7], 4)).collect();
-    // Near ones at every distance, in one block and across blocks.
-    set.extend(queries.iter().map(|&query| random.flip(query, 4)));
-    set.sort_unstable();
-    set.dedup();
-    let mut resident =
-        ResidentTables::of_distinct(&set, ResidentTables::<F>::MOST_TABLES, Costs::default())
-            .unwrap();
-    let pairs = BlockPairs::build(&set).unwrap().unwrap();
-    let wanted: Vec<_> = (0..=5).map(|k| resident.search_batch(&queries, k).unwrap()).collect();
-    assert!(wanted[3].iter().filter(|near| near.len() > 1).count() > 1000);
-    let before = resident.bytes() as u64;
-    resident.pairs = Some(pairs);
-    let taken = resident.bytes() as u64 - before;
-    let told = BlockPairs::<F>::bytes_of(set.len()).unwrap();
-    assert!(taken.abs_diff(told) < told / 1000, "{taken} taken, {told} told");
-    for (distance, wanted) in (0..).zip(&wanted) {
-        let found = resident.search_batch(&queries, distance).unwrap();
-        assert!(found == *wanted, "seed {SEED}, {} bits, k = {distance}", F::BITS);
-        for (query, wanted) in queries.iter().zip(wanted).take(100) {
-            assert_eq!(resident.search(*query, distance).unwrap(), *wanted);
-        }
-    }
-    let account = resident.account(queries[0], 3);
-    assert_eq!(account.tables.len(), pairs::TABLES);
-    assert!(account.tables.iter().all(|table| table.members < 100 && table.buckets == 1));
+fn cells_of_buckets_lose_nothing() {
+    cells_equal_the_linear_scan::<u32>();
+    cells_equal_the_linear_scan::<u64>();
+    cells_equal_the_linear_scan::<u128>();
 }
 
 #[test]
-fn pairs_of_blocks_answer_small_distances_alike() {
-    pairs_of_blocks_find_what_blocks_find::<u64>();
-    pairs_of_blocks_find_what_blocks_find::<u128>();
-    assert!(BlockPairs::build(&(0..1_100_000_u32).collect::<Vec<_>>()).unwrap().is_none());
-    assert!(BlockPairs::<u64>::build(&[1, 2, 3]).unwrap().is_none());
+fn few_cells_of_a_crowded_bucket_are_read() {
+    const SEED: u64 = 19;
+    let mut random = Random(SEED);
+    let set: Vec<u64> = (0..100_000).map(|_| random.next()).collect();
+    let (cells, whole) = (in_cells(&set, 4, (4, 8)), in_cells(&set, 4, (4, 0)));
+    for distance in [3, 10] {
+        let of_cells = cells.account(set[0], distance);
+        let of_whole = whole.account(set[0], distance);
+        let members =
+            |account: &Account| -> u64 { account.tables.iter().map(|table| table.members).sum() };
+        assert_eq!(of_cells.scan, of_whole.scan);
+        if distance == 3 {
+            assert!(members(&of_cells) * 20 < members(&of_whole), "{of_cells:?} {of_whole:?}");
+            assert!(members(&of_cells) > 0);
+        }
+    }
+    let bytes = usize::try_from(Table::bytes_of(cells.tables[0].cut(), 8, 100_000)).unwrap() * 4;
+    assert!(cells.bytes().abs_diff(bytes) < 2000, "{} for {bytes}", cells.bytes());
+}
+
+#[test]
+fn directories_grow_cells_where_buckets_are_crowded() {
+    assert_eq!(directory_bits(0), (1, 0));
+    assert_eq!(directory_bits(1 << 10), (7, 0));
+    assert_eq!(directory_bits(10_000_000), (16, 0));
+    assert_eq!(directory_bits((1 << 25) - 1), (16, 0));
+    assert_eq!(directory_bits(1 << 25), (16, 5));
+    assert_eq!(directory_bits(100_000_000), (16, 6));
 }

@@ -1,0 +1,164 @@
+//! Chains: how far a match may be after each block of the ring.
+//!
+//! Let every block have a need, its radius plus one, or zero where it is not probed; the needs add
+//! up to more than the distance, so a match differs in fewer bits than they say. Then the ring has
+//! a block from which on it is ahead of the needs at every step: the bits that differ in the first
+//! `l` blocks are fewer than these blocks need, for every `l` (the cycle lemma; Qin and Xiao,
+//! *Pigeonring*, VLDB 2018). A table may therefore drop a candidate after any column that is too
+//! far, long before the distance itself is passed: another table finds it.
+
+use super::BLOCK_BITS;
+use super::cut::{Cut, MAX_COLUMNS};
+use super::radii::Radii;
+use crate::fingerprint::Fingerprint;
+
+/// After so many columns one of 32 random members is within so many bits more often than not.
+const LIKELY: [u32; MAX_COLUMNS] = [4, 10, 17, 24, 31, 38, 45, 53];
+
+/// What one table asks of a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chain {
+    /// The most bits that a candidate differs in up to each column, its bucket's included.
+    pub(super) within: [u32; MAX_COLUMNS],
+    /// How many columns are worth asking for together, for each number of flips.
+    ahead: [u8; BLOCK_BITS as usize + 1],
+}
+
+impl Chain {
+    /// The chain of a table whose candidates are all compared to the end.
+    pub(super) fn of_scan(columns: usize, distance: u32) -> Self {
+        Self::new([distance; MAX_COLUMNS], columns, distance)
+    }
+
+    fn new(within: [u32; MAX_COLUMNS], columns: usize, radius: u32) -> Self {
+        let mut ahead = [1; BLOCK_BITS as usize + 1];
+        for (flips, ahead) in (0..=radius).zip(&mut ahead) {
+            let near = within.iter().zip(LIKELY).take(columns.saturating_sub(1));
+            let passed =
+                near.take_while(|&(&within, likely)| within.saturating_sub(flips) >= likely);
+            *ahead += u8::try_from(passed.count()).unwrap_or(0);
+        }
+        Self { within, ahead }
+    }
+
+    /// Returns the most bits that the first column may differ in behind so many flips.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn first(&self, flips: u32) -> u32 {
+        self.within.first().map_or(0, |within| within.saturating_sub(flips))
+    }
+
+    /// Tells whether the table reports a member that differs from the query in these bits.
+    pub(super) fn finds<F: Fingerprint>(
+        &self,
+        cut: Cut,
+        radius: Option<u32>,
+        differing: F,
+    ) -> bool {
+        let Some(radius) = radius else { return false };
+        let parts = cut.parts(differing);
+        let mut sum = parts.bucket.count_ones();
+        let columns = parts.columns.iter().zip(self.within).take(cut.columns());
+        sum <= radius
+            && columns.fold(true, |passes, (column, within)| {
+                sum += column.count_ones();
+                passes && sum <= within
+            })
+    }
+
+    /// Returns how many columns of a bucket are asked for before any is compared.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn ahead(&self, flips: u32) -> usize {
+        self.ahead.get(flips as usize).copied().map_or(MAX_COLUMNS, usize::from)
+    }
+}
+
+/// Radii, and the chains that follow from them.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Route {
+    pub(super) radii: Radii,
+    pub(super) chains: Vec<Chain>,
+}
+
+impl Route {
+    /// Works out the chains of tables that begin at each of the first blocks of a ring.
+    pub(super) fn new(radii: Radii, blocks: usize, columns: usize, distance: u32) -> Self {
+        let need = |block: usize| {
+            let radius = radii.of_tables.get(block % blocks).copied().flatten();
+            radius.map_or(0, |radius| radius + 1)
+        };
+        let chains = radii.of_tables.iter().enumerate().map(|(block, radius)| {
+            let mut within = [distance; MAX_COLUMNS];
+            let mut needed = need(block);
+            for (step, within) in (1..blocks).zip(&mut within) {
+                needed += need(block + step);
+                *within = needed.saturating_sub(1).min(distance);
+            }
+            Chain::new(within, columns, radius.unwrap_or(0))
+        });
+        let chains = chains.collect();
+        Self { radii, chains }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls `check` with every way to spread at most so many differing bits over blocks.
+    fn spreads(blocks: usize, left: u32, so_far: &mut Vec<u32>, check: &mut impl FnMut(&[u32])) {
+        if so_far.len() == blocks {
+            return check(so_far);
+        }
+        for bits in 0..=left.min(BLOCK_BITS) {
+            so_far.push(bits);
+            spreads(blocks, left - bits, so_far, check);
+            so_far.pop();
+        }
+    }
+
+    #[test]
+    fn every_match_passes_the_chain_of_some_table() {
+        let radii_of = [
+            (2, 1, vec![Some(0), Some(0)]),
+            (2, 5, vec![Some(3), Some(1)]),
+            (4, 3, vec![Some(0); 4]),
+            (4, 10, vec![Some(2), Some(2), Some(2), Some(1)]),
+            (4, 7, vec![None, Some(4), None, Some(2)]),
+            (4, 6, vec![Some(3), Some(2)]),
+            (8, 9, vec![Some(1), Some(1), Some(0), Some(0), Some(0), Some(0), Some(0), Some(0)]),
+            (8, 8, vec![Some(4), None, Some(3)]),
+        ];
+        let (mut all, mut dropped) = (0, 0);
+        for (blocks, distance, of_tables) in radii_of {
+            let radii = Radii { of_tables, nanos: 0.0 };
+            let route = Route::new(radii, blocks, blocks - 1, distance);
+            spreads(blocks, distance, &mut Vec::new(), &mut |bits| {
+                let passes = |block: usize| {
+                    let Some(radius) = route.radii.of_tables[block] else { return false };
+                    let mut sum = bits[block];
+                    sum <= radius
+                        && (1..blocks).zip(route.chains[block].within).all(|(step, within)| {
+                            sum += bits[(block + step) % blocks];
+                            sum <= within
+                        })
+                };
+                let tables = route.radii.of_tables.len();
+                assert!((0..tables).any(passes), "{bits:?} within {distance} by {route:?}");
+                let found = |block: &usize| route.radii.of_tables[*block] >= Some(bits[*block]);
+                all += (0..tables).filter(found).count();
+                dropped += (0..tables).filter(found).filter(|&block| !passes(block)).count();
+            });
+        }
+        assert!(all > 0 && dropped * 4 > all, "{dropped} of {all} dropped by one table at least");
+    }
+
+    #[test]
+    fn columns_that_nearly_all_reach_are_asked_for_at_once() {
+        let radii = Radii { of_tables: vec![Some(0); 4], nanos: 0.0 };
+        assert_eq!(Route::new(radii, 4, 3, 3).chains[0].ahead(0), 1);
+        let scan = Chain::of_scan(3, 20);
+        assert_eq!((scan.ahead(0), scan.ahead(8), scan.ahead(16)), (3, 3, 2));
+    }
+}
