@@ -125,6 +125,14 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// There is no backup, or none of that number, in a directory.
+    #[error("{} holds no backup{}", path.display(), id.map_or(String::new(), |id| format!(" {id}")))]
+    NoBackup {
+        /// The directory.
+        path: PathBuf,
+        /// The backup that was asked for; none when the newest was.
+        id: Option<u32>,
+    },
     /// A bulk build was interrupted and has to be finished or abandoned.
     #[error("{} holds an unfinished bulk build; resume or abandon it", path.display())]
     BuildUnfinished {
@@ -203,6 +211,7 @@ impl Error {
             | Self::HeaderMismatch { .. }
             | Self::AlreadyExists { .. }
             | Self::NotFound { .. }
+            | Self::NoBackup { .. }
             | Self::BuildUnfinished { .. }
             | Self::NothingToResume { .. }
             | Self::ReadOnly { .. }

@@ -68,9 +68,10 @@ pub use calibrate::calibrate;
 pub use error::{Error, Fault, Result};
 pub use fingerprint::{Fingerprint, Hex};
 pub use index::{
-    AsDocument, BatchReport, CheckReport, CompactReport, Documents, Durability, Explanation,
-    FoldReport, Header, Index, IndexOptions, Match, NewDocument, OpenOptions, Query, Reader,
-    SearchPath, Stats, TableExplanation, TableStats,
+    AsDocument, Backup, BackupInfo, BackupOptions, BackupReport, BatchReport, CheckReport,
+    CompactReport, Documents, Durability, Explanation, FoldReport, Header, Index, IndexOptions,
+    Match, NewDocument, OpenOptions, Query, Reader, RestoreOptions, RestoreReport, SearchPath,
+    Secondary, Stats, TableExplanation, TableStats,
 };
 pub use plan::Plan;
 pub use progress::Progress;

@@ -5,6 +5,7 @@
 //! writers share it; for batches of nothing but new documents it does not cover the log write
 //! either.
 
+mod backup;
 mod batch;
 mod check;
 mod check_features;
@@ -25,6 +26,7 @@ mod query_tables;
 mod reader;
 mod resident;
 mod search;
+mod secondary;
 mod sorted_sweep;
 mod stats;
 mod write;
@@ -33,6 +35,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+pub use self::backup::{
+    Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions, RestoreReport,
+};
 pub use self::check::CheckReport;
 pub(crate) use self::check_features::Checker;
 use self::core::Core;
@@ -50,6 +55,7 @@ pub use self::query::{Explanation, Match, Query, SearchPath, TableExplanation};
 pub use self::reader::Reader;
 pub(crate) use self::reader::each_document;
 use self::resident::Resident;
+pub use self::secondary::Secondary;
 pub use self::stats::{Stats, TableStats};
 pub use self::write::BatchReport;
 use crate::error::{Error, Result};
@@ -153,12 +159,7 @@ impl<F: Fingerprint> Index<F> {
         let store = Store::open(path.as_ref(), options.memory, access, |record| {
             let header = Header::of(record);
             header.require_width::<F>()?;
-            header.require(
-                options.plan.clone(),
-                options.distance,
-                options.pipeline.clone(),
-                None,
-            )?;
+            options.require(&header)?;
             let built = plan_of(record)?;
             Ok(plan.insert(built).tables().len())
         })?;

@@ -1,5 +1,9 @@
 //! Options: what an index is made with and how it is opened.
 
+use std::path::PathBuf;
+
+use super::Header;
+use crate::error::Result;
 use crate::plan::{Costs, Plan};
 use crate::text::{Pipeline, Resources};
 
@@ -122,6 +126,7 @@ pub struct OpenOptions {
     pub(crate) distance: Option<u32>,
     pub(crate) pipeline: Option<String>,
     pub(crate) background_fold: bool,
+    pub(crate) scratch: Option<PathBuf>,
 }
 
 impl Default for OpenOptions {
@@ -135,6 +140,7 @@ impl Default for OpenOptions {
             distance: None,
             pipeline: None,
             background_fold: false,
+            scratch: None,
         }
     }
 }
@@ -190,6 +196,19 @@ impl OpenOptions {
     pub fn expect_pipeline(mut self, descriptor: impl Into<String>) -> Self {
         self.pipeline = Some(descriptor.into());
         self
+    }
+
+    /// Sets where a [`Secondary`](crate::Secondary) keeps a log of its own.
+    ///
+    /// Default = the system's temporary directory; it goes when the secondary is dropped.
+    pub fn scratch(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.scratch = Some(directory.into());
+        self
+    }
+
+    /// Fails where the index is not what was expected.
+    pub(super) fn require(&self, header: &Header) -> Result<()> {
+        header.require(self.plan.clone(), self.distance, self.pipeline.clone(), None)
     }
 
     /// Folds single entries into runs on a thread of its own. Default = false.

@@ -49,7 +49,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-type RocksSnapshot<'a> = rocksdb::Snapshot<'a>;
+/// `None` over a secondary, which knows no snapshots and changes only while nobody reads it.
+type RocksSnapshot<'a> = Option<rocksdb::Snapshot<'a>>;
 
 self_cell!(
     /// The state of the store at one moment.
@@ -62,7 +63,7 @@ self_cell!(
 
 /// Freezes the store.
 pub(super) fn snapshot(store: Arc<Store>) -> Arc<Snapshot> {
-    Arc::new(Snapshot::new(store, |store| store.db.snapshot()))
+    Arc::new(Snapshot::new(store, |store| store.secondary.is_none().then(|| store.db.snapshot())))
 }
 
 impl Snapshot {
@@ -73,9 +74,12 @@ impl Snapshot {
 
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let store = self.borrow_owner();
-        self.borrow_dependent()
-            .get_cf(store.handle(family)?, key)
-            .map_err(|e| engine_error(&family.to_string(), e))
+        match self.borrow_dependent() {
+            Some(snapshot) => snapshot
+                .get_cf(store.handle(family)?, key)
+                .map_err(|e| engine_error(&family.to_string(), e)),
+            None => store.get(family, key),
+        }
     }
 
     /// Opens a cursor that reads ahead and leaves the cache alone.
@@ -92,7 +96,9 @@ impl Snapshot {
 
     fn cursor(&self, family: Family, mut options: ReadOptions) -> Result<Cursor<'_>> {
         let store = self.borrow_owner();
-        options.set_snapshot(self.borrow_dependent());
+        if let Some(snapshot) = self.borrow_dependent() {
+            options.set_snapshot(snapshot);
+        }
         let handle = store.handle(family)?;
         Ok(Cursor::new(store.db.raw_iterator_cf_opt(handle, options), family))
     }

@@ -1,6 +1,6 @@
 //! The index's directory: the files in it that are not the database's.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -10,6 +10,9 @@ pub(super) const LOCK_FILE: &str = "hamdex.lock";
 
 /// Stands in the directory until a new index is whole; what it marks may be begun again.
 pub(super) const CREATING_FILE: &str = "hamdex.creating";
+
+/// An index that is being made, within the directory that it will fill.
+pub(super) const STAGE_DIR: &str = "hamdex.stage";
 
 pub(super) fn exists(path: &Path, name: &str) -> Result<bool> {
     path.join(name).try_exists().map_err(|e| Error::io(path, e))
@@ -32,11 +35,21 @@ pub(super) fn require_vacant(path: &Path) -> Result<()> {
 /// Marks the directory and clears what an earlier creation left; the lock is held.
 pub(super) fn begin_creation(path: &Path) -> Result<()> {
     require_vacant(path)?;
+    mark_creation(path)?;
+    clear(path, &[LOCK_FILE, CREATING_FILE])
+}
+
+/// Marks the directory as no index, whatever else is in it.
+pub(super) fn mark_creation(path: &Path) -> Result<()> {
     let mark = path.join(CREATING_FILE);
-    File::create(&mark).and_then(|mark| mark.sync_all()).map_err(|e| Error::io(&mark, e))?;
+    File::create(&mark).and_then(|mark| mark.sync_all()).map_err(|e| Error::io(&mark, e))
+}
+
+/// Removes everything but some names.
+pub(super) fn clear(path: &Path, kept: &[&str]) -> Result<()> {
     for entry in std::fs::read_dir(path).map_err(|e| Error::io(path, e))? {
         let entry = entry.map_err(|e| Error::io(path, e))?;
-        if entry.file_name() == LOCK_FILE || entry.file_name() == CREATING_FILE {
+        if kept.iter().any(|name| entry.file_name() == *name) {
             continue;
         }
         let path = entry.path();
@@ -48,4 +61,39 @@ pub(super) fn begin_creation(path: &Path) -> Result<()> {
         removed.map_err(|e| Error::io(&path, e))?;
     }
     Ok(())
+}
+
+/// Removes what an interrupted copy left; nobody else makes one while the lock is held.
+pub(super) fn remove_stage(path: &Path) -> Result<()> {
+    for name in [STAGE_DIR.to_owned(), format!("{STAGE_DIR}.tmp")] {
+        let stage = path.join(name);
+        match std::fs::remove_dir_all(&stage) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(&stage, error));
+            }
+            _ => (),
+        }
+    }
+    Ok(())
+}
+
+/// Makes the names in a directory survive a loss of power.
+pub(super) fn sync(path: &Path) -> Result<()> {
+    File::open(path).and_then(|directory| directory.sync_all()).map_err(|e| Error::io(path, e))
+}
+
+/// Takes the index for this process; the system gives it back when the process ends.
+pub(super) fn lock(path: &Path) -> Result<File> {
+    let name = path.join(LOCK_FILE);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&name)
+        .map_err(|e| Error::io(&name, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(Error::io(&name, error)),
+    }
 }

@@ -4,8 +4,12 @@
 //! `postings` and tables; one record in `meta` says which generation is live, so that a bulk
 //! build becomes visible, whole, by a single write.
 
+mod backup;
+mod backup_record;
 mod batch;
+mod checkpoint;
 pub(crate) mod codec;
+mod create;
 mod cursor;
 mod directory;
 mod family;
@@ -14,29 +18,34 @@ mod generation;
 pub(crate) mod keys;
 mod reads;
 pub(crate) mod resources;
+mod restore;
 pub(crate) mod run;
 mod salvage;
 mod seal;
+mod secondary;
 mod settled;
 mod sst;
+mod staging;
 mod tuning;
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rocksdb::{DB, ErrorKind, Options};
 
+pub(crate) use backup_record::{Record, Records};
 pub(crate) use batch::Batch;
 use codec::{HeaderRecord, Lane, State};
 pub(crate) use cursor::{Cursor, Snapshot, View};
-use directory::{CREATING_FILE, LOCK_FILE, begin_creation, exists, require_vacant};
+use directory::{CREATING_FILE, LOCK_FILE, exists, lock};
 pub(crate) use family::Family;
 pub(crate) use files::read_files;
 pub(crate) use reads::counting_reads;
-use resources::Resource;
+pub(crate) use restore::RestoreFrom;
 pub(crate) use salvage::Salvage;
 use seal::{Bounds, Seal};
+use secondary::Following;
 pub(crate) use sst::{SstBlock, SstFile, SstOptions};
 pub(crate) use tuning::MIN_MEMORY;
 use tuning::Tuning;
@@ -78,6 +87,8 @@ pub(crate) struct Store {
     tuning: Tuning,
     /// None when opened for reading only. Dropped after the database and before the lock.
     seal: Option<Seal>,
+    /// None unless it reads along with another process.
+    secondary: Option<Following>,
     _lock: Option<File>,
 }
 
@@ -133,57 +144,6 @@ fn open_families(
 }
 
 impl Store {
-    /// Makes a database with a header, its resources and the empty families of generation 1.
-    pub(crate) fn create(
-        path: &Path,
-        header: HeaderRecord,
-        resources: &[Resource<'_>],
-        tables: usize,
-        memory: usize,
-    ) -> Result<Self> {
-        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
-        require_vacant(path)?;
-        let lock = lock(path)?;
-        // The directory is looked at again: another process may have held the lock meanwhile.
-        begin_creation(path)?;
-        fail_point!("create.marked");
-        let tuning = Tuning::new(memory, tables + 3);
-        let generation = 1;
-        let mut names = vec!["default".to_owned(), Family::Meta.name(generation)];
-        names.extend(Family::of_generation(tables).map(|family| family.name(generation)));
-        let descriptors = names.iter().map(|name| tuning.descriptor(name));
-        let db = DB::open_cf_descriptors(&tuning.database(), path, descriptors)
-            .map_err(|e| engine_error("database", e))?;
-        fail_point!("create.opened");
-        let seal = Seal::begin(path, None)?;
-        seal.sync()?;
-        let store = Self {
-            db,
-            path: path.to_owned(),
-            header,
-            generation,
-            tables,
-            tuning,
-            seal: Some(seal),
-            _lock: Some(lock),
-        };
-        let mut batch = store.batch()?;
-        batch.put_meta(HEADER, &codec::encode(HEADER, &store.header));
-        for (name, bytes) in resources {
-            resources::write(name, bytes, |key, record| batch.put_meta(key, record));
-        }
-        batch.put_state(&State { generation, documents: 0 });
-        batch.commit()?;
-        fail_point!("create.written");
-        store.sync()?;
-        fail_point!("create.synced");
-        let mark = path.join(CREATING_FILE);
-        std::fs::remove_file(&mark).map_err(|e| Error::io(&mark, e))?;
-        // A mark that a power loss brought back would give the index up.
-        File::open(path).and_then(|d| d.sync_all()).map_err(|e| Error::io(path, e))?;
-        Ok(store)
-    }
-
     /// Opens the live generation; `tables` counts the tables of the header's plan.
     pub(crate) fn open(
         path: &Path,
@@ -212,6 +172,9 @@ impl Store {
             if read_only { settled::when_settled(path, open)? } else { open()? };
         let tables = tables(&header)?;
         fail_point!("open.recovered");
+        if access == Access::Write {
+            directory::remove_stage(path)?;
+        }
         let seal = if read_only { None } else { Some(Seal::begin(path, bounds)?) };
         let mut store = Self {
             db,
@@ -221,6 +184,7 @@ impl Store {
             generation: 0,
             tuning,
             seal,
+            secondary: None,
             _lock: lock,
         };
         store.generation = store.state()?.generation;
@@ -228,10 +192,13 @@ impl Store {
             return Err(Error::BuildUnfinished { path: path.to_owned() });
         }
         store.drop_stale_families(&names, access)?;
-        for family in Family::of_generation(store.tables) {
-            store.handle(family)?;
-        }
+        store.require_generation()?;
         Ok(store)
+    }
+
+    /// Fails unless every family of the live generation is there.
+    fn require_generation(&self) -> Result<()> {
+        Family::of_generation(self.tables).try_for_each(|family| self.handle(family).map(drop))
     }
 
     /// Reads the header alone, whatever the width.
@@ -305,6 +272,16 @@ impl Store {
         self.db
             .cf_handle(&name)
             .ok_or_else(|| Error::corrupt(family.to_string(), format!("family {name} is missing")))
+    }
+
+    /// Fails unless the database goes as far as a sequence number.
+    fn require_sequence(&self, sequence: u64) -> Result<()> {
+        let found = self.db.latest_sequence_number();
+        if found >= sequence {
+            return Ok(());
+        }
+        let detail = format!("ends at change {found}, {sequence} were copied");
+        Err(Error::corrupt("log", detail))
     }
 
     /// Reads the counts that every batch keeps true.
@@ -456,22 +433,6 @@ fn no_index(path: &Path, detail: &str) -> Error {
         Ok(true) => Error::corrupt("meta", detail),
         Ok(false) => Error::NotFound { path: path.to_owned() },
         Err(error) => error,
-    }
-}
-
-/// Takes the index for this process; the system gives it back when the process ends.
-fn lock(path: &Path) -> Result<File> {
-    let name = path.join(LOCK_FILE);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&name)
-        .map_err(|e| Error::io(&name, e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(Error::io(&name, error)),
     }
 }
 

@@ -60,7 +60,7 @@ impl Bounds {
     /// # Errors
     ///
     /// [`Error::Corrupt`] when neither slot decodes.
-    fn read(path: &Path) -> Result<Option<Self>> {
+    pub(super) fn read(path: &Path) -> Result<Option<Self>> {
         let Some(slots) = read_slots(path)? else { return Ok(None) };
         let newest = slots.iter().flatten().max_by_key(|bounds| bounds.turn);
         newest.copied().map(Some).ok_or_else(|| Error::corrupt(SEAL_FILE, "no slot decodes"))
@@ -120,6 +120,11 @@ impl Bounds {
             return Ok(());
         }
         Err(Error::corrupt(name, "is not what was synced when the index was closed"))
+    }
+
+    /// Last sequence number that is synced.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
     }
 
     /// Fails unless a database that was opened goes as far as what was synced.

@@ -21,20 +21,34 @@ const PAUSE: Duration = Duration::from_millis(10);
 ///
 /// What `open` fails with among settled files; [`Error::Store`] when they never settle.
 pub(super) fn when_settled<T>(path: &Path, open: impl Fn() -> Result<T>) -> Result<T> {
+    when_settled_at(path, open).map(|(opened, _)| opened)
+}
+
+/// As [`when_settled`], and tells which files these were.
+pub(super) fn when_settled_at<T>(
+    path: &Path,
+    open: impl Fn() -> Result<T>,
+) -> Result<(T, Option<Stamp>)> {
     for _ in 0..ATTEMPTS {
-        let before = stamp(path);
+        let before = Stamp::of(path);
         let opened = open();
-        if stamp(path) == before {
-            return opened;
+        if Stamp::of(path) == before {
+            return opened.map(|opened| (opened, before));
         }
         std::thread::sleep(PAUSE);
     }
     Err(Error::Store { message: "the index changed at every attempt to open it".to_owned() })
 }
 
-/// Name and length of the MANIFEST that counts; `None` where a file is missing.
-fn stamp(path: &Path) -> Option<(String, u64)> {
-    let current = std::fs::read_to_string(path.join("CURRENT")).ok()?;
-    let length = std::fs::metadata(path.join(current.trim_end())).ok()?.len();
-    Some((current, length))
+/// Name and length of the MANIFEST that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp(String, u64);
+
+impl Stamp {
+    /// Looks at the files; `None` where one is missing.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let current = std::fs::read_to_string(path.join("CURRENT")).ok()?;
+        let length = std::fs::metadata(path.join(current.trim_end())).ok()?.len();
+        Some(Self(current, length))
+    }
 }

@@ -2,9 +2,11 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test that fails may panic
 
+mod backups;
 mod damage;
 mod log;
 mod refusals;
 mod rights;
+mod secondary;
 #[path = "../support/mod.rs"]
 mod support;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test that fails may panic
 
 mod architecture;
+mod backup;
 mod balance;
 mod cancelling;
 mod concurrency;
@@ -14,6 +15,7 @@ mod properties;
 mod reading;
 mod removal;
 mod resident;
+mod secondary;
 #[path = "../support/mod.rs"]
 mod support;
 mod traps;

@@ -108,6 +108,7 @@ fn library_remedy(error: &Error) -> Option<&'static str> {
             "'hamdex plan --count N' lists plans"
         }
         Error::NotFound { .. } => "check the path, or make an index with 'hamdex build'",
+        Error::NoBackup { .. } => "'hamdex restore DIR --list' lists the backups of a directory",
         Error::AlreadyExists { .. } => "choose an empty or absent directory",
         Error::BuildUnfinished { .. } => {
             "run the same 'hamdex build' again with --resume, or drop it with --abandon"
@@ -123,7 +124,12 @@ fn library_remedy(error: &Error) -> Option<&'static str> {
         Error::FormatVersion { .. } => {
             "use the hamdex version that wrote it, or build the index again"
         }
-        Error::Corrupt { .. } => "restore the index from a copy, or build it again",
+        Error::Corrupt { family, .. } if family.starts_with("backup") => {
+            "restore an earlier backup by --backup-id; 'hamdex restore DIR --list' lists them"
+        }
+        Error::Corrupt { .. } => {
+            "'hamdex restore' a backup, 'hamdex repair' what can be read, or build it again"
+        }
         _ => return None,
     })
 }

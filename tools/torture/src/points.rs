@@ -31,7 +31,7 @@ const fn abandoning(name: &'static str) -> Point {
 }
 
 /// Every fail point of the library; a test compares this list with the sources.
-pub(crate) const POINTS: [Point; 34] = [
+pub(crate) const POINTS: [Point; 46] = [
     creating("create.marked"),
     creating("create.opened"),
     creating("create.written"),
@@ -66,6 +66,18 @@ pub(crate) const POINTS: [Point; 34] = [
     after("resume.dropped", "build.files"),
     abandoning("abandon.written"),
     abandoning("abandon.done"),
+    point("backup.begun"),
+    point("backup.copied"),
+    point("backup.verified"),
+    point("backup.purged"),
+    point("checkpoint.copied"),
+    point("restore.copied"),
+    point("stage.begun"),
+    point("stage.settled"),
+    point("stage.marked"),
+    point("stage.cleared"),
+    point("stage.moving"),
+    point("stage.moved"),
 ];
 
 /// Calls back when a moment is reached for the nth time.

@@ -1,5 +1,6 @@
 //! Verbs: each file holds the arguments of one verb and what it does.
 
+mod backup;
 mod build;
 mod check;
 mod clusters;
@@ -19,6 +20,7 @@ mod plan;
 mod query;
 mod remove;
 mod repair;
+mod restore;
 mod stats;
 
 use clap::Subcommand;
@@ -44,6 +46,8 @@ pub(crate) enum Verb {
     Fold(fold::FoldArgs),
     Compact(compact::CompactArgs),
     Repair(repair::RepairArgs),
+    Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
     Export(export::ExportArgs),
     Evaluate(evaluate::EvaluateArgs),
 }
@@ -66,6 +70,8 @@ impl Verb {
             Self::Fold(args) => args.run(session),
             Self::Compact(args) => args.run(session),
             Self::Repair(args) => args.run(session),
+            Self::Backup(args) => args.run(session),
+            Self::Restore(args) => args.run(session),
             Self::Export(args) => args.run(session),
             Self::Evaluate(args) => args.run(session),
         }

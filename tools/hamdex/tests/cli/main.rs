@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::little_endian_bytes)]
 
 mod advice;
+mod backups;
 mod bad_rows;
 mod dedup;
 mod inputs;

@@ -6,8 +6,8 @@ use crate::support::{Bench, stored};
 fn verbs_and_options_that_do_not_exist_are_usage_errors() {
     let bench = Bench::new();
     bench.run("").refused(2, &["Usage: hamdex"]);
-    bench.run("backup idx copy").refused(2, &["backup", "verbs: fingerprint, build, insert"]);
-    bench.run("restore copy idx").refused(2, &["restore", "export, evaluate"]);
+    bench.run("balance idx copy").refused(2, &["balance", "verbs: fingerprint, build, insert"]);
+    bench.run("mirror copy idx").refused(2, &["mirror", "restore, export, evaluate"]);
     bench.run("build").refused(2, &["INDEX"]);
     bench.run("plan").refused(2, &["--count"]);
     bench.run("build idx a.jsonl --resume --abandon").refused(2, &["--abandon"]);

@@ -1,0 +1,178 @@
+//! Backups: the engine copies files that no earlier backup has, beside writers and readers.
+
+use std::collections::HashSet;
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
+use rocksdb::Env;
+use rocksdb::backup::{BackupEngine, BackupEngineOptions};
+
+use super::backup_record::{BACKUP_LOCK, Record, Records};
+use super::directory::{STAGE_DIR, exists, remove_stage};
+use super::tuning::MIN_MEMORY;
+use super::{Access, HeaderRecord, Store, engine_error};
+use crate::error::{Error, Result};
+use crate::fail_point::fail_point;
+
+/// What came of a backup.
+#[derive(Debug)]
+pub(crate) struct BackedUp {
+    pub(crate) record: Record,
+    pub(crate) copied_files: u64,
+    pub(crate) copied_bytes: u64,
+    /// Older backups that are gone.
+    pub(crate) removed: Vec<u32>,
+}
+
+impl Store {
+    /// Adds a backup to a directory and then removes all but so many.
+    ///
+    /// A store that may not write backs up a linked copy of its files: the engine cannot keep
+    /// another process from deleting them.
+    pub(crate) fn back_up(
+        &self,
+        directory: &Path,
+        keep: Option<u32>,
+        tables: impl FnOnce(&HeaderRecord) -> Result<usize>,
+    ) -> Result<BackedUp> {
+        require_outside(&self.path, directory)?;
+        let _lock = begin(directory)?;
+        fail_point!("backup.begun");
+        if self.seal.is_some() {
+            let done = self.back_up_locked(directory, keep)?;
+            self.follow()?;
+            return Ok(done);
+        }
+        let stage = directory.join(STAGE_DIR);
+        let sequence = self.copy_to(&stage)?;
+        let copy = Self::open(&stage, MIN_MEMORY, Access::Write, tables)?;
+        copy.require_sequence(sequence)?;
+        let done = copy.back_up_locked(directory, keep)?;
+        drop(copy);
+        remove_stage(directory)?;
+        Ok(done)
+    }
+
+    fn back_up_locked(&self, directory: &Path, keep: Option<u32>) -> Result<BackedUp> {
+        let before = match Records::open(directory) {
+            Ok(records) => records.ids()?,
+            Err(_) => Vec::new(),
+        };
+        let shared = names(&directory.join("shared_checksum"))?;
+        let mut engine = engine(directory)?;
+        // Flushed, so that what is in memory becomes files that later backups share.
+        engine.create_new_backup_flush(&self.db, true).map_err(|e| engine_error("backup", e))?;
+        fail_point!("backup.copied");
+        let records = Records::open(directory)?;
+        let record = records.read(None)?;
+        let copied = record.files.iter().filter(|file| {
+            let name = file.path.strip_prefix("shared_checksum/");
+            name.is_none_or(|name| !shared.contains(name))
+        });
+        let (mut copied_files, mut copied_bytes) = (0, 0);
+        for file in copied {
+            if let Err(error) = records.verify(&record, file) {
+                records.forget(record.id)?;
+                return Err(error);
+            }
+            copied_files += 1;
+            copied_bytes += file.bytes;
+        }
+        fail_point!("backup.verified");
+        // Without a limit this only clears what an interrupted backup left.
+        engine
+            .purge_old_backups(keep.map_or(u32::MAX as usize, |keep| keep as usize))
+            .map_err(|e| engine_error("backup", e))?;
+        fail_point!("backup.purged");
+        let after = kept(&records, keep)?;
+        let removed = before.into_iter().filter(|id| !after.contains(id)).collect();
+        Ok(BackedUp { record, copied_files, copied_bytes, removed })
+    }
+}
+
+/// The backups that are left, after forgetting damaged ones that the engine cannot remove.
+fn kept(records: &Records, keep: Option<u32>) -> Result<Vec<u32>> {
+    let mut ids = records.ids()?;
+    let Some(keep) = keep else { return Ok(ids) };
+    let sound: Vec<_> = ids.iter().copied().filter(|id| records.read(Some(*id)).is_ok()).collect();
+    let oldest = sound.len().checked_sub(keep as usize).and_then(|at| sound.get(at)).copied();
+    for id in ids.clone().into_iter().filter(|id| oldest.is_some_and(|oldest| *id < oldest)) {
+        records.forget(id)?;
+        ids.retain(|kept| *kept != id);
+    }
+    Ok(ids)
+}
+
+/// Opens the engine over a directory.
+pub(super) fn engine(directory: &Path) -> Result<BackupEngine> {
+    let fail = |error| engine_error("backup", error);
+    let options = BackupEngineOptions::new(directory).map_err(fail)?;
+    let env = Env::new().map_err(fail)?;
+    BackupEngine::open(&options, &env).map_err(fail)
+}
+
+/// Takes a directory of backups for writing, or an empty one; what was cut short is cleared.
+fn begin(directory: &Path) -> Result<File> {
+    std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
+    if !exists(directory, BACKUP_LOCK)? && !names(directory)?.is_empty() {
+        return Err(Error::AlreadyExists { path: directory.to_owned() });
+    }
+    let name = directory.join(BACKUP_LOCK);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&name)
+        .map_err(|e| Error::io(&name, e))?;
+    locked(directory, file.try_lock())?;
+    remove_stage(directory)?;
+    Ok(file)
+}
+
+/// Keeps others from removing backups while they are read; `None` where nothing can be locked.
+pub(super) fn share(directory: &Path) -> Result<Option<File>> {
+    let name = directory.join(BACKUP_LOCK);
+    match File::open(&name) {
+        Ok(file) => {
+            locked(directory, file.try_lock_shared())?;
+            Ok(Some(file))
+        }
+        // Copied elsewhere without it, or made by the engine alone.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(&name, error)),
+    }
+}
+
+fn locked(directory: &Path, taken: std::result::Result<(), TryLockError>) -> Result<()> {
+    match taken {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: directory.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(Error::io(directory, error)),
+    }
+}
+
+/// Fails where one directory lies within the other: clearing one would take the other along.
+pub(super) fn require_outside(index: &Path, backups: &Path) -> Result<()> {
+    let whole = |path: &Path| std::path::absolute(path).map_err(|e| Error::io(path, e));
+    let found = |path: &Path| path.canonicalize().or_else(|_| whole(path));
+    let (one, other) = (found(index)?, found(backups)?);
+    if one.starts_with(&other) || other.starts_with(&one) {
+        let reason = format!("{} and {} must lie apart", index.display(), backups.display());
+        return Err(Error::InvalidOption { name: "directory", reason });
+    }
+    Ok(())
+}
+
+/// The names in a directory; none where there is no directory.
+fn names(directory: &Path) -> Result<HashSet<String>> {
+    match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(HashSet::new()),
+        entries => entries
+            .map_err(|e| Error::io(directory, e))?
+            .map(|entry| {
+                let entry = entry.map_err(|e| Error::io(directory, e))?;
+                Ok(entry.file_name().to_string_lossy().into_owned())
+            })
+            .collect(),
+    }
+}

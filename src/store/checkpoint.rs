@@ -1,0 +1,83 @@
+//! Checkpoints: a copy of the database at one moment, made of links where the disk allows it.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use rocksdb::checkpoint::Checkpoint;
+
+use super::directory::clear;
+use super::seal::Bounds;
+use super::staging::Staging;
+use super::{HeaderRecord, Store, engine_error, settled};
+use crate::error::{Error, Result};
+use crate::fail_point::fail_point;
+
+impl Store {
+    /// Makes a copy that opens as an index of its own, in a directory that is absent or empty.
+    pub(crate) fn checkpoint(
+        &self,
+        target: &Path,
+        tables: impl FnOnce(&HeaderRecord) -> Result<usize>,
+    ) -> Result<()> {
+        let staging = Staging::begin(target, false)?;
+        let sequence = self.copy_to(&staging.stage())?;
+        fail_point!("checkpoint.copied");
+        staging.settle(sequence, tables)?;
+        staging.place()
+    }
+
+    /// Copies the database's files; returns the sequence number that they reach at least.
+    pub(super) fn copy_to(&self, stage: &Path) -> Result<u64> {
+        let sequence = self.db.latest_sequence_number();
+        if self.seal.is_none() {
+            return link_beside_writer(&self.path, stage).map(|sealed| sealed.max(sequence));
+        }
+        Checkpoint::new(&self.db)
+            .and_then(|checkpoint| checkpoint.create_checkpoint(stage))
+            .map_err(|e| engine_error("database", e))?;
+        self.follow()?;
+        Ok(sequence)
+    }
+}
+
+/// Copies a database that another process may be writing to.
+///
+/// Table files never change, so that a link keeps them whatever the writer deletes. The rest is
+/// copied, and counts only if the writer has switched no file meanwhile: else a log may be gone
+/// whose records the copied MANIFEST does not know in any file.
+fn link_beside_writer(path: &Path, stage: &Path) -> Result<u64> {
+    std::fs::create_dir_all(stage).map_err(|e| Error::io(stage, e))?;
+    let sequence = Bounds::of_files(path)?.map_or(0, |bounds| bounds.sequence());
+    settled::when_settled(path, || {
+        clear(stage, &[])?;
+        for entry in std::fs::read_dir(path).map_err(|e| Error::io(path, e))? {
+            let name = entry.map_err(|e| Error::io(path, e))?.file_name();
+            let Some(text) = name.to_str() else { continue };
+            let (from, to) = (path.join(&name), stage.join(&name));
+            let extension = from.extension().and_then(|extension| extension.to_str());
+            let whole = ["MANIFEST-", "OPTIONS-", "CURRENT"];
+            let done = match extension {
+                Some("sst") => link(&from, &to),
+                Some("log") => copy(&from, &to),
+                _ if whole.iter().any(|start| text.starts_with(start)) => copy(&from, &to),
+                _ => Ok(()),
+            };
+            done.map_err(|e| Error::io(&from, e))?;
+        }
+        Ok(())
+    })?;
+    Ok(sequence)
+}
+
+fn link(from: &Path, to: &Path) -> std::io::Result<()> {
+    match std::fs::hard_link(from, to) {
+        Err(error) if error.kind() != ErrorKind::NotFound => copy(from, to),
+        linked => linked,
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::copy(from, to)?;
+    File::open(to)?.sync_all()
+}

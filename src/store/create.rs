@@ -1,0 +1,68 @@
+//! Creation: a directory becomes an index that is empty, or stays none at all.
+
+use std::path::Path;
+
+use rocksdb::DB;
+
+use super::codec::{self, HeaderRecord, State};
+use super::directory::{CREATING_FILE, begin_creation, lock, require_vacant, sync};
+use super::resources::{self, Resource};
+use super::seal::Seal;
+use super::tuning::Tuning;
+use super::{Family, HEADER, Store, engine_error};
+use crate::error::{Error, Result};
+use crate::fail_point::fail_point;
+
+impl Store {
+    /// Makes a database with a header, its resources and the empty families of generation 1.
+    pub(crate) fn create(
+        path: &Path,
+        header: HeaderRecord,
+        resources: &[Resource<'_>],
+        tables: usize,
+        memory: usize,
+    ) -> Result<Self> {
+        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
+        require_vacant(path)?;
+        let lock = lock(path)?;
+        // The directory is looked at again: another process may have held the lock meanwhile.
+        begin_creation(path)?;
+        fail_point!("create.marked");
+        let tuning = Tuning::new(memory, tables + 3);
+        let generation = 1;
+        let mut names = vec!["default".to_owned(), Family::Meta.name(generation)];
+        names.extend(Family::of_generation(tables).map(|family| family.name(generation)));
+        let descriptors = names.iter().map(|name| tuning.descriptor(name));
+        let db = DB::open_cf_descriptors(&tuning.database(), path, descriptors)
+            .map_err(|e| engine_error("database", e))?;
+        fail_point!("create.opened");
+        let seal = Seal::begin(path, None)?;
+        seal.sync()?;
+        let store = Self {
+            db,
+            path: path.to_owned(),
+            header,
+            generation,
+            tables,
+            tuning,
+            seal: Some(seal),
+            secondary: None,
+            _lock: Some(lock),
+        };
+        let mut batch = store.batch()?;
+        batch.put_meta(HEADER, &codec::encode(HEADER, &store.header));
+        for (name, bytes) in resources {
+            resources::write(name, bytes, |key, record| batch.put_meta(key, record));
+        }
+        batch.put_state(&State { generation, documents: 0 });
+        batch.commit()?;
+        fail_point!("create.written");
+        store.sync()?;
+        fail_point!("create.synced");
+        let mark = path.join(CREATING_FILE);
+        std::fs::remove_file(&mark).map_err(|e| Error::io(&mark, e))?;
+        // A mark that a power loss brought back would give the index up.
+        sync(path)?;
+        Ok(store)
+    }
+}

@@ -1,0 +1,152 @@
+//! `backup`: an index, in use or not, becomes one more backup in a directory.
+
+use std::path::PathBuf;
+use std::time::{Instant, UNIX_EPOCH};
+
+use clap::Args;
+use hamdex::{Backup, BackupInfo, BackupOptions, BackupReport, Error, Index, Progress};
+use serde::Serialize;
+
+use crate::failure::Result;
+use crate::output::Output;
+use crate::session::Session;
+use crate::size;
+use crate::stored;
+use crate::table::Table;
+use crate::width::for_width;
+
+/// Add a backup of an index to a directory
+///
+/// Only what no earlier backup in the directory has is copied. Another process may go on writing
+/// to the index; the backup then holds whole batches, and all that were acknowledged before.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hamdex backup pages.idx /backups/pages --keep 7\n  \
+                        hamdex backup pages.idx /backups/pages --list")]
+pub(crate) struct BackupArgs {
+    /// Directory of the index
+    index: PathBuf,
+    /// Directory of the backups; made if there is none
+    dir: PathBuf,
+    /// Keep so many of the newest backups [default: all]
+    #[arg(long, value_name = "N")]
+    keep: Option<u32>,
+    /// Read the whole backup back and compare checksums, not only what was copied
+    #[arg(long)]
+    verify: bool,
+    /// List the backups of DIR and make none
+    #[arg(long, conflicts_with_all = ["keep", "verify"])]
+    list: bool,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    id: u32,
+    files: u64,
+    bytes: u64,
+    copied_files: u64,
+    copied_bytes: u64,
+    removed: Vec<u32>,
+    verified: bool,
+    seconds: f64,
+}
+
+impl BackupArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        if self.list {
+            return list(&Backup::open(&self.dir)?.list()?, session);
+        }
+        let header = stored::require(&self.index, None)?;
+        let begun = Instant::now();
+        session.console.begin("copying", None);
+        let report = for_width!(header.bits, F => self.make::<F>()?);
+        if self.verify {
+            Backup::open(&self.dir)?.verify(Some(report.id), &session.console)?;
+        }
+        let seconds = begun.elapsed().as_secs_f64();
+        let removed: Vec<_> = report.removed.iter().map(ToString::to_string).collect();
+        let mut table = Table::list();
+        table
+            .pair("backup", report.id)
+            .pair("files", size::thousands(report.files))
+            .pair("bytes", size::bytes(report.bytes as f64))
+            .pair("files copied", size::thousands(report.copied_files))
+            .pair("bytes copied", size::bytes(report.copied_bytes as f64))
+            .pair(
+                "backups removed",
+                if removed.is_empty() { "none".into() } else { removed.join(" ") },
+            )
+            .pair("seconds", format!("{seconds:.1}"));
+        let summary = Summary {
+            id: report.id,
+            files: report.files,
+            bytes: report.bytes,
+            copied_files: report.copied_files,
+            copied_bytes: report.copied_bytes,
+            removed: report.removed,
+            verified: self.verify,
+            seconds,
+        };
+        session.report(&summary, &table)
+    }
+
+    fn make<F: hamdex::Fingerprint>(&self) -> Result<BackupReport> {
+        let index = match Index::<F>::open(&self.index) {
+            // The process that has it goes on; its files are linked and copied from there.
+            Err(Error::Locked { .. }) => Index::open_read_only(&self.index)?,
+            opened => opened?,
+        };
+        let mut options = BackupOptions::new();
+        if let Some(keep) = self.keep {
+            options = options.keep(keep);
+        }
+        Ok(index.backup_with(&self.dir, &options)?)
+    }
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    id: u32,
+    /// Seconds since 1970.
+    created: u64,
+    files: u64,
+    bytes: u64,
+    damage: Option<&'a str>,
+}
+
+/// Prints one line for each backup.
+pub(super) fn list(backups: &[BackupInfo], session: &Session) -> Result<()> {
+    session.console.end_phase();
+    let mut out = Output::stdout(&session.console);
+    let mut table =
+        Table::with_heading(&["backup", "age", "files", "bytes", "damage"]).words_last();
+    for backup in backups {
+        let age = backup.created.elapsed().map_or(0, |age| age.as_secs());
+        let created = backup.created.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        if session.json {
+            let damage = backup.damage.as_deref();
+            let (files, bytes) = (backup.files, backup.bytes);
+            out.json(&Row { id: backup.id, created, files, bytes, damage })?;
+            continue;
+        }
+        table.row([
+            backup.id.to_string(),
+            if created == 0 { "?".to_owned() } else { age_of(age) },
+            size::thousands(backup.files),
+            size::bytes(backup.bytes as f64),
+            backup.damage.clone().unwrap_or_else(|| "none seen".to_owned()),
+        ]);
+    }
+    if !session.json {
+        out.with(|out| table.write(out))?;
+    }
+    out.finish()
+}
+
+fn age_of(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
