@@ -8,6 +8,7 @@ use fastrand::Rng;
 use hamdex::{Builder, Error, Header};
 
 use crate::child::{End, Running, tell};
+use crate::copies;
 use crate::effort::Limit;
 use crate::operation::{CYCLE, Operation, Size, open, open_or_create, operation, resume};
 use crate::oracle::{Model, compare, documents, verify};
@@ -88,6 +89,8 @@ struct Victim {
     seed: u64,
     size: Size,
     model: Model,
+    /// What the last backup that was told of holds.
+    backed_up: Option<Model>,
     /// Number of the first operation that was not acknowledged.
     next: u64,
     exists: bool,
@@ -95,12 +98,11 @@ struct Victim {
 
 impl Victim {
     fn new(path: PathBuf, seed: u64, size: Size) -> Self {
-        Self { path, seed, size, model: Model::new(), next: 0, exists: false }
+        Self { path, seed, size, model: Model::new(), backed_up: None, next: 0, exists: false }
     }
 
-    /// Clears up; what cannot be removed goes with the whole directory.
     fn remove(&self) {
-        let _ = std::fs::remove_dir_all(&self.path);
+        copies::remove(&self.path);
     }
 
     fn operation(&self, number: u64) -> Operation {
@@ -152,7 +154,11 @@ impl Victim {
             if number.parse() != Ok(self.next) {
                 return Err(Finding::wrong(format!("{line} told, from {first} on {}", self.next)));
             }
-            self.operation(self.next).apply(&mut self.model);
+            let operation = self.operation(self.next);
+            operation.apply(&mut self.model);
+            if matches!(operation, Operation::BackUp(_) | Operation::Return(_)) {
+                self.backed_up = Some(self.model.clone());
+            }
             self.next += 1;
             self.exists = true;
         }
@@ -161,6 +167,15 @@ impl Victim {
 
     /// Opens what is left; it must be what was acknowledged, perhaps with the call in flight.
     fn look(&mut self, rng: &mut Rng) -> Verdict<&'static str> {
+        let mut left = "between calls";
+        if matches!(self.operation(self.next), Operation::Return(_))
+            && matches!(open(&self.path), Err(Error::NotFound { .. }))
+        {
+            copies::restore(&self.path).map_err(|error| {
+                Finding::lost(format!("a restoring cut short cannot be begun again: {error}"))
+            })?;
+            left = "in a restoring";
+        }
         match Header::read(&self.path) {
             Err(Error::NotFound { .. }) if !self.exists => (),
             header => drop(header?),
@@ -189,7 +204,12 @@ impl Victim {
             }
         }
         verify(&index, &self.model, rng)?;
-        Ok("between calls")
+        drop(index);
+        if copies::look(&self.path, self.backed_up.as_ref(), &self.model, rng)? {
+            // It may be one that no call told of; from now on it is known.
+            self.backed_up.get_or_insert_with(|| self.model.clone());
+        }
+        Ok(left)
     }
 
     /// One round: kill, look, and perhaps give up an unfinished build.
@@ -217,6 +237,9 @@ impl Victim {
         }
         if left == "in a build" {
             account.count("builds to resume");
+        }
+        if left == "in a restoring" {
+            account.count("restored again");
         }
         Ok(())
     }

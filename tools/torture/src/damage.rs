@@ -13,6 +13,7 @@ use hamdex::{
 
 use crate::bases::{self, BASES, Base};
 use crate::child::{End, Running, tell};
+use crate::damage_backup;
 use crate::effort::Limit;
 use crate::oracle::{self, Model};
 use crate::report::{self, Account, Finding, Verdict};
@@ -40,15 +41,18 @@ enum Outcome {
     Noticed,
     /// Every answer was right, and `check --deep` knew all the same.
     Checked,
+    /// The backup was not restored.
+    NotRestored,
     /// Nothing that is stored was hit.
     Harmless,
 }
 
 impl Outcome {
-    const ALL: [(Self, &str); 4] = [
+    const ALL: [(Self, &str); 5] = [
         (Self::Refused, "refused at opening"),
         (Self::Noticed, "refused at reading"),
         (Self::Checked, "right, and found by check --deep"),
+        (Self::NotRestored, "refused at restoring"),
         (Self::Harmless, "right, nothing stored was hit"),
     ];
 
@@ -64,20 +68,37 @@ pub(crate) fn child(directory: &Path, task: &Task) -> Verdict {
         let rng = &mut Rng::with_seed(task.seed.wrapping_mul(1_000_003).wrapping_add(run));
         let place = directory.join(format!("damaged-{}", task.from));
         let copy = place.join("index");
+        if rng.u32(0..6) == 0 {
+            let what = damage_backup::damage(directory, &place.join("backups"), rng)?;
+            tell(&format!("run {run} backup: {what}"));
+            told(backed_up(&place, &copy, &model, rng));
+            fs::remove_dir_all(&place)?;
+            continue;
+        }
         let base = *rng.choice(&BASES).unwrap_or(&Base::Tables);
         oracle::copy(&directory.join(base.name()), &copy)?;
         let what = damage(directory, &copy, base, rng)?;
         tell(&format!("run {run} {base:?}: {what}"));
-        match judge(&copy, &place, &model, rng) {
-            Ok(outcome) => tell(&format!("outcome {}", outcome.words())),
-            Err(Finding { fault, text }) => {
-                let word = if fault == report::Fault::Lost { "lost" } else { "wrong" };
-                tell(&format!("{word} {}", text.replace('\n', " ")));
-            }
-        }
+        told(judge(&copy, &place, &model, rng));
         fs::remove_dir_all(&place)?;
     }
     Ok(())
+}
+
+/// Tells the parent how it went.
+fn told(verdict: Verdict<Outcome>) {
+    match verdict {
+        Ok(outcome) => tell(&format!("outcome {}", outcome.words())),
+        Err(Finding { fault, text }) => {
+            let word = if fault == report::Fault::Lost { "lost" } else { "wrong" };
+            tell(&format!("{word} {}", text.replace('\n', " ")));
+        }
+    }
+}
+
+fn backed_up(place: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict<Outcome> {
+    let refused = damage_backup::judge(&place.join("backups"), target, model, rng)?;
+    Ok(if refused { Outcome::NotRestored } else { Outcome::Harmless })
 }
 
 fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -271,6 +292,10 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
         if !account.judge(base.make(directory, seed).map_err(|f| f.within(&base.name()))) {
             return account;
         }
+    }
+    let made = damage_backup::make(directory, &Base::Built.name());
+    if !account.judge(made.map_err(|found| found.within("backups"))) {
+        return account;
     }
     let mut next = 0;
     while limit.goes_on(&account) {

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use fastrand::Rng;
 use hamdex::{Builder, Error, Fault, Index};
 
+use crate::copies;
 use crate::effort::Limit;
 use crate::operation::{CYCLE, Operation, Size, open, operation, resume};
 use crate::oracle::{Model, compare, documents, search, small, verify};
@@ -93,9 +94,8 @@ impl Patient {
     /// Returns whether it failed.
     fn call(&mut self, index: Index<u64>) -> Verdict<bool> {
         let operation = self.operation();
-        // A reader holds the index open, which a build wants to itself.
-        let builds = matches!(operation, Operation::Build(_));
-        let reader = if builds { None } else { Some(index.reader()?) };
+        // A reader holds the index open, which some calls want to themselves.
+        let reader = if operation.closes() { None } else { Some(index.reader()?) };
         let outcome = operation.run(index, &self.path);
         if let Some(reader) = reader {
             // It is of before the call and keeps its state, whatever became of the call.
@@ -116,6 +116,15 @@ impl Patient {
         }
     }
 
+    /// Fails unless the error of an opening is what the call in flight may leave.
+    fn expected(&self, error: &Error) -> Verdict {
+        match (error, self.operation()) {
+            (Error::BuildUnfinished { .. }, Operation::Build(_))
+            | (Error::NotFound { .. }, Operation::Return(_)) => Ok(()),
+            _ => environment(error),
+        }
+    }
+
     /// Opens once the reason is gone: nothing acknowledged is lost, and the call goes through.
     fn recover(&mut self, rng: &mut Rng) -> Verdict {
         let operation = self.operation();
@@ -133,6 +142,10 @@ impl Patient {
                     operation.apply(&mut self.model);
                     self.next += 1;
                 }
+                open(&self.path)?
+            }
+            Err(Error::NotFound { .. }) if matches!(operation, Operation::Return(_)) => {
+                copies::restore(&self.path)?;
                 open(&self.path)?
             }
             opened => opened?,
@@ -182,9 +195,8 @@ fn fill(patient: &mut Patient, filler: &Filler, rng: &mut Rng) -> Verdict<&'stat
         };
         let failed = match opened {
             Ok(index) => patient.call(index)?,
-            Err(Error::BuildUnfinished { .. }) => true,
             Err(error) => {
-                environment(&error)?;
+                patient.expected(&error)?;
                 true
             }
         };
@@ -215,7 +227,7 @@ fn break_step(patient: &mut Patient, name: &str, rng: &mut Rng) -> Verdict<&'sta
         index = match open(&patient.path) {
             Ok(index) => index,
             Err(error) => {
-                environment(&error)?;
+                patient.expected(&error)?;
                 points::pass_again(name);
                 patient.recover(rng)?;
                 return Ok("calls failed at a step");
@@ -266,7 +278,7 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
                 Ok(())
             });
         account.judge(outcome.map_err(|found| found.within(&context)));
-        let _ = fs::remove_dir_all(&path);
+        copies::remove(&path);
     }
     account.end();
     account

@@ -30,6 +30,8 @@ pub(crate) struct Effort {
     pub(crate) disks: Limit,
     pub(crate) damages: Limit,
     pub(crate) concurrency: Duration,
+    /// How long the soak loads its index, and of how many documents that is.
+    pub(crate) soak: (Duration, u64),
     /// Bytes between two cuts of the same log.
     pub(crate) stride: usize,
 }
@@ -43,6 +45,7 @@ impl Effort {
             disks: Limit::Tries(6),
             damages: Limit::Tries(200),
             concurrency: Duration::from_secs(6),
+            soak: (Duration::from_secs(20), 100_000),
             stride: 97,
         }
     }
@@ -55,6 +58,7 @@ impl Effort {
             disks: Limit::Tries(100),
             damages: Limit::Tries(10_000),
             concurrency: Duration::from_mins(3),
+            soak: (Duration::from_mins(30), 10_000_000),
             stride: 1,
         }
     }
@@ -66,8 +70,9 @@ impl Effort {
             kills: Limit::Time(share(0.35)),
             rollbacks: Limit::Time(share(0.15)),
             disks: Limit::Time(share(0.1)),
-            damages: Limit::Time(share(0.3)),
+            damages: Limit::Time(share(0.25)),
             concurrency: share(0.1),
+            soak: (share(0.05), 100_000),
             stride: 1,
         }
     }

@@ -14,14 +14,17 @@
 //! | full disk | calls meet a full disk and failing steps, and go on once there is space |
 //! | damage | bytes are changed, files cut, exchanged and taken away |
 //! | concurrency | readers, writers, offers, folds and removals at the same time |
+//! | soak | a mixed load for long, with memory, files, disk and latencies over time |
 //!
 //! The oracle is a sorted map of what was acknowledged and a linear scan over it.
 
 mod bases;
 mod child;
 mod concurrency;
+mod copies;
 mod crash;
 mod damage;
+mod damage_backup;
 mod disk;
 mod effort;
 mod operation;
@@ -29,9 +32,11 @@ mod oracle;
 mod points;
 mod power;
 mod report;
+mod soak;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -88,6 +93,12 @@ struct Args {
     /// Only these scenarios
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Scenario>,
+    /// Documents of the soak
+    #[arg(long, value_name = "N")]
+    documents: Option<u64>,
+    /// Directory for the samples and plots of the soak
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
     /// Directory to work in; default is the system's temporary one
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -100,6 +111,7 @@ enum Scenario {
     Disk,
     Damage,
     Concurrency,
+    Soak,
 }
 
 fn main() -> ExitCode {
@@ -138,6 +150,15 @@ fn torture(args: &Args) -> Result<bool, String> {
         None if args.long => Effort::long(),
         None => Effort::short(),
     };
+    let alone = args.only == [Scenario::Soak];
+    let soak = soak::Settings {
+        documents: args.documents.unwrap_or(effort.soak.1).max(1000),
+        time: match args.minutes {
+            Some(minutes) if alone => Duration::from_secs_f64(minutes * 60.0),
+            _ => effort.soak.0,
+        },
+        report: args.report.clone(),
+    };
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     eprintln!("seed {seed}{}", if points::ENABLED { "" } else { ", built without fail points" });
     let mut builder = tempfile::Builder::new();
@@ -159,6 +180,7 @@ fn torture(args: &Args) -> Result<bool, String> {
             Scenario::Disk => disk::run(path, seed, effort.disks),
             Scenario::Damage => damage::run(path, seed, effort.damages),
             Scenario::Concurrency => concurrency::run(path, seed, effort.concurrency),
+            Scenario::Soak => soak::run(path, seed, &soak),
         };
         accounts.push(account);
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use fastrand::Rng;
 use hamdex::{BuildOptions, Builder, Durability, Error, Index, IndexOptions, Result};
 
+use crate::copies;
 use crate::oracle::Model;
 
 /// Operations after which the kinds come again.
@@ -34,6 +35,11 @@ pub(crate) enum Operation {
     FoldStep,
     Flush,
     Compact,
+    /// Of the number in the row.
+    BackUp(u64),
+    /// Backs up and restores that over the index.
+    Return(u64),
+    Checkpoint,
 }
 
 fn key(owner: u64, at: u64) -> Vec<u8> {
@@ -78,6 +84,7 @@ pub(crate) fn operation(seed: u64, number: u64, size: Size) -> Operation {
         8 => Operation::Flush,
         9 => Operation::Insert(documents(rng, number.saturating_sub(9), 25), buffered),
         10 => Operation::Compact,
+        11 => Operation::BackUp(number),
         BUILD => Operation::Build(build(rng, number, size)),
         13 => Operation::FoldStep,
         14 => {
@@ -86,6 +93,8 @@ pub(crate) fn operation(seed: u64, number: u64, size: Size) -> Operation {
             let gone = old.flat_map(|owner| (0..200).map(move |at| key(owner, at)));
             Operation::Remove(gone.collect(), buffered)
         }
+        15 => Operation::Return(number),
+        0 if number > 0 => Operation::Checkpoint,
         _ => Operation::Insert(documents(rng, number, 40), buffered),
     }
 }
@@ -125,7 +134,13 @@ impl Operation {
                     model.remove(key);
                 }
             }
-            Self::Fold | Self::FoldStep | Self::Flush | Self::Compact => (),
+            Self::Fold
+            | Self::FoldStep
+            | Self::Flush
+            | Self::Compact
+            | Self::BackUp(_)
+            | Self::Return(_)
+            | Self::Checkpoint => (),
         }
     }
 
@@ -135,11 +150,20 @@ impl Operation {
             Self::Insert(_, durability) | Self::Remove(_, durability) => {
                 *durability == Durability::Synced
             }
-            Self::Build(_) => true,
-            Self::InsertIfNew(_) | Self::Fold | Self::FoldStep | Self::Flush | Self::Compact => {
-                false
-            }
+            Self::Build(_) | Self::Return(_) => true,
+            Self::InsertIfNew(_)
+            | Self::Fold
+            | Self::FoldStep
+            | Self::Flush
+            | Self::Compact
+            | Self::BackUp(_)
+            | Self::Checkpoint => false,
         }
+    }
+
+    /// Tells whether the call needs the index closed.
+    pub(crate) fn closes(&self) -> bool {
+        matches!(self, Self::Build(_) | Self::Return(_))
     }
 
     /// Makes the call; a build needs the index closed and opens it again.
@@ -169,6 +193,14 @@ impl Operation {
             Self::Compact => {
                 index.compact()?;
             }
+            Self::BackUp(number) => copies::back_up(&index, path, *number)?,
+            Self::Return(number) => {
+                copies::back_up(&index, path, *number)?;
+                drop(index);
+                copies::restore(path)?;
+                return open(path);
+            }
+            Self::Checkpoint => copies::checkpoint(&index, path)?,
         }
         Ok(index)
     }

@@ -101,6 +101,15 @@ pub(crate) fn verify(index: &Index<u64>, model: &Model, rng: &mut Rng) -> Verdic
     search(index, model, rng, 6)
 }
 
+/// Fails unless every table and posting of an index fits its documents.
+pub(crate) fn sound(index: &Index<u64>) -> Verdict {
+    let report = index.check(&())?;
+    if report.problem_count > 0 {
+        return Err(Finding::wrong(format!("check: {}", report.problems.join("; "))));
+    }
+    Ok(())
+}
+
 /// Options of an index that takes little memory.
 pub(crate) fn small() -> IndexOptions {
     let plan = Plan::named("4", 64).expect("there is a plan of four tables");

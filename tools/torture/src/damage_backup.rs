@@ -1,0 +1,107 @@
+//! Damaged backups: whatever restores is the right index, and whatever does not is told as damage.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fastrand::Rng;
+use hamdex::{Backup, Error, Fault};
+
+use crate::oracle::{self, Model, copy};
+use crate::report::{Finding, Verdict};
+
+/// Where the sound backups lie.
+const SOUND: &str = "base-backups";
+
+/// Backs up a base twice, so that files are shared and one backup has its own.
+pub(crate) fn make(directory: &Path, base: &str) -> Verdict {
+    let index = crate::operation::open(&directory.join(base))?;
+    index.backup(directory.join(SOUND))?;
+    index.backup(directory.join(SOUND))?;
+    Ok(())
+}
+
+/// Copies the backups and changes one file of the newer; says what was done.
+pub(crate) fn damage(directory: &Path, copied: &Path, rng: &mut Rng) -> Verdict<String> {
+    copy(&directory.join(SOUND), copied)?;
+    let mut files = Vec::new();
+    for place in ["meta", "private/2", "shared_checksum"] {
+        collect(&copied.join(place), &mut files)?;
+    }
+    files.retain(|file| !file.ends_with("meta/1"));
+    files.sort();
+    let Some(file) = rng.choice(&files).cloned() else {
+        return Err(Finding::wrong("the backups have no files"));
+    };
+    let name = file.strip_prefix(copied).unwrap_or(&file).display().to_string();
+    let mut bytes = fs::read(&file)?;
+    let at = rng.usize(0..bytes.len());
+    let what = match rng.u32(0..10) {
+        // A record that is missing is a backup that was removed.
+        0 if !name.starts_with("meta") => {
+            fs::remove_file(&file)?;
+            return Ok(format!("{name} is missing"));
+        }
+        1 => {
+            bytes.truncate(at);
+            format!("{name} is cut to {at}")
+        }
+        2 => {
+            bytes.extend_from_slice(b"\0more");
+            format!("{name} is longer")
+        }
+        _ => {
+            let change = rng.u8(1..);
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= change;
+            }
+            format!("{name} differs by {change:#04x} at {at} of {}", bytes.len())
+        }
+    };
+    fs::write(&file, bytes)?;
+    Ok(what)
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if fs::metadata(&path)?.len() > 0 {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Lists, verifies and restores; true when the damage was refused.
+pub(crate) fn judge(backups: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict<bool> {
+    let backup = Backup::open(backups)?;
+    let listed = backup.list()?;
+    if listed.len() != 2 {
+        return Err(Finding::lost(format!("{} of 2 backups are listed", listed.len())));
+    }
+    let verified = backup.verify(None, &());
+    match backup.restore(target) {
+        Ok(report) => {
+            if report.id != 2 {
+                return Err(Finding::wrong("an older backup was restored without a word"));
+            }
+            if let Err(error) = verified {
+                return Err(Finding::wrong(format!("restored what verify refused: {error}")));
+            }
+            oracle::verify(&crate::operation::open(target)?, model, rng)?;
+            Ok(false)
+        }
+        Err(error) => {
+            if error.fault() != Fault::Damage || matches!(error, Error::FormatVersion { .. }) {
+                return Err(Finding::wrong(format!("not told as damage: {error}")));
+            }
+            if target.exists() {
+                return Err(Finding::wrong("a refused restoring left something"));
+            }
+            // A time or a number in a record proves nothing by itself; files do.
+            if verified.is_ok() && !error.to_string().contains("were copied") {
+                return Err(Finding::wrong(format!("verify saw nothing of: {error}")));
+            }
+            Ok(true)
+        }
+    }
+}

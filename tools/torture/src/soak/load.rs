@@ -1,0 +1,163 @@
+//! The load: what is written and searched, and how long each call takes.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use hamdex::{Durability, Index, Query};
+
+use crate::report::{Finding, Verdict};
+
+/// Bytes for cache and buffers.
+pub(super) const MEMORY: usize = 256 << 20;
+
+/// Documents of one writing call.
+const BATCH: u64 = 50;
+
+/// One in so many documents is replaced now and then; the others keep their fingerprint.
+const REPLACED: u64 = 16;
+
+const DISTANCE: u32 = 3;
+
+/// The key of a document's number.
+pub(super) fn key(id: u64) -> Vec<u8> {
+    id.to_be_bytes().to_vec()
+}
+
+/// The fingerprint that a document has unless it was replaced.
+pub(super) fn fingerprint(seed: u64, id: u64) -> u64 {
+    Rng::with_seed(seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).u64(..)
+}
+
+/// What is stored, and the times that calls took.
+#[derive(Debug)]
+pub(super) struct Load {
+    seed: u64,
+    /// The oldest document.
+    first: AtomicU64,
+    /// Behind the newest one.
+    last: AtomicU64,
+    stopped: AtomicBool,
+    finding: Mutex<Option<Finding>>,
+    searches: Mutex<Vec<Duration>>,
+    writes: Mutex<Vec<Duration>>,
+}
+
+impl Load {
+    pub(super) fn new(seed: u64, documents: u64) -> Self {
+        Self {
+            seed,
+            first: AtomicU64::new(0),
+            last: AtomicU64::new(documents),
+            stopped: AtomicBool::new(false),
+            finding: Mutex::default(),
+            searches: Mutex::default(),
+            writes: Mutex::default(),
+        }
+    }
+
+    /// Works until told to stop; a finding stops everybody.
+    pub(super) fn work(&self, step: impl Fn(&mut Rng) -> Verdict) {
+        let rng = &mut Rng::with_seed(self.seed);
+        while self.goes_on() {
+            if let Err(finding) = step(rng) {
+                self.finding.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(finding);
+                self.stop();
+            }
+        }
+    }
+
+    pub(super) fn goes_on(&self) -> bool {
+        !self.stopped.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn finding(&self) -> Option<Finding> {
+        self.finding.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Numbers of the first document and of the one behind the last.
+    pub(super) fn stored(&self) -> (u64, u64) {
+        (self.first.load(Ordering::Acquire), self.last.load(Ordering::Acquire))
+    }
+
+    /// Takes the times of searches and of writes since the last call.
+    pub(super) fn times(&self) -> (Vec<Duration>, Vec<Duration>) {
+        let take = |times: &Mutex<Vec<Duration>>| {
+            std::mem::take(&mut *times.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        (take(&self.searches), take(&self.writes))
+    }
+
+    fn timed<T>(times: &Mutex<Vec<Duration>>, call: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let result = call();
+        times.lock().unwrap_or_else(PoisonError::into_inner).push(begun.elapsed());
+        result
+    }
+
+    /// Inserts some, removes as many of the oldest, or replaces some; a flush now and then.
+    pub(super) fn write(&self, index: &Index<u64>, rng: &mut Rng) -> Verdict {
+        let (first, last) = self.stored();
+        let durability =
+            if rng.u32(0..20) == 0 { Durability::Synced } else { Durability::Buffered };
+        match rng.u32(0..40) {
+            0 => index.flush()?,
+            1..=13 => {
+                let documents: Vec<_> =
+                    (last..last + BATCH).map(|id| (key(id), fingerprint(self.seed, id))).collect();
+                Self::timed(&self.writes, || index.insert_batch(&documents, durability))?;
+                self.last.store(last + BATCH, Ordering::Release);
+                // Removed first from what is searched for, then from the index.
+                self.first.store(first + BATCH, Ordering::Release);
+                let gone: Vec<_> = (first..first + BATCH).map(key).collect();
+                let removed = Self::timed(&self.writes, || index.remove_batch(&gone, durability))?;
+                if removed != BATCH {
+                    return Err(Finding::lost(format!("{removed} of {BATCH} were removed")));
+                }
+            }
+            _ => {
+                let slots = (last - first) / REPLACED;
+                let documents: Vec<_> = (0..BATCH)
+                    .map(|_| {
+                        let slot = rng.u64(0..slots - 1);
+                        (key(first.next_multiple_of(REPLACED) + slot * REPLACED), rng.u64(..))
+                    })
+                    .collect();
+                Self::timed(&self.writes, || index.insert_batch(&documents, durability))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Searches for a document that has to be found, and for near ones of some together.
+    pub(super) fn search(&self, index: &Index<u64>, rng: &mut Rng) -> Verdict {
+        let (first, last) = self.stored();
+        let known = |rng: &mut Rng| {
+            let id = rng.u64(first..last);
+            if id.is_multiple_of(REPLACED) { id + 1 } else { id }
+        };
+        if rng.u32(0..200) == 0 {
+            let queries: Vec<_> = (0..100)
+                .map(|_| fingerprint(self.seed, known(rng)) ^ (1 << rng.u32(0..64)))
+                .map(|query| Query::new(query).distance(DISTANCE))
+                .collect();
+            index.search_batch(&queries)?;
+            return Ok(());
+        }
+        let id = known(rng);
+        let asked = fingerprint(self.seed, id);
+        let query = Query::new(asked ^ (1 << rng.u32(0..64))).distance(DISTANCE);
+        let found = Self::timed(&self.searches, || index.search(query))?;
+        // It may have been the newest, not yet there, or become one of those that are removed.
+        let stored = id >= self.stored().0 && id < last;
+        if stored && !found.iter().any(|found| found.key == key(id)) {
+            return Err(Finding::lost(format!("document {id} is stored and not found")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! Soak: a mixed load for a long time over a large index, which must stay as it is at the start.
+//!
+//! One thread inserts, replaces and removes so that the number of documents stays about the same,
+//! one searches, the index folds in the background, and every second memory, open files, disk and
+//! latencies are noted. In the end nine in ten documents are removed, and their space must come
+//! back.
+
+mod load;
+mod plot;
+mod sample;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hamdex::{BuildOptions, Builder, Durability, Index, OpenOptions};
+
+use self::load::{Load, MEMORY, fingerprint, key};
+use self::sample::{Flatness, Sample};
+use crate::oracle::small;
+use crate::report::{Account, Finding, Verdict};
+
+/// Documents that one call removes in the end.
+const REMOVED_AT_ONCE: u64 = 10_000;
+
+/// Space that the tenth that is left may take, of what all took.
+const LEFT: f64 = 0.35;
+
+/// Runs shorter than this are too short to tell a trend from warming up.
+const JUDGED: Duration = Duration::from_mins(5);
+
+/// How much is done.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) documents: u64,
+    pub(crate) time: Duration,
+    /// Where samples and plots are written.
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// Builds the index, loads it for the time and empties it.
+pub(crate) fn run(directory: &Path, seed: u64, settings: &Settings) -> Account {
+    let mut account = Account::new("soak");
+    account.tried();
+    let outcome = soak(&directory.join("soak"), seed, settings, &mut account);
+    let context = format!("soak, seed {seed}, {} documents", settings.documents);
+    account.judge(outcome.map_err(|found| found.within(&context)));
+    account.end();
+    account
+}
+
+fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> Verdict {
+    build(path, seed, settings.documents)?;
+    let open = OpenOptions::new().memory(MEMORY).background_fold(true);
+    let index = Index::<u64>::open_with(path, &open)?;
+    let load = Load::new(seed, settings.documents);
+    let samples = std::thread::scope(|scope| {
+        scope.spawn(|| load.work(|rng| load.write(&index, rng)));
+        scope.spawn(|| load.work(|rng| load.search(&index, rng)));
+        watch(path, &load, settings.time)
+    })?;
+    if let Some(finding) = load.finding() {
+        return Err(finding);
+    }
+    let (first, last) = load.stored();
+    if index.len()? != last - first {
+        let text = format!("{} documents are counted, {} stored", index.len()?, last - first);
+        return Err(Finding::wrong(text));
+    }
+    account.add("samples", samples.len() as u64);
+    account.add("searches", samples.iter().map(|sample| sample.searches.count).sum());
+    account.add("writes", samples.iter().map(|sample| sample.writes.count).sum());
+    let emptied = empty(&index, path, first..last)?;
+    drop(index);
+    let flatness = sample::flatness(&samples);
+    if let Some(report) = &settings.report {
+        plot::write(report, settings, &samples, &flatness, emptied)?;
+    }
+    let (before, after) = emptied;
+    account.add("percent of space left", after * 100 / before.max(1));
+    if after as f64 > before as f64 * LEFT {
+        let text = format!("{after} of {before} bytes are left after removing nine in ten");
+        return Err(Finding::wrong(text));
+    }
+    let steep = flatness.iter().filter(|flat| !flat.is_flat()).map(Flatness::to_string);
+    let steep: Vec<_> = steep.collect();
+    if settings.time >= JUDGED && !steep.is_empty() {
+        return Err(Finding::wrong(format!("not flat: {}", steep.join(", "))));
+    }
+    crate::oracle::sound(&Index::open_read_only(path)?)
+}
+
+fn build(path: &Path, seed: u64, documents: u64) -> Verdict {
+    let build = BuildOptions::new().memory(MEMORY);
+    let mut builder = Builder::<u64>::create(path, &small(), &build)?;
+    for id in 0..documents {
+        builder.push(&key(id), fingerprint(seed, id), id)?;
+    }
+    builder.finish(&(), &mut |_, _| ())?;
+    Ok(())
+}
+
+/// Takes a sample a second until the time is over.
+fn watch(path: &Path, load: &Load, time: Duration) -> Verdict<Vec<Sample>> {
+    let begun = Instant::now();
+    let mut samples = Vec::new();
+    while begun.elapsed() < time && load.goes_on() {
+        std::thread::sleep(Duration::from_secs(1));
+        samples.push(Sample::take(path, begun.elapsed(), load)?);
+    }
+    load.stop();
+    Ok(samples)
+}
+
+/// Removes nine in ten documents; returns the bytes of before and after.
+fn empty(index: &Index<u64>, path: &Path, ids: std::ops::Range<u64>) -> Verdict<(u64, u64)> {
+    index.fold(&())?;
+    index.compact()?;
+    let before = sample::disk(path)?;
+    let end = ids.start + (ids.end - ids.start) / 10 * 9;
+    let mut first = ids.start;
+    while first < end {
+        let next = end.min(first + REMOVED_AT_ONCE);
+        let keys: Vec<_> = (first..next).map(key).collect();
+        let removed = index.remove_batch(&keys, Durability::Buffered)?;
+        if removed != next - first {
+            return Err(Finding::lost(format!("{removed} of {} were removed", next - first)));
+        }
+        first = next;
+    }
+    index.fold(&())?;
+    index.compact()?;
+    // The engine deletes files behind the calls.
+    std::thread::sleep(Duration::from_millis(500));
+    Ok((before, sample::disk(path)?))
+}
