@@ -1,11 +1,12 @@
 //! Rules of the house that the compiler does not keep.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The project's folder, asked for at run time: a shared target folder may hold a binary that
 /// was compiled in another clone.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap())
 }
 
@@ -97,4 +98,56 @@ fn every_fail_point_is_tried_by_the_torture() {
         let name = names(line, "(\"").remove(0);
         assert!(inside.contains(&name), "{name} is in tools/torture and not in the library");
     }
+}
+
+/// Every `unsafe` of a source text, by the function that holds it.
+fn unsafe_places(text: &str) -> Vec<String> {
+    let word = |line: &str, wanted: &str| -> Option<usize> {
+        let mut rest = 0;
+        line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').find_map(|word| {
+            let at = rest;
+            rest += word.len() + 1;
+            (word == wanted).then_some(at)
+        })
+    };
+    let mut function = String::new();
+    let mut places = Vec::new();
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        if let Some(at) = word(line, "fn") {
+            let name = line[at + 2..].trim_start();
+            let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            name[..end.unwrap_or(name.len())].clone_into(&mut function);
+        }
+        if word(line, "unsafe").is_some() {
+            places.push(function.clone());
+        }
+    }
+    places
+}
+
+#[test]
+fn every_unsafe_is_listed_and_justified_in_the_design() {
+    let root = root();
+    let design = fs::read_to_string(root.join("DESIGN.md")).unwrap();
+    let (_, section) = design.split_once("### 16.6 Unsafe").unwrap();
+    let section = section.split("\n#").next().unwrap();
+    let mut listed = BTreeMap::new();
+    for row in section.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [_, file, function, count, why, ..] = cells[..] else { panic!("{row}") };
+        assert!(why.len() > 20, "no reason is given: {row}");
+        let place = (file.trim_matches('`').to_owned(), function.trim_matches('`').to_owned());
+        listed.insert(place, count.parse::<usize>().unwrap());
+    }
+    let mut found = BTreeMap::new();
+    for (path, text) in sources(&["src", "tools", "tests", "benches"]) {
+        let file = path.strip_prefix(&root).unwrap().display().to_string();
+        if file == "tests/it/architecture.rs" {
+            continue;
+        }
+        for function in unsafe_places(&text) {
+            *found.entry((file.clone(), function)).or_insert(0) += 1;
+        }
+    }
+    assert_eq!(found, listed);
 }
