@@ -50,6 +50,9 @@ mod calibrate;
 mod error;
 mod fail_point;
 mod fingerprint;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod index;
 pub mod join;
 mod kernel;

@@ -152,6 +152,16 @@ impl Writer for Appender<'_> {
     }
 }
 
+/// Puts the version in front of a body and the right checksum behind it.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn sealed(key: &[u8], body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![RECORD_VERSION];
+    bytes.extend_from_slice(body);
+    let sum = checksum(key, &bytes);
+    bytes.extend_from_slice(&sum.to_be_bytes());
+    bytes
+}
+
 fn checksum(key: &[u8], body: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(key);

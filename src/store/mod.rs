@@ -16,6 +16,7 @@ mod family;
 mod files;
 mod generation;
 pub(crate) mod keys;
+mod meta;
 mod reads;
 pub(crate) mod resources;
 mod restore;
@@ -41,6 +42,9 @@ pub(crate) use cursor::{Cursor, Snapshot, View};
 use directory::{CREATING_FILE, LOCK_FILE, exists, lock};
 pub(crate) use family::Family;
 pub(crate) use files::read_files;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use meta::decode_header;
+use meta::read_header;
 pub(crate) use reads::counting_reads;
 pub(crate) use restore::RestoreFrom;
 pub(crate) use salvage::Salvage;
@@ -434,24 +438,4 @@ fn no_index(path: &Path, detail: &str) -> Error {
         Ok(false) => Error::NotFound { path: path.to_owned() },
         Err(error) => error,
     }
-}
-
-fn read_header(db: &DB, path: &Path) -> Result<HeaderRecord> {
-    let meta = db
-        .cf_handle(&Family::Meta.name(0))
-        .ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
-    let Some(bytes) = db.get_cf(meta, HEADER).map_err(|e| engine_error("meta", e))? else {
-        return Err(no_index(path, "header is missing"));
-    };
-    // The format version stands before everything that another version may lay out differently.
-    if let Some(stored) = codec::format_version(&bytes, MAGIC)
-        && stored != FORMAT
-    {
-        return Err(Error::FormatVersion { stored, supported: FORMAT });
-    }
-    let header: HeaderRecord = codec::decode("meta", HEADER, &bytes)?;
-    if header.magic != MAGIC {
-        return Err(Error::corrupt("meta", "header does not begin with \"hamdex\""));
-    }
-    Ok(header)
 }

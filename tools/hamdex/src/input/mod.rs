@@ -4,6 +4,8 @@
 //! again, which is what a second pass and a resumed build stand on.
 
 mod chunk;
+#[cfg(any(test, feature = "coverage"))]
+pub(crate) mod fuzzing;
 mod learn;
 mod make;
 mod open;

@@ -1,0 +1,116 @@
+//! Golden fingerprints: every pipeline at every width gives what it gave when it was released.
+//!
+//! Stored indexes hold these numbers. Where a dictionary, a table of Unicode or a library changes
+//! one of them, the descriptor has to change with it, or old indexes answer wrongly without a
+//! word. So a difference here is never mended by writing the file anew, but by a new name in the
+//! descriptor; then `cargo nextest run --run-ignored only golden` writes it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use hamdex::sketch::SketchKind;
+use hamdex::text::{Clean, Dictionary, IdfLearner, Segment, StopWords, WeightTable, Weights};
+use hamdex::verify::FeatureSet;
+use hamdex::{Fingerprint, Hex, Pipeline, PipelineOptions, Result};
+
+use crate::architecture::root;
+
+const TEXTS: [&str; 5] = [
+    "美国\"51区\"雇员称内部有9架飞碟,曾看见灰色外星人. The saucer's 9 pilots, SEEN at http://t.cn/x @bob",
+    "海量指紋的去重演算法和快速查找辦法 [哈哈]//@someone: 轉發 版权所有 © 2026",
+    "It will rain tomorrow. It rained yesterday! Will it rain for ever? ﬃ Ⅷ ½ café cafe\u{301}",
+    "こんにちは世界、서울의 봄, Привет мир, مرحبا بالعالم สวัสดีชาวโลก 𠮷野家 foo_bar v1.2",
+    "<html><head><title>T</title></head><body><nav>home</nav><p>One page &amp; its menu.</p></body>",
+];
+
+fn learnt(base: &PipelineOptions) -> Result<PipelineOptions> {
+    let cutter = Pipeline::new(base)?;
+    let mut learner = IdfLearner::new();
+    TEXTS.iter().for_each(|text| learner.add(&cutter, text));
+    Ok(base.clone().idf(learner.finish()))
+}
+
+/// Each way to make a fingerprint, by a name.
+fn pipelines() -> Result<Vec<(String, PipelineOptions)>> {
+    let mut all = Vec::new();
+    for name in PipelineOptions::PRESETS {
+        let preset = PipelineOptions::preset(name)?;
+        for sketch in [SketchKind::SimHash, SketchKind::MinHash, SketchKind::Longest(2)] {
+            all.push((format!("{name} {sketch}"), preset.clone().sketch(sketch)));
+        }
+        all.push((format!("{name} html"), preset.clone().html(true)));
+    }
+    let new = PipelineOptions::new;
+    let segments = [Segment::Auto, Segment::Jieba, Segment::Words, Segment::Chars];
+    for segment in segments.into_iter().chain([Segment::Grams, Segment::Raw]) {
+        for weights in [Weights::Uniform, Weights::Tf, Weights::TfIdf, Weights::Levels] {
+            let options = new().segment(segment).weights(weights);
+            all.push((format!("{segment} {weights}"), options));
+        }
+        all.push((format!("{segment} pairs"), new().segment(segment).ngram(2)));
+    }
+    let both = Clean { web: true, weibo: true };
+    let dictionary = Dictionary::parse("海量指紋 10 n\n外星人 0\n")?;
+    let own = new().dictionary(dictionary).stop_words(StopWords::parse("the\n的\n")?);
+    all.extend([
+        ("simplified".to_owned(), new().simplified(true)),
+        ("cleaned".to_owned(), new().clean(both).short(0)),
+        ("seeded".to_owned(), new().seed(7)),
+        ("stop words".to_owned(), new().stop_words(StopWords::builtin())),
+        ("own words".to_owned(), own.clone()),
+        ("learnt".to_owned(), learnt(&own.weights(Weights::TfIdf))?),
+        ("given".to_owned(), new().weight_table(WeightTable::parse("飞碟\t9\n*\t2\n")?)),
+    ]);
+    Ok(all)
+}
+
+fn hex<F: Fingerprint>(pipeline: &Pipeline, text: &str) -> String {
+    let sketch = pipeline.fingerprint::<F>(text);
+    sketch.map_or_else(|| "none".to_owned(), |sketch| Hex(sketch.fingerprint).to_string())
+}
+
+/// One line for each pipeline and text: three widths, and the bytes of the feature set.
+fn lines() -> Result<String> {
+    let mut lines = String::new();
+    for (name, options) in pipelines()? {
+        let pipeline = Pipeline::new(&options)?;
+        // The compiler's own tables of lower case are told apart by their version alone.
+        let case = char::UNICODE_VERSION;
+        let case = format!(",{}.{}.{};", case.0, case.1, case.2);
+        writeln!(lines, "{name}\t{}", pipeline.descriptor().replace(&case, ",*;")).unwrap();
+        for text in TEXTS {
+            let features = FeatureSet::of_text(&pipeline, text).encode();
+            let digest = xxhash_rust::xxh3::xxh3_64(&features);
+            let (narrow, usual) = (hex::<u32>(&pipeline, text), hex::<u64>(&pipeline, text));
+            let wide = hex::<u128>(&pipeline, text);
+            writeln!(lines, "\t{narrow}\t{usual}\t{wide}\t{digest:016x}").unwrap();
+        }
+    }
+    Ok(lines)
+}
+
+fn file() -> PathBuf {
+    root().join("tests/fixtures/fingerprints.tsv")
+}
+
+#[test]
+fn every_pipeline_gives_the_fingerprints_it_was_released_with() -> Result<()> {
+    let golden = std::fs::read_to_string(file()).unwrap();
+    let now = lines()?;
+    let mut pipeline = "";
+    for (then, now) in golden.lines().zip(now.lines()) {
+        if !then.starts_with('\t') {
+            pipeline = then;
+        }
+        assert_eq!(now, then, "of the pipeline {pipeline}");
+    }
+    assert_eq!(now.lines().count(), golden.lines().count(), "a pipeline came or went");
+    Ok(())
+}
+
+#[test]
+#[ignore = "writes the file that the other test reads; see the module"]
+fn golden_fingerprints_are_written() -> Result<()> {
+    std::fs::write(file(), lines()?).unwrap();
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! What a fuzzer feeds to the reader of rows; a panic is a finding.
+
+use hamdex::text::Encoding;
+use hamdex::{Fingerprint, Pipeline, PipelineOptions};
+
+use super::chunk::Line;
+use super::make::{Maker, row_key};
+use super::proof::Wanted;
+use super::row::Fields;
+use crate::key::{MAX_KEY, Name};
+
+/// Makes a document of a row: the first byte chooses fields and width, the rest is the line.
+pub(crate) fn rows(bytes: &[u8]) {
+    let [choice, line @ ..] = bytes else { return };
+    let stamp = (choice & 4 != 0).then(|| "date".to_owned());
+    let fields = Fields {
+        id: if choice & 8 == 0 { "id" } else { "text" }.to_owned(),
+        text: "text".to_owned(),
+        stamp,
+        encoding: Encoding::AUTO,
+    };
+    let presets = PipelineOptions::PRESETS;
+    let preset = presets.get(usize::from(choice >> 4 & 3)).unwrap_or(&"auto");
+    let options = PipelineOptions::preset(preset).expect("a preset");
+    let pipeline = (choice & 0x80 == 0).then(|| Pipeline::new(&options).expect("a pipeline"));
+    let maker = Maker { fields: &fields, pipeline: pipeline.as_ref(), wanted: Wanted::ALL };
+    match choice & 3 {
+        0 => row_of::<u32>(&maker, line),
+        1 => row_of::<u128>(&maker, line),
+        _ => row_of::<u64>(&maker, line),
+    }
+}
+
+fn row_of<F: Fingerprint>(maker: &Maker<'_>, bytes: &[u8]) {
+    let line = Line { ordinal: 6, bytes: 0..bytes.len(), too_long: false };
+    let made = maker.line::<F>("rows.jsonl", &line, bytes);
+    if let Err(reason) = &made {
+        assert!(!reason.to_string().is_empty());
+    }
+    if let Ok(made) = made {
+        assert!((1..=MAX_KEY).contains(&made.key.len()), "a key of {} bytes", made.key.len());
+        assert!(!Name::of(&made.key).to_string().contains(['\n', '\t']), "a name of two lines");
+        let again = row_key(maker.fields, "rows.jsonl", 6, bytes).ok();
+        assert_eq!(again, Some(made.key), "a row read again has another key");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    #[test]
+    fn the_corpus_of_rows_holds() {
+        let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
+        let folder = root.join("../fuzz/corpus/rows");
+        let mut files = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            super::rows(&std::fs::read(entry.unwrap().path()).unwrap());
+            files += 1;
+        }
+        assert!(files > 3, "{files} files");
+        super::rows(b"");
+    }
+}
