@@ -11,7 +11,7 @@ use crate::text::{IdfTable, Pipeline};
 use crate::verify::FeatureSet;
 
 /// Takes the next byte as a choice.
-fn choice<'a>(bytes: &mut &'a [u8]) -> u8 {
+fn choice(bytes: &mut &[u8]) -> u8 {
     let Some((&first, rest)) = bytes.split_first() else { return 0 };
     *bytes = rest;
     first

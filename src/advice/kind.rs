@@ -51,10 +51,22 @@ impl Kind {
     ///
     /// [`Error::InvalidOption`](crate::Error::InvalidOption) if a preset cannot be made here.
     pub fn of_pipeline(pipeline: &Pipeline) -> Result<Option<Self>> {
+        Self::of_descriptor(pipeline.descriptor())
+    }
+
+    /// Returns the kind whose preset a descriptor names; `None` for one put together by hand.
+    ///
+    /// A preset with a secret is that preset still.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kind::of_pipeline`].
+    pub fn of_descriptor(descriptor: &str) -> Result<Option<Self>> {
+        let open = descriptor.split_once(";secret=").map_or(descriptor, |(open, _)| open);
         for (kind, name) in Self::PRESETS {
             for html in [false, true] {
                 let preset = Pipeline::new(&PipelineOptions::preset(name)?.html(html))?;
-                if preset.descriptor() == pipeline.descriptor() {
+                if preset.descriptor() == open {
                     return Ok(Some(kind));
                 }
             }
@@ -94,6 +106,7 @@ impl fmt::Display for Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Secret;
 
     #[test]
     fn every_preset_has_its_kind_and_back() {
@@ -104,6 +117,9 @@ mod tests {
             for html in [false, true] {
                 let pipeline = Pipeline::new(&options.clone().html(html)).unwrap();
                 assert_eq!(Kind::of_pipeline(&pipeline).unwrap(), Some(kind), "{name}");
+                let secret = Secret::from_bytes(b"a secret of many letters").unwrap();
+                let keyed = Pipeline::new(&options.clone().html(html).secret(secret)).unwrap();
+                assert_eq!(Kind::of_pipeline(&keyed).unwrap(), Some(kind), "{name}");
             }
         }
         let own = Pipeline::new(&PipelineOptions::new().seed(1)).unwrap();

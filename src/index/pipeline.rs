@@ -6,7 +6,7 @@ use super::{Header, Index};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::{Family, Store, resources};
-use crate::text::{self, Pipeline, Resources};
+use crate::text::{self, Pipeline, Resources, Secret};
 
 impl Header {
     /// Reads the pipeline of an index, whatever its width, with the tables it holds.
@@ -17,9 +17,23 @@ impl Header {
     ///
     /// As [`Header::read`] and [`Index::pipeline`].
     pub fn read_pipeline(path: impl AsRef<Path>) -> Result<Option<Pipeline>> {
+        Self::read_pipeline_with(path, None)
+    }
+
+    /// Reads the pipeline of an index that may have been made with a secret.
+    ///
+    /// # Errors
+    ///
+    /// As [`Header::read_pipeline`], and [`Error::HeaderMismatch`](crate::Error::HeaderMismatch)
+    /// of `secret` unless the secret is the one that the index was made with, or there is none
+    /// on either side.
+    pub fn read_pipeline_with(
+        path: impl AsRef<Path>,
+        secret: Option<Secret>,
+    ) -> Result<Option<Pipeline>> {
         let (record, stored) = Store::peek_resources(path.as_ref(), &Resources::NAMES)?;
         let mut stored = stored.into_iter();
-        pipeline(&record.pipeline, |_| Ok(stored.next().flatten()))
+        pipeline(&record.pipeline, secret, |_| Ok(stored.next().flatten()))
     }
 }
 
@@ -50,18 +64,47 @@ impl<F: Fingerprint> Index<F> {
     /// header names, [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) when this library
     /// cannot give the same fingerprints.
     pub fn pipeline(&self) -> Result<Option<Pipeline>> {
+        self.pipeline_with(None)
+    }
+
+    /// Rebuilds the pipeline of an index that may have been made with a secret.
+    ///
+    /// ```
+    /// use hamdex::text::Secret;
+    /// use hamdex::{Error, Index, IndexOptions, Pipeline, PipelineOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let secret = Secret::from_bytes(b"6f1d0c9be2a8475393d4c07a51fe286b")?;
+    /// let pipeline = Pipeline::new(&PipelineOptions::new().secret(secret))?;
+    /// let index = Index::<u64>::create(&path, &IndexOptions::new().text(&pipeline))?;
+    /// assert!(index.pipeline_with(Some(secret))?.is_some());
+    /// assert!(matches!(index.pipeline(), Err(Error::HeaderMismatch { what: "secret", .. })));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::pipeline`], and [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) of
+    /// `secret` unless the secret is the one that the index was made with, or there is none on
+    /// either side.
+    pub fn pipeline_with(&self, secret: Option<Secret>) -> Result<Option<Pipeline>> {
         let get = |key: &[u8]| self.shared.store.get(Family::Meta, key);
-        pipeline(&self.header().pipeline, |name| resources::read(name, get))
+        pipeline(&self.header().pipeline, secret, |name| resources::read(name, get))
     }
 }
 
 fn pipeline(
     descriptor: &str,
+    secret: Option<Secret>,
     read: impl FnMut(&'static str) -> Result<Option<Vec<u8>>>,
 ) -> Result<Option<Pipeline>> {
-    let resources = checked(descriptor, read)?;
+    let mut resources = checked(descriptor, read)?;
     if descriptor.is_empty() {
         return Ok(None);
+    }
+    if let Some(secret) = secret {
+        resources = resources.with_secret(secret);
     }
     Pipeline::from_descriptor_with(descriptor, &resources).map(Some)
 }

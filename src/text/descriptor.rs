@@ -23,6 +23,17 @@ const BUILTIN: &str = "builtin,";
 /// Words of a descriptor whose table of rarity is learnt, before its digest.
 const LEARNT: &str = "learnt,";
 
+/// Field of a secret, by its digest.
+const SECRET: &str = "secret";
+
+/// How a secret keys the hash, before its digest.
+const KEYED: &str = "siphash24,";
+
+/// The digest of the secret that a descriptor names.
+pub(super) fn secret_digest(descriptor: &str) -> Option<&str> {
+    Fields::of(descriptor)?.get(SECRET)?.strip_prefix(KEYED)
+}
+
 /// Writes the descriptor, loading the tables that it has to name.
 pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> String {
     let jieba_idf =
@@ -37,7 +48,7 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
         "{HEAD};html={html};normal=nfkc-lower-fold;unicode={unicode};simplified={simplified};\
          clean={clean};short={short};segment={segment};jieba={jieba};dictionary={dictionary};\
          stop-words={stop_words};ngram={ngram};weights={weights};idf={idf};given={given};\
-         sketch={sketch};hash=xxh3;seed={seed:016x}",
+         sketch={sketch};hash=xxh3;seed={seed:016x}{secret}",
         html = if options.html { "reader" } else { "none" },
         unicode = unicode(),
         simplified = digest(options.simplified, simplified::digest),
@@ -59,6 +70,10 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
         given = own("weights"),
         sketch = options.sketch,
         seed = options.seed,
+        // A field that only pipelines with a secret have: those without one keep their names.
+        secret = options
+            .secret
+            .map_or_else(String::new, |secret| format!(";{SECRET}={KEYED}{}", secret.digest())),
     )
 }
 
@@ -85,6 +100,7 @@ pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<Pipelin
     let named = |name| fields.digest(name).is_some();
     options.dictionary = resources.dictionary.clone().filter(|_| named("dictionary"));
     options.idf = resources.idf.clone().filter(|_| named("idf"));
+    options.secret = resources.secret.filter(|_| fields.get(SECRET).is_some());
     options.weight_table = resources.weights.clone().filter(|_| named("weights"));
     options.stop_words = match resources.stop_words.clone() {
         _ if fields.get("stop-words")?.starts_with(BUILTIN) => StopWords::builtin(),
@@ -158,7 +174,7 @@ fn unicode() -> String {
 mod tests {
     use super::*;
     use crate::sketch::{SketchKind, Weights};
-    use crate::text::{Clean, Dictionary, IdfLearner, Segment, WeightTable};
+    use crate::text::{Clean, Dictionary, IdfLearner, Secret, Segment, WeightTable};
 
     fn described(options: &PipelineOptions) -> String {
         describe(options, &Resources::of(options))
@@ -206,6 +222,8 @@ mod tests {
             base.clone().short(0),
             base.clone().html(true),
             base.clone().seed(1),
+            base.clone().secret(Secret::from_bytes(b"a secret of many letters").unwrap()),
+            base.clone().secret(Secret::from_bytes(b"a secret of more letters").unwrap()),
             base.clone().simplified(true),
             base.clone().dictionary(Dictionary::parse("云计算").unwrap()),
             base.clone().dictionary(Dictionary::parse("云计算 3").unwrap()),

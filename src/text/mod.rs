@@ -28,6 +28,7 @@ mod pipeline;
 #[cfg(test)]
 mod refused;
 mod resources;
+mod secret;
 mod seen;
 mod segment;
 mod sift;
@@ -47,6 +48,7 @@ pub use normalise::normalise;
 pub use options::{Clean, PipelineOptions, Segment};
 pub use pipeline::{Feature, Pipeline, Sketch};
 pub use resources::Resources;
+pub use secret::Secret;
 pub use segment::tokens;
 pub use stop_words::StopWords;
 pub use weight_table::WeightTable;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::dictionary::Dictionary;
 use super::idf_table::IdfTable;
+use super::secret::Secret;
 use super::stop_words::StopWords;
 use super::weight_table::WeightTable;
 use crate::error::{Error, Result};
@@ -151,6 +152,7 @@ pub struct PipelineOptions {
     pub(super) stop_words: StopWords,
     pub(super) idf: Option<IdfTable>,
     pub(super) weight_table: Option<WeightTable>,
+    pub(super) secret: Option<Secret>,
 }
 
 impl PipelineOptions {
@@ -176,6 +178,7 @@ impl PipelineOptions {
             stop_words: StopWords::none(),
             idf: None,
             weight_table: None,
+            secret: None,
         }
     }
 
@@ -271,7 +274,17 @@ impl PipelineOptions {
         self
     }
 
-    /// Sets the seed of the feature hash. Default: 0.
+    /// Puts the hash of every feature under a secret key. Default: none.
+    ///
+    /// Then nobody without the secret can aim a text at a fingerprint. It has no effect on
+    /// fingerprints that do not come from this pipeline.
+    #[must_use]
+    pub fn secret(mut self, secret: Secret) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+
+    /// Sets the seed of the feature hash, which everyone may know. Default: 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;

@@ -19,6 +19,7 @@ use super::lexicon::Lexicon;
 use super::ngrams::{SEPARATOR, Tokens};
 use super::options::{PipelineOptions, Segment};
 use super::resources::Resources;
+use super::secret::Secret;
 use super::seen::{Firsts, Seen};
 use super::segment::Parts;
 use super::{clean, descriptor, html, normalise, segment, simplified};
@@ -121,13 +122,23 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// As [`Pipeline::from_descriptor`], also when a table is missing or another one.
+    /// As [`Pipeline::from_descriptor`], also when a table is missing or another one. Where the
+    /// secret is missing, another one, or there is one and none is named, `what` is `secret`.
     pub fn from_descriptor_with(descriptor: &str, resources: &Resources) -> Result<Self> {
         let mismatch = |wanted: String| Error::HeaderMismatch {
             what: "pipeline",
             stored: descriptor.to_owned(),
             wanted,
         };
+        let digest = resources.secret.map(|secret| secret.digest());
+        let named = descriptor::secret_digest(descriptor);
+        if named != digest.as_deref() {
+            return Err(Error::HeaderMismatch {
+                what: "secret",
+                stored: named.unwrap_or("none").to_owned(),
+                wanted: digest.unwrap_or_else(|| "none".to_owned()),
+            });
+        }
         let options = descriptor::options(descriptor, resources)
             .ok_or_else(|| mismatch(format!("{};...", descriptor::HEAD)))?;
         let pipeline = Self::new(&options)?;
@@ -196,6 +207,7 @@ impl Pipeline {
                 signer: &mut *signer,
                 features: &mut features,
                 seed: self.inner.options.seed,
+                secret: self.inner.options.secret,
                 width: PhantomData,
             };
             if F::BITS > u64::BITS {
@@ -244,10 +256,11 @@ impl Pipeline {
     /// ```
     pub fn distinct_hashes(&self, text: &str) -> Vec<u64> {
         let mut hashes = Vec::new();
+        let secret = self.inner.options.secret;
         SCRATCH.with_borrow_mut(|scratch| {
             self.read(text, Mentions::Dropped, scratch);
             features::for_each(&self.inner, scratch, |feature: features::Feature<'_>| {
-                hashes.push(feature.hash);
+                hashes.push(secret.map_or(feature.hash, |secret| secret.keyed(feature.hash)));
             });
             scratch.release_huge();
         });
@@ -342,6 +355,7 @@ struct Signing<'s, F, S> {
     signer: &'s mut S,
     features: &'s mut usize,
     seed: u64,
+    secret: Option<Secret>,
     width: PhantomData<F>,
 }
 
@@ -351,16 +365,29 @@ impl<F: Fingerprint, S: Signature<F>> Visit for Signing<'_, F, S> {
     #[inline]
     fn feature(&mut self, feature: features::Feature<'_>) {
         *self.features += 1;
-        self.signer.add(feature.widened(self.seed), feature.weight);
+        let hash = match self.secret {
+            None => feature.widened(self.seed),
+            Some(secret) if F::BITS > u64::BITS => secret.keyed_wide(feature.widened(self.seed)),
+            Some(secret) => F::truncate(u128::from(secret.keyed(feature.hash))),
+        };
+        self.signer.add(hash, feature.weight);
     }
 
     fn hashes(&mut self, hashes: &[u64]) {
         *self.features += hashes.len();
+        if let Some(secret) = self.secret {
+            let keyed = hashes.iter().map(|&hash| F::truncate(u128::from(secret.keyed(hash))));
+            return self.signer.add_all(keyed);
+        }
         self.signer.add_all(hashes.iter().map(|&hash| F::truncate(u128::from(hash))));
     }
 
     fn weighted(&mut self, hashes: &[u64], weights: &[u32]) {
         *self.features += hashes.len();
+        if let Some(secret) = self.secret {
+            let keyed = |(&hash, &weight)| (F::truncate(u128::from(secret.keyed(hash))), weight);
+            return self.signer.add_weighted(hashes.iter().zip(weights).map(keyed));
+        }
         let feature = |(&hash, &weight)| (F::truncate(u128::from(hash)), weight);
         self.signer.add_weighted(hashes.iter().zip(weights).map(feature));
     }

@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::dictionary::Dictionary;
 use super::idf_table::IdfTable;
 use super::options::PipelineOptions;
+use super::secret::Secret;
 use super::stop_words::StopWords;
 use super::weight_table::WeightTable;
 use crate::error::{Error, Result};
@@ -35,6 +36,8 @@ pub struct Resources {
     pub(super) stop_words: Option<StopWords>,
     pub(super) idf: Option<IdfTable>,
     pub(super) weights: Option<WeightTable>,
+    /// Never stored.
+    pub(super) secret: Option<Secret>,
 }
 
 impl Resources {
@@ -49,6 +52,7 @@ impl Resources {
             stop_words: own,
             idf: options.idf.clone(),
             weights: options.weight_table.clone(),
+            secret: options.secret,
         }
     }
 
@@ -60,6 +64,13 @@ impl Resources {
     /// Returns name and bytes of each resource there is.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, Cow<'_, [u8]>)> {
         Self::NAMES.into_iter().filter_map(|name| Some((name, self.bytes(name)?)))
+    }
+
+    /// Adds the secret that a descriptor names by its digest; it is never stored.
+    #[must_use]
+    pub fn with_secret(mut self, secret: Secret) -> Self {
+        self.secret = Some(secret);
+        self
     }
 
     /// Puts a resource in by its name, from the bytes that [`Resources::parts`] gave.

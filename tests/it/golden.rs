@@ -26,7 +26,9 @@ const TEXTS: [&str; 5] = [
 fn learnt(base: &PipelineOptions) -> Result<PipelineOptions> {
     let cutter = Pipeline::new(base)?;
     let mut learner = IdfLearner::new();
-    TEXTS.iter().for_each(|text| learner.add(&cutter, text));
+    for text in TEXTS {
+        learner.add(&cutter, text);
+    }
     Ok(base.clone().idf(learner.finish()))
 }
 

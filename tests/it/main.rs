@@ -17,6 +17,7 @@ mod reading;
 mod removal;
 mod resident;
 mod secondary;
+mod secret;
 #[path = "../support/mod.rs"]
 mod support;
 mod traps;

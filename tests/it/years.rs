@@ -48,7 +48,9 @@ fn pipeline() -> Result<Pipeline> {
         .stop_words(StopWords::parse("the\n的\nof\nin\n")?);
     let cutter = Pipeline::new(&base)?;
     let mut learner = IdfLearner::new();
-    POSTS.iter().for_each(|(_, text)| learner.add(&cutter, text));
+    for (_, text) in POSTS {
+        learner.add(&cutter, text);
+    }
     Pipeline::new(&base.idf(learner.finish()))
 }
 
@@ -174,7 +176,9 @@ fn years_are_prepared_for() -> Result<()> {
         let mut needless = names("OPTIONS-");
         needless.pop();
         needless.extend(names("LOG"));
-        needless.iter().for_each(|path| fs::remove_file(path).unwrap());
+        for path in needless {
+            fs::remove_file(path).unwrap();
+        }
     }
     Ok(())
 }

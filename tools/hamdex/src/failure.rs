@@ -120,6 +120,12 @@ fn library_remedy(error: &Error) -> Option<&'static str> {
         Error::NoFeatureSet { .. } => {
             "insert the document again from its text, or leave out --verify"
         }
+        Error::HeaderMismatch { what: "secret", stored, .. } if stored == "none" => {
+            "leave --seed-file out: the index was made without a secret"
+        }
+        Error::HeaderMismatch { what: "secret", .. } => {
+            "give the file that the index was made with, by --seed-file FILE"
+        }
         Error::HeaderMismatch { .. } => "leave the option out, or build a new index with it",
         Error::FormatVersion { .. } => {
             "use the hamdex version that wrote it, or build the index again"

@@ -12,7 +12,7 @@ use hamdex::text::{Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOpti
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Bring, Fields, Inputs, Policy, Rejects};
-use crate::resource_options::{ResourceArgs, WeightsArg};
+use crate::resource_options::{ResourceArgs, SeedArg, WeightsArg};
 use crate::size::Size;
 
 /// How rows are read and what happens to bad ones.
@@ -150,6 +150,11 @@ impl PipelineArgs {
             || self.resources.words_given()
     }
 
+    /// The secret that is asked for.
+    pub(crate) fn seed(&self) -> &SeedArg {
+        &self.resources.seed
+    }
+
     /// The preset that is named and left as it is; `None` for any other pipeline.
     pub(crate) fn preset(&self) -> Option<&str> {
         let name = self.pipeline.as_deref().filter(|name| !name.contains(';'));
@@ -248,7 +253,8 @@ impl PipelineArgs {
         let wanted = if self.resources.learns() {
             // What was learnt for an index stays as it is.
             let mut options = self.options(Base::default())?;
-            if let Some(table) = stored_pipeline(header, index)?.as_ref().and_then(learnt) {
+            let stored = stored_pipeline(header, index, &self.resources.seed)?;
+            if let Some(table) = stored.as_ref().and_then(learnt) {
                 options = options.idf(table);
             }
             Pipeline::new(&options)?
@@ -258,13 +264,21 @@ impl PipelineArgs {
         if wanted.descriptor() == header.pipeline {
             return Ok(Some(wanted));
         }
-        Err(hamdex::Error::HeaderMismatch {
-            what: "pipeline",
-            stored: header.pipeline.clone(),
-            wanted: wanted.descriptor().to_owned(),
-        }
-        .into())
+        let (stored, wanted) = (header.pipeline.as_str(), wanted.descriptor());
+        let secrets = (secret_of(stored), secret_of(wanted));
+        let (what, (stored, wanted)) = if secrets.0 == secrets.1 {
+            ("pipeline", (stored, wanted))
+        } else {
+            ("secret", secrets)
+        };
+        let (stored, wanted) = (stored.to_owned(), wanted.to_owned());
+        Err(hamdex::Error::HeaderMismatch { what, stored, wanted }.into())
     }
+}
+
+/// What a descriptor says of a secret.
+fn secret_of(descriptor: &str) -> &str {
+    descriptor.split_once(";secret=").map_or("none", |(_, secret)| secret)
 }
 
 /// The table of rarity that a pipeline was given.
@@ -274,11 +288,15 @@ fn learnt(pipeline: &Pipeline) -> Option<IdfTable> {
 }
 
 /// The pipeline of an index; `None` when it was built from fingerprints only.
-pub(crate) fn stored_pipeline(header: &Header, index: &Path) -> Result<Option<Pipeline>> {
+pub(crate) fn stored_pipeline(
+    header: &Header,
+    index: &Path,
+    seed: &SeedArg,
+) -> Result<Option<Pipeline>> {
     if header.pipeline.is_empty() {
         return Ok(None);
     }
-    Ok(Header::read_pipeline(index)?)
+    Ok(Header::read_pipeline_with(index, seed.secret()?)?)
 }
 
 /// The distance of searches, joins and groups.

@@ -1,15 +1,19 @@
 //! Tables for texts: files that a caller names become parts of a pipeline.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
 use hamdex::Error;
 use hamdex::text::{
-    self, Dictionary, IdfTable, PipelineOptions, Resources, StopWords, WeightTable, Weights,
+    self, Dictionary, IdfTable, PipelineOptions, Resources, Secret, StopWords, WeightTable, Weights,
 };
 
 use crate::failure::{Failure, Result};
+
+/// Most bytes of a secret's file; what is longer was named by mistake.
+const LONGEST_SEED: u64 = 4096;
 
 /// The caller's own tables for texts.
 #[derive(Debug, Args)]
@@ -24,6 +28,44 @@ pub(crate) struct ResourceArgs {
     /// Rarity of words for tfidf and levels: jieba, learn (from the inputs), or a file of --save-idf
     #[arg(long, value_name = "jieba|learn|FILE")]
     idf: Option<IdfArg>,
+    #[command(flatten)]
+    pub(crate) seed: SeedArg,
+}
+
+/// The secret that keys the hash of features.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SeedArg {
+    /// Secret for the hash of features, so that nobody else can aim texts at a fingerprint: a file
+    /// of 16 bytes at least, hexadecimal or raw. An index made with it takes and finds texts only
+    /// with it; fingerprints given ready-made stay as they are
+    #[arg(long, value_name = "FILE", help_heading = "Fingerprints")]
+    seed_file: Option<PathBuf>,
+}
+
+impl SeedArg {
+    /// Tells whether a secret is asked for.
+    pub(crate) fn given(&self) -> bool {
+        self.seed_file.is_some()
+    }
+
+    /// Reads the secret, if one is asked for.
+    pub(crate) fn secret(&self) -> Result<Option<Secret>> {
+        let Some(path) = &self.seed_file else { return Ok(None) };
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(|e| Failure::io(path, e))?;
+        file.take(LONGEST_SEED + 1).read_to_end(&mut bytes).map_err(|e| Failure::io(path, e))?;
+        if bytes.len() as u64 > LONGEST_SEED {
+            return Err(Failure::file(path, "is longer than 4096 bytes, so it is no secret"));
+        }
+        match Secret::from_bytes(&bytes) {
+            Ok(secret) => Ok(Some(secret)),
+            Err(Error::InvalidOption { reason, .. }) => Err(Failure::file(
+                path,
+                format!("is no secret: {reason}; 'openssl rand -hex 32' makes one"),
+            )),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 /// Which stop words are asked for.
@@ -136,6 +178,9 @@ impl ResourceArgs {
         if let Some(IdfArg::File(path)) = &self.idf {
             options = options.idf(idf(path)?);
         }
+        if let Some(secret) = self.seed.secret()? {
+            options = options.secret(secret);
+        }
         Ok(options)
     }
 
@@ -152,6 +197,9 @@ impl ResourceArgs {
         }
         if let Some(IdfArg::File(path)) = &self.idf {
             resources.insert("idf", &idf(path)?.to_bytes())?;
+        }
+        if let Some(secret) = self.seed.secret()? {
+            resources = resources.with_secret(secret);
         }
         Ok(resources)
     }

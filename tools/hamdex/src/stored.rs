@@ -9,6 +9,7 @@ use crate::costs;
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Inputs};
 use crate::options::{DISTANCE, MemoryArg, PipelineArgs, PlanArg, stored_pipeline};
+use crate::resource_options::SeedArg;
 use crate::size;
 
 /// Reads the header of an index; `None` where one may have to be made.
@@ -84,7 +85,11 @@ pub(crate) fn pipeline_for(
     index: &Path,
     inputs: &Inputs,
 ) -> Result<Option<Pipeline>> {
-    if asked.given() { asked.stored(header, index) } else { pipeline_of(header, index, inputs) }
+    if asked.given() {
+        asked.stored(header, index)
+    } else {
+        pipeline_of(header, index, inputs, asked.seed())
+    }
 }
 
 /// The pipeline of the index; `None` when both sides bring fingerprints only.
@@ -92,8 +97,17 @@ pub(crate) fn pipeline_of(
     header: &Header,
     index: &Path,
     inputs: &Inputs,
+    seed: &SeedArg,
 ) -> Result<Option<Pipeline>> {
-    let pipeline = stored_pipeline(header, index)?;
+    let pipeline = match stored_pipeline(header, index, seed) {
+        // Fingerprints need no pipeline, and so no secret.
+        Err(Failure::Library(Error::HeaderMismatch { what: "secret", .. }))
+            if !seed.given() && inputs.bring()? != Bring::Texts =>
+        {
+            return Ok(None);
+        }
+        pipeline => pipeline?,
+    };
     if pipeline.is_none() && inputs.bring()? == Bring::Texts {
         return Err(no_pipeline(index));
     }

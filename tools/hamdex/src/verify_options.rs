@@ -1,7 +1,5 @@
 //! Options of verification: what the verbs that find near-duplicates check of them.
 
-use std::path::Path;
-
 use clap::Args;
 use hamdex::advice::{Kind, Settings, Support};
 use hamdex::join::Linkage;
@@ -12,7 +10,6 @@ use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{Proofs, Wanted};
 use crate::key::Name;
-use crate::options::stored_pipeline;
 
 /// The check that near documents have to pass.
 #[derive(Debug, Clone, Copy, Args)]
@@ -46,14 +43,12 @@ impl VerifyArg {
         self,
         header: &Header,
         distance: Option<u32>,
-        index: &Path,
         console: &Console,
     ) -> Result<Self> {
         if self.verify.is_some() || distance.is_some() || !header.keeps_features {
             return Ok(self);
         }
-        let pipeline = stored_pipeline(header, index)?;
-        let kind = pipeline.as_ref().map(Kind::of_pipeline).transpose()?.flatten();
+        let kind = Kind::of_descriptor(&header.pipeline)?;
         let settings = kind.map(|kind| Settings::of(kind, header.bits, Support::Features));
         let Some(settings) = settings.filter(|advised| advised.distance == header.distance) else {
             return Ok(self);

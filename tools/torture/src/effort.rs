@@ -32,6 +32,8 @@ pub(crate) struct Effort {
     pub(crate) concurrency: Duration,
     /// How long the soak loads its index, and of how many documents that is.
     pub(crate) soak: (Duration, u64),
+    /// Documents in each hostile crowd.
+    pub(crate) crowd: u64,
     /// Bytes between two cuts of the same log.
     pub(crate) stride: usize,
 }
@@ -46,6 +48,7 @@ impl Effort {
             damages: Limit::Tries(200),
             concurrency: Duration::from_secs(6),
             soak: (Duration::from_secs(20), 100_000),
+            crowd: 60_000,
             stride: 97,
         }
     }
@@ -59,6 +62,7 @@ impl Effort {
             damages: Limit::Tries(10_000),
             concurrency: Duration::from_mins(3),
             soak: (Duration::from_mins(30), 10_000_000),
+            crowd: 10_000_000,
             stride: 1,
         }
     }
@@ -73,6 +77,7 @@ impl Effort {
             damages: Limit::Time(share(0.25)),
             concurrency: share(0.1),
             soak: (share(0.05), 100_000),
+            crowd: 500_000,
             stride: 1,
         }
     }

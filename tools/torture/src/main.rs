@@ -15,6 +15,7 @@
 //! | damage | bytes are changed, files cut, exchanged and taken away |
 //! | concurrency | readers, writers, offers, folds and removals at the same time |
 //! | soak | a mixed load for long, with memory, files, disk and latencies over time |
+//! | hostile | documents crafted into one prefix, corner, ball or group are built and searched |
 //!
 //! The oracle is a sorted map of what was acknowledged and a linear scan over it.
 
@@ -27,6 +28,7 @@ mod damage;
 mod damage_backup;
 mod disk;
 mod effort;
+mod hostile;
 mod operation;
 mod oracle;
 mod points;
@@ -66,6 +68,8 @@ enum Task {
     Crash(Place<crash::Task>),
     /// Damages copies and reads them
     Damage(Place<damage::Task>),
+    /// Builds and searches a crowd
+    Hostile(Place<hostile::Task>),
 }
 
 #[derive(Debug, clap::Args)]
@@ -112,6 +116,7 @@ enum Scenario {
     Damage,
     Concurrency,
     Soak,
+    Hostile,
 }
 
 fn main() -> ExitCode {
@@ -138,6 +143,9 @@ fn work(task: Task) -> Result<bool, String> {
         }
         Task::Damage(Place { directory, task }) => {
             damage::child(&directory, &task).map_err(|finding| finding.text)?;
+        }
+        Task::Hostile(Place { directory, task }) => {
+            hostile::child(&directory, &task);
         }
     }
     Ok(true)
@@ -181,6 +189,7 @@ fn torture(args: &Args) -> Result<bool, String> {
             Scenario::Damage => damage::run(path, seed, effort.damages),
             Scenario::Concurrency => concurrency::run(path, seed, effort.concurrency),
             Scenario::Soak => soak::run(path, seed, &soak),
+            Scenario::Hostile => hostile::run(path, seed, effort.crowd),
         };
         accounts.push(account);
     }

@@ -57,6 +57,7 @@ pub(crate) struct Account {
     name: &'static str,
     tried: u64,
     outcomes: BTreeMap<&'static str, u64>,
+    notes: Vec<String>,
     findings: Vec<Finding>,
     begun: Instant,
     spent: Duration,
@@ -68,6 +69,7 @@ impl Account {
             name,
             tried: 0,
             outcomes: BTreeMap::new(),
+            notes: Vec::new(),
             findings: Vec::new(),
             begun: Instant::now(),
             spent: Duration::ZERO,
@@ -94,6 +96,11 @@ impl Account {
 
     pub(crate) fn add(&mut self, outcome: &'static str, count: u64) {
         *self.outcomes.entry(outcome).or_default() += count;
+    }
+
+    /// Keeps figures that are told and not judged.
+    pub(crate) fn note(&mut self, figures: String) {
+        self.notes.push(figures);
     }
 
     /// Keeps a finding and tells it at once.
@@ -129,13 +136,13 @@ pub(crate) fn print(accounts: &[Account]) -> bool {
     println!("|---|---|---|---|---|---|");
     let mut sound = true;
     for account in accounts {
-        let outcomes: Vec<_> =
-            account.outcomes.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        let outcomes = account.outcomes.iter().map(|(name, count)| format!("{count} {name}"));
+        let told: Vec<_> = outcomes.chain(account.notes.iter().cloned()).collect();
         println!(
             "| {} | {} | {} | {} | {} | {} s |",
             account.name,
             account.tried,
-            outcomes.join(", "),
+            told.join(", "),
             account.faults(Fault::Lost),
             account.faults(Fault::Wrong),
             account.spent.as_secs()

@@ -169,6 +169,8 @@ impl Out {
                 ordinal += 1;
             }
             if !lines.is_empty() {
+                // One long line may have left twice its length behind, and chunks wait.
+                bytes.shrink_to(CHUNK + CHUNK / 8);
                 self.send(position, base, Body::Lines { bytes, lines })?;
             }
             if end {

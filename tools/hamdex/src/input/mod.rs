@@ -4,6 +4,7 @@
 //! again, which is what a second pass and a resumed build stand on.
 
 mod chunk;
+mod device;
 #[cfg(any(test, feature = "coverage"))]
 pub(crate) mod fuzzing;
 mod learn;

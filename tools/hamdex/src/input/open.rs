@@ -16,8 +16,10 @@ pub(super) const BUFFER: usize = 1 << 18;
 
 const GZIP: &str = "gz";
 
-/// Largest window of a Zstandard frame, as `zstd --long=31` makes them.
-const WINDOW_LOG: u32 = 31;
+/// Largest window of a Zstandard frame, 128 MiB, as zstd itself takes it unasked.
+///
+/// A frame of nine bytes may ask for 2 GiB; whoever knows where a file comes from can allow it.
+const WINDOW_LOG: u32 = 27;
 
 /// A stream of bytes whose buffer tells whether reading on may have to wait.
 pub(crate) type Reader = BufReader<Box<dyn Read + Send>>;
@@ -69,7 +71,23 @@ pub(super) fn decompressed(path: &Path, reader: impl Read + Send + 'static) -> R
         decoder.window_log_max(WINDOW_LOG)?;
         Ok(decoder)
     });
-    decoder.map(buffered).map_err(|e| Failure::io(path, e))
+    decoder.map(|decoder| buffered(Windowed(decoder))).map_err(|e| Failure::io(path, e))
+}
+
+/// Tells what to do about a frame whose window is too large.
+struct Windowed<R>(R);
+
+impl<R: Read> Read for Windowed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| {
+            if !error.to_string().contains("too much memory") {
+                return error;
+            }
+            let told = "needs a window above 128 MiB; 'zstd -dc --long=31 FILE' writes it into a \
+                        pipe, and - reads that";
+            io::Error::new(error.kind(), told)
+        })
+    }
 }
 
 fn compression(path: &Path) -> Option<&'static str> {

@@ -9,6 +9,7 @@ use hamdex::Progress;
 use tempfile::NamedTempFile;
 
 use super::chunk::MAX_ROW;
+use super::device;
 use super::open::{self, Meter, Reader};
 use super::row::{self, Fields};
 use super::walk::{self, Listing};
@@ -72,6 +73,7 @@ impl Source {
         if found.is_dir() {
             return Ok(source(Kind::Directory(walk::list(path)?), None));
         }
+        device::refuse(path, &found)?;
         let kind = kind(path, found.is_file())?;
         // Opening at once finds a file without permission before anything is written.
         let file = File::open(path).map_err(|e| Failure::io(path, e))?;

@@ -116,7 +116,7 @@ impl InsertArgs {
         let verify = match &header {
             Some(header) if self.if_new && texts => {
                 let asked = self.distance.distance;
-                self.verify.or_as_made(header, asked, &self.index, &session.console)?
+                self.verify.or_as_made(header, asked, &session.console)?
             }
             _ => self.verify,
         };

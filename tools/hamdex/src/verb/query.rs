@@ -13,6 +13,7 @@ use crate::input::{Bring, Document, Inputs, Proofs, Reading, Sink, Wanted};
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, RowArgs, WidthArg, stored_pipeline};
 use crate::output::Output;
+use crate::resource_options::SeedArg;
 use crate::session::Session;
 use crate::stored;
 use crate::verify_options::VerifyArg;
@@ -58,6 +59,8 @@ pub(crate) struct QueryArgs {
     rows: RowArgs,
     #[command(flatten)]
     verify: VerifyArg,
+    #[command(flatten)]
+    seed: SeedArg,
 }
 
 #[derive(Serialize)]
@@ -82,7 +85,7 @@ impl QueryArgs {
         };
         let verify = if texts {
             let distance = self.distance.distance;
-            self.verify.or_as_made(&header, distance, &self.index, &session.console)?
+            self.verify.or_as_made(&header, distance, &session.console)?
         } else {
             self.verify
         };
@@ -112,7 +115,7 @@ impl QueryArgs {
             return self.documents(session, header, inputs, asked);
         }
         if let Some(text) = &self.text {
-            let pipeline = stored_pipeline(header, &self.index)?;
+            let pipeline = stored_pipeline(header, &self.index, &self.seed)?;
             let (fingerprint, proofs) = self.sketch::<F>(pipeline.as_ref(), text, verify)?;
             asked.push(text.as_bytes(), fingerprint, proofs)?;
         } else {
@@ -131,7 +134,7 @@ impl QueryArgs {
         mut asked: Asked<'_, F>,
     ) -> Result<()> {
         width::settle(None, Some(header), inputs.raw_width()?)?;
-        let pipeline = stored::pipeline_of(header, &self.index, inputs)?;
+        let pipeline = stored::pipeline_of(header, &self.index, inputs, &self.seed)?;
         let reading = Reading {
             inputs,
             pipeline: pipeline.as_ref(),
