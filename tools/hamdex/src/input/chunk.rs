@@ -74,9 +74,18 @@ pub(crate) struct Text {
     pub(crate) bytes: Result<Vec<u8>, Reason>,
 }
 
+/// How much of a row is read where columns can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// What makes a document.
+    Needed,
+    Whole,
+}
+
 /// Calls the visitor with every chunk, in order, while the next ones are being read.
 pub(crate) fn for_each_chunk(
     inputs: &Arc<Inputs>,
+    rows: Rows,
     console: &Console,
     mut visit: impl FnMut(Chunk) -> Result<()>,
 ) -> Result<()> {
@@ -85,7 +94,7 @@ pub(crate) fn for_each_chunk(
     // Not a scoped thread: it may wait for a terminal long after the work has failed.
     let thread = std::thread::Builder::new().name("reader".to_owned());
     let spawn = thread.spawn(move || {
-        let mut out = Out { sender, meter: Meter::default() };
+        let mut out = Out { sender, rows, meter: Meter::default() };
         if let Err(Some(failure)) = out.inputs(&reading) {
             // A closed channel means that the work is over already.
             let _ = out.sender.send(Err(failure));
@@ -108,6 +117,7 @@ type Stop = Option<Failure>;
 
 struct Out {
     sender: SyncSender<Result<Chunk>>,
+    rows: Rows,
     meter: Meter,
 }
 
@@ -116,7 +126,9 @@ impl Out {
         let mut base = 0;
         for (position, source) in inputs.sources.iter().enumerate() {
             base += match &source.kind {
-                Kind::Lines => self.lines(source, position, base)?,
+                Kind::Lines | Kind::Columnar(_) | Kind::Delimited(_) => {
+                    self.lines(inputs, source, position, base)?
+                }
                 Kind::Raw(bits) => self.raw(source, position, base, *bits)?,
                 Kind::Text => self.text(source, position, base)?,
                 Kind::Directory(_) => self.directory(source, position, base)?,
@@ -131,8 +143,14 @@ impl Out {
     }
 
     /// Reads JSON Lines; returns the number of lines.
-    fn lines(&self, source: &Source, position: usize, base: u64) -> Result<u64, Stop> {
-        let mut reader = source.open(&self.meter)?;
+    fn lines(
+        &self,
+        inputs: &Inputs,
+        source: &Source,
+        position: usize,
+        base: u64,
+    ) -> Result<u64, Stop> {
+        let mut reader = source.open_rows(&inputs.fields, self.rows, &self.meter)?;
         let mut ordinal = 0;
         loop {
             let mut bytes = Vec::with_capacity(CHUNK + CHUNK / 8);

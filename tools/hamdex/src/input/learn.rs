@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hamdex::text::{IdfLearner, IdfTable, Pipeline};
 use rayon::prelude::*;
 
-use super::chunk::{Body, Chunk, for_each_chunk};
+use super::chunk::{Body, Chunk, Rows, for_each_chunk};
 use super::make::content;
 use super::open::is_html;
 use super::row::{self, Fields};
@@ -27,7 +27,7 @@ pub(crate) fn learn(
     }
     console.begin_reading("learning", inputs.bytes());
     let mut learner = IdfLearner::new();
-    for_each_chunk(inputs, console, |chunk| {
+    for_each_chunk(inputs, Rows::Needed, console, |chunk| {
         for words in words_of(&chunk, &inputs.fields, pipeline) {
             learner.add_words(&words);
         }

@@ -6,6 +6,7 @@ use hamdex::Fingerprint;
 use hamdex::text::{self, Pipeline};
 
 use super::chunk::{Line, MAX_ROW};
+use super::delimited;
 use super::open::is_html;
 use super::proof::{Proofs, Wanted};
 use super::reject::Reason;
@@ -45,6 +46,9 @@ impl Maker<'_> {
     ) -> Result<Made<F>, Reason> {
         if line.too_long {
             return Err(Reason::TooLong(MAX_ROW));
+        }
+        if let Some((reason, _)) = delimited::refused(bytes) {
+            return Err(Reason::Record(reason.to_owned()));
         }
         let row = row::parse(self.fields, bytes)?;
         let key = key_of(&row, file, line.ordinal)?;

@@ -4,6 +4,8 @@
 //! again, which is what a second pass and a resumed build stand on.
 
 mod chunk;
+mod columnar;
+mod delimited;
 mod device;
 #[cfg(any(test, feature = "coverage"))]
 pub(crate) mod fuzzing;
@@ -19,7 +21,8 @@ mod seen;
 mod source;
 mod walk;
 
-pub(crate) use chunk::{Body, Chunk, for_each_chunk};
+pub(crate) use chunk::{Body, Chunk, Rows, for_each_chunk};
+pub(crate) use columnar::Columnar;
 pub(crate) use learn::learn;
 pub(crate) use make::row_key;
 pub(crate) use proof::{Proofs, Wanted};

@@ -36,6 +36,10 @@ impl Meter {
     pub(super) fn bytes(&self) -> u64 {
         self.0.load(Relaxed)
     }
+
+    pub(super) fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Relaxed);
+    }
 }
 
 struct Counted {
@@ -46,7 +50,7 @@ struct Counted {
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
-        self.meter.0.fetch_add(read as u64, Relaxed);
+        self.meter.add(read as u64);
         Ok(read)
     }
 }

@@ -6,7 +6,8 @@ use hamdex::Fingerprint;
 use hamdex::text::Pipeline;
 use rayon::prelude::*;
 
-use super::chunk::{Body, Chunk, Line, Text, for_each_chunk};
+use super::chunk::{Body, Chunk, Line, Rows, Text, for_each_chunk};
+use super::delimited;
 use super::make::{Made, Maker};
 use super::proof::{Proofs, Wanted};
 use super::reject::{At, Place, Reason, Rejects};
@@ -94,7 +95,7 @@ impl Reading<'_> {
             raw_rows: 0,
             totals: Totals::default(),
         };
-        for_each_chunk(self.inputs, self.console, |chunk| {
+        for_each_chunk(self.inputs, Rows::Needed, self.console, |chunk| {
             work.chunk(chunk)?;
             // Whatever kills the run later, the rows before it can be looked up.
             work.rejects.flush()
@@ -160,7 +161,9 @@ impl<F: Fingerprint> Work<'_, F> {
         for (line, made) in lines.iter().zip(made) {
             if let Some(made) = made {
                 let place = Place { file, at: At::Line(line.ordinal + 1) };
-                self.take(base + line.ordinal, made, place, Some(row(line)))?;
+                let row = row(line);
+                let row = delimited::refused(row).map_or(row, |(_, record)| record);
+                self.take(base + line.ordinal, made, place, Some(row))?;
             }
         }
         Ok(())

@@ -48,6 +48,8 @@ pub(crate) enum Reason {
     Partial { bytes: usize, bits: u32 },
     #[error("text, where the index was built from fingerprints only")]
     TextRefused,
+    #[error("{0}")]
+    Record(String),
     #[error("not a text file")]
     Binary,
     #[error("longer than {} MiB", .0 >> 20)]
@@ -75,6 +77,7 @@ impl Reason {
             Self::Fingerprint(_) | Self::Partial { .. } => "bad fingerprint",
             Self::TextRefused => "text in an index of fingerprints",
             Self::Binary => "not text",
+            Self::Record(_) => "broken record",
             Self::TooLong(_) => "too long",
             Self::Unreadable(_) => "unreadable",
         }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::reject::Reason;
 
 /// Field of a fingerprint that stands instead of text.
-const FINGERPRINT: &str = "fingerprint";
+pub(super) const FINGERPRINT: &str = "fingerprint";
 
 /// Names of the fields to read.
 #[derive(Debug, Clone)]

@@ -35,7 +35,16 @@ impl Inputs {
         for source in chosen {
             match &source.kind {
                 Kind::Raw(_) => {}
-                Kind::Lines => lines(source, &self.fields, quota, budget.max(LONGEST), &mut texts)?,
+                Kind::Columnar(columnar) => {
+                    let mut reader = columnar.sample(quota)?;
+                    let mut rows = Rows { fields: &self.fields, name: &source.name, left: budget };
+                    while let Some(line) = rows.next(&mut reader)? {
+                        texts.extend(rows.text(&line));
+                    }
+                }
+                Kind::Lines | Kind::Delimited(_) => {
+                    lines(source, &self.fields, quota, budget.max(LONGEST), &mut texts)?;
+                }
                 Kind::Text => {
                     texts.extend(file(
                         source.open(&Meter::default())?,
@@ -88,7 +97,7 @@ fn lines(
     let size = source.plain_bytes().filter(|&size| size > budget);
     let quota = if size.is_some() { quota.div_ceil(2) } else { quota };
     let mut rows = Rows { fields, name: &source.name, left: budget };
-    let mut head = source.open(&Meter::default())?;
+    let mut head = source.open_rows(fields, super::Rows::Needed, &Meter::default())?;
     // Every stride-th row of what is read is kept; the stride doubles as rows become too many.
     let (mut kept, mut stride, mut ordinal) = (Vec::new(), 1_usize, 0_usize);
     while let Some(line) = rows.next(&mut head)? {

@@ -8,7 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use hamdex::Progress;
 use tempfile::NamedTempFile;
 
-use super::chunk::MAX_ROW;
+use super::chunk::{MAX_ROW, Rows};
+use super::columnar::Columnar;
+use super::delimited;
 use super::device;
 use super::open::{self, Meter, Reader};
 use super::row::{self, Fields};
@@ -27,6 +29,10 @@ const TYPICAL_ROW: u64 = 1000;
 pub(crate) enum Kind {
     /// JSON Lines.
     Lines,
+    /// Parquet.
+    Columnar(Columnar),
+    /// CSV, with that byte between cells.
+    Delimited(u8),
     /// Little-endian fingerprints of that many bits.
     Raw(u32),
     /// One document.
@@ -57,7 +63,7 @@ impl std::fmt::Debug for Stream {
 }
 
 impl Source {
-    fn new(path: &Path) -> Result<Self> {
+    fn new(path: &Path, fields: &Fields) -> Result<Self> {
         let name = path.display().to_string();
         let source = |kind, stream: Option<Reader>| Self {
             name: name.clone(),
@@ -73,14 +79,41 @@ impl Source {
         if found.is_dir() {
             return Ok(source(Kind::Directory(walk::list(path)?), None));
         }
+        if is_parquet(path) {
+            if !found.is_file() {
+                return Err(Failure::file(path, "is no regular file, as Parquet has to be"));
+            }
+            return Ok(source(Kind::Columnar(Columnar::look(path, fields)?), None));
+        }
         device::refuse(path, &found)?;
         let kind = kind(path, found.is_file())?;
         // Opening at once finds a file without permission before anything is written.
         let file = File::open(path).map_err(|e| Failure::io(path, e))?;
-        if found.is_file() {
-            return Ok(source(kind, None));
+        if !found.is_file() {
+            let reader = open::decompressed(path, file)?;
+            let Kind::Delimited(delimiter) = kind else { return Ok(source(kind, Some(reader))) };
+            // What can be read only once becomes JSON Lines as it comes in.
+            let lines = delimited::lines(&name, delimiter, fields, reader)?;
+            return Ok(source(Kind::Lines, Some(open::buffered(lines))));
         }
-        Ok(source(kind, Some(open::decompressed(path, file)?)))
+        let source = source(kind, None);
+        if let Kind::Delimited(_) = source.kind {
+            source.open_rows(fields, Rows::Needed, &Meter::default())?;
+        }
+        Ok(source)
+    }
+
+    /// Opens the source for reading rows of JSON from its start.
+    pub(super) fn open_rows(&self, fields: &Fields, rows: Rows, meter: &Meter) -> Result<Reader> {
+        match &self.kind {
+            Kind::Columnar(columnar) => columnar.lines(rows == Rows::Whole, meter),
+            Kind::Delimited(delimiter) => {
+                let reader = self.open(meter)?;
+                let lines = delimited::lines(&self.name, *delimiter, fields, reader)?;
+                Ok(open::buffered(lines))
+            }
+            Kind::Lines | Kind::Raw(_) | Kind::Text | Kind::Directory(_) => self.open(meter),
+        }
     }
 
     /// Opens the source for reading from its start.
@@ -107,6 +140,9 @@ impl Source {
     }
 
     fn plain_path(&self) -> Option<&Path> {
+        if let Kind::Columnar(_) | Kind::Delimited(_) = self.kind {
+            return None;
+        }
         match (&self.spool, &self.stream) {
             (Some(spool), _) => Some(spool.path()),
             (None, Some(_)) => None,
@@ -154,9 +190,9 @@ impl Source {
         match self.kind {
             Kind::Raw(_) => return Ok(Some(true)),
             Kind::Text | Kind::Directory(_) => return Ok(Some(false)),
-            Kind::Lines => {}
+            Kind::Lines | Kind::Columnar(_) | Kind::Delimited(_) => {}
         }
-        let mut reader = self.open(&Meter::default())?;
+        let mut reader = self.open_rows(fields, Rows::Needed, &Meter::default())?;
         let mut head = Vec::new();
         let mut answer = None;
         while answer.is_none() {
@@ -185,10 +221,14 @@ impl Source {
     }
 }
 
+fn is_parquet(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
+}
+
 /// Chooses the kind of a file that is not a directory.
 fn kind(path: &Path, regular: bool) -> Result<Kind> {
-    const ACCEPTED: &str = "accepted are JSON Lines (.jsonl, .ndjson), .txt, .md, .html, raw fingerprints \
-                            (.u32, .u64, .u128), directories, and - for JSON Lines on standard input";
+    const ACCEPTED: &str = "accepted are JSON Lines (.jsonl, .ndjson), Parquet, .csv, .tsv, .txt, .md, .html, raw \
+                            fingerprints (.u32, .u64, .u128), directories, and - for JSON Lines on standard input";
     let refused = |what: &str| {
         let name = path.display();
         Err(Failure::Usage(format!("{name}: {what} is not supported; {ACCEPTED}")))
@@ -201,8 +241,9 @@ fn kind(path: &Path, regular: bool) -> Result<Kind> {
         "u32" => Ok(Kind::Raw(32)),
         "u64" => Ok(Kind::Raw(64)),
         "u128" => Ok(Kind::Raw(128)),
-        "csv" | "tsv" => refused("CSV"),
-        "parquet" => refused("Parquet"),
+        "csv" => Ok(Kind::Delimited(b',')),
+        "tsv" => Ok(Kind::Delimited(b'\t')),
+        "parquet" => refused("compressed Parquet (it is compressed inside)"),
         "json" => refused("a JSON document (rename it to .jsonl if every line is an object)"),
         // What a shell passes for <(command) has no extension to tell by.
         "" if !regular => Ok(Kind::Lines),
@@ -235,7 +276,7 @@ impl Inputs {
                 "- stands for standard input and can be given once".to_owned(),
             ));
         }
-        let sources = paths.iter().map(|path| Source::new(path)).collect::<Result<_>>()?;
+        let sources = paths.iter().map(|path| Source::new(path, &fields)).collect::<Result<_>>()?;
         Ok(Self { sources, fields })
     }
 
@@ -279,7 +320,8 @@ impl Inputs {
     pub(crate) fn estimated_rows(&self, fingerprint_bytes: usize) -> u64 {
         let rows = |source: &Source| match &source.kind {
             Kind::Raw(_) => source.bytes().unwrap_or(0) / fingerprint_bytes as u64,
-            Kind::Lines => source.bytes().unwrap_or(0) / TYPICAL_ROW,
+            Kind::Lines | Kind::Delimited(_) => source.bytes().unwrap_or(0) / TYPICAL_ROW,
+            Kind::Columnar(columnar) => columnar.rows(),
             Kind::Text => 1,
             Kind::Directory(listing) => listing.files.len() as u64,
         };
@@ -345,7 +387,9 @@ mod tests {
         assert!(matches!(kind("a.NDJSON"), Ok(Kind::Lines)));
         assert!(matches!(kind("a.u128.zst"), Ok(Kind::Raw(128))));
         assert!(matches!(kind("copyright"), Ok(Kind::Text)));
-        for name in ["a.csv", "a.tsv.gz", "a.parquet", "a.json"] {
+        assert!(matches!(kind("a.csv"), Ok(Kind::Delimited(b','))));
+        assert!(matches!(kind("a.tsv.gz"), Ok(Kind::Delimited(b'\t'))));
+        for name in ["a.parquet.gz", "a.json"] {
             assert!(matches!(kind(name), Err(Failure::Usage(_))), "{name}");
         }
     }

@@ -33,7 +33,7 @@ use crate::width::{self, for_width};
 pub(crate) struct BuildArgs {
     /// Directory of the index: absent, empty, or an index to merge into
     index: PathBuf,
-    /// Documents: .jsonl, .txt, .html, directories, raw .u32 .u64 .u128, - for standard input
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
     #[arg(required_unless_present = "abandon", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Go on with a build that was interrupted
@@ -260,7 +260,9 @@ fn duplicate(
         return rejects.add(Place { file: "-", at: At::Whole }, Reason::DuplicateId(name), None);
     };
     let (file, at) = match &source.kind {
-        Kind::Lines => (source.name.clone(), At::Line(row + 1)),
+        Kind::Lines | Kind::Columnar(_) | Kind::Delimited(_) => {
+            (source.name.clone(), At::Line(row + 1))
+        }
         Kind::Raw(bits) => (source.name.clone(), At::Offset(row * u64::from(bits / 8))),
         Kind::Text => (source.name.clone(), At::Whole),
         Kind::Directory(_) => (format!("{}/{name}", source.name), At::Whole),

@@ -31,7 +31,7 @@ use crate::width::{self, for_width};
 pub(crate) struct InsertArgs {
     /// Directory of the index
     index: PathBuf,
-    /// Documents: .jsonl, .txt, .html, directories, raw .u32 .u64 .u128, - for standard input
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Keep out what is near a stored document

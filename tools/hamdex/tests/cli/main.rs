@@ -15,6 +15,7 @@ mod refusals;
 mod secret;
 mod store;
 mod support;
+mod tables;
 mod texts;
 mod usage;
 mod verify;

@@ -5,6 +5,7 @@
 
 mod choose;
 mod collect;
+mod form;
 mod near;
 mod pass;
 mod report;
@@ -21,6 +22,7 @@ use hamdex::join::Linkage;
 use hamdex::{Fingerprint, Header, Verification};
 
 use self::collect::Collected;
+use self::form::Form;
 use self::near::Stored;
 use self::report::{Report, Settings};
 use self::write::Members;
@@ -35,7 +37,7 @@ use crate::verify_options::{RepresentativeArg, VerifyArg};
 use crate::width::{self, for_width};
 
 const AFTER_HELP: &str = r#"Files in DIR:
-  kept.jsonl        the rows to keep
+  kept.jsonl        the rows to keep; kept.parquet with --format parquet
   duplicates.jsonl  {"id","kept_id","distance","similarity","cluster"} for every row removed
   clusters.jsonl    {"cluster","size","ids","diameter"}, the largest first
   rejects.jsonl     {"file","line","reason","row"} for every bad row
@@ -43,7 +45,8 @@ const AFTER_HELP: &str = r#"Files in DIR:
 
 Example:
   hamdex dedup posts.jsonl -o out
-  hamdex dedup crawl-*.jsonl.gz -o clean -k 3 --keep longest"#;
+  hamdex dedup crawl-*.jsonl.gz -o clean -k 3 --keep longest
+  hamdex dedup shard-*.parquet -o clean --text-field content --format parquet"#;
 
 /// Remove near-duplicates from documents
 ///
@@ -56,7 +59,7 @@ Example:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct DedupArgs {
-    /// Documents: .jsonl, .txt, .html, directories, raw .u64, - for standard input
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u64, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Directory for the results
@@ -69,8 +72,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_name = "WHICH", default_value = "first")]
     keep: Keep,
     /// Form of the kept rows
-    #[arg(long, value_name = "FORM", value_parser = ["jsonl"], default_value = "jsonl", hide = true)]
-    format: String,
+    #[arg(long, value_name = "FORM", value_enum, default_value = "jsonl")]
+    format: Form,
     #[command(flatten)]
     distance: DistanceArg,
     #[command(flatten)]
@@ -222,7 +225,8 @@ impl DedupArgs {
         };
         advise::say_unverified(&session.console, documents.evidence.without);
         let choice = choose::choose(session, &documents, settled, self.linkage(verification))?;
-        let kept = pass::run(session, inputs, &self.output, &documents, &choice, &stored)?;
+        let destination = (self.format, self.output.as_path());
+        let kept = pass::run(session, inputs, destination, &documents, &choice, &stored)?;
         let members = Members::new(&choice, &kept.ids);
         let mut files = vec![
             members.write_duplicates(
@@ -259,8 +263,9 @@ impl DedupArgs {
         };
         files.push(report.file(&self.output)?);
         rejects.finish()?;
-        files.push(kept.file);
+        let rows = kept.rows.close(inputs, &self.output)?;
         files.into_iter().try_for_each(Output::finish)?;
+        rows.finish()?;
         rejected.persist(&rejects_file).map_err(|e| Failure::io(&rejects_file, e.error))?;
         report.show(session, &self.output)
     }

@@ -7,18 +7,18 @@ use hamdex::Fingerprint;
 
 use super::choose::Choice;
 use super::collect::Documents;
+use super::form::{Form, Sink};
 use super::near::Stored;
 use super::row::Row;
 use crate::failure::{Failure, Result};
 use crate::input::{Body, Chunk, Inputs, for_each_chunk};
-use crate::output::Output;
 use crate::session::Session;
 use crate::verb::gather::Keys;
 
-/// The file of kept rows, complete but without its name yet.
+/// The kept rows, and what is known of the others.
 #[derive(Debug)]
 pub(super) struct Kept {
-    pub(super) file: Output,
+    pub(super) rows: Sink,
     pub(super) count: u64,
     pub(super) ids: Ids,
 }
@@ -53,16 +53,17 @@ impl Ids {
 pub(super) fn run<F: Fingerprint>(
     session: &Session,
     inputs: &Arc<Inputs>,
-    directory: &Path,
+    (form, directory): (Form, &Path),
     documents: &Documents<F>,
     choice: &Choice,
     stored: &Stored,
 ) -> Result<Kept> {
-    let kept =
-        Kept { file: Output::file(&directory.join("kept.jsonl"))?, count: 0, ids: Ids::default() };
+    let rows = Sink::new(form, inputs, directory)?;
+    let read = rows.reads();
+    let kept = Kept { rows, count: 0, ids: Ids::default() };
     let mut pass = Pass { inputs, documents, choice, stored, next: 0, raw_rows: 0, kept };
     session.console.begin_reading("writing", inputs.bytes());
-    for_each_chunk(inputs, &session.console, |chunk| pass.chunk(&chunk))?;
+    for_each_chunk(inputs, read, &session.console, |chunk| pass.chunk(&chunk))?;
     session.console.end_phase();
     if pass.next < documents.len() || pass.kept.ids.stored() < stored.len() {
         return Err(Failure::file(
@@ -143,7 +144,7 @@ impl<F: Fingerprint> Pass<'_, F> {
             }
         }
         self.kept.count += 1;
-        self.kept.file.with(|out| row.copy(out))
+        self.kept.rows.row(origin, |out| row.copy(out))
     }
 
     fn note(&mut self, row: &Row<'_, F>, fate: Fate) -> Result<()> {

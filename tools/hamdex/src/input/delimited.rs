@@ -1,0 +1,245 @@
+//! CSV and TSV: records become lines of JSON, each at the number of the line it begins at.
+//!
+//! The header's line and the further lines of a record that has several stay blank, so that
+//! whatever is said of a row names its line in the file.
+
+use std::io::{self, BufRead, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use csv::ByteRecord;
+use hamdex::text::Encoding;
+
+use super::chunk::MAX_ROW;
+use super::columnar::missing;
+use super::open::Reader;
+use super::row::{FINGERPRINT, Fields};
+use crate::failure::{Failure, Result};
+
+/// Stands before and behind the reason why a record is no row; no row of JSON begins with it.
+const REFUSED: u8 = 0;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads records as lines of JSON; the first record names the columns.
+pub(super) fn lines(
+    name: &str,
+    delimiter: u8,
+    fields: &Fields,
+    mut reader: Reader,
+) -> Result<impl Read + Send + 'static> {
+    let head = reader.fill_buf().map_err(|e| Failure::io(name, e))?;
+    let encoding = settle(name, fields.encoding, head)?;
+    let mark = if head.starts_with(BOM) { BOM.len() } else { 0 };
+    reader.consume(mark);
+    let left = Arc::new(AtomicU64::new(MAX_ROW));
+    let mut rows = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(Limited { reader, left: Arc::clone(&left) });
+    let mut record = ByteRecord::new();
+    rows.read_byte_record(&mut record).map_err(|e| Failure::file(name, e.to_string()))?;
+    let header: Vec<String> =
+        record.iter().map(|cell| encoding.decode(cell).text.into_owned()).collect();
+    let known = |column: &String| *column == fields.text || column == FINGERPRINT;
+    if !header.is_empty() && !header.iter().any(known) {
+        return Err(Failure::file(name, missing(&fields.text, header.iter().map(String::as_str))));
+    }
+    let id = fields.id.clone();
+    Ok(Lines { rows, record, header, id, encoding, left, line: 1, buffer: Vec::new(), at: 0 })
+}
+
+/// Tells why a line is no row, and what the record was.
+pub(super) fn refused(line: &[u8]) -> Option<(&str, &[u8])> {
+    let rest = line.strip_prefix(&[REFUSED])?;
+    let end = rest.iter().position(|&byte| byte == REFUSED)?;
+    let reason = std::str::from_utf8(rest.get(..end)?).ok()?;
+    Some((reason, rest.get(end + 1..)?.trim_ascii_end()))
+}
+
+/// Finds out what cells are encoded in, from the lines at the beginning unless it was named.
+fn settle(name: &str, named: Encoding, head: &[u8]) -> Result<Encoding> {
+    if head.contains(&0) {
+        let reason = "holds zero bytes: it is UTF-16 or no text; convert it, as by \
+                      'iconv -f UTF-16 -t UTF-8'";
+        return Err(Failure::file(name, reason));
+    }
+    if named != Encoding::AUTO {
+        return Ok(named);
+    }
+    let end = head.iter().rposition(|&byte| byte == b'\n').map_or(head.len(), |at| at + 1);
+    let found = Encoding::AUTO.decode(head.get(..end).unwrap_or_default()).encoding;
+    found.parse().map_err(|_| Failure::file(name, format!("is in {found}, which is not supported")))
+}
+
+/// Ends with an error where a record goes on and on, as behind a quote that nobody closed.
+struct Limited {
+    reader: Reader,
+    left: Arc<AtomicU64>,
+}
+
+impl Read for Limited {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let left = self.left.load(Relaxed);
+        if left == 0 {
+            let reason = format!("a record is longer than {} MiB; is a quote open?", MAX_ROW >> 20);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        let read = self.reader.read(to)?;
+        self.left.store(left.saturating_sub(read as u64), Relaxed);
+        Ok(read)
+    }
+}
+
+/// Lines of JSON, made as they are read.
+struct Lines {
+    rows: csv::Reader<Limited>,
+    record: ByteRecord,
+    header: Vec<String>,
+    id: String,
+    encoding: Encoding,
+    left: Arc<AtomicU64>,
+    /// The line of the file that the next line of JSON stands for.
+    line: u64,
+    buffer: Vec<u8>,
+    at: usize,
+}
+
+impl Lines {
+    /// Makes the line of the next record, and the blank ones before it; false at the end.
+    fn advance(&mut self) -> io::Result<bool> {
+        self.buffer.clear();
+        self.at = 0;
+        self.left.store(MAX_ROW, Relaxed);
+        let position = |error: csv::Error| {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("behind line {}: {error}", self.line),
+            )
+        };
+        if !self.rows.read_byte_record(&mut self.record).map_err(position)? {
+            return Ok(false);
+        }
+        // The reader stands behind the record, and behind the line end that closed it.
+        let behind = self.rows.position().line();
+        let bytes = self.record.as_slice().iter();
+        let inside: u64 = bytes.map(|&byte| u64::from(byte == b'\n')).sum();
+        let first = behind.saturating_sub(inside + 1).max(self.line + 1);
+        for _ in self.line + 1..first {
+            self.buffer.push(b'\n');
+        }
+        self.line = first;
+        let (found, wanted) = (self.record.len(), self.header.len());
+        if found == wanted {
+            self.row()?;
+        } else {
+            write!(self.buffer, "\0record of {found} fields under a header of {wanted}\0")?;
+            let cells = self.record.iter().map(|cell| self.encoding.decode(cell).text);
+            let cells = cells.collect::<Vec<_>>().join(",").replace(['\n', '\r'], " ");
+            self.buffer.extend_from_slice(cells.as_bytes());
+        }
+        self.buffer.push(b'\n');
+        Ok(true)
+    }
+
+    fn row(&mut self) -> io::Result<()> {
+        self.buffer.push(b'{');
+        for (column, cell) in self.header.iter().zip(&self.record) {
+            // A cell cannot be left out, so an empty id is none.
+            if cell.is_empty() && *column == self.id {
+                continue;
+            }
+            if !self.buffer.ends_with(b"{") {
+                self.buffer.push(b',');
+            }
+            serde_json::to_writer(&mut self.buffer, column)?;
+            self.buffer.push(b':');
+            serde_json::to_writer(&mut self.buffer, &self.encoding.decode(cell).text)?;
+        }
+        self.buffer.push(b'}');
+        Ok(())
+    }
+}
+
+impl Read for Lines {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.buffer.len() {
+            // The line of the header is blank.
+            if self.line == 1 && self.buffer.is_empty() {
+                self.buffer.push(b'\n');
+                break;
+            }
+            if !self.advance()? {
+                return Ok(0);
+            }
+        }
+        let rest = self.buffer.get(self.at..).unwrap_or_default();
+        let count = rest.len().min(to.len());
+        if let (Some(to), Some(from)) = (to.get_mut(..count), rest.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.at += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::open;
+
+    fn fields() -> Fields {
+        let (id, text) = ("id".to_owned(), "text".to_owned());
+        Fields { id, text, stamp: None, encoding: Encoding::AUTO }
+    }
+
+    fn json(content: &[u8]) -> String {
+        let reader = open::buffered(io::Cursor::new(content.to_vec()));
+        let mut json = String::new();
+        lines("a.csv", b',', &fields(), reader).unwrap().read_to_string(&mut json).unwrap();
+        json
+    }
+
+    #[test]
+    fn rows_stand_at_the_lines_of_their_records() {
+        let content = b"id,text\r\n1,\"two\nlines\"\r\n\r\n2,\"say \"\"hi\"\"\"\n,x";
+        let json = json(content);
+        let lines: Vec<&str> = json.lines().collect();
+        assert_eq!(lines[0], "");
+        assert_eq!(lines[1], r#"{"id":"1","text":"two\nlines"}"#);
+        assert_eq!(lines[2..4], ["", ""]);
+        assert_eq!(lines[4], r#"{"id":"2","text":"say \"hi\""}"#);
+        assert_eq!(lines[5], r#"{"text":"x"}"#);
+        assert_eq!(lines.len(), 6);
+    }
+
+    #[test]
+    fn records_of_another_length_are_told_and_kept_apart() {
+        let json = json(b"id,text\n1\n2,b\n3,c,\"d\ne\"\n");
+        let refused: Vec<_> = json.lines().map(|line| refused(line.as_bytes())).collect();
+        assert_eq!(refused[1], Some(("record of 1 fields under a header of 2", &b"1"[..])));
+        assert_eq!(refused[2], None);
+        assert_eq!(refused[3], Some(("record of 3 fields under a header of 2", &b"3,c,d e"[..])));
+    }
+
+    #[test]
+    fn cells_are_decoded_from_what_the_beginning_is_in() {
+        let gb18030: Encoding = "gb18030".parse().unwrap();
+        let bytes = b"id,text\n1,\xc8\xcb\xc3\xf1\xc8\xd5\xb1\xa8\xb5\xc4\xbc\xc7\xd5\xdf\n";
+        assert_eq!(json(bytes).lines().nth(1).unwrap(), r#"{"id":"1","text":"人民日报的记者"}"#);
+        assert_eq!(gb18030.decode(b"\xc8\xcb").text, "人");
+        assert_eq!(json(b"\xef\xbb\xbfid,text\n1,a\n").lines().nth(1).unwrap().len(), 21);
+    }
+
+    #[test]
+    fn tables_that_cannot_be_read_are_refused_by_name() {
+        let refusal = |content: &[u8]| {
+            let reader = open::buffered(io::Cursor::new(content.to_vec()));
+            lines("a.csv", b',', &fields(), reader).err().unwrap().to_string()
+        };
+        assert!(refusal(b"id,body\n1,a\n").contains("its columns are id, body"));
+        assert!(refusal(b"i\0d\0,\0").contains("UTF-16"));
+        assert_eq!(json(b""), "\n");
+    }
+}

@@ -1,0 +1,223 @@
+//! Forms of the kept rows: JSON Lines as they are copied, or Parquet.
+//!
+//! Rows of Parquet files with equal columns keep these, types and all: only the numbers of the
+//! rows to keep are noted, and the files are read again. Rows of anything else go through JSON,
+//! whose values settle the columns.
+
+use std::fs::File;
+use std::io::{BufReader, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_json::ReaderBuilder;
+use arrow_json::reader::infer_json_schema;
+use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use tempfile::NamedTempFile;
+
+use crate::failure::{Failure, Result};
+use crate::input::{Columnar, Inputs, Kind, Rows};
+use crate::output::{self, Output};
+
+/// Bytes of a row group, as they will be written.
+const ROW_GROUP: usize = 64 << 20;
+
+/// What the kept rows are written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Form {
+    /// kept.jsonl
+    Jsonl,
+    /// kept.parquet, compressed by Zstandard
+    Parquet,
+}
+
+/// Takes the rows to keep.
+#[derive(Debug)]
+pub(super) enum Sink {
+    Lines(Output),
+    /// Rows as lines that become columns at the end.
+    Spool(std::io::BufWriter<NamedTempFile>),
+    /// Ordinals of rows over all inputs.
+    Ordinals(Vec<u64>),
+}
+
+impl Sink {
+    pub(super) fn new(form: Form, inputs: &Inputs, directory: &Path) -> Result<Self> {
+        Ok(match form {
+            Form::Jsonl => Self::Lines(Output::file(&directory.join("kept.jsonl"))?),
+            Form::Parquet if common_columns(inputs).is_some() => Self::Ordinals(Vec::new()),
+            Form::Parquet => Self::Spool(std::io::BufWriter::new(output::temporary(directory)?)),
+        })
+    }
+
+    /// How much of a row has to be read for it.
+    pub(super) fn reads(&self) -> Rows {
+        if let Self::Ordinals(_) = self { Rows::Needed } else { Rows::Whole }
+    }
+
+    /// Takes a row, which `copy` writes as a line of JSON.
+    pub(super) fn row(
+        &mut self,
+        origin: u64,
+        copy: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> Result<()> {
+        match self {
+            Self::Lines(output) => output.with(copy),
+            Self::Ordinals(ordinals) => {
+                ordinals.push(origin);
+                Ok(())
+            }
+            Self::Spool(file) => copy(file).map_err(|e| Failure::io(file.get_ref().path(), e)),
+        }
+    }
+
+    /// Writes what is not written yet.
+    pub(super) fn close(self, inputs: &Inputs, directory: &Path) -> Result<Kept> {
+        let path = directory.join("kept.parquet");
+        match self {
+            Self::Lines(output) => Ok(Kept::Lines(output)),
+            Self::Ordinals(ordinals) => {
+                let Some((schema, files)) = common_columns(inputs) else {
+                    return Err(Failure::file(directory, "inputs changed between the two passes"));
+                };
+                let mut table = Table::new(&path, schema)?;
+                table.filter(&files, &ordinals)?;
+                table.finish()
+            }
+            Self::Spool(file) => {
+                let spool =
+                    file.into_inner().map_err(|e| Failure::io(directory, e.into_error()))?;
+                columns_of_lines(spool, &path)
+            }
+        }
+    }
+}
+
+/// A file of kept rows that is complete but for its name.
+#[derive(Debug)]
+pub(super) enum Kept {
+    Lines(Output),
+    Table(NamedTempFile, PathBuf),
+}
+
+impl Kept {
+    pub(super) fn finish(self) -> Result<()> {
+        match self {
+            Self::Lines(output) => output.finish(),
+            Self::Table(file, path) => {
+                file.persist(&path).map(drop).map_err(|e| Failure::io(&path, e.error))
+            }
+        }
+    }
+}
+
+/// Returns the columns that all inputs have, if all are Parquet files and agree.
+fn common_columns(inputs: &Inputs) -> Option<(SchemaRef, Vec<&Columnar>)> {
+    let columnar = inputs.sources.iter().map(|source| {
+        if let Kind::Columnar(columnar) = &source.kind { Some(columnar) } else { None }
+    });
+    let files: Vec<&Columnar> = columnar.collect::<Option<_>>()?;
+    let first = files.first()?.schema();
+    let mut fields: Vec<Field> =
+        first.fields().iter().map(|field| field.as_ref().clone()).collect();
+    for file in &files {
+        let others = file.schema().fields();
+        let alike = |(own, other): (&Field, &Arc<Field>)| {
+            own.name() == other.name() && own.data_type() == other.data_type()
+        };
+        if others.len() != fields.len() || !fields.iter().zip(others).all(alike) {
+            return None;
+        }
+        for (own, other) in fields.iter_mut().zip(others) {
+            // A shard without nulls may say that it cannot have any.
+            own.set_nullable(own.is_nullable() || other.is_nullable());
+        }
+    }
+    let schema = Schema::new_with_metadata(fields, first.metadata().clone());
+    Some((Arc::new(schema), files))
+}
+
+/// Reads lines of JSON twice: for their columns, and to write these.
+fn columns_of_lines(mut spool: NamedTempFile, path: &Path) -> Result<Kept> {
+    let failed = |e: arrow_schema::ArrowError| {
+        Failure::file(path, format!("rows do not fit into columns: {e}; use --format jsonl"))
+    };
+    let rewind = |spool: &mut NamedTempFile| -> Result<BufReader<File>> {
+        spool.rewind().map_err(|e| Failure::io(path, e))?;
+        spool.reopen().map(BufReader::new).map_err(|e| Failure::io(path, e))
+    };
+    let (schema, _) = infer_json_schema(rewind(&mut spool)?, None).map_err(failed)?;
+    let schema = Arc::new(schema);
+    let mut table = Table::new(path, Arc::clone(&schema))?;
+    let batches = ReaderBuilder::new(schema).with_coerce_primitive(true);
+    for batch in batches.build(rewind(&mut spool)?).map_err(failed)? {
+        table.write(&batch.map_err(failed)?)?;
+    }
+    table.finish()
+}
+
+/// A Parquet file being written.
+struct Table {
+    path: PathBuf,
+    schema: SchemaRef,
+    writer: ArrowWriter<NamedTempFile>,
+}
+
+impl Table {
+    fn new(path: &Path, schema: SchemaRef) -> Result<Self> {
+        let directory = path.parent().unwrap_or(Path::new("."));
+        let compression = Compression::ZSTD(ZstdLevel::default());
+        let properties = WriterProperties::builder().set_compression(compression).build();
+        let file = output::temporary(directory)?;
+        let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties))
+            .map_err(|e| Failure::file(path, e.to_string()))?;
+        Ok(Self { path: path.to_path_buf(), schema, writer })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let written = self.writer.write(batch);
+        written.map_err(|e| Failure::file(&self.path, e.to_string()))?;
+        // Row groups are bounded by rows; long texts would make them huge.
+        if self.writer.in_progress_size() > ROW_GROUP {
+            self.writer.flush().map_err(|e| Failure::file(&self.path, e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of these rising ordinals, counted over all files.
+    fn filter(&mut self, files: &[&Columnar], ordinals: &[u64]) -> Result<()> {
+        let (mut first, mut wanted) = (0, ordinals.iter().copied().peekable());
+        for file in files {
+            for batch in file.batches()? {
+                let batch = batch.map_err(|e| Failure::file(&self.path, e.to_string()))?;
+                let rows = first..first + batch.num_rows() as u64;
+                first = rows.end;
+                let keep = rows.map(|row| wanted.next_if_eq(&row).is_some());
+                let keep: BooleanArray = keep.map(Some).collect();
+                let kept = filter_record_batch(&batch, &keep)
+                    .and_then(|kept| {
+                        RecordBatch::try_new(Arc::clone(&self.schema), kept.columns().to_vec())
+                    })
+                    .map_err(|e| Failure::file(&self.path, e.to_string()))?;
+                self.write(&kept)?;
+            }
+        }
+        match wanted.next() {
+            None => Ok(()),
+            Some(_) => Err(Failure::file(
+                &self.path,
+                "is not written: an input changed between the two passes",
+            )),
+        }
+    }
+
+    fn finish(self) -> Result<Kept> {
+        let file =
+            self.writer.into_inner().map_err(|e| Failure::file(&self.path, e.to_string()))?;
+        Ok(Kept::Table(file, self.path))
+    }
+}

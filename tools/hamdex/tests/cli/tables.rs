@@ -1,0 +1,219 @@
+//! Parquet, CSV and TSV: tables are read as rows are, and come back as they were.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow_array::builder::{Int64Builder, ListBuilder, StringDictionaryBuilder};
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, LargeStringArray, RecordBatch, StringArray,
+    TimestampMillisecondArray, UInt64Array,
+};
+use arrow_select::concat::concat_batches;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+
+use crate::support::{Bench, json_lines};
+
+const TEXTS: [Option<&str>; 7] = [
+    Some("sunny days are here again, and everybody goes outside to sit in the grass"),
+    Some("an article about something else altogether: how snails climb wet glass"),
+    Some("sunny days are here again, and everybody goes outside to sit in the grass!"),
+    None,
+    Some("北京大学的研究人员发表了一篇关于气候变化的新论文，引起了广泛的关注"),
+    Some("北京大学的研究人员发表了一篇关于气候变化的新论文，引起了广泛的关注。"),
+    Some("short"),
+];
+
+/// Columns of many types beside an id and a text.
+fn table(ids: std::ops::Range<i64>) -> RecordBatch {
+    let texts: Vec<Option<&str>> =
+        ids.clone().map(|id| TEXTS[usize::try_from(id).unwrap()]).collect();
+    let ids_from = ids.start;
+    let mut lists = ListBuilder::new(Int64Builder::new());
+    let mut words = StringDictionaryBuilder::<Int32Type>::new();
+    for id in ids.clone() {
+        lists.append_option((id != 1).then(|| vec![Some(id), None, Some(-id)]));
+        words.append_option((id % 3 != 0).then_some(if id % 2 == 0 { "even" } else { "odd" }));
+    }
+    let times =
+        ids.clone().map(|id| Some(1_700_000_000_123 + id)).collect::<TimestampMillisecondArray>();
+    let columns: [(&str, ArrayRef); 6] = [
+        ("tags", Arc::new(lists.finish())),
+        ("content", Arc::new(LargeStringArray::from(texts))),
+        ("seen", Arc::new(times.with_timezone("UTC"))),
+        ("id", Arc::new(ids.clone().collect::<Int64Array>())),
+        ("word", Arc::new(words.finish())),
+        ("score", Arc::new(ids.map(|id| Some(id as f64 / 3.0)).collect::<Float64Array>())),
+    ];
+    let all_nullable = ids_from > 0;
+    let columns = columns.map(|(name, column)| (name, column, all_nullable || name != "id"));
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
+fn write(bench: &Bench, name: &str, batches: &[RecordBatch]) {
+    let file = File::create(bench.path(name)).unwrap();
+    // Two rows a group, so that groups are crossed.
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(2))
+        .set_compression(Compression::SNAPPY)
+        .build();
+    let mut writer = ArrowWriter::try_new(file, batches[0].schema(), Some(properties)).unwrap();
+    for batch in batches {
+        writer.write(batch).unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn read(bench: &Bench, name: &str) -> RecordBatch {
+    let file = File::open(bench.path(name)).unwrap();
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let schema = Arc::clone(builder.schema());
+    let batches: Vec<RecordBatch> = builder.build().unwrap().map(Result::unwrap).collect();
+    concat_batches(&schema, &batches).unwrap()
+}
+
+const DEDUP: &str = "--text-field content -k 3 --pipeline auto";
+
+#[test]
+fn parquet_goes_in_and_the_kept_rows_come_out_with_every_column() {
+    let bench = Bench::new();
+    write(&bench, "a.parquet", &[table(0..3)]);
+    write(&bench, "b.parquet", &[table(3..7)]);
+    bench.ok(&format!("dedup a.parquet b.parquet -o out {DEDUP} --format parquet"));
+    // The first file says that its ids are never null, the second does not.
+    let schema = table(3..7).schema();
+    assert_ne!(table(0..3).schema(), schema);
+    let first = RecordBatch::try_new(Arc::clone(&schema), table(0..3).columns().to_vec()).unwrap();
+    let all = concat_batches(&schema, &[first, table(3..7)]).unwrap();
+    let kept = read(&bench, "out/kept.parquet");
+    assert_eq!(kept.schema().fields(), all.schema().fields());
+    let rows = [0, 1, 4, 6].map(|row| all.slice(row, 1));
+    assert_eq!(kept, concat_batches(&all.schema(), &rows).unwrap());
+    let removed = json_lines(&bench.read("out/duplicates.jsonl"));
+    let removed: Vec<_> = removed.iter().map(|row| (&row["id"], &row["kept_id"])).collect();
+    assert_eq!(removed, [(&2.into(), &0.into()), (&5.into(), &4.into())]);
+    let rejects = json_lines(&bench.read("out/rejects.jsonl"));
+    assert_eq!(rejects.len(), 1);
+    assert_eq!((&rejects[0]["file"], &rejects[0]["line"]), (&"b.parquet".into(), &1.into()));
+    let names = std::fs::read_dir(bench.path("out")).unwrap().count();
+    assert_eq!(names, 5, "nothing temporary stays behind");
+}
+
+#[test]
+fn rows_of_parquet_become_whole_rows_of_json() {
+    let bench = Bench::new();
+    write(&bench, "a.parquet", &[table(0..7)]);
+    bench.ok(&format!("dedup a.parquet -o out {DEDUP}"));
+    let kept = json_lines(&bench.read("out/kept.jsonl"));
+    assert_eq!(kept.len(), 4);
+    assert_eq!(kept[1]["tags"], serde_json::Value::Null);
+    assert_eq!(kept[2]["tags"], serde_json::json!([4, null, -4]));
+    assert_eq!(kept[2]["content"], TEXTS[4].unwrap());
+    assert_eq!(kept[2]["word"], "even");
+    assert_eq!(kept[0]["seen"], "2023-11-14T22:13:20.123Z");
+}
+
+#[test]
+fn rows_of_json_become_parquet() {
+    let bench = Bench::new();
+    bench.file(
+        "rows.jsonl",
+        "{\"id\":1,\"text\":\"sunny days are here again\",\"n\":1.5,\"of\":{\"a\":[1,2]}}\n\
+         {\"id\":2,\"text\":\"Sunny days are here again!\"}\n\
+         {\"id\":3,\"text\":\"another text about climbing snails\",\"n\":2,\"tag\":\"x\"}\n",
+    );
+    bench.ok("dedup rows.jsonl -o out -k 3 --format parquet");
+    let kept = read(&bench, "out/kept.parquet");
+    assert_eq!(kept.num_rows(), 2);
+    let names: Vec<String> = kept.schema().fields().iter().map(|f| f.name().clone()).collect();
+    assert_eq!(names.len(), 5, "{names:?}");
+    let text = kept.column_by_name("text").unwrap();
+    let text: &StringArray = text.as_any().downcast_ref().unwrap();
+    assert_eq!(text.value(1), "another text about climbing snails");
+    bench.file("none.jsonl", "");
+    bench.ok("dedup none.jsonl -o none --format parquet");
+    assert_eq!(read(&bench, "none/kept.parquet").num_rows(), 0);
+}
+
+#[test]
+fn an_index_is_built_from_tables_and_asked_with_them() {
+    let bench = Bench::new();
+    write(&bench, "a.parquet", &[table(0..7)]);
+    bench.ok("build idx a.parquet --text-field content -k 3 --pipeline auto");
+    let found = bench.ok("query idx a.parquet --text-field content -k 3").json();
+    assert_eq!(found.len(), 10, "{found:?}");
+    let prints: Vec<(i64, u64)> = vec![(7, 0xff), (8, 0xfe), (9, u64::MAX << 32)];
+    let ids: ArrayRef = Arc::new(prints.iter().map(|p| p.0).collect::<Int64Array>());
+    let values: ArrayRef = Arc::new(prints.iter().map(|p| p.1).collect::<UInt64Array>());
+    let columns = [("id", ids), ("fingerprint", values)];
+    write(&bench, "prints.parquet", &[RecordBatch::try_from_iter(columns).unwrap()]);
+    let pairs = bench.ok("pairs prints.parquet").stdout;
+    assert_eq!(pairs, "7\t8\t1\n");
+}
+
+#[test]
+fn tables_give_what_rows_of_json_give() {
+    let bench = Bench::new();
+    write(&bench, "a.parquet", &[table(0..7)]);
+    let quoted = |separator: &str| {
+        let mut rows = format!("content{separator}id\r\n");
+        for (id, text) in TEXTS.iter().enumerate() {
+            let text = text.unwrap_or("").replace('"', "\"\"");
+            let id = id.to_string();
+            rows.push_str(&["\"", &text, "\"", separator, &id, "\r\n"].concat());
+        }
+        rows
+    };
+    let json = |id: &dyn Fn(usize) -> serde_json::Value| -> String {
+        let rows = TEXTS.iter().enumerate();
+        let rows = rows.map(|(at, text)| serde_json::json!({ "id": id(at), "content": text }));
+        rows.map(|row| row.to_string()).collect::<Vec<_>>().join("\n")
+    };
+    // Cells have no types: a number in CSV is the text that it looks like.
+    bench.file("numbers.jsonl", json(&|at| at.into()));
+    bench.file("texts.jsonl", json(&|at| at.to_string().into()));
+    bench.file("a.csv", quoted(",")).file("a.tsv", quoted("\t"));
+    let fingerprints = |name: &str| {
+        bench.ok(&format!("fingerprint {name} --text-field content --pipeline page")).stdout
+    };
+    let (numbers, texts) = (fingerprints("numbers.jsonl"), fingerprints("texts.jsonl"));
+    assert_eq!(numbers.lines().count(), 6);
+    for (name, wanted) in [("a.parquet", &numbers), ("a.csv", &texts), ("a.tsv", &texts)] {
+        assert_eq!(fingerprints(name), *wanted, "{name}");
+    }
+}
+
+#[test]
+fn bad_records_are_told_by_their_line_and_kept_for_the_rejects() {
+    let bench = Bench::new();
+    bench
+        .file("a.csv", "id,text\n1,\"a text of\ntwo lines\"\n2,one,two\n,nameless text here\n3,\n");
+    let outcome = bench.ok("fingerprint a.csv --rejects bad.jsonl --pipeline page");
+    let ids: Vec<_> = outcome.json().iter().map(|row| row["id"].clone()).collect();
+    assert_eq!(ids, ["1", "a.csv:5"]);
+    let bad = json_lines(&bench.read("bad.jsonl"));
+    assert_eq!(bad[0]["line"], 4);
+    assert_eq!(bad[0]["reason"], "record of 3 fields under a header of 2");
+    assert_eq!(bad[0]["row"], "2,one,two");
+    assert_eq!((&bad[1]["line"], &bad[1]["reason"]), (&6.into(), &"empty text".into()));
+}
+
+#[test]
+fn columns_that_cannot_serve_are_refused_by_name() {
+    let bench = Bench::new();
+    write(&bench, "a.parquet", &[table(0..3)]);
+    let refused = |args: &str, words: &[&str]| bench.run(args).refused(1, words);
+    refused(
+        "fingerprint a.parquet",
+        &["a.parquet", "\"text\"", "tags, content, seen", "--text-field"],
+    );
+    refused("fingerprint a.parquet --text-field tags", &["\"tags\" is List", "expected strings"]);
+    refused("fingerprint a.parquet --text-field score", &["\"score\" is Float64"]);
+    refused("fingerprint a.parquet --text-field content --id-field tags", &["\"tags\" is List"]);
+    bench.file("b.parquet", "no table at all").file("c.csv", "id,body\n1,x\n");
+    refused("fingerprint b.parquet", &["b.parquet", "cannot be read as Parquet"]);
+    refused("fingerprint c.csv", &["c.csv", "its columns are id, body"]);
+}
