@@ -45,18 +45,11 @@ impl<F: Fingerprint> ResidentTables<F> {
             };
             let (columns, aim) = (table.columns(), table.cut().parts(query));
             let masks = radius.map_or(&[][..], |radius| self.masks.within(radius.min(distance)));
-            let members = masks.iter().map(|mask| {
-                let cells = chain.map(|chain| self.cells.within(chain.first(mask.count_ones())));
-                let bucket = aim.bucket ^ mask;
-                match cells.filter(|cells| columns.cells_pay(cells.len())) {
-                    None => columns.range(bucket).len(),
-                    Some(cells) => {
-                        let own = columns.cell_of(&aim);
-                        cells.iter().map(|cell| columns.cell(bucket, own ^ cell).len()).sum()
-                    }
-                }
+            let members = masks.iter().flat_map(|mask| {
+                let cells = chain.map_or(u32::MAX, |chain| chain.first(mask.count_ones()));
+                columns.ranges(aim.bucket ^ mask, &aim, self.cells.within(cells))
             });
-            let members: usize = members.sum();
+            let members: usize = members.map(|range| range.len()).sum();
             TableAccount {
                 bucket_bits: bits,
                 radius,

@@ -162,18 +162,10 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> Sweep<'_, F, H> {
         let aim = of_table.cut().parts(fingerprint);
         for &mask in masks.within(radius) {
             let (bucket, flips) = (aim.bucket ^ mask, mask.count_ones());
-            let probe = Probe { range: 0..0, aim, query, table, bucket, flips };
-            let near_cells = cells.within(chain.first(flips));
-            if of_table.cells_pay(near_cells.len()) {
-                for &cell in near_cells {
-                    let range = of_table.cell(bucket, of_table.cell_of(&aim) ^ cell);
-                    let probe = Probe { range, ..probe.clone() };
-                    self.ask(lanes, columns, underway, probe, chain.ahead(flips));
-                }
-            } else {
-                let range = of_table.range(bucket);
-                let probe = Probe { range, ..probe };
-                self.ask(lanes, columns, underway, probe, chain.ahead(flips));
+            let (near_cells, ahead) = (cells.within(chain.first(flips)), chain.ahead(flips));
+            for range in of_table.ranges(bucket, &aim, near_cells) {
+                let probe = Probe { range, aim, query, table, bucket, flips };
+                self.ask(lanes, columns, underway, probe, ahead);
             }
         }
     }

@@ -202,10 +202,14 @@ impl Columns<'_> {
         u32::from(first) >> (BLOCK_BITS - self.cell_bits)
     }
 
-    /// Tells whether so many cells are read faster than all of their bucket, which lies in order.
+    /// Returns where members of a bucket in some cells lie; cells are given by their flips.
+    ///
+    /// A bucket lies in order, so that all of it is read faster than many of its cells.
     #[inline(always)]
-    pub(super) fn cells_pay(&self, cells: usize) -> bool {
-        self.cell_bits > 0 && cells * 4 <= 1 << self.cell_bits
+    pub(super) fn ranges<'m>(&self, bucket: u32, aim: &Parts, cells: &'m [u32]) -> Ranges<'_, 'm> {
+        let whole = self.cell_bits == 0 || cells.len() * 4 > 1 << self.cell_bits;
+        let cells = if whole { &[0] } else { cells };
+        Ranges { columns: self, bucket, own: self.cell_of(aim), whole, cells: cells.iter() }
     }
 
     /// Asks for the place of a bucket before it is read, where it has cells.
@@ -254,5 +258,29 @@ fn ask<T>(items: &[T], range: &Range<usize>) {
     let step = LINE / size_of::<T>();
     for line in 0..(range.len().div_ceil(step) + 1).min(LINES_AHEAD) {
         kernel::prefetch(items, range.start + line * step);
+    }
+}
+
+/// Where members of a bucket lie: each of some cells, or all of it at once.
+pub(super) struct Ranges<'a, 'm> {
+    columns: &'a Columns<'a>,
+    bucket: u32,
+    own: u32,
+    whole: bool,
+    cells: std::slice::Iter<'m, u32>,
+}
+
+#[allow(clippy::inline_always)]
+impl Iterator for Ranges<'_, '_> {
+    type Item = Range<usize>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Range<usize>> {
+        let flips = self.cells.next()?;
+        Some(if self.whole {
+            self.columns.range(self.bucket)
+        } else {
+            self.columns.cell(self.bucket, self.own ^ flips)
+        })
     }
 }

@@ -1,14 +1,14 @@
 //! Backups: the engine copies files that no earlier backup has, beside writers and readers.
 
 use std::collections::HashSet;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::Path;
 
 use rocksdb::Env;
 use rocksdb::backup::{BackupEngine, BackupEngineOptions};
 
 use super::backup_record::{BACKUP_LOCK, Record, Records};
-use super::directory::{STAGE_DIR, exists, remove_stage};
+use super::directory::{STAGE_DIR, exists, locked, open_kept, remove_stage};
 use super::tuning::MIN_MEMORY;
 use super::{Access, HeaderRecord, Store, engine_error};
 use crate::error::{Error, Result};
@@ -117,13 +117,7 @@ fn begin(directory: &Path) -> Result<File> {
     if !exists(directory, BACKUP_LOCK)? && !names(directory)?.is_empty() {
         return Err(Error::AlreadyExists { path: directory.to_owned() });
     }
-    let name = directory.join(BACKUP_LOCK);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&name)
-        .map_err(|e| Error::io(&name, e))?;
+    let file = open_kept(&directory.join(BACKUP_LOCK))?;
     locked(directory, file.try_lock())?;
     remove_stage(directory)?;
     Ok(file)
@@ -140,14 +134,6 @@ pub(super) fn share(directory: &Path) -> Result<Option<File>> {
         // Copied elsewhere without it, or made by the engine alone.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io(&name, error)),
-    }
-}
-
-fn locked(directory: &Path, taken: std::result::Result<(), TryLockError>) -> Result<()> {
-    match taken {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: directory.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(Error::io(directory, error)),
     }
 }
 

@@ -84,16 +84,23 @@ pub(super) fn sync(path: &Path) -> Result<()> {
 
 /// Takes the index for this process; the system gives it back when the process ends.
 pub(super) fn lock(path: &Path) -> Result<File> {
-    let name = path.join(LOCK_FILE);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&name)
-        .map_err(|e| Error::io(&name, e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
+    let file = open_kept(&path.join(LOCK_FILE))?;
+    locked(path, file.try_lock())?;
+    Ok(file)
+}
+
+/// Opens a file for writing and leaves what it holds; an empty one is made where there is none.
+pub(super) fn open_kept(name: &Path) -> Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    options.open(name).map_err(|e| Error::io(name, e))
+}
+
+/// Tells what came of locking a directory by a file in it.
+pub(super) fn locked(path: &Path, taken: Result<(), TryLockError>) -> Result<()> {
+    match taken {
+        Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(Error::io(&name, error)),
+        Err(TryLockError::Error(error)) => Err(Error::io(path, error)),
     }
 }

@@ -20,6 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use bincode::{Decode, Encode};
 
 use super::codec;
+use super::directory::open_kept;
 use crate::error::{Error, Result};
 
 /// The file's name in the index's directory.
@@ -238,13 +239,7 @@ struct State {
 impl Seal {
     /// Seals a database that was just opened for writing; `bounds` held when it was.
     pub(super) fn begin(directory: &Path, bounds: Option<Bounds>) -> Result<Self> {
-        let name = directory.join(SEAL_FILE);
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&name)
-            .map_err(|e| Error::io(&name, e))?;
+        let file = open_kept(&directory.join(SEAL_FILE))?;
         let (manifest, number) = open_current(directory)?;
         let bounds = Bounds { manifest: number, length: 0, log: 0, ..bounds.unwrap_or_default() };
         let mut state = State { file, bounds, manifest, hasher: crc32fast::Hasher::new() };

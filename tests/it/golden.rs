@@ -9,11 +9,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use hamdex::sketch::SketchKind;
-use hamdex::text::{Clean, Dictionary, IdfLearner, Segment, StopWords, WeightTable, Weights};
+use hamdex::text::{Clean, Dictionary, Segment, StopWords, WeightTable, Weights};
 use hamdex::verify::FeatureSet;
 use hamdex::{Fingerprint, Hex, Pipeline, PipelineOptions, Result};
 
 use crate::architecture::root;
+use crate::pipelines::learnt;
 
 const TEXTS: [&str; 5] = [
     "美国\"51区\"雇员称内部有9架飞碟,曾看见灰色外星人. The saucer's 9 pilots, SEEN at http://t.cn/x @bob",
@@ -22,15 +23,6 @@ const TEXTS: [&str; 5] = [
     "こんにちは世界、서울의 봄, Привет мир, مرحبا بالعالم สวัสดีชาวโลก 𠮷野家 foo_bar v1.2",
     "<html><head><title>T</title></head><body><nav>home</nav><p>One page &amp; its menu.</p></body>",
 ];
-
-fn learnt(base: &PipelineOptions) -> Result<PipelineOptions> {
-    let cutter = Pipeline::new(base)?;
-    let mut learner = IdfLearner::new();
-    for text in TEXTS {
-        learner.add(&cutter, text);
-    }
-    Ok(base.clone().idf(learner.finish()))
-}
 
 /// Each way to make a fingerprint, by a name.
 fn pipelines() -> Result<Vec<(String, PipelineOptions)>> {
@@ -60,7 +52,7 @@ fn pipelines() -> Result<Vec<(String, PipelineOptions)>> {
         ("seeded".to_owned(), new().seed(7)),
         ("stop words".to_owned(), new().stop_words(StopWords::builtin())),
         ("own words".to_owned(), own.clone()),
-        ("learnt".to_owned(), learnt(&own.weights(Weights::TfIdf))?),
+        ("learnt".to_owned(), learnt(&own.weights(Weights::TfIdf), TEXTS)?),
         ("given".to_owned(), new().weight_table(WeightTable::parse("飞碟\t9\n*\t2\n")?)),
     ]);
     Ok(all)

@@ -20,17 +20,30 @@ const NEWS: [&str; 4] = [
     "the pilots of the saucer left in the morning",
 ];
 
-fn options() -> Result<PipelineOptions> {
+/// Learns from texts how rare their words are, as these options cut them.
+pub(crate) fn learnt<'a>(
+    base: &PipelineOptions,
+    texts: impl IntoIterator<Item = &'a str>,
+) -> Result<PipelineOptions> {
+    let cutter = Pipeline::new(base)?;
+    let mut learner = IdfLearner::new();
+    for text in texts {
+        learner.add(&cutter, text);
+    }
+    Ok(base.clone().idf(learner.finish()))
+}
+
+/// Options with tables of every kind, of which one is learnt from the texts.
+pub(crate) fn own_tables<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<PipelineOptions> {
     let base = PipelineOptions::new()
         .weights(Weights::TfIdf)
         .dictionary(Dictionary::parse("海量指纹 10 n\n外星人 0\n")?)
         .stop_words(StopWords::parse("the\n的\nof\nin\n")?);
-    let cutter = Pipeline::new(&base)?;
-    let mut learner = IdfLearner::new();
-    for text in NEWS {
-        learner.add(&cutter, text);
-    }
-    Ok(base.idf(learner.finish()))
+    learnt(&base, texts)
+}
+
+fn options() -> Result<PipelineOptions> {
+    own_tables(NEWS)
 }
 
 #[test]

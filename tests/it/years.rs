@@ -8,14 +8,14 @@
 use std::fs;
 use std::path::PathBuf;
 
-use hamdex::text::{Dictionary, IdfLearner, StopWords, Weights};
 use hamdex::verify::FeatureSet;
 use hamdex::{
     BuildOptions, Builder, Durability, Error, Header, Index, IndexOptions, NewDocument, Pipeline,
-    PipelineOptions, Plan, Query, Result, Verification,
+    Plan, Query, Result, Verification,
 };
 
 use crate::architecture::root;
+use crate::pipelines::own_tables;
 use crate::support::{Model, Rng, assert_holds, copy_directory, scan};
 
 const POSTS: [(&[u8], &str); 6] = [
@@ -42,16 +42,7 @@ fn copied(name: &str) -> tempfile::TempDir {
 }
 
 fn pipeline() -> Result<Pipeline> {
-    let base = PipelineOptions::new()
-        .weights(Weights::TfIdf)
-        .dictionary(Dictionary::parse("海量指纹 10 n\n外星人 0\n")?)
-        .stop_words(StopWords::parse("the\n的\nof\nin\n")?);
-    let cutter = Pipeline::new(&base)?;
-    let mut learner = IdfLearner::new();
-    for (_, text) in POSTS {
-        learner.add(&cutter, text);
-    }
-    Pipeline::new(&base.idf(learner.finish()))
+    Pipeline::new(&own_tables(POSTS.map(|(_, text)| text))?)
 }
 
 /// Around five centres, some of them equal: two thirds built in bulk, the others inserted.

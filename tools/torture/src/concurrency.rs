@@ -1,4 +1,5 @@
-//! Concurrency: many callers of one handle against an oracle of acknowledged calls.
+//! Concurrency: many callers of one handle, and one who reads along, against an oracle of
+//! acknowledged calls.
 //!
 //! Every writer owns some keys. For each key the oracle holds two numbers: the version that was
 //! acknowledged last and the one that was begun last. A reader notes the first before it reads
@@ -13,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use hamdex::{Durability, Index, Query, Reader, SearchPath};
+use hamdex::{Durability, Index, Query, Reader, SearchPath, Secondary};
 
 use crate::operation::open;
 use crate::oracle::{Model, compare, documents, small, verify};
@@ -139,11 +140,29 @@ fn write(index: &Index<u64>, oracle: &Oracle, writer: u64, rng: &mut Rng) -> Ver
     Ok(())
 }
 
-/// Reads a key in one state and holds what it says against the oracle and against itself.
+/// Reads a key in one state of the writing handle.
 fn read(index: &Index<u64>, oracle: &Oracle, rng: &mut Rng) -> Verdict {
+    judge(|| index.reader(), oracle, rng)
+}
+
+/// Reads a key of an index that another handle writes, after catching up with it.
+fn follow(secondary: &Secondary<u64>, oracle: &Oracle, rng: &mut Rng) -> Verdict {
+    let caught_up = || {
+        secondary.catch_up()?;
+        secondary.reader()
+    };
+    judge(caught_up, oracle, rng).map_err(|found| found.within("read along"))
+}
+
+/// Holds what one state says of a key against the oracle and against itself.
+fn judge(
+    state: impl FnOnce() -> hamdex::Result<Reader<u64>>,
+    oracle: &Oracle,
+    rng: &mut Rng,
+) -> Verdict {
     let key = rng.u64(0..WRITERS * KEYS);
     let before = Oracle::read(&oracle.acknowledged, key);
-    let reader = index.reader()?;
+    let reader = state()?;
     let found = reader.get(&key_bytes(key))?;
     let after = Oracle::read(&oracle.begun, key);
     if !(before..=after).any(|number| version(key, number) == found) {
@@ -245,6 +264,7 @@ fn tend(index: &Index<u64>, rng: &mut Rng) -> Verdict {
 /// Runs all threads for a time, then compares the index with what was acknowledged.
 fn crowd(path: &Path, seed: u64, time: Duration, account: &mut Account) -> Verdict {
     let index = Index::<u64>::create(path, &small())?;
+    let secondary = &Secondary::<u64>::open(path)?;
     let oracle = &Oracle::new();
     let centres: Vec<u64> = {
         let rng = &mut Rng::with_seed(seed);
@@ -270,8 +290,9 @@ fn crowd(path: &Path, seed: u64, time: Duration, account: &mut Account) -> Verdi
                 mine.lock().unwrap_or_else(PoisonError::into_inner).extend(own);
             });
         }
-        let (mut holding, mut tending) = (rng(30), rng(31));
+        let (mut holding, mut tending, mut following) = (rng(30), rng(31), rng(32));
         scope.spawn(move || oracle.work(|| hold(index, &mut holding)));
+        scope.spawn(move || oracle.work(|| follow(secondary, oracle, &mut following)));
         scope.spawn(move || oracle.work(|| tend(index, &mut tending)));
         watch(oracle, time);
     });

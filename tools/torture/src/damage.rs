@@ -128,10 +128,7 @@ fn damage(directory: &Path, index: &Path, base: Base, rng: &mut Rng) -> Verdict<
             fs::remove_file(&file)?;
             return Ok(format!("{name} is missing"));
         }
-        1 => {
-            bytes.truncate(at);
-            format!("{name} is cut to {at}")
-        }
+        1 => cut(&name, &mut bytes, at),
         2 => {
             let end = bytes.len().min(at + 512);
             if let Some(part) = bytes.get_mut(at..end) {
@@ -152,16 +149,25 @@ fn damage(directory: &Path, index: &Path, base: Base, rng: &mut Rng) -> Verdict<
             bytes = fs::read(other)?;
             format!("{name} is {}", other.display())
         }
-        _ => {
-            let change = rng.u8(1..);
-            if let Some(byte) = bytes.get_mut(at) {
-                *byte ^= change;
-            }
-            format!("{name} differs by {change:#04x} at {at} of {}", bytes.len())
-        }
+        _ => change(&name, &mut bytes, at, rng),
     };
     fs::write(&file, bytes)?;
     Ok(what)
+}
+
+/// Cuts a file's bytes; says so.
+pub(crate) fn cut(name: &str, bytes: &mut Vec<u8>, at: usize) -> String {
+    bytes.truncate(at);
+    format!("{name} is cut to {at}")
+}
+
+/// Changes one of a file's bytes; says so.
+pub(crate) fn change(name: &str, bytes: &mut [u8], at: usize, rng: &mut Rng) -> String {
+    let change = rng.u8(1..);
+    if let Some(byte) = bytes.get_mut(at) {
+        *byte ^= change;
+    }
+    format!("{name} differs by {change:#04x} at {at} of {}", bytes.len())
 }
 
 /// Opens and reads in every way; whatever does not fail has to be right.

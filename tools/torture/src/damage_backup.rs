@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use fastrand::Rng;
 use hamdex::{Backup, Error, Fault};
 
+use crate::damage::{change, cut};
 use crate::oracle::{self, Model, copy};
 use crate::report::{Finding, Verdict};
 
@@ -41,21 +42,12 @@ pub(crate) fn damage(directory: &Path, copied: &Path, rng: &mut Rng) -> Verdict<
             fs::remove_file(&file)?;
             return Ok(format!("{name} is missing"));
         }
-        1 => {
-            bytes.truncate(at);
-            format!("{name} is cut to {at}")
-        }
+        1 => cut(&name, &mut bytes, at),
         2 => {
             bytes.extend_from_slice(b"\0more");
             format!("{name} is longer")
         }
-        _ => {
-            let change = rng.u8(1..);
-            if let Some(byte) = bytes.get_mut(at) {
-                *byte ^= change;
-            }
-            format!("{name} differs by {change:#04x} at {at} of {}", bytes.len())
-        }
+        _ => change(&name, &mut bytes, at, rng),
     };
     fs::write(&file, bytes)?;
     Ok(what)

@@ -3,14 +3,15 @@
 //! From there on they are read as any other rows; only what has to come back unchanged is taken
 //! from the columns themselves (`dedup --format parquet`).
 
+use std::fmt::LowerHex;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch, StringArray};
 use arrow_json::WriterBuilder;
 use arrow_json::writer::LineDelimited;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -20,7 +21,7 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
 
-use super::open::{self, Meter, Reader};
+use super::open::{self, Meter, Pieces, Reader};
 use super::row::{FINGERPRINT, Fields};
 use crate::failure::{Failure, Result};
 
@@ -87,15 +88,8 @@ impl Columnar {
         let batches =
             self.read(|builder| Ok(if whole { builder } else { self.project(builder) }))?;
         let bytes = self.path.metadata().map_err(|e| Failure::io(&self.path, e))?.len();
-        let lines = Lines {
-            batches,
-            meter: meter.clone(),
-            bytes,
-            rows: self.rows().max(1),
-            buffer: Vec::new(),
-            at: 0,
-        };
-        Ok(open::buffered(lines))
+        let rows = self.rows().max(1);
+        Ok(open::joined(Lines { batches, meter: meter.clone(), bytes, rows }))
     }
 
     /// Reads so many rows as lines of JSON, from row groups all over the file.
@@ -113,8 +107,7 @@ impl Columnar {
         let batches = self.read(|builder| {
             Ok(self.project(builder).with_row_groups(chosen).with_row_selection(selection))
         })?;
-        let meter = Meter::default();
-        Ok(open::buffered(Lines { batches, meter, bytes: 0, rows: 1, buffer: Vec::new(), at: 0 }))
+        Ok(open::joined(Lines { batches, meter: Meter::default(), bytes: 0, rows: 1 }))
     }
 
     fn project(
@@ -175,29 +168,17 @@ struct Lines {
     /// Bytes and rows of the file: each row counts as its share.
     bytes: u64,
     rows: u64,
-    buffer: Vec<u8>,
-    at: usize,
 }
 
-impl Read for Lines {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.buffer.len() {
-            let Some(batch) = self.batches.next() else { return Ok(0) };
-            let batch = batch.and_then(with_hex).map_err(io::Error::other)?;
-            self.buffer.clear();
-            self.at = 0;
-            let builder = WriterBuilder::new().with_explicit_nulls(true);
-            let mut writer = builder.build::<_, LineDelimited>(&mut self.buffer);
-            writer.write(&batch).and_then(|()| writer.finish()).map_err(io::Error::other)?;
-            self.meter.add(self.bytes * batch.num_rows() as u64 / self.rows);
-        }
-        let rest = self.buffer.get(self.at..).unwrap_or_default();
-        let count = rest.len().min(to.len());
-        if let (Some(to), Some(from)) = (to.get_mut(..count), rest.get(..count)) {
-            to.copy_from_slice(from);
-        }
-        self.at += count;
-        Ok(count)
+impl Pieces for Lines {
+    fn next_into(&mut self, buffer: &mut Vec<u8>) -> io::Result<bool> {
+        let Some(batch) = self.batches.next() else { return Ok(false) };
+        let batch = batch.and_then(with_hex).map_err(io::Error::other)?;
+        let builder = WriterBuilder::new().with_explicit_nulls(true);
+        let mut writer = builder.build::<_, LineDelimited>(buffer);
+        writer.write(&batch).and_then(|()| writer.finish()).map_err(io::Error::other)?;
+        self.meter.add(self.bytes * batch.num_rows() as u64 / self.rows);
+        Ok(true)
     }
 }
 
@@ -206,18 +187,12 @@ fn with_hex(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
     let Some((at, field)) = batch.schema_ref().column_with_name(FINGERPRINT) else {
         return Ok(batch);
     };
-    let (column, kind) = (batch.column(at), field.data_type());
-    let hex: StringArray = if *kind == DataType::UInt64 {
-        let values = column.as_primitive::<UInt64Type>().iter();
-        values.map(|value| value.map(|value| format!("{value:016x}"))).collect()
-    } else if *kind == DataType::Int64 {
-        let values = column.as_primitive::<Int64Type>().iter();
-        values.map(|value| value.map(|value| format!("{value:016x}"))).collect()
-    } else if *kind == DataType::UInt32 {
-        let values = column.as_primitive::<UInt32Type>().iter();
-        values.map(|value| value.map(|value| format!("{value:08x}"))).collect()
-    } else {
-        return Ok(batch);
+    let column = batch.column(at);
+    let hex = match field.data_type() {
+        DataType::UInt64 => hex::<UInt64Type>(column),
+        DataType::Int64 => hex::<Int64Type>(column),
+        DataType::UInt32 => hex::<UInt32Type>(column),
+        _ => return Ok(batch),
     };
     let fields = batch.schema_ref().fields().iter().enumerate().map(|(position, field)| {
         if position == at {
@@ -232,4 +207,11 @@ fn with_hex(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
         *column = Arc::new(hex) as ArrayRef;
     }
     RecordBatch::try_new(schema, columns)
+}
+
+/// Hexadecimal digits of every value, as many as its type holds.
+fn hex<T: ArrowPrimitiveType<Native: LowerHex>>(column: &dyn Array) -> StringArray {
+    let digits = size_of::<T::Native>() * 2;
+    let values = column.as_primitive::<T>().iter();
+    values.map(|value| value.map(|value| format!("{value:0digits$x}"))).collect()
 }

@@ -12,7 +12,7 @@ use hamdex::text::Encoding;
 
 use super::chunk::MAX_ROW;
 use super::columnar::missing;
-use super::open::Reader;
+use super::open::{self, Pieces, Reader};
 use super::row::{FINGERPRINT, Fields};
 use crate::failure::{Failure, Result};
 
@@ -27,7 +27,7 @@ pub(super) fn lines(
     delimiter: u8,
     fields: &Fields,
     mut reader: Reader,
-) -> Result<impl Read + Send + 'static> {
+) -> Result<Reader> {
     let head = reader.fill_buf().map_err(|e| Failure::io(name, e))?;
     let encoding = settle(name, fields.encoding, head)?;
     let mark = if head.starts_with(BOM) { BOM.len() } else { 0 };
@@ -47,7 +47,7 @@ pub(super) fn lines(
         return Err(Failure::file(name, missing(&fields.text, header.iter().map(String::as_str))));
     }
     let id = fields.id.clone();
-    Ok(Lines { rows, record, header, id, encoding, left, line: 1, buffer: Vec::new(), at: 0 })
+    Ok(open::joined(Lines { rows, record, header, id, encoding, left, line: 0 }))
 }
 
 /// Tells why a line is no row, and what the record was.
@@ -100,17 +100,19 @@ struct Lines {
     id: String,
     encoding: Encoding,
     left: Arc<AtomicU64>,
-    /// The line of the file that the next line of JSON stands for.
+    /// The line of the file that the last line of JSON stood for.
     line: u64,
-    buffer: Vec<u8>,
-    at: usize,
 }
 
-impl Lines {
-    /// Makes the line of the next record, and the blank ones before it; false at the end.
-    fn advance(&mut self) -> io::Result<bool> {
-        self.buffer.clear();
-        self.at = 0;
+impl Pieces for Lines {
+    /// Makes the line of the next record, and the blank ones before it.
+    fn next_into(&mut self, buffer: &mut Vec<u8>) -> io::Result<bool> {
+        // The line of the header is blank.
+        if self.line == 0 {
+            self.line = 1;
+            buffer.push(b'\n');
+            return Ok(true);
+        }
         self.left.store(MAX_ROW, Relaxed);
         let position = |error: csv::Error| {
             io::Error::new(
@@ -127,60 +129,40 @@ impl Lines {
         let inside: u64 = bytes.map(|&byte| u64::from(byte == b'\n')).sum();
         let first = behind.saturating_sub(inside + 1).max(self.line + 1);
         for _ in self.line + 1..first {
-            self.buffer.push(b'\n');
+            buffer.push(b'\n');
         }
         self.line = first;
         let (found, wanted) = (self.record.len(), self.header.len());
         if found == wanted {
-            self.row()?;
+            self.row(buffer)?;
         } else {
-            write!(self.buffer, "\0record of {found} fields under a header of {wanted}\0")?;
+            write!(buffer, "\0record of {found} fields under a header of {wanted}\0")?;
             let cells = self.record.iter().map(|cell| self.encoding.decode(cell).text);
             let cells = cells.collect::<Vec<_>>().join(",").replace(['\n', '\r'], " ");
-            self.buffer.extend_from_slice(cells.as_bytes());
+            buffer.extend_from_slice(cells.as_bytes());
         }
-        self.buffer.push(b'\n');
+        buffer.push(b'\n');
         Ok(true)
     }
+}
 
-    fn row(&mut self) -> io::Result<()> {
-        self.buffer.push(b'{');
+impl Lines {
+    fn row(&self, buffer: &mut Vec<u8>) -> io::Result<()> {
+        buffer.push(b'{');
         for (column, cell) in self.header.iter().zip(&self.record) {
             // A cell cannot be left out, so an empty id is none.
             if cell.is_empty() && *column == self.id {
                 continue;
             }
-            if !self.buffer.ends_with(b"{") {
-                self.buffer.push(b',');
+            if !buffer.ends_with(b"{") {
+                buffer.push(b',');
             }
-            serde_json::to_writer(&mut self.buffer, column)?;
-            self.buffer.push(b':');
-            serde_json::to_writer(&mut self.buffer, &self.encoding.decode(cell).text)?;
+            serde_json::to_writer(&mut *buffer, column)?;
+            buffer.push(b':');
+            serde_json::to_writer(&mut *buffer, &self.encoding.decode(cell).text)?;
         }
-        self.buffer.push(b'}');
+        buffer.push(b'}');
         Ok(())
-    }
-}
-
-impl Read for Lines {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.buffer.len() {
-            // The line of the header is blank.
-            if self.line == 1 && self.buffer.is_empty() {
-                self.buffer.push(b'\n');
-                break;
-            }
-            if !self.advance()? {
-                return Ok(0);
-            }
-        }
-        let rest = self.buffer.get(self.at..).unwrap_or_default();
-        let count = rest.len().min(to.len());
-        if let (Some(to), Some(from)) = (to.get_mut(..count), rest.get(..count)) {
-            to.copy_from_slice(from);
-        }
-        self.at += count;
-        Ok(count)
     }
 }
 

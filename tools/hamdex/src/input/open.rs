@@ -28,6 +28,39 @@ pub(super) fn buffered(reader: impl Read + Send + 'static) -> Reader {
     BufReader::with_capacity(BUFFER, Box::new(reader))
 }
 
+/// Something that is made piece by piece.
+pub(super) trait Pieces {
+    /// Appends the next piece to an empty buffer; false at the end.
+    fn next_into(&mut self, buffer: &mut Vec<u8>) -> io::Result<bool>;
+}
+
+/// Reads pieces, one after another, as one stream of bytes.
+pub(super) fn joined(pieces: impl Pieces + Send + 'static) -> Reader {
+    buffered(Joined { pieces, piece: io::Cursor::default() })
+}
+
+struct Joined<P> {
+    pieces: P,
+    piece: io::Cursor<Vec<u8>>,
+}
+
+impl<P: Pieces> Read for Joined<P> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.piece.read(to)?;
+            if read > 0 || to.is_empty() {
+                return Ok(read);
+            }
+            self.piece.set_position(0);
+            let buffer = self.piece.get_mut();
+            buffer.clear();
+            if !self.pieces.next_into(buffer)? {
+                return Ok(0);
+            }
+        }
+    }
+}
+
 /// Counts the bytes that come from the disk, compressed or not, over all sources.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Meter(Arc<AtomicU64>);

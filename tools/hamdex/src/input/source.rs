@@ -94,7 +94,7 @@ impl Source {
             let Kind::Delimited(delimiter) = kind else { return Ok(source(kind, Some(reader))) };
             // What can be read only once becomes JSON Lines as it comes in.
             let lines = delimited::lines(&name, delimiter, fields, reader)?;
-            return Ok(source(Kind::Lines, Some(open::buffered(lines))));
+            return Ok(source(Kind::Lines, Some(lines)));
         }
         let source = source(kind, None);
         if let Kind::Delimited(_) = source.kind {
@@ -108,9 +108,7 @@ impl Source {
         match &self.kind {
             Kind::Columnar(columnar) => columnar.lines(rows == Rows::Whole, meter),
             Kind::Delimited(delimiter) => {
-                let reader = self.open(meter)?;
-                let lines = delimited::lines(&self.name, *delimiter, fields, reader)?;
-                Ok(open::buffered(lines))
+                delimited::lines(&self.name, *delimiter, fields, self.open(meter)?)
             }
             Kind::Lines | Kind::Raw(_) | Kind::Text | Kind::Directory(_) => self.open(meter),
         }
