@@ -22,5 +22,6 @@ if [ -x "$python" ]; then
         echo "pip failed: Python peers that are not installed stay out" >&2
     set -- --python "$python" "$@"
 fi
-cargo build --locked --release --package hamdex-bench --features peers
+# The whole workspace decides the features of the dependencies, so that RocksDB is compiled once.
+cargo build --locked --release --workspace --bin hamdex-bench --features hamdex-bench/peers
 exec "$CARGO_TARGET_DIR/release/hamdex-bench" report "$@"
