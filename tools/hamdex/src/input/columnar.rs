@@ -187,12 +187,15 @@ fn with_hex(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
     let Some((at, field)) = batch.schema_ref().column_with_name(FINGERPRINT) else {
         return Ok(batch);
     };
-    let column = batch.column(at);
-    let hex = match field.data_type() {
-        DataType::UInt64 => hex::<UInt64Type>(column),
-        DataType::Int64 => hex::<Int64Type>(column),
-        DataType::UInt32 => hex::<UInt32Type>(column),
-        _ => return Ok(batch),
+    let (column, kind) = (batch.column(at), field.data_type());
+    let hex = if *kind == DataType::UInt64 {
+        hex::<UInt64Type>(column)
+    } else if *kind == DataType::Int64 {
+        hex::<Int64Type>(column)
+    } else if *kind == DataType::UInt32 {
+        hex::<UInt32Type>(column)
+    } else {
+        return Ok(batch);
     };
     let fields = batch.schema_ref().fields().iter().enumerate().map(|(position, field)| {
         if position == at {
