@@ -11,6 +11,7 @@ mod hostile;
 mod inputs;
 mod joins;
 mod output;
+mod page;
 mod plots;
 mod refusals;
 mod secret;
