@@ -74,7 +74,7 @@ pub use index::{
     AsDocument, Backup, BackupInfo, BackupOptions, BackupReport, BatchReport, CheckReport,
     CompactReport, Documents, Durability, Explanation, FoldReport, Header, Index, IndexOptions,
     Match, NewDocument, OpenOptions, Query, Reader, RestoreOptions, RestoreReport, SearchPath,
-    Secondary, Stats, TableExplanation, TableStats,
+    Secondary, Sizes, Stats, TableExplanation, TableStats,
 };
 pub use plan::Plan;
 pub use progress::Progress;

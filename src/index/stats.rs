@@ -3,11 +3,12 @@
 use super::Index;
 use super::entries::Entries;
 use super::reader::Reader;
+use super::shape::{Alike, Ones, Sizes};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
-use crate::store::{Family, resources};
+use crate::store::{Family, keys, resources};
 use crate::text::Resources;
 
 /// Entries between two reports of progress.
@@ -41,6 +42,12 @@ pub struct Stats {
     pub distance: u32,
     /// One entry a table.
     pub tables: Vec<TableStats>,
+    /// Distinct fingerprints with a one, for each bit from the most significant.
+    pub ones: Vec<u64>,
+    /// How many documents share a fingerprint.
+    pub copies: Sizes,
+    /// Bytes of the documents' keys.
+    pub keys: Sizes,
     /// The pipeline's tables that came from the caller: name and bytes.
     pub resources: Vec<(&'static str, u64)>,
 }
@@ -56,10 +63,12 @@ pub struct TableStats {
     pub runs: u64,
     /// Bytes on disk and in memory.
     pub bytes: u64,
+    /// How many fingerprints share a prefix, which is what one probe reads.
+    pub prefixes: Sizes,
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Counts entries and bytes by reading every table once.
+    /// Counts entries and bytes by reading every table and the postings once.
     ///
     /// # Errors
     ///
@@ -69,12 +78,19 @@ impl<F: Fingerprint> Index<F> {
         let store = &self.shared.store;
         let mut tables = Vec::new();
         let mut fingerprints = 0;
+        let mut ones = Ones::new(F::BITS);
         progress.begin("counting", Some(reader.len() * store.tables() as u64));
         for (number, table) in self.plan().tables().iter().enumerate() {
             progress::check(progress)?;
             let mut entries = Entries::<F>::new(reader.snapshot(), number)?;
+            let (permutation, prefix) = (table.permutation(), F::high_mask(table.prefix_bits()));
+            let mut prefixes = Alike::new();
             fingerprints = 0;
-            while entries.next()?.is_some() {
+            while let Some(entry) = entries.next()? {
+                prefixes.push(entry & prefix);
+                if number == 0 {
+                    ones.add(permutation.invert(entry).widen());
+                }
                 fingerprints += 1;
                 if u64::is_multiple_of(fingerprints, REPORT_EVERY) {
                     progress.advance(REPORT_EVERY);
@@ -87,8 +103,10 @@ impl<F: Fingerprint> Index<F> {
                 singles: counts.singles,
                 runs: counts.runs,
                 bytes: store.bytes(Family::Table(number))?,
+                prefixes: prefixes.finish(),
             });
         }
+        let (copies, keys) = Self::postings(&reader, progress)?;
         let features = self.features_kept(&reader, progress)?;
         let first = tables.first().copied().unwrap_or_default();
         Ok(Stats {
@@ -104,8 +122,31 @@ impl<F: Fingerprint> Index<F> {
             plan: self.plan().to_string(),
             distance: self.distance(),
             tables,
+            ones: ones.finish(),
+            copies,
+            keys,
             resources: self.resources()?,
         })
+    }
+
+    /// Counts the documents of every fingerprint, and the bytes of their keys.
+    fn postings(reader: &Reader<F>, progress: &dyn Progress) -> Result<(Sizes, Sizes)> {
+        progress.begin("reading postings", Some(reader.len()));
+        let (mut copies, mut key_bytes) = (Alike::new(), Sizes::default());
+        let mut cursor = reader.snapshot().sweep(Family::Postings)?;
+        let mut read = 0_u64;
+        while let Some((key, _)) = cursor.entry()? {
+            let (fingerprint, document) = keys::split_posting::<F>(key)?;
+            copies.push(fingerprint);
+            key_bytes.add(document.len() as u64);
+            read += 1;
+            if read.is_multiple_of(REPORT_EVERY) {
+                progress.advance(REPORT_EVERY);
+                progress::check(progress)?;
+            }
+            cursor.next();
+        }
+        Ok((copies.finish(), key_bytes))
     }
 
     /// Counts feature sets and their bytes; only an index that keeps them is read.

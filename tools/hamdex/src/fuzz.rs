@@ -3,6 +3,8 @@
 #![allow(dead_code, unused_imports, unsafe_code)] // most of the program is not called from here
 
 mod advise;
+mod bars;
+mod chart;
 mod console;
 mod costs;
 mod evidence;
@@ -11,6 +13,8 @@ mod input;
 mod key;
 mod options;
 mod output;
+mod page;
+mod plot;
 mod resource_options;
 mod session;
 mod size;

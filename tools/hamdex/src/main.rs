@@ -6,6 +6,8 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod advise;
+mod bars;
+mod chart;
 mod console;
 mod costs;
 mod evidence;
@@ -14,6 +16,8 @@ mod input;
 mod key;
 mod options;
 mod output;
+mod page;
+mod plot;
 mod resource_options;
 mod session;
 mod size;

@@ -104,6 +104,11 @@ pub(crate) fn row_key(
     key_of(&row::parse(fields, bytes)?, file, ordinal)
 }
 
+/// Returns the text of a row that was read before; `None` where there is none.
+pub(crate) fn row_text<'a>(fields: &Fields, bytes: &'a [u8]) -> Option<Cow<'a, str>> {
+    row::parse(fields, bytes).ok()?.text
+}
+
 /// A row without an id is named by its file and line.
 fn key_of(row: &Row<'_>, file: &str, ordinal: u64) -> Result<Vec<u8>, Reason> {
     match row.id.map(key::of_json).transpose()?.flatten() {
@@ -122,7 +127,7 @@ pub(super) fn content<'t>(pipeline: &Pipeline, text: &'t str, html: bool) -> Cow
 }
 
 /// Tells whether the pipeline finds the main content of a page by itself.
-fn takes_html(pipeline: &Pipeline) -> bool {
+pub(crate) fn takes_html(pipeline: &Pipeline) -> bool {
     pipeline.descriptor().split(';').any(|field| field == "html=reader")
 }
 

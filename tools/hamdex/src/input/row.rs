@@ -14,7 +14,7 @@ use super::reject::Reason;
 pub(super) const FINGERPRINT: &str = "fingerprint";
 
 /// Names of the fields to read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Fields {
     pub(crate) id: String,
     pub(crate) text: String,

@@ -1,12 +1,14 @@
 //! `stats`: an index becomes its counts, sizes and settings.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use hamdex::{Header, Stats};
+use hamdex::{Header, Sizes, Stats};
 use serde::Serialize;
 
+use crate::bars::Pen;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::session::Session;
@@ -16,6 +18,9 @@ use crate::table::Table;
 use crate::width::for_width;
 
 /// Show counts, sizes and settings of an index
+///
+/// Below the tables stand histograms of what its fingerprints are like: how even their bits are,
+/// how many documents share one, how many share a prefix, and how long the keys are.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hamdex stats pages.idx")]
 pub(crate) struct StatsArgs {
@@ -69,7 +74,8 @@ impl StatsArgs {
             output.with(|out| {
                 list.write(out)?;
                 writeln!(out)?;
-                tables.write(out)
+                tables.write(out)?;
+                histograms(out, &stats)
             })?;
         }
         output.finish()
@@ -131,6 +137,54 @@ fn tables(stats: &Stats) -> Table {
         ]);
     }
     tables
+}
+
+/// Draws what the fingerprints are like; nothing of an empty index.
+fn histograms(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+    let pen = Pen::stdout();
+    let all = stats.fingerprints.max(1) as f64;
+    let shares: Vec<f64> = stats.ones.iter().map(|&ones| ones as f64 / all).collect();
+    let bits = shares.iter().enumerate();
+    let lowest = bits.clone().min_by(|a, b| a.1.total_cmp(b.1));
+    let highest = bits.max_by(|a, b| a.1.total_cmp(b.1));
+    if let (Some((low, least)), Some((high, most)), 1..) = (lowest, highest, stats.fingerprints) {
+        let title = format!(
+            "bit balance: ones in {:.1} % (bit {low}) to {:.1} % (bit {high}) of the fingerprints",
+            100.0 * least,
+            100.0 * most
+        );
+        pen.columns(out, &title, &shares)?;
+    }
+    pen.histogram(out, "documents of a fingerprint", &rows(&stats.copies))?;
+    // The shortest prefixes have the most fingerprints, and decide what a search costs.
+    if let Some(table) = stats.tables.iter().min_by_key(|table| table.prefix_bits) {
+        let bits = table.prefix_bits;
+        let even = stats.fingerprints as f64 / 2_f64.powf(f64::from(bits));
+        let title = format!(
+            "fingerprints of a prefix of {bits} bits: at most {}, {} if all were even",
+            size::thousands(table.prefixes.largest()),
+            size::estimate(even)
+        );
+        pen.histogram(out, &title, &rows(&table.prefixes))?;
+    }
+    let each = stats.keys.total() as f64 / stats.documents.max(1) as f64;
+    pen.histogram(out, &format!("bytes of a key: {each:.1} each"), &rows(&stats.keys))
+}
+
+/// A row for each doubling, from the first to the last that something is in.
+fn rows(sizes: &Sizes) -> Vec<(String, u64)> {
+    let counts = sizes.counts();
+    let first = counts.iter().position(|&count| count > 0).unwrap_or(0);
+    let last = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+    let row = |(place, &count): (usize, &u64)| {
+        let low = 1_u64 << place;
+        let name = match 2 * low - 1 {
+            high if high == low => low.to_string(),
+            high => format!("{} to {}", size::thousands(low), size::thousands(high)),
+        };
+        (name, count)
+    };
+    counts.iter().enumerate().take(last).skip(first).map(row).collect()
 }
 
 fn account<'a>(header: &'a Header, stats: &Stats) -> Account<'a> {

@@ -11,6 +11,8 @@ mod hostile;
 mod inputs;
 mod joins;
 mod output;
+mod page;
+mod plots;
 mod refusals;
 mod secret;
 mod store;

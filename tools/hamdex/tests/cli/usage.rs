@@ -28,9 +28,6 @@ fn what_is_not_supported_names_what_is() {
     bench.run("pairs a.jsonl --verify cosine:0.5").refused(2, &["cosine:0.5", "zhou:K,T"]);
     bench.run("dedup a.jsonl -o out --format avro").refused(2, &["parquet", "jsonl"]);
     bench.run("dedup a.jsonl -o out --keep last").refused(2, &["last", "newest:FIELD"]);
-    bench
-        .run("evaluate a.jsonl --pairs p.tsv --plot p.svg")
-        .refused(2, &["plots are not supported", "--json"]);
     bench.run("fingerprint a.jsonl --bits 48").refused(2, &["48", "32, 64 and 128"]);
     bench.run("fingerprint a.jsonl --segment letters").refused(2, &["letters", "chars"]);
     bench.run("fingerprint a.jsonl --pipeline news").refused(2, &["news", "page"]);

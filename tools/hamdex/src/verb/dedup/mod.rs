@@ -7,6 +7,7 @@ mod choose;
 mod collect;
 mod form;
 mod near;
+mod page;
 mod pass;
 mod report;
 mod row;
@@ -24,6 +25,7 @@ use hamdex::{Fingerprint, Header, Verification};
 use self::collect::Collected;
 use self::form::Form;
 use self::near::Stored;
+use self::page::{Page, PageFile};
 use self::report::{Report, Settings};
 use self::write::Members;
 use crate::advise::{self, Settled, Wishes};
@@ -46,7 +48,8 @@ const AFTER_HELP: &str = r#"Files in DIR:
 Example:
   hamdex dedup posts.jsonl -o out
   hamdex dedup crawl-*.jsonl.gz -o clean -k 3 --keep longest
-  hamdex dedup shard-*.parquet -o clean --text-field content --format parquet"#;
+  hamdex dedup shard-*.parquet -o clean --text-field content --format parquet
+  hamdex dedup pages/ -o clean --report clean/report.html"#;
 
 /// Remove near-duplicates from documents
 ///
@@ -74,6 +77,9 @@ pub(crate) struct DedupArgs {
     /// Form of the kept rows
     #[arg(long, value_name = "FORM", value_enum, default_value = "jsonl")]
     format: Form,
+    /// Write also a page to look at: figures as charts, the largest groups side by side (.html)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PageFile>,
     #[command(flatten)]
     distance: DistanceArg,
     #[command(flatten)]
@@ -143,11 +149,12 @@ impl DedupArgs {
             .transpose()?;
         let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         std::fs::create_dir_all(&self.output).map_err(|e| Failure::io(&self.output, e))?;
+        let page = self.report.as_ref().map(PageFile::open).transpose()?;
         inputs.spool(self.tmp.directory(), &session.console)?;
         let inputs = Arc::new(inputs);
         let settled = self.settle(session, &inputs, header.as_ref(), bits)?;
         settled.say(&session.console);
-        for_width!(bits, F => self.dedup::<F>(session, &inputs, &settled))
+        for_width!(bits, F => self.dedup::<F>(session, &inputs, &settled, page))
     }
 
     /// Settles what is left open: by the index, which has its own settings, or by the texts.
@@ -185,6 +192,7 @@ impl DedupArgs {
         session: &Session,
         inputs: &Arc<Inputs>,
         settled: &Settled,
+        mut page: Option<Page>,
     ) -> Result<()> {
         let started = Instant::now();
         let Settled { distance, verification, .. } = *settled;
@@ -217,6 +225,9 @@ impl DedupArgs {
         }
         let Collected { mut documents, binary } = read?;
         let total = documents.len() as u64;
+        if let Some(page) = &mut page {
+            page.look(&documents.fingerprints);
+        }
         let stored = match &self.against {
             Some(index) => {
                 near::drop_stored(session, index, &mut documents, settled, self.memory.memory)?
@@ -225,8 +236,9 @@ impl DedupArgs {
         };
         advise::say_unverified(&session.console, documents.evidence.without);
         let choice = choose::choose(session, &documents, settled, self.linkage(verification))?;
+        let seen = page.as_mut().map(|page| page.choose(&documents, &choice, inputs, pipeline));
         let destination = (self.format, self.output.as_path());
-        let kept = pass::run(session, inputs, destination, &documents, &choice, &stored)?;
+        let kept = pass::run(session, inputs, destination, &documents, &choice, &stored, seen)?;
         let members = Members::new(&choice, &kept.ids);
         let mut files = vec![
             members.write_duplicates(
@@ -236,6 +248,9 @@ impl DedupArgs {
                 &stored,
                 &kept.ids,
                 verification,
+                &mut |distance, similarity| {
+                    page.iter_mut().for_each(|page| page.notes.note(distance, similarity));
+                },
             )?,
             members.write_clusters(&self.output, &documents, &kept.ids)?,
         ];
@@ -262,6 +277,9 @@ impl DedupArgs {
             largest: members.largest(&kept.ids),
         };
         files.push(report.file(&self.output)?);
+        if let Some(page) = page {
+            files.push(page.write(&report, members.sizes())?);
+        }
         rejects.finish()?;
         let rows = kept.rows.close(inputs, &self.output)?;
         files.into_iter().try_for_each(Output::finish)?;

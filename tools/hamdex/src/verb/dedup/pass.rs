@@ -9,6 +9,7 @@ use super::choose::Choice;
 use super::collect::Documents;
 use super::form::{Form, Sink};
 use super::near::Stored;
+use super::page::Seen;
 use super::row::Row;
 use crate::failure::{Failure, Result};
 use crate::input::{Body, Chunk, Inputs, for_each_chunk};
@@ -57,11 +58,12 @@ pub(super) fn run<F: Fingerprint>(
     documents: &Documents<F>,
     choice: &Choice,
     stored: &Stored,
+    seen: Option<&mut Seen>,
 ) -> Result<Kept> {
     let rows = Sink::new(form, inputs, directory)?;
     let read = rows.reads();
     let kept = Kept { rows, count: 0, ids: Ids::default() };
-    let mut pass = Pass { inputs, documents, choice, stored, next: 0, raw_rows: 0, kept };
+    let mut pass = Pass { inputs, documents, choice, stored, next: 0, raw_rows: 0, kept, seen };
     session.console.begin_reading("writing", inputs.bytes());
     for_each_chunk(inputs, read, &session.console, |chunk| pass.chunk(&chunk))?;
     session.console.end_phase();
@@ -90,6 +92,8 @@ struct Pass<'a, F> {
     /// Position of the next raw fingerprint.
     raw_rows: u64,
     kept: Kept,
+    /// Looks at every document, where a page is to show some.
+    seen: Option<&'a mut Seen>,
 }
 
 impl<F: Fingerprint> Pass<'_, F> {
@@ -131,20 +135,28 @@ impl<F: Fingerprint> Pass<'_, F> {
         if self.documents.origins.get(position) != Some(&origin) {
             // Near a stored document, or a bad row that the first pass has dealt with.
             return if self.stored.of(origin).is_some() {
+                self.see(row, None, false)?;
                 self.note(row, Fate::Stored(origin))
             } else {
                 Ok(())
             };
         }
         self.next += 1;
-        if let Some(cluster) = self.choice.cluster(position) {
+        let cluster = self.choice.cluster(position);
+        let kept = cluster.is_none_or(|cluster| self.choice.kept(cluster) == position);
+        self.see(row, Some(position), kept)?;
+        if cluster.is_some() {
             self.note(row, Fate::Member(position))?;
-            if self.choice.kept(cluster) != position {
-                return Ok(());
-            }
+        }
+        if !kept {
+            return Ok(());
         }
         self.kept.count += 1;
         self.kept.rows.row(origin, |out| row.copy(out))
+    }
+
+    fn see(&mut self, row: &Row<'_, F>, position: Option<usize>, kept: bool) -> Result<()> {
+        self.seen.as_mut().map_or(Ok(()), |seen| seen.row(row, position, kept))
     }
 
     fn note(&mut self, row: &Row<'_, F>, fate: Fate) -> Result<()> {

@@ -75,6 +75,9 @@ impl Members {
     }
 
     /// Writes a line for every removed document, in the order of the inputs.
+    ///
+    /// `noted` is told distance and similarity of each.
+    #[allow(clippy::too_many_arguments)] // what a line is made of
     pub(super) fn write_duplicates<F: Fingerprint>(
         &self,
         directory: &Path,
@@ -83,6 +86,7 @@ impl Members {
         stored: &Stored,
         ids: &Ids,
         verification: Verification,
+        noted: &mut dyn FnMut(u32, Option<f64>),
     ) -> Result<Output> {
         let mut file = Output::file(&directory.join("duplicates.jsonl"))?;
         let evidence = documents.evidence.of(verification);
@@ -119,6 +123,7 @@ impl Members {
                 }
             };
             if let Some(duplicate) = duplicate {
+                noted(duplicate.distance, duplicate.similarity);
                 file.json(&duplicate)?;
             }
         }
@@ -139,6 +144,11 @@ impl Members {
             file.json(&ClusterLine::new(number, names, diameter))?;
         }
         Ok(file)
+    }
+
+    /// Sizes of all groups, the largest first.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.slots.iter().map(Vec::len)
     }
 
     /// Names the largest groups.

@@ -3,6 +3,7 @@
 //! The whole curve over the distance is measured, what a verification makes of it, and which
 //! thresholds are best; the settings that the other verbs choose by themselves are one line more.
 
+mod drawn;
 mod figure;
 mod suggest;
 mod tally;
@@ -19,10 +20,12 @@ use self::tally::Tally;
 use super::gather::{self, Gathered};
 use super::labels::Labels;
 use crate::advise::{self, Settled, Wishes};
+use crate::chart::Chart;
 use crate::failure::Result;
 use crate::input::{Inputs, Wanted};
 use crate::options::{PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
+use crate::plot::PlotFile;
 use crate::session::Session;
 use crate::size;
 use crate::verify_options::VerifyArg;
@@ -41,7 +44,7 @@ const SKETCHES: [SketchKind; 3] =
 /// these texts. -k without --verify measures the distance alone.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --suggest"
+    after_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --plot curves.svg\n  hamdex evaluate posts.jsonl.gz --suggest"
 )]
 pub(crate) struct EvaluateArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u64, - for stdin
@@ -62,9 +65,9 @@ pub(crate) struct EvaluateArgs {
     /// Pairs from this similarity up to the other one are left out of the count
     #[arg(long, value_name = "S", requires = "min_similarity")]
     ignore_above: Option<f64>,
-    /// Plots are not written; --json gives the figures
-    #[arg(long, value_name = "FILE", value_parser = no_plot, hide = true)]
-    plot: Option<PathBuf>,
+    /// Draw precision, recall and F1 over the distance, as .svg, .png or .html
+    #[arg(long, value_name = "FILE", conflicts_with = "suggest")]
+    plot: Option<PlotFile>,
     /// Largest distance of the table [default: a quarter of the width]; alone, without --verify,
     /// the distance is all that is measured
     #[arg(short = 'k', long, value_name = "N")]
@@ -84,12 +87,9 @@ pub(crate) struct EvaluateArgs {
     tmp: TmpArg,
 }
 
-fn no_plot(_: &str) -> Result<PathBuf, String> {
-    Err("plots are not supported; supported are the table and --json".to_owned())
-}
-
 impl EvaluateArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let plot = self.plot.as_ref().map(PlotFile::open).transpose()?;
         let labels = match &self.pairs {
             Some(pairs) => Some(Labels::read(pairs, self.similarity.as_deref())?),
             None => None,
@@ -106,6 +106,7 @@ impl EvaluateArgs {
         } else {
             vec![self.pipeline.sketch]
         };
+        let mut charts = Vec::new();
         for sketch in sketches {
             let wishes = Wishes::over_texts(&self.pipeline, None, self.verify.verify, bits);
             let wishes = Wishes { sketch, ..wishes };
@@ -113,9 +114,11 @@ impl EvaluateArgs {
             for warning in settled.advice.iter().flat_map(|advice| &advice.warnings) {
                 session.console.say(&format!("warning: {warning}"));
             }
-            for_width!(bits, F => self.measure::<F>(session, &inputs, &settled, &labels, sketch)?);
+            charts.extend(for_width!(bits, F => {
+                self.measure::<F>(session, &inputs, &settled, &labels, sketch)?
+            }));
         }
-        Ok(())
+        plot.map_or(Ok(()), |plot| plot.write(drawn::TITLE, drawn::ABOUT, &charts, drawn::COLUMNS))
     }
 
     fn measure<F: Fingerprint>(
@@ -125,7 +128,7 @@ impl EvaluateArgs {
         settled: &Settled,
         labels: &Labels,
         sketch: Option<SketchKind>,
-    ) -> Result<()> {
+    ) -> Result<Vec<Chart>> {
         let largest = self.distance.unwrap_or(F::MAX_DISTANCE);
         if largest > F::MAX_DISTANCE {
             let (bits, max) = (F::BITS, F::MAX_DISTANCE);
@@ -159,7 +162,12 @@ impl EvaluateArgs {
             size::thousands(fingerprints.len() as u64),
             size::thousands(tally.positives)
         ));
-        measured.show(session)
+        let lines = measured.show(session)?;
+        Ok(if self.plot.is_some() {
+            drawn::charts(&name, &tally, largest, &lines)
+        } else {
+            Vec::new()
+        })
     }
 }
 
@@ -174,7 +182,8 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    fn show(&self, session: &Session) -> Result<()> {
+    /// Prints the figures, and returns the verifications among them.
+    fn show(&self, session: &Session) -> Result<Vec<Verification>> {
         let Self { name, tally, settled, largest, verified } = *self;
         let plain = figure::curve("curve", name, tally, largest, Verification::None);
         let verification = settled.verification;
@@ -185,11 +194,20 @@ impl Measured<'_> {
         };
         let best = if verified { figure::best(name, tally, largest) } else { Vec::new() };
         let default = self.default();
+        let mut tried: Vec<Verification> = vec![Verification::None];
+        tried.extend((!checked.is_empty()).then_some(verification));
+        for Figure { verification, .. } in &best {
+            let verification = verification.parse().unwrap_or_default();
+            if !tried.contains(&verification) {
+                tried.push(verification);
+            }
+        }
         let mut output = Output::stdout(&session.console);
         if session.json {
             let lines = plain.iter().chain(&checked).chain(&best).chain(&default);
             lines.into_iter().try_for_each(|figure| output.json(figure))?;
-            return output.finish();
+            output.finish()?;
+            return Ok(tried);
         }
         output.with(|out| {
             figure::table(&plain, &checked).write(out)?;
@@ -213,7 +231,8 @@ impl Measured<'_> {
             }
             Ok(())
         })?;
-        output.finish()
+        output.finish()?;
+        Ok(tried)
     }
 
     /// The line of the settings that other verbs would choose.

@@ -1,5 +1,7 @@
 //! `plan`: a number of documents becomes a table of what every plan would cost.
 
+mod drawn;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use crate::costs;
 use crate::failure::Result;
 use crate::options::{DISTANCE, DistanceArg, TmpArg, WidthArg};
 use crate::output::Output;
+use crate::plot::PlotFile;
 use crate::session::Session;
 use crate::size;
 use crate::table::Table;
@@ -18,7 +21,9 @@ use crate::width;
 
 /// Show what every table plan costs for a number of documents
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex plan --count 17179869184 -k 3")]
+#[command(
+    after_help = "Example:\n  hamdex plan --count 17179869184 -k 3\n  hamdex plan --count 100000000 -k 8 --plot plans.svg"
+)]
 pub(crate) struct PlanArgs {
     /// Number of distinct fingerprints to plan for
     #[arg(long, value_name = "N", required_unless_present = "calibrate")]
@@ -28,6 +33,9 @@ pub(crate) struct PlanArgs {
     /// Takes some seconds, 300 MB of memory and 100 MB of temporary space (--tmp).
     #[arg(long)]
     calibrate: bool,
+    /// Draw time against space of every plan, as .svg, .png or .html
+    #[arg(long, value_name = "FILE", requires = "count")]
+    plot: Option<PlotFile>,
     #[command(flatten)]
     tmp: TmpArg,
     #[command(flatten)]
@@ -69,6 +77,7 @@ impl From<f64> for Figure {
 
 impl PlanArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let plot = self.plot.as_ref().map(PlotFile::open).transpose()?;
         if self.calibrate {
             let tmp = self.tmp.directory().map_or_else(std::env::temp_dir, Path::to_path_buf);
             let costs = hamdex::calibrate(tmp, &session.console)?;
@@ -84,6 +93,10 @@ impl PlanArgs {
         if reports.is_empty() {
             let max = bits / 4;
             return Err(hamdex::Error::InvalidDistance { distance, bits, max }.into());
+        }
+        if let Some(plot) = plot {
+            let (title, about) = drawn::words(bits, distance, count);
+            plot.write(&title, &about, &[drawn::chart(&title, &reports)], 1)?;
         }
         if session.json {
             let mut output = Output::stdout(&session.console);

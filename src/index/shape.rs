@@ -1,0 +1,143 @@
+//! Shape: what stored fingerprints are like, counted while they are read.
+
+/// How many things there are of each size, a place for every doubling.
+///
+/// ```
+/// use hamdex::Sizes;
+///
+/// let sizes: Sizes = [1, 2, 3, 3, 9].into_iter().collect();
+/// assert_eq!(sizes.counts()[..4], [1, 3, 0, 1]);
+/// assert_eq!((sizes.largest(), sizes.total()), (9, 18));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sizes {
+    counts: [u64; 32],
+    largest: u64,
+    total: u64,
+}
+
+impl Sizes {
+    /// Returns the counts: of size 1, of 2 to 3, of 4 to 7 and so on.
+    ///
+    /// The last place also has everything above; size 0 counts as 1.
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// Returns the largest size, 0 where nothing was counted.
+    pub fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    /// Returns the sum of all sizes that were counted.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Counts a size.
+    pub(super) fn add(&mut self, size: u64) {
+        let place = (size.max(1).ilog2() as usize).min(self.counts.len() - 1);
+        if let Some(count) = self.counts.get_mut(place) {
+            *count += 1;
+        }
+        self.largest = self.largest.max(size);
+        self.total += size;
+    }
+}
+
+impl FromIterator<u64> for Sizes {
+    fn from_iter<I: IntoIterator<Item = u64>>(sizes: I) -> Self {
+        let mut counted = Self::default();
+        sizes.into_iter().for_each(|size| counted.add(size));
+        counted
+    }
+}
+
+/// Counts how many neighbours in a rising stream are alike.
+#[derive(Debug)]
+pub(super) struct Alike<T> {
+    last: Option<T>,
+    size: u64,
+    sizes: Sizes,
+}
+
+impl<T: PartialEq> Alike<T> {
+    pub(super) fn new() -> Self {
+        Self { last: None, size: 0, sizes: Sizes::default() }
+    }
+
+    /// Takes the next of the stream.
+    pub(super) fn push(&mut self, value: T) {
+        if self.last.as_ref() != Some(&value) {
+            self.close();
+            self.last = Some(value);
+        }
+        self.size += 1;
+    }
+
+    /// Returns the sizes of all groups of neighbours.
+    pub(super) fn finish(mut self) -> Sizes {
+        self.close();
+        self.sizes
+    }
+
+    fn close(&mut self) {
+        if self.size > 0 {
+            self.sizes.add(self.size);
+        }
+        self.size = 0;
+    }
+}
+
+/// Counts the ones of every bit, the most significant first.
+#[derive(Debug)]
+pub(super) struct Ones(Vec<u64>);
+
+impl Ones {
+    pub(super) fn new(bits: u32) -> Self {
+        Self(vec![0; bits as usize])
+    }
+
+    pub(super) fn add(&mut self, fingerprint: u128) {
+        let mut rest = fingerprint;
+        while rest != 0 {
+            let bit = self.0.len().checked_sub(1 + rest.trailing_zeros() as usize);
+            if let Some(count) = bit.and_then(|bit| self.0.get_mut(bit)) {
+                *count += 1;
+            }
+            rest &= rest - 1;
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<u64> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_that_are_alike_are_one_group() {
+        let mut alike = Alike::new();
+        [7, 7, 7, 9, 12, 12].into_iter().for_each(|value| alike.push(value));
+        let sizes = alike.finish();
+        assert_eq!((sizes.counts()[..3].to_vec(), sizes.total()), (vec![1, 2, 0], 6));
+        assert_eq!(Alike::<u8>::new().finish(), Sizes::default());
+    }
+
+    #[test]
+    fn ones_are_counted_from_the_most_significant_bit() {
+        let mut ones = Ones::new(32);
+        [1 << 31, 1, (1 << 31) | 1].into_iter().for_each(|print| ones.add(print));
+        let ones = ones.finish();
+        assert_eq!((ones[0], ones[31], ones.iter().sum::<u64>()), (2, 2, 4));
+    }
+
+    #[test]
+    fn sizes_beyond_the_last_place_belong_to_it() {
+        let sizes: Sizes = [u64::MAX >> 8, 0].into_iter().collect();
+        assert_eq!((sizes.counts()[31], sizes.counts()[0]), (1, 1));
+    }
+}

@@ -1,0 +1,212 @@
+//! Differences: two texts become what they share, shortened, and what each has of its own.
+//!
+//! The pieces compared are words, and single characters in scripts without spaces.
+
+use std::time::Duration;
+
+use similar::{DiffTag, TextDiff};
+
+/// Equal characters that are shown on either side of a difference.
+const CONTEXT: usize = 80;
+
+/// Characters of one difference that are shown; the middle of a longer one is left out.
+const LONGEST: usize = 1200;
+
+/// Stretches with differences that are shown.
+const STRETCHES: usize = 12;
+
+/// After so long what is left is taken for different: texts of one group are mostly alike.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Part of a difference, in the order of the texts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// So many equal characters that are not shown.
+    Alike(usize),
+    /// What stands in the kept text and what in the removed one.
+    Stretch { kept: Vec<Piece>, removed: Vec<Piece> },
+    /// So many more stretches with differences.
+    More(usize),
+}
+
+/// Characters of one text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) text: String,
+    /// Whether the other text has something else there.
+    pub(super) own: bool,
+}
+
+/// Compares two texts; equal ones are a single [`Part::Alike`].
+pub(super) fn parts(kept: &str, removed: &str) -> Vec<Part> {
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_unicode_words(kept, removed);
+    let mut parts = Parts::default();
+    let ops = diff.ops();
+    for (at, op) in ops.iter().enumerate() {
+        let (tag, old, new) = op.as_tag_tuple();
+        let kept: String = old.filter_map(|slot| diff.old_slice(slot)).collect();
+        if tag == DiffTag::Equal {
+            parts.equal(&kept, at == 0, at + 1 == ops.len());
+        } else {
+            let removed: String = new.filter_map(|slot| diff.new_slice(slot)).collect();
+            parts.unequal(&kept, &removed);
+        }
+    }
+    parts.finish()
+}
+
+#[derive(Default)]
+struct Parts {
+    parts: Vec<Part>,
+    kept: Vec<Piece>,
+    removed: Vec<Piece>,
+}
+
+impl Parts {
+    /// Takes what both texts have; the middle of a long piece goes unseen.
+    fn equal(&mut self, text: &str, first: bool, last: bool) {
+        let before = if first { 0 } else { CONTEXT };
+        let after = if last { 0 } else { CONTEXT };
+        let length = text.chars().count();
+        // A gap is worth its line only where it saves some.
+        if length <= before + after + CONTEXT / 2 {
+            self.both(text);
+            return;
+        }
+        let cut =
+            |characters: usize| text.char_indices().nth(characters).map_or(text.len(), |at| at.0);
+        let (head, rest) = text.split_at(cut(before));
+        let tail = text.get(cut(length - after)..).unwrap_or_default();
+        debug_assert!(rest.len() >= tail.len());
+        self.both(head);
+        self.close();
+        self.parts.push(Part::Alike(length - before - after));
+        self.both(tail);
+    }
+
+    fn both(&mut self, text: &str) {
+        for side in [&mut self.kept, &mut self.removed] {
+            if !text.is_empty() {
+                side.push(Piece { text: clean(text), own: false });
+            }
+        }
+    }
+
+    fn unequal(&mut self, kept: &str, removed: &str) {
+        for (side, text) in [(&mut self.kept, kept), (&mut self.removed, removed)] {
+            if !text.is_empty() {
+                side.push(Piece { text: shortened(text), own: true });
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        let (kept, removed) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.removed));
+        if !kept.is_empty() || !removed.is_empty() {
+            self.parts.push(Part::Stretch { kept, removed });
+        }
+    }
+
+    fn finish(mut self) -> Vec<Part> {
+        self.close();
+        let stretches = |parts: &[Part]| {
+            parts.iter().filter(|part| matches!(part, Part::Stretch { .. })).count()
+        };
+        let all = stretches(&self.parts);
+        while stretches(&self.parts) > STRETCHES {
+            self.parts.pop();
+        }
+        if all > STRETCHES {
+            self.parts.push(Part::More(all - STRETCHES));
+        }
+        self.parts
+    }
+}
+
+/// Takes the middle out of a long text.
+fn shortened(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= LONGEST {
+        return clean(text);
+    }
+    let half = LONGEST / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(length - half).collect();
+    format!(
+        "{} [\u{2026} {} characters \u{2026}] {}",
+        clean(&head),
+        length - 2 * half,
+        clean(&tail)
+    )
+}
+
+/// Puts a sign in the place of characters that a page cannot hold.
+fn clean(text: &str) -> String {
+    let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    text.replace("\r\n", "\n").replace(odd, "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(pieces: &[Piece]) -> Vec<&str> {
+        pieces.iter().filter(|piece| piece.own).map(|piece| piece.text.as_str()).collect()
+    }
+
+    fn stretches(parts: &[Part]) -> Vec<(Vec<&str>, Vec<&str>)> {
+        let mut found = Vec::new();
+        for part in parts {
+            if let Part::Stretch { kept, removed } = part {
+                found.push((own(kept), own(removed)));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn words_differ_as_a_whole_and_chinese_by_the_character() {
+        let found = parts("the quick brown fox", "the quiet brown fox");
+        assert_eq!(stretches(&found), [(vec!["quick"], vec!["quiet"])]);
+        let found = parts("北京大学的研究人员发表论文", "北京大学的科研人员发表论文");
+        assert_eq!(stretches(&found), [(vec!["究"], vec!["科"])]);
+    }
+
+    #[test]
+    fn long_texts_are_shortened_around_what_differs() {
+        let (head, tail) = ("alike ".repeat(400), " and the same".repeat(300));
+        let found = parts(&format!("{head}one{tail}"), &format!("{head}two{tail}"));
+        let [Part::Alike(before), Part::Stretch { kept, removed }, Part::Alike(after)] = &found[..]
+        else {
+            panic!("{found:?}")
+        };
+        assert_eq!((*before, *after), (2400 - CONTEXT, 3900 - CONTEXT));
+        assert_eq!((own(kept), own(removed)), (vec!["one"], vec!["two"]));
+        let shown: usize = kept.iter().map(|piece| piece.text.chars().count()).sum();
+        assert_eq!(shown, 2 * CONTEXT + 3);
+    }
+
+    #[test]
+    fn equal_texts_have_nothing_to_show() {
+        assert_eq!(parts(&"a b ".repeat(100), &"a b ".repeat(100)), [Part::Alike(400)]);
+        assert!(stretches(&parts("ab", "ab"))[0].0.is_empty());
+        assert!(parts("", "").is_empty());
+    }
+
+    #[test]
+    fn many_differences_are_counted_and_huge_ones_cut() {
+        let text = |word: &str| format!("{word} {}", "filler ".repeat(60)).repeat(20);
+        let found = parts(&text("one"), &text("two"));
+        assert_eq!(stretches(&found).len(), STRETCHES);
+        assert_eq!(found.last(), Some(&Part::More(20 - STRETCHES)));
+        let [Part::Stretch { kept, .. }] = &parts(&"x".repeat(90_000), "y")[..] else { panic!() };
+        assert!(kept[0].text.chars().count() < LONGEST + 60, "{}", kept[0].text.len());
+        assert!(kept[0].text.contains("88800 characters"));
+    }
+
+    #[test]
+    fn control_characters_become_a_sign() {
+        let [Part::Stretch { kept, .. }] = &parts("a\0\u{1b}b", "c")[..] else { panic!() };
+        assert_eq!(own(kept).concat(), "a\u{fffd}\u{fffd}b");
+    }
+}

@@ -1,0 +1,144 @@
+//! `dedup --report`: what was done becomes one page to look at.
+
+mod body;
+mod difference;
+mod figures;
+mod notes;
+mod prints;
+mod seen;
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use hamdex::Fingerprint;
+use hamdex::text::Pipeline;
+
+pub(super) use self::seen::Seen;
+
+use self::notes::Notes;
+use self::prints::Prints;
+use super::choose::Choice;
+use super::collect::Documents;
+use super::report::Report;
+use crate::failure::Result;
+use crate::input::Inputs;
+use crate::output::Output;
+use crate::plot;
+
+/// Groups whose texts are shown, the largest.
+const SHOWN: usize = 10;
+
+/// The file of the page, as named on the command line.
+#[derive(Debug, Clone)]
+pub(super) struct PageFile(PathBuf);
+
+impl FromStr for PageFile {
+    type Err = &'static str;
+
+    fn from_str(path: &str) -> Result<Self, Self::Err> {
+        match plot::extension(Path::new(path)).as_str() {
+            "html" | "htm" => Ok(Self(path.into())),
+            _ => Err("a report is a page, with a name that ends in .html"),
+        }
+    }
+}
+
+/// A page being made: a file, and what was seen so far.
+#[derive(Debug)]
+pub(super) struct Page {
+    output: Output,
+    /// Nothing before the second pass.
+    seen: Seen,
+    pub(super) notes: Notes,
+    prints: Prints,
+    groups: Vec<Group>,
+}
+
+/// A group to show: its kept document and the removed one that is farthest from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Group {
+    cluster: u32,
+    size: u64,
+    /// Positions of the two.
+    kept: usize,
+    far: usize,
+    distance: u32,
+}
+
+impl PageFile {
+    /// Opens the file, so that one that cannot be written is told before the work.
+    pub(super) fn open(&self) -> Result<Page> {
+        Ok(Page {
+            output: Output::file(&self.0)?,
+            seen: Seen::default(),
+            notes: Notes::default(),
+            prints: Prints::default(),
+            groups: Vec::new(),
+        })
+    }
+}
+
+impl Page {
+    /// Looks at the fingerprints of all documents.
+    pub(super) fn look<F: Fingerprint>(&mut self, fingerprints: &[F]) {
+        self.prints = Prints::of(fingerprints);
+    }
+
+    /// Chooses the documents whose texts the second pass is to catch.
+    pub(super) fn choose<F: Fingerprint>(
+        &mut self,
+        documents: &Documents<F>,
+        choice: &Choice,
+        inputs: &Inputs,
+        pipeline: Option<&Pipeline>,
+    ) -> &mut Seen {
+        self.groups = groups(&documents.fingerprints, choice);
+        let wanted = self.groups.iter().flat_map(|group| [group.kept, group.far]);
+        self.seen = Seen::new(inputs.fields.clone(), pipeline, wanted);
+        &mut self.seen
+    }
+
+    /// Writes the page, complete but without its name yet.
+    pub(super) fn write(
+        mut self,
+        report: &Report<'_>,
+        sizes: impl Iterator<Item = usize>,
+    ) -> Result<Output> {
+        let page = body::page(&self, report, sizes)?;
+        self.output.with(|out| out.write_all(page.as_bytes()))?;
+        Ok(self.output)
+    }
+}
+
+/// The largest groups, each with the first of its members that are farthest from the kept one.
+fn groups<F: Fingerprint>(fingerprints: &[F], choice: &Choice) -> Vec<Group> {
+    let fingerprint = |at: usize| fingerprints.get(at).copied().unwrap_or_default();
+    let group = |cluster| {
+        let kept = choice.kept(cluster);
+        Group { cluster, size: 0, kept, far: kept, distance: 0 }
+    };
+    let mut groups: Vec<Group> = (1..).take(SHOWN.min(choice.clusters())).map(group).collect();
+    for position in 0..fingerprints.len() {
+        let Some(cluster) = choice.cluster(position) else { continue };
+        let Some(group) = groups.get_mut(cluster as usize - 1) else { continue };
+        group.size += 1;
+        let distance = fingerprint(position).distance(fingerprint(group.kept));
+        if position != group.kept && (group.far == group.kept || distance > group.distance) {
+            (group.far, group.distance) = (position, distance);
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_told_by_their_extension() {
+        assert!("a.html".parse::<PageFile>().is_ok() && "b/A.HTM".parse::<PageFile>().is_ok());
+        for other in ["", "html", "a.pdf", "a.html.gz"] {
+            assert!(other.parse::<PageFile>().is_err(), "{other}");
+        }
+    }
+}

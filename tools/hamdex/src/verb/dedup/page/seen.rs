@@ -1,0 +1,135 @@
+//! Seen: the second pass counts lengths, and catches the texts of the groups that are shown.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use hamdex::Fingerprint;
+use hamdex::text::Pipeline;
+
+use super::super::row::Row;
+use crate::failure::Result;
+use crate::input::{self, Fields};
+use crate::key::Name;
+
+/// Characters of a text that are held and compared; what follows is left out.
+pub(super) const MOST: usize = 30_000;
+
+/// What the second pass saw of the rows.
+#[derive(Debug, Default)]
+pub(in super::super) struct Seen {
+    fields: Fields,
+    /// Whether every text is taken for HTML.
+    html: bool,
+    lengths: Vec<Lengths>,
+    /// By the position of the document.
+    caught: HashMap<usize, Option<Caught>>,
+}
+
+/// Documents of about one length.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Lengths {
+    pub(super) kept: u64,
+    pub(super) removed: u64,
+}
+
+/// A document that is shown.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Caught {
+    pub(super) id: String,
+    /// Its text up to [`MOST`]; `None` where it brought a fingerprint.
+    pub(super) text: Option<String>,
+    /// Characters of the whole text.
+    pub(super) length: usize,
+}
+
+impl Seen {
+    /// Sees nothing yet, and waits for the documents at these positions.
+    pub(super) fn new(
+        fields: Fields,
+        pipeline: Option<&Pipeline>,
+        wanted: impl Iterator<Item = usize>,
+    ) -> Self {
+        Self {
+            fields,
+            html: pipeline.is_some_and(input::takes_html),
+            lengths: Vec::new(),
+            caught: wanted.map(|position| (position, None)).collect(),
+        }
+    }
+
+    /// Looks at a row: a kept one or not; one near a stored document has no position.
+    pub(in super::super) fn row<F: Fingerprint>(
+        &mut self,
+        row: &Row<'_, F>,
+        position: Option<usize>,
+        kept: bool,
+    ) -> Result<()> {
+        let text: Option<Cow<'_, str>> = match *row {
+            Row::Line { bytes, .. } => input::row_text(&self.fields, bytes),
+            Row::Text { bytes, encoding, .. } => Some(encoding.decode(bytes).text),
+            Row::Raw { .. } => None,
+        };
+        if let Some(text) = &text {
+            self.count(text.chars().count(), kept);
+        }
+        let Some(slot) = position.and_then(|position| self.caught.get_mut(&position)) else {
+            return Ok(());
+        };
+        let page = self.html || matches!(row, Row::Text { name, .. } if input::is_html(name));
+        let text = text.map(|text| if page { hamdex::text::main_text(&text).into() } else { text });
+        *slot = Some(Caught {
+            id: Name::of(&row.key(&self.fields)?).to_string(),
+            length: text.as_ref().map_or(0, |text| text.chars().count()),
+            text: text.map(|text| text.chars().take(MOST).collect()),
+        });
+        Ok(())
+    }
+
+    fn count(&mut self, length: usize, kept: bool) {
+        let at = bin(length);
+        if self.lengths.len() <= at {
+            self.lengths.resize(at + 1, Lengths::default());
+        }
+        if let Some(lengths) = self.lengths.get_mut(at) {
+            *(if kept { &mut lengths.kept } else { &mut lengths.removed }) += 1;
+        }
+    }
+
+    /// Counts by bin of length, each with the shortest length that belongs to it.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = (usize, Lengths)> {
+        self.lengths.iter().enumerate().map(|(at, &lengths)| (shortest(at), lengths))
+    }
+
+    pub(super) fn get(&self, position: usize) -> Option<&Caught> {
+        self.caught.get(&position)?.as_ref()
+    }
+}
+
+/// The bin of a length: two for each doubling.
+fn bin(length: usize) -> usize {
+    let doublings = length.max(1).ilog2() as usize;
+    2 * doublings + usize::from(length >= shortest(2 * doublings + 1))
+}
+
+/// The shortest length of a bin.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // far below 2^53
+pub(super) fn shortest(bin: usize) -> usize {
+    2_f64.powf(bin as f64 / 2.0).ceil() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_of_length_follow_one_another() {
+        let mut before = 0;
+        for length in 1..5000 {
+            let at = bin(length);
+            assert!(at == before || shortest(at) == length, "{length} in {at}");
+            assert!(shortest(at) <= length && length < shortest(at + 1).max(2), "{length} in {at}");
+            before = at;
+        }
+        assert_eq!([0, 1, 2, 3, 4, 128].map(bin), [0, 0, 2, 3, 4, 14]);
+    }
+}
