@@ -23,7 +23,7 @@ use crate::width::{self, for_width};
     after_help = "Example:\n  hamdex fingerprint posts.jsonl.gz --pipeline post > prints.jsonl"
 )]
 pub(crate) struct FingerprintArgs {
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Write to this file instead of standard output

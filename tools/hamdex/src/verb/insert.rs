@@ -27,11 +27,13 @@ use crate::width::{self, for_width};
 /// standard output tells of each as JSON Lines {"id","of","distance"}; with --verify only what
 /// passes against the stored features is kept out, and its "similarity" is told.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex insert pages.idx today.jsonl --if-new > known.jsonl")]
+#[command(
+    after_help = "Example:\n  hamdex insert pages.idx today.jsonl --if-new > known.jsonl"
+)]
 pub(crate) struct InsertArgs {
     /// Directory of the index
     index: PathBuf,
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Keep out what is near a stored document

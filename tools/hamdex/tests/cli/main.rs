@@ -6,6 +6,7 @@
 mod advice;
 mod backups;
 mod bad_rows;
+mod crawls;
 mod dedup;
 mod hostile;
 mod inputs;

@@ -82,7 +82,10 @@ impl Sink {
             Self::Lines(output) => Ok(Kept::Lines(output)),
             Self::Ordinals(ordinals) => {
                 let Some((schema, files)) = common_columns(inputs) else {
-                    return Err(Failure::file(directory, "inputs changed between the two passes"));
+                    return Err(Failure::file(
+                        directory,
+                        "inputs changed between the two passes",
+                    ));
                 };
                 let mut table = Table::new(&path, schema)?;
                 table.filter(&files, &ordinals)?;

@@ -46,7 +46,8 @@ const AFTER_HELP: &str = r#"Files in DIR:
 Example:
   hamdex dedup posts.jsonl -o out
   hamdex dedup crawl-*.jsonl.gz -o clean -k 3 --keep longest
-  hamdex dedup shard-*.parquet -o clean --text-field content --format parquet"#;
+  hamdex dedup shard-*.parquet -o clean --text-field content --format parquet
+  hamdex dedup CC-MAIN-*.warc.gz -o clean --keep newest:date --warc-id record"#;
 
 /// Remove near-duplicates from documents
 ///
@@ -59,7 +60,7 @@ Example:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct DedupArgs {
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u64, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Directory for the results
@@ -215,7 +216,7 @@ impl DedupArgs {
             rejects.flush()?;
             std::fs::copy(rejected.path(), file).map_err(|e| Failure::io(file, e))?;
         }
-        let Collected { mut documents, binary } = read?;
+        let Collected { mut documents, binary, passed } = read?;
         let total = documents.len() as u64;
         let stored = match &self.against {
             Some(index) => {
@@ -247,6 +248,8 @@ impl DedupArgs {
             clusters: choice.clusters() as u64,
             rejects: rejects.count(),
             skipped_binary: binary,
+            skipped_status: passed.status,
+            skipped_type: passed.kind,
             seconds: started.elapsed().as_secs_f64(),
             settings: Settings {
                 inputs: inputs.sources.iter().map(|source| source.name.as_str()).collect(),

@@ -105,8 +105,8 @@ impl<F: Fingerprint> Pass<'_, F> {
             }),
             Body::Texts(texts) => texts.iter().try_for_each(|text| match &text.bytes {
                 Ok(bytes) => {
-                    let encoding = self.inputs.fields.encoding;
-                    let row = Row::Text { name: &text.name, bytes, encoding };
+                    let encoding = text.encoding(&self.inputs.fields);
+                    let row = Row::Text { text, bytes, encoding };
                     self.row(chunk.base + text.ordinal, &row)
                 }
                 Err(_) => Ok(()),

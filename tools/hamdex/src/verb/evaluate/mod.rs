@@ -44,7 +44,7 @@ const SKETCHES: [SketchKind; 3] =
     after_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --suggest"
 )]
 pub(crate) struct EvaluateArgs {
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u64, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// The labelled pairs
