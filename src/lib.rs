@@ -76,6 +76,7 @@ pub use index::{
     Match, NewDocument, OpenOptions, Query, Reader, RestoreOptions, RestoreReport, SearchPath,
     Secondary, Stats, TableExplanation, TableStats,
 };
+pub use kernel::instructions;
 pub use plan::Plan;
 pub use progress::Progress;
 pub use resident::{Near, ResidentTables};

@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, unsafe_code)] // most of the program is not called from here
 
 mod advise;
+mod cli;
 mod console;
 mod costs;
 mod evidence;

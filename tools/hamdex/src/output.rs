@@ -76,7 +76,7 @@ impl Output {
                 File::options().write(true).open(path).map_err(|e| Failure::io(path, e))?,
             )
         } else if path.is_dir() {
-            return Err(Failure::file(path, "is a directory, expected a file to write"));
+            return Err(Failure::file(path, "is a directory; name a file to write"));
         } else {
             let directory = match path.parent() {
                 Some(parent) if !parent.as_os_str().is_empty() => parent,

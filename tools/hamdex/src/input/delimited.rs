@@ -71,7 +71,7 @@ fn settle(name: &str, named: Encoding, head: &[u8]) -> Result<Encoding> {
     let end = head.iter().rposition(|&byte| byte == b'\n').map_or(head.len(), |at| at + 1);
     let found = Encoding::AUTO.decode(head.get(..end).unwrap_or_default()).encoding;
     found.parse().map_err(|_| {
-        Failure::file(name, format!("is in {found}, which is not supported"))
+        Failure::file(name, format!("is in {found}, which is not supported; convert it by iconv"))
     })
 }
 

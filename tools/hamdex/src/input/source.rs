@@ -89,7 +89,7 @@ impl Source {
             if !found.is_file() {
                 return Err(Failure::file(
                     path,
-                    "is no regular file, as Parquet has to be",
+                    "is no regular file, as Parquet has to be; save it to one first",
                 ));
             }
             return Ok(source(Kind::Columnar(Columnar::look(path, fields)?), None));
@@ -147,7 +147,7 @@ impl Source {
         let Some(Stream(stream)) = &self.stream else { return open::counted(&self.path, meter) };
         let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
         stream.take().ok_or_else(|| {
-            Failure::file(&self.name, "can be read only once")
+            Failure::file(&self.name, "can be read only once; save it to a file and give that")
         })
     }
 
@@ -322,7 +322,7 @@ impl Inputs {
                     return Err(Failure::file(
                         &source.name,
                         format!(
-                            "holds {bits}-bit fingerprints, {name} holds {other}-bit ones"
+                            "holds {bits}-bit fingerprints, {name} holds {other}-bit ones; give files of one width"
                         ),
                     ));
                 }

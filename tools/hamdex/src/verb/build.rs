@@ -31,7 +31,7 @@ use crate::width::{self, for_width};
 /// After a kill, the same command with --resume goes on where it stopped; it reads the same
 /// inputs in the same order and passes over the rows that are safe already.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex build pages.idx pages-*.jsonl.gz -k 3 --memory 2G")]
+#[command(after_long_help = "Example:\n  hamdex build pages.idx pages-*.jsonl.gz -k 3 --memory 2G")]
 pub(crate) struct BuildArgs {
     /// Directory of the index: absent, empty, or an index to merge into
     index: PathBuf,

@@ -29,7 +29,7 @@ use crate::width::for_width;
 /// be further apart: the diameter is the largest distance in it, and --verify-representative cuts
 /// such chains. Without -k, distance and verification are chosen by a look at the texts.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex clusters articles.jsonl.gz -k 6 | head -10")]
+#[command(after_long_help = "Example:\n  hamdex clusters articles.jsonl.gz -k 6 | head -10")]
 pub(crate) struct ClustersArgs {
     /// An index, or documents: .jsonl, .txt, .html, directories, raw .u64, - for standard input
     #[arg(required = true, value_name = "INDEX|INPUT")]

@@ -28,7 +28,7 @@ use crate::width::{self, for_width};
 /// passes against the stored features is kept out, and its "similarity" is told.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  hamdex insert pages.idx today.jsonl --if-new > known.jsonl"
+    after_long_help = "Example:\n  hamdex insert pages.idx today.jsonl --if-new > known.jsonl"
 )]
 pub(crate) struct InsertArgs {
     /// Directory of the index

@@ -33,7 +33,7 @@ const MANY_COPIES: u64 = 10_000;
 /// distance 0. With --against, the first id is of the index and the second of the other one.
 /// Without -k, distance and verification are chosen by a look at the texts.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
+#[command(after_long_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
 pub(crate) struct PairsArgs {
     /// An index, or documents: .jsonl, .txt, .html, directories, raw .u64, - for standard input
     #[arg(required = true, value_name = "INDEX|INPUT")]

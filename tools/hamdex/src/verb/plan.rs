@@ -18,7 +18,7 @@ use crate::width;
 
 /// Show what every table plan costs for a number of documents
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex plan --count 17179869184 -k 3")]
+#[command(after_long_help = "Example:\n  hamdex plan --count 17179869184 -k 3")]
 pub(crate) struct PlanArgs {
     /// Number of distinct fingerprints to plan for
     #[arg(long, value_name = "N", required_unless_present = "calibrate")]

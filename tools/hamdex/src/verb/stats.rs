@@ -17,7 +17,7 @@ use crate::width::for_width;
 
 /// Show counts, sizes and settings of an index
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex stats pages.idx")]
+#[command(after_long_help = "Example:\n  hamdex stats pages.idx")]
 pub(crate) struct StatsArgs {
     /// Directory of the index
     index: PathBuf,

@@ -8,6 +8,7 @@ mod backups;
 mod bad_rows;
 mod crawls;
 mod dedup;
+mod habits;
 mod hostile;
 mod inputs;
 mod joins;

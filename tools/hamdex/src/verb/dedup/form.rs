@@ -84,7 +84,7 @@ impl Sink {
                 let Some((schema, files)) = common_columns(inputs) else {
                     return Err(Failure::file(
                         directory,
-                        "inputs changed between the two passes",
+                        "inputs changed between the two passes; leave them alone and run it again",
                     ));
                 };
                 let mut table = Table::new(&path, schema)?;
@@ -213,7 +213,7 @@ impl Table {
             None => Ok(()),
             Some(_) => Err(Failure::file(
                 &self.path,
-                "is not written: an input changed between the two passes",
+                "is not written: an input changed between the two passes; leave the inputs alone and run it again",
             )),
         }
     }

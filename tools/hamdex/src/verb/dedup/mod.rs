@@ -58,7 +58,7 @@ Example:
 /// appear in DIR when all is done; rows to keep are copied unchanged. A verification writes the
 /// cleaned texts or their feature sets to the directory for temporary files meanwhile.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub(crate) struct DedupArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
     #[arg(required = true, value_name = "INPUT")]

@@ -68,7 +68,7 @@ pub(super) fn run<F: Fingerprint>(
     if pass.next < documents.len() || pass.kept.ids.stored() < stored.len() {
         return Err(Failure::file(
             directory,
-            "is not written: an input changed between the two passes",
+            "is not written: an input changed between the two passes; leave the inputs alone and run it again",
         ));
     }
     Ok(pass.kept)

@@ -41,7 +41,7 @@ impl<F: Fingerprint> Row<'_, F> {
         match *self {
             Self::Line { file, ordinal, bytes } => {
                 row_key(fields, file, ordinal, bytes).map_err(|reason| {
-                    Failure::file(file, format!("line {} changed: {reason}", ordinal + 1))
+                    Failure::file(file, format!("line {} changed between the two passes: {reason}; leave the inputs alone and run it again", ordinal + 1))
                 })
             }
             Self::Text { text, .. } => Ok(text.name.as_bytes().to_vec()),

@@ -41,7 +41,7 @@ const SKETCHES: [SketchKind; 3] =
 /// these texts. -k without --verify measures the distance alone.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --suggest"
+    after_long_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --suggest"
 )]
 pub(crate) struct EvaluateArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
