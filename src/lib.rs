@@ -87,3 +87,8 @@ pub use verify::{Nearness, Verification};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Runs the examples of the Chinese one.
+#[cfg(doctest)]
+#[doc = include_str!("../.github/README.zh-CN.md")]
+struct ChineseReadme;

@@ -13,6 +13,7 @@ mod hostile;
 mod inputs;
 mod joins;
 mod output;
+mod readme;
 mod refusals;
 mod secret;
 mod store;
