@@ -18,6 +18,7 @@ use super::walk::{self, Listing};
 use super::warc::Records;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
+use crate::output;
 
 /// How the name of standard input is spelled.
 const STDIN: &str = "-";
@@ -188,12 +189,8 @@ impl Source {
             return Ok(());
         }
         let mut reader = self.open(&Meter::default())?;
-        let mut file = match directory {
-            Some(directory) => {
-                NamedTempFile::new_in(directory).map_err(|e| Failure::io(directory, e))?
-            }
-            None => NamedTempFile::new().map_err(|e| Failure::io(std::env::temp_dir(), e))?,
-        };
+        let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        let mut file = output::private(&directory)?;
         console.begin_reading("spooling", None);
         loop {
             let bytes = reader.fill_buf().map_err(|e| Failure::io(&self.name, e))?;

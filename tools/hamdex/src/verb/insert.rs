@@ -26,6 +26,9 @@ use crate::width::{self, for_width};
 /// made. With --if-new a document within k bits of another stored one is kept out, and
 /// standard output tells of each as JSON Lines {"id","of","distance"}; with --verify only what
 /// passes against the stored features is kept out, and its "similarity" is told.
+///
+/// Documents are stored batch by batch, each whole or not at all. After a kill the same command
+/// stores the rest: what is there already is replaced by itself.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Example:\n  hamdex insert pages.idx today.jsonl --if-new > known.jsonl"

@@ -32,6 +32,8 @@ const MANY_COPIES: u64 = 10_000;
 /// fourth field where pairs are verified. Every pair comes once; copies of one text are pairs at
 /// distance 0. With --against, the first id is of the index and the second of the other one.
 /// Without -k, distance and verification are chosen by a look at the texts.
+///
+/// A kill leaves no FILE of -o, or the earlier one; the same command again begins anew.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
 pub(crate) struct PairsArgs {

@@ -16,6 +16,9 @@ use crate::table::Table;
 /// Make an index of a backup
 ///
 /// A damaged backup is refused and changes nothing.
+///
+/// A kill leaves the backups whole, and INDEX either as it was or no index at all: the same command
+/// again restores it, and clears what the killed one left.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex restore /backups/pages pages.idx\n  \
                         hamdex restore /backups/pages --verify")]

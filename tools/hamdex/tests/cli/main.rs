@@ -12,6 +12,7 @@ mod habits;
 mod hostile;
 mod inputs;
 mod joins;
+mod kills;
 mod output;
 mod readme;
 mod refusals;

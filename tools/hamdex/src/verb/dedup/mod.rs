@@ -57,6 +57,10 @@ Example:
 /// one. Without a verification, everything that chains of pairs connect is one group. The results
 /// appear in DIR when all is done; rows to keep are copied unchanged. A verification writes the
 /// cleaned texts or their feature sets to the directory for temporary files meanwhile.
+///
+/// A kill leaves the results of an earlier run as they were, but for the last moment, in which
+/// the new files get their names one after another. The same command again begins anew, and
+/// clears what the killed one left in DIR.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(crate) struct DedupArgs {
