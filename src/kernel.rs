@@ -15,6 +15,25 @@ mod lanes;
 pub(crate) use self::lanes::{LANES, Lanes};
 use crate::fingerprint::Fingerprint;
 
+/// Names the instructions that fingerprints are compared with on this machine.
+///
+/// `AVX-512`, `AVX2`, `popcnt` or `portable code`; the answers are the same with each of them.
+///
+/// ```
+/// assert!(!hamdex::instructions().is_empty());
+/// ```
+pub fn instructions() -> &'static str {
+    match Variant::best() {
+        Variant::Portable => "portable code",
+        #[cfg(target_arch = "x86_64")]
+        Variant::Popcnt => "popcnt",
+        #[cfg(target_arch = "x86_64")]
+        Variant::Avx2 => "AVX2",
+        #[cfg(target_arch = "x86_64")]
+        Variant::Avx512 => "AVX-512",
+    }
+}
+
 /// Work whose inner loop gains from wide vectors.
 ///
 /// `run` and all it calls have to be `#[inline(always)]`: code left out of line is compiled

@@ -76,6 +76,7 @@ pub use index::{
     Match, NewDocument, OpenOptions, Query, Reader, RestoreOptions, RestoreReport, SearchPath,
     Secondary, Sizes, Stats, TableExplanation, TableStats,
 };
+pub use kernel::instructions;
 pub use plan::Plan;
 pub use progress::Progress;
 pub use resident::{Near, ResidentTables};
@@ -86,3 +87,8 @@ pub use verify::{Nearness, Verification};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Runs the examples of the Chinese one.
+#[cfg(doctest)]
+#[doc = include_str!("../.github/README.zh-CN.md")]
+struct ChineseReadme;

@@ -7,6 +7,7 @@ mod balance;
 mod cancelling;
 mod concurrency;
 mod exactness;
+mod examples;
 mod golden;
 mod joins;
 mod model;

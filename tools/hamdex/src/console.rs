@@ -3,10 +3,11 @@
 //! Work only adds to counters; one ticking thread draws, so that no hot loop waits for a terminal.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::size;
@@ -40,6 +41,7 @@ struct Phase {
 
 impl Console {
     pub(crate) fn new(quiet: bool) -> Self {
+        QUIET.store(quiet, Relaxed);
         if quiet {
             return Self(None);
         }
@@ -213,9 +215,34 @@ impl Phase {
     }
 }
 
+/// Whether people asked for nothing but fatal errors.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Colours of what is good, of warnings and of errors.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// Writes a warning where no console is at hand.
+pub(crate) fn warn(line: &str) {
+    if !QUIET.load(Relaxed) {
+        complain(&format!("warning: {line}"));
+    }
+}
+
 /// Writes a line to standard error; a closed one is no reason to stop.
+///
+/// Its first word is coloured where standard error shows colours and `NO_COLOR`, `CLICOLOR` and
+/// `CLICOLOR_FORCE` allow it.
 pub(crate) fn complain(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let mut out = anstream::stderr();
+    let styled = [("warning:", WARNING), ("hamdex:", BAD)];
+    let found =
+        styled.iter().find_map(|(word, style)| Some((word, style, line.strip_prefix(word)?)));
+    let _ = match found {
+        Some((word, style, rest)) => writeln!(out, "{style}{word}{style:#}{rest}"),
+        None => writeln!(out, "{line}"),
+    };
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use hamdex::plan::Costs;
 
@@ -29,6 +30,16 @@ pub(crate) fn kept() -> Result<Costs> {
     text.parse().map_err(|error| {
         Failure::file(&place, format!("{error}; delete it, or run hamdex plan --calibrate"))
     })
+}
+
+/// Returns the file of prices and how long ago it was written; `None` where there is none.
+pub(crate) fn age() -> Result<Option<(PathBuf, Duration)>> {
+    let Some(place) = place() else { return Ok(None) };
+    match fs::metadata(&place).and_then(|found| found.modified()) {
+        Ok(written) => Ok(Some((place, written.elapsed().unwrap_or_default()))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::io(&place, error)),
+    }
 }
 
 /// Keeps prices for later calls and tells where.

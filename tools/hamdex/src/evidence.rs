@@ -65,7 +65,10 @@ impl EvidenceWriter {
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         let Places { pieces, of } = &mut self.evidence;
         let next = u32::try_from(pieces.len()).map_err(|_| {
-            Failure::Usage(format!("more than {} different documents are too many", u32::MAX))
+            Failure::Usage(format!(
+                "more than {} different documents are too many; leave --verify out",
+                u32::MAX
+            ))
         })?;
         let hash = feature_hash::<u128>(bytes, self.seed);
         let piece = *self.known.entry(hash).or_insert(next);

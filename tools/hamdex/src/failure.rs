@@ -28,6 +28,8 @@ pub(crate) enum Failure {
     File { path: String, reason: String },
     #[error("{problems} problems in {path}")]
     Damaged { path: String, problems: u64 },
+    #[error("checks failed: {count}")]
+    Unfit { count: usize },
     #[error("the reader of standard output has gone")]
     OutputClosed,
 }
@@ -51,6 +53,7 @@ impl Failure {
             | Self::TooManyBad { .. }
             | Self::File { .. }
             | Self::Damaged { .. }
+            | Self::Unfit { .. }
             | Self::OutputClosed => self.to_string(),
         }
     }
@@ -72,7 +75,8 @@ impl Failure {
             | Self::TooManyBad { .. }
             | Self::Io { .. }
             | Self::File { .. }
-            | Self::Damaged { .. } => 1,
+            | Self::Damaged { .. }
+            | Self::Unfit { .. } => 1,
         }
     }
 
@@ -83,26 +87,66 @@ impl Failure {
             Self::TooManyBad { .. } => {
                 Some("mend the rows (--rejects FILE lists them) or raise --max-bad")
             }
-            Self::Io { source, .. } => [
-                (io::ErrorKind::NotFound, "check the path"),
-                (io::ErrorKind::PermissionDenied, "check the permissions"),
-                (io::ErrorKind::StorageFull, "make room on the disk"),
-            ]
-            .into_iter()
-            .find_map(|(kind, remedy)| (source.kind() == kind).then_some(remedy)),
+            Self::Io { source, .. } => Some(remedy_of_system(source)),
             Self::Damaged { .. } => {
                 Some("restore the index from a copy, or build it again from its documents")
             }
             Self::Library(error) => library_remedy(error),
+            Self::Unfit { .. } => Some("the lines above say what to do"),
+            // These say it themselves.
             Self::Usage(_) | Self::File { .. } | Self::OutputClosed => None,
         }
     }
 }
 
-// Errors to come have no remedy yet, and those left out explain themselves.
+/// What can be done where the system refused something, or bytes are not what they should be.
+fn remedy_of_system(error: &io::Error) -> &'static str {
+    use io::ErrorKind;
+    /// Files that a process, and the whole system, may have open.
+    const TOO_MANY_FILES: [i32; 2] = [24, 23];
+    if error.raw_os_error().is_some_and(|code| TOO_MANY_FILES.contains(&code)) {
+        return "allow more open files, as by 'ulimit -n 4096'";
+    }
+    let known = [
+        (ErrorKind::NotFound, "check the path"),
+        (ErrorKind::PermissionDenied, "check the permissions"),
+        (ErrorKind::StorageFull, "make room on the disk"),
+        (ErrorKind::QuotaExceeded, "make room within the quota, or write elsewhere"),
+        (ErrorKind::ReadOnlyFilesystem, "write elsewhere: the file system is mounted read-only"),
+        (ErrorKind::IsADirectory, "name a file: this is a directory"),
+        (
+            ErrorKind::NotADirectory,
+            "name a directory: this is a file, or the path goes through one",
+        ),
+        (ErrorKind::AlreadyExists, "name something that is not there, or remove what is"),
+        (ErrorKind::OutOfMemory, "ask for less by --memory, or free some memory"),
+        (ErrorKind::UnexpectedEof, "the file is cut off: fetch or make it again"),
+        (ErrorKind::InvalidData, "the file is damaged or is not what its name says: make it again"),
+        (
+            ErrorKind::InvalidInput,
+            "the file is damaged or is not what its name says: make it again",
+        ),
+    ];
+    let remedy = known.into_iter().find_map(|(kind, told)| (error.kind() == kind).then_some(told));
+    remedy.unwrap_or("try it again; 'hamdex doctor' looks at the machine")
+}
+
+// Errors to come have no remedy yet.
 #[allow(clippy::wildcard_enum_match_arm)]
 fn library_remedy(error: &Error) -> Option<&'static str> {
     Some(match error {
+        Error::InvalidFingerprint { .. } => {
+            "give hexadecimal digits, as 'hamdex fingerprint' prints them, and the right --bits"
+        }
+        Error::InvalidKey { .. } => "give an id of 1 to 1024 bytes",
+        Error::InvalidLine { .. } => "mend that line, or leave it out",
+        Error::InvalidOption { .. } => "'hamdex VERB --help' tells what is allowed",
+        Error::ReadOnly { .. } => "stop the process that writes, and try again",
+        Error::Cancelled => "call it again",
+        Error::Io { source, .. } => remedy_of_system(source),
+        Error::Store { .. } => {
+            "look at the disk and its rights with 'hamdex doctor INDEX', then try again"
+        }
         Error::InvalidDistance { .. } => "ask for a smaller -k, or build with more --bits",
         Error::InvalidPlan { .. } | Error::IncompletePlan { .. } => {
             "'hamdex plan --count N' lists plans"
@@ -138,4 +182,51 @@ fn library_remedy(error: &Error) -> Option<&'static str> {
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn every_error_tells_what_can_be_done() {
+        let (path, text) = (PathBuf::from("idx"), || "x".to_owned());
+        let io = |kind: io::ErrorKind| io::Error::from(kind);
+        let errors = [
+            Error::InvalidFingerprint { input: text(), bits: 64, reason: "x" },
+            Error::InvalidPlan { plan: text(), bits: 64, reason: text() },
+            Error::IncompletePlan { plan: text(), complete: 3, wanted: 4 },
+            Error::InvalidDistance { distance: 17, bits: 64, max: 16 },
+            Error::InvalidKey { len: 0, max: 1024 },
+            Error::InvalidOption { name: "ngram", reason: text() },
+            Error::InvalidLine { what: "weights", line: 1, reason: text() },
+            Error::WidthMismatch { stored: 64, wanted: 32 },
+            Error::NoFeatureSets,
+            Error::NoFeatureSet { key: text() },
+            Error::HeaderMismatch { what: "plan", stored: text(), wanted: text() },
+            Error::AlreadyExists { path: path.clone() },
+            Error::NotFound { path: path.clone() },
+            Error::NoBackup { path: path.clone(), id: None },
+            Error::BuildUnfinished { path: path.clone() },
+            Error::NothingToResume { path: path.clone() },
+            Error::ReadOnly { path: path.clone() },
+            Error::Cancelled,
+            Error::Locked { path: path.clone() },
+            Error::Io { path, source: io(io::ErrorKind::TimedOut) },
+            Error::Store { message: text() },
+            Error::FormatVersion { stored: 2, supported: 1 },
+            Error::Corrupt { family: text(), detail: text() },
+        ];
+        for error in errors {
+            let failure = Failure::from(error);
+            assert!(failure.remedy().is_some_and(|remedy| remedy.len() > 5), "{failure}");
+        }
+        let full = Failure::io("out", io(io::ErrorKind::StorageFull));
+        assert_eq!(full.remedy(), Some("make room on the disk"));
+        let files = Failure::io("out", io::Error::from_raw_os_error(24));
+        assert!(files.remedy().unwrap().contains("ulimit"));
+        assert_eq!(Failure::Unfit { count: 1 }.to_string(), "checks failed: 1");
+    }
 }

@@ -5,6 +5,7 @@
 mod advise;
 mod bars;
 mod chart;
+mod cli;
 mod console;
 mod costs;
 mod evidence;

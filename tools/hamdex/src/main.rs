@@ -8,6 +8,7 @@
 mod advise;
 mod bars;
 mod chart;
+mod cli;
 mod console;
 mod costs;
 mod evidence;
@@ -32,18 +33,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
-use crate::session::{Global, Session};
-use crate::verb::Verb;
-
-/// Finds near-duplicate documents: every one within k bits, none beyond.
-#[derive(Debug, Parser)]
-#[command(name = "hamdex", version, max_term_width = 100, arg_required_else_help = true)]
-struct Cli {
-    #[command(flatten)]
-    global: Global,
-    #[command(subcommand)]
-    verb: Verb,
-}
+use crate::cli::Cli;
+use crate::session::Session;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {

@@ -11,7 +11,7 @@ use hamdex::text::{Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOpti
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::input::{self, Bring, Fields, Inputs, Policy, Rejects};
+use crate::input::{self, Bring, Fields, Inputs, Policy, Rejects, WarcId};
 use crate::resource_options::{ResourceArgs, SeedArg, WeightsArg};
 use crate::size::Size;
 
@@ -28,6 +28,15 @@ pub(crate) struct RowArgs {
     /// Encoding of text and HTML files: auto, or a label such as gb18030, big5, utf-16le
     #[arg(long, value_name = "auto|NAME", default_value = "auto")]
     pub(crate) encoding: Encoding,
+    /// What pages of a WARC file go by: their address, or each capture by its record
+    #[arg(
+        long,
+        value_name = "uri|record",
+        value_enum,
+        default_value = "uri",
+        hide_possible_values = true
+    )]
+    pub(crate) warc_id: WarcId,
     /// Write bad rows there, as JSON Lines with file, line and reason
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
@@ -46,6 +55,7 @@ impl RowArgs {
             text: self.text_field.clone(),
             stamp: None,
             encoding: self.encoding,
+            warc_id: self.warc_id,
         }
     }
 

@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 use tempfile::NamedTempFile;
@@ -76,7 +77,7 @@ impl Output {
                 File::options().write(true).open(path).map_err(|e| Failure::io(path, e))?,
             )
         } else if path.is_dir() {
-            return Err(Failure::file(path, "is a directory, expected a file to write"));
+            return Err(Failure::file(path, "is a directory; name a file to write"));
         } else {
             let directory = match path.parent() {
                 Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -150,13 +151,75 @@ fn buffered(target: Target) -> BufWriter<Target> {
     BufWriter::with_capacity(1 << 16, target)
 }
 
+/// Begins the name of every temporary file that has one.
+const PREFIX: &str = ".hamdex-";
+
+/// Age below which a file may be on its way to its lock.
+const FRESH: Duration = Duration::from_secs(1);
+
 /// Makes a file that is on its way to a name in this directory.
 ///
 /// Results are for everybody whom the process's umask allows, unlike other temporary files.
 pub(crate) fn temporary(directory: &Path) -> Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".hamdex-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(directory).map_err(|e| Failure::io(directory, e))
+    held(&mut builder, directory)
+}
+
+/// Makes a file for nobody else, that is gone in the end.
+pub(crate) fn private(directory: &Path) -> Result<NamedTempFile> {
+    held(&mut tempfile::Builder::new(), directory)
+}
+
+/// Makes a file that is locked as long as its process lives, and clears what killed ones left.
+fn held(builder: &mut tempfile::Builder<'_, '_>, directory: &Path) -> Result<NamedTempFile> {
+    clear_left(directory);
+    let file =
+        builder.prefix(PREFIX).tempfile_in(directory).map_err(|e| Failure::io(directory, e))?;
+    // Where files cannot be locked, nobody can tell that this one is left, either.
+    let _ = file.as_file().try_lock();
+    Ok(file)
+}
+
+/// Removes temporary files whose process was killed; one that cannot be removed is let be.
+fn clear_left(directory: &Path) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let Ok(found) = entry.metadata() else { continue };
+        let age = found.modified().ok().and_then(|written| written.elapsed().ok());
+        if !named || !found.is_file() || age.is_none_or(|age| age < FRESH) {
+            continue;
+        }
+        if File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_that_nobody_holds_are_cleared() {
+        let directory = tempfile::tempdir().unwrap();
+        let old = std::time::SystemTime::now() - Duration::from_mins(1);
+        let (own, left) =
+            (private(directory.path()).unwrap(), directory.path().join(".hamdex-left"));
+        own.as_file().set_modified(old).unwrap();
+        for name in [".hamdex-left", ".hamdex-fresh", "kept.jsonl"] {
+            std::fs::write(directory.path().join(name), "x").unwrap();
+        }
+        for name in [".hamdex-left", "kept.jsonl"] {
+            let file = File::options().write(true).open(directory.path().join(name)).unwrap();
+            file.set_modified(old).unwrap();
+        }
+        let next = temporary(directory.path()).unwrap();
+        assert!(own.path().exists() && next.path().exists());
+        assert!(!left.exists());
+        for name in [".hamdex-fresh", "kept.jsonl"] {
+            assert!(directory.path().join(name).exists(), "{name}");
+        }
+    }
 }

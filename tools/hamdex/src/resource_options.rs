@@ -10,6 +10,7 @@ use hamdex::text::{
     self, Dictionary, IdfTable, PipelineOptions, Resources, Secret, StopWords, WeightTable, Weights,
 };
 
+use crate::console;
 use crate::failure::{Failure, Result};
 
 /// Most bytes of a secret's file; what is longer was named by mistake.
@@ -53,9 +54,13 @@ impl SeedArg {
         let Some(path) = &self.seed_file else { return Ok(None) };
         let mut bytes = Vec::new();
         let file = std::fs::File::open(path).map_err(|e| Failure::io(path, e))?;
+        warn_of_readers(path, &file);
         file.take(LONGEST_SEED + 1).read_to_end(&mut bytes).map_err(|e| Failure::io(path, e))?;
         if bytes.len() as u64 > LONGEST_SEED {
-            return Err(Failure::file(path, "is longer than 4096 bytes, so it is no secret"));
+            return Err(Failure::file(
+                path,
+                "is longer than 4096 bytes, so it is no secret; 'openssl rand -hex 32' makes one",
+            ));
         }
         match Secret::from_bytes(&bytes) {
             Ok(secret) => Ok(Some(secret)),
@@ -67,6 +72,25 @@ impl SeedArg {
         }
     }
 }
+
+/// Tells, once, of a secret that others on this machine can read.
+#[cfg(unix)]
+fn warn_of_readers(path: &Path, file: &std::fs::File) {
+    use std::os::unix::fs::PermissionsExt;
+    static TOLD: std::sync::Once = std::sync::Once::new();
+    let mode = file.metadata().map_or(0, |found| found.permissions().mode());
+    if mode & 0o077 != 0 {
+        TOLD.call_once(|| {
+            let path = path.display();
+            console::warn(&format!(
+                "{path}: others can read this secret; 'chmod 600 {path}' stops them"
+            ));
+        });
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_of_readers(_: &Path, _: &std::fs::File) {}
 
 /// Which stop words are asked for.
 #[derive(Debug, Clone)]
@@ -209,7 +233,7 @@ impl ResourceArgs {
 fn table<T>(path: &Path, parse: impl Fn(&str) -> hamdex::Result<T>) -> Result<T> {
     let bytes = std::fs::read(path).map_err(|e| Failure::io(path, e))?;
     if text::looks_binary(&bytes) {
-        return Err(Failure::file(path, "not a text file"));
+        return Err(Failure::file(path, "is no text file; give lines of text"));
     }
     parse(&text::decode(&bytes).text).map_err(|error| {
         if let Error::InvalidLine { line, reason, .. } = error {

@@ -96,7 +96,10 @@ impl RepresentativeArg {
         if !self.verify_representative || verify.check() != Verification::None {
             return Ok(());
         }
-        Err(Failure::Usage("--verify-representative needs --verify over an index".to_owned()))
+        Err(Failure::Usage(
+            "--verify-representative needs --verify over an index; add it, as --verify jaccard:0.6"
+                .to_owned(),
+        ))
     }
 
     pub(crate) fn linkage(self) -> Linkage {

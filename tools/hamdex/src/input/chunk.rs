@@ -8,11 +8,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use hamdex::text;
+use hamdex::text::{self, Encoding};
 
-use super::open::{Meter, Reader};
+use super::open::{Meter, Reader, is_html};
 use super::reject::Reason;
+use super::row::Fields;
 use super::source::{Inputs, Kind, Source};
+use super::warc::Page;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 
@@ -65,13 +67,30 @@ pub(crate) struct Line {
     pub(crate) too_long: bool,
 }
 
-/// One text file, or why there is none.
+/// One text file or page of a crawl, or why there is none.
 #[derive(Debug)]
 pub(crate) struct Text {
     pub(crate) ordinal: u64,
     /// Path within the directory; the name as given for a file that is an input itself.
     pub(crate) name: String,
     pub(crate) bytes: Result<Vec<u8>, Reason>,
+    /// What the crawl tells of it.
+    pub(crate) page: Option<Page>,
+}
+
+impl Text {
+    /// Tells whether the main content is to be found first.
+    pub(crate) fn is_html(&self) -> bool {
+        self.page.as_ref().map_or_else(|| is_html(&self.name), |page| page.html)
+    }
+
+    /// What it is decoded from: what the user says, else what the server said.
+    pub(crate) fn encoding(&self, fields: &Fields) -> Encoding {
+        match &self.page {
+            Some(page) if fields.encoding == Encoding::AUTO => page.encoding,
+            _ => fields.encoding,
+        }
+    }
 }
 
 /// How much of a row is read where columns can be left out.
@@ -132,6 +151,7 @@ impl Out {
                 Kind::Raw(bits) => self.raw(source, position, base, *bits)?,
                 Kind::Text => self.text(source, position, base)?,
                 Kind::Directory(_) => self.directory(source, position, base)?,
+                Kind::Warc => self.records(inputs, source, position, base)?,
             };
         }
         Ok(())
@@ -219,7 +239,8 @@ impl Out {
     fn text(&self, source: &Source, position: usize, base: u64) -> Result<u64, Stop> {
         let reader = source.open(&self.meter)?;
         let bytes = read_text(reader).map_err(|e| Failure::io(&source.name, e))?;
-        let text = Text { ordinal: 0, name: source.name.replace('\\', "/"), bytes };
+        let name = source.name.replace('\\', "/");
+        let text = Text { ordinal: 0, name, bytes, page: None };
         self.send(position, base, Body::Texts(vec![text]))?;
         Ok(1)
     }
@@ -237,7 +258,7 @@ impl Out {
             // One file that cannot be read is a bad row among good ones.
             let bytes = read.unwrap_or_else(|failure| Err(Reason::Unreadable(failure.cause())));
             size += bytes.as_ref().map_or(0, Vec::len);
-            texts.push(Text { ordinal, name: name.clone(), bytes });
+            texts.push(Text { ordinal, name: name.clone(), bytes, page: None });
             ordinal += 1;
             if size >= CHUNK || texts.len() >= ROWS {
                 self.send(position, base, Body::Texts(std::mem::take(&mut texts)))?;
@@ -246,8 +267,38 @@ impl Out {
         }
         for (name, reason) in &listing.unreadable {
             let bytes = Err(Reason::Unreadable(reason.clone()));
-            texts.push(Text { ordinal, name: name.clone(), bytes });
+            texts.push(Text { ordinal, name: name.clone(), bytes, page: None });
             ordinal += 1;
+        }
+        self.send(position, base, Body::Texts(texts))?;
+        Ok(ordinal)
+    }
+
+    /// Reads the pages of a crawl; returns the number of records, whatever they hold.
+    fn records(
+        &self,
+        inputs: &Inputs,
+        source: &Source,
+        position: usize,
+        base: u64,
+    ) -> Result<u64, Stop> {
+        let mut records = source.open_records(&self.meter)?;
+        let (mut ordinal, mut size) = (0, 0);
+        let mut texts = Vec::new();
+        while let Some(record) = records.next().map_err(|e| Failure::io(&source.name, e))? {
+            ordinal = record.ordinal + 1;
+            let Some(page) = record.page else { continue };
+            let (page, bytes) =
+                page.map_or_else(|e| (Page::default(), Err(e)), |(page, bytes)| (page, Ok(bytes)));
+            let page = Page { offset: record.offset, ..page };
+            let name = page.id(inputs.fields.warc_id);
+            let name = name.map_or_else(|| format!("{}:{ordinal}", source.name), str::to_owned);
+            size += bytes.as_ref().map_or(0, Vec::len);
+            texts.push(Text { ordinal: record.ordinal, name, bytes, page: Some(page) });
+            if size >= CHUNK || texts.len() >= ROWS {
+                self.send(position, base, Body::Texts(std::mem::take(&mut texts)))?;
+                size = 0;
+            }
         }
         self.send(position, base, Body::Texts(texts))?;
         Ok(ordinal)

@@ -44,8 +44,10 @@ impl Columnar {
     /// Reads the footer, and refuses columns that cannot be what their names say.
     pub(super) fn look(path: &Path, fields: &Fields) -> Result<Self> {
         let file = File::open(path).map_err(|e| Failure::io(path, e))?;
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
-            .map_err(|e| Failure::file(path, format!("cannot be read as Parquet: {e}")))?;
+        let metadata =
+            ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| {
+                Failure::file(path, format!("cannot be read as Parquet: {e}; write it again"))
+            })?;
         let schema = Arc::clone(metadata.schema());
         let position = |name: &str| schema.fields().iter().position(|field| field.name() == name);
         let column = |name: &str, accepted: fn(&DataType) -> bool, what: &str| {
@@ -54,7 +56,12 @@ impl Columnar {
             if accepted(kind) {
                 return Ok(Some(at));
             }
-            Err(Failure::file(path, format!("column \"{name}\" is {kind}, expected {what}")))
+            Err(Failure::file(
+                path,
+                format!(
+                    "column \"{name}\" is {kind}, expected {what}; name another one, as by --text-field"
+                ),
+            ))
         };
         let text = column(&fields.text, is_string, "strings")?;
         let fingerprint = column(FINGERPRINT, is_fingerprint, "hexadecimal strings or integers")?;

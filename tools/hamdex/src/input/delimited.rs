@@ -70,7 +70,9 @@ fn settle(name: &str, named: Encoding, head: &[u8]) -> Result<Encoding> {
     }
     let end = head.iter().rposition(|&byte| byte == b'\n').map_or(head.len(), |at| at + 1);
     let found = Encoding::AUTO.decode(head.get(..end).unwrap_or_default()).encoding;
-    found.parse().map_err(|_| Failure::file(name, format!("is in {found}, which is not supported")))
+    found.parse().map_err(|_| {
+        Failure::file(name, format!("is in {found}, which is not supported; convert it by iconv"))
+    })
 }
 
 /// Ends with an error where a record goes on and on, as behind a quote that nobody closed.
@@ -173,7 +175,8 @@ mod tests {
 
     fn fields() -> Fields {
         let (id, text) = ("id".to_owned(), "text".to_owned());
-        Fields { id, text, stamp: None, encoding: Encoding::AUTO }
+        let warc_id = crate::input::WarcId::Uri;
+        Fields { id, text, stamp: None, encoding: Encoding::AUTO, warc_id }
     }
 
     fn json(content: &[u8]) -> String {

@@ -3,10 +3,12 @@
 use hamdex::text::Encoding;
 use hamdex::{Fingerprint, Pipeline, PipelineOptions};
 
-use super::chunk::Line;
+use super::chunk::{Line, Text};
 use super::make::{Maker, row_key};
+use super::open;
 use super::proof::Wanted;
 use super::row::Fields;
+use super::warc::{Records, WarcId};
 use crate::key::{MAX_KEY, Name};
 
 /// Makes a document of a row: the first byte chooses fields and width, the rest is the line.
@@ -18,12 +20,16 @@ pub(crate) fn rows(bytes: &[u8]) {
         text: "text".to_owned(),
         stamp,
         encoding: Encoding::AUTO,
+        warc_id: WarcId::Uri,
     };
     let presets = PipelineOptions::PRESETS;
     let preset = presets.get(usize::from(choice >> 4 & 3)).unwrap_or(&"auto");
     let options = PipelineOptions::preset(preset).expect("a preset");
     let pipeline = (choice & 0x80 == 0).then(|| Pipeline::new(&options).expect("a pipeline"));
     let maker = Maker { fields: &fields, pipeline: pipeline.as_ref(), wanted: Wanted::ALL };
+    if choice & 0xc0 == 0xc0 {
+        return records(&maker, line);
+    }
     match choice & 3 {
         0 => row_of::<u32>(&maker, line),
         1 => row_of::<u128>(&maker, line),
@@ -42,6 +48,24 @@ fn row_of<F: Fingerprint>(maker: &Maker<'_>, bytes: &[u8]) {
         assert!(!Name::of(&made.key).to_string().contains(['\n', '\t']), "a name of two lines");
         let again = row_key(maker.fields, "rows.jsonl", 6, bytes).ok();
         assert_eq!(again, Some(made.key), "a row read again has another key");
+    }
+}
+
+/// Reads a crawl and makes documents of its pages, which has to end and to go forward.
+fn records(maker: &Maker<'_>, bytes: &[u8]) {
+    let reader = open::buffered(std::io::Cursor::new(bytes.to_vec()));
+    let mut records = Records::new(reader).expect("a reader of memory");
+    let mut count = 0;
+    while let Some(record) = records.next().expect("a reader of memory") {
+        assert_eq!(record.ordinal, count, "records are counted");
+        assert!(record.offset <= bytes.len() as u64, "an offset behind the end");
+        count += 1;
+        let Some(Ok((page, bytes))) = record.page else { continue };
+        let name = page.id(maker.fields.warc_id).unwrap_or("crawl.warc:1").to_owned();
+        let text = Text { ordinal: 0, name, bytes: Ok(Vec::new()), page: Some(page) };
+        if let Ok(made) = maker.text::<u64>(&text, Ok(bytes)) {
+            assert!((1..=MAX_KEY).contains(&made.key.len()), "a key of {} bytes", made.key.len());
+        }
     }
 }
 

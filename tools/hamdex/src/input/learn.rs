@@ -7,7 +7,6 @@ use rayon::prelude::*;
 
 use super::chunk::{Body, Chunk, Rows, for_each_chunk};
 use super::make::content;
-use super::open::is_html;
 use super::row::{self, Fields};
 use super::source::Inputs;
 use crate::console::Console;
@@ -52,10 +51,9 @@ fn words_of(chunk: &Chunk, fields: &Fields, pipeline: &Pipeline) -> Vec<Vec<u64>
             .par_iter()
             .map(|text| {
                 let bytes = text.bytes.as_deref().unwrap_or_default();
-                let decoded = fields.encoding.decode_text(bytes);
+                let decoded = text.encoding(fields).decode_text(bytes);
                 decoded.map_or_else(Vec::new, |decoded| {
-                    let html = is_html(&text.name);
-                    pipeline.word_hashes(&content(pipeline, &decoded.text, html))
+                    pipeline.word_hashes(&content(pipeline, &decoded.text, text.is_html()))
                 })
             })
             .collect(),

@@ -5,13 +5,15 @@ use std::borrow::Cow;
 use hamdex::Fingerprint;
 use hamdex::text::{self, Pipeline};
 
-use super::chunk::{Line, MAX_ROW};
+use super::chunk::{Line, MAX_ROW, Text};
 use super::delimited;
-use super::open::is_html;
 use super::proof::{Proofs, Wanted};
 use super::reject::Reason;
 use super::row::{self, Fields, Row, Stamp};
 use crate::key;
+
+/// The field of a page of a crawl that tells when it was fetched.
+const DATE: &str = "date";
 
 /// A row on its way to a document.
 #[derive(Debug)]
@@ -63,19 +65,29 @@ impl Maker<'_> {
         Ok(Made { key, fingerprint, features, length, stamp: row.stamp, proofs, replaced: 0 })
     }
 
-    /// Fingerprints a text file.
+    /// Fingerprints a text file or page, its bytes taken out of it.
     pub(super) fn text<F: Fingerprint>(
         &self,
-        name: &str,
+        text: &Text,
         bytes: Result<Vec<u8>, Reason>,
     ) -> Result<Made<F>, Reason> {
         let bytes = bytes?;
-        let decoded = self.fields.encoding.decode_text(&bytes).ok_or(Reason::Binary)?;
-        let key = key::of_text(name)?;
-        let (fingerprint, features, proofs) = self.sketch(&decoded.text, is_html(name))?;
+        let decoded = text.encoding(self.fields).decode_text(&bytes).ok_or(Reason::Binary)?;
+        let key = key::of_text(&text.name).map_err(|reason| match (&reason, &text.page) {
+            (Reason::LongId(bytes), Some(_)) => Reason::LongUri(*bytes),
+            _ => reason,
+        })?;
+        let (fingerprint, features, proofs) = self.sketch(&decoded.text, text.is_html())?;
         let length = decoded.text.chars().count() as u64;
-        let (stamp, replaced) = (Stamp::Missing, decoded.replaced);
+        let (stamp, replaced) = (self.date(text), decoded.replaced);
         Ok(Made { key, fingerprint, features, length, stamp, proofs, replaced })
+    }
+
+    /// The date of a page, where that is what documents are ordered by.
+    fn date(&self, text: &Text) -> Stamp {
+        let wanted = self.fields.stamp.as_deref() == Some(DATE);
+        let date = text.page.as_ref().and_then(|page| page.date.as_deref());
+        date.filter(|_| wanted).map_or(Stamp::Missing, |date| Stamp::Text(date.into()))
     }
 
     fn sketch<F: Fingerprint>(
@@ -136,6 +148,7 @@ mod tests {
     use hamdex::text::PipelineOptions;
 
     use super::*;
+    use crate::input::WarcId;
 
     #[test]
     fn a_page_counts_as_its_main_text_with_either_pipeline() {
@@ -144,12 +157,15 @@ mod tests {
             text: "text".to_owned(),
             stamp: None,
             encoding: text::Encoding::AUTO,
+            warc_id: WarcId::Uri,
         };
         let page = b"<html><body><p>sunny days are here again</p></body></html>".to_vec();
         let fingerprint = |options: PipelineOptions, name: &str, bytes: Vec<u8>| {
             let pipeline = Pipeline::new(&options).unwrap();
             let maker = Maker { fields: &fields, pipeline: Some(&pipeline), wanted: Wanted::ALL };
-            let made = maker.text::<u64>(name, Ok(bytes)).unwrap();
+            let name = name.to_owned();
+            let text = Text { ordinal: 0, name, bytes: Ok(Vec::new()), page: None };
+            let made = maker.text::<u64>(&text, Ok(bytes)).unwrap();
             (made.fingerprint, String::from_utf8(made.proofs.text).unwrap().trim().to_owned())
         };
         let text = PipelineOptions::new();

@@ -20,14 +20,16 @@ mod sample;
 mod seen;
 mod source;
 mod walk;
+mod warc;
 
-pub(crate) use chunk::{Body, Chunk, Rows, for_each_chunk};
+pub(crate) use chunk::{Body, Chunk, Rows, Text, for_each_chunk};
 pub(crate) use columnar::Columnar;
 pub(crate) use learn::learn;
 pub(crate) use make::{row_key, row_text, takes_html};
 pub(crate) use open::is_html;
 pub(crate) use proof::{Proofs, Wanted};
-pub(crate) use read::{Document, Reading, Sink, Totals};
+pub(crate) use read::{Document, Passed, Reading, Sink, Totals};
 pub(crate) use reject::{At, Place, Policy, Reason, Rejects};
 pub(crate) use row::{Fields, Stamp};
 pub(crate) use source::{Bring, Inputs, Kind};
+pub(crate) use warc::WarcId;

@@ -19,7 +19,7 @@ const GZIP: &str = "gz";
 /// Largest window of a Zstandard frame, 128 MiB, as zstd itself takes it unasked.
 ///
 /// A frame of nine bytes may ask for 2 GiB; whoever knows where a file comes from can allow it.
-const WINDOW_LOG: u32 = 27;
+pub(super) const WINDOW_LOG: u32 = 27;
 
 /// A stream of bytes whose buffer tells whether reading on may have to wait.
 pub(crate) type Reader = BufReader<Box<dyn Read + Send>>;
@@ -92,6 +92,12 @@ impl Read for Counted {
 pub(super) fn counted(path: &Path, meter: &Meter) -> Result<Reader> {
     let file = File::open(path).map_err(|e| Failure::io(path, e))?;
     decompressed(path, Counted { file, meter: meter.clone() })
+}
+
+/// Opens a regular file as it is.
+pub(super) fn as_it_is(path: &Path, meter: &Meter) -> Result<Reader> {
+    let file = File::open(path).map_err(|e| Failure::io(path, e))?;
+    Ok(buffered(Counted { file, meter: meter.clone() }))
 }
 
 /// Wraps a reader with the decompressor that the extension asks for.

@@ -13,10 +13,12 @@ use super::proof::{Proofs, Wanted};
 use super::reject::{At, Place, Reason, Rejects};
 use super::row::Stamp;
 use super::seen::Seen;
-use super::source::{Inputs, Origins};
+use super::source::{Inputs, Kind, Origins, Source};
+use super::warc::WarcId;
 use crate::console::Console;
 use crate::failure::Result;
 use crate::key::{self, Name};
+use crate::size;
 
 /// A good row.
 #[derive(Debug)]
@@ -64,12 +66,22 @@ impl<F, T: FnMut(Document<'_, F>) -> Result<()>> Sink<F> for T {
     }
 }
 
+/// Responses of crawls that are passed over.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Passed {
+    /// Of another status than 200.
+    pub(crate) status: u64,
+    /// Of a type that is no text.
+    pub(crate) kind: u64,
+}
+
 /// What came of a reading.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) documents: u64,
     /// Files of directories that hold no text.
     pub(crate) binary: u64,
+    pub(crate) passed: Passed,
     /// Text files with malformed places.
     pub(crate) malformed: u64,
     pub(crate) origins: Origins,
@@ -109,6 +121,14 @@ impl Reading<'_> {
                  what they are in"
             ));
         }
+        let Passed { status, kind } = work.totals.passed;
+        if status + kind > 0 {
+            self.console.say(&format!(
+                "passed over {} responses of another status than 200 and {} that are no text",
+                size::thousands(status),
+                size::thousands(kind)
+            ));
+        }
         Ok(work.totals)
     }
 
@@ -139,10 +159,7 @@ impl<F: Fingerprint> Work<'_, F> {
                 self.lines(chunk.base, &source.name, &bytes, &lines)?;
                 if source.is_live() { self.sink.pause() } else { Ok(()) }
             }
-            Body::Texts(texts) => {
-                let directory = source.is_directory().then_some(source.name.as_str());
-                self.texts(chunk.base, directory, texts)
-            }
+            Body::Texts(texts) => self.texts(chunk.base, source, texts),
             Body::Raw { first, bytes, .. } => self.raw(chunk.base, &source.name, first, &bytes),
         }
     }
@@ -169,26 +186,46 @@ impl<F: Fingerprint> Work<'_, F> {
         Ok(())
     }
 
-    fn texts(&mut self, base: u64, directory: Option<&str>, texts: Vec<Text>) -> Result<()> {
+    fn texts(&mut self, base: u64, source: &Source, texts: Vec<Text>) -> Result<()> {
         let (reading, maker) = (self.reading, &self.maker);
         let mut made = Vec::with_capacity(texts.len());
         texts
             .into_par_iter()
-            .map(|text| {
+            .map(|mut text| {
                 let wanted = !reading.passes_over(base + text.ordinal);
-                let made = wanted.then(|| maker.text::<F>(&text.name, text.bytes));
-                (text.ordinal, text.name, made)
+                let bytes = std::mem::replace(&mut text.bytes, Ok(Vec::new()));
+                let made = wanted.then(|| maker.text::<F>(&text, bytes));
+                (text, made)
             })
             .collect_into_vec(&mut made);
-        for (ordinal, name, made) in made {
-            match (made, directory) {
-                (None, _) => {}
-                // A directory holds all sorts of files; a file named as an input was meant.
-                (Some(Err(Reason::Binary)), Some(_)) => self.totals.binary += 1,
-                (Some(made), _) => {
-                    let file =
-                        directory.map_or_else(|| name.clone(), |root| format!("{root}/{name}"));
-                    self.take(base + ordinal, made, Place { file: &file, at: At::Whole }, None)?;
+        for (text, made) in made {
+            let Some(made) = made else { continue };
+            // Directories and crawls hold all sorts of things; a file that is an input was meant.
+            let passed = match (&made, &source.kind) {
+                (Err(Reason::Binary), Kind::Directory(_)) => Some(&mut self.totals.binary),
+                (Err(Reason::Binary | Reason::OtherType(_)), Kind::Warc) => {
+                    Some(&mut self.totals.passed.kind)
+                }
+                (Err(Reason::Status(_)), Kind::Warc) => Some(&mut self.totals.passed.status),
+                _ => None,
+            };
+            if let Some(passed) = passed {
+                *passed += 1;
+                continue;
+            }
+            let origin = base + text.ordinal;
+            match (&text.page, &source.kind) {
+                (Some(page), _) => {
+                    let at = At::Record(text.ordinal + 1, Some(page.offset));
+                    self.take(origin, made, Place { file: &source.name, at }, None)?;
+                }
+                (None, Kind::Directory(_)) => {
+                    let file = format!("{}/{}", source.name, text.name);
+                    self.take(origin, made, Place { file: &file, at: At::Whole }, None)?;
+                }
+                (None, _) => {
+                    let place = Place { file: &text.name, at: At::Whole };
+                    self.take(origin, made, place, None)?;
                 }
             }
         }
@@ -246,7 +283,12 @@ impl<F: Fingerprint> Work<'_, F> {
             Err(reason) => return self.rejects.add(place, reason, row),
         };
         if self.seen.as_mut().is_some_and(|seen| !seen.insert(&key)) {
-            return self.rejects.add(place, Reason::DuplicateId(Name::of(&key).to_string()), row);
+            let name = Name::of(&key).to_string();
+            let reason = match (place.at, self.reading.inputs.fields.warc_id) {
+                (At::Record(..), WarcId::Uri) => Reason::DuplicateUri(name),
+                _ => Reason::DuplicateId(name),
+            };
+            return self.rejects.add(place, reason, row);
         }
         self.totals.documents += 1;
         self.totals.malformed += u64::from(replaced > 0);

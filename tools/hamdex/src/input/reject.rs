@@ -50,6 +50,14 @@ pub(crate) enum Reason {
     TextRefused,
     #[error("{0}")]
     Record(String),
+    #[error("duplicate id {0}; --warc-id record tells captures of one address apart")]
+    DuplicateUri(String),
+    #[error("address of {0} bytes, an id has {MAX_KEY} at most; --warc-id record names it shorter")]
+    LongUri(usize),
+    #[error("HTTP status {0}")]
+    Status(u16),
+    #[error("of type {0}, which is no text")]
+    OtherType(String),
     #[error("not a text file")]
     Binary,
     #[error("longer than {} MiB", .0 >> 20)]
@@ -72,12 +80,14 @@ impl Reason {
             Self::NoText(_) | Self::NoString(_) => "no text",
             Self::EmptyText => "empty text",
             Self::NoFeatures => "text without features",
-            Self::Id(_) | Self::LongId(_) => "bad id",
-            Self::DuplicateId(_) => "duplicate id",
+            Self::Id(_) | Self::LongId(_) | Self::LongUri(_) => "bad id",
+            Self::DuplicateId(_) | Self::DuplicateUri(_) => "duplicate id",
             Self::Fingerprint(_) | Self::Partial { .. } => "bad fingerprint",
             Self::TextRefused => "text in an index of fingerprints",
             Self::Binary => "not text",
             Self::Record(_) => "broken record",
+            Self::Status(_) => "of another status",
+            Self::OtherType(_) => "of another type",
             Self::TooLong(_) => "too long",
             Self::Unreadable(_) => "unreadable",
         }
@@ -96,6 +106,8 @@ pub(crate) struct Place<'a> {
 pub(crate) enum At {
     Line(u64),
     Offset(u64),
+    /// A record by its number from 1 and, where known, the offset at which it or its member begins.
+    Record(u64, Option<u64>),
     Whole,
 }
 
@@ -104,6 +116,10 @@ impl fmt::Display for Place<'_> {
         match self.at {
             At::Line(line) => write!(f, "{}:{line}", self.file),
             At::Offset(offset) => write!(f, "{} at byte {offset}", self.file),
+            At::Record(number, Some(offset)) => {
+                write!(f, "{} at byte {offset} (record {number})", self.file)
+            }
+            At::Record(number, None) => write!(f, "{} (record {number})", self.file),
             At::Whole => f.write_str(self.file),
         }
     }
@@ -137,6 +153,8 @@ struct Rejected<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     reason: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,16 +177,18 @@ impl Rejects {
         self.count += 1;
         *self.kinds.entry(reason.kind()).or_default() += 1;
         if let Some((path, out)) = &mut self.out {
-            let (line, offset) = match place.at {
-                At::Line(line) => (Some(line), None),
-                At::Offset(offset) => (None, Some(offset)),
-                At::Whole => (None, None),
+            let (line, record, offset) = match place.at {
+                At::Line(line) => (Some(line), None, None),
+                At::Offset(offset) => (None, None, Some(offset)),
+                At::Record(number, offset) => (None, Some(number), offset),
+                At::Whole => (None, None, None),
             };
             let row =
                 row.map(|row| String::from_utf8_lossy(row.strip_suffix(b"\n").unwrap_or(row)));
             let rejected = Rejected {
                 file: place.file,
                 line,
+                record,
                 offset,
                 reason: &reason.to_string(),
                 row: row.as_deref(),

@@ -9,6 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::reject::Reason;
+use super::warc::WarcId;
 
 /// Field of a fingerprint that stands instead of text.
 pub(super) const FINGERPRINT: &str = "fingerprint";
@@ -22,6 +23,8 @@ pub(crate) struct Fields {
     pub(crate) stamp: Option<String>,
     /// What text files are decoded from; rows of JSON are UTF-8 by their standard.
     pub(crate) encoding: Encoding,
+    /// What pages of a crawl go by.
+    pub(crate) warc_id: WarcId,
 }
 
 /// The fields of one row; absent and null are the same.
@@ -227,6 +230,7 @@ mod tests {
             text: "text".to_owned(),
             stamp: Some("date".to_owned()),
             encoding: Encoding::AUTO,
+            warc_id: WarcId::Uri,
         }
     }
 

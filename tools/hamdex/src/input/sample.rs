@@ -7,6 +7,7 @@ use std::io::{BufRead, Read};
 
 use hamdex::text::{self, Encoding};
 
+use super::chunk::Text;
 use super::open::{Meter, Reader, is_html};
 use super::row::{self, Fields};
 use super::source::{Inputs, Kind, Source};
@@ -16,6 +17,8 @@ use crate::failure::{Failure, Result};
 const BUDGET: u64 = 24 << 20;
 /// Bytes that are read of one text file or row at most.
 const LONGEST: u64 = 1 << 20;
+/// The same of one page.
+const LONGEST_SAMPLED: usize = 1 << 20;
 /// Texts of files that are enough, each being opened on its own.
 const FILES: usize = 300;
 
@@ -45,6 +48,7 @@ impl Inputs {
                 Kind::Lines | Kind::Delimited(_) => {
                     lines(source, &self.fields, quota, budget.max(LONGEST), &mut texts)?;
                 }
+                Kind::Warc => records(source, &self.fields, quota, budget, &mut texts)?,
                 Kind::Text => {
                     texts.extend(file(
                         source.open(&Meter::default())?,
@@ -131,6 +135,35 @@ fn lines(
     Ok(())
 }
 
+/// Takes pages from the beginning of a crawl.
+fn records(
+    source: &Source,
+    fields: &Fields,
+    quota: usize,
+    budget: u64,
+    texts: &mut Vec<String>,
+) -> Result<()> {
+    let mut records = source.open_records(&Meter::default())?;
+    let (mut left, enough) = (budget, texts.len() + quota);
+    while left > 0 && texts.len() < enough {
+        let Some(record) = records.next().map_err(|e| Failure::io(&source.name, e))? else { break };
+        let Some(Ok((page, bytes))) = record.page else { continue };
+        let bytes = bytes.get(..LONGEST_SAMPLED).unwrap_or(&bytes);
+        left = left.saturating_sub(bytes.len() as u64);
+        let text =
+            Text { ordinal: 0, name: String::new(), bytes: Ok(Vec::new()), page: Some(page) };
+        if let Some(decoded) = text.encoding(fields).decode_text(bytes) {
+            let content = decoded.text;
+            texts.push(if text.is_html() {
+                text::main_text(&content)
+            } else {
+                content.into_owned()
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Reads rows one by one while bytes are left.
 struct Rows<'a> {
     fields: &'a Fields,
@@ -168,6 +201,7 @@ mod tests {
             text: "text".to_owned(),
             stamp: None,
             encoding: Encoding::AUTO,
+            warc_id: crate::input::WarcId::Uri,
         };
         Inputs::resolve(&[path], fields).unwrap()
     }

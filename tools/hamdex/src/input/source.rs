@@ -15,14 +15,19 @@ use super::device;
 use super::open::{self, Meter, Reader};
 use super::row::{self, Fields};
 use super::walk::{self, Listing};
+use super::warc::Records;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
+use crate::output;
 
 /// How the name of standard input is spelled.
 const STDIN: &str = "-";
 
 /// Bytes that a row of JSON Lines is taken to have, compressed or not.
 const TYPICAL_ROW: u64 = 1000;
+
+/// Bytes that a page of a crawl is taken to have, compressed.
+const TYPICAL_RECORD: u64 = 10_000;
 
 /// What kind of rows a source holds.
 #[derive(Debug)]
@@ -37,6 +42,8 @@ pub(crate) enum Kind {
     Raw(u32),
     /// One document.
     Text,
+    /// Records of a web crawl, compressed or not.
+    Warc,
     /// One document per text file.
     Directory(Listing),
 }
@@ -81,7 +88,10 @@ impl Source {
         }
         if is_parquet(path) {
             if !found.is_file() {
-                return Err(Failure::file(path, "is no regular file, as Parquet has to be"));
+                return Err(Failure::file(
+                    path,
+                    "is no regular file, as Parquet has to be; save it to one first",
+                ));
             }
             return Ok(source(Kind::Columnar(Columnar::look(path, fields)?), None));
         }
@@ -90,6 +100,9 @@ impl Source {
         // Opening at once finds a file without permission before anything is written.
         let file = File::open(path).map_err(|e| Failure::io(path, e))?;
         if !found.is_file() {
+            if let Kind::Warc = kind {
+                return Ok(source(kind, Some(open::buffered(file))));
+            }
             let reader = open::decompressed(path, file)?;
             let Kind::Delimited(delimiter) = kind else { return Ok(source(kind, Some(reader))) };
             // What can be read only once becomes JSON Lines as it comes in.
@@ -110,8 +123,19 @@ impl Source {
             Kind::Delimited(delimiter) => {
                 delimited::lines(&self.name, *delimiter, fields, self.open(meter)?)
             }
-            Kind::Lines | Kind::Raw(_) | Kind::Text | Kind::Directory(_) => self.open(meter),
+            Kind::Lines | Kind::Raw(_) | Kind::Warc | Kind::Text | Kind::Directory(_) => {
+                self.open(meter)
+            }
         }
+    }
+
+    /// Opens the records of a crawl, which tell their offsets in the file as it is.
+    pub(super) fn open_records(&self, meter: &Meter) -> Result<Records> {
+        let reader = match (&self.spool, &self.stream) {
+            (None, None) => open::as_it_is(&self.path, meter)?,
+            _ => self.open(meter)?,
+        };
+        Records::new(reader).map_err(|e| Failure::io(&self.name, e))
     }
 
     /// Opens the source for reading from its start.
@@ -121,7 +145,9 @@ impl Source {
         }
         let Some(Stream(stream)) = &self.stream else { return open::counted(&self.path, meter) };
         let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
-        stream.take().ok_or_else(|| Failure::file(&self.name, "can be read only once"))
+        stream.take().ok_or_else(|| {
+            Failure::file(&self.name, "can be read only once; save it to a file and give that")
+        })
     }
 
     /// Opens an uncompressed file at an offset; `None` for what can only be read in order.
@@ -138,7 +164,7 @@ impl Source {
     }
 
     fn plain_path(&self) -> Option<&Path> {
-        if let Kind::Columnar(_) | Kind::Delimited(_) = self.kind {
+        if let Kind::Columnar(_) | Kind::Delimited(_) | Kind::Warc = self.kind {
             return None;
         }
         match (&self.spool, &self.stream) {
@@ -161,12 +187,8 @@ impl Source {
             return Ok(());
         }
         let mut reader = self.open(&Meter::default())?;
-        let mut file = match directory {
-            Some(directory) => {
-                NamedTempFile::new_in(directory).map_err(|e| Failure::io(directory, e))?
-            }
-            None => NamedTempFile::new().map_err(|e| Failure::io(std::env::temp_dir(), e))?,
-        };
+        let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        let mut file = output::private(&directory)?;
         console.begin_reading("spooling", None);
         loop {
             let bytes = reader.fill_buf().map_err(|e| Failure::io(&self.name, e))?;
@@ -187,7 +209,7 @@ impl Source {
     fn begins_with_fingerprint(&self, fields: &Fields) -> Result<Option<bool>> {
         match self.kind {
             Kind::Raw(_) => return Ok(Some(true)),
-            Kind::Text | Kind::Directory(_) => return Ok(Some(false)),
+            Kind::Text | Kind::Warc | Kind::Directory(_) => return Ok(Some(false)),
             Kind::Lines | Kind::Columnar(_) | Kind::Delimited(_) => {}
         }
         let mut reader = self.open_rows(fields, Rows::Needed, &Meter::default())?;
@@ -225,7 +247,7 @@ fn is_parquet(path: &Path) -> bool {
 
 /// Chooses the kind of a file that is not a directory.
 fn kind(path: &Path, regular: bool) -> Result<Kind> {
-    const ACCEPTED: &str = "accepted are JSON Lines (.jsonl, .ndjson), Parquet, .csv, .tsv, .txt, .md, .html, raw \
+    const ACCEPTED: &str = "accepted are JSON Lines (.jsonl, .ndjson), Parquet, .csv, .tsv, .warc, .txt, .md, .html, raw \
                             fingerprints (.u32, .u64, .u128), directories, and - for JSON Lines on standard input";
     let refused = |what: &str| {
         let name = path.display();
@@ -241,6 +263,8 @@ fn kind(path: &Path, regular: bool) -> Result<Kind> {
         "u128" => Ok(Kind::Raw(128)),
         "csv" => Ok(Kind::Delimited(b',')),
         "tsv" => Ok(Kind::Delimited(b'\t')),
+        "warc" | "wet" => Ok(Kind::Warc),
+        "wat" => refused("the metadata of a crawl (its texts are in the .warc and .wet files)"),
         "parquet" => refused("compressed Parquet (it is compressed inside)"),
         "json" => refused("a JSON document (rename it to .jsonl if every line is an object)"),
         // What a shell passes for <(command) has no extension to tell by.
@@ -292,7 +316,9 @@ impl Inputs {
                 Some((other, name)) if other != bits => {
                     return Err(Failure::file(
                         &source.name,
-                        format!("holds {bits}-bit fingerprints, {name} holds {other}-bit ones"),
+                        format!(
+                            "holds {bits}-bit fingerprints, {name} holds {other}-bit ones; give files of one width"
+                        ),
                     ));
                 }
                 _ => found = Some((bits, &source.name)),
@@ -320,6 +346,7 @@ impl Inputs {
             Kind::Raw(_) => source.bytes().unwrap_or(0) / fingerprint_bytes as u64,
             Kind::Lines | Kind::Delimited(_) => source.bytes().unwrap_or(0) / TYPICAL_ROW,
             Kind::Columnar(columnar) => columnar.rows(),
+            Kind::Warc => source.bytes().unwrap_or(0) / TYPICAL_RECORD,
             Kind::Text => 1,
             Kind::Directory(listing) => listing.files.len() as u64,
         };
@@ -336,10 +363,6 @@ impl Source {
     /// Tells whether reading on may mean waiting for whoever writes.
     pub(crate) fn is_live(&self) -> bool {
         self.stream.is_some() && self.spool.is_none()
-    }
-
-    pub(crate) fn is_directory(&self) -> bool {
-        matches!(self.kind, Kind::Directory(_))
     }
 
     fn bytes(&self) -> Option<u64> {
@@ -387,7 +410,9 @@ mod tests {
         assert!(matches!(kind("copyright"), Ok(Kind::Text)));
         assert!(matches!(kind("a.csv"), Ok(Kind::Delimited(b','))));
         assert!(matches!(kind("a.tsv.gz"), Ok(Kind::Delimited(b'\t'))));
-        for name in ["a.parquet.gz", "a.json"] {
+        assert!(matches!(kind("a.warc.zst"), Ok(Kind::Warc)));
+        assert!(matches!(kind("a.warc.wet.gz"), Ok(Kind::Warc)));
+        for name in ["a.parquet.gz", "a.json", "a.warc.wat.gz"] {
             assert!(matches!(kind(name), Err(Failure::Usage(_))), "{name}");
         }
     }

@@ -19,8 +19,11 @@ use crate::width::for_width;
 ///
 /// Only what no earlier backup in the directory has is copied. Another process may go on writing
 /// to the index; the backup then holds whole batches, and all that were acknowledged before.
+///
+/// A kill leaves every earlier backup whole and the index untouched. The same command again makes
+/// the backup, and clears what the killed one left.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex backup pages.idx /backups/pages --keep 7\n  \
+#[command(after_long_help = "Example:\n  hamdex backup pages.idx /backups/pages --keep 7\n  \
                         hamdex backup pages.idx /backups/pages --list")]
 pub(crate) struct BackupArgs {
     /// Directory of the index

@@ -11,7 +11,9 @@ use serde::Serialize;
 
 use crate::advise::{self, Wishes};
 use crate::failure::{Failure, Result};
-use crate::input::{At, Document, Inputs, Kind, Place, Policy, Reading, Reason, Rejects, Totals};
+use crate::input::{
+    At, Document, Inputs, Kind, Place, Policy, Reading, Reason, Rejects, Totals, WarcId,
+};
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, TmpArg, WidthArg};
 use crate::session::Session;
@@ -29,11 +31,11 @@ use crate::width::{self, for_width};
 /// After a kill, the same command with --resume goes on where it stopped; it reads the same
 /// inputs in the same order and passes over the rows that are safe already.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex build pages.idx pages-*.jsonl.gz -k 3 --memory 2G")]
+#[command(after_long_help = "Example:\n  hamdex build pages.idx pages-*.jsonl.gz -k 3 --memory 2G")]
 pub(crate) struct BuildArgs {
     /// Directory of the index: absent, empty, or an index to merge into
     index: PathBuf,
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
     #[arg(required_unless_present = "abandon", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Go on with a build that was interrupted
@@ -69,6 +71,8 @@ struct Summary {
     replaced: u64,
     rejects: u64,
     skipped_binary: u64,
+    skipped_status: u64,
+    skipped_type: u64,
     without_features: u64,
     bytes: u64,
     seconds: f64,
@@ -209,6 +213,8 @@ impl BuildArgs {
                 replaced: report.replaced,
                 rejects,
                 skipped_binary: totals.binary,
+                skipped_status: totals.passed.status,
+                skipped_type: totals.passed.kind,
                 without_features,
                 bytes: report.bytes,
                 seconds,
@@ -236,6 +242,8 @@ fn summarise(session: &Session, summary: &Summary) -> Result<()> {
         ("replaced", summary.replaced),
         ("bad rows skipped", summary.rejects),
         ("binary files skipped", summary.skipped_binary),
+        ("other statuses skipped", summary.skipped_status),
+        ("other types skipped", summary.skipped_type),
         ("without features", summary.without_features),
     ] {
         if count > 0 {
@@ -264,8 +272,13 @@ fn duplicate(
             (source.name.clone(), At::Line(row + 1))
         }
         Kind::Raw(bits) => (source.name.clone(), At::Offset(row * u64::from(bits / 8))),
+        Kind::Warc => (source.name.clone(), At::Record(row + 1, None)),
         Kind::Text => (source.name.clone(), At::Whole),
         Kind::Directory(_) => (format!("{}/{name}", source.name), At::Whole),
     };
-    rejects.add(Place { file: &file, at }, Reason::DuplicateId(name), None)
+    let reason = match (at, inputs.fields.warc_id) {
+        (At::Record(..), WarcId::Uri) => Reason::DuplicateUri(name),
+        _ => Reason::DuplicateId(name),
+    };
+    rejects.add(Place { file: &file, at }, reason, None)
 }

@@ -16,7 +16,7 @@ use crate::width::for_width;
 ///
 /// Prints each problem on a line; the status is 1 if there is any. Nothing is changed.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex check pages.idx --deep")]
+#[command(after_long_help = "Example:\n  hamdex check pages.idx --deep")]
 pub(crate) struct CheckArgs {
     /// Directory of the index
     index: PathBuf,

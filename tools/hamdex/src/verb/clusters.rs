@@ -28,8 +28,10 @@ use crate::width::for_width;
 /// that chains of pairs connect which are within k bits and pass the verification, so its ends may
 /// be further apart: the diameter is the largest distance in it, and --verify-representative cuts
 /// such chains. Without -k, distance and verification are chosen by a look at the texts.
+///
+/// A kill leaves no FILE of -o, or the earlier one; the same command again begins anew.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex clusters articles.jsonl.gz -k 6 | head -10")]
+#[command(after_long_help = "Example:\n  hamdex clusters articles.jsonl.gz -k 6 | head -10")]
 pub(crate) struct ClustersArgs {
     /// An index, or documents: .jsonl, .txt, .html, directories, raw .u64, - for standard input
     #[arg(required = true, value_name = "INDEX|INPUT")]

@@ -16,7 +16,7 @@ use crate::width::for_width;
 
 /// Compact the files of an index
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex compact pages.idx")]
+#[command(after_long_help = "Example:\n  hamdex compact pages.idx")]
 pub(crate) struct CompactArgs {
     /// Directory of the index
     index: PathBuf,

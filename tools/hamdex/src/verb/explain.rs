@@ -18,7 +18,9 @@ use crate::width::for_width;
 
 /// Show what a query does: path taken, ranges, candidates, matches, time
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex explain pages.idx --fingerprint 8f3a5c0012d4e6b7 -k 8")]
+#[command(
+    after_long_help = "Example:\n  hamdex explain pages.idx --fingerprint 8f3a5c0012d4e6b7 -k 8"
+)]
 pub(crate) struct ExplainArgs {
     /// Directory of the index
     index: PathBuf,

@@ -22,7 +22,7 @@ const STEP: u64 = 1 << 14;
 /// give it the --bits, -k, --plan and --pipeline that 'hamdex stats --json' shows to get an equal
 /// index.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex export pages.idx | zstd > pages.jsonl.zst")]
+#[command(after_long_help = "Example:\n  hamdex export pages.idx | zstd > pages.jsonl.zst")]
 pub(crate) struct ExportArgs {
     /// Directory of the index
     index: PathBuf,

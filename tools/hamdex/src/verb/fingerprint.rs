@@ -20,10 +20,10 @@ use crate::width::{self, for_width};
 /// Writes JSON Lines {"id","fingerprint","features"}, which 'hamdex build' takes as input.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  hamdex fingerprint posts.jsonl.gz --pipeline post > prints.jsonl"
+    after_long_help = "Example:\n  hamdex fingerprint posts.jsonl.gz --pipeline post > prints.jsonl"
 )]
 pub(crate) struct FingerprintArgs {
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Write to this file instead of standard output
@@ -89,7 +89,7 @@ impl FingerprintArgs {
 /// Writes the table of rarity that the pipeline weighs by.
 fn save_idf(pipeline: &Pipeline, path: &Path) -> Result<()> {
     let Some((_, bytes)) = pipeline.resources().parts().find(|(name, _)| *name == "idf") else {
-        return Err(Failure::Usage("--save-idf needs --idf learn".to_owned()));
+        return Err(Failure::Usage("--save-idf keeps what was learnt: add --idf learn".to_owned()));
     };
     let mut file = Output::file(path)?;
     file.with(|out| out.write_all(&bytes))?;

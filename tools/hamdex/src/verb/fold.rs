@@ -18,7 +18,7 @@ use crate::width::for_width;
 /// Inserts write one entry for each fingerprint and table; folded into runs they take a fraction
 /// of the space and searches read less.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex fold pages.idx")]
+#[command(after_long_help = "Example:\n  hamdex fold pages.idx")]
 pub(crate) struct FoldArgs {
     /// Directory of the index
     index: PathBuf,

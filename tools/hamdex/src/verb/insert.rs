@@ -26,12 +26,17 @@ use crate::width::{self, for_width};
 /// made. With --if-new a document within k bits of another stored one is kept out, and
 /// standard output tells of each as JSON Lines {"id","of","distance"}; with --verify only what
 /// passes against the stored features is kept out, and its "similarity" is told.
+///
+/// Documents are stored batch by batch, each whole or not at all. After a kill the same command
+/// stores the rest: what is there already is replaced by itself.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex insert pages.idx today.jsonl --if-new > known.jsonl")]
+#[command(
+    after_long_help = "Example:\n  hamdex insert pages.idx today.jsonl --if-new > known.jsonl"
+)]
 pub(crate) struct InsertArgs {
     /// Directory of the index
     index: PathBuf,
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Keep out what is near a stored document

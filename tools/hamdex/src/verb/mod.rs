@@ -5,7 +5,9 @@ mod build;
 mod check;
 mod clusters;
 mod compact;
+mod completions;
 mod dedup;
+mod doctor;
 mod evaluate;
 mod explain;
 mod export;
@@ -15,6 +17,7 @@ mod gather;
 mod insert;
 mod labels;
 mod linking;
+mod man;
 mod pairs;
 mod plan;
 mod query;
@@ -50,6 +53,9 @@ pub(crate) enum Verb {
     Restore(restore::RestoreArgs),
     Export(export::ExportArgs),
     Evaluate(evaluate::EvaluateArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 impl Verb {
@@ -74,6 +80,9 @@ impl Verb {
             Self::Restore(args) => args.run(session),
             Self::Export(args) => args.run(session),
             Self::Evaluate(args) => args.run(session),
+            Self::Doctor(args) => args.run(session),
+            Self::Completions(args) => args.run(session),
+            Self::Man(args) => args.run(session),
         }
     }
 }

@@ -32,8 +32,10 @@ const MANY_COPIES: u64 = 10_000;
 /// fourth field where pairs are verified. Every pair comes once; copies of one text are pairs at
 /// distance 0. With --against, the first id is of the index and the second of the other one.
 /// Without -k, distance and verification are chosen by a look at the texts.
+///
+/// A kill leaves no FILE of -o, or the earlier one; the same command again begins anew.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
+#[command(after_long_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
 pub(crate) struct PairsArgs {
     /// An index, or documents: .jsonl, .txt, .html, directories, raw .u64, - for standard input
     #[arg(required = true, value_name = "INDEX|INPUT")]

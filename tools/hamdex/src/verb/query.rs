@@ -29,7 +29,7 @@ const BATCH: usize = 1024;
 /// what passes is printed, with its "similarity".
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  hamdex query pages.idx --text 'some text of interest' -k 6 --limit 10"
+    after_long_help = "Example:\n  hamdex query pages.idx --text 'some text of interest' -k 6 --limit 10"
 )]
 pub(crate) struct QueryArgs {
     /// Directory of the index
@@ -157,8 +157,11 @@ impl QueryArgs {
     ) -> Result<(F, Proofs)> {
         let pipeline = pipeline.ok_or_else(|| stored::no_pipeline(&self.index))?;
         let sketch = pipeline.fingerprint::<F>(text);
-        let sketch = sketch
-            .ok_or_else(|| Failure::Usage("--text has no features to search by".to_owned()))?;
+        let sketch = sketch.ok_or_else(|| {
+            Failure::Usage(
+                "--text has no features to search by; give a text with words in it".to_owned(),
+            )
+        })?;
         Ok((sketch.fingerprint, Proofs::of(Wanted::by(verify.check()), pipeline, text)))
     }
 }

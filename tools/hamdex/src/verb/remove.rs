@@ -25,7 +25,7 @@ const BATCH: usize = 1000;
 /// An id is written as the other verbs show it. Digits name the text id that reads so or, where
 /// there is none, the number: a numeric JSON id or the position of a raw fingerprint.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex remove pages.idx --id page-17 page-18")]
+#[command(after_long_help = "Example:\n  hamdex remove pages.idx --id page-17 page-18")]
 pub(crate) struct RemoveArgs {
     /// Directory of the index
     index: PathBuf,

@@ -18,7 +18,7 @@ use crate::width::for_width;
 ///
 /// Postings and tables are made anew from the documents. The damaged index stays as it is.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex repair pages.idx repaired.idx")]
+#[command(after_long_help = "Example:\n  hamdex repair pages.idx repaired.idx")]
 pub(crate) struct RepairArgs {
     /// Directory of the damaged index
     index: PathBuf,

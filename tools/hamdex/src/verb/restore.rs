@@ -16,8 +16,11 @@ use crate::table::Table;
 /// Make an index of a backup
 ///
 /// A damaged backup is refused and changes nothing.
+///
+/// A kill leaves the backups whole, and INDEX either as it was or no index at all: the same command
+/// again restores it, and clears what the killed one left.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex restore /backups/pages pages.idx\n  \
+#[command(after_long_help = "Example:\n  hamdex restore /backups/pages pages.idx\n  \
                         hamdex restore /backups/pages --verify")]
 pub(crate) struct RestoreArgs {
     /// Directory of the backups
@@ -77,7 +80,11 @@ impl RestoreArgs {
                 (report.id, Some(report.documents), report.files, report.bytes)
             }
             (None, Some(info)) => (info.id, None, info.files, info.bytes),
-            (None, None) => return Err(Failure::Usage("restore needs an INDEX".to_owned())),
+            (None, None) => {
+                return Err(Failure::Usage(
+                    "restore needs an INDEX to make, or --list or --verify".to_owned(),
+                ));
+            }
         };
         let seconds = begun.elapsed().as_secs_f64();
         let mut table = Table::list();

@@ -22,7 +22,7 @@ use crate::width::for_width;
 /// Below the tables stand histograms of what its fingerprints are like: how even their bits are,
 /// how many documents share one, how many share a prefix, and how long the keys are.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hamdex stats pages.idx")]
+#[command(after_long_help = "Example:\n  hamdex stats pages.idx")]
 pub(crate) struct StatsArgs {
     /// Directory of the index
     index: PathBuf,

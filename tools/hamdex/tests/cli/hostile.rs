@@ -18,7 +18,7 @@ const GOOD: &[u8] = b"{\"id\":\"good\",\"text\":\"sunny days are here again\"}\n
 const SPACE: u32 = 1_600_000;
 
 /// Runs the program with little address space, where what is not bounded fails to be allocated.
-fn confined(bench: &Bench, args: &str) -> Outcome {
+pub(crate) fn confined(bench: &Bench, args: &str) -> Outcome {
     let program = bench.command(args);
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("ulimit -v {SPACE}; exec \"$@\""), "sh"]);

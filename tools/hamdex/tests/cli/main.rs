@@ -6,13 +6,17 @@
 mod advice;
 mod backups;
 mod bad_rows;
+mod crawls;
 mod dedup;
+mod habits;
 mod hostile;
 mod inputs;
 mod joins;
+mod kills;
 mod output;
 mod page;
 mod plots;
+mod readme;
 mod refusals;
 mod secret;
 mod store;

@@ -92,8 +92,13 @@ fn help_names_every_verb_and_each_has_an_example() {
         "fold",
         "compact",
         "repair",
+        "backup",
+        "restore",
         "export",
         "evaluate",
+        "doctor",
+        "completions",
+        "man",
     ] {
         assert!(help.contains(verb), "{verb}");
         let own = bench.ok(&format!("{verb} --help")).stdout;

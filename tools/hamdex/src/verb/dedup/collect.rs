@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::Keep;
 use crate::evidence::{Keeper, Kept};
 use crate::failure::Result;
-use crate::input::{Document, Reading, Rejects, Stamp};
+use crate::input::{Document, Passed, Reading, Rejects, Stamp};
 
 /// Documents in the order of the inputs.
 #[derive(Debug)]
@@ -71,11 +71,13 @@ fn retain<T>(values: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
     values.retain(|_| positions.next().is_some_and(&keep));
 }
 
-/// The documents and how many files of directories were no text.
+/// The documents and how much else there was.
 #[derive(Debug)]
 pub(super) struct Collected<F> {
     pub(super) documents: Documents<F>,
+    /// Files of directories that are no text.
     pub(super) binary: u64,
+    pub(super) passed: Passed,
 }
 
 /// Reads all inputs once.
@@ -107,7 +109,7 @@ pub(super) fn collect<F: Fingerprint>(
         keeper.push(&document.proofs)
     })?;
     documents.evidence = keeper.finish()?;
-    Ok(Collected { documents, binary: totals.binary })
+    Ok(Collected { documents, binary: totals.binary, passed: totals.passed })
 }
 
 #[cfg(test)]

@@ -82,7 +82,10 @@ impl Sink {
             Self::Lines(output) => Ok(Kept::Lines(output)),
             Self::Ordinals(ordinals) => {
                 let Some((schema, files)) = common_columns(inputs) else {
-                    return Err(Failure::file(directory, "inputs changed between the two passes"));
+                    return Err(Failure::file(
+                        directory,
+                        "inputs changed between the two passes; leave them alone and run it again",
+                    ));
                 };
                 let mut table = Table::new(&path, schema)?;
                 table.filter(&files, &ordinals)?;
@@ -210,7 +213,7 @@ impl Table {
             None => Ok(()),
             Some(_) => Err(Failure::file(
                 &self.path,
-                "is not written: an input changed between the two passes",
+                "is not written: an input changed between the two passes; leave the inputs alone and run it again",
             )),
         }
     }

@@ -49,6 +49,7 @@ Example:
   hamdex dedup posts.jsonl -o out
   hamdex dedup crawl-*.jsonl.gz -o clean -k 3 --keep longest
   hamdex dedup shard-*.parquet -o clean --text-field content --format parquet
+  hamdex dedup CC-MAIN-*.warc.gz -o clean --keep newest:date --warc-id record
   hamdex dedup pages/ -o clean --report clean/report.html"#;
 
 /// Remove near-duplicates from documents
@@ -59,10 +60,14 @@ Example:
 /// one. Without a verification, everything that chains of pairs connect is one group. The results
 /// appear in DIR when all is done; rows to keep are copied unchanged. A verification writes the
 /// cleaned texts or their feature sets to the directory for temporary files meanwhile.
+///
+/// A kill leaves the results of an earlier run as they were, but for the last moment, in which
+/// the new files get their names one after another. The same command again begins anew, and
+/// clears what the killed one left in DIR.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub(crate) struct DedupArgs {
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u64, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Directory for the results
@@ -223,7 +228,7 @@ impl DedupArgs {
             rejects.flush()?;
             std::fs::copy(rejected.path(), file).map_err(|e| Failure::io(file, e))?;
         }
-        let Collected { mut documents, binary } = read?;
+        let Collected { mut documents, binary, passed } = read?;
         let total = documents.len() as u64;
         if let Some(page) = &mut page {
             page.look(&documents.fingerprints);
@@ -262,6 +267,8 @@ impl DedupArgs {
             clusters: choice.clusters() as u64,
             rejects: rejects.count(),
             skipped_binary: binary,
+            skipped_status: passed.status,
+            skipped_type: passed.kind,
             seconds: started.elapsed().as_secs_f64(),
             settings: Settings {
                 inputs: inputs.sources.iter().map(|source| source.name.as_str()).collect(),

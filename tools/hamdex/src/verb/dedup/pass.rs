@@ -70,7 +70,7 @@ pub(super) fn run<F: Fingerprint>(
     if pass.next < documents.len() || pass.kept.ids.stored() < stored.len() {
         return Err(Failure::file(
             directory,
-            "is not written: an input changed between the two passes",
+            "is not written: an input changed between the two passes; leave the inputs alone and run it again",
         ));
     }
     Ok(pass.kept)
@@ -109,8 +109,8 @@ impl<F: Fingerprint> Pass<'_, F> {
             }),
             Body::Texts(texts) => texts.iter().try_for_each(|text| match &text.bytes {
                 Ok(bytes) => {
-                    let encoding = self.inputs.fields.encoding;
-                    let row = Row::Text { name: &text.name, bytes, encoding };
+                    let encoding = text.encoding(&self.inputs.fields);
+                    let row = Row::Text { text, bytes, encoding };
                     self.row(chunk.base + text.ordinal, &row)
                 }
                 Err(_) => Ok(()),

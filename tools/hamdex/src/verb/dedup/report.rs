@@ -23,6 +23,10 @@ pub(super) struct Report<'a> {
     pub(super) clusters: u64,
     pub(super) rejects: u64,
     pub(super) skipped_binary: u64,
+    /// Responses of crawls whose status is not 200.
+    pub(super) skipped_status: u64,
+    /// Responses of crawls that are no text.
+    pub(super) skipped_type: u64,
     pub(super) seconds: f64,
     pub(super) settings: Settings<'a>,
     /// What was chosen and why; `None` where nothing was left open.
@@ -76,6 +80,8 @@ impl Report<'_> {
             ("  near the index", self.removed_against_index),
             ("bad rows skipped", self.rejects),
             ("binary files skipped", self.skipped_binary),
+            ("other statuses skipped", self.skipped_status),
+            ("other types skipped", self.skipped_type),
         ] {
             if count > 0 {
                 table.pair(name, size::thousands(count));

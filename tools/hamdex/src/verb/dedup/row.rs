@@ -7,20 +7,25 @@ use hamdex::text::Encoding;
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
-use crate::input::{Fields, row_key};
+use crate::input::{self, Fields, row_key};
 use crate::key::{self, Name};
 
 /// A good row, seen for the second time.
 #[derive(Debug)]
 pub(super) enum Row<'a, F> {
     Line { file: &'a str, ordinal: u64, bytes: &'a [u8] },
-    Text { name: &'a str, bytes: &'a [u8], encoding: Encoding },
+    Text { text: &'a input::Text, bytes: &'a [u8], encoding: Encoding },
     Raw { position: u64, fingerprint: F },
 }
 
 #[derive(Serialize)]
-struct Text<'a> {
+struct TextRow<'a> {
     id: &'a str,
+    /// Of a page of a crawl, where it came from and when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    date: Option<&'a str>,
     text: &'a str,
 }
 
@@ -36,10 +41,10 @@ impl<F: Fingerprint> Row<'_, F> {
         match *self {
             Self::Line { file, ordinal, bytes } => {
                 row_key(fields, file, ordinal, bytes).map_err(|reason| {
-                    Failure::file(file, format!("line {} changed: {reason}", ordinal + 1))
+                    Failure::file(file, format!("line {} changed between the two passes: {reason}; leave the inputs alone and run it again", ordinal + 1))
                 })
             }
-            Self::Text { name, .. } => Ok(name.as_bytes().to_vec()),
+            Self::Text { text, .. } => Ok(text.name.as_bytes().to_vec()),
             Self::Raw { position, .. } => Ok(key::of_number(position).to_vec()),
         }
     }
@@ -51,9 +56,15 @@ impl<F: Fingerprint> Row<'_, F> {
                 out.write_all(bytes)?;
                 if bytes.ends_with(b"\n") { Ok(()) } else { out.write_all(b"\n") }
             }
-            Self::Text { name, bytes, encoding } => {
-                let text = &encoding.decode(bytes).text;
-                serde_json::to_writer(&mut *out, &Text { id: name, text })?;
+            Self::Text { text, bytes, encoding } => {
+                let page = text.page.as_ref();
+                let row = TextRow {
+                    id: &text.name,
+                    url: page.and_then(|page| page.uri.as_deref()),
+                    date: page.and_then(|page| page.date.as_deref()),
+                    text: &encoding.decode(bytes).text,
+                };
+                serde_json::to_writer(&mut *out, &row)?;
                 out.write_all(b"\n")
             }
             Self::Raw { position, fingerprint } => {

@@ -44,10 +44,10 @@ const SKETCHES: [SketchKind; 3] =
 /// these texts. -k without --verify measures the distance alone.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --plot curves.svg\n  hamdex evaluate posts.jsonl.gz --suggest"
+    after_long_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --plot curves.svg\n  hamdex evaluate posts.jsonl.gz --suggest"
 )]
 pub(crate) struct EvaluateArgs {
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .txt, .html, directories, raw .u64, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// The labelled pairs

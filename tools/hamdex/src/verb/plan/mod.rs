@@ -22,7 +22,7 @@ use crate::width;
 /// Show what every table plan costs for a number of documents
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  hamdex plan --count 17179869184 -k 3\n  hamdex plan --count 100000000 -k 8 --plot plans.svg"
+    after_long_help = "Example:\n  hamdex plan --count 17179869184 -k 3\n  hamdex plan --count 100000000 -k 8 --plot plans.svg"
 )]
 pub(crate) struct PlanArgs {
     /// Number of distinct fingerprints to plan for

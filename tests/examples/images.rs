@@ -1,0 +1,102 @@
+//! Images: pictures that were scaled, brightened and made noisy are found by a perceptual hash.
+//!
+//! Any 64 bits that lie near each other for what looks alike will do; here it is the difference
+//! hash: a picture is shrunk to 9 by 8 pixels, and each bit says whether one is darker than the
+//! next.
+//!
+//! `cargo run --release --example images`
+
+use std::error::Error;
+
+use hamdex::{Index, IndexOptions, Query};
+
+/// How many of 64 bits two versions of a picture may differ in.
+const DISTANCE: u32 = 10;
+
+const PICTURES: u64 = 500;
+
+/// A picture in shades of grey, from 0 to 1.
+struct Picture {
+    width: usize,
+    pixels: Vec<f32>,
+}
+
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let options = IndexOptions::new().distance(DISTANCE);
+    let index = Index::<u64>::create(directory.path().join("pictures.idx"), &options)?;
+    for number in 0..PICTURES {
+        index.insert(&number.to_be_bytes(), difference_hash(&Picture::drawn(number, 96)))?;
+    }
+
+    let (mut found, mut others) = (0, 0);
+    for number in (0..PICTURES).step_by(5) {
+        // The same picture as somebody else would post it.
+        let posted = Picture::drawn(number, 60).worked_over(number);
+        let near = index.search(Query::new(difference_hash(&posted)).distance(DISTANCE))?;
+        let own = near.iter().filter(|found| found.key == number.to_be_bytes()).count();
+        found += own;
+        others += near.len() - own;
+    }
+    println!("{found} of {} pictures found again, {others} others beside them", PICTURES / 5);
+    assert_eq!(found as u64, PICTURES / 5);
+    assert!(others < 3, "{others} pictures were taken for another one");
+    Ok(())
+}
+
+impl Picture {
+    /// Draws soft stripes and spots, the same for every width.
+    fn drawn(number: u64, width: usize) -> Self {
+        let mut random = fastrand::Rng::with_seed(number);
+        let waves: Vec<[f32; 4]> = (0..6)
+            .map(|_| {
+                let [x, y] = [random.f32() * 24.0 - 12.0, random.f32() * 24.0 - 12.0];
+                [x, y, random.f32() * std::f32::consts::TAU, 0.3 + random.f32()]
+            })
+            .collect();
+        let shade = |x: usize, y: usize| {
+            let (x, y) = (x as f32 / width as f32, y as f32 / width as f32);
+            let sum: f32 = waves
+                .iter()
+                .map(|[a, b, phase, weight]| weight * (a * x + b * y + phase).sin())
+                .sum();
+            (0.5 + sum / 8.0).clamp(0.0, 1.0)
+        };
+        let pixels = (0..width * width).map(|at| shade(at % width, at / width)).collect();
+        Self { width, pixels }
+    }
+
+    /// Brightens a picture and adds noise to it.
+    fn worked_over(mut self, seed: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed + 1_000_000);
+        for pixel in &mut self.pixels {
+            *pixel = (*pixel * 0.8 + 0.15 + 0.05 * random.f32()).clamp(0.0, 1.0);
+        }
+        self
+    }
+
+    /// The mean shade of one of 9 by 8 fields.
+    fn field(&self, column: usize, row: usize) -> f32 {
+        let edge = |at: usize, of: usize| at * self.width / of;
+        let (mut sum, mut count) = (0.0, 0.0);
+        for y in edge(row, 8)..edge(row + 1, 8) {
+            for x in edge(column, 9)..edge(column + 1, 9) {
+                sum += self.pixels.get(y * self.width + x).copied().unwrap_or_default();
+                count += 1.0;
+            }
+        }
+        sum / f32::max(count, 1.0)
+    }
+}
+
+/// One bit for each field that is darker than the one to its right.
+fn difference_hash(picture: &Picture) -> u64 {
+    let mut hash = 0;
+    for row in 0..8 {
+        for column in 0..8 {
+            let darker = picture.field(column, row) < picture.field(column + 1, row);
+            hash = hash << 1 | u64::from(darker);
+        }
+    }
+    hash
+}

@@ -1,0 +1,42 @@
+//! Examples: each runs here as it does by `cargo run --example`, and asserts what it found.
+//!
+//! They are modules of this binary, so that the storage engine is not linked once more for each.
+
+#[path = "../examples/crawler.rs"]
+mod crawler;
+#[path = "../examples/images.rs"]
+mod images;
+#[path = "../examples/training_data.rs"]
+mod training_data;
+#[path = "../examples/two_corpora.rs"]
+mod two_corpora;
+
+use std::time::{Duration, Instant};
+
+use crate::architecture::root;
+
+#[test]
+fn every_example_finds_what_it_looks_for() {
+    let begun = Instant::now();
+    crawler::main().unwrap();
+    images::main().unwrap();
+    training_data::main().unwrap();
+    two_corpora::main().unwrap();
+    assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn every_example_is_declared_and_run_here() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let own = std::fs::read_to_string(root().join("tests/it/examples.rs")).unwrap();
+    let mut names: Vec<String> = std::fs::read_dir(root().join("tests/examples"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 4, "{names:?}");
+    for name in names {
+        assert!(manifest.contains(&format!("path = \"tests/examples/{name}\"")), "{name}");
+        assert!(own.contains(&format!("../examples/{name}")), "{name} is not run");
+    }
+}

@@ -1,0 +1,39 @@
+//! The command as a whole: its verbs and the options that all of them share.
+
+use clap::Parser;
+use clap::builder::Styles;
+use clap::builder::styling::{AnsiColor, Effects};
+
+use crate::session::Global;
+use crate::verb::Verb;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .literal(AnsiColor::Cyan.on_default().effects(Effects::BOLD))
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const AFTER_HELP: &str = "Examples:
+  hamdex dedup posts.jsonl -o clean        keep one document of every group
+  hamdex build pages.idx pages.jsonl.gz    make an index
+  hamdex query pages.idx --text 'a text'   what is near a text
+  hamdex doctor pages.idx                  is this machine ready, and that index
+
+'hamdex VERB -h' is short, 'hamdex VERB --help' tells all and ends with examples.";
+
+/// Finds near-duplicate documents: every one within k bits, none beyond.
+#[derive(Debug, Parser)]
+#[command(
+    name = "hamdex",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    styles = STYLES,
+    after_help = AFTER_HELP
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}

@@ -1,0 +1,207 @@
+//! HTTP: the response that a crawler stored becomes the payload that a browser would show.
+//!
+//! Crawlers store some payloads as they were sent and others undone already, under the same
+//! fields; what is not in the coding that the fields name is taken as it is.
+
+use std::io::Read;
+
+use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use httparse::Status;
+
+use super::head::Head;
+use crate::input::chunk::MAX_ROW;
+use crate::input::open::WINDOW_LOG;
+use crate::input::reject::Reason;
+
+/// Bytes of all fields of a response.
+const LONGEST_HEAD: usize = 1 << 20;
+
+/// Codings that are undone of one payload.
+const MOST_CODINGS: usize = 4;
+
+/// A response whose status is 200.
+#[derive(Debug)]
+pub(super) struct Response {
+    pub(super) content_type: Option<String>,
+    pub(super) payload: Vec<u8>,
+}
+
+impl Response {
+    /// Reads a response; any other status is a reason to pass over it.
+    pub(super) fn read(block: Vec<u8>) -> Result<Self, Reason> {
+        let broken = |what: &str| Reason::Record(what.to_owned());
+        if !block.starts_with(b"HTTP/") {
+            return Err(broken("no HTTP response where the record has one"));
+        }
+        let (head, body) =
+            Head::cut(&block, LONGEST_HEAD).ok_or_else(|| broken("HTTP fields without an end"))?;
+        let status =
+            head.first().split(|&byte| byte == b' ').filter(|word| !word.is_empty()).nth(1);
+        let status = status.and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
+        match status {
+            Some(200) => {}
+            Some(other) => return Err(Reason::Status(other)),
+            None => return Err(broken("HTTP response without a status")),
+        }
+        let chunked = head.get("Transfer-Encoding");
+        let chunked = chunked.is_some_and(|value| value.to_ascii_lowercase().contains("chunked"));
+        let codings = head.get("Content-Encoding").unwrap_or_default().to_ascii_lowercase();
+        let content_type = head.get("Content-Type").map(std::borrow::Cow::into_owned);
+        let whole = if chunked { dechunked(body) } else { None };
+        let mut payload = whole.unwrap_or_else(|| body.to_vec());
+        drop(block);
+        for coding in codings.rsplit(',').take(MOST_CODINGS) {
+            payload = decoded(coding.trim(), payload)?;
+        }
+        Ok(Self { content_type, payload })
+    }
+}
+
+/// Joins the chunks of a body; `None` where it does not begin with the size of one.
+fn dechunked(body: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = body;
+    let mut whole = Vec::new();
+    loop {
+        // What was cut off in crawling counts as far as it goes.
+        let size = rest.first().filter(|byte| byte.is_ascii_hexdigit());
+        let Some(Ok(Status::Complete((at, size)))) = size.map(|_| httparse::parse_chunk_size(rest))
+        else {
+            return (rest.len() < body.len()).then_some(whole);
+        };
+        if size == 0 {
+            return Some(whole);
+        }
+        rest = rest.get(at..).unwrap_or_default();
+        let size = usize::try_from(size).unwrap_or(usize::MAX).min(rest.len());
+        let (chunk, behind) = rest.split_at_checked(size)?;
+        whole.extend_from_slice(chunk);
+        rest = behind.strip_prefix(b"\r\n").or(behind.strip_prefix(b"\n")).unwrap_or(behind);
+    }
+}
+
+/// Undoes a coding of the content.
+fn decoded(coding: &str, payload: Vec<u8>) -> Result<Vec<u8>, Reason> {
+    let bytes = payload.as_slice();
+    // These two have no mark at their beginning, and what they make is no text.
+    if ["deflate", "br"].contains(&coding) && std::str::from_utf8(bytes).is_ok() {
+        return Ok(payload);
+    }
+    let decoder: Box<dyn Read + '_> = match coding {
+        "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(bytes)),
+        "deflate" if is_zlib(bytes) => Box::new(ZlibDecoder::new(bytes)),
+        "deflate" => Box::new(DeflateDecoder::new(bytes)),
+        "br" => Box::new(brotli_decompressor::Decompressor::new(bytes, 1 << 12)),
+        "zstd" => {
+            let decoder = zstd::Decoder::with_buffer(bytes).and_then(|mut decoder| {
+                decoder.window_log_max(WINDOW_LOG)?;
+                Ok(decoder)
+            });
+            match decoder {
+                Ok(decoder) => Box::new(decoder),
+                Err(_) => return Ok(payload),
+            }
+        }
+        _ => return Ok(payload),
+    };
+    let mut plain = Vec::new();
+    let read = decoder.take(MAX_ROW + 1).read_to_end(&mut plain);
+    if plain.len() as u64 > MAX_ROW {
+        return Err(Reason::TooLong(MAX_ROW));
+    }
+    // A payload that was cut off in crawling counts as far as it goes, but text is no coding.
+    if read.is_err() && (plain.is_empty() || std::str::from_utf8(bytes).is_ok()) {
+        return Ok(payload);
+    }
+    Ok(plain)
+}
+
+/// Tells the two things that servers call deflate apart.
+fn is_zlib(bytes: &[u8]) -> bool {
+    let [first, second, ..] = bytes else { return false };
+    first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+
+    use super::*;
+
+    const PAGE: &[u8] = b"<p>sunny days are here again, and everybody goes outside</p>";
+
+    /// The page in Brotli.
+    const BROTLI: &[u8] =
+        b"\x1b;\x00`\x8c\xc38&\xbc\x98Uo1B\xa57\x8f\x0f\x5c\x1dOY\xaar\xb5\xb1=\x09\xa4\xb7 \
+        \x85\x8c2\xd1\xd4\x84J\xe9\x01\xb5Nr'\x0f\xf1\x07\xd68\xd7;\x11c\x04\x00k\x9a\xca+K";
+
+    fn response(fields: &str, body: &[u8]) -> Result<Response, Reason> {
+        Response::read([b"HTTP/1.1 200 OK\r\n", fields.as_bytes(), b"\r\n", body].concat())
+    }
+
+    fn payload(fields: &str, body: &[u8]) -> Vec<u8> {
+        response(fields, body).unwrap().payload
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(bytes).unwrap();
+        packed.finish().unwrap()
+    }
+
+    #[test]
+    fn codings_are_undone_and_what_is_not_coded_is_left_as_it_is() {
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+        zlib.write_all(PAGE).unwrap();
+        let mut raw = DeflateEncoder::new(Vec::new(), Compression::fast());
+        raw.write_all(PAGE).unwrap();
+        let cases: [(&str, Vec<u8>); 7] = [
+            ("br", BROTLI.to_vec()),
+            ("gzip", gzip(PAGE)),
+            ("X-GZIP", gzip(PAGE)),
+            ("deflate", zlib.finish().unwrap()),
+            ("deflate", raw.finish().unwrap()),
+            ("zstd", zstd::encode_all(PAGE, 1).unwrap()),
+            ("zstd, gzip", gzip(&zstd::encode_all(PAGE, 1).unwrap())),
+        ];
+        for (coding, body) in cases {
+            let fields = format!("content-encoding: {coding}\r\n");
+            assert_eq!(payload(&fields, &body), PAGE, "{coding}");
+            assert_eq!(payload(&fields, PAGE), PAGE, "{coding} undone already");
+        }
+        assert_eq!(payload("Content-Encoding: compress\r\n", PAGE), PAGE);
+        let cut = gzip(&PAGE.repeat(100));
+        let cut = payload("Content-Encoding: gzip\r\n", &cut[..cut.len() - 12]);
+        assert!(cut.starts_with(PAGE) && cut.len() <= PAGE.len() * 100, "{}", cut.len());
+    }
+
+    #[test]
+    fn chunks_are_joined_and_a_body_without_them_is_left_as_it_is() {
+        let fields = "Transfer-Encoding: chunked\r\n";
+        assert_eq!(payload(fields, b"3\r\nsun\r\n3;x=y\r\nny \r\n0\r\n\r\n"), b"sunny ");
+        assert_eq!(payload(fields, b"3\r\nsun\r\nff\r\nny"), b"sunny");
+        assert_eq!(payload(fields, b"ffffffffffffffff\r\nsun"), b"sun");
+        assert_eq!(payload(fields, PAGE), PAGE);
+        assert_eq!(payload(fields, b"\r\n<p>sun"), b"\r\n<p>sun");
+        assert_eq!(payload("", b"3\r\nsun\r\n0\r\n\r\n"), b"3\r\nsun\r\n0\r\n\r\n");
+    }
+
+    #[test]
+    fn other_statuses_and_what_is_no_response_are_told() {
+        let reason = |block: &[u8]| Response::read(block.to_vec()).unwrap_err().to_string();
+        assert_eq!(reason(b"HTTP/1.1 404 Not Found\r\n\r\n"), "HTTP status 404");
+        assert!(reason(b"HTTP/1.1\r\n\r\n").contains("without a status"));
+        assert!(reason(b"HTTP/1.1 200 OK\r\nA: b\r\n").contains("without an end"));
+        assert!(reason(b"").contains("no HTTP response"));
+        assert!(Response::read(b"HTTP/2 200\r\n\r\nx".to_vec()).is_ok());
+    }
+
+    #[test]
+    fn bombs_are_too_long() {
+        let bomb = gzip(&vec![0; 16 << 20]).repeat(9);
+        let reason = response("Content-Encoding: gzip\r\n", &bomb).unwrap_err();
+        assert!(matches!(reason, Reason::TooLong(_)), "{reason}");
+    }
+}
