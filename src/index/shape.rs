@@ -121,7 +121,9 @@ mod tests {
     #[test]
     fn neighbours_that_are_alike_are_one_group() {
         let mut alike = Alike::new();
-        [7, 7, 7, 9, 12, 12].into_iter().for_each(|value| alike.push(value));
+        for value in [7, 7, 7, 9, 12, 12] {
+            alike.push(value);
+        }
         let sizes = alike.finish();
         assert_eq!((sizes.counts()[..3].to_vec(), sizes.total()), (vec![1, 2, 0], 6));
         assert_eq!(Alike::<u8>::new().finish(), Sizes::default());
@@ -130,7 +132,9 @@ mod tests {
     #[test]
     fn ones_are_counted_from_the_most_significant_bit() {
         let mut ones = Ones::new(32);
-        [1 << 31, 1, (1 << 31) | 1].into_iter().for_each(|print| ones.add(print));
+        for print in [1 << 31, 1, (1 << 31) | 1] {
+            ones.add(print);
+        }
         let ones = ones.finish();
         assert_eq!((ones[0], ones[31], ones.iter().sum::<u64>()), (2, 2, 4));
     }

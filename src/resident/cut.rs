@@ -50,6 +50,16 @@ impl Cut {
         self.columns
     }
 
+    /// Returns the bits of a bucket as the leading ones of a column.
+    pub(super) fn lead(self, bucket: u32) -> u16 {
+        low(bucket << (BLOCK_BITS - self.bucket_bits))
+    }
+
+    /// Returns the bucket that leading bits name.
+    pub(super) fn bucket(self, lead: u16) -> u32 {
+        u32::from(lead) >> (BLOCK_BITS - self.bucket_bits)
+    }
+
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn parts<F: Fingerprint>(self, fingerprint: F) -> Parts {

@@ -8,6 +8,7 @@
 mod account;
 mod chain;
 mod cut;
+mod flat;
 mod radii;
 mod scan;
 mod search;
@@ -30,7 +31,8 @@ use self::search::Sweep;
 use self::table::Table;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::kernel;
+use crate::kernel::{self, LANES};
+use crate::pages::Pages;
 use crate::plan::{Costs, binomial};
 
 /// The bits of a block: 65,536 buckets a table, whose directory a second-level cache holds.
@@ -62,7 +64,7 @@ pub struct Near<F> {
 ///
 /// Made once and never changed; any number of threads may search. Takes 6 bytes a fingerprint
 /// and table at 64 bits, with four tables, and a megabyte for their directories, or up to a byte
-/// a fingerprint and table from 32 million on. Sources: Manku, Jain and Das Sarma, *Detecting
+/// a fingerprint and table from 32 million on; below 2 million, 2 bytes a fingerprint more. Sources: Manku, Jain and Das Sarma, *Detecting
 /// near-duplicates for web crawling*, WWW 2007 (tables); Norouzi, Punjani and Fleet, *Fast search
 /// in Hamming space with multi-index hashing*, CVPR 2012 (flipped prefixes); Qin et al., *GPH*,
 /// ICDE 2018 (radii by cost); Qin and Xiao, *Pigeonring*, VLDB 2018 (candidates dropped early).
@@ -79,11 +81,15 @@ pub struct Near<F> {
 #[derive(Debug)]
 pub struct ResidentTables<F> {
     tables: Vec<Table>,
+    /// The leading bits of each member of the first table, where its buckets are small.
+    leads: Option<Pages<u16>>,
     /// Flips of a bucket's bits, and of a cell's.
     masks: Masks,
     cells: Masks,
     costs: Costs,
     len: usize,
+    /// How many bits name a bucket, and how many more a cell.
+    directory: (u32, u32),
     /// Whether some buckets are so large that radii have to be worked out for each query.
     skewed: bool,
     /// The cheapest radii for each distance, `None` where a scan is cheaper.
@@ -176,12 +182,15 @@ impl<F: Fingerprint> ResidentTables<F> {
         let cuts = blocks.map(|block| Cut::new::<F>(block, bucket_bits));
         let tables: Vec<Table> = cuts.map(|cut| Table::build(cut, cell_bits, members)).collect();
         let skewed = tables.iter().any(|table| is_skewed(table, members.len()));
+        let flat = tables.first().filter(|_| is_flat(members.len(), (bucket_bits, cell_bits)));
         Ok(Self {
+            leads: flat.map(Table::leads),
             tables,
             masks: Masks::new(bucket_bits),
             cells: Masks::new(cell_bits),
             costs,
             len: members.len(),
+            directory: (bucket_bits, cell_bits),
             skewed,
             routes: (0..=F::BITS).map(|_| OnceLock::new()).collect(),
             width: PhantomData,
@@ -190,17 +199,18 @@ impl<F: Fingerprint> ResidentTables<F> {
 
     /// Returns the expected time of one search among so many fingerprints, in nanoseconds.
     pub(crate) fn expected_nanos(len: usize, distance: u32, costs: &Costs) -> f64 {
-        let (bucket_bits, _) = directory_bits(len);
-        let scan = scan_nanos(len, 1 << bucket_bits, costs);
+        let scan = scan_nanos(len, directory_bits(len), costs);
         usual_radii(len, Self::MOST_TABLES as usize, distance, costs)
             .map_or(scan, |radii| radii.nanos.min(scan))
     }
 
     /// Returns the bytes that so many distinct fingerprints take in so many tables.
     pub(crate) fn bytes_of(len: u64, tables: u32) -> u64 {
-        let (bucket_bits, cell_bits) = directory_bits(usize::try_from(len).unwrap_or(usize::MAX));
+        let count = usize::try_from(len).unwrap_or(usize::MAX);
+        let (bucket_bits, cell_bits) = directory_bits(count);
         let cut = Cut::new::<F>(0, bucket_bits);
-        u64::from(tables) * Table::bytes_of(cut, cell_bits, len)
+        let leads = if is_flat(count, (bucket_bits, cell_bits)) { 2 * len } else { 0 };
+        u64::from(tables) * Table::bytes_of(cut, cell_bits, len) + leads
     }
 
     /// Returns the number of distinct fingerprints.
@@ -215,7 +225,8 @@ impl<F: Fingerprint> ResidentTables<F> {
 
     /// Returns the bytes of memory that the tables take.
     pub fn bytes(&self) -> usize {
-        self.tables.iter().map(Table::bytes).sum()
+        let leads = self.leads.as_ref().map_or(0, Pages::bytes);
+        self.tables.iter().map(Table::bytes).sum::<usize>() + leads
     }
 
     /// Finds every fingerprint within the distance, nearest first, equally near ones rising.
@@ -364,14 +375,23 @@ impl<F: Fingerprint> ResidentTables<F> {
     }
 
     fn scan_nanos(&self) -> f64 {
-        let buckets = self.tables.first().map_or(0, |table| table.cut().buckets());
-        scan_nanos(self.len, buckets, &self.costs)
+        scan_nanos(self.len, self.directory, &self.costs)
     }
 }
 
-/// Returns the expected time of a scan; with few members a bucket, it is that of the buckets.
-fn scan_nanos(len: usize, buckets: usize, costs: &Costs) -> f64 {
-    (len as f64 * costs.resident_scan_ns).max(buckets as f64 * costs.bucket_ns)
+/// Returns the expected time of a scan, by buckets or flat.
+fn scan_nanos(len: usize, directory: (u32, u32), costs: &Costs) -> f64 {
+    let members = len as f64 * costs.resident_scan_ns;
+    if is_flat(len, directory) {
+        return members;
+    }
+    members.max(f64::from(directory.0).exp2() * costs.bucket_ns)
+}
+
+/// Tells whether a scan compares members wherever they lie: their buckets are too small to be
+/// compared one by one.
+fn is_flat(len: usize, (bucket_bits, cell_bits): (u32, u32)) -> bool {
+    cell_bits == 0 && len < LANES << bucket_bits
 }
 
 /// Returns the cheapest radii where all buckets are of about equal size.

@@ -2,6 +2,7 @@
 
 use super::ResidentTables;
 use super::chain::Chain;
+use super::flat::{self, Flat};
 use super::search::{Hit, MAX_TABLES, Probe, Sweep, Underway};
 use super::table::Columns;
 use crate::fingerprint::Fingerprint;
@@ -13,6 +14,15 @@ const TOGETHER: usize = 8;
 impl<F: Fingerprint> ResidentTables<F> {
     /// Compares queries with all members of the first table.
     pub(super) fn scan_for(&self, queries: &[F], distance: u32, mut hit: impl FnMut(Hit<F>)) {
+        if let (Some(table), Some(leads)) = (self.tables.first(), &self.leads) {
+            for (part, queries) in queries.chunks(flat::TOGETHER).enumerate() {
+                let before = part * flat::TOGETHER;
+                let hit = |found: Hit<F>| hit(Hit { query: before + found.query, ..found });
+                let leads = leads.as_slice();
+                kernel::dispatch_lanes(Flat { table, leads, distance, queries, hit });
+            }
+            return;
+        }
         let columns = self.tables.first().map_or(0, |table| table.cut().columns());
         for (part, some) in queries.chunks(TOGETHER).enumerate() {
             kernel::dispatch_lanes(Scan {

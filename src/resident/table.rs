@@ -151,6 +151,18 @@ impl Table {
             .collect()
     }
 
+    /// Returns the leading bits of each member, the rest of their column zero, and some to spare.
+    pub(super) fn leads(&self) -> Pages<u16> {
+        let columns = self.columns();
+        let mut leads = Pages::zeroed(columns.stride);
+        let places = leads.as_mut_slice();
+        for bucket in (0..=u32::MAX).take(self.cut.buckets()) {
+            let lead = self.cut.lead(bucket);
+            places.get_mut(columns.range(bucket)).unwrap_or_default().fill(lead);
+        }
+        leads
+    }
+
     /// Returns how many members the largest bucket has.
     pub(super) fn largest_bucket(&self) -> usize {
         let columns = self.columns();

@@ -177,10 +177,30 @@ fn cells_equal_the_linear_scan<F: Fingerprint>() {
                     for (query, answer) in queries.iter().zip(answers) {
                         let at = format!("seed {SEED}, {len}, {directory:?}, {distance}");
                         assert_eq!(answer, expected(&set, *query, distance), "{at}");
+                        assert_eq!(resident.scan(*query, distance).unwrap(), answer, "{at}");
                     }
                 }
             }
         }
+    }
+}
+
+#[test]
+fn small_buckets_are_scanned_flat_and_others_one_by_one() {
+    const SEED: u64 = 23;
+    let mut random = Random(SEED);
+    let set: Vec<u64> = (0..3000).map(|_| random.next()).collect();
+    let (flat, bucketed) = (in_cells(&set, 4, (7, 0)), in_cells(&set, 4, (6, 0)));
+    assert!(flat.leads.is_some() && bucketed.leads.is_none());
+    for distance in [0, 3, 20, 64] {
+        let queries: Vec<u64> = (0..150).map(|at| random.flip(set[at * 7], distance)).collect();
+        for query in &queries {
+            let expected = expected(&set, *query, distance);
+            assert_eq!(flat.scan(*query, distance).unwrap(), expected, "seed {SEED}, {distance}");
+            assert_eq!(bucketed.scan(*query, distance).unwrap(), expected, "seed {SEED}");
+        }
+        let answers = flat.search_batch(&queries, distance).unwrap();
+        assert_eq!(answers, bucketed.search_batch(&queries, distance).unwrap(), "{distance}");
     }
 }
 

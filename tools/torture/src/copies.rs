@@ -34,7 +34,7 @@ fn clear(path: &Path) -> Result<()> {
 
 /// Takes an index away, and all that lies beside it.
 pub(crate) fn remove(path: &Path) {
-    for end in ["", ".backups", ".checkpoint", ".restored"] {
+    for end in ["", ".backups", ".checkpoint", ".old", ".restored"] {
         // What cannot be removed goes with the whole directory.
         let _ = std::fs::remove_dir_all(beside(path, end));
     }
@@ -60,8 +60,15 @@ pub(crate) fn restore(path: &Path) -> Result<()> {
 
 /// Makes a checkpoint in the place of the last one.
 pub(crate) fn checkpoint(index: &Index<u64>, path: &Path) -> Result<()> {
-    let target = beside(path, ".checkpoint");
-    clear(&target)?;
+    let (target, old) = (beside(path, ".checkpoint"), beside(path, ".old"));
+    // Moved first: a kill must not leave a half of it in its place.
+    clear(&old)?;
+    if let Err(error) = std::fs::rename(&target, &old)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(Error::Io { path: target, source: error });
+    }
+    clear(&old)?;
     index.checkpoint(&target)
 }
 

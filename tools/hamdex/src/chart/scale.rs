@@ -138,22 +138,22 @@ mod tests {
     use super::*;
     use crate::chart::{count, share};
 
-    fn ticks(axis: Axis, values: &[f64], most: usize) -> Vec<f64> {
-        Scale::over(&axis, values.iter().copied()).ticks(most)
+    fn ticks(axis: &Axis, values: &[f64], most: usize) -> Vec<f64> {
+        Scale::over(axis, values.iter().copied()).ticks(most)
     }
 
     #[test]
     fn ticks_are_round_and_within_the_axis() {
         let axis = || Axis::new("", Kind::Linear, count);
-        assert_eq!(ticks(axis(), &[0.0, 11.0], 6), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
-        assert_eq!(ticks(axis(), &[0.0, 1.0], 6), [0.0, 1.0], "half a document is none");
+        assert_eq!(ticks(&axis(), &[0.0, 11.0], 6), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(ticks(&axis(), &[0.0, 1.0], 6), [0.0, 1.0], "half a document is none");
         let shares = Axis::new("", Kind::Linear, share).between(0.0, 1.0);
-        assert_eq!(ticks(shares, &[], 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0][..6]);
+        assert_eq!(ticks(&shares, &[], 5), [0.0, 0.2, 0.4, 0.600_000_000_000_000_1, 0.8, 1.0][..6]);
         let axis = || Axis::new("", Kind::Logarithmic, count);
-        assert_eq!(ticks(axis(), &[1.0, 3000.0], 6), [1.0, 10.0, 100.0, 1000.0]);
-        assert_eq!(ticks(axis(), &[1.0, 4.0], 6), [1.0, 2.0, 5.0]);
-        assert!(ticks(axis(), &[1.0, 1e18], 6).len() <= 7);
-        assert!(!ticks(axis(), &[7.0], 6).is_empty(), "a single value has ticks around it");
+        assert_eq!(ticks(&axis(), &[1.0, 3000.0], 6), [1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(ticks(&axis(), &[1.0, 4.0], 6), [1.0, 2.0, 5.0]);
+        assert!(ticks(&axis(), &[1.0, 1e18], 6).len() <= 7);
+        assert!(!ticks(&axis(), &[7.0], 6).is_empty(), "a single value has ticks around it");
     }
 
     #[test]

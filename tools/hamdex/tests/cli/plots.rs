@@ -127,10 +127,8 @@ fn plots_that_cannot_be_written_are_refused_before_the_work() {
 #[test]
 fn stats_draws_histograms_for_people_and_keeps_its_object() {
     let bench = stored();
-    let more: String = (0..40)
-        .map(|n| format!("{{\"id\":\"x{n}\",\"fingerprint\":\"00000000000000ff\"}}\n"))
-        .collect();
-    bench.file("more.jsonl", more);
+    let row = |n| format!("{{\"id\":\"x{n}\",\"fingerprint\":\"00000000000000ff\"}}\n");
+    bench.file("more.jsonl", (0..40).map(row).collect::<Vec<_>>().concat());
     bench.ok("insert idx more.jsonl");
     let drawn = bench.ok("stats idx").stdout;
     for line in [

@@ -237,7 +237,7 @@ fn stray_bytes_are_no_panic_and_come_to_an_end() {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         for _ in 0..5000 {
             let mut bytes = file.clone();
-            for _ in 0..1 + state % 3 {
+            for _ in 0..=state % 3 {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let at = usize::try_from(state >> 33).unwrap() % bytes.len();
                 bytes[at] = (state >> 20).to_be_bytes()[7];

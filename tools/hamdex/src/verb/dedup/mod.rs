@@ -254,7 +254,9 @@ impl DedupArgs {
                 &kept.ids,
                 verification,
                 &mut |distance, similarity| {
-                    page.iter_mut().for_each(|page| page.notes.note(distance, similarity));
+                    if let Some(page) = &mut page {
+                        page.notes.note(distance, similarity);
+                    }
                 },
             )?,
             members.write_clusters(&self.output, &documents, &kept.ids)?,

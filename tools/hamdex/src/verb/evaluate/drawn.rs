@@ -17,6 +17,9 @@ pub(super) const COLUMNS: usize = 3;
 
 const SIZE: (u32, u32) = (480, 400);
 
+/// Reads one of the three off a figure; `None` where it is not defined.
+type Measure = fn(&Figure) -> Option<f64>;
+
 /// Draws the three measures of one signature.
 pub(super) fn charts(
     sketch: &str,
@@ -26,17 +29,18 @@ pub(super) fn charts(
 ) -> Vec<Chart> {
     let curve = |&kind: &Verification| figure::curve("plot", sketch, tally, largest, kind);
     let curves: Vec<Vec<Figure>> = verifications.iter().map(curve).collect();
-    let measures: [(&str, fn(&Figure) -> Option<f64>); COLUMNS] = [
+    let measures: [(&str, Measure); COLUMNS] = [
         ("precision", |figure| figure.precision),
         ("recall", |figure| figure.recall),
         ("F1", |figure| figure.f1),
     ];
-    let chart = |(name, measure): (&str, fn(&Figure) -> Option<f64>)| {
+    let chart = |(name, measure): (&str, Measure)| {
         let series = verifications.iter().zip(&curves).enumerate();
         let series = series.map(|(style, (verification, curve))| Series {
-            name: match verification {
-                Verification::None => "distance alone".to_owned(),
-                other => other.to_string(),
+            name: if *verification == Verification::None {
+                "distance alone".to_owned()
+            } else {
+                verification.to_string()
             },
             mark: Mark::Line,
             style,

@@ -106,9 +106,10 @@ fn settings(report: &Report<'_>) -> Markup {
 /// Names some inputs and counts the others.
 fn inputs(names: &[&str]) -> String {
     const NAMED: usize = 8;
-    let mut text = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let text = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     if names.len() > NAMED {
-        text += &format!(" and {} more", size::thousands((names.len() - NAMED) as u64));
+        let others = size::thousands((names.len() - NAMED) as u64);
+        return format!("{text} and {others} more");
     }
     text
 }

@@ -57,7 +57,7 @@ pub(super) fn parts(kept: &str, removed: &str) -> Vec<Part> {
 
 #[derive(Default)]
 struct Parts {
-    parts: Vec<Part>,
+    done: Vec<Part>,
     kept: Vec<Piece>,
     removed: Vec<Piece>,
 }
@@ -80,7 +80,7 @@ impl Parts {
         debug_assert!(rest.len() >= tail.len());
         self.both(head);
         self.close();
-        self.parts.push(Part::Alike(length - before - after));
+        self.done.push(Part::Alike(length - before - after));
         self.both(tail);
     }
 
@@ -103,7 +103,7 @@ impl Parts {
     fn close(&mut self) {
         let (kept, removed) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.removed));
         if !kept.is_empty() || !removed.is_empty() {
-            self.parts.push(Part::Stretch { kept, removed });
+            self.done.push(Part::Stretch { kept, removed });
         }
     }
 
@@ -112,14 +112,14 @@ impl Parts {
         let stretches = |parts: &[Part]| {
             parts.iter().filter(|part| matches!(part, Part::Stretch { .. })).count()
         };
-        let all = stretches(&self.parts);
-        while stretches(&self.parts) > STRETCHES {
-            self.parts.pop();
+        let all = stretches(&self.done);
+        while stretches(&self.done) > STRETCHES {
+            self.done.pop();
         }
         if all > STRETCHES {
-            self.parts.push(Part::More(all - STRETCHES));
+            self.done.push(Part::More(all - STRETCHES));
         }
-        self.parts
+        self.done
     }
 }
 

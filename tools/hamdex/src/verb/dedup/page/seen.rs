@@ -75,7 +75,7 @@ impl Seen {
         let Some(slot) = position.and_then(|position| self.caught.get_mut(&position)) else {
             return Ok(());
         };
-        let page = self.html || matches!(row, Row::Text { name, .. } if input::is_html(name));
+        let page = self.html || matches!(row, Row::Text { text, .. } if text.is_html());
         let text = text.map(|text| if page { hamdex::text::main_text(&text).into() } else { text });
         *slot = Some(Caught {
             id: Name::of(&row.key(&self.fields)?).to_string(),
