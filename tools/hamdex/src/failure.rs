@@ -83,7 +83,7 @@ impl Failure {
             Self::TooManyBad { .. } => {
                 Some("mend the rows (--rejects FILE lists them) or raise --max-bad")
             }
-            Self::Io { source, .. } => [
+            Self::Io { source, .. } | Self::Library(Error::Io { source, .. }) => [
                 (io::ErrorKind::NotFound, "check the path"),
                 (io::ErrorKind::PermissionDenied, "check the permissions"),
                 (io::ErrorKind::StorageFull, "make room on the disk"),

@@ -145,7 +145,7 @@ impl EvaluateArgs {
                 .console
                 .say(&format!("{unknown} labelled pairs name ids that are not in the inputs"));
         }
-        let tally = Tally::measure(session, fingerprints, evidence, &judged, largest)?;
+        let tally = tally::measure(session, fingerprints, evidence, &judged, largest)?;
         let name = sketch.unwrap_or_default().to_string();
         let measured = Measured {
             name: &name,
@@ -157,7 +157,7 @@ impl EvaluateArgs {
         session.console.say(&format!(
             "{} documents, {} labelled near-duplicates",
             size::thousands(fingerprints.len() as u64),
-            size::thousands(tally.positives)
+            size::thousands(tally.positives())
         ));
         measured.show(session)
     }
@@ -224,6 +224,6 @@ impl Measured<'_> {
             return None;
         }
         let count = self.tally.at(distance, verification)?;
-        Some(Figure::new("default", self.name, settings, count, self.tally.positives))
+        Some(Figure::new("default", self.name, settings, count, self.tally.positives()))
     }
 }
