@@ -47,7 +47,9 @@
 pub mod advice;
 mod bulk;
 mod calibrate;
+pub mod dedup;
 mod error;
+pub mod evaluate;
 mod fail_point;
 mod fingerprint;
 #[cfg(any(test, feature = "fuzzing"))]

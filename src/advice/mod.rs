@@ -9,10 +9,14 @@ mod looks;
 mod perturb;
 mod profile;
 mod settings;
+mod settle;
 mod warning;
+mod wishes;
 
 pub use kind::Kind;
 pub use perturb::Perturber;
 pub use profile::{Features, Profile, SHORT_TEXT};
 pub use settings::{Settings, Support};
+pub use settle::{Advice, SAMPLE, Sampler, Settled, settle, settle_with};
 pub use warning::warnings;
+pub use wishes::Wishes;

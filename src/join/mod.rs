@@ -24,6 +24,7 @@ mod blocks;
 mod checked;
 mod clusters;
 mod column;
+mod copies;
 mod cost;
 mod cross;
 mod diameter;
@@ -47,6 +48,7 @@ mod verified;
 mod tests;
 
 pub use self::clusters::clusters;
+pub use self::copies::Copies;
 pub use self::cross::cross_join;
 pub use self::diameter::{Diameter, diameter};
 pub use self::documents::{Cluster, DocumentPair};

@@ -5,6 +5,7 @@
 //! pair pass or not.
 
 mod edit;
+mod evidence_file;
 mod feature_set;
 mod nearness;
 mod options;
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::text::Pipeline;
 
 pub use edit::edit_similarity;
+pub use evidence_file::{EvidenceFile, EvidenceWriter};
 pub use feature_set::{FeatureSet, KEPT_FEATURES};
 pub use nearness::{Linkage, Nearness};
 pub use options::{Evidence, Verification};

@@ -1,12 +1,9 @@
-//! Advice: what the user leaves open is settled by a look at the texts.
-//!
-//! What is given is never overridden: a distance alone means Hamming distance only, a check
-//! alone brings the distance that was measured with it.
+//! Advice: what the user leaves open is settled by the library, by a look at the texts.
 
 use std::sync::Arc;
 
 use hamdex::Verification;
-use hamdex::advice::{self, Features, Kind, Profile, Support};
+use hamdex::advice::{self, Kind, SAMPLE, Support};
 use hamdex::sketch::SketchKind;
 use hamdex::text::Pipeline;
 use hamdex::verify::Evidence;
@@ -17,15 +14,6 @@ use crate::failure::{Failure, Result};
 use crate::input::{Bring, Inputs};
 use crate::options::{Base, DISTANCE, PipelineArgs};
 use crate::size;
-
-/// Texts that are looked at.
-const SAMPLE: usize = 1000;
-
-/// Texts whose features are counted.
-const COUNTED: usize = 300;
-
-/// Share of texts with tags from which every text is taken for HTML.
-const PAGES: f64 = 0.5;
 
 /// What the user says about the settings.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +37,17 @@ impl<'a> Wishes<'a> {
     ) -> Self {
         let sketch = pipeline.sketch;
         Self { pipeline, distance, verify, sketch, support: Support::Texts, bits }
+    }
+
+    fn asked(&self) -> advice::Wishes {
+        advice::Wishes {
+            kind: self.pipeline.preset().and_then(Kind::of_preset),
+            distance: self.distance,
+            verification: self.verify,
+            sketch: self.sketch,
+            support: self.support,
+            bits: self.bits,
+        }
     }
 }
 
@@ -93,6 +92,28 @@ pub(crate) struct Advice {
     pub(crate) warnings: Vec<String>,
 }
 
+impl From<advice::Advice> for Advice {
+    fn from(advice: advice::Advice) -> Self {
+        let advice::Advice { settings, pipeline, reason, profile, features, warnings } = advice;
+        Self {
+            kind: settings.kind.to_string(),
+            pipeline,
+            distance: settings.distance,
+            verification: settings.verification.to_string(),
+            reason,
+            texts: profile.texts,
+            short_share: profile.short,
+            median_length: profile.median_length,
+            han_share: profile.han,
+            html_share: profile.markup,
+            code_share: profile.code,
+            median_features: features.median,
+            few_features_share: features.few,
+            warnings,
+        }
+    }
+}
+
 impl Advice {
     /// Says in one line what is done and why, and a line for every warning.
     pub(crate) fn say(&self, console: &Console) {
@@ -126,7 +147,7 @@ pub(crate) fn settle(
     let base = Base { sketch: wishes.sketch, ..Base::default() };
     let pipeline = wishes.pipeline.over(base, inputs, console)?;
     let kind = preset.and_then(Kind::of_preset).unwrap_or(Kind::Mixed);
-    let settings = settings(kind, wishes);
+    let settings = wishes.asked().settings(kind);
     Ok(Settled {
         pipeline: Some(pipeline),
         distance: settings.distance,
@@ -171,70 +192,14 @@ fn fingerprints(wishes: &Wishes<'_>) -> Result<Settled> {
 /// Looks at texts and settles what is left open.
 fn advised(console: &Console, inputs: &Arc<Inputs>, wishes: &Wishes<'_>) -> Result<Settled> {
     let texts = inputs.sample(SAMPLE)?;
-    let profile = Profile::of(&texts);
-    let preset = wishes.pipeline.preset();
-    let seen = profile.kind();
-    let kind = preset.and_then(Kind::of_preset).unwrap_or(seen);
-    let base = Base { kind, html: profile.markup >= PAGES, sketch: wishes.sketch };
-    let pipeline = wishes.pipeline.over(base, inputs, console)?;
-    // A descriptor may be that of a preset.
-    let own = wishes.pipeline.given() && preset.is_none();
-    let of_descriptor = if own { Kind::of_pipeline(&pipeline)? } else { None };
-    let kind = of_descriptor.unwrap_or(kind);
-    let settings = settings(kind, wishes);
-    let counted = texts.get(..texts.len().min(COUNTED)).unwrap_or_default();
-    let features = Features::of(&pipeline, counted);
-    // A few long sentences are all that their signature needs.
-    let sentences = matches!(wishes.sketch, Some(SketchKind::Longest(_)));
-    let told = (!sentences).then_some(features);
-    let mut reason = seen.reason(&profile);
-    if own && of_descriptor.is_none() {
-        reason.push_str("; distance and verification were not measured with this pipeline");
-    }
-    let advice = Advice {
-        kind: kind.to_string(),
-        pipeline: if own { "of your own" } else { kind.preset().unwrap_or("auto") },
-        distance: settings.distance,
-        verification: settings.verification.to_string(),
-        reason,
-        texts: profile.texts,
-        short_share: profile.short,
-        median_length: profile.median_length,
-        han_share: profile.han,
-        html_share: profile.markup,
-        code_share: profile.code,
-        median_features: features.median,
-        few_features_share: features.few,
-        warnings: advice::warnings(&profile, told, &settings, wishes.bits),
+    let own = wishes.pipeline.given() && wishes.pipeline.preset().is_none();
+    let make = |kind: Kind, html: bool| {
+        let base = Base { kind, html, sketch: wishes.sketch };
+        wishes.pipeline.over(base, inputs, console)
     };
-    Ok(Settled {
-        pipeline: Some(pipeline),
-        distance: settings.distance,
-        verification: settings.verification,
-        advice: Some(advice),
-    })
-}
-
-/// Puts what the user gives in the place of what was measured.
-fn settings(kind: Kind, wishes: &Wishes<'_>) -> advice::Settings {
-    let mut measured = advice::Settings::of(kind, wishes.bits, wishes.support);
-    if let Some(SketchKind::Longest(_)) = wishes.sketch {
-        // The signature of the longest sentences is equal or it says nothing.
-        measured = advice::Settings { distance: 0, verification: Verification::None, kind };
-        if wishes.distance.is_none() {
-            let verification = wishes.verify.unwrap_or(Verification::None);
-            return advice::Settings { verification, ..measured };
-        }
-    }
-    match (wishes.distance, wishes.verify) {
-        (None, None) => measured,
-        (None, Some(verification)) => measured.verified_by(verification, wishes.bits),
-        (Some(distance), verify) => advice::Settings {
-            distance,
-            verification: verify.unwrap_or(Verification::None),
-            ..measured
-        },
-    }
+    let settled = advice::settle_with(&texts, &wishes.asked(), own, make)?;
+    let advice::Settled { pipeline, distance, verification, advice } = settled;
+    Ok(Settled { pipeline, distance, verification, advice: advice.map(Advice::from) })
 }
 
 /// Names a number of documents that cannot be verified, if there are any.

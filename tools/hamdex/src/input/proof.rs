@@ -36,6 +36,11 @@ pub(crate) struct Proofs {
 }
 
 impl Proofs {
+    /// The one kind of evidence that a verification wanted.
+    pub(crate) fn evidence(&self) -> &[u8] {
+        if self.features.is_empty() { &self.text } else { &self.features }
+    }
+
     pub(crate) fn of(wanted: Wanted, pipeline: &Pipeline, text: &str) -> Self {
         let mut proofs = Self::default();
         if wanted.features {

@@ -38,7 +38,7 @@ pub(crate) struct Row<'a> {
 }
 
 /// A date or version to order documents by; rows without one come before all others.
-#[derive(Debug, Default, Clone, PartialEq)]
+#[derive(Debug, Default, Clone)]
 pub(crate) enum Stamp {
     #[default]
     Missing,
@@ -46,8 +46,8 @@ pub(crate) enum Stamp {
     Text(Box<str>),
 }
 
-impl Stamp {
-    pub(crate) fn order(&self, other: &Self) -> Ordering {
+impl Ord for Stamp {
+    fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Missing, Self::Missing) => Ordering::Equal,
             (Self::Missing, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
@@ -57,6 +57,20 @@ impl Stamp {
         }
     }
 }
+
+impl PartialOrd for Stamp {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Stamp {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Stamp {}
 
 /// Reads the fields of one line; of equal field names the last one counts.
 pub(crate) fn parse<'a>(fields: &Fields, line: &'a [u8]) -> Result<Row<'a>, Reason> {
@@ -277,7 +291,7 @@ mod tests {
         let stamps =
             [Stamp::Missing, Stamp::Number(-1.0), Stamp::Number(2.0), Stamp::Text("1".into())];
         for pair in stamps.windows(2) {
-            assert_eq!(pair[0].order(&pair[1]), Ordering::Less);
+            assert!(pair[0] < pair[1]);
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, Read};
 
+use hamdex::advice::Sampler;
 use hamdex::text::{self, Encoding};
 
 use super::chunk::Text;
@@ -102,23 +103,11 @@ fn lines(
     let quota = if size.is_some() { quota.div_ceil(2) } else { quota };
     let mut rows = Rows { fields, name: &source.name, left: budget };
     let mut head = source.open_rows(fields, super::Rows::Needed, &Meter::default())?;
-    // Every stride-th row of what is read is kept; the stride doubles as rows become too many.
-    let (mut kept, mut stride, mut ordinal) = (Vec::new(), 1_usize, 0_usize);
+    let mut sampler = Sampler::new(quota);
     while let Some(line) = rows.next(&mut head)? {
-        if ordinal.is_multiple_of(stride) {
-            kept.extend(rows.text(&line));
-        }
-        ordinal += 1;
-        if kept.len() >= 2 * quota.max(1) {
-            let mut odd = false;
-            kept.retain(|_| {
-                odd = !odd;
-                odd
-            });
-            stride *= 2;
-        }
+        sampler.row(|| rows.text(&line));
     }
-    texts.append(&mut kept);
+    texts.append(&mut sampler.finish());
     for at in size.into_iter().flat_map(|size| spread(quota, quota).map(move |n| (size, n as u64)))
     {
         let (size, n) = at;

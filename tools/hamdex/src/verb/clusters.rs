@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hamdex::join::Diameter;
+use hamdex::dedup::groups;
+use hamdex::join::{self, Diameter};
 use hamdex::{Fingerprint, Nearness};
 use serde::Serialize;
 
 use super::gather::{self, Gathered, Target};
-use super::linking::{self, Linking};
+use super::linking;
 use crate::advise::{self, Settled, Wishes};
 use crate::failure::Result;
 use crate::input::{Inputs, Wanted};
@@ -134,51 +135,16 @@ impl ClustersArgs {
         let pipeline = settled.pipeline.as_ref();
         let gathered: Gathered<F> =
             gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, wanted)?;
+        let Gathered { fingerprints, evidence, .. } = &gathered;
         let linkage = self.representative.linkage();
-        let linking = Linking::new(settled, &gathered.evidence, linkage);
-        let labels = linking.labels(session, &gathered.fingerprints, None)?;
+        let labels = linking::labels(session, fingerprints, evidence, settled, linkage)?;
         let groups = groups(&labels);
         for (group, number) in groups.iter().zip(1..) {
             let ids = group.iter().map(|&at| Name::of(gathered.key(at as usize))).collect();
-            let diameter = linking::diameter(&gathered.fingerprints, group);
-            output.json(&Line::new(number, ids, diameter))?;
+            let members: Vec<F> =
+                group.iter().filter_map(|&at| fingerprints.get(at as usize).copied()).collect();
+            output.json(&Line::new(number, ids, join::diameter(&members)))?;
         }
         Ok(groups.len())
-    }
-}
-
-/// Turns labels into groups of two and more: the largest first, then by first position.
-pub(super) fn groups(labels: &[u32]) -> Vec<Vec<u32>> {
-    let mut sizes = vec![0_u32; labels.len()];
-    for &label in labels {
-        if let Some(size) = sizes.get_mut(label as usize) {
-            *size += 1;
-        }
-    }
-    let mut members: Vec<(u32, u32)> = labels
-        .iter()
-        .zip(0..)
-        .filter(|&(&label, _)| sizes.get(label as usize).is_some_and(|&size| size > 1))
-        .map(|(&label, position)| (label, position))
-        .collect();
-    members.sort_unstable();
-    let mut groups: Vec<Vec<u32>> = members
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|group| group.iter().map(|&(_, position)| position).collect())
-        .collect();
-    groups.sort_by_key(|group| (std::cmp::Reverse(group.len()), group.first().copied()));
-    groups
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn groups_come_largest_first_and_leave_out_single_documents() {
-        assert_eq!(groups(&[0, 1, 0, 3, 1, 1]), [vec![1, 4, 5], vec![0, 2]]);
-        assert_eq!(groups(&[0, 0, 2, 2]), [vec![0, 1], vec![2, 3]]);
-        assert!(groups(&[0, 1, 2]).is_empty());
-        assert!(groups(&[]).is_empty());
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use hamdex::evaluate;
+
 use crate::failure::{Failure, Result};
 use crate::key::Name;
 
@@ -15,10 +17,7 @@ pub(super) struct Labels {
 /// Labelled pairs by position, the smaller one first.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Judged {
-    /// The near-duplicates.
-    pub(super) near: Vec<(u32, u32)>,
-    /// Pairs that count as neither.
-    pub(super) ignored: Vec<(u32, u32)>,
+    pub(super) labels: evaluate::Labels,
     /// Pairs of which a document is missing.
     pub(super) unknown: u64,
 }
@@ -97,9 +96,9 @@ impl Labels {
                 _ => true,
             };
             if reaches(near_from) {
-                judged.near.push(pair);
+                judged.labels.near.push(pair);
             } else if ignored_from.is_some() && reaches(ignored_from) {
-                judged.ignored.push(pair);
+                judged.labels.ignored.push(pair);
             }
         }
         judged

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use hamdex::join::{self, DocumentPair};
+use hamdex::join::{self, Copies, DocumentPair};
+use hamdex::verify::EvidenceFile;
 use hamdex::{Fingerprint, Index, Nearness, Verification};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::gather::{self, Carrier, Gathered, Target};
 use crate::advise::{self, Settled, Wishes};
-use crate::evidence::Evidence;
 use crate::failure::{Failure, Result};
 use crate::input::{Inputs, Wanted};
 use crate::key::Name;
@@ -220,7 +220,7 @@ impl PairsArgs {
 /// Writes what passes of near documents, from several threads at once.
 struct Checked<'a, F> {
     settled: &'a Settled,
-    evidence: Option<&'a Evidence>,
+    evidence: Option<&'a EvidenceFile>,
     gathered: &'a Gathered<F>,
     shared: &'a Mutex<(Writer, u64)>,
 }
@@ -250,71 +250,5 @@ impl<F: Fingerprint> Checked<'_, F> {
             }
         }
         Ok(())
-    }
-}
-
-/// Positions by fingerprint.
-#[derive(Debug)]
-pub(super) struct Copies<F> {
-    /// Distinct fingerprints, rising, each with the end of its positions.
-    distinct: Vec<(F, u32)>,
-    positions: Vec<u32>,
-}
-
-impl<F: Fingerprint> Copies<F> {
-    pub(super) fn new(fingerprints: &[F]) -> Result<Self> {
-        use rayon::slice::ParallelSliceMut;
-
-        let count =
-            u32::try_from(fingerprints.len()).map_err(|_| hamdex::Error::InvalidOption {
-                name: "inputs",
-                reason: format!("{} documents are too many for one join", fingerprints.len()),
-            })?;
-        let mut sorted: Vec<(F, u32)> = fingerprints.iter().copied().zip(0..count).collect();
-        sorted.par_sort_unstable();
-        let mut distinct: Vec<(F, u32)> = Vec::new();
-        let mut positions = Vec::with_capacity(sorted.len());
-        for ((fingerprint, position), end) in sorted.into_iter().zip(1..) {
-            positions.push(position);
-            match distinct.last_mut() {
-                Some((last, last_end)) if *last == fingerprint => *last_end = end,
-                _ => distinct.push((fingerprint, end)),
-            }
-        }
-        Ok(Self { distinct, positions })
-    }
-
-    /// Positions of the documents with this fingerprint, rising.
-    pub(super) fn of(&self, fingerprint: F) -> &[u32] {
-        match self.distinct.binary_search_by_key(&fingerprint, |&(other, _)| other) {
-            Ok(at) => self.group(at),
-            Err(_) => &[],
-        }
-    }
-
-    /// The positions of every fingerprint in turn.
-    pub(super) fn groups(&self) -> impl Iterator<Item = &[u32]> {
-        (0..self.distinct.len()).map(|at| self.group(at))
-    }
-
-    fn group(&self, at: usize) -> &[u32] {
-        let end = |at: usize| self.distinct.get(at).map_or(0, |&(_, end)| end as usize);
-        let start = at.checked_sub(1).map_or(0, end);
-        self.positions.get(start..end(at)).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn copies_are_found_by_fingerprint() {
-        let copies = Copies::new(&[7_u64, 3, 7, 9, 7]).unwrap();
-        assert_eq!(copies.of(7), [0, 2, 4]);
-        assert_eq!(copies.of(3), [1]);
-        assert_eq!(copies.of(8), [0_u32; 0]);
-        assert_eq!(copies.groups().map(<[u32]>::len).collect::<Vec<_>>(), [1, 3, 1]);
-        assert_eq!(Copies::<u32>::new(&[]).unwrap().groups().count(), 0);
     }
 }

@@ -3,10 +3,8 @@
 //! Two passes over the inputs. The first keeps a fingerprint and an origin of each document, the
 //! second copies the rows to keep, byte for byte. Texts are never held beyond a batch.
 
-mod choose;
 mod collect;
 mod form;
-mod near;
 mod page;
 mod pass;
 mod report;
@@ -20,11 +18,10 @@ use std::time::Instant;
 use clap::Args;
 use hamdex::advice::{self, Kind, Support};
 use hamdex::join::Linkage;
-use hamdex::{Fingerprint, Header, Verification};
+use hamdex::{Fingerprint, Header, Index, OpenOptions, Verification, dedup};
 
 use self::collect::Collected;
 use self::form::Form;
-use self::near::Stored;
 use self::page::{Page, PageFile};
 use self::report::{Report, Settings};
 use self::write::Members;
@@ -222,51 +219,41 @@ impl DedupArgs {
             ..self.rows.policy()
         };
         let mut rejects = Rejects::new(policy, &session.console)?;
-        let tmp = self.tmp.directory();
-        let read = collect::collect::<F>(&reading, &self.keep, tmp, &mut rejects);
+        let near = dedup::Settings {
+            linkage: Some(self.linkage(verification)),
+            tmp: self.tmp.tmp.clone(),
+            ..dedup::Settings::new(distance).verify(verification)
+        };
+        let read = collect::collect::<F>(&reading, &self.keep, &near, &mut rejects);
         if let Some(file) = &self.rows.rejects {
             rejects.flush()?;
             std::fs::copy(rejected.path(), file).map_err(|e| Failure::io(file, e))?;
         }
-        let Collected { mut documents, binary, passed } = read?;
+        let Collected { documents, binary, passed } = read?;
         let total = documents.len() as u64;
-        if let Some(page) = &mut page {
-            page.look(&documents.fingerprints);
-        }
-        let stored = match &self.against {
-            Some(index) => {
-                near::drop_stored(session, index, &mut documents, settled, self.memory.memory)?
-            }
-            None => Stored::default(),
-        };
-        advise::say_unverified(&session.console, documents.evidence.without);
-        let choice = choose::choose(session, &documents, settled, self.linkage(verification))?;
-        let seen = page.as_mut().map(|page| page.choose(&documents, &choice, inputs, pipeline));
+        let against = self.against.as_ref().map(|index| {
+            let memory = self.memory.memory.0;
+            Index::open_with(index, &OpenOptions::new().read_only(true).memory(memory))
+        });
+        advise::say_unverified(&session.console, documents.without());
+        let choice = documents.decide(against.transpose()?.as_ref(), &session.console)?;
+        session.console.end_phase();
+        let seen = page.as_mut().map(|page| page.choose(&choice.decisions, inputs, pipeline));
         let destination = (self.format, self.output.as_path());
-        let kept = pass::run(session, inputs, destination, &documents, &choice, &stored, seen)?;
-        let members = Members::new(&choice, &kept.ids);
-        let mut files = vec![
-            members.write_duplicates(
-                &self.output,
-                &documents,
-                &choice,
-                &stored,
-                &kept.ids,
-                verification,
-                &mut |distance, similarity| {
-                    if let Some(page) = &mut page {
-                        page.notes.note(distance, similarity);
-                    }
-                },
-            )?,
-            members.write_clusters(&self.output, &documents, &kept.ids)?,
-        ];
+        let kept = pass::run(session, inputs, destination, &choice, seen)?;
+        let members = Members::new(&choice.decisions, &kept.ids);
+        let duplicates = members.write_duplicates(&self.output, &mut |distance, similarity| {
+            if let Some(page) = &mut page {
+                page.notes.note(distance, similarity);
+            }
+        })?;
+        let mut files = vec![duplicates, members.write_clusters(&self.output)?];
         let report = Report {
             documents: total,
             kept: kept.count,
             removed: total - kept.count,
-            removed_against_index: stored.len() as u64,
-            clusters: choice.clusters() as u64,
+            removed_against_index: choice.decisions.near_stored() as u64,
+            clusters: choice.decisions.clusters().len() as u64,
             rejects: rejects.count(),
             skipped_binary: binary,
             skipped_status: passed.status,
@@ -283,11 +270,12 @@ impl DedupArgs {
                 against: self.against.as_ref().map(|index| index.display().to_string()),
             },
             advice: settled.advice.as_ref(),
-            largest: members.largest(&kept.ids),
+            largest: members.largest(),
         };
         files.push(report.file(&self.output)?);
         if let Some(page) = page {
-            files.push(page.write(&report, members.sizes())?);
+            let sizes = choice.decisions.clusters().map(|cluster| cluster.members.len());
+            files.push(page.write(&report, sizes)?);
         }
         rejects.finish()?;
         let rows = kept.rows.close(inputs, &self.output)?;

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hamdex::Fingerprint;
+use hamdex::dedup::Decision;
 
-use super::choose::Choice;
-use super::collect::Documents;
+use super::collect::Choice;
 use super::form::{Form, Sink};
-use super::near::Stored;
 use super::page::Seen;
 use super::row::Row;
 use crate::failure::{Failure, Result};
@@ -28,25 +27,27 @@ pub(super) struct Kept {
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     keys: Keys,
-    fates: Vec<Fate>,
-}
-
-/// Why a document is not alone.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Fate {
-    /// Near a stored document; the origin of its row.
-    Stored(u64),
-    /// Member of a cluster; its position among the documents.
-    Member(usize),
+    /// Position of each among the documents.
+    positions: Vec<u32>,
 }
 
 impl Ids {
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], Fate)> {
-        self.fates.iter().enumerate().map(|(slot, &fate)| (self.keys.get(slot), fate))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], u32)> {
+        self.positions.iter().enumerate().map(|(slot, &at)| (self.keys.get(slot), at))
     }
 
     pub(super) fn get(&self, slot: usize) -> &[u8] {
         self.keys.get(slot)
+    }
+
+    /// Where the id of a document is noted.
+    pub(super) fn slot(&self, position: u32) -> Option<usize> {
+        self.positions.binary_search(&position).ok()
+    }
+
+    fn note(&mut self, key: &[u8], position: u32) {
+        self.keys.push(key);
+        self.positions.push(position);
     }
 }
 
@@ -55,19 +56,17 @@ pub(super) fn run<F: Fingerprint>(
     session: &Session,
     inputs: &Arc<Inputs>,
     (form, directory): (Form, &Path),
-    documents: &Documents<F>,
-    choice: &Choice,
-    stored: &Stored,
+    choice: &Choice<F>,
     seen: Option<&mut Seen>,
 ) -> Result<Kept> {
     let rows = Sink::new(form, inputs, directory)?;
     let read = rows.reads();
     let kept = Kept { rows, count: 0, ids: Ids::default() };
-    let mut pass = Pass { inputs, documents, choice, stored, next: 0, raw_rows: 0, kept, seen };
+    let mut pass = Pass { inputs, choice, next: 0, raw_rows: 0, kept, seen };
     session.console.begin_reading("writing", inputs.bytes());
     for_each_chunk(inputs, read, &session.console, |chunk| pass.chunk(&chunk))?;
     session.console.end_phase();
-    if pass.next < documents.len() || pass.kept.ids.stored() < stored.len() {
+    if (pass.next as usize) < choice.origins.len() {
         return Err(Failure::file(
             directory,
             "is not written: an input changed between the two passes; leave the inputs alone and run it again",
@@ -76,19 +75,11 @@ pub(super) fn run<F: Fingerprint>(
     Ok(pass.kept)
 }
 
-impl Ids {
-    fn stored(&self) -> usize {
-        self.fates.iter().filter(|fate| matches!(fate, Fate::Stored(_))).count()
-    }
-}
-
 struct Pass<'a, F> {
     inputs: &'a Inputs,
-    documents: &'a Documents<F>,
-    choice: &'a Choice,
-    stored: &'a Stored,
+    choice: &'a Choice<F>,
     /// Position of the next document to come.
-    next: usize,
+    next: u32,
     /// Position of the next raw fingerprint.
     raw_rows: u64,
     kept: Kept,
@@ -118,11 +109,8 @@ impl<F: Fingerprint> Pass<'_, F> {
             Body::Raw { first, bytes, .. } => {
                 let rows = bytes.chunks_exact(F::BYTES).zip(chunk.base + first..);
                 rows.map(|(_, origin)| origin).try_for_each(|origin| {
-                    let fingerprint = self.documents.fingerprints.get(self.next).copied();
-                    let row = Row::Raw {
-                        position: self.raw_rows,
-                        fingerprint: fingerprint.unwrap_or_default(),
-                    };
+                    let fingerprint = self.choice.decisions.fingerprint(self.next);
+                    let row = Row::Raw { position: self.raw_rows, fingerprint };
                     self.raw_rows += 1;
                     self.row(origin, &row)
                 })
@@ -132,36 +120,22 @@ impl<F: Fingerprint> Pass<'_, F> {
 
     fn row(&mut self, origin: u64, row: &Row<'_, F>) -> Result<()> {
         let position = self.next;
-        if self.documents.origins.get(position) != Some(&origin) {
-            // Near a stored document, or a bad row that the first pass has dealt with.
-            return if self.stored.of(origin).is_some() {
-                self.see(row, None, false)?;
-                self.note(row, Fate::Stored(origin))
-            } else {
-                Ok(())
-            };
+        if self.choice.origins.get(position as usize) != Some(&origin) {
+            // A bad row, which the first pass has dealt with.
+            return Ok(());
         }
         self.next += 1;
-        let cluster = self.choice.cluster(position);
-        let kept = cluster.is_none_or(|cluster| self.choice.kept(cluster) == position);
-        self.see(row, Some(position), kept)?;
-        if cluster.is_some() {
-            self.note(row, Fate::Member(position))?;
+        let decision = self.choice.decisions.of(position);
+        if let Some(seen) = &mut self.seen {
+            seen.row(row, decision, position)?;
         }
-        if !kept {
+        if decision != (Decision::Kept { cluster: None }) {
+            self.kept.ids.note(&row.key(&self.inputs.fields)?, position);
+        }
+        if !matches!(decision, Decision::Kept { .. }) {
             return Ok(());
         }
         self.kept.count += 1;
         self.kept.rows.row(origin, |out| row.copy(out))
-    }
-
-    fn see(&mut self, row: &Row<'_, F>, position: Option<usize>, kept: bool) -> Result<()> {
-        self.seen.as_mut().map_or(Ok(()), |seen| seen.row(row, position, kept))
-    }
-
-    fn note(&mut self, row: &Row<'_, F>, fate: Fate) -> Result<()> {
-        self.kept.ids.keys.push(&row.key(&self.inputs.fields)?);
-        self.kept.ids.fates.push(fate);
-        Ok(())
     }
 }

@@ -29,21 +29,19 @@ impl Figure {
         what: &'static str,
         sketch: &str,
         (distance, verification): (u32, Verification),
-        Count { found, correct }: Count,
+        count: Count,
         positives: u64,
     ) -> Self {
-        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         Self {
             what,
             sketch: sketch.to_owned(),
             distance,
             verification: verification.to_string(),
-            found,
-            correct,
-            precision: share(correct, found),
-            recall: share(correct, positives),
-            // The harmonic mean of the two, written so that it exists where one of them does.
-            f1: share(2 * correct, found + positives),
+            found: count.found,
+            correct: count.correct,
+            precision: count.precision(),
+            recall: count.recall(positives),
+            f1: count.f1(positives),
         }
     }
 
@@ -72,7 +70,7 @@ pub(super) fn curve(
 ) -> Vec<Figure> {
     let figure = |distance| {
         let count = tally.at(distance, verification)?;
-        Some(Figure::new(what, sketch, (distance, verification), count, tally.positives))
+        Some(Figure::new(what, sketch, (distance, verification), count, tally.positives()))
     };
     (0..=largest).filter_map(figure).collect()
 }

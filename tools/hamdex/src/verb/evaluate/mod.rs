@@ -148,7 +148,7 @@ impl EvaluateArgs {
                 .console
                 .say(&format!("{unknown} labelled pairs name ids that are not in the inputs"));
         }
-        let tally = Tally::measure(session, fingerprints, evidence, &judged, largest)?;
+        let tally = tally::measure(session, fingerprints, evidence, &judged, largest)?;
         let name = sketch.unwrap_or_default().to_string();
         let measured = Measured {
             name: &name,
@@ -160,7 +160,7 @@ impl EvaluateArgs {
         session.console.say(&format!(
             "{} documents, {} labelled near-duplicates",
             size::thousands(fingerprints.len() as u64),
-            size::thousands(tally.positives)
+            size::thousands(tally.positives())
         ));
         let lines = measured.show(session)?;
         Ok(if self.plot.is_some() {
@@ -243,6 +243,6 @@ impl Measured<'_> {
             return None;
         }
         let count = self.tally.at(distance, verification)?;
-        Some(Figure::new("default", self.name, settings, count, self.tally.positives))
+        Some(Figure::new("default", self.name, settings, count, self.tally.positives()))
     }
 }

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::EvaluateArgs;
 use super::figure::{self, Figure};
-use super::tally::Tally;
+use super::tally;
 use crate::evidence::{Keeper, Kept};
 use crate::failure::{Failure, Result};
 use crate::input::{Document, Inputs, Proofs, Reading, Wanted};
@@ -89,10 +89,10 @@ pub(super) fn suggest<F: Fingerprint>(
     session.console.say(&format!(
         "{} texts, {} near pairs {}",
         size::thousands(trial.texts.len() as u64),
-        size::thousands(trial.judged.near.len() as u64),
+        size::thousands(trial.judged.labels.near.len() as u64),
         trial.source
     ));
-    if trial.judged.near.is_empty() {
+    if trial.judged.labels.near.is_empty() {
         return Err(Failure::Usage(
             "there is nothing to try settings on: give more texts, or --pairs with labelled ones \
              that name documents of the inputs"
@@ -106,7 +106,7 @@ pub(super) fn suggest<F: Fingerprint>(
         let pipeline = Pipeline::new(&options.html(html))?;
         let (fingerprints, evidence) = prepare::<F>(args, &pipeline, &trial.texts)?;
         let largest = args.distance.unwrap_or(F::MAX_DISTANCE);
-        let tally = Tally::measure(session, &fingerprints, &evidence, &trial.judged, largest)?;
+        let tally = tally::measure(session, &fingerprints, &evidence, &trial.judged, largest)?;
         let kinds = figure::best(words, &tally, largest);
         // A verification that is asked for is the only one that counts.
         let kinds: Vec<Figure> = match args.verify.verify {
@@ -280,9 +280,9 @@ fn perturbed<F: Fingerprint>(
         let at = u32::try_from(trial.texts.len()).unwrap_or(u32::MAX);
         trial.texts.extend([text.clone(), changed]);
         if similarity >= near_from {
-            trial.judged.near.push((at, at + 1));
+            trial.judged.labels.near.push((at, at + 1));
         } else if similarity >= ignored_from {
-            trial.judged.ignored.push((at, at + 1));
+            trial.judged.labels.ignored.push((at, at + 1));
         }
     }
     trial.source = format!(

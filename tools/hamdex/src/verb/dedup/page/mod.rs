@@ -11,14 +11,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use hamdex::Fingerprint;
+use hamdex::dedup::{Cluster, Decisions};
 use hamdex::text::Pipeline;
 
 pub(super) use self::seen::Seen;
 
 use self::notes::Notes;
 use self::prints::Prints;
-use super::choose::Choice;
-use super::collect::Documents;
 use super::report::Report;
 use crate::failure::Result;
 use crate::input::Inputs;
@@ -60,8 +59,8 @@ struct Group {
     cluster: u32,
     size: u64,
     /// Positions of the two.
-    kept: usize,
-    far: usize,
+    kept: u32,
+    far: u32,
     distance: u32,
 }
 
@@ -79,20 +78,15 @@ impl PageFile {
 }
 
 impl Page {
-    /// Looks at the fingerprints of all documents.
-    pub(super) fn look<F: Fingerprint>(&mut self, fingerprints: &[F]) {
-        self.prints = Prints::of(fingerprints);
-    }
-
-    /// Chooses the documents whose texts the second pass is to catch.
+    /// Looks at all decisions, and chooses the documents whose texts the second pass is to catch.
     pub(super) fn choose<F: Fingerprint>(
         &mut self,
-        documents: &Documents<F>,
-        choice: &Choice,
+        decisions: &Decisions<F>,
         inputs: &Inputs,
         pipeline: Option<&Pipeline>,
     ) -> &mut Seen {
-        self.groups = groups(&documents.fingerprints, choice);
+        self.prints = Prints::of(decisions.fingerprints());
+        self.groups = groups(decisions);
         let wanted = self.groups.iter().flat_map(|group| [group.kept, group.far]);
         self.seen = Seen::new(inputs.fields.clone(), pipeline, wanted);
         &mut self.seen
@@ -111,23 +105,16 @@ impl Page {
 }
 
 /// The largest groups, each with the first of its members that are farthest from the kept one.
-fn groups<F: Fingerprint>(fingerprints: &[F], choice: &Choice) -> Vec<Group> {
-    let fingerprint = |at: usize| fingerprints.get(at).copied().unwrap_or_default();
-    let group = |cluster| {
-        let kept = choice.kept(cluster);
-        Group { cluster, size: 0, kept, far: kept, distance: 0 }
+fn groups<F: Fingerprint>(decisions: &Decisions<F>) -> Vec<Group> {
+    let group = |Cluster { number, kept, members }: Cluster<'_>| {
+        let apart = |at: u32| decisions.fingerprint(at).distance(decisions.fingerprint(kept));
+        let others = members.iter().copied().filter(|&at| at != kept);
+        // Of equally far ones the last to come counts: the first member.
+        let far = others.rev().max_by_key(|&at| apart(at)).unwrap_or(kept);
+        let size = members.len() as u64;
+        Group { cluster: number, size, kept, far, distance: apart(far) }
     };
-    let mut groups: Vec<Group> = (1..).take(SHOWN.min(choice.clusters())).map(group).collect();
-    for position in 0..fingerprints.len() {
-        let Some(cluster) = choice.cluster(position) else { continue };
-        let Some(group) = groups.get_mut(cluster as usize - 1) else { continue };
-        group.size += 1;
-        let distance = fingerprint(position).distance(fingerprint(group.kept));
-        if position != group.kept && (group.far == group.kept || distance > group.distance) {
-            (group.far, group.distance) = (position, distance);
-        }
-    }
-    groups
+    decisions.clusters().take(SHOWN).map(group).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use hamdex::Fingerprint;
+use hamdex::dedup::Decision;
 use hamdex::text::Pipeline;
 
 use super::super::row::Row;
@@ -22,7 +23,7 @@ pub(in super::super) struct Seen {
     html: bool,
     lengths: Vec<Lengths>,
     /// By the position of the document.
-    caught: HashMap<usize, Option<Caught>>,
+    caught: HashMap<u32, Option<Caught>>,
 }
 
 /// Documents of about one length.
@@ -47,7 +48,7 @@ impl Seen {
     pub(super) fn new(
         fields: Fields,
         pipeline: Option<&Pipeline>,
-        wanted: impl Iterator<Item = usize>,
+        wanted: impl Iterator<Item = u32>,
     ) -> Self {
         Self {
             fields,
@@ -57,12 +58,12 @@ impl Seen {
         }
     }
 
-    /// Looks at a row: a kept one or not; one near a stored document has no position.
+    /// Looks at a document's row.
     pub(in super::super) fn row<F: Fingerprint>(
         &mut self,
         row: &Row<'_, F>,
-        position: Option<usize>,
-        kept: bool,
+        decision: Decision<'_>,
+        position: u32,
     ) -> Result<()> {
         let text: Option<Cow<'_, str>> = match *row {
             Row::Line { bytes, .. } => input::row_text(&self.fields, bytes),
@@ -70,9 +71,9 @@ impl Seen {
             Row::Raw { .. } => None,
         };
         if let Some(text) = &text {
-            self.count(text.chars().count(), kept);
+            self.count(text.chars().count(), matches!(decision, Decision::Kept { .. }));
         }
-        let Some(slot) = position.and_then(|position| self.caught.get_mut(&position)) else {
+        let Some(slot) = self.caught.get_mut(&position) else {
             return Ok(());
         };
         let page = self.html || matches!(row, Row::Text { text, .. } if text.is_html());
@@ -100,7 +101,7 @@ impl Seen {
         self.lengths.iter().enumerate().map(|(at, &lengths)| (shortest(at), lengths))
     }
 
-    pub(super) fn get(&self, position: usize) -> Option<&Caught> {
+    pub(super) fn get(&self, position: u32) -> Option<&Caught> {
         self.caught.get(&position)?.as_ref()
     }
 }

@@ -1,0 +1,253 @@
+//! Settling: a look at a sample of texts decides what the caller left open.
+
+use super::kind::Kind;
+use super::profile::{Features, Profile};
+use super::settings::Settings;
+use super::warning::warnings;
+use super::wishes::Wishes;
+use crate::error::{Error, Result};
+use crate::sketch::SketchKind;
+use crate::text::{Pipeline, PipelineOptions};
+use crate::verify::Verification;
+
+/// Texts of a sample that is large enough.
+pub const SAMPLE: usize = 1000;
+
+/// Texts whose features are counted.
+const COUNTED: usize = 300;
+
+/// Share of texts with tags from which every text is taken for HTML.
+const PAGES: f64 = 0.5;
+
+/// Settings with nothing left open.
+#[derive(Debug, Clone)]
+pub struct Settled {
+    /// `None` where documents bring their fingerprints.
+    pub pipeline: Option<Pipeline>,
+    /// Bits that near-duplicates may differ in.
+    pub distance: u32,
+    /// Check that pairs within the distance have to pass.
+    pub verification: Verification,
+    /// What was seen and chosen; `None` where nothing was left open.
+    pub advice: Option<Advice>,
+}
+
+/// What was seen in a sample and what follows from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// Distance and verification, and the kind of texts that they are for.
+    pub settings: Settings,
+    /// Name of the preset, or `of your own` for a pipeline of the caller's.
+    pub pipeline: &'static str,
+    /// Why, in half a sentence with numbers.
+    pub reason: String,
+    /// What the sample looks like.
+    pub profile: Profile,
+    /// How many features its texts have.
+    pub features: Features,
+    /// Reasons not to trust the settings too far, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Settles pipeline, distance and verification by a look at a sample of texts.
+///
+/// Some hundred texts are enough, [`SAMPLE`] are plenty; they should come from all over the
+/// documents. Nothing is looked at where kind and distance are given.
+///
+/// # Errors
+///
+/// [`Error::InvalidOption`] if the preset cannot be made here.
+///
+/// ```
+/// use hamdex::Verification;
+/// use hamdex::advice::{self, Kind, Wishes};
+///
+/// let settled = advice::settle(&["今天是晴天", "good morning all", "早上好"], &Wishes::new())?;
+/// assert_eq!((settled.distance, settled.verification), (14, Verification::Edit(0.8)));
+/// let advice = settled.advice.expect("all was left open");
+/// assert_eq!((advice.settings.kind, advice.pipeline), (Kind::Post, "post"));
+/// assert!(advice.warnings[0].contains("3 of them only"));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+pub fn settle<T: AsRef<str> + Sync>(texts: &[T], wishes: &Wishes) -> Result<Settled> {
+    let pipeline = |kind: Kind, html: bool| -> Result<Pipeline> {
+        let mut options = PipelineOptions::preset(kind.preset().unwrap_or("auto"))?.html(html);
+        if let Some(sketch) = wishes.sketch {
+            options = options.sketch(sketch);
+        }
+        Pipeline::new(&options)
+    };
+    if let (Some(kind), Some(_)) = (wishes.kind, wishes.distance) {
+        let Settings { distance, verification, .. } = wishes.settings(kind);
+        let pipeline = Some(pipeline(kind, false)?);
+        return Ok(Settled { pipeline, distance, verification, advice: None });
+    }
+    // A preset that is named is taken as it is.
+    settle_with(texts, wishes, false, |kind, html| pipeline(kind, html && wishes.kind.is_none()))
+}
+
+/// Settles as [`settle`] does, with a pipeline that the caller makes.
+///
+/// `make` gets the kind of texts and whether most of them are web pages with their tags. `own`
+/// tells that it heeds neither, having settings of its own; distance and verification are then
+/// those of the kind whose preset its pipeline is, if it is one.
+///
+/// # Errors
+///
+/// What `make` fails with.
+pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
+    texts: &[T],
+    wishes: &Wishes,
+    own: bool,
+    make: impl FnOnce(Kind, bool) -> Result<Pipeline, E>,
+) -> Result<Settled, E> {
+    let profile = Profile::of(texts);
+    let seen = profile.kind();
+    let kind = wishes.kind.unwrap_or(seen);
+    let pipeline = make(kind, profile.markup >= PAGES)?;
+    // A descriptor may be that of a preset.
+    let of_descriptor = if own { Kind::of_pipeline(&pipeline)? } else { None };
+    let kind = of_descriptor.unwrap_or(kind);
+    let settings = wishes.settings(kind);
+    let counted = texts.get(..texts.len().min(COUNTED)).unwrap_or_default();
+    let features = Features::of(&pipeline, counted);
+    // A few long sentences are all that their signature needs.
+    let sentences = matches!(wishes.sketch, Some(SketchKind::Longest(_)));
+    let told = (!sentences).then_some(features);
+    let mut reason = seen.reason(&profile);
+    if own && of_descriptor.is_none() {
+        reason.push_str("; distance and verification were not measured with this pipeline");
+    }
+    let advice = Advice {
+        settings,
+        pipeline: if own { "of your own" } else { kind.preset().unwrap_or("auto") },
+        reason,
+        profile,
+        features,
+        warnings: warnings(&profile, told, &settings, wishes.bits),
+    };
+    Ok(Settled {
+        pipeline: Some(pipeline),
+        distance: settings.distance,
+        verification: settings.verification,
+        advice: Some(advice),
+    })
+}
+
+/// Chooses a sample of rows that come one after another, spread evenly over all of them.
+///
+/// Every stride-th row is kept; the stride doubles as rows become too many. So a sorted table
+/// does not look like its first rows.
+///
+/// ```
+/// use hamdex::advice::Sampler;
+///
+/// let mut sampler = Sampler::new(2);
+/// for n in 0..100 {
+///     sampler.row(|| Some(n.to_string()));
+/// }
+/// assert_eq!(sampler.finish(), ["0", "32", "64", "96"]);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    wanted: usize,
+    kept: Vec<String>,
+    stride: usize,
+    ordinal: usize,
+}
+
+impl Sampler {
+    /// Begins a sample of some `wanted` texts, less than twice as many.
+    pub fn new(wanted: usize) -> Self {
+        Self { wanted: wanted.max(1), kept: Vec::new(), stride: 1, ordinal: 0 }
+    }
+
+    /// Takes the next row, whose text is asked for only if it counts.
+    ///
+    /// `None` stands for a row without a text, which is passed over.
+    pub fn row(&mut self, text: impl FnOnce() -> Option<String>) {
+        if self.ordinal.is_multiple_of(self.stride) {
+            self.kept.extend(text());
+        }
+        self.ordinal += 1;
+        if self.kept.len() >= 2 * self.wanted {
+            let mut odd = false;
+            self.kept.retain(|_| {
+                odd = !odd;
+                odd
+            });
+            self.stride *= 2;
+        }
+    }
+
+    /// Returns the sample.
+    pub fn finish(self) -> Vec<String> {
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn posts() -> Vec<String> {
+        (0..40).map(|n| format!("post number {n} of the morning")).collect()
+    }
+
+    #[test]
+    fn what_is_given_needs_no_look() {
+        let wishes = Wishes::new().kind(Kind::Code).distance(5);
+        let settled = settle(&posts(), &wishes).unwrap();
+        assert_eq!((settled.distance, settled.verification), (5, Verification::None));
+        assert_eq!(settled.advice, None);
+        let pipeline = settled.pipeline.unwrap();
+        assert_eq!(Kind::of_pipeline(&pipeline).unwrap(), Some(Kind::Code));
+    }
+
+    #[test]
+    fn a_named_kind_goes_before_the_one_that_is_seen() {
+        let settled = settle(&posts(), &Wishes::new().kind(Kind::Page)).unwrap();
+        let advice = settled.advice.unwrap();
+        assert_eq!((advice.settings.kind, advice.pipeline), (Kind::Page, "page"));
+        assert_eq!((settled.distance, settled.verification), (12, Verification::Edit(0.88)));
+    }
+
+    #[test]
+    fn pages_with_tags_are_read_as_pages() {
+        let pages = vec!["<!doctype html><html><p>a</p></html>".repeat(20); 30];
+        let html = |wishes: &Wishes| {
+            let pipeline = settle(&pages, wishes).unwrap().pipeline.unwrap();
+            pipeline.descriptor().contains("html=reader")
+        };
+        assert!(html(&Wishes::new()) && !html(&Wishes::new().kind(Kind::Page)));
+    }
+
+    #[test]
+    fn a_pipeline_of_ones_own_is_measured_with_or_not() {
+        let advice = |options: &PipelineOptions| {
+            let make = |_, _| Pipeline::new(options);
+            settle_with(&posts(), &Wishes::new(), true, make).unwrap().advice.unwrap()
+        };
+        let preset = advice(&PipelineOptions::preset("code").unwrap());
+        assert_eq!((preset.settings.kind, preset.pipeline), (Kind::Code, "of your own"));
+        assert!(!preset.reason.contains("not measured"), "{}", preset.reason);
+        let own = advice(&PipelineOptions::new().seed(1));
+        assert!(own.reason.contains("not measured"), "{}", own.reason);
+        assert_eq!(own.settings.kind, Kind::Post);
+    }
+
+    #[test]
+    fn a_sample_is_spread_over_all_rows() {
+        let mut sampler = Sampler::new(10);
+        for n in 0..5 {
+            sampler.row(|| (n != 3).then(|| n.to_string()));
+        }
+        assert_eq!(sampler.clone().finish(), ["0", "1", "2", "4"]);
+        for n in 5..10_000 {
+            sampler.row(|| Some(n.to_string()));
+        }
+        let kept = sampler.finish();
+        assert!((10..20).contains(&kept.len()) && kept[0] == "0", "{kept:?}");
+        assert!(kept.last().unwrap().parse::<u32>().unwrap() >= 8000, "{kept:?}");
+    }
+}

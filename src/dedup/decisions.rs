@@ -1,0 +1,280 @@
+//! Decisions: what becomes of every document, by its position.
+
+use rayon::prelude::*;
+
+use super::groups::groups;
+use super::stored::Stored;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::join::{self, Diameter};
+use crate::progress::{self, Progress};
+use crate::verify::{EvidenceFile, Verification};
+
+/// Documents measured between two looks at whether to go on.
+const MEASURED_TOGETHER: usize = 1024;
+
+/// What becomes of one document.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Decision<'a> {
+    /// It is kept.
+    Kept {
+        /// Number of its cluster from 1; `None` when it is like no other.
+        cluster: Option<u32>,
+    },
+    /// It is removed: another one of its cluster is kept.
+    Duplicate {
+        /// Position of the document that is kept.
+        kept: u32,
+        /// Bits that the two differ in; above the distance asked for where chains were followed,
+        /// or where the two passed the verification all the same.
+        distance: u32,
+        /// Similarity of the two as the verification measures it, below its threshold only where
+        /// chains were followed; `None` where nothing was verified.
+        similarity: Option<f64>,
+        /// Number of their cluster, from 1.
+        cluster: u32,
+    },
+    /// It is removed: a document of the index is near.
+    Stored {
+        /// Key of the nearest one.
+        key: &'a [u8],
+        /// Bits that the two differ in.
+        distance: u32,
+        /// Similarity of the two; `None` where nothing was verified.
+        similarity: Option<f64>,
+    },
+}
+
+/// A group of near-duplicates, of which one is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cluster<'a> {
+    /// Number of the cluster, from 1: larger ones come first, then those that begin first.
+    pub number: u32,
+    /// Position of the document that is kept.
+    pub kept: u32,
+    /// Positions of all documents in it, rising; two at least.
+    pub members: &'a [u32],
+}
+
+/// What becomes of all documents. See [`Dedup`](super::Dedup).
+#[derive(Debug)]
+pub struct Decisions<F> {
+    fingerprints: Vec<F>,
+    /// Number of each document's cluster from 1, or 0 for one that stands alone.
+    cluster_of: Vec<u32>,
+    /// Members of each cluster.
+    groups: Vec<Vec<u32>>,
+    /// Position of the kept document of each cluster.
+    kept: Vec<u32>,
+    /// Every duplicate, by rising position.
+    removed: Vec<Removed>,
+    stored: Stored,
+}
+
+/// A duplicate beside the document that is kept.
+#[derive(Debug, Clone, Copy)]
+struct Removed {
+    position: u32,
+    distance: u32,
+    similarity: Option<f64>,
+}
+
+impl<F: Fingerprint> Decisions<F> {
+    /// Reads the decisions off labels that name what is kept, and measures what is removed.
+    pub(super) fn new(
+        fingerprints: Vec<F>,
+        labels: &[u32],
+        stored: Stored,
+        (evidence, verification): (Option<&EvidenceFile>, Verification),
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let groups = groups(labels);
+        let mut cluster_of = vec![0; labels.len()];
+        let mut kept = Vec::with_capacity(groups.len());
+        let mut pairs = Vec::new();
+        for (group, number) in groups.iter().zip(1..) {
+            let first = group.first().copied().unwrap_or(0);
+            let label = labels.get(first as usize).copied().unwrap_or(first);
+            kept.push(label);
+            for &position in group {
+                if let Some(cluster) = cluster_of.get_mut(position as usize) {
+                    *cluster = number;
+                }
+                if position != label {
+                    pairs.push((position, label));
+                }
+            }
+        }
+        pairs.par_sort_unstable();
+        progress.begin("measuring", Some(pairs.len() as u64));
+        let measuring = measuring(verification);
+        let measure = |&(position, kept): &(u32, u32)| -> Result<Removed> {
+            let (a, b) = (position as usize, kept as usize);
+            let fingerprint = |at: usize| fingerprints.get(at).copied().unwrap_or_default();
+            let distance = fingerprint(a).distance(fingerprint(b));
+            let similarity = match evidence {
+                Some(evidence) => evidence.check(measuring, distance, a, b)?,
+                None => None,
+            };
+            Ok(Removed { position, distance, similarity })
+        };
+        let batches = pairs.par_chunks(MEASURED_TOGETHER).map(|batch| {
+            progress::check(progress)?;
+            let measured = batch.iter().map(measure).collect::<Result<Vec<_>>>()?;
+            progress.advance(batch.len() as u64);
+            Ok(measured)
+        });
+        let removed = batches.collect::<Result<Vec<_>>>()?.concat();
+        Ok(Self { fingerprints, cluster_of, groups, kept, removed, stored })
+    }
+
+    /// Returns what becomes of a document; beyond the last one, that it is kept.
+    pub fn of(&self, position: u32) -> Decision<'_> {
+        if let Some((key, distance, similarity)) = self.stored.of(position) {
+            return Decision::Stored { key, distance, similarity };
+        }
+        let cluster = self.cluster(position);
+        let removed = self.removed.binary_search_by_key(&position, |removed| removed.position);
+        let removed = removed.ok().and_then(|at| self.removed.get(at));
+        match (cluster, removed) {
+            (Some(cluster), Some(&Removed { distance, similarity, .. })) => {
+                let kept = self.kept_of(cluster).unwrap_or(position);
+                Decision::Duplicate { kept, distance, similarity, cluster }
+            }
+            _ => Decision::Kept { cluster },
+        }
+    }
+
+    /// Returns the decisions of all documents, in the order in which they were pushed.
+    pub fn iter(&self) -> impl Iterator<Item = Decision<'_>> {
+        (0..).zip(&self.cluster_of).map(|(position, _)| self.of(position))
+    }
+
+    /// Returns the number of documents.
+    pub fn len(&self) -> usize {
+        self.cluster_of.len()
+    }
+
+    /// Returns true when there was no document.
+    pub fn is_empty(&self) -> bool {
+        self.cluster_of.is_empty()
+    }
+
+    /// Returns the number of documents that are kept.
+    pub fn kept(&self) -> usize {
+        self.len() - self.removed()
+    }
+
+    /// Returns the number of documents that are removed.
+    pub fn removed(&self) -> usize {
+        self.removed.len() + self.stored.len()
+    }
+
+    /// Returns the number of documents that are removed for a stored one.
+    pub fn near_stored(&self) -> usize {
+        self.stored.len()
+    }
+
+    /// Returns the fingerprints of all documents, in the order in which they were pushed.
+    pub fn fingerprints(&self) -> &[F] {
+        &self.fingerprints
+    }
+
+    /// Returns the fingerprint of a document; zero beyond the last one.
+    pub fn fingerprint(&self, position: u32) -> F {
+        self.fingerprints.get(position as usize).copied().unwrap_or_default()
+    }
+
+    /// Returns the number of a document's cluster, from 1; `None` when it stands alone.
+    pub fn cluster(&self, position: u32) -> Option<u32> {
+        self.cluster_of.get(position as usize).copied().filter(|&cluster| cluster > 0)
+    }
+
+    /// Returns the position of the document that is kept of a cluster, by its number.
+    pub fn kept_of(&self, cluster: u32) -> Option<u32> {
+        (cluster as usize).checked_sub(1).and_then(|at| self.kept.get(at)).copied()
+    }
+
+    /// Returns all clusters, the largest first.
+    pub fn clusters(&self) -> impl ExactSizeIterator<Item = Cluster<'_>> {
+        let numbered = self.groups.iter().zip(&self.kept).enumerate();
+        numbered.map(|(at, (members, &kept))| {
+            let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            Cluster { number, kept, members }
+        })
+    }
+
+    /// Measures the largest distance within a cluster, a bound from below for very large ones.
+    pub fn diameter(&self, cluster: Cluster<'_>) -> Diameter {
+        let members: Vec<F> = cluster.members.iter().map(|&at| self.fingerprint(at)).collect();
+        join::diameter(&members)
+    }
+}
+
+/// The same verification with a threshold that every pair passes: it measures only.
+fn measuring(verification: Verification) -> Verification {
+    match verification {
+        Verification::None => Verification::None,
+        Verification::Jaccard(_) => Verification::Jaccard(0.0),
+        Verification::Zhou { k, .. } => Verification::Zhou { k, threshold: 0.0 },
+        Verification::Edit(_) => Verification::Edit(0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decisions(labels: &[u32]) -> Decisions<u64> {
+        let fingerprints = (0..labels.len() as u64).collect();
+        let nothing = (None, Verification::None);
+        Decisions::new(fingerprints, labels, Stored::default(), nothing, &()).unwrap()
+    }
+
+    #[test]
+    fn documents_know_their_cluster_and_what_is_kept_of_it() {
+        let decisions = decisions(&[2, 1, 2, 4, 4]);
+        let clusters: Vec<_> = (0..5).map(|at| decisions.cluster(at)).collect();
+        assert_eq!(clusters, [Some(1), None, Some(1), Some(2), Some(2)]);
+        assert_eq!((decisions.kept_of(0), decisions.kept_of(1)), (None, Some(2)));
+        assert_eq!((decisions.kept_of(2), decisions.kept_of(3)), (Some(4), None));
+        let duplicate = |kept, distance, cluster| Decision::Duplicate {
+            kept,
+            distance,
+            similarity: None,
+            cluster,
+        };
+        assert_eq!(
+            decisions.iter().collect::<Vec<_>>(),
+            [
+                duplicate(2, 1, 1),
+                Decision::Kept { cluster: None },
+                Decision::Kept { cluster: Some(1) },
+                duplicate(4, 3, 2),
+                Decision::Kept { cluster: Some(2) },
+            ]
+        );
+        assert_eq!((decisions.len(), decisions.kept(), decisions.removed()), (5, 3, 2));
+    }
+
+    #[test]
+    fn clusters_are_numbered_by_size() {
+        let decisions = decisions(&[0, 0, 2, 2, 2]);
+        let clusters: Vec<_> = decisions.clusters().collect();
+        assert_eq!(
+            clusters,
+            [
+                Cluster { number: 1, kept: 2, members: &[2, 3, 4] },
+                Cluster { number: 2, kept: 0, members: &[0, 1] },
+            ]
+        );
+        assert_eq!(decisions.diameter(clusters[0]).bits, 2);
+        assert_eq!(decisions.of(9), Decision::Kept { cluster: None });
+    }
+
+    #[test]
+    fn no_documents_need_no_decision() {
+        let none = decisions(&[]);
+        assert!(none.is_empty() && none.iter().next().is_none() && none.clusters().len() == 0);
+    }
+}

@@ -1,0 +1,174 @@
+use super::*;
+use crate::dedup::Decision;
+use crate::index::IndexOptions;
+use crate::text::PipelineOptions;
+use crate::verify::{Linkage, Verification};
+
+const EDIT: Verification = Verification::Edit(0.9);
+
+/// Every text is near the one before it, and the first far from the last.
+const CHAIN: [&str; 4] = [
+    "the quick brown fox jumps over the lazy dog while wizards box with a jolly queen in the park",
+    "the quick xyzqk fox jumps over the lazy dog while wizards box with a jolly queen in the park",
+    "the quick xyzqk fox jumps over xyz lazy dog while wizards box xyzq a jolly queen in the park",
+    "the quick xyzqk fox jumps over xyz lazy dog while xyzqkjw box xyzq a jolly queen in the park",
+];
+
+fn pipeline() -> Pipeline {
+    Pipeline::new(&PipelineOptions::preset("post").unwrap()).unwrap()
+}
+
+fn kept(decisions: &Decisions<u64>) -> Vec<u32> {
+    let kept = |position: &u32| matches!(decisions.of(*position), Decision::Kept { .. });
+    (0..).take(decisions.len()).filter(kept).collect()
+}
+
+fn of_chain(settings: &Settings, ranks: [u32; 4]) -> Decisions<u64> {
+    let pipeline = pipeline();
+    let mut dedup = Dedup::<u64, u32>::new(settings).unwrap();
+    for (text, rank) in CHAIN.iter().zip(ranks) {
+        let fingerprint = pipeline.fingerprint(text).unwrap().fingerprint;
+        let evidence = settings.verification.evidence(&pipeline, text);
+        dedup.push(fingerprint, &evidence, rank).unwrap();
+    }
+    dedup.finish(&()).unwrap()
+}
+
+#[test]
+fn what_is_removed_has_passed_with_what_is_kept_for_it() {
+    let settings = Settings::new(16).verify(EDIT);
+    for ranks in [[0; 4], [4, 3, 2, 1], [1, 2, 3, 4], [2, 4, 1, 3]] {
+        let decisions = of_chain(&settings, ranks);
+        assert_eq!(decisions.kept(), 2, "{ranks:?}");
+        for decision in decisions.iter() {
+            if let Decision::Duplicate { similarity, .. } = decision {
+                assert!(similarity.unwrap() >= 0.9, "{ranks:?}: {decision:?}");
+            }
+        }
+    }
+    let whole = of_chain(&settings.linkage(Linkage::Chain), [0; 4]);
+    assert_eq!(kept(&whole), [0]);
+    let Decision::Duplicate { kept: 0, similarity: Some(far), .. } = whole.of(3) else {
+        panic!("{:?}", whole.of(3))
+    };
+    assert!(far < 0.9, "{far}");
+}
+
+#[test]
+fn the_highest_rank_is_kept_and_of_equals_the_first() {
+    let kept_of = |ranks: [u8; 4]| {
+        let mut dedup = Dedup::<u64, u8>::new(&Settings::new(1)).unwrap();
+        for (fingerprint, rank) in [0b01, 0b11, u64::MAX, 0b11].into_iter().zip(ranks) {
+            dedup.push(fingerprint, &[], rank).unwrap();
+        }
+        kept(&dedup.finish(&()).unwrap())
+    };
+    assert_eq!(kept_of([0, 0, 0, 0]), [0, 2]);
+    assert_eq!(kept_of([1, 2, 0, 2]), [1, 2]);
+    assert_eq!(kept_of([1, 2, 9, 3]), [2, 3]);
+}
+
+#[test]
+fn texts_without_features_are_no_documents() {
+    let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(EDIT)).unwrap();
+    let texts = [CHAIN[0], " \n", CHAIN[0], ""];
+    let positions = dedup.push_texts(&pipeline(), &texts).unwrap();
+    assert_eq!(positions, [Some(0), None, Some(1), None]);
+    let decisions = dedup.finish(&()).unwrap();
+    let copy = Decision::Duplicate { kept: 0, distance: 0, similarity: Some(1.0), cluster: 1 };
+    assert_eq!(decisions.iter().collect::<Vec<_>>(), [Decision::Kept { cluster: Some(1) }, copy]);
+}
+
+#[test]
+fn a_document_without_text_is_near_its_copies_alone() {
+    let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(EDIT)).unwrap();
+    for (fingerprint, evidence) in [(1, "abcdefghij"), (1, ""), (1, ""), (3, "")] {
+        dedup.push(fingerprint, evidence.as_bytes(), ()).unwrap();
+    }
+    assert_eq!((dedup.unverifiable(), dedup.len()), (3, 4));
+    assert_eq!(kept(&dedup.finish(&()).unwrap()), [0, 1, 3]);
+}
+
+#[test]
+fn what_is_near_a_stored_document_is_removed_and_links_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+    index.insert(b"old", 0b0011).unwrap();
+    let decide = |ranks: [u8; 4]| {
+        let mut dedup = Dedup::<u64, u8>::new(&Settings::new(1)).unwrap();
+        for (fingerprint, rank) in [0b1111, 0b0111, 0b1111, 0b0001].into_iter().zip(ranks) {
+            dedup.push(fingerprint, &[], rank).unwrap();
+        }
+        dedup.finish_against(&index, &()).unwrap()
+    };
+    let near = Decision::Stored { key: b"old", distance: 1, similarity: None };
+    let decisions = decide([0; 4]);
+    assert_eq!((decisions.of(1), decisions.of(3)), (near, near));
+    assert_eq!((decisions.near_stored(), decisions.removed()), (2, 3));
+    assert_eq!((kept(&decisions), kept(&decide([1, 9, 2, 0]))), (vec![0], vec![2]));
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let texts: Vec<String> = (0..3000)
+        .map(|n| {
+            let n = n % 700;
+            format!("notice {n} of the {} office, room {}, for {}", n % 13, n * n % 997, n % 5)
+        })
+        .collect();
+    let decide = |threads: usize| -> Vec<(u32, Option<u32>)> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut dedup = Dedup::<u64>::new(&Settings::new(14).verify(EDIT)).unwrap();
+            dedup.push_texts(&pipeline(), &texts).unwrap();
+            let decisions = dedup.finish(&()).unwrap();
+            let kept = |decision: Decision<'_>| match decision {
+                Decision::Duplicate { kept, .. } => Some(kept),
+                Decision::Kept { .. } | Decision::Stored { .. } => None,
+            };
+            (0..).zip(decisions.iter().map(kept)).collect()
+        })
+    };
+    let alone = decide(1);
+    assert_eq!(alone, decide(4));
+    assert!(alone.iter().filter(|(_, kept)| kept.is_some()).count() >= 2300);
+}
+
+#[test]
+fn what_cannot_be_is_refused_at_the_start() {
+    let refused = Dedup::<u64>::new(&Settings::new(17)).unwrap_err();
+    assert!(matches!(refused, Error::InvalidDistance { distance: 17, bits: 64, max: 16 }));
+    let directory = tempfile::tempdir().unwrap();
+    let absent = Settings::new(3).verify(EDIT).tmp(directory.path().join("absent"));
+    assert!(matches!(Dedup::<u64>::new(&absent), Err(Error::Io { .. })));
+}
+
+#[test]
+fn a_deduplication_is_cancelled_in_every_phase() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Asks to stop from a phase on.
+    struct StopIn(&'static str, AtomicBool);
+
+    impl Progress for StopIn {
+        fn begin(&self, phase: &str, _total: Option<u64>) {
+            if phase == self.0 {
+                self.1.store(true, Ordering::Relaxed);
+            }
+        }
+
+        fn cancelled(&self) -> bool {
+            self.1.load(Ordering::Relaxed)
+        }
+    }
+
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+    for phase in ["searching", "grouping", "measuring"] {
+        let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(EDIT)).unwrap();
+        dedup.push_texts(&pipeline(), &[CHAIN[0]; 3]).unwrap();
+        let stop = StopIn(phase, AtomicBool::new(false));
+        let ended = dedup.finish_against(&index, &stop);
+        assert!(matches!(ended, Err(Error::Cancelled)), "{phase}: {ended:?}");
+    }
+}

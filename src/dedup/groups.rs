@@ -1,0 +1,156 @@
+//! Groups: fingerprints and their evidence are linked, by chains or by representatives.
+
+use std::cmp::Reverse;
+
+use super::settings::Settings;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::join;
+use crate::progress::Progress;
+use crate::verify::{EvidenceFile, Linkage, Verification};
+
+/// Returns for every position the position that names its group.
+///
+/// That is the first position of the group, or the first in `order`, which lists positions,
+/// those first that are rather to stand for a group. Positions that `order` leaves out stand
+/// alone. `evidence` is what the verification of `settings` compares; without it the distance
+/// decides. Memory is about 60 bytes a document.
+///
+/// # Errors
+///
+/// - [`Error::InvalidDistance`](crate::Error::InvalidDistance) if the distance is above the width.
+/// - [`Error::InvalidOption`](crate::Error::InvalidOption) for more than `u32::MAX` fingerprints.
+/// - [`Error::Cancelled`](crate::Error::Cancelled) once the progress sink asks to stop.
+/// - What reading the evidence fails with.
+///
+/// ```
+/// use hamdex::dedup::{self, Settings};
+///
+/// let fingerprints = [0b0111_u64, 0xffff, 0b0001, 0b0001];
+/// let settings = Settings::new(2);
+/// let labels = dedup::labels(&fingerprints, None, &settings, None, &())?;
+/// assert_eq!(labels, [0, 1, 0, 0]);
+/// let last_first = dedup::labels(&fingerprints, None, &settings, Some(&[3, 2, 1, 0]), &())?;
+/// assert_eq!(last_first, [3, 1, 3, 3]);
+/// assert_eq!(dedup::groups(&last_first), [[0, 2, 3]]);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+pub fn labels<F: Fingerprint>(
+    fingerprints: &[F],
+    evidence: Option<&EvidenceFile>,
+    settings: &Settings,
+    order: Option<&[u32]>,
+    progress: &dyn Progress,
+) -> Result<Vec<u32>> {
+    let evidence = evidence.filter(|_| settings.verification != Verification::None);
+    let linking = Linking { settings, evidence, progress };
+    let Some(order) = order else { return linking.labels(fingerprints, &|position| position) };
+    let at = |place: u32| order.get(place as usize).copied().unwrap_or(place);
+    let ordered: Vec<F> =
+        order.iter().filter_map(|&position| fingerprints.get(position as usize).copied()).collect();
+    let grouped = linking.labels(&ordered, &at)?;
+    let mut labels: Vec<u32> = (0..).zip(fingerprints).map(|(position, _)| position).collect();
+    for (&position, label) in order.iter().zip(grouped) {
+        if let Some(slot) = labels.get_mut(position as usize) {
+            *slot = at(label);
+        }
+    }
+    Ok(labels)
+}
+
+/// What two documents need to come into one group.
+struct Linking<'a> {
+    settings: &'a Settings,
+    evidence: Option<&'a EvidenceFile>,
+    progress: &'a dyn Progress,
+}
+
+impl Linking<'_> {
+    /// Groups fingerprints, whose documents are where `at` says.
+    fn labels<F: Fingerprint>(
+        &self,
+        fingerprints: &[F],
+        at: &(dyn Fn(u32) -> u32 + Sync),
+    ) -> Result<Vec<u32>> {
+        let Settings { distance, verification, .. } = *self.settings;
+        let linkage = self.settings.linking();
+        if self.evidence.is_none() && linkage == Linkage::Chain {
+            return join::clusters(fingerprints, distance, self.progress);
+        }
+        let piece = |place: u32| {
+            self.evidence.map_or(0, |evidence| u64::from(evidence.piece(at(place) as usize)))
+        };
+        let digests: Vec<u64> = (0..).zip(fingerprints).map(|(place, _)| piece(place)).collect();
+        let verify = |a: u32, b: u32, apart: u32| match self.evidence {
+            None => Ok(apart <= distance),
+            Some(evidence) => {
+                let (a, b) = (at(a) as usize, at(b) as usize);
+                Ok(evidence.check(verification, apart, a, b)?.is_some())
+            }
+        };
+        join::verified_clusters(fingerprints, &digests, distance, linkage, self.progress, &verify)
+    }
+}
+
+/// Turns labels into groups of two and more: the largest first, then by first position.
+pub fn groups(labels: &[u32]) -> Vec<Vec<u32>> {
+    let mut sizes = vec![0_u32; labels.len()];
+    for &label in labels {
+        if let Some(size) = sizes.get_mut(label as usize) {
+            *size += 1;
+        }
+    }
+    let mut members: Vec<(u32, u32)> = labels
+        .iter()
+        .zip(0..)
+        .filter(|&(&label, _)| sizes.get(label as usize).is_some_and(|&size| size > 1))
+        .map(|(&label, position)| (label, position))
+        .collect();
+    members.sort_unstable();
+    let mut groups: Vec<Vec<u32>> = members
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|group| group.iter().map(|&(_, position)| position).collect())
+        .collect();
+    groups.sort_by_key(|group| (Reverse(group.len()), group.first().copied()));
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::EvidenceWriter;
+
+    #[test]
+    fn groups_come_largest_first_and_leave_out_single_documents() {
+        assert_eq!(groups(&[0, 1, 0, 3, 1, 1]), [vec![1, 4, 5], vec![0, 2]]);
+        assert_eq!(groups(&[0, 0, 2, 2]), [vec![0, 1], vec![2, 3]]);
+        assert!(groups(&[0, 1, 2]).is_empty());
+        assert!(groups(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_the_order_leaves_out_stands_alone_and_links_nothing() {
+        let chain = [0b0000_u64, 0b0011, 0b1111];
+        let labels = |order: &[u32]| {
+            super::labels(&chain, None, &Settings::new(2), Some(order), &()).unwrap()
+        };
+        assert_eq!(labels(&[2, 1, 0]), [2, 2, 2]);
+        assert_eq!(labels(&[2, 0]), [0, 1, 2]);
+        assert_eq!(labels(&[1, 2]), [0, 1, 1]);
+    }
+
+    #[test]
+    fn evidence_is_that_of_the_position_in_any_order() {
+        let mut writer = EvidenceWriter::new(None).unwrap();
+        for text in ["0123456789", "abcdefghij", "012345678x"] {
+            writer.push(text.as_bytes()).unwrap();
+        }
+        let evidence = writer.finish().unwrap();
+        let settings = Settings::new(3).verify(Verification::Edit(0.9));
+        let labels = |order: Option<&[u32]>| {
+            super::labels(&[5_u64; 3], Some(&evidence), &settings, order, &()).unwrap()
+        };
+        assert_eq!(labels(None), [0, 1, 0]);
+        assert_eq!(labels(Some(&[1, 2, 0])), [2, 1, 2]);
+    }
+}

@@ -1,0 +1,42 @@
+//! Deduplication: documents become the ones to keep, and of each other one what it is near to.
+//!
+//! Documents are pushed one after another and known by their position from then on. Pairs within
+//! the distance that pass the verification form groups; of each group the document of the highest
+//! rank is kept, of equals the first. What a verification compares goes to a temporary file, so
+//! memory holds a fingerprint, a rank and a few numbers of each document, and no text.
+//!
+//! [`advice::settle`](crate::advice::settle) chooses the settings by a look at the texts.
+//!
+//! ```
+//! use hamdex::advice::{self, Wishes};
+//! use hamdex::dedup::{Decision, Dedup, Settings};
+//!
+//! let texts = [
+//!     "severe flooding closes the main road into town this morning",
+//!     "just finished reading a wonderful book about the deep sea",
+//!     "severe flooding closes the main road into town this evening",
+//! ];
+//! let settled = advice::settle(&texts, &Wishes::new())?;
+//! let pipeline = settled.pipeline.as_ref().expect("texts have a pipeline");
+//!
+//! let mut dedup = Dedup::<u64>::new(&Settings::of(&settled))?;
+//! dedup.push_texts(pipeline, &texts)?;
+//! let decisions = dedup.finish(&())?;
+//!
+//! assert_eq!(decisions.kept(), 2);
+//! assert!(matches!(decisions.of(1), Decision::Kept { cluster: None }));
+//! assert!(matches!(decisions.of(2), Decision::Duplicate { kept: 0, cluster: 1, .. }));
+//! # Ok::<(), hamdex::Error>(())
+//! ```
+
+mod decisions;
+mod engine;
+mod groups;
+mod order;
+mod settings;
+mod stored;
+
+pub use decisions::{Cluster, Decision, Decisions};
+pub use engine::Dedup;
+pub use groups::{groups, labels};
+pub use settings::Settings;

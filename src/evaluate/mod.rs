@@ -1,0 +1,21 @@
+//! Evaluation: labelled pairs become precision and recall of every setting.
+//!
+//! All near pairs are counted once, by distance and by similarity; what a distance and a
+//! verification find is then read off these counts.
+//!
+//! ```
+//! use hamdex::Verification;
+//! use hamdex::evaluate::{Labels, Tally};
+//!
+//! let fingerprints = [0b0000_u64, 0b0001, 0b0111, 0xffff_ffff];
+//! let labels = Labels { near: vec![(0, 1)], ignored: Vec::new() };
+//! let tally = Tally::measure(&fingerprints, None, None, &labels, 3, &())?;
+//! let count = tally.at(3, Verification::None).expect("distances are always counted");
+//! assert_eq!((count.found, count.correct), (3, 1));
+//! assert_eq!(tally.at(1, Verification::None).expect("as above").precision(), Some(1.0));
+//! # Ok::<(), hamdex::Error>(())
+//! ```
+
+mod tally;
+
+pub use tally::{Count, Labels, Tally};

@@ -1,0 +1,298 @@
+//! Tally: near pairs are counted by distance and similarity, so that every setting can be read off.
+//!
+//! Nothing is kept of a pair but one count, so memory does not depend on how many there are.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::join::{self, Copies};
+use crate::progress::{self, Progress};
+use crate::verify::{EvidenceFile, Verification};
+
+/// Steps of similarity from 0 to 1.
+const STEPS: usize = 1000;
+
+/// Edit similarities below this one are not told apart, which saves most of their work.
+const LEAST_EDIT: f64 = 0.5;
+
+/// How many pairs of each sort there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Pairs that a setting finds.
+    pub found: u64,
+    /// Labelled near-duplicates among them.
+    pub correct: u64,
+}
+
+impl Count {
+    /// Returns the part of what was found that is right; `None` where nothing was.
+    pub fn precision(self) -> Option<f64> {
+        share(self.correct, self.found)
+    }
+
+    /// Returns the part of the labelled near-duplicates that was found; `None` of none.
+    pub fn recall(self, positives: u64) -> Option<f64> {
+        share(self.correct, positives)
+    }
+
+    /// Returns the harmonic mean of the two; exists where one of them does.
+    pub fn f1(self, positives: u64) -> Option<f64> {
+        share(2 * self.correct, self.found + positives)
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Labelled pairs by position, each once, the smaller position first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// The near-duplicates; all pairs in neither list are none.
+    pub near: Vec<(u32, u32)>,
+    /// Pairs that count as neither.
+    pub ignored: Vec<(u32, u32)>,
+}
+
+/// Counts by distance, and within a distance by step of similarity.
+#[derive(Debug)]
+struct Histogram {
+    counts: Vec<Vec<Count>>,
+}
+
+/// Everything that was counted of one signature.
+#[derive(Debug)]
+pub struct Tally {
+    positives: u64,
+    /// By distance alone.
+    plain: Histogram,
+    jaccard: Option<Histogram>,
+    edit: Option<Histogram>,
+}
+
+impl Histogram {
+    /// Adds up all pairs within a distance whose similarity at each distance is `least` or more.
+    fn up_to(&self, distance: u32, least: impl Fn(u32) -> f64) -> Count {
+        let mut sum = Count::default();
+        for (counts, apart) in self.counts.iter().zip(0..=distance) {
+            for count in counts.iter().skip(first_step(least(apart))) {
+                sum.found += count.found;
+                sum.correct += count.correct;
+            }
+        }
+        sum
+    }
+}
+
+/// The step that a similarity falls on.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn step(similarity: f64) -> usize {
+    // A cast of a float saturates; the small term undoes what rounding took.
+    ((similarity * STEPS as f64 + 1e-6) as usize).min(STEPS)
+}
+
+/// The first step on which everything is `least` or more.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn first_step(least: f64) -> usize {
+    (least * STEPS as f64 - 1e-6).ceil().max(0.0) as usize
+}
+
+impl Tally {
+    /// Counts all pairs within the largest distance, and of the labelled ones those found.
+    ///
+    /// `features` and `texts` are the evidence of feature sets and of cleaned texts, where
+    /// verifications by them are to be measured. The work grows with the number of pairs within
+    /// `largest`, a quarter of the width at most being of use.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::InvalidDistance`](crate::Error::InvalidDistance) if `largest` is above the width.
+    /// - [`Error::InvalidOption`](crate::Error::InvalidOption) for more than `u32::MAX` fingerprints.
+    /// - [`Error::Cancelled`](crate::Error::Cancelled) once the progress sink asks to stop.
+    /// - What reading the evidence fails with.
+    pub fn measure<F: Fingerprint>(
+        fingerprints: &[F],
+        features: Option<&EvidenceFile>,
+        texts: Option<&EvidenceFile>,
+        labels: &Labels,
+        largest: u32,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let plain = Counter::new(largest, None);
+        let jaccard = features
+            .map(|evidence| Counter::new(largest, Some((Verification::Jaccard(0.0), evidence))));
+        let edit = texts.map(|evidence| {
+            Counter::new(largest, Some((Verification::Edit(LEAST_EDIT), evidence)))
+        });
+        let counters: Vec<&Counter<'_>> =
+            [Some(&plain), jaccard.as_ref(), edit.as_ref()].into_iter().flatten().collect();
+        let add = |distance: u32, a: u32, b: u32| {
+            counters.iter().try_for_each(|counter| counter.add(distance, a, b))
+        };
+        let copies = Copies::new(fingerprints)?;
+        let groups: Vec<&[u32]> = copies.groups().filter(|group| group.len() > 1).collect();
+        groups.into_par_iter().try_for_each(|group| {
+            group.iter().zip(1..).try_for_each(|(&a, later)| {
+                progress::check(progress)?;
+                let others = group.get(later..).unwrap_or_default();
+                others.iter().try_for_each(|&b| add(0, a, b))
+            })
+        })?;
+        join::self_join(fingerprints, largest, progress, &|batch| {
+            batch.par_iter().try_for_each(|pair| {
+                progress::check(progress)?;
+                copies.of(pair.a).iter().try_for_each(|&a| {
+                    copies
+                        .of(pair.b)
+                        .iter()
+                        .try_for_each(|&b| add(pair.distance, a.min(b), a.max(b)))
+                })
+            })
+        })?;
+        let finish = |counter: Counter<'_>| counter.finish(fingerprints, labels);
+        Ok(Self {
+            positives: labels.near.len() as u64,
+            plain: finish(plain)?,
+            jaccard: jaccard.map(finish).transpose()?,
+            edit: edit.map(finish).transpose()?,
+        })
+    }
+
+    /// Returns the number of labelled near-duplicates, found or not.
+    pub fn positives(&self) -> u64 {
+        self.positives
+    }
+
+    /// Returns what settings find; `None` where their similarity was not measured.
+    ///
+    /// Thresholds count in steps of 0.001, those of `edit` from 0.5 on.
+    pub fn at(&self, distance: u32, verification: Verification) -> Option<Count> {
+        Some(match verification {
+            Verification::None => self.plain.up_to(distance, |_| 0.0),
+            Verification::Jaccard(threshold) => {
+                self.jaccard.as_ref()?.up_to(distance, |_| threshold)
+            }
+            Verification::Edit(threshold) => {
+                self.edit.as_ref()?.up_to(distance, |_| threshold.max(LEAST_EDIT))
+            }
+            Verification::Zhou { k, threshold } => {
+                let least = |apart: u32| (threshold - 1.0 / f64::from(1 + apart)) / k.max(1e-9);
+                self.jaccard.as_ref()?.up_to(distance, least)
+            }
+        })
+    }
+}
+
+/// Counts pairs from several threads.
+struct Counter<'a> {
+    measure: Option<(Verification, &'a EvidenceFile)>,
+    cells: Vec<Vec<AtomicU64>>,
+}
+
+impl<'a> Counter<'a> {
+    fn new(largest: u32, measure: Option<(Verification, &'a EvidenceFile)>) -> Self {
+        let steps = if measure.is_some() { STEPS + 1 } else { 1 };
+        let row = |_| (0..steps).map(|_| AtomicU64::new(0)).collect();
+        Self { measure, cells: (0..=largest).map(row).collect() }
+    }
+
+    /// The step of similarity of two documents; 0 where only the distance counts.
+    fn step(&self, distance: u32, a: u32, b: u32) -> Result<usize> {
+        let Some((verification, evidence)) = self.measure else { return Ok(0) };
+        let found = evidence.check(verification, distance, a as usize, b as usize)?;
+        Ok(found.map_or(0, step))
+    }
+
+    fn add(&self, distance: u32, a: u32, b: u32) -> Result<()> {
+        let step = self.step(distance, a, b)?;
+        if let Some(cell) = self.cells.get(distance as usize).and_then(|row| row.get(step)) {
+            cell.fetch_add(1, Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Tells labelled pairs apart from all that were found.
+    fn finish<F: Fingerprint>(self, fingerprints: &[F], labels: &Labels) -> Result<Histogram> {
+        let count = |cell: &AtomicU64| Count { found: cell.load(Relaxed), correct: 0 };
+        let mut counts: Vec<Vec<Count>> =
+            self.cells.iter().map(|row| row.iter().map(count).collect()).collect();
+        let fingerprint = |at: u32| fingerprints.get(at as usize).copied().unwrap_or_default();
+        for (pairs, near) in [(&labels.near, true), (&labels.ignored, false)] {
+            for &(a, b) in pairs {
+                let distance = fingerprint(a).distance(fingerprint(b));
+                let Some(row) = counts.get_mut(distance as usize) else { continue };
+                let Some(count) = row.get_mut(self.step(distance, a, b)?) else { continue };
+                if near {
+                    count.correct += 1;
+                } else {
+                    count.found = count.found.saturating_sub(1);
+                }
+            }
+        }
+        Ok(Histogram { counts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similarities_count_from_their_threshold_on() {
+        for thousandths in 0..=1000_u32 {
+            let similarity = f64::from(thousandths) / 1000.0;
+            assert_eq!(step(similarity), thousandths as usize);
+            assert_eq!(first_step(similarity), thousandths as usize);
+        }
+        assert_eq!(first_step(0.8801), 881);
+        assert_eq!((step(2.0), first_step(-1.0)), (STEPS, 0));
+    }
+
+    #[test]
+    fn shares_are_those_of_what_was_found_and_labelled() {
+        let half = Count { found: 4, correct: 2 };
+        assert_eq!(
+            (half.precision(), half.recall(4), half.f1(4)),
+            (Some(0.5), Some(0.5), Some(0.5))
+        );
+        let none = Count::default();
+        assert_eq!((none.precision(), none.recall(0), none.f1(0)), (None, None, None));
+        assert_eq!((none.recall(3), none.f1(3)), (Some(0.0), Some(0.0)));
+    }
+
+    #[test]
+    fn copies_and_ignored_pairs_are_counted_as_pairs() {
+        let fingerprints = [0_u64, 0, 1, 1];
+        let labels = Labels { near: vec![(0, 1), (0, 2)], ignored: vec![(1, 2)] };
+        let tally = Tally::measure(&fingerprints, None, None, &labels, 2, &()).unwrap();
+        let at = |distance| tally.at(distance, Verification::None).unwrap();
+        assert_eq!(at(0), Count { found: 2, correct: 1 });
+        assert_eq!(at(1), Count { found: 5, correct: 2 });
+        assert_eq!((tally.positives(), tally.at(1, Verification::Edit(0.9))), (2, None));
+    }
+
+    #[test]
+    fn settings_are_read_off_the_counts() {
+        let mut counts = vec![vec![Count::default(); STEPS + 1]; 4];
+        counts[0][1000] = Count { found: 2, correct: 2 };
+        counts[3][800] = Count { found: 5, correct: 1 };
+        let tally = Tally {
+            positives: 4,
+            plain: Histogram { counts: vec![vec![Count { found: 9, correct: 4 }]] },
+            jaccard: Some(Histogram { counts }),
+            edit: None,
+        };
+        let at = |distance, verification: &str| tally.at(distance, verification.parse().unwrap());
+        assert_eq!(at(0, "none"), Some(Count { found: 9, correct: 4 }));
+        assert_eq!(at(2, "jaccard:0.5"), Some(Count { found: 2, correct: 2 }));
+        assert_eq!(at(3, "jaccard:0.8"), Some(Count { found: 7, correct: 3 }));
+        assert_eq!(at(3, "jaccard:0.801"), Some(Count { found: 2, correct: 2 }));
+        assert_eq!(at(3, "edit:0.8"), None);
+        // 1 / (1 + 3) + 2 * 0.8 = 1.85 and 1 + 2 = 3.
+        assert_eq!(at(3, "zhou:2,1.85").unwrap().found, 7);
+        assert_eq!(at(3, "zhou:2,1.86").unwrap().found, 2);
+    }
+}

@@ -1,0 +1,292 @@
+"""Data of several libraries: what comes in becomes Arrow, what goes out becomes what came in.
+
+Nothing is imported that the caller has not imported: an object of a library can only come from
+where that library is loaded.
+"""
+
+import os
+import sys
+
+from ._errors import UsageError
+from ._hamdex import Table
+
+TEXT = "text"
+
+
+def _class(module, name):
+    """A class of a module that is loaded already, else nothing that anything is an instance of."""
+    loaded = sys.modules.get(module)
+    return getattr(loaded, name, ()) if loaded is not None else ()
+
+
+def _need(module, what):
+    try:
+        return __import__(module)
+    except ImportError:
+        raise UsageError(f"{what} needs {module}: pip install {module}") from None
+
+
+class Form:
+    """A kind of data: how to see its columns, choose its rows and make more of its kind."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def names(self):
+        raise NotImplementedError
+
+    def columns(self, names):
+        """The columns as an Arrow table, without copying what need not be copied."""
+        raise NotImplementedError
+
+    def chosen(self, mask):
+        """The rows for which a byte of the mask is 1, unchanged."""
+        raise NotImplementedError
+
+    def like(self, table):
+        """The same kind of data made of a table."""
+        raise NotImplementedError
+
+    def rows(self, names):
+        """The rows as tuples of Python's own values."""
+        raise NotImplementedError
+
+
+class _Pyarrow(Form):
+    def names(self):
+        return self.data.schema.names
+
+    def columns(self, names):
+        return Table(self.data.select(names))
+
+    def chosen(self, mask):
+        import pyarrow as pa
+
+        chosen = pa.table(Table._of_mask(mask))["kept"]
+        return self.data.filter(chosen.combine_chunks())
+
+    def like(self, table):
+        import pyarrow as pa
+
+        return pa.table(table)
+
+    def rows(self, names):
+        return zip(*(self.data.column(name).to_pylist() for name in names))
+
+
+class _Polars(Form):
+    def names(self):
+        return self.data.columns
+
+    def columns(self, names):
+        return Table(self.data.select(names))
+
+    def chosen(self, mask):
+        import polars as pl
+
+        return self.data.filter(pl.DataFrame(Table._of_mask(mask))["kept"])
+
+    def like(self, table):
+        import polars as pl
+
+        return pl.DataFrame(table)
+
+    def rows(self, names):
+        return self.data.select(names).iter_rows()
+
+
+class _Pandas(Form):
+    def names(self):
+        return list(self.data.columns)
+
+    def columns(self, names):
+        pa = _need("pyarrow", "a pandas DataFrame")
+        chosen = self.data[names]
+        try:
+            return Table(pa.Table.from_pandas(chosen, preserve_index=False))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise UsageError(f"columns {', '.join(map(str, names))}: {error}") from None
+
+    def chosen(self, mask):
+        import numpy as np
+
+        return self.data[np.frombuffer(mask, dtype=np.uint8).astype(bool)]
+
+    def like(self, table):
+        import pyarrow as pa
+
+        return pa.table(table).to_pandas()
+
+    def rows(self, names):
+        # Through objects, so that numbers are Python's and not numpy's.
+        return zip(*(self.data[name].astype(object).tolist() for name in names))
+
+
+class _Datasets(Form):
+    def names(self):
+        return self.data.column_names
+
+    def columns(self, names):
+        # Rows that were selected or shuffled are gathered; else this is the mapped file itself.
+        return Table(self.data.select_columns(names).with_format("arrow")[:])
+
+    def chosen(self, mask):
+        return self.data.select([row for row, keep in enumerate(mask) if keep])
+
+    def like(self, table):
+        import datasets
+        import pyarrow as pa
+
+        return datasets.Dataset(pa.table(table))
+
+    def rows(self, names):
+        return zip(*(list(self.data[name]) for name in names))
+
+
+class _Texts(Form):
+    """A list of texts."""
+
+    def names(self):
+        return [TEXT]
+
+    def columns(self, names):
+        return Table._of_texts(self.data)
+
+    def chosen(self, mask):
+        return [text for text, keep in zip(self.data, mask) if keep]
+
+    def like(self, table):
+        return table
+
+
+class _Arrow(Form):
+    """Anything else with `__arrow_c_stream__`, which may be read once only."""
+
+    def __init__(self, data):
+        super().__init__(data if isinstance(data, Table) else Table(data))
+
+    def names(self):
+        return self.data.column_names
+
+    def columns(self, names):
+        return self.data
+
+    def chosen(self, mask):
+        return self.data.filter(mask)
+
+    def like(self, table):
+        return table
+
+    def rows(self, names):
+        return _Pyarrow(_need("pyarrow", "a table of pairs").table(self.data)).rows(names)
+
+
+def form(data):
+    """Tells what kind of data this is."""
+    if isinstance(data, _class("datasets", "Dataset")):
+        return _Datasets(data)
+    if isinstance(data, _class("pandas", "DataFrame")):
+        return _Pandas(data)
+    if isinstance(data, _class("polars", "LazyFrame")):
+        return _Polars(data.collect())
+    if isinstance(data, _class("polars", "DataFrame")):
+        return _Polars(data)
+    if isinstance(data, (_class("pyarrow", "Table"), _class("pyarrow", "RecordBatch"))):
+        return _Pyarrow(data)
+    if isinstance(data, (list, tuple)):
+        return _Texts(list(data))
+    if isinstance(data, (str, os.PathLike)):
+        raise UsageError(
+            f"{os.fspath(data)!r} is a path: read it into a table first, for example by "
+            "pyarrow.parquet.read_table, or use the command line: hamdex dedup FILE -o DIR"
+        )
+    if hasattr(data, "__arrow_c_stream__"):
+        return _Arrow(data)
+    raise UsageError(
+        f"{type(data).__name__} is no table: pass a table of pyarrow, pandas, Polars or datasets, "
+        "anything with __arrow_c_stream__, or a list of texts"
+    )
+
+
+def id_column(data, id):
+    """The column of ids: what is asked for, else one named so, else none."""
+    if id is not None:
+        return id
+    return "id" if "id" in data.names() else None
+
+
+def columns(data, *wanted):
+    """An Arrow table with the columns that are named, each once."""
+    names = data.names()
+    chosen = list(dict.fromkeys(name for name in wanted if name is not None))
+    for name in chosen:
+        if name not in names:
+            shown = ", ".join(map(str, names))
+            raise UsageError(f'there is no column "{name}" among {shown}')
+    return data.columns(chosen)
+
+
+def pairs(data, similarity):
+    """Labelled pairs as tuples of two ids and a similarity or None."""
+    if not isinstance(data, (list, tuple, set, frozenset)):
+        data = form(data)
+        names = list(data.names())
+        if len(names) < 2 or (similarity is not None and similarity not in names):
+            shown = ", ".join(map(str, names))
+            missing = "two columns of ids" if similarity is None else f'column "{similarity}"'
+            raise UsageError(f"pairs have no {missing} among {shown}")
+        wanted = names[:2] + ([] if similarity is None else [similarity])
+        data = data.rows(wanted)
+    return [(*pair, None) if len(pair) == 2 else tuple(pair) for pair in data]
+
+
+def for_build(data, text, id):
+    """What `Index.build` reads of a table, and its column of ids."""
+    data = form(data)
+    id = id_column(data, id)
+    return columns(data, text, id), id
+
+
+class _Series:
+    """One column of a library, and how to make another one of its kind."""
+
+    def __init__(self, table, like):
+        self.table, self.like = table, like
+
+
+def series(data):
+    """Tells what kind of column this is."""
+    if isinstance(data, (_class("pyarrow", "Array"), _class("pyarrow", "ChunkedArray"))):
+        import pyarrow as pa
+
+        return _Series(
+            lambda: Table(pa.table({TEXT: data})),
+            lambda table: pa.table(table).column(0).combine_chunks(),
+        )
+    if isinstance(data, _class("polars", "Series")):
+        import polars as pl
+
+        return _Series(
+            lambda: Table(pl.DataFrame({TEXT: data})),
+            lambda table: pl.DataFrame(table).to_series().alias(data.name),
+        )
+    if isinstance(data, _class("pandas", "Series")):
+        pa = _need("pyarrow", "a pandas Series")
+        import pandas as pd
+
+        def like(table):
+            values = pa.table(table).column(0).to_pandas(types_mapper=_integers(pd).get)
+            return pd.Series(values.array, index=data.index, name=data.name)
+
+        return _Series(lambda: Table(pa.table({TEXT: pa.array(data, from_pandas=True)})), like)
+    raise UsageError(
+        f"{type(data).__name__} is no column of texts: pass a list, an array of pyarrow or a "
+        "Series of pandas or Polars"
+    )
+
+
+def _integers(pd):
+    """Integers of pandas that may be missing; its other ones turn into floats."""
+    import pyarrow as pa
+
+    return {pa.uint32(): pd.UInt32Dtype(), pa.uint64(): pd.UInt64Dtype()}

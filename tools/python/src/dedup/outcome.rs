@@ -1,0 +1,209 @@
+//! The outcome: decisions by position become tables by id.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow_array::{
+    Array, ArrayRef, Float64Array, ListArray, StringArray, UInt32Array, UInt64Array,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::Field;
+use arrow_select::take::take;
+use hamdex::Fingerprint;
+use hamdex::advice::Settled;
+use hamdex::dedup::{Decision, Decisions, Settings};
+use hamdex::join::Linkage;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::numbers;
+use crate::failure::Result;
+use crate::name;
+use crate::read::{Read, Rows};
+use crate::settle;
+use crate::table::Table;
+
+/// What comes of a deduplication.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// A byte for every row, 1 for those to keep.
+    pub(crate) mask: Vec<u8>,
+    pub(crate) duplicates: Table,
+    pub(crate) clusters: Table,
+    pub(crate) rejects: Table,
+    pub(crate) report: Report,
+}
+
+/// Counts and settings.
+#[derive(Debug)]
+pub(crate) struct Report {
+    documents: usize,
+    kept: usize,
+    removed: usize,
+    removed_against_index: usize,
+    clusters: usize,
+    rejects: usize,
+    seconds: f64,
+    bits: u32,
+    settings: Settings,
+    settled: Settled,
+}
+
+pub(crate) fn outcome<F: Fingerprint>(
+    decisions: &Decisions<F>,
+    read: &Read,
+    rows: &Rows,
+    (settled, settings): (&Settled, &Settings),
+    against: bool,
+    started: Instant,
+) -> Result<Outcome> {
+    let mut mask = vec![0; rows.len];
+    for (decision, &row) in decisions.iter().zip(&read.rows) {
+        if let (Decision::Kept { .. }, Some(slot)) = (decision, mask.get_mut(at(row))) {
+            *slot = 1;
+        }
+    }
+    Ok(Outcome {
+        duplicates: duplicates(decisions, read, rows, against)?,
+        clusters: clusters(decisions, read, rows)?,
+        rejects: Table::of(vec![
+            ("row", Arc::new(UInt64Array::from_iter_values(read.rejects.iter().map(|r| r.0)))),
+            ("reason", Arc::new(StringArray::from_iter_values(read.rejects.iter().map(|r| &r.1)))),
+        ])?,
+        report: Report {
+            documents: decisions.len(),
+            kept: decisions.kept(),
+            removed: decisions.removed(),
+            removed_against_index: decisions.near_stored(),
+            clusters: decisions.clusters().len(),
+            rejects: read.rejects.len(),
+            seconds: started.elapsed().as_secs_f64(),
+            bits: F::BITS,
+            settings: settings.clone(),
+            settled: settled.clone(),
+        },
+        mask,
+    })
+}
+
+fn at(row: u64) -> usize {
+    usize::try_from(row).unwrap_or(usize::MAX)
+}
+
+/// Names the documents at some positions.
+fn names(
+    rows: &Rows,
+    read: &Read,
+    positions: impl Iterator<Item = Option<u32>>,
+) -> Result<ArrayRef> {
+    let row = |position: u32| read.rows.get(position as usize).copied();
+    let wanted: UInt64Array = positions.map(|position| position.and_then(row)).collect();
+    Ok(take(&rows.names, &wanted, None)?)
+}
+
+/// A removed document: distance, similarity, cluster, and the position or key of what is kept.
+struct Duplicate<'a> {
+    position: u32,
+    kept: Option<u32>,
+    stored: Option<&'a [u8]>,
+    distance: u32,
+    similarity: Option<f64>,
+    cluster: Option<u32>,
+}
+
+/// A row for every removed document, in the order of the table.
+fn duplicates<F: Fingerprint>(
+    decisions: &Decisions<F>,
+    read: &Read,
+    rows: &Rows,
+    against: bool,
+) -> Result<Table> {
+    let duplicate = |(position, decision)| match decision {
+        Decision::Kept { .. } => None,
+        Decision::Duplicate { kept, distance, similarity, cluster } => Some(Duplicate {
+            position,
+            kept: Some(kept),
+            stored: None,
+            distance,
+            similarity: similarity.map(|value| (value * 1e4).round() / 1e4),
+            cluster: Some(cluster),
+        }),
+        Decision::Stored { key, distance, similarity } => Some(Duplicate {
+            position,
+            kept: None,
+            stored: Some(key),
+            distance,
+            similarity,
+            cluster: None,
+        }),
+    };
+    let all: Vec<Duplicate<'_>> = (0..).zip(decisions.iter()).filter_map(duplicate).collect();
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
+        ("id", names(rows, read, all.iter().map(|found| Some(found.position)))?),
+        ("kept_id", names(rows, read, all.iter().map(|found| found.kept))?),
+        ("distance", Arc::new(numbers(all.iter().map(|found| Some(found.distance))))),
+        (
+            "similarity",
+            Arc::new(all.iter().map(|found| found.similarity).collect::<Float64Array>()),
+        ),
+        ("cluster", Arc::new(numbers(all.iter().map(|found| found.cluster)))),
+    ];
+    if against {
+        let stored = all.iter().map(|found| found.stored.map(name::to_text));
+        columns.push(("stored_id", Arc::new(stored.collect::<StringArray>())));
+    }
+    Table::of(columns)
+}
+
+/// A row for every group, the largest first.
+fn clusters<F: Fingerprint>(decisions: &Decisions<F>, read: &Read, rows: &Rows) -> Result<Table> {
+    let clusters: Vec<_> = decisions.clusters().collect();
+    let members = clusters.iter().flat_map(|cluster| cluster.members).map(|&at| Some(at));
+    let ids = names(rows, read, members)?;
+    let field = Arc::new(Field::new("item", ids.data_type().clone(), true));
+    let lengths = OffsetBuffer::from_lengths(clusters.iter().map(|found| found.members.len()));
+    let diameters: Vec<_> = clusters.iter().map(|&found| decisions.diameter(found)).collect();
+    let diameter = |exact: bool| {
+        diameters.iter().map(move |found| (found.exact == exact).then_some(found.bits))
+    };
+    let sizes = clusters.iter().map(|found| u32::try_from(found.members.len()).ok());
+    Table::of(vec![
+        ("cluster", Arc::new(numbers(clusters.iter().map(|found| Some(found.number))))),
+        ("size", Arc::new(sizes.collect::<UInt32Array>())),
+        ("kept_id", names(rows, read, clusters.iter().map(|found| Some(found.kept)))?),
+        ("ids", Arc::new(ListArray::try_new(field, lengths, ids, None)?)),
+        ("diameter", Arc::new(numbers(diameter(true)))),
+        ("diameter_at_least", Arc::new(numbers(diameter(false)))),
+    ])
+}
+
+impl Report {
+    /// Returns the report under the names of report.json.
+    pub(crate) fn to_dict<'py>(&self, py: Python<'py>, keep: &str) -> PyResult<Bound<'py, PyDict>> {
+        let settings = PyDict::new(py);
+        settings.set_item("bits", self.bits)?;
+        settings.set_item("distance", self.settings.distance)?;
+        settings.set_item("verification", self.settings.verification.to_string())?;
+        let with_kept = self.settings.linking() == Linkage::Representative;
+        settings.set_item("verified_with_kept", with_kept)?;
+        let pipeline = self.settled.pipeline.as_ref();
+        settings.set_item("pipeline", pipeline.map_or("", |pipeline| pipeline.descriptor()))?;
+        settings.set_item("keep", keep)?;
+        let dict = PyDict::new(py);
+        for (name, count) in [
+            ("documents", self.documents),
+            ("kept", self.kept),
+            ("removed", self.removed),
+            ("removed_against_index", self.removed_against_index),
+            ("clusters", self.clusters),
+            ("rejects", self.rejects),
+        ] {
+            dict.set_item(name, count)?;
+        }
+        dict.set_item("seconds", self.seconds)?;
+        dict.set_item("settings", settings)?;
+        let advice = self.settled.advice.as_ref();
+        dict.set_item("advice", advice.map(|advice| settle::to_dict(py, advice)).transpose()?)?;
+        Ok(dict)
+    }
+}

@@ -1,0 +1,213 @@
+//! Evaluation: labelled pairs tell how right the settings are, and what others would be.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use hamdex::Verification;
+use hamdex::advice::{Settled, Wishes};
+use hamdex::evaluate::{Count, Labels, Tally};
+use hamdex::verify::{EvidenceWriter, FeatureSet};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::failure::{Failure, Result};
+use crate::fingerprints::for_width;
+use crate::index::Width;
+use crate::interrupt::{Watch, interruptible};
+use crate::name;
+use crate::pipeline::Asked;
+use crate::read::{self, Rows};
+use crate::settle;
+use crate::table::Table;
+
+/// Two ids and how like their documents are, where the label says so.
+type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Option<f64>);
+
+/// What a call asks for, but for the pipeline.
+struct Wanted {
+    text: String,
+    id: Option<String>,
+    /// The largest distance; a quarter of the width where none is named.
+    largest: Option<u32>,
+    verify: Option<Verification>,
+    tmp: Option<PathBuf>,
+    near: Vec<(Vec<u8>, Vec<u8>)>,
+    ignored: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// What was measured.
+struct Measured {
+    documents: usize,
+    rejects: usize,
+    unknown: usize,
+    largest: u32,
+    /// Whether similarities were measured beside distances.
+    verified: bool,
+    tally: Tally,
+    settled: Settled,
+}
+
+/// Counts what every setting finds of labelled pairs.
+#[pyfunction]
+#[pyo3(signature = (
+    data, pairs, *, text, id = None, distance = None, verify = None, pipeline = None, bits = 64,
+    min_similarity = None, ignore_above = None, tmp = None,
+))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // a call from Python
+pub(crate) fn evaluate<'py>(
+    py: Python<'py>,
+    data: &Bound<'py, Table>,
+    pairs: Vec<Pair<'py>>,
+    text: String,
+    id: Option<String>,
+    distance: Option<u32>,
+    verify: Option<&str>,
+    pipeline: Option<&Bound<'py, PyAny>>,
+    bits: u32,
+    min_similarity: Option<f64>,
+    ignore_above: Option<f64>,
+    tmp: Option<PathBuf>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let asked = Asked::of(pipeline)?;
+    let verify = verify.map(str::parse).transpose().map_err(Failure::Library)?;
+    let (mut near, mut ignored) = (Vec::new(), Vec::new());
+    for (a, b, similarity) in &pairs {
+        let pair = (name::of_object(a)?, name::of_object(b)?);
+        let reaches = |limit: Option<f64>| match (similarity, limit) {
+            (Some(similarity), Some(limit)) => *similarity >= limit,
+            _ => true,
+        };
+        if reaches(min_similarity) {
+            near.push(pair);
+        } else if ignore_above.is_some() && reaches(ignore_above) {
+            ignored.push(pair);
+        }
+    }
+    let wanted = Wanted { text, id, largest: distance, verify, tmp, near, ignored };
+    let table = data.get();
+    let measured = interruptible(
+        py,
+        |watch| for_width!(bits, F => measure::<F>(table, &asked, &wanted, watch)),
+    )?;
+    measured.to_dict(py)
+}
+
+fn measure<F: Width>(
+    table: &Table,
+    asked: &Asked,
+    wanted: &Wanted,
+    watch: &Watch,
+) -> Result<Measured> {
+    let largest = wanted.largest.unwrap_or(F::MAX_DISTANCE);
+    if largest > F::MAX_DISTANCE {
+        let (bits, max) = (F::BITS, F::MAX_DISTANCE);
+        return Err(hamdex::Error::InvalidDistance { distance: largest, bits, max }.into());
+    }
+    let rows = Rows::of(table, &wanted.text, wanted.id.as_deref())?;
+    let wishes = Wishes { verification: wanted.verify, bits: F::BITS, ..Wishes::new() };
+    let settled = settle::settle(asked, wishes, || settle::sample(&rows.texts, &wanted.text))?;
+    let Some(pipeline) = &settled.pipeline else {
+        return Err(Failure::usage("there is no pipeline for texts"));
+    };
+    let verified = wanted.largest.is_none() || wanted.verify.is_some();
+    let writer = || verified.then(|| EvidenceWriter::new(wanted.tmp.as_deref())).transpose();
+    let (mut features, mut texts) = (writer()?, writer()?);
+    let extra = |_: usize, text: &str| {
+        verified.then(|| {
+            let features = FeatureSet::of_text(pipeline, text).encode();
+            (features, pipeline.cleaned(text).into_bytes())
+        })
+    };
+    let (mut prints, mut positions) = (Vec::<F>::new(), HashMap::new());
+    let read = read::read(&rows, pipeline, watch, extra, &mut |key, print, extra| {
+        if let (Some(key), Ok(position)) = (key, u32::try_from(prints.len())) {
+            positions.insert(key.to_vec(), position);
+        }
+        prints.push(print);
+        if let (Some((set, text)), Some(features), Some(texts)) = (extra, &mut features, &mut texts)
+        {
+            features.push(&set)?;
+            texts.push(&text)?;
+        }
+        Ok(())
+    })?;
+    if wanted.id.is_none() {
+        let numbered = (0..).zip(&read.rows);
+        positions.extend(numbered.map(|(at, &row)| (name::of_number(i128::from(row)), at)));
+    }
+    let mut seen = HashSet::new();
+    let mut unknown = 0;
+    let mut known = |pairs: &[(Vec<u8>, Vec<u8>)]| -> Vec<(u32, u32)> {
+        let mut found = Vec::new();
+        for (a, b) in pairs {
+            let (Some(&a), Some(&b)) = (positions.get(a), positions.get(b)) else {
+                unknown += 1;
+                continue;
+            };
+            let pair = (a.min(b), a.max(b));
+            if a != b && seen.insert(pair) {
+                found.push(pair);
+            }
+        }
+        found
+    };
+    let labels = Labels { near: known(&wanted.near), ignored: known(&wanted.ignored) };
+    let features = features.map(EvidenceWriter::finish).transpose()?;
+    let texts = texts.map(EvidenceWriter::finish).transpose()?;
+    let tally =
+        Tally::measure(&prints, features.as_ref(), texts.as_ref(), &labels, largest, watch)?;
+    let (documents, rejects) = (prints.len(), read.rejects.len());
+    Ok(Measured { documents, rejects, unknown, largest, verified, tally, settled })
+}
+
+impl Measured {
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let Self { settled, tally, largest, .. } = self;
+        let curve = |verification| {
+            let figures = (0..=*largest).filter_map(|distance| {
+                let count = tally.at(distance, verification)?;
+                Some(figure(py, distance, verification, count, tally.positives()))
+            });
+            PyList::new(py, figures.collect::<PyResult<Vec<_>>>()?)
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("documents", self.documents)?;
+        dict.set_item("rejects", self.rejects)?;
+        dict.set_item("positives", tally.positives())?;
+        dict.set_item("unknown", self.unknown)?;
+        dict.set_item("curve", curve(Verification::None)?)?;
+        let (distance, verification) = (settled.distance, settled.verification);
+        let checked = self.verified && verification != Verification::None;
+        dict.set_item("verified", if checked { Some(curve(verification)?) } else { None })?;
+        let settings = tally
+            .at(distance, verification)
+            .filter(|_| self.verified && distance <= *largest)
+            .map(|count| figure(py, distance, verification, count, tally.positives()))
+            .transpose()?;
+        dict.set_item("settings", settings)?;
+        let pipeline = settled.pipeline.as_ref();
+        dict.set_item("pipeline", pipeline.map_or("", |pipeline| pipeline.descriptor()))?;
+        let advice = settled.advice.as_ref();
+        dict.set_item("advice", advice.map(|advice| settle::to_dict(py, advice)).transpose()?)?;
+        Ok(dict)
+    }
+}
+
+/// How good one setting is.
+fn figure(
+    py: Python<'_>,
+    distance: u32,
+    verification: Verification,
+    count: Count,
+    positives: u64,
+) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("distance", distance)?;
+    dict.set_item("verification", verification.to_string())?;
+    dict.set_item("found", count.found)?;
+    dict.set_item("correct", count.correct)?;
+    dict.set_item("precision", count.precision())?;
+    dict.set_item("recall", count.recall(positives))?;
+    dict.set_item("f1", count.f1(positives))?;
+    Ok(dict)
+}

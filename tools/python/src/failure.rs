@@ -1,0 +1,65 @@
+//! Failures: whatever went wrong becomes an exception that tells whose fault it is.
+
+use arrow_schema::ArrowError;
+use hamdex::{Error, Fault};
+use pyo3::prelude::*;
+
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Library(Error),
+    Usage(String),
+    Python(PyErr),
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<ArrowError> for Failure {
+    fn from(error: ArrowError) -> Self {
+        Self::Usage(format!("Arrow data: {error}"))
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        let (class, message) = match failure {
+            Failure::Python(error) => return error,
+            Failure::Usage(message) => ("UsageError", message),
+            Failure::Library(error) => {
+                let class = match error.fault() {
+                    Fault::Caller => "UsageError",
+                    Fault::Environment => "StorageError",
+                    Fault::Damage => "DamageError",
+                };
+                (class, error.to_string())
+            }
+        };
+        // The classes have two bases each, which only Python itself can give them.
+        Python::attach(|py| {
+            let errors = py.import("hamdex._errors");
+            let class = errors.and_then(|errors| errors.getattr(class));
+            match class.and_then(|class| class.call1((message,))) {
+                Ok(raised) => PyErr::from_value(raised),
+                Err(error) => error,
+            }
+        })
+    }
+}

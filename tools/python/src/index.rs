@@ -1,0 +1,456 @@
+//! The index: documents on disk, found by text or fingerprint, from any Python thread.
+
+mod build;
+mod open;
+mod snapshot;
+mod values;
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use hamdex::advice::{Kind, Support, Wishes};
+use hamdex::{Durability, IndexOptions, Nearness, OpenOptions, Plan, Verification};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
+
+use self::open::with_index;
+pub(crate) use self::open::{Open, Width};
+use self::snapshot::State;
+pub(crate) use self::snapshot::{Match, Snapshot};
+use self::values::{Maker, Value};
+use crate::failure::{Failure, Result};
+use crate::interrupt::{detached, interruptible};
+use crate::name;
+use crate::pipeline::Asked;
+use crate::table::Table;
+
+/// Distance where nothing says otherwise.
+const DISTANCE: u32 = 3;
+
+/// A durable index of documents by fingerprint, the same on disk as that of the command line.
+///
+/// A document is a key (a str, an int or bytes) and a fingerprint (an int), which a text becomes
+/// by the pipeline of the index. Any number of threads may use one index; one process writes it.
+/// On return from a call, what it wrote survives a loss of power, unless `synced` is False. Use
+/// it as a context manager, or call `close`.
+///
+/// >>> import hamdex, tempfile
+/// >>> with tempfile.TemporaryDirectory() as directory:
+/// ...     with hamdex.Index.create(directory + "/posts", pipeline="post") as index:
+/// ...         index.insert("rain", "it will rain tomorrow, so take a coat and an umbrella")
+/// ...         index.search("it will rain tomorrow, so take a coat or an umbrella", distance=12)[0].key
+/// 0
+/// 'rain'
+#[pyclass(frozen, module = "hamdex")]
+#[derive(Debug)]
+pub(crate) struct Index {
+    path: PathBuf,
+    /// `None` once it is closed.
+    open: RwLock<Option<Arc<Open>>>,
+    pipeline: Option<hamdex::Pipeline>,
+    built: Option<build::Summary>,
+}
+
+/// Keys and values of one call, and whether it named one document only.
+type Named = (Vec<Vec<u8>>, Vec<Value>, bool);
+
+impl Index {
+    fn over(path: PathBuf, open: Open) -> Result<Self> {
+        let pipeline = open.pipeline()?;
+        Ok(Self { path, open: RwLock::new(Some(Arc::new(open))), pipeline, built: None })
+    }
+
+    pub(crate) fn opened(&self) -> Result<Arc<Open>> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let closed = || Failure::usage(format!("{} is closed", self.path.display()));
+        open.as_ref().map(Arc::clone).ok_or_else(closed)
+    }
+
+    fn maker(&self, open: &Open) -> Maker<'_> {
+        let keeps_features = open.header().keeps_features;
+        Maker { pipeline: self.pipeline.as_ref(), keeps_features }
+    }
+
+    fn frozen(&self, py: Python<'_>) -> Result<Snapshot> {
+        let open = self.opened()?;
+        let state = detached(py, || {
+            Ok(match &*open {
+                Open::Bits32(index) => State::Bits32(index.reader()?),
+                Open::Bits64(index) => State::Bits64(index.reader()?),
+                Open::Bits128(index) => State::Bits128(index.reader()?),
+            })
+        })?;
+        let keeps_features = open.header().keeps_features;
+        Ok(Snapshot { state, pipeline: self.pipeline.clone(), keeps_features })
+    }
+}
+
+/// Tells whether an object names one document.
+fn is_key(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyInt>()
+}
+
+fn keys(objects: &Bound<'_, PyAny>) -> Result<Vec<Vec<u8>>> {
+    if is_key(objects) {
+        return Ok(vec![name::of_object(objects)?]);
+    }
+    objects.try_iter()?.map(|object| name::of_object(&object?)).collect()
+}
+
+fn named(keys_of: &Bound<'_, PyAny>, values: &Bound<'_, PyAny>) -> Result<Named> {
+    if is_key(keys_of) {
+        return Ok((keys(keys_of)?, vec![Value::of(values)?], true));
+    }
+    Ok((keys(keys_of)?, Value::many(values)?, false))
+}
+
+fn durability(synced: bool) -> Durability {
+    if synced { Durability::Synced } else { Durability::Buffered }
+}
+
+/// Settles pipeline, distance and plan of an index that is to be made without a look at texts.
+fn options(
+    asked: Option<&Bound<'_, PyAny>>,
+    bits: u32,
+    distance: Option<u32>,
+    plan: Option<&str>,
+    keep_features: bool,
+) -> Result<IndexOptions> {
+    let pipeline = asked.map(|asked| Asked::of(Some(asked))?.pipeline()).transpose()?;
+    let support = if keep_features { Support::Features } else { Support::Nothing };
+    let advised = match &pipeline {
+        Some(pipeline) => {
+            let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Mixed);
+            Wishes::new().bits(bits).support(support).settings(kind).distance
+        }
+        None => DISTANCE,
+    };
+    let distance = distance.unwrap_or(advised);
+    let mut options = IndexOptions::new().distance(distance).keep_features(keep_features);
+    if let Some(plan) = plan {
+        options = options.plan(Plan::parse(plan, bits, distance, None)?);
+    }
+    if let Some(pipeline) = &pipeline {
+        options = options.text(pipeline);
+    }
+    Ok(options)
+}
+
+#[pymethods]
+impl Index {
+    /// Makes an index in an empty or absent directory.
+    ///
+    /// pipeline: "auto", "post", "page", "code", a descriptor or a `Pipeline`; None stores
+    ///     fingerprints that are made elsewhere, and takes no texts.
+    /// bits: width of the fingerprints: 32, 64 or 128.
+    /// distance: of searches that name none. Default: as it suits the pipeline, else 3.
+    /// plan: tables: "4", "10", "16", "20" or "<blocks>x<lead>[r<radius>]". Default: "4".
+    /// `keep_features`: keep the feature set of every text, for `verify`.
+    /// memory: bytes for caches. Default: 512 MiB.
+    /// resident: hold all fingerprints in memory for searching, within these bytes.
+    #[staticmethod]
+    #[pyo3(signature = (
+        path, *, pipeline = None, bits = 64, distance = None, plan = None, keep_features = false,
+        memory = None, resident = None,
+    ))]
+    #[allow(clippy::too_many_arguments)] // keywords of a Python call
+    fn create(
+        py: Python<'_>,
+        path: PathBuf,
+        pipeline: Option<&Bound<'_, PyAny>>,
+        bits: u32,
+        distance: Option<u32>,
+        plan: Option<&str>,
+        keep_features: bool,
+        memory: Option<usize>,
+        resident: Option<usize>,
+    ) -> PyResult<Self> {
+        let mut options = options(pipeline, bits, distance, plan, keep_features)?;
+        if let Some(memory) = memory {
+            options = options.memory(memory);
+        }
+        if let Some(resident) = resident {
+            options = options.resident(resident);
+        }
+        let index = detached(py, || {
+            let open = Open::create(&path, bits, &options)?;
+            Self::over(path, open)
+        });
+        Ok(index?)
+    }
+
+    /// Opens an index that is there.
+    ///
+    /// `read_only`: write nothing; another process may go on writing.
+    /// memory: bytes for caches. Default: 512 MiB.
+    /// resident: hold all fingerprints in memory for searching, within these bytes.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, read_only = false, memory = None, resident = None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        read_only: bool,
+        memory: Option<usize>,
+        resident: Option<usize>,
+    ) -> PyResult<Self> {
+        let mut options = OpenOptions::new().read_only(read_only);
+        if let Some(memory) = memory {
+            options = options.memory(memory);
+        }
+        if let Some(resident) = resident {
+            options = options.resident(resident);
+        }
+        let index = detached(py, || {
+            let open = Open::existing(&path, &options)?;
+            Self::over(path, open)
+        });
+        Ok(index?)
+    }
+
+    /// Builds an index offline from a table, or merges the table into one.
+    ///
+    /// data, text, id, tmp: as `dedup` takes them. pipeline and distance are chosen by a look at
+    /// the texts where they are left open; the other arguments are those of `create`, and an
+    /// index that is there keeps its own. Rows without a text that has features are left out, and so is
+    /// a second row of an id; rows take the place of stored documents of the same id. `built`
+    /// tells how many there were. A build that fails or is interrupted changes nothing.
+    #[staticmethod]
+    #[pyo3(signature = (
+        path, data, text = "text", id = None, *, pipeline = None, bits = 64, distance = None,
+        plan = None, keep_features = false, memory = None, tmp = None,
+    ))]
+    #[allow(clippy::too_many_arguments)] // keywords of a Python call
+    fn build<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        data: &Bound<'py, PyAny>,
+        text: &str,
+        id: Option<&str>,
+        pipeline: Option<&Bound<'py, PyAny>>,
+        bits: u32,
+        distance: Option<u32>,
+        plan: Option<&str>,
+        keep_features: bool,
+        memory: Option<usize>,
+        tmp: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let seen = py.import("hamdex._data")?.call_method1("for_build", (data, text, id))?;
+        let (table, id): (Bound<'py, Table>, Option<String>) = seen.extract()?;
+        let job = build::Job {
+            path: &path,
+            table: table.get(),
+            text,
+            id: id.as_deref(),
+            asked: Asked::of(pipeline)?,
+            bits,
+            distance,
+            plan,
+            keep_features,
+            memory,
+            tmp,
+        };
+        let (open, summary) = interruptible(py, |watch| job.run(watch))?;
+        let mut index = Self::over(path, open)?;
+        index.built = Some(summary);
+        Ok(index)
+    }
+
+    /// Stores a document, or many; returns how many took the place of another one.
+    ///
+    /// keys: a key, or a sequence of them; values: a text or a fingerprint, or as many of them.
+    /// All of a call are stored or, on an error, none.
+    #[pyo3(signature = (keys, values, *, synced = true))]
+    fn insert(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+        synced: bool,
+    ) -> PyResult<u64> {
+        let (keys, values, _) = named(keys, values)?;
+        let open = self.opened()?;
+        let replaced = detached(py, || {
+            let maker = self.maker(&open);
+            with_index!(&*open, index => {
+                values::insert(index, &maker.documents(keys, &values)?, durability(synced))
+            })
+        });
+        Ok(replaced?)
+    }
+
+    /// Stores what has no near-duplicate yet; returns what kept each of the others out.
+    ///
+    /// Searching and storing are one step, also beside other threads. Of one key the answer is a
+    /// `Match` or None, of many a list of them; earlier documents of the call count too.
+    /// verify: "jaccard:T" or "zhou:K,T", for an index that keeps features.
+    #[pyo3(signature = (keys, values, *, distance = None, verify = None, synced = true))]
+    fn insert_if_new<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+        values: &Bound<'py, PyAny>,
+        distance: Option<u32>,
+        verify: Option<&str>,
+        synced: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (keys, values, alone) = named(keys, values)?;
+        let open = self.opened()?;
+        let header = open.header();
+        let verify = verify.map(str::parse::<Verification>).transpose().map_err(Failure::from)?;
+        let verify = verify.unwrap_or_default();
+        crate::settle::require_stored(verify, header.keeps_features)?;
+        let near = Nearness::new(distance.unwrap_or(header.distance)).verify(verify);
+        let refused = detached(py, || {
+            let maker = self.maker(&open);
+            with_index!(&*open, index => {
+                let documents = maker.documents(keys, &values)?;
+                values::insert_if_new(index, &documents, near, durability(synced))
+            })
+        })?;
+        let refused = refused
+            .iter()
+            .map(|found| found.as_ref().map(|found| found.to_match(py)).transpose())
+            .collect::<PyResult<Vec<Option<Match>>>>()?;
+        if alone {
+            return Ok(refused.into_iter().next().flatten().into_pyobject(py)?.into_any());
+        }
+        Ok(refused.into_pyobject(py)?.into_any())
+    }
+
+    /// Removes a document, or many; returns how many were stored.
+    #[pyo3(signature = (keys, *, synced = true))]
+    fn remove(&self, py: Python<'_>, keys: &Bound<'_, PyAny>, synced: bool) -> PyResult<u64> {
+        let keys = self::keys(keys)?;
+        let open = self.opened()?;
+        let removed = detached(
+            py,
+            || with_index!(&*open, index => Ok(index.remove_batch(&keys, durability(synced))?)),
+        );
+        Ok(removed?)
+    }
+
+    /// Finds documents near a text or a fingerprint, the nearest first.
+    ///
+    /// distance: bits that they may differ in, 0 to a quarter of `bits`. Default: that of the
+    /// index. limit: how many of the nearest; verify: a check that they have to pass,
+    /// "jaccard:T" or "zhou:K,T", for an index that keeps features.
+    #[pyo3(signature = (value, *, distance = None, limit = None, verify = None))]
+    fn search(
+        &self,
+        py: Python<'_>,
+        value: &Bound<'_, PyAny>,
+        distance: Option<u32>,
+        limit: Option<usize>,
+        verify: Option<&str>,
+    ) -> PyResult<Vec<Match>> {
+        self.frozen(py)?.search(py, value, distance, limit, verify)
+    }
+
+    /// Answers many queries together, on all threads.
+    #[pyo3(signature = (values, *, distance = None, limit = None, verify = None))]
+    fn search_batch(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        distance: Option<u32>,
+        limit: Option<usize>,
+        verify: Option<&str>,
+    ) -> PyResult<Vec<Vec<Match>>> {
+        self.frozen(py)?.search_batch(py, values, distance, limit, verify)
+    }
+
+    /// Returns one state of the index that stays as it is.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        Ok(self.frozen(py)?)
+    }
+
+    /// Returns the fingerprint of a document; `None` when it is not stored.
+    fn get(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<u128>> {
+        self.frozen(py)?.get(py, key)
+    }
+
+    /// Compares all that is stored with itself; returns what does not fit together.
+    fn check(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let open = self.opened()?;
+        let problems = interruptible(
+            py,
+            |watch| with_index!(&*open, index => Ok(index.check(watch)?.problems)),
+        );
+        Ok(problems?)
+    }
+
+    /// Makes all that was written survive a loss of power.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let open = self.opened()?;
+        Ok(detached(py, || with_index!(&*open, index => Ok(index.flush()?)))?)
+    }
+
+    /// Lets go of the files, once snapshots are gone too.
+    fn close(&self, py: Python<'_>) {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let closed = open.take();
+        drop(open);
+        py.detach(|| drop(closed));
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        let open = self.opened()?;
+        let len = with_index!(&*open, index => index.len()).map_err(Failure::from)?;
+        Ok(usize::try_from(len)?)
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(self.get(py, key)?.is_some())
+    }
+
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    #[getter]
+    fn bits(&self) -> PyResult<u32> {
+        Ok(self.opened()?.bits())
+    }
+
+    #[getter]
+    fn distance(&self) -> PyResult<u32> {
+        Ok(self.opened()?.header().distance)
+    }
+
+    #[getter]
+    fn plan(&self) -> PyResult<String> {
+        Ok(self.opened()?.header().plan.clone())
+    }
+
+    #[getter]
+    fn keeps_features(&self) -> PyResult<bool> {
+        Ok(self.opened()?.header().keeps_features)
+    }
+
+    #[getter]
+    fn pipeline(&self) -> Option<&str> {
+        self.pipeline.as_ref().map(hamdex::Pipeline::descriptor)
+    }
+
+    /// What `build` has done; `None` for an index that was opened or created.
+    #[getter]
+    fn built(&self) -> Option<build::Summary> {
+        self.built
+    }
+
+    fn __repr__(&self) -> String {
+        format!("hamdex.Index('{}')", self.path.display())
+    }
+}

@@ -1,0 +1,190 @@
+//! Values: texts or fingerprints, one or many, become what an index searches and stores.
+
+use hamdex::verify::FeatureSet;
+use hamdex::{
+    Durability, Fingerprint, Index, Nearness, NewDocument, Pipeline, Query, Verification,
+};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyInt, PyString};
+use rayon::prelude::*;
+
+use super::snapshot::Found;
+use crate::failure::{Failure, Result};
+
+/// A text, or a fingerprint that was made elsewhere.
+#[derive(Debug)]
+pub(super) enum Value {
+    Text(PyBackedStr),
+    Print(u128),
+}
+
+impl Value {
+    pub(super) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
+        if object.is_instance_of::<PyString>() {
+            return Ok(Self::Text(object.extract()?));
+        }
+        if object.is_instance_of::<PyInt>() {
+            let print = object
+                .extract()
+                .map_err(|_| Failure::usage("a fingerprint is a whole number of 128 bits at most"));
+            return Ok(Self::Print(print?));
+        }
+        let kind = object.get_type().name()?;
+        Err(Failure::usage(format!("expected a text or a fingerprint as an int, not {kind}")))
+    }
+
+    pub(super) fn many(objects: &Bound<'_, PyAny>) -> Result<Vec<Self>> {
+        objects.try_iter()?.map(|object| Self::of(&object?)).collect()
+    }
+}
+
+/// A document on its way into an index.
+#[derive(Debug)]
+pub(super) struct Document<F> {
+    key: Vec<u8>,
+    fingerprint: F,
+    features: Option<Vec<u8>>,
+}
+
+impl<F: Fingerprint> Document<F> {
+    fn as_new(&self) -> NewDocument<'_, F> {
+        let document = NewDocument::new(&self.key, self.fingerprint);
+        match &self.features {
+            Some(features) => document.features(features),
+            None => document,
+        }
+    }
+}
+
+/// Stores documents; returns how many took the place of another one.
+pub(super) fn insert<F: Fingerprint>(
+    index: &Index<F>,
+    documents: &[Document<F>],
+    durability: Durability,
+) -> Result<u64> {
+    let documents: Vec<NewDocument<'_, F>> = documents.iter().map(Document::as_new).collect();
+    Ok(index.insert_batch(&documents, durability)?.replaced)
+}
+
+/// Stores documents that have no near-duplicate; returns what kept each of the others out.
+pub(super) fn insert_if_new<F: Fingerprint>(
+    index: &Index<F>,
+    documents: &[Document<F>],
+    near: Nearness,
+    durability: Durability,
+) -> Result<Vec<Option<Found>>> {
+    let documents: Vec<NewDocument<'_, F>> = documents.iter().map(Document::as_new).collect();
+    let refused = index.insert_batch_if_new(&documents, near, durability)?;
+    Ok(refused.into_iter().map(|found| found.map(Found::of)).collect())
+}
+
+/// Makes fingerprints of values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Maker<'a> {
+    /// `None` takes fingerprints only.
+    pub(super) pipeline: Option<&'a Pipeline>,
+    pub(super) keeps_features: bool,
+}
+
+impl Maker<'_> {
+    fn pipeline(&self) -> Result<&Pipeline> {
+        self.pipeline.ok_or_else(|| {
+            Failure::usage(
+                "the index was made from fingerprints only, so it is not known how to fingerprint \
+                 text for it; give fingerprints",
+            )
+        })
+    }
+
+    fn fingerprint<F: Fingerprint>(&self, value: &Value) -> Result<F> {
+        match value {
+            Value::Text(text) => {
+                let sketch = self.pipeline()?.fingerprint::<F>(text);
+                sketch.map(|sketch| sketch.fingerprint).ok_or_else(|| {
+                    let start: String = text.chars().take(40).collect();
+                    Failure::usage(format!("text without features: {start:?}"))
+                })
+            }
+            Value::Print(wide) => {
+                let print = F::truncate(*wide);
+                if print.widen() == *wide {
+                    Ok(print)
+                } else {
+                    Err(Failure::usage(format!("{wide:#x} has more than {} bits", F::BITS)))
+                }
+            }
+        }
+    }
+
+    pub(super) fn documents<F: Fingerprint>(
+        &self,
+        keys: Vec<Vec<u8>>,
+        values: &[Value],
+    ) -> Result<Vec<Document<F>>> {
+        if keys.len() != values.len() {
+            let (keys, values) = (keys.len(), values.len());
+            return Err(Failure::usage(format!("{keys} keys for {values} values")));
+        }
+        let make = |(key, value): (Vec<u8>, &Value)| {
+            let fingerprint = self.fingerprint(value)?;
+            let features = match value {
+                Value::Text(text) if self.keeps_features => {
+                    Some(FeatureSet::of_text(self.pipeline()?, text).encode())
+                }
+                Value::Text(_) | Value::Print(_) => None,
+            };
+            Ok(Document { key, fingerprint, features })
+        };
+        keys.into_par_iter().zip(values).map(make).collect()
+    }
+
+    pub(super) fn queries<F: Fingerprint>(
+        &self,
+        values: &[Value],
+        asked: Asking,
+    ) -> Result<Vec<Query<F>>> {
+        let make = |value: &Value| {
+            let mut query = Query::new(self.fingerprint(value)?);
+            if let Some(distance) = asked.distance {
+                query = query.distance(distance);
+            }
+            if let Some(limit) = asked.limit {
+                query = query.limit(limit);
+            }
+            Ok(match (asked.verify, value) {
+                (Verification::None, _) => query,
+                (verify, Value::Text(text)) => {
+                    query.verify(verify, verify.evidence(self.pipeline()?, text))
+                }
+                (_, Value::Print(_)) => {
+                    return Err(Failure::usage(
+                        "a fingerprint has no text, so verify has nothing to compare",
+                    ));
+                }
+            })
+        };
+        values.par_iter().map(make).collect()
+    }
+}
+
+/// What is asked of a search.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asking {
+    pub(super) distance: Option<u32>,
+    pub(super) limit: Option<usize>,
+    pub(super) verify: Verification,
+}
+
+impl Asking {
+    pub(super) fn new(
+        distance: Option<u32>,
+        limit: Option<usize>,
+        verify: Option<&str>,
+        keeps_features: bool,
+    ) -> Result<Self> {
+        let verify = verify.map(str::parse::<Verification>).transpose()?.unwrap_or_default();
+        crate::settle::require_stored(verify, keeps_features)?;
+        Ok(Self { distance, limit, verify })
+    }
+}

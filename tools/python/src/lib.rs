@@ -1,0 +1,33 @@
+//! The engine of the Python package: Arrow in, library calls without the GIL, Arrow out.
+//!
+//! The package's face is in `hamdex/`, written in Python; what is here it calls with checked
+//! arguments. Nothing is decided here that the library decides.
+
+mod column;
+mod dedup;
+mod evaluate;
+mod failure;
+mod fingerprints;
+mod index;
+mod interrupt;
+mod name;
+mod pipeline;
+mod read;
+mod settle;
+mod table;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<pipeline::Pipeline>()?;
+    module.add_class::<index::Index>()?;
+    module.add_class::<index::Snapshot>()?;
+    module.add_class::<index::Match>()?;
+    module.add_function(wrap_pyfunction!(fingerprints::fingerprint, module)?)?;
+    module.add_function(wrap_pyfunction!(dedup::dedup, module)?)?;
+    module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
+    Ok(())
+}
