@@ -268,7 +268,7 @@ mod tests {
                 Cluster { number: 2, kept: 0, members: &[0, 1] },
             ]
         );
-        assert_eq!(decisions.diameter(clusters[0]).bits, 2);
+        assert_eq!(decisions.diameter(clusters[0]).bits, 3);
         assert_eq!(decisions.of(9), Decision::Kept { cluster: None });
     }
 

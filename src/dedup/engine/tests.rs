@@ -163,9 +163,11 @@ fn a_deduplication_is_cancelled_in_every_phase() {
     }
 
     let directory = tempfile::tempdir().unwrap();
-    let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+    let options = IndexOptions::new().text(&pipeline()).keep_features(true);
+    let index = Index::<u64>::create(directory.path(), &options).unwrap();
+    let settings = Settings::new(3).verify(Verification::Jaccard(0.5));
     for phase in ["searching", "grouping", "measuring"] {
-        let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(EDIT)).unwrap();
+        let mut dedup = Dedup::<u64>::new(&settings).unwrap();
         dedup.push_texts(&pipeline(), &[CHAIN[0]; 3]).unwrap();
         let stop = StopIn(phase, AtomicBool::new(false));
         let ended = dedup.finish_against(&index, &stop);

@@ -116,7 +116,7 @@ fn the_doctor_looks_at_an_index() {
     drop(index);
     assert_eq!(grade("idx", "lock"), "good");
 
-    bench.file("seed", "0123456789abcdef").file("other", "fedcba9876543210");
+    bench.file("seed", "0123456789abcdef".repeat(2)).file("other", "fedcba9876543210".repeat(2));
     bench.file("texts.jsonl", "{\"id\":1,\"text\":\"sunny days are here again\"}\n");
     bench.ok("build secret texts.jsonl --seed-file seed --pipeline code");
     assert_eq!(grade("secret", "texts"), "warning");
@@ -135,7 +135,7 @@ fn the_doctor_looks_at_an_index() {
 fn a_secret_that_others_can_read_is_warned_of_once() {
     let bench = Bench::new();
     bench.file("rows.jsonl", "{\"id\":1,\"text\":\"sunny days are here again\"}\n");
-    bench.file("seed", "0123456789abcdef");
+    bench.file("seed", "0123456789abcdef".repeat(2));
     let call = "fingerprint rows.jsonl --pipeline code --seed-file seed";
     let mode = |mode: u32| {
         let mode = std::fs::Permissions::from_mode(mode);

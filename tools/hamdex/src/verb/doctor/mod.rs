@@ -26,7 +26,7 @@ use crate::session::Session;
 /// reading, and its lock is tried for a moment.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Example:\n  hamdex doctor\n  hamdex doctor pages.idx --memory 4G --tmp /scratch"
+    after_long_help = "Example:\n  hamdex doctor pages.idx --memory 4G --tmp /scratch\n  hamdex doctor"
 )]
 pub(crate) struct DoctorArgs {
     /// An index to look at, too

@@ -122,7 +122,7 @@ mod tests {
         let prints = Prints::of(&prints);
         assert_eq!(prints.digits, 1, "310 documents give 16 prefixes 19 each");
         let seen = |prefix: &Prefix| (prefix.name.clone(), prefix.documents, prefix.fingerprints);
-        assert_eq!(seen(&prints.crowded[0]), ("0".to_owned(), 32, 16));
+        assert_eq!(seen(&prints.crowded[0]), ("1".to_owned(), 34, 17));
         assert_eq!(prints.crowded.len(), NAMED);
         assert!((prints.even() - 310.0 / 16.0).abs() < 1e-9);
         let two = Prints::of(&vec![0xab00_0000_0000_0001_u64; 4096]);
