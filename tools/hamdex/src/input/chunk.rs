@@ -249,28 +249,25 @@ impl Out {
     fn directory(&self, source: &Source, position: usize, base: u64) -> Result<u64, Stop> {
         let Kind::Directory(listing) = &source.kind else { return Ok(0) };
         let mut ordinal = 0;
-        let mut texts = Vec::new();
-        let mut size = 0;
+        let mut gathered = Gathered::default();
         for name in &listing.files {
             let read = source
                 .open_file(name, &self.meter)
                 .and_then(|reader| read_text(reader).map_err(|e| Failure::io(name, e)));
             // One file that cannot be read is a bad row among good ones.
             let bytes = read.unwrap_or_else(|failure| Err(Reason::Unreadable(failure.cause())));
-            size += bytes.as_ref().map_or(0, Vec::len);
-            texts.push(Text { ordinal, name: name.clone(), bytes, page: None });
+            let text = Text { ordinal, name: name.clone(), bytes, page: None };
             ordinal += 1;
-            if size >= CHUNK || texts.len() >= ROWS {
-                self.send(position, base, Body::Texts(std::mem::take(&mut texts)))?;
-                size = 0;
+            if let Some(texts) = gathered.push(text) {
+                self.send(position, base, Body::Texts(texts))?;
             }
         }
         for (name, reason) in &listing.unreadable {
             let bytes = Err(Reason::Unreadable(reason.clone()));
-            texts.push(Text { ordinal, name: name.clone(), bytes, page: None });
+            gathered.texts.push(Text { ordinal, name: name.clone(), bytes, page: None });
             ordinal += 1;
         }
-        self.send(position, base, Body::Texts(texts))?;
+        self.send(position, base, Body::Texts(gathered.texts))?;
         Ok(ordinal)
     }
 
@@ -283,8 +280,8 @@ impl Out {
         base: u64,
     ) -> Result<u64, Stop> {
         let mut records = source.open_records(&self.meter)?;
-        let (mut ordinal, mut size) = (0, 0);
-        let mut texts = Vec::new();
+        let mut ordinal = 0;
+        let mut gathered = Gathered::default();
         while let Some(record) = records.next().map_err(|e| Failure::io(&source.name, e))? {
             ordinal = record.ordinal + 1;
             let Some(page) = record.page else { continue };
@@ -293,15 +290,30 @@ impl Out {
             let page = Page { offset: record.offset, ..page };
             let name = page.id(inputs.fields.warc_id);
             let name = name.map_or_else(|| format!("{}:{ordinal}", source.name), str::to_owned);
-            size += bytes.as_ref().map_or(0, Vec::len);
-            texts.push(Text { ordinal: record.ordinal, name, bytes, page: Some(page) });
-            if size >= CHUNK || texts.len() >= ROWS {
-                self.send(position, base, Body::Texts(std::mem::take(&mut texts)))?;
-                size = 0;
+            let text = Text { ordinal: record.ordinal, name, bytes, page: Some(page) };
+            if let Some(texts) = gathered.push(text) {
+                self.send(position, base, Body::Texts(texts))?;
             }
         }
-        self.send(position, base, Body::Texts(texts))?;
+        self.send(position, base, Body::Texts(gathered.texts))?;
         Ok(ordinal)
+    }
+}
+
+/// Texts that will make one chunk.
+#[derive(Default)]
+struct Gathered {
+    texts: Vec<Text>,
+    size: usize,
+}
+
+impl Gathered {
+    /// Adds a text; returns all of them once they fill a chunk.
+    fn push(&mut self, text: Text) -> Option<Vec<Text>> {
+        self.size += text.bytes.as_ref().map_or(0, Vec::len);
+        self.texts.push(text);
+        let full = self.size >= CHUNK || self.texts.len() >= ROWS;
+        full.then(|| std::mem::take(self).texts)
     }
 }
 
