@@ -84,7 +84,10 @@ fn panel(area: &Area<'_>, chart: &Chart) -> Drawn {
     let up = Scale::over(&chart.y, points().map(|point| point.y).chain(level));
     let foot = up.foot();
     let mut builder = ChartBuilder::on(area);
-    builder.margin_top(top).margin_right(18).margin_left(6).margin_bottom(4);
+    // The level's name stands beside the plot, where no bar hides it.
+    let right = 18 + chart.level.as_ref().map_or(0, |(_, name)| 6 * name.chars().count());
+    builder.margin_top(top).margin_right(u32::try_from(right).unwrap_or(18));
+    builder.margin_left(6).margin_bottom(4);
     let mut plot =
         builder.x_label_area_size(46).y_label_area_size(70).build_cartesian_2d(across, up)?;
     let names = matches!(chart.x.kind, Kind::Names(_));
@@ -113,11 +116,9 @@ fn panel(area: &Area<'_>, chart: &Chart) -> Drawn {
     if let Some((at, name)) = &chart.level {
         let ends = plane.get_x_range();
         line(plane, vec![(ends.start, *at), (ends.end, *at)], INK.stroke_width(1))?;
-        let corner = Pos::new(HPos::Right, VPos::Bottom);
-        let style = small.pos(corner);
-        plane.draw(
-            &(EmptyElement::at((ends.end, *at)) + Text::new(name.clone(), (-4, -2), style)),
-        )?;
+        let style = small.pos(Pos::new(HPos::Left, VPos::Center));
+        plane
+            .draw(&(EmptyElement::at((ends.end, *at)) + Text::new(name.clone(), (4, 0), style)))?;
     }
     if chart.named { names_beside(area, plane, chart, &middle(&small)) } else { Ok(()) }
 }

@@ -153,15 +153,20 @@ pub(crate) fn count(value: f64) -> String {
 
 /// Writes a share of one in percent, with as many digits as it takes.
 pub(crate) fn percent(share: f64) -> String {
-    let text = format!("{:.2}", 100.0 * share);
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{text} %")
+    format!("{} %", digits(100.0 * share, 2))
 }
 
 /// Writes a share of one as it is.
 pub(crate) fn share(share: f64) -> String {
-    let text = format!("{share:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    digits(share, 4)
+}
+
+/// Writes a figure with so many digits behind the point at most.
+fn digits(figure: f64, most: usize) -> String {
+    let text = format!("{figure:.most$}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    // The tick of zero may lie a hair below it.
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
 /// Writes bytes in units of powers of 1000, which are whole where ticks are.
@@ -204,6 +209,7 @@ mod tests {
         assert_eq!(shown, ["2.5 \u{b5}s", "1 ms", "120 s"]);
         assert_eq!([0.5, 0.1234, 1.0].map(percent), ["50 %", "12.34 %", "100 %"]);
         assert_eq!([0.5, 1.0].map(share), ["0.5", "1"]);
+        assert_eq!([share(-1e-17), percent(-1e-17), percent(0.0)], ["0", "0 %", "0 %"]);
     }
 
     #[test]
