@@ -8,8 +8,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
+use hamdex::{Error, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::failure::Result;
 use crate::size;
 
 /// How often a bar moves, and how often a plain line is written.
@@ -18,7 +20,12 @@ const LINE: Duration = Duration::from_secs(3);
 
 /// A handle on standard error, shared by all threads of a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Console(Option<Arc<Shared>>);
+pub(crate) struct Console {
+    /// `None` shows nothing.
+    shared: Option<Arc<Shared>>,
+    /// Whether a program around this one asks to stop; `None` where there is none.
+    cancelled: Option<Arc<AtomicBool>>,
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -43,7 +50,7 @@ impl Console {
     pub(crate) fn new(quiet: bool) -> Self {
         QUIET.store(quiet, Relaxed);
         if quiet {
-            return Self(None);
+            return Self { shared: None, cancelled: None };
         }
         let terminal = io::stderr().is_terminal();
         let shared = Arc::new(Shared {
@@ -59,26 +66,36 @@ impl Console {
         // Without the thread there is no progress to see, which is no reason not to work.
         let _ =
             std::thread::Builder::new().name("progress".to_owned()).spawn(move || ticking.tick());
-        Self(Some(shared))
+        Self { shared: Some(shared), cancelled: None }
+    }
+
+    /// Shows nothing, and stops the work once the flag is true.
+    pub(crate) fn embedded(cancelled: Arc<AtomicBool>) -> Self {
+        Self { cancelled: Some(cancelled), ..Self::new(true) }
+    }
+
+    /// Fails once the work should stop.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.cancelled() { Err(Error::Cancelled.into()) } else { Ok(()) }
     }
 
     /// Writes a line for people, above the bar if there is one.
     pub(crate) fn say(&self, line: &str) {
-        if self.0.is_some() {
+        if self.shared.is_some() {
             self.aside(|| complain(line));
         }
     }
 
     /// Begins a phase that is measured in bytes of input and counts rows beside.
     pub(crate) fn begin_reading(&self, name: &str, total: Option<u64>) {
-        if let Some(shared) = &self.0 {
+        if let Some(shared) = &self.shared {
             shared.begin(name, total, true);
         }
     }
 
     /// Tells that reading has come to so many bytes, and by so many more rows.
     pub(crate) fn reach(&self, bytes: u64, rows: u64) {
-        if let Some(shared) = &self.0 {
+        if let Some(shared) = &self.shared {
             shared.done.store(bytes, Relaxed);
             shared.rows.fetch_add(rows, Relaxed);
         }
@@ -86,7 +103,7 @@ impl Console {
 
     /// Takes the bar away: what follows are results.
     pub(crate) fn end_phase(&self) {
-        if let Some(shared) = &self.0 {
+        if let Some(shared) = &self.shared {
             *lock(&shared.phase) = Phase::idle();
             if let Some(bar) = &shared.bar {
                 bar.finish_and_clear();
@@ -96,7 +113,7 @@ impl Console {
 
     /// Does something with the terminal while the bar is out of the way.
     pub(crate) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
-        match self.0.as_ref().and_then(|shared| shared.bar.as_ref()) {
+        match self.shared.as_ref().and_then(|shared| shared.bar.as_ref()) {
             Some(bar) if !bar.is_finished() => bar.suspend(act),
             _ => act(),
         }
@@ -105,24 +122,28 @@ impl Console {
     /// Ends the drawing for good.
     pub(crate) fn close(&self) {
         self.end_phase();
-        if let Some(shared) = &self.0 {
+        if let Some(shared) = &self.shared {
             *lock(&shared.stopped) = true;
             shared.stop.notify_all();
         }
     }
 }
 
-impl hamdex::Progress for Console {
+impl Progress for Console {
     fn begin(&self, phase: &str, total: Option<u64>) {
-        if let Some(shared) = &self.0 {
+        if let Some(shared) = &self.shared {
             shared.begin(phase, total, false);
         }
     }
 
     fn advance(&self, units: u64) {
-        if let Some(shared) = &self.0 {
+        if let Some(shared) = &self.shared {
             shared.done.fetch_add(units, Relaxed);
         }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Relaxed))
     }
 }
 
@@ -265,8 +286,8 @@ mod tests {
     #[test]
     fn a_quiet_console_takes_every_call() {
         let console = Console::new(true);
-        hamdex::Progress::begin(&console, "x", Some(1));
-        hamdex::Progress::advance(&console, 1);
+        Progress::begin(&console, "x", Some(1));
+        Progress::advance(&console, 1);
         console.say("never seen");
         console.close();
     }

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::Path;
 
-use hamdex::Error;
+use hamdex::{Error, Fault};
 
 use crate::input::Reason;
 
@@ -77,6 +77,18 @@ impl Failure {
             | Self::File { .. }
             | Self::Damaged { .. }
             | Self::Unfit { .. } => 1,
+        }
+    }
+
+    /// Who has to act on it.
+    pub(crate) fn fault(&self) -> Fault {
+        match self {
+            Self::Library(error) => error.fault(),
+            Self::Usage(_) | Self::Row { .. } | Self::TooManyBad { .. } | Self::File { .. } => {
+                Fault::Caller
+            }
+            Self::Io { .. } | Self::Unfit { .. } | Self::OutputClosed => Fault::Environment,
+            Self::Damaged { .. } => Fault::Damage,
         }
     }
 

@@ -1,30 +1,7 @@
-//! Feeds the reader of rows with what libFuzzer makes up; the program's own modules once more.
+//! Feeds the reader of rows with what libFuzzer makes up.
 #![no_main]
-#![allow(dead_code, unused_imports, unsafe_code)] // most of the program is not called from here
-
-mod advise;
-mod bars;
-mod chart;
-mod cli;
-mod console;
-mod costs;
-mod evidence;
-mod failure;
-mod input;
-mod key;
-mod options;
-mod output;
-mod page;
-mod plot;
-mod resource_options;
-mod session;
-mod size;
-mod stored;
-mod table;
-mod verb;
-mod verify_options;
-mod width;
+#![allow(unsafe_code)] // what the macro makes exports a symbol
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    input::fuzzing::rows(bytes);
+    hamdex_cli::fuzz_rows(bytes);
 });

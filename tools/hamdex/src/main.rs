@@ -1,72 +1,7 @@
-//! The command line of hamdex: arguments become library calls, results become lines.
-//!
-//! Standard output carries results only. The status is 0 when the work is done, 1 when it failed
-//! and 2 when the call itself was wrong.
-
-#![deny(clippy::print_stdout, clippy::print_stderr)]
-
-mod advise;
-mod bars;
-mod chart;
-mod cli;
-mod console;
-mod costs;
-mod evidence;
-mod failure;
-mod input;
-mod key;
-mod options;
-mod output;
-mod page;
-mod plot;
-mod resource_options;
-mod session;
-mod size;
-mod stored;
-mod table;
-mod verb;
-mod verify_options;
-mod width;
+//! The program `hamdex`; all of it is in the library, which the Python package calls too.
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
-
-use crate::cli::Cli;
-use crate::session::Session;
-
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return usage(&error),
-    };
-    let session = match Session::new(&cli.global) {
-        Ok(session) => session,
-        Err(failure) => return fail(&failure),
-    };
-    let outcome = cli.verb.run(&session);
-    session.console.close();
-    outcome.map_or_else(|failure| fail(&failure), |()| ExitCode::SUCCESS)
-}
-
-/// Shows help, or what is wrong with the call.
-fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    if error.kind() == ErrorKind::InvalidSubcommand {
-        let command = Cli::command();
-        let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-        console::complain(&format!("\nverbs: {}", verbs.join(", ")));
-    }
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
-}
-
-fn fail(failure: &failure::Failure) -> ExitCode {
-    if failure.status() != 0 {
-        console::complain(&format!("hamdex: {failure}"));
-        if let Some(remedy) = failure.remedy() {
-            console::complain(&format!("  {remedy}"));
-        }
-    }
-    ExitCode::from(failure.status())
+    hamdex_cli::main()
 }

@@ -123,6 +123,7 @@ pub(crate) fn for_each_chunk(
     for chunk in receiver {
         let chunk = chunk?;
         let (rows, read) = (chunk.body.rows(), chunk.read);
+        console.check()?;
         visit(chunk)?;
         // What waits to be worked on is not done yet.
         console.reach(read, rows);

@@ -22,12 +22,22 @@ const REFUSED: u8 = 0;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads records as lines of JSON; the first record names the columns.
-pub(super) fn lines(
+pub(super) fn lines(name: &str, delimiter: u8, fields: &Fields, reader: Reader) -> Result<Reader> {
+    Ok(open::joined(begin(name, delimiter, fields, reader)?))
+}
+
+/// Returns the names of the columns; of an empty file none.
+pub(super) fn header(
     name: &str,
     delimiter: u8,
     fields: &Fields,
-    mut reader: Reader,
-) -> Result<Reader> {
+    reader: Reader,
+) -> Result<Vec<String>> {
+    Ok(begin(name, delimiter, fields, reader)?.header)
+}
+
+/// Reads the header.
+fn begin(name: &str, delimiter: u8, fields: &Fields, mut reader: Reader) -> Result<Lines> {
     let head = reader.fill_buf().map_err(|e| Failure::io(name, e))?;
     let encoding = settle(name, fields.encoding, head)?;
     let mark = if head.starts_with(BOM) { BOM.len() } else { 0 };
@@ -47,7 +57,7 @@ pub(super) fn lines(
         return Err(Failure::file(name, missing(&fields.text, header.iter().map(String::as_str))));
     }
     let id = fields.id.clone();
-    Ok(open::joined(Lines { rows, record, header, id, encoding, left, line: 0 }))
+    Ok(Lines { rows, record, header, id, encoding, left, line: 0 })
 }
 
 /// Tells why a line is no row, and what the record was.

@@ -1,5 +1,6 @@
 //! Sources: an input path becomes a kind of source, chosen by its extension.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -198,6 +199,7 @@ impl Source {
             }
             file.write_all(bytes).map_err(|e| Failure::io(file.path(), e))?;
             reader.consume(len);
+            console.check()?;
             console.advance(len as u64);
         }
         console.end_phase();
@@ -338,6 +340,27 @@ impl Inputs {
             }
         }
         Ok(bring)
+    }
+
+    /// The columns of CSV files; `None` unless all inputs are such, and agree on distinct ones.
+    pub(crate) fn header(&self) -> Result<Option<Vec<String>>> {
+        let mut common: Option<Vec<String>> = None;
+        for source in &self.sources {
+            let Kind::Delimited(delimiter) = source.kind else { return Ok(None) };
+            let reader = source.open(&Meter::default())?;
+            let header = delimited::header(&source.name, delimiter, &self.fields, reader)?;
+            // An empty file has no rows that would miss a column.
+            if header.is_empty() {
+                continue;
+            }
+            let distinct: HashSet<&String> = header.iter().collect();
+            let agrees = common.as_ref().is_none_or(|common| *common == header);
+            if distinct.len() < header.len() || !agrees {
+                return Ok(None);
+            }
+            common = Some(header);
+        }
+        Ok(Some(common.unwrap_or_default()))
     }
 
     /// A rough number of rows, for choosing a plan: exact for raw files only.

@@ -6,7 +6,7 @@ mod check;
 mod clusters;
 mod compact;
 mod completions;
-mod dedup;
+pub(crate) mod dedup;
 mod doctor;
 mod evaluate;
 mod explain;

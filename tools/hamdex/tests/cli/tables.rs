@@ -139,6 +139,68 @@ fn rows_of_json_become_parquet() {
 }
 
 #[test]
+fn a_file_as_output_takes_the_kept_rows_alone() {
+    let bench = Bench::new();
+    write(&bench, "a.parquet", &[table(0..7)]);
+    for form in ["parquet", "jsonl"] {
+        bench.ok(&format!("dedup a.parquet -o all {DEDUP} --format {form}"));
+        bench.ok(&format!(
+            "dedup a.parquet -o alone/clean.{form} {DEDUP} --rejects alone/bad --report alone/a.html"
+        ));
+        let kept = |name: String| std::fs::read(bench.path(&name)).unwrap();
+        assert_eq!(kept(format!("alone/clean.{form}")), kept(format!("all/kept.{form}")));
+        assert_eq!(bench.read("alone/bad"), bench.read("all/rejects.jsonl"));
+        assert!(bench.read("alone/a.html").starts_with("<!DOCTYPE html>"));
+        let names = std::fs::read_dir(bench.path("alone")).unwrap().count();
+        assert_eq!(names, 3, "nothing else is written");
+        std::fs::remove_dir_all(bench.path("alone")).unwrap();
+    }
+}
+
+#[test]
+fn csv_comes_back_as_csv_cell_for_cell() {
+    let bench = Bench::new();
+    let header = "\u{feff}note,id,text\r\n";
+    let rows = [
+        "\"say \"\"hi\"\", they said\",,sunny days are here again\r\n",
+        "gone,2,Sunny days are here again!\r\n",
+        "\"two\nlines\",3,another text about climbing snails\r\n",
+    ];
+    bench.file("a.csv", [header, &rows.concat()].concat());
+    bench
+        .file("b.csv", "note,id,text\n公园,4,the council voted on the budget\n")
+        .file("none.csv", "");
+    bench.ok("dedup a.csv b.csv none.csv -o clean.csv -k 3");
+    assert_eq!(
+        bench.read("clean.csv"),
+        "note,id,text\n\"say \"\"hi\"\", they said\",,sunny days are here again\n\
+         \"two\nlines\",3,another text about climbing snails\n公园,4,the council voted on the budget\n"
+    );
+    bench.ok("dedup b.csv -o out -k 3 --format tsv");
+    assert_eq!(
+        bench.read("out/kept.tsv"),
+        "note\tid\ttext\n公园\t4\tthe council voted on the budget\n"
+    );
+    bench.ok("dedup none.csv -o none-clean.csv");
+    assert_eq!(bench.read("none-clean.csv"), "");
+}
+
+#[test]
+fn csv_is_made_of_csv_with_equal_columns_alone() {
+    let bench = Bench::new();
+    bench.file("a.jsonl", "{\"text\":\"x y z\"}\n").file("a.csv", "id,text\n1,x y z\n");
+    bench.file("b.csv", "text,id\nx y z,1\n").file("c.csv", "text,n,n\nx y z,1,2\n");
+    for inputs in ["a.jsonl", "a.csv a.jsonl", "a.csv b.csv", "c.csv"] {
+        bench
+            .run(&format!("dedup {inputs} -o out.csv"))
+            .refused(2, &["csv is made of CSV", "each named once", ".parquet"]);
+        assert!(!bench.path("out.csv").exists());
+    }
+    bench.run("dedup a.csv -o out.csv --format tsv").refused(2, &["out.csv is csv by its name"]);
+    bench.run("dedup a.csv -o out.csv.gz").refused(2, &["out.csv.gz", ".jsonl", "a directory"]);
+}
+
+#[test]
 fn an_index_is_built_from_tables_and_asked_with_them() {
     let bench = Bench::new();
     write(&bench, "a.parquet", &[table(0..7)]);

@@ -1,12 +1,12 @@
-//! Forms of the kept rows: JSON Lines as they are copied, or Parquet.
+//! Forms of the kept rows: JSON Lines as they are copied, Parquet, or CSV.
 //!
 //! Rows of Parquet files with equal columns keep these, types and all: only the numbers of the
 //! rows to keep are noted, and the files are read again. Rows of anything else go through JSON,
-//! whose values settle the columns.
+//! whose values settle the columns. CSV is made of CSV alone, cell by cell.
 
 use std::fs::File;
 use std::io::{BufReader, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
@@ -19,6 +19,9 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use tempfile::NamedTempFile;
 
+use super::cells::Cells;
+use super::files::Files;
+use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{Columnar, Inputs, Kind, Rows};
 use crate::output::{self, Output};
@@ -33,6 +36,43 @@ pub(super) enum Form {
     Jsonl,
     /// kept.parquet, compressed by Zstandard
     Parquet,
+    /// kept.csv, of CSV and TSV with equal columns
+    Csv,
+    /// kept.tsv, of the same
+    Tsv,
+}
+
+impl Form {
+    /// The extension of such a file.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
+            Self::Csv => "csv",
+            Self::Tsv => "tsv",
+        }
+    }
+
+    /// The byte between cells; `None` for what has none.
+    fn delimiter(self) -> Option<u8> {
+        match self {
+            Self::Jsonl | Self::Parquet => None,
+            Self::Csv => Some(b','),
+            Self::Tsv => Some(b'\t'),
+        }
+    }
+
+    /// Refuses inputs that cannot be written so, before anything is done.
+    pub(super) fn require(self, inputs: &Inputs) -> Result<()> {
+        if self.delimiter().is_none() || inputs.header()?.is_some() {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "{} is made of CSV and TSV files with equal columns, each named once; write these \
+             inputs as .jsonl or .parquet",
+            self.name()
+        )))
+    }
 }
 
 /// Takes the rows to keep.
@@ -43,14 +83,22 @@ pub(super) enum Sink {
     Spool(std::io::BufWriter<NamedTempFile>),
     /// Ordinals of rows over all inputs.
     Ordinals(Vec<u64>),
+    /// Rows as records of CSV.
+    Cells(Box<Cells>),
 }
 
 impl Sink {
-    pub(super) fn new(form: Form, inputs: &Inputs, directory: &Path) -> Result<Self> {
-        Ok(match form {
-            Form::Jsonl => Self::Lines(Output::file(&directory.join("kept.jsonl"))?),
+    pub(super) fn new(files: &Files, inputs: &Inputs) -> Result<Self> {
+        if let Some(delimiter) = files.form.delimiter() {
+            let header = inputs.header()?.unwrap_or_default();
+            return Ok(Self::Cells(Box::new(Cells::new(files, delimiter, header)?)));
+        }
+        Ok(match files.form {
             Form::Parquet if common_columns(inputs).is_some() => Self::Ordinals(Vec::new()),
-            Form::Parquet => Self::Spool(std::io::BufWriter::new(output::temporary(directory)?)),
+            Form::Parquet => {
+                Self::Spool(std::io::BufWriter::new(output::temporary(files.place())?))
+            }
+            Form::Jsonl | Form::Csv | Form::Tsv => Self::Lines(Output::file(&files.kept)?),
         })
     }
 
@@ -72,29 +120,37 @@ impl Sink {
                 Ok(())
             }
             Self::Spool(file) => copy(file).map_err(|e| Failure::io(file.get_ref().path(), e)),
+            Self::Cells(cells) => {
+                let mut line = Vec::new();
+                copy(&mut line).map_err(|e| Failure::io("kept rows", e))?;
+                cells.line(&line)
+            }
         }
     }
 
     /// Writes what is not written yet.
-    pub(super) fn close(self, inputs: &Inputs, directory: &Path) -> Result<Kept> {
-        let path = directory.join("kept.parquet");
+    pub(super) fn close(self, inputs: &Inputs, files: &Files, console: &Console) -> Result<Kept> {
+        let path = &files.kept;
         match self {
             Self::Lines(output) => Ok(Kept::Lines(output)),
             Self::Ordinals(ordinals) => {
-                let Some((schema, files)) = common_columns(inputs) else {
+                let Some((schema, sources)) = common_columns(inputs) else {
                     return Err(Failure::file(
-                        directory,
-                        "inputs changed between the two passes; leave them alone and run it again",
+                        path,
+                        "is not written: inputs changed between the two passes; leave them alone and run it again",
                     ));
                 };
-                let mut table = Table::new(&path, schema)?;
-                table.filter(&files, &ordinals)?;
+                let mut table = Table::new(files, schema)?;
+                table.filter(&sources, &ordinals, console)?;
                 table.finish()
             }
             Self::Spool(file) => {
-                let spool =
-                    file.into_inner().map_err(|e| Failure::io(directory, e.into_error()))?;
-                columns_of_lines(spool, &path)
+                let spool = file.into_inner().map_err(|e| Failure::io(path, e.into_error()))?;
+                columns_of_lines(spool, files, console)
+            }
+            Self::Cells(cells) => {
+                let (file, path) = cells.finish()?;
+                Ok(Kept::File(file, path))
             }
         }
     }
@@ -104,14 +160,14 @@ impl Sink {
 #[derive(Debug)]
 pub(super) enum Kept {
     Lines(Output),
-    Table(NamedTempFile, PathBuf),
+    File(NamedTempFile, PathBuf),
 }
 
 impl Kept {
     pub(super) fn finish(self) -> Result<()> {
         match self {
             Self::Lines(output) => output.finish(),
-            Self::Table(file, path) => {
+            Self::File(file, path) => {
                 file.persist(&path).map(drop).map_err(|e| Failure::io(&path, e.error))
             }
         }
@@ -145,7 +201,8 @@ fn common_columns(inputs: &Inputs) -> Option<(SchemaRef, Vec<&Columnar>)> {
 }
 
 /// Reads lines of JSON twice: for their columns, and to write these.
-fn columns_of_lines(mut spool: NamedTempFile, path: &Path) -> Result<Kept> {
+fn columns_of_lines(mut spool: NamedTempFile, files: &Files, console: &Console) -> Result<Kept> {
+    let path = &files.kept;
     let failed = |e: arrow_schema::ArrowError| {
         Failure::file(path, format!("rows do not fit into columns: {e}; use --format jsonl"))
     };
@@ -155,9 +212,10 @@ fn columns_of_lines(mut spool: NamedTempFile, path: &Path) -> Result<Kept> {
     };
     let (schema, _) = infer_json_schema(rewind(&mut spool)?, None).map_err(failed)?;
     let schema = Arc::new(schema);
-    let mut table = Table::new(path, Arc::clone(&schema))?;
+    let mut table = Table::new(files, Arc::clone(&schema))?;
     let batches = ReaderBuilder::new(schema).with_coerce_primitive(true);
     for batch in batches.build(rewind(&mut spool)?).map_err(failed)? {
+        console.check()?;
         table.write(&batch.map_err(failed)?)?;
     }
     table.finish()
@@ -171,14 +229,14 @@ struct Table {
 }
 
 impl Table {
-    fn new(path: &Path, schema: SchemaRef) -> Result<Self> {
-        let directory = path.parent().unwrap_or(Path::new("."));
+    fn new(files: &Files, schema: SchemaRef) -> Result<Self> {
+        let path = &files.kept;
         let compression = Compression::ZSTD(ZstdLevel::default());
         let properties = WriterProperties::builder().set_compression(compression).build();
-        let file = output::temporary(directory)?;
+        let file = output::temporary(files.place())?;
         let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties))
             .map_err(|e| Failure::file(path, e.to_string()))?;
-        Ok(Self { path: path.to_path_buf(), schema, writer })
+        Ok(Self { path: path.clone(), schema, writer })
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -192,10 +250,11 @@ impl Table {
     }
 
     /// Writes the rows of these rising ordinals, counted over all files.
-    fn filter(&mut self, files: &[&Columnar], ordinals: &[u64]) -> Result<()> {
+    fn filter(&mut self, files: &[&Columnar], ordinals: &[u64], console: &Console) -> Result<()> {
         let (mut first, mut wanted) = (0, ordinals.iter().copied().peekable());
         for file in files {
             for batch in file.batches()? {
+                console.check()?;
                 let batch = batch.map_err(|e| Failure::file(&self.path, e.to_string()))?;
                 let rows = first..first + batch.num_rows() as u64;
                 first = rows.end;
@@ -221,6 +280,6 @@ impl Table {
     fn finish(self) -> Result<Kept> {
         let file =
             self.writer.into_inner().map_err(|e| Failure::file(&self.path, e.to_string()))?;
-        Ok(Kept::Table(file, self.path))
+        Ok(Kept::File(file, self.path))
     }
 }

@@ -3,7 +3,9 @@
 //! Two passes over the inputs. The first keeps a fingerprint and an origin of each document, the
 //! second copies the rows to keep, byte for byte. Texts are never held beyond a batch.
 
+mod cells;
 mod collect;
+mod files;
 mod form;
 mod page;
 mod pass;
@@ -21,6 +23,7 @@ use hamdex::join::Linkage;
 use hamdex::{Fingerprint, Header, Index, OpenOptions, Verification, dedup};
 
 use self::collect::Collected;
+use self::files::Files;
 use self::form::Form;
 use self::page::{Page, PageFile};
 use self::report::{Report, Settings};
@@ -36,16 +39,19 @@ use crate::verify_options::{RepresentativeArg, VerifyArg};
 use crate::width::{self, for_width};
 
 const AFTER_HELP: &str = r#"Files in DIR:
-  kept.jsonl        the rows to keep; kept.parquet with --format parquet
+  kept.jsonl        the rows to keep; kept.parquet, .csv or .tsv with --format
   duplicates.jsonl  {"id","kept_id","distance","similarity","cluster"} for every row removed
   clusters.jsonl    {"cluster","size","ids","diameter"}, the largest first
   rejects.jsonl     {"file","line","reason","row"} for every bad row
   report.json       counts, settings, advice and the largest groups
 
+A name that ends in .jsonl, .parquet, .csv or .tsv is a file, which takes the rows to keep alone.
+
 Example:
   hamdex dedup posts.jsonl -o out
   hamdex dedup crawl-*.jsonl.gz -o clean -k 3 --keep longest
   hamdex dedup shard-*.parquet -o clean --text-field content --format parquet
+  hamdex dedup posts.csv -o posts-clean.csv
   hamdex dedup CC-MAIN-*.warc.gz -o clean --keep newest:date --warc-id record
   hamdex dedup pages/ -o clean --report clean/report.html"#;
 
@@ -67,8 +73,8 @@ pub(crate) struct DedupArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Directory for the results
-    #[arg(short, long, value_name = "DIR")]
+    /// Directory for the results, or a file for the rows to keep
+    #[arg(short, long, value_name = "DIR|FILE")]
     output: PathBuf,
     /// Drop also what is near a document of this index
     #[arg(long, value_name = "INDEX")]
@@ -76,9 +82,9 @@ pub(crate) struct DedupArgs {
     /// Which document of a group to keep: first, longest or newest:FIELD
     #[arg(long, value_name = "WHICH", default_value = "first")]
     keep: Keep,
-    /// Form of the kept rows
-    #[arg(long, value_name = "FORM", value_enum, default_value = "jsonl")]
-    format: Form,
+    /// Form of the kept rows in a directory [default: jsonl]
+    #[arg(long, value_name = "FORM", value_enum)]
+    format: Option<Form>,
     /// Write also a page to look at: figures as charts, the largest groups side by side (.html)
     #[arg(long, value_name = "FILE")]
     report: Option<PageFile>,
@@ -139,24 +145,45 @@ impl std::fmt::Display for Keep {
 
 impl DedupArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        self.work(session, &mut |report| report.show(session, &self.output))
+    }
+
+    /// Does the work and returns what report.json says of it.
+    pub(crate) fn summary(&self, session: &Session) -> Result<String> {
+        let mut summary = String::new();
+        self.work(session, &mut |report| {
+            summary = report.json()?;
+            Ok(())
+        })?;
+        Ok(summary)
+    }
+
+    /// Does the work; `told` is called when all is written.
+    fn work(
+        &self,
+        session: &Session,
+        told: &mut dyn FnMut(&Report<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let files = Files::of(&self.output, self.format)?;
         let mut fields = self.rows.fields();
         if let Keep::Newest(field) = &self.keep {
             fields.stamp = Some(field.clone());
         }
         let mut inputs = Inputs::resolve(&self.inputs, fields)?;
+        files.form.require(&inputs)?;
         let header = self
             .against
             .as_deref()
             .map(|index| stored::require(index, self.width.bits))
             .transpose()?;
         let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
-        std::fs::create_dir_all(&self.output).map_err(|e| Failure::io(&self.output, e))?;
+        std::fs::create_dir_all(files.place()).map_err(|e| Failure::io(files.place(), e))?;
         let page = self.report.as_ref().map(PageFile::open).transpose()?;
         inputs.spool(self.tmp.directory(), &session.console)?;
         let inputs = Arc::new(inputs);
         let settled = self.settle(session, &inputs, header.as_ref(), bits)?;
         settled.say(&session.console);
-        for_width!(bits, F => self.dedup::<F>(session, &inputs, &settled, page))
+        for_width!(bits, F => self.dedup::<F>(session, &inputs, &settled, (&files, page), told))
     }
 
     /// Settles what is left open: by the index, which has its own settings, or by the texts.
@@ -194,7 +221,8 @@ impl DedupArgs {
         session: &Session,
         inputs: &Arc<Inputs>,
         settled: &Settled,
-        mut page: Option<Page>,
+        (files, mut page): (&Files, Option<Page>),
+        told: &mut dyn FnMut(&Report<'_>) -> Result<()>,
     ) -> Result<()> {
         let started = Instant::now();
         let Settled { distance, verification, .. } = *settled;
@@ -211,12 +239,17 @@ impl DedupArgs {
             after: None,
             wanted: Wanted::by(verification),
         };
-        let rejected = output::temporary(&self.output)?;
-        let rejects_file = self.output.join("rejects.jsonl");
-        let policy = Policy {
-            file: Some(rejected.path().to_path_buf()),
-            shown: Some(rejects_file.clone()),
-            ..self.rows.policy()
+        let rejected = match files.beside("rejects.jsonl") {
+            Some(path) => Some((output::temporary(files.place())?, path)),
+            None => None,
+        };
+        let policy = match &rejected {
+            Some((file, path)) => Policy {
+                file: Some(file.path().to_path_buf()),
+                shown: Some(path.clone()),
+                ..self.rows.policy()
+            },
+            None => self.rows.policy(),
         };
         let mut rejects = Rejects::new(policy, &session.console)?;
         let near = dedup::Settings {
@@ -225,7 +258,7 @@ impl DedupArgs {
             ..dedup::Settings::new(distance).verify(verification)
         };
         let read = collect::collect::<F>(&reading, &self.keep, &near, &mut rejects);
-        if let Some(file) = &self.rows.rejects {
+        if let (Some(file), Some((rejected, _))) = (&self.rows.rejects, &rejected) {
             rejects.flush()?;
             std::fs::copy(rejected.path(), file).map_err(|e| Failure::io(file, e))?;
         }
@@ -239,15 +272,19 @@ impl DedupArgs {
         let choice = documents.decide(against.transpose()?.as_ref(), &session.console)?;
         session.console.end_phase();
         let seen = page.as_mut().map(|page| page.choose(&choice.decisions, inputs, pipeline));
-        let destination = (self.format, self.output.as_path());
-        let kept = pass::run(session, inputs, destination, &choice, seen)?;
+        let kept = pass::run(session, inputs, files, &choice, seen)?;
         let members = Members::new(&choice.decisions, &kept.ids);
-        let duplicates = members.write_duplicates(&self.output, &mut |distance, similarity| {
-            if let Some(page) = &mut page {
-                page.notes.note(distance, similarity);
-            }
-        })?;
-        let mut files = vec![duplicates, members.write_clusters(&self.output)?];
+        let path = files.beside("duplicates.jsonl");
+        let duplicates =
+            members.write_duplicates(path.as_deref(), &mut |distance, similarity| {
+                if let Some(page) = &mut page {
+                    page.notes.note(distance, similarity);
+                }
+            })?;
+        let mut written: Vec<Output> = duplicates.into_iter().collect();
+        if let Some(path) = files.beside("clusters.jsonl") {
+            written.push(members.write_clusters(&path)?);
+        }
         let report = Report {
             documents: total,
             kept: kept.count,
@@ -272,17 +309,21 @@ impl DedupArgs {
             advice: settled.advice.as_ref(),
             largest: members.largest(),
         };
-        files.push(report.file(&self.output)?);
+        if let Some(path) = files.beside("report.json") {
+            written.push(report.file(&path)?);
+        }
         if let Some(page) = page {
             let sizes = choice.decisions.clusters().map(|cluster| cluster.members.len());
-            files.push(page.write(&report, sizes)?);
+            written.push(page.write(&report, sizes)?);
         }
         rejects.finish()?;
-        let rows = kept.rows.close(inputs, &self.output)?;
-        files.into_iter().try_for_each(Output::finish)?;
+        let rows = kept.rows.close(inputs, files, &session.console)?;
+        written.into_iter().try_for_each(Output::finish)?;
         rows.finish()?;
-        rejected.persist(&rejects_file).map_err(|e| Failure::io(&rejects_file, e.error))?;
-        report.show(session, &self.output)
+        if let Some((file, path)) = rejected {
+            file.persist(&path).map_err(|e| Failure::io(&path, e.error))?;
+        }
+        told(&report)
     }
 
     /// What is removed is near the kept document itself wherever that can be verified.

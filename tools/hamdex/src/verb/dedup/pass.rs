@@ -1,13 +1,13 @@
 //! The second pass: rows to keep are copied, of all others only the ids are noted.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use hamdex::Fingerprint;
 use hamdex::dedup::Decision;
 
 use super::collect::Choice;
-use super::form::{Form, Sink};
+use super::files::Files;
+use super::form::Sink;
 use super::page::Seen;
 use super::row::Row;
 use crate::failure::{Failure, Result};
@@ -55,11 +55,11 @@ impl Ids {
 pub(super) fn run<F: Fingerprint>(
     session: &Session,
     inputs: &Arc<Inputs>,
-    (form, directory): (Form, &Path),
+    files: &Files,
     choice: &Choice<F>,
     seen: Option<&mut Seen>,
 ) -> Result<Kept> {
-    let rows = Sink::new(form, inputs, directory)?;
+    let rows = Sink::new(files, inputs)?;
     let read = rows.reads();
     let kept = Kept { rows, count: 0, ids: Ids::default() };
     let mut pass = Pass { inputs, choice, next: 0, raw_rows: 0, kept, seen };
@@ -68,7 +68,7 @@ pub(super) fn run<F: Fingerprint>(
     session.console.end_phase();
     if (pass.next as usize) < choice.origins.len() {
         return Err(Failure::file(
-            directory,
+            files.shown(),
             "is not written: an input changed between the two passes; leave the inputs alone and run it again",
         ));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::advise::Advice;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::key::Name;
 use crate::output::Output;
 use crate::session::Session;
@@ -59,8 +59,8 @@ pub(super) struct Group<'a> {
 
 impl Report<'_> {
     /// Writes report.json, complete but without its name yet.
-    pub(super) fn file(&self, directory: &Path) -> Result<Output> {
-        let mut file = Output::file(&directory.join("report.json"))?;
+    pub(super) fn file(&self, path: &Path) -> Result<Output> {
+        let mut file = Output::file(path)?;
         file.with(|out| {
             serde_json::to_writer_pretty(&mut *out, self)?;
             writeln!(out)
@@ -68,8 +68,13 @@ impl Report<'_> {
         Ok(file)
     }
 
+    /// Returns what report.json holds, on one line.
+    pub(super) fn json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|e| Failure::io("report.json", e.into()))
+    }
+
     /// Sums up on standard output.
-    pub(super) fn show(&self, session: &Session, directory: &Path) -> Result<()> {
+    pub(super) fn show(&self, session: &Session, output: &Path) -> Result<()> {
         let mut table = Table::list();
         let share = 100.0 * self.removed as f64 / self.documents.max(1) as f64;
         table
@@ -89,7 +94,7 @@ impl Report<'_> {
         }
         table.pair("clusters", size::thousands(self.clusters));
         table.pair("seconds", format!("{:.2}", self.seconds));
-        table.pair("written to", directory.display());
+        table.pair("written to", output.display());
         session.report(self, &table)
     }
 }

@@ -45,15 +45,19 @@ impl<'a, F: Fingerprint> Members<'a, F> {
         Name::of(self.ids.slot(position).map_or(&[], |slot| self.ids.get(slot)))
     }
 
-    /// Writes a line for every removed document, in the order of the inputs.
+    /// Writes a line for every removed document, in the order of the inputs, if a file is named.
     ///
     /// `noted` is told distance and similarity of each.
     pub(super) fn write_duplicates(
         &self,
-        directory: &Path,
+        path: Option<&Path>,
         noted: &mut dyn FnMut(u32, Option<f64>),
-    ) -> Result<Output> {
-        let mut file = Output::file(&directory.join("duplicates.jsonl"))?;
+    ) -> Result<Option<Output>> {
+        let mut file = path.map(Output::file).transpose()?;
+        let mut write = |duplicate: &Duplicate<'_>| match &mut file {
+            Some(file) => file.json(duplicate),
+            None => Ok(()),
+        };
         for (id, position) in self.ids.iter() {
             let id = Name::of(id);
             match self.decisions.of(position) {
@@ -61,12 +65,12 @@ impl<'a, F: Fingerprint> Members<'a, F> {
                 Decision::Stored { key, distance, similarity } => {
                     let kept_id = Name::of(key);
                     noted(distance, similarity);
-                    file.json(&Duplicate { id, kept_id, distance, similarity, cluster: None })?;
+                    write(&Duplicate { id, kept_id, distance, similarity, cluster: None })?;
                 }
                 Decision::Duplicate { kept, distance, similarity, cluster } => {
                     let similarity = similarity.map(|value| (value * 1e4).round() / 1e4);
                     noted(distance, similarity);
-                    file.json(&Duplicate {
+                    write(&Duplicate {
                         id,
                         kept_id: self.name(kept),
                         distance,
@@ -80,8 +84,8 @@ impl<'a, F: Fingerprint> Members<'a, F> {
     }
 
     /// Writes a line for every group, the largest first.
-    pub(super) fn write_clusters(&self, directory: &Path) -> Result<Output> {
-        let mut file = Output::file(&directory.join("clusters.jsonl"))?;
+    pub(super) fn write_clusters(&self, path: &Path) -> Result<Output> {
+        let mut file = Output::file(path)?;
         for cluster in self.decisions.clusters() {
             let names = cluster.members.iter().map(|&position| self.name(position)).collect();
             let diameter = self.decisions.diameter(cluster);

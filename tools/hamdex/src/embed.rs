@@ -1,0 +1,95 @@
+//! Embedding: a verb runs within another program, which takes result and failure as values.
+//!
+//! It is the verb of the command line, arguments and all, so that both cannot differ.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Parser;
+use hamdex::Fault;
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::verb::dedup::DedupArgs;
+
+/// Why a verb ended early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stopped {
+    /// Who has to act on it.
+    pub fault: Fault,
+    /// What is wrong, both sides named.
+    pub message: String,
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self { fault: failure.fault(), message: failure.to_string() }
+    }
+}
+
+impl From<clap::Error> for Stopped {
+    fn from(error: clap::Error) -> Self {
+        let text = error.to_string();
+        // What follows the first paragraph is for people at a keyboard.
+        let message = text.split("\n\n").next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self { fault: Fault::Caller, message }
+    }
+}
+
+#[derive(Debug, Parser)]
+#[command(name = "dedup", no_binary_name = true)]
+struct Dedup {
+    #[command(flatten)]
+    dedup: DedupArgs,
+}
+
+/// Runs `hamdex dedup` and returns what report.json holds.
+///
+/// The arguments are those that follow the verb. Nothing is printed. Soon after `cancelled` has
+/// become true the work ends; files that were there before are as they were.
+///
+/// # Errors
+///
+/// Whatever the command line would complain of, or that the work was cancelled.
+pub fn dedup(
+    arguments: impl IntoIterator<Item = OsString>,
+    cancelled: Arc<AtomicBool>,
+) -> Result<String, Stopped> {
+    let Dedup { dedup } = Dedup::try_parse_from(arguments)?;
+    let session = Session { console: Console::embedded(cancelled), json: true };
+    Ok(dedup.summary(&session)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(arguments: &[&str], cancelled: bool) -> Result<String, Stopped> {
+        dedup(arguments.iter().map(OsString::from), Arc::new(AtomicBool::new(cancelled)))
+    }
+
+    #[test]
+    fn what_is_done_is_returned_and_what_is_wrong_is_told_by_fault() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        let (rows, out) = (path("a.jsonl"), path("b.jsonl"));
+        std::fs::write(&rows, "{\"text\":\"sunny days\"}\n{\"text\":\"sunny days\"}\n").unwrap();
+        let report = run(&[&rows, "-o", &out], false).unwrap();
+        assert!(report.starts_with("{\"documents\":2,\"kept\":1,"), "{report}");
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), "{\"text\":\"sunny days\"}\n");
+
+        let stopped = run(&[&rows, "-o", &path("c.jsonl")], true).unwrap_err();
+        assert_eq!(stopped.message, hamdex::Error::Cancelled.to_string());
+        assert!(!directory.path().join("c.jsonl").exists());
+        let stopped = run(&[&rows, "-o", &out, "--verify", "cosine:1"], false).unwrap_err();
+        assert_eq!(stopped.fault, Fault::Caller);
+        assert!(stopped.message.starts_with("invalid value 'cosine:1'"), "{}", stopped.message);
+        assert!(!stopped.message.contains('\n'));
+        let stopped = run(&[&path("none.jsonl"), "-o", &out], false).unwrap_err();
+        assert_eq!(stopped.fault, Fault::Environment);
+    }
+}
