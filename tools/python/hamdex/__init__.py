@@ -1,8 +1,8 @@
 """Exact near-duplicate detection and deduplication, by SimHash fingerprints.
 
-`dedup` keeps one row of every group of near-duplicates in a table or data frame. `Index` holds
-documents on disk and finds every one near a text, and no other. `fingerprint` makes fingerprints,
-`evaluate` measures settings on labelled pairs.
+`dedup` keeps one row of every group of near-duplicates in a table or data frame, `dedup_file` does so
+from file to file. `Index` holds documents on disk and finds every one near a text, and no other.
+`fingerprint` makes fingerprints, `evaluate` measures settings on labelled pairs.
 
 Tables come and go as Arrow data, without being copied: those of pyarrow, pandas, Polars and
 datasets, and anything else with `__arrow_c_stream__`.
@@ -11,6 +11,7 @@ datasets, and anything else with `__arrow_c_stream__`.
 from ._dedup import DedupResult, dedup
 from ._errors import DamageError, HamdexError, StorageError, UsageError
 from ._evaluate import evaluate
+from ._files import dedup_file
 from ._fingerprint import fingerprint
 from ._hamdex import Index, Match, Pipeline, Snapshot, Table, __version__
 
@@ -27,6 +28,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "dedup",
+    "dedup_file",
     "evaluate",
     "fingerprint",
 ]

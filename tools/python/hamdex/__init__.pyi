@@ -1,10 +1,21 @@
 import os
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, final, overload
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 __version__: str
 
+@type_check_only
 class ArrowStream(Protocol):
     """Anything that offers Arrow data."""
 
@@ -29,6 +40,7 @@ class StorageError(HamdexError, OSError):
 class DamageError(HamdexError):
     """Stored bytes are not what was written; restore or rebuild."""
 
+@type_check_only
 class Settings(TypedDict):
     bits: int
     distance: int
@@ -37,6 +49,7 @@ class Settings(TypedDict):
     pipeline: str
     keep: str
 
+@type_check_only
 class Advice(TypedDict):
     kind: str
     pipeline: str
@@ -53,6 +66,7 @@ class Advice(TypedDict):
     few_features_share: float
     warnings: list[str]
 
+@type_check_only
 class Report(TypedDict):
     documents: int
     kept: int
@@ -100,6 +114,56 @@ def dedup(
 ) -> DedupResult[_Data]:
     """Removes near-duplicates from a table, keeping one row of every group."""
 
+@type_check_only
+class FileSettings(Settings):
+    inputs: list[str]
+    against: str | None
+
+@type_check_only
+class Group(TypedDict):
+    cluster: int
+    size: int
+    kept_id: str | int
+
+@type_check_only
+class FileReport(TypedDict):
+    documents: int
+    kept: int
+    removed: int
+    removed_against_index: int
+    clusters: int
+    rejects: int
+    skipped_binary: int
+    skipped_status: int
+    skipped_type: int
+    seconds: float
+    settings: FileSettings
+    advice: Advice | None
+    largest: list[Group]
+
+def dedup_file(
+    inputs: _Path | Iterable[_Path],
+    output: _Path,
+    text: str = "text",
+    id: str = "id",
+    *,
+    report: _Path | None = None,
+    distance: int | None = None,
+    verify: str | None = None,
+    pipeline: str | Pipeline | None = None,
+    keep: str = "first",
+    bits: _Bits | None = None,
+    verify_chain: bool = False,
+    against: Index | _Path | None = None,
+    format: Literal["jsonl", "parquet", "csv", "tsv"] | None = None,
+    rejects: _Path | None = None,
+    max_bad: int | None = None,
+    encoding: str | None = None,
+    tmp: _Path | None = None,
+) -> FileReport:
+    """Removes near-duplicates from files, in memory that does not grow with the texts."""
+
+@type_check_only
 class Figure(TypedDict):
     distance: int
     verification: str
@@ -109,6 +173,7 @@ class Figure(TypedDict):
     recall: float | None
     f1: float | None
 
+@type_check_only
 class Evaluation(TypedDict):
     documents: int
     rejects: int
@@ -204,6 +269,7 @@ class Match:
     @property
     def similarity(self) -> float | None: ...
 
+@type_check_only
 class _Searched:
     def search(
         self,
@@ -232,6 +298,7 @@ class _Searched:
 class Snapshot(_Searched):
     """One state of an index, which later changes do not touch."""
 
+@type_check_only
 class Built(TypedDict):
     documents: int
     distinct: int
@@ -289,7 +356,7 @@ class Index(_Searched):
     ) -> int:
         """Stores a document, or many; returns how many took the place of another one."""
     @overload
-    def insert_if_new(
+    def insert_if_new(  # type: ignore[overload-overlap]  # a str is a sequence too
         self,
         keys: _Key,
         values: _Value,

@@ -197,8 +197,8 @@ def form(data):
         return _Texts(list(data))
     if isinstance(data, (str, os.PathLike)):
         raise UsageError(
-            f"{os.fspath(data)!r} is a path: read it into a table first, for example by "
-            "pyarrow.parquet.read_table, or use the command line: hamdex dedup FILE -o DIR"
+            f"{os.fspath(data)!r} is a path: hamdex.dedup_file goes from file to file; or read it "
+            "into a table first, for example by pyarrow.parquet.read_table"
         )
     if hasattr(data, "__arrow_c_stream__"):
         return _Arrow(data)

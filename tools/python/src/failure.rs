@@ -2,6 +2,7 @@
 
 use arrow_schema::ArrowError;
 use hamdex::{Error, Fault};
+use hamdex_cli::embed::Stopped;
 use pyo3::prelude::*;
 
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -10,6 +11,8 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),
+    /// What the command line would have complained of.
+    Stopped(Stopped),
     Usage(String),
     Python(PyErr),
 }
@@ -23,6 +26,12 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Library(error)
+    }
+}
+
+impl From<Stopped> for Failure {
+    fn from(stopped: Stopped) -> Self {
+        Self::Stopped(stopped)
     }
 }
 
@@ -40,17 +49,16 @@ impl From<ArrowError> for Failure {
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
-        let (class, message) = match failure {
+        let (fault, message) = match failure {
             Failure::Python(error) => return error,
-            Failure::Usage(message) => ("UsageError", message),
-            Failure::Library(error) => {
-                let class = match error.fault() {
-                    Fault::Caller => "UsageError",
-                    Fault::Environment => "StorageError",
-                    Fault::Damage => "DamageError",
-                };
-                (class, error.to_string())
-            }
+            Failure::Usage(message) => (Fault::Caller, message),
+            Failure::Stopped(Stopped { fault, message }) => (fault, message),
+            Failure::Library(error) => (error.fault(), error.to_string()),
+        };
+        let class = match fault {
+            Fault::Caller => "UsageError",
+            Fault::Environment => "StorageError",
+            Fault::Damage => "DamageError",
         };
         // The classes have two bases each, which only Python itself can give them.
         Python::attach(|py| {

@@ -16,12 +16,17 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Tells work whether to go on.
 #[derive(Debug, Default)]
-pub(crate) struct Watch(AtomicBool);
+pub(crate) struct Watch(Arc<AtomicBool>);
 
 impl Watch {
     /// Fails once the work should stop.
     pub(crate) fn check(&self) -> Result<()> {
         if self.cancelled() { Err(Error::Cancelled.into()) } else { Ok(()) }
+    }
+
+    /// A flag that is true once the work should stop.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
     }
 }
 

@@ -7,6 +7,7 @@ mod column;
 mod dedup;
 mod evaluate;
 mod failure;
+mod files;
 mod fingerprints;
 mod index;
 mod interrupt;
@@ -28,6 +29,7 @@ fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<index::Match>()?;
     module.add_function(wrap_pyfunction!(fingerprints::fingerprint, module)?)?;
     module.add_function(wrap_pyfunction!(dedup::dedup, module)?)?;
+    module.add_function(wrap_pyfunction!(files::dedup_file, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
     Ok(())
 }

@@ -1,0 +1,314 @@
+"""From file to file: what the command line writes, the package writes too."""
+
+import csv
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import hamdex
+import pytest
+
+from conftest import jsonl, made, read_jsonl
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+HAN = "春江潮水连海平海上明月共潮生滟滟随波千万里何处春江无月明江流宛转绕芳甸月照花林皆似霰"
+
+
+def chinese(count, seed=23):
+    """Rows of Chinese sentences, a third of them near an earlier one: some characters differ."""
+    rng = random.Random(seed)
+    texts = []
+    for _ in range(count):
+        if texts and rng.random() < 0.35:
+            text = list(rng.choice(texts))
+            for _ in range(rng.choice([0, 1, 1, 2])):
+                text[rng.randrange(len(text))] = rng.choice(HAN)
+        else:
+            text = rng.choices(HAN, k=rng.randrange(20, 60)) + ["。"]
+        texts.append("".join(text))
+    dates = [f"2024-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}" for _ in texts]
+    return {"id": [f"z{n}" for n in range(count)], "text": texts, "date": dates}
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Posts in English, Chinese and both, with columns of types that JSON has not."""
+    posts, more = made(1500), chinese(1500)
+    columns = {name: posts[name] + more[name] for name in posts}
+    columns["id"] = list(range(3000))
+    columns["seen"] = pa.array(range(3000), pa.timestamp("us"))
+    columns["tags"] = [[n % 7, None] if n % 3 else None for n in range(3000)]
+    return pa.table(columns)
+
+
+@pytest.fixture(scope="module")
+def parquet(table, tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    pq.write_table(table, path, row_group_size=700)
+    return path
+
+
+@pytest.fixture
+def run(program, tmp_path):
+    """Runs `hamdex dedup` over files and returns the directory that it wrote."""
+
+    def run(*arguments):
+        out = tmp_path / "theirs"
+        command = [program, "dedup", *map(str, arguments), "-o", str(out), "--quiet"]
+        subprocess.run(command, check=True, capture_output=True)
+        return out
+
+    return run
+
+
+def same(ours, theirs):
+    """Reports agree in everything but time and the names of the inputs."""
+    ours, theirs = dict(ours), dict(theirs)
+    for report in (ours, theirs):
+        del report["seconds"]
+        report["settings"] = report["settings"] | {"inputs": None}
+    assert ours == theirs
+
+
+CASES = [
+    ([], {}),
+    (["--pipeline", "post"], {"pipeline": "post"}),
+    (["--pipeline", "page", "-k", "3"], {"pipeline": "page", "distance": 3}),
+    (["--pipeline", "code", "-k", "6"], {"pipeline": "code", "distance": 6}),
+    (["--pipeline", "auto", "-k", "0"], {"pipeline": "auto", "distance": 0}),
+    (["-k", "7", "--bits", "32"], {"distance": 7, "bits": 32}),
+    (["-k", "12", "--verify", "jaccard:0.6"], {"distance": 12, "verify": "jaccard:0.6"}),
+    (["--verify", "edit:0.9", "--keep", "longest"], {"verify": "edit:0.9", "keep": "longest"}),
+    (["--bits", "128", "--keep", "newest:date"], {"bits": 128, "keep": "newest:date"}),
+    (["-k", "10", "--verify", "zhou:3,2.4", "--verify-chain"],
+     {"distance": 10, "verify": "zhou:3,2.4", "verify_chain": True}),
+]
+
+
+@pytest.mark.parametrize(("options", "given"), CASES)
+def test_a_parquet_file_is_kept_row_for_row_as_by_the_command_line(
+    table, parquet, run, tmp_path, options, given
+):
+    theirs = run(parquet, "--format", "parquet", *options)
+    expected = pq.read_table(theirs / "kept.parquet")
+    assert expected.schema.types == table.schema.types
+    assert 1000 < len(expected) < len(table)
+    # From file to file, and in memory.
+    report = hamdex.dedup_file(parquet, tmp_path / "clean.parquet", **given)
+    assert pq.read_table(tmp_path / "clean.parquet").equals(expected)
+    same(report, json.loads((theirs / "report.json").read_text()))
+    result = hamdex.dedup(table, **given)
+    assert result.kept.equals(expected)
+    duplicates = [(row["id"], row["kept_id"]) for row in read_jsonl(theirs / "duplicates.jsonl")]
+    found = result.duplicates.select(["id", "kept_id"]).to_pylist()
+    assert [(row["id"], row["kept_id"]) for row in found] == duplicates
+
+
+def test_a_directory_takes_all_that_the_command_line_writes(table, parquet, run, tmp_path):
+    ours = tmp_path / "ours"
+    report = hamdex.dedup_file([parquet], ours, distance=6, pipeline="post", format="parquet")
+    theirs = run(parquet, "--format", "parquet", "-k", "6", "--pipeline", "post")
+    names = sorted(path.name for path in theirs.iterdir())
+    assert sorted(path.name for path in ours.iterdir()) == names and len(names) == 5
+    for name in ["kept.parquet", "duplicates.jsonl", "clusters.jsonl", "rejects.jsonl"]:
+        assert (ours / name).read_bytes() == (theirs / name).read_bytes(), name
+    assert json.loads((ours / "report.json").read_text()) == report
+
+
+def test_one_line_makes_a_clean_file_and_a_page(parquet, tmp_path):
+    page = tmp_path / "report.html"
+    report = hamdex.dedup_file(parquet, tmp_path / "clean.parquet", report=page)
+    content = page.read_text()
+    assert content.startswith("<!DOCTYPE html>") and f"{report['kept']:,}" in content
+    assert sorted(os.listdir(tmp_path)) == ["clean.parquet", "report.html"]
+    with pytest.raises(hamdex.UsageError, match="ends in .html"):
+        hamdex.dedup_file(parquet, tmp_path / "b.parquet", report=tmp_path / "report.pdf")
+
+
+def test_lines_of_json_are_copied_byte_for_byte(posts, tmp_path):
+    odd = b'{"text" : "another \\u0074ext",  "n": 1.50, "id":"odd"}\n'
+    source = tmp_path / "rows.jsonl.gz"
+    lines = jsonl(tmp_path / "plain.jsonl", posts).read_bytes()
+    source.write_bytes(gzip.compress(odd + lines))
+    report = hamdex.dedup_file(source, tmp_path / "clean.jsonl")
+    kept = (tmp_path / "clean.jsonl").read_bytes()
+    assert kept.startswith(odd) and set(kept.splitlines()) <= set((odd + lines).splitlines())
+    assert report["kept"] == kept.count(b"\n") < report["documents"] == 3001
+    expected = hamdex.dedup(pa.table(posts)).kept["id"].to_pylist()
+    assert [row["id"] for row in read_jsonl(tmp_path / "clean.jsonl")] == ["odd", *expected]
+
+
+def test_csv_comes_back_as_csv_cell_for_cell(posts, tmp_path):
+    source, clean = tmp_path / "rows.csv", tmp_path / "clean.csv"
+    names = ["date", "id", "text", "note"]
+    notes = ['say "hi", they said', "two\nlines", "", "公园"]
+    rows = list(zip(posts["date"], posts["id"], posts["text"], notes * 750))
+    with open(source, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([names, *rows])
+    hamdex.dedup_file(source, clean, distance=6)
+    with open(clean, newline="", encoding="utf-8") as file:
+        found = list(csv.reader(file))
+    kept = set(hamdex.dedup(pa.table(posts), distance=6).kept["id"].to_pylist())
+    assert found == [names, *(list(row) for row in rows if row[1] in kept)]
+    hamdex.dedup_file(source, tmp_path / "clean.tsv", distance=6)
+    with open(tmp_path / "clean.tsv", newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file, delimiter="\t")) == found
+    with pytest.raises(hamdex.UsageError, match="csv is made of CSV and TSV files"):
+        hamdex.dedup_file(jsonl(tmp_path / "rows.jsonl", posts), tmp_path / "b.csv")
+
+
+def test_several_files_are_one_set(posts, tmp_path):
+    halves = [{name: column[part] for name, column in posts.items()}
+              for part in (slice(0, 1700), slice(1700, None))]
+    first = jsonl(tmp_path / "a.jsonl", halves[0])
+    pq.write_table(pa.table(halves[1]), tmp_path / "b.parquet")
+    # A generator of paths and strings is as good as a list.
+    sources = (kind(path) for kind, path in [(str, first), (os.fspath, tmp_path / "b.parquet")])
+    hamdex.dedup_file(sources, tmp_path / "clean.jsonl")
+    expected = hamdex.dedup(pa.table(posts)).kept.to_pylist()
+    assert read_jsonl(tmp_path / "clean.jsonl") == expected
+
+
+def test_names_are_names_whatever_they_look_like(posts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    some = {name: column[:100] for name, column in posts.items()}
+    for name in ["--help.jsonl", "a=b.jsonl", "公园.jsonl"]:
+        jsonl(name, some)
+        report = hamdex.dedup_file(name, f"-o {name}")
+        assert report["documents"] == len(read_jsonl(f"-o {name}")) + report["removed"] == 100
+    os.rename("a=b.jsonl", "-")
+    # No standard input is read: a file without an extension is one text.
+    assert hamdex.dedup_file("-", "out.jsonl")["documents"] == 1
+
+
+def test_what_is_near_a_stored_document_goes_too(posts, tmp_path):
+    table = pa.table(posts)
+    pq.write_table(table.slice(1000), tmp_path / "new.parquet")
+    with hamdex.Index.build(tmp_path / "idx", table.slice(0, 1000), keep_features=True) as index:
+        expected = hamdex.dedup(table.slice(1000), against=index)
+        for against in [index, tmp_path / "idx", os.fspath(tmp_path / "idx")]:
+            report = hamdex.dedup_file(
+                tmp_path / "new.parquet", tmp_path / "clean.parquet", against=against
+            )
+            assert report["removed_against_index"] > 100
+            assert pq.read_table(tmp_path / "clean.parquet").equals(expected.kept)
+
+
+def test_pipelines_go_as_names_or_as_objects(posts, tmp_path):
+    source = jsonl(tmp_path / "rows.jsonl", posts)
+    pipeline = hamdex.Pipeline(segment="words", ngram=2, weights="tf")
+    report = hamdex.dedup_file(source, tmp_path / "a.jsonl", pipeline=pipeline, distance=6)
+    assert report["settings"]["pipeline"] == pipeline.descriptor
+    expected = hamdex.dedup(pa.table(posts), pipeline=pipeline, distance=6)
+    assert read_jsonl(tmp_path / "a.jsonl") == expected.kept.to_pylist()
+
+
+def test_bad_rows_are_told_and_skipped_or_too_many(tmp_path):
+    source = tmp_path / "rows.jsonl"
+    source.write_text('{"text":"sunny days are here"}\n{"text":\n{"text":" "}\n')
+    rejects = tmp_path / "bad.jsonl"
+    report = hamdex.dedup_file(source, tmp_path / "clean.jsonl", rejects=rejects)
+    assert (report["documents"], report["rejects"]) == (1, 2)
+    assert [row["line"] for row in read_jsonl(rejects)] == [2, 3]
+    with pytest.raises(hamdex.UsageError, match="2 bad rows"):
+        hamdex.dedup_file(source, tmp_path / "clean.jsonl", max_bad=1)
+
+
+def test_what_cannot_be_is_refused_by_name(parquet, tmp_path, capfd):
+    out = tmp_path / "clean.parquet"
+    refused = [
+        ({"text": "body"}, 'no column "body".*its columns are id, text'),
+        ({"keep": "last"}, "supported are first, longest and newest"),
+        ({"distance": 17}, "distance 17 is above 16"),
+        ({"bits": 48}, "supported are 32, 64 and 128"),
+        ({"verify": "cosine:1"}, "cosine:1"),
+        ({"pipeline": "tweet"}, "tweet"),
+        ({"format": "jsonl"}, "is parquet by its name"),
+        ({"against": tmp_path / "absent"}, "holds no hamdex index"),
+    ]
+    for given, words in refused:
+        with pytest.raises(hamdex.UsageError, match=words):
+            hamdex.dedup_file(parquet, out, **given)
+    for name in ["a.json", "a.jsonl.gz", "a.feather"]:
+        with pytest.raises(hamdex.UsageError, match="rows are written as .jsonl"):
+            hamdex.dedup_file(parquet, tmp_path / name)
+    with pytest.raises(hamdex.UsageError, match="not provided: <INPUT>"):
+        hamdex.dedup_file([], out)
+    with pytest.raises(hamdex.UsageError, match="hamdex.dedup takes tables"):
+        hamdex.dedup_file(pq.read_table(parquet), out)
+    with pytest.raises(OSError, match="absent.jsonl"):
+        hamdex.dedup_file(tmp_path / "absent.jsonl", out)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(hamdex.UsageError, match="broken.parquet: cannot be read as Parquet"):
+        hamdex.dedup_file(tmp_path / "broken.parquet", out)
+    assert sorted(os.listdir(tmp_path)) == ["broken.parquet"]
+    assert capfd.readouterr() == ("", ""), "a library prints nothing"
+
+
+PEAK = """
+    import resource, sys
+    import hamdex
+    report = hamdex.dedup_file(sys.argv[1], sys.argv[2], pipeline="page", distance=3)
+    print(report["documents"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are told in other units elsewhere")
+def test_memory_does_not_grow_with_the_texts(tmp_path):
+    rng = random.Random(3)
+    words = [f"{rng.getrandbits(40):x}" for _ in range(5000)]
+    peaks = {}
+    for groups in (4, 20):
+        source = tmp_path / f"{groups}.parquet"
+        texts = lambda: [" ".join(rng.choices(words, k=800)) for _ in range(1000)]
+        with pq.ParquetWriter(source, pa.schema([("text", pa.string())])) as writer:
+            for _ in range(groups):
+                writer.write_table(pa.table({"text": texts()}))
+        command = [sys.executable, "-c", textwrap.dedent(PEAK), source, tmp_path / "clean.parquet"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        documents, peaks[groups] = map(int, done.stdout.split())
+        assert documents == groups * 1000
+    # The second file has 130 MB of text more.
+    assert peaks[20] - peaks[4] < 40_000, peaks
+
+
+SLOW = """
+    import sys
+    import hamdex
+    print("ready", flush=True)
+    try:
+        hamdex.dedup_file(sys.argv[1], sys.argv[2], distance=16, verify="edit:0.3")
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    print(hamdex.dedup(["a b c", "a b c"], distance=3).report["kept"], flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+def test_ctrl_c_ends_a_long_call_and_leaves_the_files_as_they_were(tmp_path):
+    source = jsonl(tmp_path / "rows.jsonl", {"text": made(400_000, seed=3)["text"]})
+    clean = tmp_path / "clean.jsonl"
+    clean.write_text("what was there before\n")
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SLOW), source, clean],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(2)
+    asked = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    assert child.stdout.readline() == "interrupted\n"
+    assert time.monotonic() - asked < 3
+    assert child.stdout.readline() == "1\n"
+    assert child.wait(timeout=30) == 0
+    assert clean.read_text() == "what was there before\n"
+    assert sorted(os.listdir(tmp_path)) == ["clean.jsonl", "rows.jsonl"]
