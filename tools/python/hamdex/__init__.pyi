@@ -13,6 +13,24 @@ from typing import (
     type_check_only,
 )
 
+__all__ = [
+    "DamageError",
+    "DedupResult",
+    "HamdexError",
+    "Index",
+    "Match",
+    "Pipeline",
+    "Snapshot",
+    "StorageError",
+    "Table",
+    "UsageError",
+    "__version__",
+    "dedup",
+    "dedup_file",
+    "evaluate",
+    "fingerprint",
+]
+
 __version__: str
 
 @type_check_only
@@ -82,6 +100,7 @@ class DedupResult(Generic[_Data]):
     """What was kept, what was removed and why."""
 
     report: Report
+    def __init__(self, form: Any, answer: Any) -> None: ...
     @property
     def kept(self) -> _Data:
         """The rows to keep, unchanged, in their order and of the type that came in."""
@@ -219,7 +238,7 @@ def fingerprint(
 class Table:
     """Arrow data with `__arrow_c_stream__`, for whatever library reads it."""
 
-    def __init__(self, data: ArrowStream) -> None:
+    def __new__(cls, data: ArrowStream) -> Table:
         """Reads all of an object that offers Arrow data."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def filter(self, mask: bytes) -> Table:
@@ -234,8 +253,8 @@ class Table:
 class Pipeline:
     """How a text becomes a fingerprint."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         name: str = "auto",
         *,
         segment: str | None = None,
@@ -245,7 +264,7 @@ class Pipeline:
         sketch: str | None = None,
         html: bool = False,
         simplified: bool = False,
-    ) -> None: ...
+    ) -> Pipeline: ...
     @property
     def descriptor(self) -> str:
         """The line that names all the fingerprints depend on."""
@@ -291,7 +310,7 @@ class _Searched:
         """Answers many queries together, on all threads."""
     def get(self, key: _Key) -> int | None:
         """Returns the fingerprint of a document; `None` when it is not stored."""
-    def __contains__(self, key: _Key) -> bool: ...
+    def __contains__(self, key: _Key, /) -> bool: ...
     def __len__(self) -> int: ...
 
 @final

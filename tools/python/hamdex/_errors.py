@@ -21,3 +21,4 @@ class DamageError(HamdexError):
 
 for _class in (HamdexError, UsageError, StorageError, DamageError):
     _class.__module__ = "hamdex"
+del _class

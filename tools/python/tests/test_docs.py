@@ -2,12 +2,16 @@
 
 import doctest
 import importlib
+import re
+from pathlib import Path
 
 import hamdex
 import pytest
 
+from conftest import jsonl
 
-@pytest.mark.parametrize("module", ["_dedup", "_evaluate", "_fingerprint"])
+
+@pytest.mark.parametrize("module", ["_dedup", "_evaluate", "_files", "_fingerprint"])
 def test_examples_of_functions_come_out(module):
     outcome = doctest.testmod(importlib.import_module(f"hamdex.{module}"))
     assert outcome.attempted > 1 and outcome.failed == 0
@@ -17,3 +21,23 @@ def test_the_example_of_the_index_comes_out():
     parsed = doctest.DocTestParser().get_doctest(hamdex.Index.__doc__, {}, "Index", None, 0)
     assert len(parsed.examples) == 2
     assert doctest.DocTestRunner().run(parsed).failed == 0
+
+
+def test_what_the_readme_shows_runs(posts, tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    readme = (Path(__file__).resolve().parents[3] / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    jsonl("news.jsonl", posts)
+    pq.write_table(pa.table(posts).rename_columns(["id", "content", "date"]), "crawl.parquet")
+    names = {}
+    for block in blocks:
+        exec(block, names)
+    expected = hamdex.dedup(pa.table(posts)).kept["id"].to_pylist()
+    assert names["clean"]["id"].tolist() == expected
+    assert pq.read_table("clean.parquet")["id"].to_pylist() == expected
+    assert "<html" in Path("report.html").read_text(encoding="utf-8")
+    (found,) = names["near"]
+    assert found.key == "d1" and 0 < found.distance <= 12
+    names["index"].close()
