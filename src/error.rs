@@ -151,6 +151,18 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A host's database was opened without a family of the index attached to it.
+    #[error("the database was opened without the column family {family}")]
+    MissingFamily {
+        /// The family's name in the host's database.
+        family: String,
+    },
+    /// Something was asked of an attached index that concerns the host's database as a whole.
+    #[error("the index is attached to a host's database; the host has to {what} itself")]
+    Attached {
+        /// What the host has to do.
+        what: &'static str,
+    },
     /// The caller's progress sink asked to stop.
     #[error("cancelled by the caller")]
     Cancelled,
@@ -215,6 +227,8 @@ impl Error {
             | Self::BuildUnfinished { .. }
             | Self::NothingToResume { .. }
             | Self::ReadOnly { .. }
+            | Self::MissingFamily { .. }
+            | Self::Attached { .. }
             | Self::Cancelled => Fault::Caller,
         }
     }

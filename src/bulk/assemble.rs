@@ -190,7 +190,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
         report: &mut BuildReport,
         produce: impl FnOnce(&mut BuildReport, &mut Writers) -> Result<()>,
     ) -> Result<()> {
-        let options = self.store.sst_options(family);
+        let options = self.store.sst_options(family)?;
         let stem = family.name(self.generation);
         let files =
             writers::write(&options, self.staging, &stem, self.layout(family), |writers| {

@@ -252,7 +252,8 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// [`Error::AlreadyExists`] for a directory with other things in it,
     /// [`Error::InvalidOption`] for one that lies in the index, [`Error::Locked`] while another
-    /// backup is made into it, and failures of the environment, for want of space too.
+    /// backup is made into it, [`Error::Attached`] where the database is a host's, and failures of
+    /// the environment, for want of space too.
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {
         self.backup_with(directory, &BackupOptions::new())
     }
@@ -289,7 +290,8 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyExists`] where something is, and failures of the environment.
+    /// [`Error::AlreadyExists`] where something is, [`Error::Attached`] where the database is a
+    /// host's, and failures of the environment.
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions};

@@ -71,8 +71,9 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     ///
-    /// As [`Index::check`].
+    /// As [`Index::check`]; [`Error::Attached`] for an index whose files are a host's.
     pub fn check_deep(&self, progress: &dyn Progress) -> Result<CheckReport> {
+        self.shared.store.require_own("read its files for damage")?;
         let mut report = self.check(progress)?;
         progress.begin("reading files", None);
         let mut writers = Some(self.shared.only_writer());

@@ -35,6 +35,7 @@ impl Store {
         keep: Option<u32>,
         tables: impl FnOnce(&HeaderRecord) -> Result<usize>,
     ) -> Result<BackedUp> {
+        self.require_own("back it up")?;
         require_outside(&self.path, directory)?;
         let _lock = begin(directory)?;
         fail_point!("backup.begun");
@@ -61,7 +62,7 @@ impl Store {
         let shared = names(&directory.join("shared_checksum"))?;
         let mut engine = engine(directory)?;
         // Flushed, so that what is in memory becomes files that later backups share.
-        engine.create_new_backup_flush(&self.db, true).map_err(|e| engine_error("backup", e))?;
+        engine.create_new_backup_flush(&*self.db, true).map_err(|e| engine_error("backup", e))?;
         fail_point!("backup.copied");
         let records = Records::open(directory)?;
         let record = records.read(None)?;

@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 /// Changes that become visible and durable together, through the write-ahead log.
 pub(crate) struct Batch<'a> {
     store: &'a Store,
-    writes: WriteBatch,
+    pub(super) writes: WriteBatch,
     meta: &'a ColumnFamily,
     docs: &'a ColumnFamily,
     postings: &'a ColumnFamily,
@@ -19,10 +19,11 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(store: &'a Store) -> Result<Self> {
+    /// Goes on behind what the batch holds already.
+    pub(super) fn new(store: &'a Store, writes: WriteBatch) -> Result<Self> {
         Ok(Self {
             store,
-            writes: WriteBatch::default(),
+            writes,
             meta: store.handle(Family::Meta)?,
             docs: store.handle(Family::Docs)?,
             postings: store.handle(Family::Postings)?,

@@ -20,6 +20,7 @@ impl Store {
         target: &Path,
         tables: impl FnOnce(&HeaderRecord) -> Result<usize>,
     ) -> Result<()> {
+        self.require_own("make a checkpoint of it")?;
         let staging = Staging::begin(target, false)?;
         let sequence = self.copy_to(&staging.stage())?;
         fail_point!("checkpoint.copied");
@@ -33,7 +34,7 @@ impl Store {
         if self.seal.is_none() {
             return link_beside_writer(&self.path, stage).map(|sealed| sealed.max(sequence));
         }
-        Checkpoint::new(&self.db)
+        Checkpoint::new(&*self.db)
             .and_then(|checkpoint| checkpoint.create_checkpoint(stage))
             .map_err(|e| engine_error("database", e))?;
         self.follow()?;

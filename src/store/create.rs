@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use rocksdb::DB;
-
 use super::codec::{self, HeaderRecord, State};
 use super::directory::{CREATING_FILE, begin_creation, lock, require_vacant, sync};
 use super::resources::{self, Resource};
 use super::seal::Seal;
 use super::tuning::Tuning;
-use super::{Family, HEADER, Store, engine_error};
+use super::{Database, Db, Family, HEADER, Store, engine_error};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -33,29 +31,24 @@ impl Store {
         let mut names = vec!["default".to_owned(), Family::Meta.name(generation)];
         names.extend(Family::of_generation(tables).map(|family| family.name(generation)));
         let descriptors = names.iter().map(|name| tuning.descriptor(name));
-        let db = DB::open_cf_descriptors(&tuning.database(), path, descriptors)
+        let db = Db::open_cf_descriptors(&tuning.database(), path, descriptors)
             .map_err(|e| engine_error("database", e))?;
         fail_point!("create.opened");
         let seal = Seal::begin(path, None)?;
         seal.sync()?;
         let store = Self {
-            db,
+            db: Database::Own(db),
             path: path.to_owned(),
             header,
             generation,
             tables,
-            tuning,
+            tuning: Some(tuning),
+            writable: true,
             seal: Some(seal),
             secondary: None,
             _lock: Some(lock),
         };
-        let mut batch = store.batch()?;
-        batch.put_meta(HEADER, &codec::encode(HEADER, &store.header));
-        for (name, bytes) in resources {
-            resources::write(name, bytes, |key, record| batch.put_meta(key, record));
-        }
-        batch.put_state(&State { generation, documents: 0 });
-        batch.commit()?;
+        store.write_header(resources)?;
         fail_point!("create.written");
         store.sync()?;
         fail_point!("create.synced");
@@ -64,5 +57,16 @@ impl Store {
         // A mark that a power loss brought back would give the index up.
         sync(path)?;
         Ok(store)
+    }
+
+    /// Writes the header, what belongs to it and the state of an empty index, in one batch.
+    pub(super) fn write_header(&self, resources: &[Resource<'_>]) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.put_meta(HEADER, &codec::encode(HEADER, &self.header));
+        for (name, bytes) in resources {
+            resources::write(name, bytes, |key, record| batch.put_meta(key, record));
+        }
+        batch.put_state(&State { generation: self.generation, documents: 0 });
+        batch.commit()
     }
 }

@@ -5,20 +5,20 @@
 
 use std::sync::Arc;
 
-use rocksdb::{DBRawIterator, ReadOptions};
+use rocksdb::{DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
-use super::{Family, Store, engine_error};
+use super::{Db, Family, Store, engine_error};
 use crate::error::Result;
 
 /// A position in one family.
 pub(crate) struct Cursor<'a> {
-    iterator: DBRawIterator<'a>,
+    iterator: DBRawIteratorWithThreadMode<'a, Db>,
     family: Family,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(iterator: DBRawIterator<'a>, family: Family) -> Self {
+    pub(super) fn new(iterator: DBRawIteratorWithThreadMode<'a, Db>, family: Family) -> Self {
         Self { iterator, family }
     }
 
@@ -50,7 +50,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// `None` over a secondary, which knows no snapshots and changes only while nobody reads it.
-type RocksSnapshot<'a> = Option<rocksdb::Snapshot<'a>>;
+type RocksSnapshot<'a> = Option<SnapshotWithThreadMode<'a, Db>>;
 
 self_cell!(
     /// The state of the store at one moment.

@@ -34,8 +34,8 @@ impl Store {
         for family in Family::of_generation(self.tables) {
             let name = family.name(generation);
             if self.db.cf_handle(&name).is_none() {
-                let options = self.tuning.family(&name);
-                self.db.create_cf(&name, &options).map_err(|e| engine_error(&name, e))?;
+                let options = self.tuning()?.family(&name);
+                self.db.create_family(&name, &options)?;
                 fail_point!("build.family");
             }
         }
@@ -90,7 +90,7 @@ impl Store {
         for family in Family::of_generation(self.tables) {
             let name = family.name(generation);
             if self.db.cf_handle(&name).is_some() {
-                self.db.drop_cf(&name).map_err(|e| engine_error(&name, e))?;
+                self.db.drop_family(&name)?;
                 fail_point!("generation.dropping");
             }
         }

@@ -4,10 +4,8 @@
 
 use std::path::Path;
 
-use rocksdb::DB;
-
 use super::codec::{self, HeaderRecord};
-use super::{FORMAT, Family, HEADER, MAGIC, engine_error, no_index};
+use super::{Db, FORMAT, Family, HEADER, MAGIC, engine_error, no_index};
 use crate::error::{Error, Result};
 
 /// Reads the header of an open database.
@@ -16,7 +14,7 @@ use crate::error::{Error, Result};
 ///
 /// [`Error::NotFound`] where there is none, [`Error::FormatVersion`] for another format,
 /// [`Error::Corrupt`] for what does not decode.
-pub(super) fn read_header(db: &DB, path: &Path) -> Result<HeaderRecord> {
+pub(super) fn read_header(db: &Db, path: &Path) -> Result<HeaderRecord> {
     let meta = db
         .cf_handle(&Family::Meta.name(0))
         .ok_or_else(|| Error::NotFound { path: path.to_owned() })?;

@@ -11,10 +11,13 @@ mod checkpoint;
 pub(crate) mod codec;
 mod create;
 mod cursor;
+mod database;
 mod directory;
 mod family;
 mod files;
 mod generation;
+#[cfg(feature = "rocksdb-interop")]
+mod host;
 pub(crate) mod keys;
 mod meta;
 mod reads;
@@ -33,15 +36,19 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rocksdb::{DB, ErrorKind, Options};
+use rocksdb::{ErrorKind, Options};
 
 pub(crate) use backup_record::{Record, Records};
 pub(crate) use batch::Batch;
 use codec::{HeaderRecord, Lane, State};
 pub(crate) use cursor::{Cursor, Snapshot, View};
+use database::Database;
+pub(crate) use database::Db;
 use directory::{CREATING_FILE, LOCK_FILE, exists, lock};
 pub(crate) use family::Family;
 pub(crate) use files::read_files;
+#[cfg(feature = "rocksdb-interop")]
+pub(crate) use host::{HostBatch, HostSnapshot, descriptors};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use meta::decode_header;
 use meta::read_header;
@@ -83,13 +90,16 @@ pub(crate) enum Access {
 
 /// An open database with the families of its live generation.
 pub(crate) struct Store {
-    db: DB,
+    db: Database,
     path: PathBuf,
     header: HeaderRecord,
     generation: u32,
     tables: usize,
-    tuning: Tuning,
-    /// None when opened for reading only. Dropped after the database and before the lock.
+    /// None in a host's database, whose families the host has opened.
+    tuning: Option<Tuning>,
+    writable: bool,
+    /// None when opened for reading only, and in a host's database. Dropped after the database
+    /// and before the lock.
     seal: Option<Seal>,
     /// None unless it reads along with another process.
     secondary: Option<Following>,
@@ -117,7 +127,7 @@ fn engine_error(family: &str, error: rocksdb::Error) -> Error {
 struct Opened {
     names: Vec<String>,
     tuning: Tuning,
-    db: DB,
+    db: Db,
     /// What the files were held against.
     bounds: Option<Bounds>,
 }
@@ -130,15 +140,15 @@ fn open_families(
     read_only: bool,
     options: impl FnOnce(&Tuning) -> Options,
 ) -> Result<Opened> {
-    let names = DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+    let names = Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
     require_meta(path, &names)?;
     let tuning = Tuning::new(memory, names.len());
     let descriptors = names.iter().map(|name| tuning.descriptor(name));
     let options = options(&tuning);
     let db = if read_only {
-        DB::open_cf_descriptors_read_only(&options, path, descriptors, false)
+        Db::open_cf_descriptors_read_only(&options, path, descriptors, false)
     } else {
-        DB::open_cf_descriptors(&options, path, descriptors)
+        Db::open_cf_descriptors(&options, path, descriptors)
     }
     .map_err(|e| engine_error("database", e))?;
     if let Some(bounds) = &bounds {
@@ -181,12 +191,13 @@ impl Store {
         }
         let seal = if read_only { None } else { Some(Seal::begin(path, bounds)?) };
         let mut store = Self {
-            db,
+            db: Database::Own(db),
             path: path.to_owned(),
             tables,
             header,
             generation: 0,
-            tuning,
+            tuning: Some(tuning),
+            writable: !read_only,
             seal,
             secondary: None,
             _lock: lock,
@@ -218,12 +229,12 @@ impl Store {
         require_database(path)?;
         settled::when_settled(path, || {
             let families =
-                DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+                Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
             require_meta(path, &families)?;
             let meta = Family::Meta.name(0);
             let tuning = Tuning::new(MIN_MEMORY, 2);
             let descriptors = ["default", &meta].map(|name| tuning.descriptor(name));
-            let db = DB::open_cf_descriptors_read_only(
+            let db = Db::open_cf_descriptors_read_only(
                 &tuning.database_as_it_is(),
                 path,
                 descriptors,
@@ -248,7 +259,7 @@ impl Store {
             Family::of_generation(self.tables).map(|f| f.name(self.generation)).collect();
         for name in names {
             if name != "default" && *name != Family::Meta.name(0) && !live.contains(name) {
-                self.db.drop_cf(name).map_err(|e| engine_error(name, e))?;
+                self.db.drop_family(name)?;
                 fail_point!("open.dropped");
             }
         }
@@ -268,11 +279,25 @@ impl Store {
     }
 
     pub(crate) fn require_writable(&self) -> Result<()> {
-        if self.seal.is_none() { Err(Error::ReadOnly { path: self.path.clone() }) } else { Ok(()) }
+        if self.writable { Ok(()) } else { Err(Error::ReadOnly { path: self.path.clone() }) }
+    }
+
+    /// Fails in a host's database; `what` is what the host has to do instead.
+    pub(crate) fn require_own(&self, what: &'static str) -> Result<()> {
+        self.db.require_own(what)
+    }
+
+    /// Differs from an earlier one when others than this store may have written since.
+    pub(crate) fn turn(&self) -> u64 {
+        self.db.turn()
+    }
+
+    fn tuning(&self) -> Result<&Tuning> {
+        self.tuning.as_ref().ok_or(Error::Attached { what: "make its families" })
     }
 
     fn handle(&self, family: Family) -> Result<&rocksdb::ColumnFamily> {
-        let name = family.name(self.generation);
+        let name = self.db.name(family, self.generation);
         self.db
             .cf_handle(&name)
             .ok_or_else(|| Error::corrupt(family.to_string(), format!("family {name} is missing")))
@@ -320,7 +345,7 @@ impl Store {
 
     pub(crate) fn batch(&self) -> Result<Batch<'_>> {
         self.require_writable()?;
-        Batch::new(self)
+        Batch::new(self, rocksdb::WriteBatch::default())
     }
 
     /// Makes everything written so far survive a power loss, by one fsync of the log.
@@ -384,8 +409,9 @@ impl Store {
     }
 
     /// Options for SST files of a family, shared by the writers of a build.
-    pub(crate) fn sst_options(&self, family: Family) -> SstOptions {
-        SstOptions::new(self.tuning.family(&family.name(self.generation)), family)
+    pub(crate) fn sst_options(&self, family: Family) -> Result<SstOptions> {
+        let name = family.name(self.generation);
+        Ok(SstOptions::new(self.tuning()?.family(&name), family))
     }
 
     /// Freezes the present state for readers.

@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use rocksdb::{DB, Options};
+use rocksdb::Options;
 
 use super::codec::{HeaderRecord, State};
 use super::generation::BUILDING;
 use super::seal::Bounds;
 use super::tuning::{MIN_MEMORY, Tuning};
-use super::{Cursor, Family, engine_error, read_header, require_database, require_meta, resources};
+use super::{Cursor, Db, Family, engine_error, read_header, require_database, require_meta, resources};
 use crate::error::{Error, Result};
 
 /// `meta` and at most one family of the live generation, opened for reading.
 pub(crate) struct Salvage {
-    db: DB,
+    db: Db,
     path: PathBuf,
     header: HeaderRecord,
     state: State,
@@ -28,7 +28,7 @@ impl Salvage {
     /// As opening an index; damage only of what is opened.
     pub(crate) fn open(path: &Path, family: Option<Family>) -> Result<Self> {
         require_database(path)?;
-        let names = DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+        let names = Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
         require_meta(path, &names)?;
         let meta = Self::read_meta(path, open(path, None)?)?;
         if meta.db.get_cf(meta.handle(Family::Meta)?, BUILDING).is_ok_and(|mark| mark.is_some()) {
@@ -45,7 +45,7 @@ impl Salvage {
         }
     }
 
-    fn read_meta(path: &Path, db: DB) -> Result<Self> {
+    fn read_meta(path: &Path, db: Db) -> Result<Self> {
         let header = read_header(&db, path)?;
         let name = Family::Meta.name(0);
         let meta = db.cf_handle(&name).ok_or_else(|| Error::corrupt("meta", "is missing"))?;
@@ -99,13 +99,13 @@ impl Salvage {
 }
 
 /// Opens `meta` and perhaps another family, and passes over what the others lack.
-fn open(path: &Path, name: Option<&str>) -> Result<DB> {
+fn open(path: &Path, name: Option<&str>) -> Result<Db> {
     let tuning = Tuning::new(MIN_MEMORY, 3);
     let mut options = tuning.database_as_it_is();
     options.set_paranoid_checks(false);
     let meta = Family::Meta.name(0);
     let names = ["default", &meta].into_iter().chain(name);
     let descriptors = names.map(|name| tuning.descriptor(name));
-    DB::open_cf_descriptors_read_only(&options, path, descriptors, false)
+    Db::open_cf_descriptors_read_only(&options, path, descriptors, false)
         .map_err(|e| engine_error(name.unwrap_or("meta"), e))
 }

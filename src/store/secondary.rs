@@ -10,14 +10,14 @@
 
 use std::path::Path;
 
-use rocksdb::{DB, Options};
+use rocksdb::Options;
 use tempfile::TempDir;
 
 use super::seal::Bounds;
 use super::settled::Stamp;
 use super::tuning::Tuning;
 use super::{
-    HeaderRecord, Store, engine_error, read_header, require_database, require_meta, settled,
+    Database, Db, HeaderRecord, Store, engine_error, read_header, require_database, require_meta, settled,
 };
 use crate::error::{Error, Result};
 
@@ -49,14 +49,14 @@ impl Store {
         let ((db, tuning, header), stamp) = settled::when_settled_at(path, || {
             let bounds = Bounds::of_files(path)?;
             let names =
-                DB::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+                Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
             require_meta(path, &names)?;
             let tuning = Tuning::new(memory, names.len());
             let mut options = tuning.database_as_it_is();
             // All files are held open: the writer deletes what it does not need any more.
             options.set_max_open_files(-1);
             let families = names.iter().map(|name| tuning.descriptor(name));
-            let db = DB::open_cf_descriptors_as_secondary(&options, path, scratch.path(), families)
+            let db = Db::open_cf_descriptors_as_secondary(&options, path, scratch.path(), families)
                 .map_err(|e| engine_error("database", e))?;
             if let Some(bounds) = bounds {
                 bounds.require_sequence(db.latest_sequence_number())?;
@@ -65,12 +65,13 @@ impl Store {
             Ok((db, tuning, header))
         })?;
         let mut store = Self {
-            db,
+            db: Database::Own(db),
             path: path.to_owned(),
             tables: tables(&header)?,
             header,
             generation: 0,
-            tuning,
+            tuning: Some(tuning),
+            writable: false,
             seal: None,
             secondary: Some(Following { stamp, _scratch: scratch }),
             _lock: None,
