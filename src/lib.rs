@@ -56,6 +56,8 @@ mod fingerprint;
 #[doc(hidden)]
 pub mod fuzzing;
 mod index;
+#[cfg(feature = "rocksdb-interop")]
+pub mod interop;
 pub mod join;
 mod kernel;
 mod pages;

@@ -5,6 +5,8 @@
 //! writers share it; for batches of nothing but new documents it does not cover the log write
 //! either.
 
+#[cfg(feature = "rocksdb-interop")]
+mod attached;
 mod backup;
 mod batch;
 mod check;
@@ -30,6 +32,7 @@ mod secondary;
 mod shape;
 mod sorted_sweep;
 mod stats;
+mod steps;
 mod write;
 
 use std::path::Path;
@@ -59,6 +62,8 @@ use self::resident::Resident;
 pub use self::secondary::Secondary;
 pub use self::shape::Sizes;
 pub use self::stats::{Stats, TableStats};
+#[cfg(feature = "rocksdb-interop")]
+pub(crate) use self::steps::Step;
 pub use self::write::BatchReport;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -109,8 +114,16 @@ struct Published<F: Fingerprint> {
     singles: bool,
     /// The reader of the present state, unless a write came after it.
     reader: Option<Reader<F>>,
+    /// The store's turn before that reader was made.
+    turn: u64,
     /// Every fingerprint that the store holds, if they are kept in memory.
     resident: Option<Arc<Resident<F>>>,
+}
+
+impl<F: Fingerprint> Published<F> {
+    fn reader_at(&self, turn: u64) -> Option<&Reader<F>> {
+        self.reader.as_ref().filter(|_| self.turn == turn)
+    }
 }
 
 impl<F: Fingerprint> Index<F> {
@@ -180,7 +193,7 @@ impl<F: Fingerprint> Index<F> {
             writer: Mutex::default(),
             flights: Flights::default(),
             unfolded: AtomicU64::new(if singles { u64::MAX / 2 } else { 0 }),
-            published: RwLock::new(Published { singles, reader: None, resident: None }),
+            published: RwLock::new(Published { singles, reader: None, turn: 0, resident: None }),
         });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
         let index = Self { shared, _folder: folder };
@@ -291,18 +304,22 @@ impl<F: Fingerprint> Index<F> {
 impl<F: Fingerprint> Shared<F> {
     fn reader(&self) -> Result<Reader<F>> {
         let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader) = &published.reader {
+        let turn = self.store.turn();
+        if let Some(reader) = published.reader_at(turn) {
             return Ok(reader.clone());
         }
         drop(published);
         let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader) = &published.reader {
+        // Read before the snapshot is made, which then holds no less.
+        let turn = self.store.turn();
+        if let Some(reader) = published.reader_at(turn) {
             return Ok(reader.clone());
         }
         let snapshot = self.store.snapshot();
         let (core, resident) = (Arc::clone(&self.core), published.resident.clone());
         let reader = Reader::new(core, snapshot, published.singles, resident)?;
         published.reader = Some(reader.clone());
+        published.turn = turn;
         Ok(reader)
     }
 

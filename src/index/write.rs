@@ -7,10 +7,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::MutexGuard;
 
+use super::flights::{self, Flight};
 use super::new_document::{AsDocument, NewDocument};
 use super::reader::each_document;
 use super::search::run_at;
-use super::{Durability, Index, Shared, flights};
+use super::{Durability, Index, Shared};
 use crate::error::Result;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
@@ -54,9 +55,26 @@ impl<'a, F: Fingerprint> Change<'a, F> {
 
 #[derive(Default)]
 pub(super) struct Outcome {
-    inserted: u64,
-    replaced: u64,
-    removed: u64,
+    pub(super) inserted: u64,
+    pub(super) replaced: u64,
+    pub(super) removed: u64,
+}
+
+/// A batch that was staged by what is stored, and is to be written or dropped.
+pub(super) struct Prepared<'s> {
+    pub(super) batch: Batch<'s>,
+    pub(super) outcome: Outcome,
+    /// False when the batch has nothing of the index's to write.
+    pub(super) changed: bool,
+    pub(super) turn: Turn<'s>,
+}
+
+/// What keeps true what a batch was staged by; held until the batch is written.
+pub(super) enum Turn<'s> {
+    /// Others may add documents under other keys meanwhile.
+    Beside { _flight: Flight<'s> },
+    /// Nobody else writes meanwhile.
+    Alone { _writer: MutexGuard<'s, ()> },
 }
 
 impl<F: Fingerprint> Index<F> {
@@ -141,6 +159,36 @@ impl<F: Fingerprint> Shared<F> {
         changes: &[Change<'_, F>],
         writer: MutexGuard<'_, ()>,
     ) -> Result<Outcome> {
+        let Prepared { batch, outcome, changed, turn } =
+            self.prepare(changes, self.store.batch()?, writer)?;
+        if !changed {
+            return Ok(outcome);
+        }
+        match &turn {
+            Turn::Beside { .. } => {
+                fail_point!("insert.staged");
+                batch.commit()?;
+                fail_point!("insert.logged");
+            }
+            Turn::Alone { .. } => {
+                fail_point!("replace.staged");
+                batch.commit()?;
+                fail_point!("replace.logged");
+            }
+        }
+        // Who waits for the turn to end searches at once, and has to see it.
+        self.publish();
+        drop(turn);
+        Ok(outcome)
+    }
+
+    /// Stages changes behind what a batch holds, and keeps others away until it is written.
+    pub(super) fn prepare<'s>(
+        &'s self,
+        changes: &[Change<'_, F>],
+        mut batch: Batch<'s>,
+        writer: MutexGuard<'s, ()>,
+    ) -> Result<Prepared<'s>> {
         self.store.require_writable()?;
         for change in changes {
             keys::check_document(change.key())?;
@@ -159,34 +207,25 @@ impl<F: Fingerprint> Shared<F> {
             // Nobody else has these keys, so what was read of them stays true.
             self.flights.wait_for_all();
         }
-        let mut batch = self.store.batch()?;
         let staged = stage_documents(&mut batch, &changes, stored)?;
         let outcome = staged.outcome;
         if !staged.rewritten && staged.dropped.is_empty() {
-            return Ok(outcome);
+            let turn = Turn::Alone { _writer: writer };
+            return Ok(Prepared { batch, outcome, changed: false, turn });
         }
         self.stage(&mut batch, staged.added, staged.postings, &staged.dropped)?;
-        if adds_only {
+        let turn = if adds_only {
             let flight = self.flights.take_off(hashes);
             let lane = flight.lane();
             batch.put_lane(lane, self.store.lane(lane)?.saturating_add(outcome.inserted));
-            drop(writer);
-            fail_point!("insert.staged");
-            batch.commit()?;
-            fail_point!("insert.logged");
-            // Who waits for the flight to land searches at once, and has to see it.
-            self.publish();
-            drop(flight);
+            Turn::Beside { _flight: flight }
         } else {
             let mut state = self.store.state()?;
             state.documents = (state.documents + outcome.inserted).saturating_sub(outcome.removed);
             batch.put_state(&state);
-            fail_point!("replace.staged");
-            batch.commit()?;
-            fail_point!("replace.logged");
-            self.publish();
-        }
-        Ok(outcome)
+            Turn::Alone { _writer: writer }
+        };
+        Ok(Prepared { batch, outcome, changed: true, turn })
     }
 
     /// Stages postings and table entries, each family's keys rising.

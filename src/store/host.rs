@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rocksdb::{ColumnFamilyDescriptor, SnapshotWithThreadMode, WriteBatch};
+use rocksdb::{ColumnFamilyDescriptor, SnapshotWithThreadMode, WriteBatch, WriteOptions};
 
 use super::codec::HeaderRecord;
 use super::meta::decode_header;
@@ -168,9 +168,8 @@ impl Store {
             }
         }
         // Families beyond the plan's are those of another plan.
-        let opened = (tables..).take_while(|&table| {
-            db.cf_handle(&attachment.family(Family::Table(table))).is_some()
-        });
+        let opened = (tables..)
+            .take_while(|&table| db.cf_handle(&attachment.family(Family::Table(table))).is_some());
         let beyond = opened.count();
         if beyond > 0 {
             let (stored, wanted) = (tables.to_string(), (tables + beyond).to_string());
@@ -194,6 +193,13 @@ impl Store {
     pub(crate) fn batch_behind(&self, host: HostBatch) -> Result<Batch<'_>> {
         self.require_writable()?;
         Batch::new(self, host)
+    }
+
+    /// Writes a host's batch, past a loss of power if it is to be synced.
+    pub(crate) fn write_host(&self, batch: HostBatch, synced: bool) -> Result<()> {
+        let mut options = WriteOptions::default();
+        options.set_sync(synced);
+        self.db.write_opt(batch, &options).map_err(|e| engine_error("log", e))
     }
 }
 

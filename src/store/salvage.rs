@@ -8,7 +8,9 @@ use super::codec::{HeaderRecord, State};
 use super::generation::BUILDING;
 use super::seal::Bounds;
 use super::tuning::{MIN_MEMORY, Tuning};
-use super::{Cursor, Db, Family, engine_error, read_header, require_database, require_meta, resources};
+use super::{
+    Cursor, Db, Family, engine_error, read_header, require_database, require_meta, resources,
+};
 use crate::error::{Error, Result};
 
 /// `meta` and at most one family of the live generation, opened for reading.

@@ -17,7 +17,8 @@ use super::seal::Bounds;
 use super::settled::Stamp;
 use super::tuning::Tuning;
 use super::{
-    Database, Db, HeaderRecord, Store, engine_error, read_header, require_database, require_meta, settled,
+    Database, Db, HeaderRecord, Store, engine_error, read_header, require_database, require_meta,
+    settled,
 };
 use crate::error::{Error, Result};
 

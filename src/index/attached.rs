@@ -1,0 +1,83 @@
+//! Attached indexes: the same index over a host's database, written in the host's batches.
+
+use std::sync::Arc;
+
+use super::core::plan_of;
+use super::steps::Step;
+use super::write::{Outcome, Prepared};
+use super::{Durability, Header, Index, IndexOptions, Match, OpenOptions, Reader, new_header};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::store::{Db, HostBatch, HostSnapshot, Store};
+
+/// A host's batch with the changes of an index in it, and what they are.
+pub(crate) struct Done<F> {
+    pub(crate) batch: HostBatch,
+    pub(crate) inserted: u64,
+    pub(crate) replaced: u64,
+    pub(crate) removed: u64,
+    /// For every step what kept its document out.
+    pub(crate) refused: Vec<Option<Match<F>>>,
+}
+
+impl<F: Fingerprint> Index<F> {
+    /// Makes an empty index in a host's database.
+    pub(crate) fn attach_new(db: Arc<Db>, name: &str, options: &IndexOptions) -> Result<Self> {
+        let (header, plan) = new_header::<F>(options)?;
+        let resources: Vec<_> = options.resources.parts().collect();
+        let store = Store::attach_new(db, name, header, &resources, plan.tables().len())?;
+        Self::over(store, plan, &OpenOptions::new().resident(options.resident))
+    }
+
+    /// Opens an index in a host's database.
+    pub(crate) fn attach(db: Arc<Db>, name: &str, options: &OpenOptions) -> Result<Self> {
+        let mut plan = None;
+        let store = Store::attach(db, name, |record| {
+            let header = Header::of(record);
+            header.require_width::<F>()?;
+            options.require(&header)?;
+            Ok(plan.insert(plan_of(record)?).tables().len())
+        })?;
+        let plan = plan.expect("attaching reads the header");
+        Self::over(store, plan, options)
+    }
+
+    /// Applies steps in a host's batch, which `write` writes or gives up.
+    ///
+    /// Until `write` returns, nobody changes what the batch was staged by.
+    pub(crate) fn commit_steps<T, E: From<crate::Error>>(
+        &self,
+        steps: &[Step<'_, F>],
+        batch: HostBatch,
+        write: impl FnOnce(Done<F>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let shared = &*self.shared;
+        for step in steps {
+            step.check(self.header().keeps_features)?;
+        }
+        let asks = steps.iter().any(Step::asks);
+        let writer = if asks { shared.only_writer() } else { shared.writer() };
+        let (refused, changes) = shared.sift(steps)?;
+        let batch = shared.store.batch_behind(batch)?;
+        let Prepared { batch, outcome, turn, .. } = shared.prepare(&changes, batch, writer)?;
+        let Outcome { inserted, replaced, removed } = outcome;
+        let batch = batch.into_host();
+        let written = write(Done { batch, inserted, replaced, removed, refused });
+        // Even a write that failed may have changed something, if it was synced in vain.
+        shared.publish();
+        drop(turn);
+        written
+    }
+
+    /// Writes a host's batch.
+    pub(crate) fn write_host(&self, batch: HostBatch, durability: Durability) -> Result<()> {
+        self.shared.store.write_host(batch, durability == Durability::Synced)
+    }
+}
+
+impl<F: Fingerprint> Reader<F> {
+    /// The host's whole database at the reader's moment; `None` for an index of its own.
+    pub(crate) fn host_snapshot(&self) -> Option<&HostSnapshot<'_>> {
+        self.snapshot().of_host()
+    }
+}

@@ -1,0 +1,170 @@
+//! Steps: what is asked for in order becomes changes, near-duplicates kept out.
+//!
+//! A step sees the index as the steps before it leave it: what they store is compared with, what
+//! they replace or remove does not count any more.
+
+use std::collections::HashMap;
+
+use super::Shared;
+use super::check_features::{Checker, missing};
+use super::new_document::NewDocument;
+use super::query::{Match, Query, check_distance};
+use super::write::Change;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::kernel;
+use crate::store::{Family, keys};
+use crate::verify::{Evidence, Nearness};
+
+/// One thing asked of an index.
+#[derive(Debug, Clone)]
+pub(crate) enum Step<'a, F> {
+    /// Store a document, or replace the one with its key.
+    Put(NewDocument<'a, F>),
+    /// Store a document unless one near it is there.
+    PutIfNew(NewDocument<'a, F>, Nearness),
+    /// Remove the document of a key.
+    Remove(&'a [u8]),
+}
+
+impl<'a, F: Fingerprint> Step<'a, F> {
+    pub(crate) fn key(&self) -> &'a [u8] {
+        match self {
+            Self::Put(document) | Self::PutIfNew(document, _) => document.key,
+            Self::Remove(key) => key,
+        }
+    }
+
+    /// Whether what it does depends on what is stored near it.
+    pub(super) fn asks(&self) -> bool {
+        matches!(self, Self::PutIfNew(..))
+    }
+
+    /// Refuses what no state of the index would let through.
+    pub(super) fn check(&self, keeps_features: bool) -> Result<()> {
+        keys::check_document(self.key())?;
+        match self {
+            Self::Put(document) => document.check_features(keeps_features),
+            Self::PutIfNew(document, near) => {
+                check_distance::<F>(near.distance)?;
+                document.check_features(keeps_features)
+            }
+            Self::Remove(_) => Ok(()),
+        }
+    }
+}
+
+/// For every step what kept its document out, and what the other steps change.
+type Sifted<'a, F> = (Vec<Option<Match<F>>>, Vec<Change<'a, F>>);
+
+/// What earlier steps leave behind.
+struct Earlier<'b, 'a, F> {
+    /// Documents stored by them, some of which later ones replaced or removed.
+    documents: Vec<&'b NewDocument<'a, F>>,
+    fingerprints: Vec<F>,
+    /// For every key that they changed which document counts; `None` for none.
+    current: HashMap<&'a [u8], Option<usize>>,
+}
+
+impl<'b, 'a, F: Fingerprint> Earlier<'b, 'a, F> {
+    fn put(&mut self, document: &'b NewDocument<'a, F>) {
+        self.current.insert(document.key, Some(self.documents.len()));
+        self.documents.push(document);
+        self.fingerprints.push(document.fingerprint);
+    }
+
+    /// The nearest of them that passes the check, under another key.
+    fn nearest(&self, document: &NewDocument<'a, F>, near: Nearness) -> Result<Option<Match<F>>> {
+        let mut candidates: Vec<(u32, &NewDocument<'a, F>)> = Vec::new();
+        kernel::within(
+            &self.fingerprints,
+            document.fingerprint,
+            near.distance,
+            &mut |at, apart| {
+                if let Some(&other) = self.documents.get(at)
+                    && other.key != document.key
+                    && self.current.get(other.key) == Some(&Some(at))
+                {
+                    candidates.push((apart, other));
+                }
+            },
+        );
+        candidates.sort_unstable_by_key(|&(apart, other)| (apart, other.key));
+        let checked = near.verification.needs() != Evidence::Nothing;
+        for (distance, other) in candidates {
+            let similarity = match (checked, document.features, other.features) {
+                (true, Some(ours), Some(theirs)) => {
+                    near.verification.check(distance, ours, theirs)?.map(Some)
+                }
+                (true, Some(_), None) => return Err(missing(other.key)),
+                _ => Some(None),
+            };
+            if let Some(similarity) = similarity {
+                let NewDocument { key, fingerprint, .. } = *other;
+                return Ok(Some(Match { key: key.to_vec(), fingerprint, distance, similarity }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<F: Fingerprint> Shared<F> {
+    /// Parts steps into those that a near-duplicate refuses and what the others change.
+    ///
+    /// The caller holds the writer lock, with nothing in flight if a step asks.
+    pub(super) fn sift<'a>(&self, steps: &[Step<'a, F>]) -> Result<Sifted<'a, F>> {
+        let mut answers = self.answers(steps)?.into_iter();
+        let mut earlier =
+            Earlier { documents: Vec::new(), fingerprints: Vec::new(), current: HashMap::new() };
+        let mut refused = Vec::with_capacity(steps.len());
+        let mut changes = Vec::with_capacity(steps.len());
+        for step in steps {
+            let mut nearest = None;
+            if let Step::PutIfNew(document, near) = step {
+                let stored = answers.next().unwrap_or_default().into_iter().filter(|found| {
+                    found.key != document.key && !earlier.current.contains_key(&*found.key)
+                });
+                nearest = stored
+                    .chain(earlier.nearest(document, *near)?)
+                    .min_by(|a, b| (a.distance, &a.key).cmp(&(b.distance, &b.key)));
+            }
+            match step {
+                Step::Put(document) | Step::PutIfNew(document, _) if nearest.is_none() => {
+                    earlier.put(document);
+                    changes.push(Change::Put(*document));
+                }
+                Step::Remove(key) => {
+                    earlier.current.insert(key, None);
+                    changes.push(Change::Remove(key));
+                }
+                Step::Put(_) | Step::PutIfNew(..) => (),
+            }
+            refused.push(nearest);
+        }
+        Ok((refused, changes))
+    }
+
+    /// What is stored near the documents of the steps that ask, in their order.
+    fn answers(&self, steps: &[Step<'_, F>]) -> Result<Vec<Vec<Match<F>>>> {
+        if !steps.iter().any(Step::asks) {
+            return Ok(Vec::new());
+        }
+        let reader = self.reader()?;
+        let keys: Vec<&[u8]> = steps.iter().map(Step::key).collect();
+        let stored = self.store.get_many(Family::Docs, &keys)?.iter().flatten().count();
+        let mut queries = Vec::with_capacity(steps.len());
+        for step in steps {
+            let Step::PutIfNew(document, near) = step else { continue };
+            let verification = near.verification;
+            Checker::new(reader.snapshot(), &self.core.header, verification)?;
+            // Only stored documents that these steps change can be passed over later.
+            let query = Query::new(document.fingerprint).distance(near.distance).limit(stored + 1);
+            queries.push(match (verification.needs(), document.features) {
+                (Evidence::Nothing, _) => query,
+                (_, Some(features)) => query.verify(verification, features),
+                (_, None) => return Err(missing(document.key)),
+            });
+        }
+        reader.search_batch(&queries)
+    }
+}
