@@ -4,6 +4,9 @@
 
 #[path = "../examples/crawler.rs"]
 mod crawler;
+#[cfg(feature = "rocksdb-interop")]
+#[path = "../examples/crawler_store.rs"]
+mod crawler_store;
 #[path = "../examples/images.rs"]
 mod images;
 #[path = "../examples/training_data.rs"]
@@ -19,6 +22,8 @@ use crate::architecture::root;
 fn every_example_finds_what_it_looks_for() {
     let begun = Instant::now();
     crawler::main().unwrap();
+    #[cfg(feature = "rocksdb-interop")]
+    crawler_store::main().unwrap();
     images::main().unwrap();
     training_data::main().unwrap();
     two_corpora::main().unwrap();

@@ -9,6 +9,8 @@ mod concurrency;
 mod exactness;
 mod examples;
 mod golden;
+#[cfg(feature = "rocksdb-interop")]
+mod interop;
 mod joins;
 mod model;
 mod opening;
