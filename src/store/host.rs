@@ -124,7 +124,7 @@ impl Store {
         let store = Self::attached(db, name, header, tables)?;
         for family in families(tables) {
             if store.sweep(family)?.entry()?.is_some() {
-                return Err(Error::AlreadyExists { path: store.path });
+                return Err(Error::AlreadyExists { path: store.path.clone() });
             }
         }
         store.write_header(resources)?;

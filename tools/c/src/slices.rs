@@ -1,0 +1,136 @@
+//! Slices: a pointer and a length become a Rust slice, here and nowhere else.
+
+#![allow(unsafe_code)] // the only place that has to trust the caller's pointers
+
+use crate::border::Result;
+use crate::error::Failure;
+use crate::fingerprint::HamdexFingerprint;
+
+/// Bytes that somebody else owns: a key, a text or a path.
+///
+/// As an argument it has to stay as it is until the call returns. As a result it belongs to the
+/// object that it was asked of and ends with it. `data` may be NULL where `len` is 0.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct HamdexBytes {
+    data: *const u8,
+    len: usize,
+}
+
+/// A document to store: a key of 1 to 1024 bytes and a fingerprint.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct HamdexDocument {
+    /// The key; a document that is stored takes the place of the one with its key.
+    pub key: HamdexBytes,
+    /// The fingerprint, of no more bits than the index holds.
+    pub fingerprint: HamdexFingerprint,
+}
+
+/// An array of documents, and of the keys in it, that stays as it is until the call returns.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct HamdexDocuments {
+    data: *const HamdexDocument,
+    len: usize,
+}
+
+/// An array of fingerprints that stays as it is until the call returns.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct HamdexFingerprints {
+    data: *const HamdexFingerprint,
+    len: usize,
+}
+
+impl HamdexBytes {
+    /// No bytes.
+    pub(crate) const NONE: Self = Self { data: std::ptr::null(), len: 0 };
+
+    /// Lends bytes to the caller.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self { data: bytes.as_ptr(), len: bytes.len() }
+    }
+
+    pub(crate) fn get(&self, name: &'static str) -> Result<&[u8]> {
+        check(self.data, self.len, name)?;
+        // SAFETY: checked above; the header demands that `len` bytes are there, and stay, while
+        // the call lasts, which the argument `self` is a part of.
+        Ok(unsafe { slice(self.data, self.len) })
+    }
+
+    pub(crate) fn text(&self, name: &'static str) -> Result<&str> {
+        std::str::from_utf8(self.get(name)?)
+            .map_err(|error| Failure::Argument(format!("{name} is not UTF-8: {error}")))
+    }
+}
+
+impl HamdexDocuments {
+    pub(crate) fn get(&self) -> Result<&[HamdexDocument]> {
+        check(self.data, self.len, "documents")?;
+        // SAFETY: as for bytes; any bits are a document, whose key is checked when it is read.
+        Ok(unsafe { slice(self.data, self.len) })
+    }
+}
+
+impl HamdexFingerprints {
+    pub(crate) fn get(&self) -> Result<&[HamdexFingerprint]> {
+        check(self.data, self.len, "fingerprints")?;
+        // SAFETY: as for bytes; any bits are a fingerprint.
+        Ok(unsafe { slice(self.data, self.len) })
+    }
+}
+
+/// Refuses what cannot be an array, whatever the caller may have meant.
+fn check<T>(data: *const T, len: usize, name: &'static str) -> Result<()> {
+    if len == 0 {
+        return Ok(());
+    }
+    if data.is_null() {
+        return Err(Failure::Null(name));
+    }
+    if !data.is_aligned() {
+        return Err(Failure::Argument(format!("{name} is not aligned")));
+    }
+    if len > isize::MAX.unsigned_abs() / size_of::<T>() {
+        return Err(Failure::Argument(format!("{name} has {len} elements, too many for memory")));
+    }
+    Ok(())
+}
+
+/// Makes a slice of an array; of none where `len` is 0.
+///
+/// # Safety
+///
+/// [`check`] has passed, and `len` elements are there and stay as they are for `'a`.
+unsafe fn slice<'a, T>(data: *const T, len: usize) -> &'a [T] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: not NULL, aligned and of a size that memory can have; the rest is the caller's.
+    unsafe { std::slice::from_raw_parts(data, len) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::HamdexError;
+
+    fn refused(bytes: HamdexBytes) -> String {
+        let error = HamdexError::of(bytes.get("key").unwrap_err());
+        error.message.into_string().unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_an_array_is_refused_before_it_is_read() {
+        assert_eq!(refused(HamdexBytes { data: std::ptr::null(), len: 1 }), "key is NULL");
+        let endless = HamdexBytes { data: b"a".as_ptr(), len: usize::MAX };
+        assert!(refused(endless).ends_with("too many for memory"));
+        let odd = [0_u64; 4].as_ptr().cast::<u8>().wrapping_add(1).cast();
+        let odd = HamdexFingerprints { data: odd, len: 1 };
+        let error = HamdexError::of(odd.get().unwrap_err());
+        assert_eq!(error.message.to_str().unwrap(), "fingerprints is not aligned");
+        assert!(HamdexBytes::NONE.get("key").unwrap().is_empty());
+        assert_eq!(HamdexBytes::of(b"ab").get("key").unwrap(), b"ab");
+    }
+}
