@@ -102,7 +102,10 @@ fn every_fail_point_is_tried_by_the_torture() {
     }
 }
 
-/// Every `unsafe` of a source text, by the function that holds it.
+/// Marks a function that C calls by its name.
+const EXPORTED: &str = "#[unsafe(no_mangle)]";
+
+/// Every `unsafe` of a source text, by the function that holds it; exported names are no such.
 fn unsafe_places(text: &str) -> Vec<String> {
     let word = |line: &str, wanted: &str| -> Option<usize> {
         let mut rest = 0;
@@ -115,7 +118,8 @@ fn unsafe_places(text: &str) -> Vec<String> {
     };
     let mut function = String::new();
     let mut places = Vec::new();
-    for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    for line in lines.filter(|line| *line != EXPORTED) {
         if let Some(at) = word(line, "fn") {
             let name = line[at + 2..].trim_start();
             let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -126,6 +130,22 @@ fn unsafe_places(text: &str) -> Vec<String> {
         }
     }
     places
+}
+
+#[test]
+fn exported_names_are_the_c_interface_s_alone_and_bear_its_prefix() {
+    let place = root().join("tools/c/src");
+    let mut names = Vec::new();
+    for (path, text) in sources(&["src", "tools"]) {
+        for function in text.split(EXPORTED).skip(1) {
+            assert!(path.starts_with(&place), "{} exports a name", path.display());
+            let (_, name) = function.split_once("extern \"C\" fn ").unwrap();
+            names.push(name.split('(').next().unwrap().to_owned());
+        }
+    }
+    names.sort();
+    assert!(names.len() > 30 && names.iter().all(|name| name.starts_with("hamdex_")), "{names:?}");
+    assert!(names.is_sorted_by(|a, b| a < b), "a name is exported twice: {names:?}");
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Slices: a pointer and a length become a Rust slice, here and nowhere else.
 
-#![allow(unsafe_code)] // the only place that has to trust the caller's pointers
-
 use crate::border::Result;
 use crate::error::Failure;
 use crate::fingerprint::HamdexFingerprint;
