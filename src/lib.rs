@@ -66,6 +66,7 @@ mod problems;
 mod progress;
 mod resident;
 pub mod sketch;
+pub mod spread;
 mod store;
 pub mod text;
 pub mod verify;

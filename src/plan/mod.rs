@@ -247,6 +247,15 @@ fn check_distance(bits: u32, distance: u32) -> Result<()> {
     if distance > max { Err(Error::InvalidDistance { distance, bits, max }) } else { Ok(()) }
 }
 
+/// Makes the tables of nested levels, each given as (blocks, lead), however many there are.
+///
+/// Every level has to leave the next one as many bits as it has blocks. They are complete for the
+/// fewest blocks that do not lead, by the pigeonhole of each level.
+pub(crate) fn nested_tables(bits: u32, levels: &[(u32, u32)]) -> Result<Vec<Table>> {
+    let levels: Vec<Level> = levels.iter().map(|&(blocks, lead)| Level { blocks, lead }).collect();
+    layout::tables(bits, &levels)
+}
+
 fn check_levels(bits: u32, levels: &[Level]) -> Result<(), &'static str> {
     if levels.is_empty() {
         return Err("a plan has one level at least");

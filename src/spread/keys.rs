@@ -1,0 +1,189 @@
+//! Keys: a fingerprint becomes one number for each table, equal where its prefixes are.
+//!
+//! ```text
+//! key = 0 | 15 bits: table | 48 bits: the first bits of the prefix, low-aligned
+//! ```
+//!
+//! Tables of all levels are numbered through, the shorter prefixes first, so that a key tells how
+//! deep it is. A prefix that is cut at 48 bits makes larger groups and loses nothing.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::plan::{self, MAX_TABLES, Permutation, binomial};
+
+/// Bits of a prefix that go into a key.
+const PREFIX_BITS: u32 = 48;
+/// Tables of all levels together: what fits a key whose first bit is 0.
+const NODES_MAX: u64 = 1 << 15;
+/// Members of a group that one machine splits further at the speed of its cache.
+const GROUP: f64 = (1 << 18) as f64;
+/// Blocks that lead a table of the first level, at most.
+const LEAD_MAX: u32 = 4;
+
+/// The keys under which near fingerprints meet.
+///
+/// Levels follow from distance and count alone, so that every machine makes the same ones.
+///
+/// ```
+/// use hamdex::spread::Keys;
+///
+/// let keys = Keys::<u64>::new(3, 8_000_000_000)?;
+/// assert_eq!((keys.tables(), keys.levels()), (4, 5));
+/// let key = keys.first(42).next().unwrap();
+/// assert_eq!(keys.below(key, 42).count(), 4);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Keys<F> {
+    distance: u32,
+    nodes: Vec<Node<F>>,
+    /// Where the nodes of each level begin, and the end of the last.
+    starts: Vec<usize>,
+}
+
+/// One table of one level.
+#[derive(Debug, Clone)]
+struct Node<F> {
+    permutation: Permutation,
+    /// Bits of the prefix that its keys hold.
+    kept: u32,
+    /// Those bits, where they are in a fingerprint.
+    lead: F,
+    /// Leads of the tables that come before it, on the way down to it.
+    passed: Vec<F>,
+    /// The tables one level down.
+    below: Range<usize>,
+}
+
+impl<F: Fingerprint> Keys<F> {
+    /// Makes the keys for a distance and about so many fingerprints.
+    ///
+    /// The first level has the fewest tables whose groups are about as large as one machine
+    /// splits within its cache, 128 tables at most. The count decides about work only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidDistance`] if the distance is above a quarter of the width.
+    pub fn new(distance: u32, count: u64) -> Result<Self> {
+        if distance > F::MAX_DISTANCE {
+            let (bits, max) = (F::BITS, F::MAX_DISTANCE);
+            return Err(Error::InvalidDistance { distance, bits, max });
+        }
+        let levels = levels(F::BITS, distance, count);
+        let mut keys = Self { distance, nodes: Vec::new(), starts: vec![0] };
+        for depth in 1..=levels.len() {
+            keys.add_level(levels.get(..depth).unwrap_or_default())?;
+        }
+        Ok(keys)
+    }
+
+    /// Adds the tables of the last of these levels.
+    fn add_level(&mut self, levels: &[(u32, u32)]) -> Result<()> {
+        let start = self.nodes.len();
+        let siblings = levels.last().map_or(1, |&(blocks, lead)| binomial(blocks, lead));
+        let siblings = usize::try_from(siblings).unwrap_or(usize::MAX);
+        let above = self.starts.iter().rev().nth(1).copied();
+        for (at, table) in plan::nested_tables(F::BITS, levels)?.iter().enumerate() {
+            let permutation = table.permutation().clone();
+            let kept = table.prefix_bits().min(PREFIX_BITS);
+            let lead = permutation.invert(F::high_mask(kept));
+            let first = start + at - at % siblings;
+            let mut passed = Vec::new();
+            if let Some(parent) = above.and_then(|above| self.nodes.get_mut(above + at / siblings))
+            {
+                passed.clone_from(&parent.passed);
+                parent.below = first..first + siblings;
+            }
+            passed.extend(self.nodes.iter().skip(first).map(|sibling| sibling.lead));
+            self.nodes.push(Node { permutation, kept, lead, passed, below: 0..0 });
+        }
+        self.starts.push(self.nodes.len());
+        Ok(())
+    }
+
+    /// Returns the distance that the keys are complete for.
+    pub fn distance(&self) -> u32 {
+        self.distance
+    }
+
+    /// Returns how many keys a fingerprint has at first.
+    pub fn tables(&self) -> usize {
+        self.starts.get(1).copied().unwrap_or(0)
+    }
+
+    /// Returns how many times a group may be split, counting the first keys.
+    pub fn levels(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Returns the keys of a fingerprint, one for each table of the first level.
+    pub fn first(&self, fingerprint: F) -> impl Iterator<Item = u64> {
+        self.keys(0..self.tables(), fingerprint)
+    }
+
+    /// Returns the keys of a member below the key of a group that is split.
+    ///
+    /// There are none below a key of the last level, nor below a number that is no key.
+    pub fn below(&self, key: u64, member: F) -> impl Iterator<Item = u64> {
+        let below = self.node(key).map_or(0..0, |node| node.below.clone());
+        self.keys(below, member)
+    }
+
+    /// Tells whether the group of a key can be split.
+    pub fn splits(&self, key: u64) -> bool {
+        self.node(key).is_some_and(|node| !node.below.is_empty())
+    }
+
+    /// Tells whether two members of a key's group are told of there, and nowhere else.
+    ///
+    /// Of all keys under which a near pair meets, it belongs to that of the first table, on every
+    /// level. Pass the bits in which they differ.
+    pub fn owns(&self, key: u64, differing: F) -> bool {
+        self.node(key).is_some_and(|node| {
+            differing & node.lead == F::ZERO
+                && node.passed.iter().all(|&lead| differing & lead != F::ZERO)
+        })
+    }
+
+    fn node(&self, key: u64) -> Option<&Node<F>> {
+        self.nodes.get(usize::try_from(key >> PREFIX_BITS).ok()?)
+    }
+
+    fn keys(&self, nodes: Range<usize>, fingerprint: F) -> impl Iterator<Item = u64> {
+        let numbered = (nodes.start as u64..).zip(self.nodes.get(nodes).unwrap_or_default());
+        numbered.map(move |(number, node)| {
+            let prefix = node.permutation.apply(fingerprint) >> (F::BITS - node.kept);
+            let prefix = u64::try_from(prefix.widen()).unwrap_or(u64::MAX);
+            number << PREFIX_BITS | prefix
+        })
+    }
+}
+
+/// Chooses blocks and leading blocks of every level.
+pub(super) fn levels(bits: u32, distance: u32, count: u64) -> Vec<(u32, u32)> {
+    // Without a difference everything agrees; two blocks are the fewest there are.
+    let apart = distance.max(1);
+    let affordable = |&lead: &u32| binomial(apart + lead, lead) <= MAX_TABLES as u64;
+    let prefix = |lead: u32| bits / (apart + lead) * lead;
+    let small = |lead: &u32| count as f64 / f64::from(prefix(*lead)).exp2() <= GROUP;
+    let leads = || (1..=LEAD_MAX).take_while(affordable);
+    let lead = leads().find(small).or_else(|| leads().last()).unwrap_or(1);
+    let mut levels = vec![(apart + lead, lead)];
+    let (mut rest, mut tables) = (bits, binomial(apart + lead, lead));
+    let (mut nodes, mut blocks, mut lead) = (tables, apart + lead, lead);
+    loop {
+        // The longest lead leaves the fewest bits to the next level.
+        rest -= rest.div_ceil(blocks) * lead;
+        (blocks, lead) = (apart + 1, 1);
+        // A split pays where groups shrink by more than rows multiply.
+        let pays = f64::from(rest / blocks).exp2() >= f64::from(2 * blocks);
+        tables = tables.saturating_mul(u64::from(blocks));
+        nodes = nodes.saturating_add(tables);
+        if !pays || nodes > NODES_MAX || bits - rest >= PREFIX_BITS {
+            return levels;
+        }
+        levels.push((blocks, lead));
+    }
+}
