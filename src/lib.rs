@@ -71,6 +71,7 @@ mod store;
 pub mod text;
 pub mod verify;
 
+pub use bulk::shards;
 pub use bulk::{BuildOptions, BuildReport, Builder, RepairReport, repair};
 pub use calibrate::calibrate;
 pub use error::{Error, Fault, Result};

@@ -17,7 +17,7 @@ use crate::progress::{self, Progress};
 use crate::store::{Access, MIN_MEMORY, Store, keys};
 
 /// Directory inside the index that a build works in.
-const STAGING: &str = "bulk";
+pub(super) const STAGING: &str = "bulk";
 
 /// Longest time of reading that a kill may cost.
 const CHECKPOINT_EVERY: Duration = Duration::from_mins(1);
@@ -386,7 +386,7 @@ fn documents_budget(build: &BuildOptions) -> usize {
 /// Removes the staging directory and the spill files that its manifest names.
 ///
 /// A manifest that does not decode names none.
-fn clear(staging: &Path) -> Result<()> {
+pub(super) fn clear(staging: &Path) -> Result<()> {
     if let Ok(Some(manifest)) = Manifest::read(staging) {
         remove_directory(Path::new(&manifest.spills))?;
     }

@@ -10,6 +10,7 @@ mod fingerprints;
 mod manifest;
 mod merge;
 mod repair;
+pub mod shards;
 mod sorter;
 mod spill;
 mod spool;

@@ -57,7 +57,7 @@ pub(crate) use restore::RestoreFrom;
 pub(crate) use salvage::Salvage;
 use seal::{Bounds, Seal};
 use secondary::Following;
-pub(crate) use sst::{SstBlock, SstFile, SstOptions};
+pub(crate) use sst::{LoneSstFile, SstBlock, SstFile, SstOptions};
 pub(crate) use tuning::MIN_MEMORY;
 use tuning::Tuning;
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use rocksdb::{Options, SstFileWriter};
+use self_cell::self_cell;
 
+use super::tuning::{MIN_MEMORY, Tuning};
 use super::{Family, engine_error};
 use crate::error::Result;
 
@@ -81,6 +83,40 @@ impl SstFile<'_> {
 
     /// Ends the file and syncs it.
     pub(crate) fn finish(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
         self.writer.finish().map_err(|e| engine_error(&self.family.to_string(), e))
+    }
+}
+
+self_cell!(
+    struct WithOptions {
+        owner: SstOptions,
+        #[covariant]
+        dependent: SstFile,
+    }
+);
+
+/// A file being written where there is no database, with the settings that one would have.
+pub(crate) struct LoneSstFile(WithOptions);
+
+impl LoneSstFile {
+    /// Begins a new file of a family.
+    pub(crate) fn create(family: Family, path: &Path) -> Result<Self> {
+        let options = Tuning::new(MIN_MEMORY, 1).family(&family.name(1));
+        let options = SstOptions::new(options, family);
+        WithOptions::try_new(options, |options| options.create(path)).map(Self)
+    }
+
+    /// Appends the entries of a block, which lie behind those written before.
+    pub(crate) fn append(&mut self, block: &SstBlock) -> Result<()> {
+        self.0.with_dependent_mut(|_, file| file.append(block))
+    }
+
+    /// Ends the file and syncs it.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.0.with_dependent_mut(|_, file| file.end())
     }
 }

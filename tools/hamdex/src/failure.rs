@@ -189,6 +189,9 @@ fn library_remedy(error: &Error) -> Option<&'static str> {
         Error::Corrupt { family, .. } if family.starts_with("backup") => {
             "restore an earlier backup by --backup-id; 'hamdex restore DIR --list' lists them"
         }
+        Error::Corrupt { family, .. } if family.starts_with("shard") => {
+            "write the shards again: nothing was made of them"
+        }
         Error::Corrupt { .. } => {
             "'hamdex restore' a backup, 'hamdex repair' what can be read, or build it again"
         }

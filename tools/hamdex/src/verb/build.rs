@@ -1,12 +1,14 @@
 //! `build`: documents become an index in one go, by external sort and bulk ingest.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
 use hamdex::advice::Support;
-use hamdex::{BuildOptions, Builder, Error, Fingerprint, IndexOptions, NewDocument};
+use hamdex::{
+    BuildOptions, BuildReport, Builder, Error, Fingerprint, IndexOptions, NewDocument, shards,
+};
 use serde::Serialize;
 
 use crate::advise::{self, Wishes};
@@ -36,8 +38,15 @@ pub(crate) struct BuildArgs {
     /// Directory of the index: absent, empty, or an index to merge into
     index: PathBuf,
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
-    #[arg(required_unless_present = "abandon", value_name = "INPUT")]
+    #[arg(required_unless_present_any = ["abandon", "from_shards"], value_name = "INPUT")]
     inputs: Vec<PathBuf>,
+    /// Take over the sorted files that many machines wrote (Python: `build_index`)
+    ///
+    /// They bring width, plan, distance and pipeline along.
+    #[arg(long, value_name = "DIR", conflicts_with_all = [
+        "inputs", "resume", "abandon", "bits", "distance", "plan",
+    ])]
+    from_shards: Option<PathBuf>,
     /// Go on with a build that was interrupted
     #[arg(long, conflicts_with = "abandon")]
     resume: bool,
@@ -62,7 +71,7 @@ pub(crate) struct BuildArgs {
     keep: KeepFeaturesArg,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Summary {
     index: String,
     documents: u64,
@@ -83,6 +92,9 @@ impl BuildArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         if self.abandon {
             return self.drop_unfinished(session);
+        }
+        if let Some(directory) = &self.from_shards {
+            return self.take_shards(session, directory);
         }
         let inputs = self.rows.inputs(&self.inputs)?;
         let header = stored::header(&self.index)?;
@@ -129,6 +141,28 @@ impl BuildArgs {
         for_width!(header.bits, F => Builder::<F>::abandon(&self.index)?);
         session.console.say(&format!("dropped the unfinished build in {}", self.index.display()));
         Ok(())
+    }
+
+    /// Makes the index of files that were sorted elsewhere.
+    fn take_shards(&self, session: &Session, directory: &Path) -> Result<()> {
+        let started = Instant::now();
+        let bits = shards::manifest_bits(directory)?;
+        let report =
+            for_width!(bits, F => shards::ingest::<F>(directory, &self.index, &session.console));
+        session.console.end_phase();
+        let BuildReport { documents, fingerprints, bytes, .. } = report?;
+        let seconds = started.elapsed().as_secs_f64();
+        let summary = Summary {
+            index: self.index.display().to_string(),
+            documents,
+            distinct: fingerprints,
+            read: documents,
+            bytes,
+            seconds,
+            rate: documents as f64 / seconds.max(1e-9),
+            ..Summary::default()
+        };
+        summarise(session, &summary)
     }
 
     /// Takes up the unfinished build, or begins one where there is none.

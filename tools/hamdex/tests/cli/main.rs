@@ -19,6 +19,7 @@ mod plots;
 mod readme;
 mod refusals;
 mod secret;
+mod shards;
 mod store;
 mod support;
 mod tables;

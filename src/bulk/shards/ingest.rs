@@ -1,0 +1,128 @@
+//! Ingest: the files of many machines are compared with their manifest and become an index.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::manifest::Manifest;
+use super::writer::checksum;
+use crate::bulk::BuildReport;
+use crate::bulk::builder::{STAGING, clear};
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::index::{Header, plan_of};
+use crate::progress::{self, Progress};
+use crate::store::{Access, MIN_MEMORY, Store};
+
+/// Returns the width of the fingerprints in a directory of shards.
+///
+/// # Errors
+///
+/// As [`Manifest::read`].
+pub fn manifest_bits(directory: impl AsRef<Path>) -> Result<u32> {
+    Ok(Manifest::read(directory)?.bits())
+}
+
+/// Makes an index of the shards in a directory, which stay as they are.
+///
+/// Every file is read once and compared with its checksum; then it is linked into the index, or
+/// copied where that is another file system. The index is new, or one that is empty and made with
+/// the same settings, which is what an ingest that was killed and [abandoned] leaves.
+///
+/// [abandoned]: crate::Builder::abandon
+///
+/// # Errors
+///
+/// - [`Error::WidthMismatch`] for shards of another width.
+/// - [`Error::AlreadyExists`] where there is an index with documents, or other files;
+///   [`Error::HeaderMismatch`] for one of other settings.
+/// - [`Error::Corrupt`] for a damaged manifest, or a file that is not what it says.
+/// - [`Error::Cancelled`], [`Error::Io`], and failures of the store. Where files are being moved
+///   already, the index does not open until it is abandoned.
+pub fn ingest<F: Fingerprint>(
+    shards: impl AsRef<Path>,
+    index: impl AsRef<Path>,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
+    let (directory, path) = (shards.as_ref(), index.as_ref());
+    let manifest = Manifest::read(directory)?;
+    let layout = manifest.layout()?;
+    layout.require_width::<F>()?;
+    verify(directory, &manifest, progress)?;
+
+    let header = layout.header::<F>()?;
+    let tables = layout.plan().tables().len();
+    let open = |record: &_| {
+        Header::of(record).require_width::<F>()?;
+        Ok(plan_of(record)?.tables().len())
+    };
+    let mut store = match Store::open(path, MIN_MEMORY, Access::Write, open) {
+        Ok(store) => {
+            let wanted = Header::of(&header);
+            Header::of(store.header()).require(
+                Some(wanted.plan),
+                Some(wanted.distance),
+                Some(wanted.pipeline),
+                Some(wanted.keeps_features),
+            )?;
+            if store.state()?.documents > 0 {
+                return Err(Error::AlreadyExists { path: path.to_owned() });
+            }
+            store
+        }
+        Err(Error::NotFound { .. }) => Store::create(path, header, &[], tables, MIN_MEMORY)?,
+        Err(error) => return Err(error),
+    };
+    let staging = path.join(STAGING);
+    clear(&staging)?;
+    fs::create_dir(&staging).map_err(|e| Error::io(&staging, e))?;
+    let generation = store.begin_build()?;
+    store.create_generation(generation)?;
+    progress.begin("moving files", Some(manifest.shards().len() as u64));
+    let mut report = BuildReport {
+        documents: manifest.documents(),
+        fingerprints: manifest.fingerprints(),
+        ..BuildReport::default()
+    };
+    for family in 0..layout.families() {
+        let mut files = Vec::new();
+        for shard in manifest.of_family(family) {
+            progress::check(progress)?;
+            files.push(bring(&directory.join(&shard.file), &staging.join(&shard.file))?);
+            report.bytes += shard.bytes;
+            progress.advance(1);
+        }
+        store.ingest(layout.family(family)?, generation, &files)?;
+    }
+    store.finish_build(generation, report.documents)?;
+    clear(&staging)?;
+    Ok(report)
+}
+
+/// Reads every file and compares it with what its writer told of it.
+fn verify(directory: &Path, manifest: &Manifest, progress: &dyn Progress) -> Result<()> {
+    let total = manifest.shards().iter().map(|shard| shard.bytes).sum();
+    progress.begin("verifying shards", Some(total));
+    for shard in manifest.shards() {
+        let (bytes, found) = checksum(&directory.join(&shard.file), &mut |bytes| {
+            progress.advance(bytes);
+            progress::check(progress)
+        })?;
+        if bytes != shard.bytes {
+            let told = format!("{bytes} bytes, written were {}", shard.bytes);
+            return Err(Error::corrupt(format!("shard {}", shard.file), told));
+        }
+        if found != shard.checksum {
+            let told = "checksum does not match the manifest";
+            return Err(Error::corrupt(format!("shard {}", shard.file), told));
+        }
+    }
+    Ok(())
+}
+
+/// Links a file, or copies it to where links do not reach.
+fn bring(from: &Path, to: &Path) -> Result<PathBuf> {
+    if fs::hard_link(from, to).is_err() {
+        fs::copy(from, to).map_err(|e| Error::io(from, e))?;
+    }
+    Ok(to.to_owned())
+}

@@ -1,0 +1,109 @@
+//! Layout: what an index of shards is made with, and the rows that a document becomes.
+
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::index::{IndexOptions, new_header};
+use crate::plan::Plan;
+use crate::store::codec::HeaderRecord;
+use crate::store::{Family, keys};
+
+/// Families in front of the tables.
+const FIRST_TABLE: u32 = 2;
+
+/// Plan, distance and pipeline of an index that many machines write.
+///
+/// ```
+/// use hamdex::Plan;
+/// use hamdex::shards::Layout;
+///
+/// let layout = Layout::new(Plan::named("10", 64)?, 3, "")?;
+/// assert_eq!(layout.families(), 12);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Layout {
+    pub(super) plan: Plan,
+    pub(super) distance: u32,
+    pub(super) pipeline: String,
+}
+
+impl Layout {
+    /// Settles the plan, the distance it is meant for and the pipeline's descriptor.
+    ///
+    /// An empty descriptor means that the fingerprints come from outside.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::create`](crate::Index::create); a descriptor that names tables of the caller's
+    /// is refused, since shards do not hold them.
+    pub fn new(plan: Plan, distance: u32, pipeline: &str) -> Result<Self> {
+        let layout = Self { plan, distance, pipeline: pipeline.to_owned() };
+        match layout.plan.bits() {
+            32 => layout.header::<u32>()?,
+            64 => layout.header::<u64>()?,
+            _ => layout.header::<u128>()?,
+        };
+        Ok(layout)
+    }
+
+    /// Returns the header of the index.
+    pub(super) fn header<F: Fingerprint>(&self) -> Result<HeaderRecord> {
+        let options = IndexOptions::new().plan(self.plan.clone()).distance(self.distance);
+        let (header, _) = new_header::<F>(&options.pipeline(self.pipeline.clone()))?;
+        Ok(header)
+    }
+
+    /// Returns the plan of the permutation tables.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns the number of families: documents, postings and every table.
+    pub fn families(&self) -> u32 {
+        FIRST_TABLE + u32::try_from(self.plan.tables().len()).unwrap_or(u32::MAX - FIRST_TABLE)
+    }
+
+    /// Calls `visit` with family and key of every row that a document becomes.
+    ///
+    /// Rows are to be sorted by family, then by the bytes of the key. The row of family 0 needs
+    /// the fingerprint besides.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`], and [`Error::WidthMismatch`] for another width than the plan's.
+    pub fn rows<F: Fingerprint>(
+        &self,
+        key: &[u8],
+        fingerprint: F,
+        mut visit: impl FnMut(u32, &[u8], Option<F>),
+    ) -> Result<()> {
+        self.require_width::<F>()?;
+        keys::check_document(key)?;
+        visit(0, key, Some(fingerprint));
+        visit(1, &keys::posting(fingerprint, key), None);
+        for (family, table) in (FIRST_TABLE..).zip(self.plan.tables()) {
+            visit(family, table.permutation().apply(fingerprint).to_bytes().as_ref(), None);
+        }
+        Ok(())
+    }
+
+    pub(super) fn require_width<F: Fingerprint>(&self) -> Result<()> {
+        let (stored, wanted) = (self.plan.bits(), F::BITS);
+        if stored == wanted { Ok(()) } else { Err(Error::WidthMismatch { stored, wanted }) }
+    }
+
+    /// The family of a number.
+    pub(super) fn family(&self, number: u32) -> Result<Family> {
+        match number {
+            0 => Ok(Family::Docs),
+            1 => Ok(Family::Postings),
+            _ if number < self.families() => {
+                Ok(Family::Table(usize::try_from(number - FIRST_TABLE).unwrap_or(usize::MAX)))
+            }
+            _ => Err(Error::InvalidOption {
+                name: "family",
+                reason: format!("{number} of {} families", self.families()),
+            }),
+        }
+    }
+}
