@@ -15,6 +15,7 @@ mod name;
 mod pipeline;
 mod read;
 mod settle;
+mod spark;
 mod table;
 
 use pyo3::prelude::*;
@@ -27,6 +28,7 @@ fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<index::Index>()?;
     module.add_class::<index::Snapshot>()?;
     module.add_class::<index::Match>()?;
+    spark::add(module)?;
     module.add_function(wrap_pyfunction!(fingerprints::fingerprint, module)?)?;
     module.add_function(wrap_pyfunction!(dedup::dedup, module)?)?;
     module.add_function(wrap_pyfunction!(files::dedup_file, module)?)?;

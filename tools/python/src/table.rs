@@ -56,6 +56,11 @@ impl Table {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
+    /// Returns all rows, batch by batch.
+    pub(crate) fn batches(&self) -> &[RecordBatch] {
+        &self.batches
+    }
+
     /// Returns the pieces of a column.
     pub(crate) fn column(&self, name: &str) -> Result<Vec<ArrayRef>> {
         let at = self.schema.index_of(name).map_err(|_| {

@@ -1,0 +1,55 @@
+"""Near-duplicates of more documents than one machine holds, on Apache Spark.
+
+`clusters`, `dedup`, `pairs` and `search` give what `hamdex clusters`, `hamdex dedup` and the like
+give on one machine, exactly, out of data frames of any size; `build_index` writes the files of an
+index in parallel, which `hamdex build --from-shards` takes over.
+
+    from pyspark.sql import SparkSession
+    import hamdex.spark
+
+    spark = SparkSession.builder.getOrCreate()
+    spark.sparkContext.setCheckpointDir("hdfs:///tmp/checkpoints")
+    pages = spark.read.parquet("hdfs:///pages")
+    result = hamdex.spark.dedup(pages, "text", "url", 3, pipeline="page")
+    result.kept.write.parquet("hdfs:///pages-kept")
+
+Each function makes fingerprints of the texts first, or takes those of a column that has them
+(`fingerprint_column`). Equal fingerprints are one from then on. Every distinct one becomes a row
+for each table of a plan, with the table's prefix as its key; a shuffle brings equal keys together;
+tasks read their rows in the order of the keys and compare each group with the library's own join.
+Groups above `limit` rows are shuffled again under longer keys, never cut short.
+
+What one step hands to the next goes to Spark's checkpoint directory, so that a worker that is lost
+costs the work of one step at most. `spark.cleaner.referenceTracking.cleanCheckpoints` lets Spark
+delete what is no longer referred to.
+
+Every worker needs this package, of the same version, and pyarrow. Tasks use as many threads as
+`spark.task.cpus` says.
+"""
+
+try:
+    import pyspark  # noqa: F401
+except ImportError as error:
+    raise ImportError("hamdex.spark needs pyspark: pip install 'pyspark>=4,<5'") from error
+
+from .clusters import clusters
+from .components import components
+from .dedup import Dedup, dedup
+from .fingerprints import fingerprints
+from .index import Shards, build_index
+from .links import links
+from .pairs import pairs
+from .search import search
+
+__all__ = [
+    "Dedup",
+    "Shards",
+    "build_index",
+    "clusters",
+    "components",
+    "dedup",
+    "fingerprints",
+    "links",
+    "pairs",
+    "search",
+]

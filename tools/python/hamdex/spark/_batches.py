@@ -1,0 +1,132 @@
+"""Batches: what Spark hands to a task as Arrow data goes through the library and back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+)
+
+from .. import _hamdex
+
+#: Kinds of rows that groups give back, as the library numbers them.
+PAIR, HEAVY, COUNT = 0, 1, 2
+
+#: Counts by their numbers, and how those of many tasks become one.
+COUNTS = (("rows", sum), ("groups", sum), ("largest", max), ("pairs", sum), ("heavy", sum))
+
+
+def fingerprint_type(bits: int) -> DataType:
+    """The type of a column of fingerprints: Spark has no unsigned numbers, and none of 128 bits."""
+    return BinaryType() if bits == 128 else LongType()
+
+
+#: Makes a column of a batch.
+Make = Callable[[pa.RecordBatch], pa.Array]
+
+
+def with_column(
+    frame: DataFrame, name: str, kind: DataType, prepare: Callable[[], Make]
+) -> DataFrame:
+    """Adds a column that is made batch by batch, by what each task prepares once."""
+    schema = StructType([*frame.schema.fields, StructField(name, kind)])
+    threads = _threads(frame)
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        use_threads(threads)
+        make = prepare()
+        for batch in batches:
+            columns = [*batch.columns, make(batch)]
+            yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, name])
+
+    return frame.mapInArrow(task, schema)
+
+
+def fingerprints(column: str, descriptor: str, bits: int) -> Make:
+    """Makes fingerprints of a column of texts, null where a text has no features."""
+    pipeline = _hamdex.Pipeline(descriptor)
+
+    def make(batch: pa.RecordBatch) -> pa.Array:
+        table = _hamdex.Table(batch.select([column]))
+        made = pa.table(_hamdex.fingerprint(table, column, pipeline=pipeline, bits=bits))
+        made = made.column(0).combine_chunks()
+        if bits == 64:
+            return made.view(pa.int64())
+        return made.cast(pa.int64() if bits == 32 else pa.binary())
+
+    return make
+
+
+def expanded(rows: DataFrame, spread: tuple[int, int, int]) -> DataFrame:
+    """Makes a row for each key of each fingerprint, or for each key below the one a row has."""
+    fields = [StructField("key", LongType()), StructField("fingerprint", fingerprint_type(spread[0]))]
+    if "second" in rows.columns:
+        fields.append(StructField("second", BooleanType()))
+    below = "key" in rows.columns
+    threads = _threads(rows)
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        use_threads(threads)
+        keys = _hamdex._Keys(*spread)
+        expand = keys.below if below else keys.first
+        for batch in batches:
+            yield from to_batches(expand(_hamdex.Table(batch)))
+
+    return rows.mapInArrow(task, StructType(fields))
+
+
+def matched(rows: DataFrame, spread: tuple[int, int, int], wanted: str, limit: int) -> DataFrame:
+    """Compares the groups of each partition, whose rows are in the order of their keys."""
+    kind = fingerprint_type(spread[0])
+    fields = [
+        StructField("kind", ByteType()),
+        StructField("key", LongType()),
+        StructField("a", kind),
+        StructField("b", kind),
+        StructField("distance", IntegerType()),
+    ]
+    threads = _threads(rows)
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        use_threads(threads)
+        groups = _hamdex._Keys(*spread).groups(wanted, limit)
+        for batch in batches:
+            yield from to_batches(groups.push(_hamdex.Table(batch)))
+        yield from to_batches(groups.finish())
+
+    return rows.mapInArrow(task, StructType(fields))
+
+
+def distances(a: str, b: str, bits: int) -> Make:
+    """Makes a column of the distances between two columns of fingerprints."""
+
+    def make(batch: pa.RecordBatch) -> pa.Array:
+        table = _hamdex.Table(batch.select([a, b]))
+        return pa.table(_hamdex._distances(table, a, b, bits)).column(0).combine_chunks()
+
+    return make
+
+
+def to_batches(table: _hamdex.Table) -> Iterator[pa.RecordBatch]:
+    """A table of the library's as batches of a size that Spark takes well."""
+    return (batch for batch in pa.table(table).to_batches(max_chunksize=1 << 16) if batch.num_rows)
+
+
+def use_threads(threads: str) -> None:
+    """Bounds the threads of this worker, before the library starts them."""
+    os.environ.setdefault("RAYON_NUM_THREADS", threads)
+
+
+def _threads(frame: DataFrame) -> str:
+    return frame.sparkSession.sparkContext.getConf().get("spark.task.cpus", "1")

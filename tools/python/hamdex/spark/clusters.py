@@ -1,0 +1,62 @@
+"""Clusters: groups of documents that chains of near pairs connect."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from .. import _hamdex
+from . import _checks
+from .components import components
+from .fingerprints import documents
+from .links import LINKS_LIMIT, links
+
+
+def clusters(
+    df: DataFrame,
+    text_column: str | None,
+    id_column: str,
+    distance: int,
+    *,
+    fingerprint_column: str | None = None,
+    pipeline: str | _hamdex.Pipeline = "auto",
+    bits: int = 64,
+    limit: int = LINKS_LIMIT,
+    counts: dict[str, int] | None = None,
+) -> DataFrame:
+    """Returns "id", "cluster" and "size" for every document that has a near-duplicate.
+
+    The groups are those of `hamdex clusters -k DISTANCE` with the same pipeline, exactly. A cluster
+    is named by its smallest id. Documents without near-duplicates are left out.
+
+    df: a frame of documents. Ids have to be unique and of a type that has an order.
+    text_column: texts; None where `fingerprint_column` names fingerprints instead.
+    distance: bits that near-duplicates differ in at most, 0 to a quarter of `bits`.
+    pipeline, bits: how texts become fingerprints, as in `fingerprints`.
+    limit, counts: as in `links`.
+
+        near = hamdex.spark.clusters(pages, "text", "url", 3, pipeline="page")
+        near.groupBy("cluster").count().orderBy("count", ascending=False).show()
+    """
+    _checks.require_distance(distance, bits)
+    made = documents(df, text_column, id_column, fingerprint_column, pipeline, bits)
+    grouped = members(made, distance, bits, limit, counts)
+    return grouped.select("id", "cluster", "size")
+
+
+def members(
+    documents: DataFrame, distance: int, bits: int, limit: int, counts: dict[str, int] | None
+) -> DataFrame:
+    """The documents of clusters: "id", "fingerprint", "cluster", "size"."""
+    repeated = documents.groupBy("fingerprint").count().filter("count > 1").select("fingerprint")
+    found = components(links(documents, distance, bits=bits, limit=limit, counts=counts))
+    found = found.withColumnRenamed("node", "fingerprint")
+    # Whatever is in neither has no near-duplicate and goes no further.
+    named = repeated.join(found, "fingerprint", "full_outer").select(
+        "fingerprint", F.coalesce("component", "fingerprint").alias("component")
+    )
+    labelled = _checks.checkpointed(documents.join(named, "fingerprint"))
+    clusters = labelled.groupBy("component").agg(
+        F.min("id").alias("cluster"), F.count("id").alias("size")
+    )
+    return labelled.join(clusters, "component").select("id", "fingerprint", "cluster", "size")

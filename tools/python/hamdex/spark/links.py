@@ -1,0 +1,91 @@
+"""Links: near fingerprints meet under a common key and are connected there."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from . import _batches, _checks
+
+#: Rows of one group that one task compares: 4 million take some hundred megabytes.
+LINKS_LIMIT = 1 << 22
+
+
+def links(
+    prints: DataFrame,
+    distance: int,
+    *,
+    bits: int = 64,
+    limit: int = LINKS_LIMIT,
+    counts: dict[str, int] | None = None,
+) -> DataFrame:
+    """Returns links "a", "b" that connect fingerprints exactly where near pairs do.
+
+    The parts that they connect are those of all pairs within the distance, but of each group of a
+    common key there is a spanning forest only, so a frame of n fingerprints has at most n links
+    for each table of the plan. The ends of a link may be further apart than the distance. Equal
+    fingerprints are one. A link may come several times.
+
+    `components` makes groups of them. Where GraphFrames is installed, it can do that too:
+
+        g = GraphFrame(nodes.toDF("id"), found.toDF("src", "dst"))
+        g.connectedComponents()
+
+    prints: a frame with a column "fingerprint", as `fingerprints` returns it.
+    distance: bits that near fingerprints differ in at most, 0 to a quarter of `bits`.
+    limit: rows of one group that one task takes into memory; larger groups are split.
+    counts: a dictionary that takes what the work came to: rows shuffled, groups compared, members
+        of the largest group, pairs or links found, heavy groups split, and levels of splitting.
+    """
+    _checks.require_checkpoints(prints)
+    _checks.require_fingerprints(prints, "fingerprint", bits)
+    distinct = prints.select("fingerprint").distinct()
+    return near(distinct, "links", distance, bits, limit, counts).select("a", "b")
+
+
+def near(
+    prints: DataFrame,
+    wanted: str,
+    distance: int,
+    bits: int,
+    limit: int,
+    counts: dict[str, int] | None,
+) -> DataFrame:
+    """Returns a frame "a", "b", "distance" of the links or pairs among distinct fingerprints."""
+    _checks.require_distance(distance, bits)
+    prints = _checks.checkpointed(prints)
+    spread = (bits, distance, prints.count())
+    partitions = int(prints.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    total = {name: 0 for name, _ in _batches.COUNTS} | {"levels": 0}
+    found = []
+    rows = prints
+    while True:
+        rows = _batches.expanded(rows, spread)
+        rows = rows.repartition(partitions, "key").sortWithinPartitions("key")
+        level = _checks.checkpointed(_batches.matched(rows, spread, wanted, limit))
+        found.append(level.filter(F.col("kind") == _batches.PAIR).select("a", "b", "distance"))
+        heavy = _add(total, level)
+        if not heavy:
+            break
+        rows = level.filter(F.col("kind") == _batches.HEAVY)
+        columns = ["key", F.col("a").alias("fingerprint")]
+        if wanted == "across":
+            columns.append((F.col("distance") == 1).alias("second"))
+        rows = rows.select(*columns)
+    if counts is not None:
+        counts.update(total)
+    return reduce(DataFrame.unionAll, found)
+
+
+def _add(total: dict[str, int], level: DataFrame) -> int:
+    """Adds the counts of a level to the total and returns how many groups are to be split."""
+    rows = level.filter(F.col("kind") == _batches.COUNT).select("distance", "key").collect()
+    heavy = 0
+    for number, (name, join) in enumerate(_batches.COUNTS):
+        counted = join([0, *(row.key for row in rows if row.distance == number)])
+        total[name] = join((total[name], counted))
+        heavy = counted if name == "heavy" else heavy
+    total["levels"] += 1
+    return heavy
