@@ -62,8 +62,15 @@ class _Pyarrow(Form):
     def chosen(self, mask):
         import pyarrow as pa
 
-        chosen = pa.table(Table._of_mask(mask))["kept"]
-        return self.data.filter(chosen.combine_chunks())
+        chosen = pa.table(Table._of_mask(mask))["kept"].combine_chunks()
+        try:
+            return self.data.filter(chosen)
+        except pa.ArrowNotImplementedError:
+            # Not every pyarrow chooses rows of every type, views for one.
+            kept = pa.table(Table(self.data).filter(mask))
+        if isinstance(self.data, pa.Table):
+            return kept
+        return next(iter(kept.to_batches()), self.data.slice(0, 0))
 
     def like(self, table):
         import pyarrow as pa

@@ -133,6 +133,15 @@ def test_columns_of_every_layout_are_texts(posts, kind):
     assert result.kept["other"].to_pylist() == [n for n, keep in enumerate(expected) if keep]
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view()])
+def test_record_batches_stay_record_batches(posts, kind):
+    (batch,) = pa.table({"n": range(500), "text": pa.array(posts["text"][:500], kind)}).to_batches()
+    result = hamdex.dedup(batch)
+    assert isinstance(result.kept, pa.RecordBatch) and result.kept.schema == batch.schema
+    assert result.kept.to_pylist() == [row for row, keep in zip(batch.to_pylist(), result.mask) if keep]
+    assert hamdex.dedup(batch.slice(0, 0)).kept.equals(batch.slice(0, 0))
+
+
 def test_nulls_and_empty_tables_are_tables():
     empty = hamdex.dedup(pa.table({"text": pa.array([], pa.string())}))
     assert (len(empty.kept), len(rows(empty.duplicates)), empty.report["documents"]) == (0, 0, 0)
