@@ -18,6 +18,8 @@ use crate::verify::{Evidence, Nearness};
 
 /// One thing asked of an index.
 #[derive(Debug, Clone)]
+// Only the batches of hosts put and remove by steps.
+#[cfg_attr(not(feature = "rocksdb-interop"), allow(dead_code))]
 pub(crate) enum Step<'a, F> {
     /// Store a document, or replace the one with its key.
     Put(NewDocument<'a, F>),

@@ -152,8 +152,10 @@ fn a_group_has_fewer_links_than_members() {
 
 #[test]
 fn every_level_is_complete_for_the_distance() {
-    for (bits, distance) in [(32, 3), (64, 1), (64, 3), (128, 4)] {
-        let levels = super::keys::levels(bits, distance, 1 << 34);
+    for (bits, distance, count) in
+        [(32, 3, 1 << 20), (64, 1, 1 << 34), (64, 3, 1 << 34), (128, 4, 1 << 34)]
+    {
+        let levels = super::keys::levels(bits, distance, count);
         assert!(levels.len() > 1, "{bits} {distance}: {levels:?}");
         for depth in 1..=levels.len().min(2) {
             let tables = plan::nested_tables(bits, &levels[..depth]).unwrap();
