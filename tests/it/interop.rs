@@ -400,7 +400,7 @@ fn an_index_of_other_settings_is_refused_by_both_sides() -> Result<()> {
         format!("{made} distance \"5\", asked with \"4\"")
     );
     let other = settings.clone().plan(Plan::named("10", 64)?);
-    assert_eq!(with(&other), format!("{made} plan \"4x1\", asked with \"5x2\""));
+    assert_eq!(with(&other), format!("{made} plan \"4\", asked with \"10\""));
     let other = settings.clone().pipeline("words/2");
     assert_eq!(with(&other), format!("{made} pipeline \"words/1\", asked with \"words/2\""));
     let width = Attached::<u32>::open(Arc::clone(&db), "near").unwrap_err();

@@ -8,8 +8,16 @@ use crate::support::Bench;
 const READMES: [&str; 3] = ["README.md", ".github/README.zh-CN.md", "tools/hamdex/EQUIVALENTS.md"];
 
 /// Options of other programs that the readmes call, or of the tools that other programs replace.
-const OTHERS: [&str; 7] =
-    ["--release", "--long", "--largest", "--corpus", "--python", "--example", "--features"];
+const OTHERS: [&str; 8] = [
+    "--release",
+    "--long",
+    "--largest",
+    "--corpus",
+    "--python",
+    "--example",
+    "--features",
+    "--million",
+];
 
 fn text(name: &str) -> String {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../..");
