@@ -30,7 +30,7 @@
 //! Searches, readers, joins, direct writes, fold, compaction, check and statistics are those of
 //! any index, by [`Attached::index`]. What belongs to a database as a whole stays with the host:
 //! [`Index::backup`], [`Index::checkpoint`] and [`Index::check_deep`] fail with
-//! [`Error::Attached`](crate::Error::Attached), there is no seal that would tell a cut log from
+//! [`Error::Attached`], there is no seal that would tell a cut log from
 //! a loss of power, no lock file, no [`Secondary`](crate::Secondary), and no bulk build, which
 //! takes whole generations of families. [`Index::compact`] and a fold's end compact the index's
 //! own families alone.

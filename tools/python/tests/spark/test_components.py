@@ -4,7 +4,9 @@ import random
 
 import pytest
 
-hs = pytest.importorskip("hamdex.spark", reason="no Spark here")
+hs = pytest.importorskip(
+    "hamdex.spark", reason="no Spark here", exc_type=ImportError
+)
 
 
 def naive(edges):

@@ -8,7 +8,9 @@ import pytest
 from .conftest import SETTINGS, frame
 from .test_one_machine import grouped, wanted
 
-hs = pytest.importorskip("hamdex.spark", reason="no Spark here")
+hs = pytest.importorskip(
+    "hamdex.spark", reason="no Spark here", exc_type=ImportError
+)
 
 
 def test_a_killed_worker_changes_nothing(started, spark, corpus, hamdex_lines):

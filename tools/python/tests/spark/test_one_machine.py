@@ -6,7 +6,9 @@ import pytest
 
 from .conftest import DOCUMENTS, SETTINGS, documents, frame, write
 
-hs = pytest.importorskip("hamdex.spark", reason="no Spark here")
+hs = pytest.importorskip(
+    "hamdex.spark", reason="no Spark here", exc_type=ImportError
+)
 
 #: Beyond this only clusters are compared, which is what a million documents are for.
 small = pytest.mark.skipif(DOCUMENTS > 100_000, reason="compared in the short form")

@@ -4,7 +4,9 @@ import pytest
 
 import hamdex
 
-hs = pytest.importorskip("hamdex.spark", reason="no Spark here")
+hs = pytest.importorskip(
+    "hamdex.spark", reason="no Spark here", exc_type=ImportError
+)
 
 
 @pytest.fixture
