@@ -88,7 +88,9 @@ def mypy(tmp_path):
     def run(source):
         path = tmp_path / "sample.py"
         path.write_text(textwrap.dedent(source))
-        command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", path]
+        command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental"]
+        # Whether pandas has its own types here is not what is asked.
+        command += ["--disable-error-code=import-untyped", path]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
         return done.stdout
 

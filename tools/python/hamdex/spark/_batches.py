@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -24,7 +24,13 @@ from .. import _hamdex
 PAIR, HEAVY, COUNT = 0, 1, 2
 
 #: Counts by their numbers, and how those of many tasks become one.
-COUNTS = (("rows", sum), ("groups", sum), ("largest", max), ("pairs", sum), ("heavy", sum))
+COUNTS: tuple[tuple[str, Callable[[Iterable[int]], int]], ...] = (
+    ("rows", sum),
+    ("groups", sum),
+    ("largest", max),
+    ("pairs", sum),
+    ("heavy", sum),
+)
 
 
 def fingerprint_type(bits: int) -> DataType:

@@ -59,16 +59,16 @@ def documents(
 ) -> DataFrame:
     """The documents of a frame, by their texts or by fingerprints that it has already, stored."""
     _checks.require_checkpoints(df)
-    if (text_column is None) == (fingerprint_column is None):
-        raise UsageError("name a text_column, or a fingerprint_column instead of it")
-    if fingerprint_column is None:
+    if text_column is not None and fingerprint_column is None:
         made = fingerprints(df, text_column, id_column, pipeline=pipeline, bits=bits)
-    else:
+    elif fingerprint_column is not None and text_column is None:
         _checks.require_columns(df, id_column)
         _checks.require_fingerprints(df, fingerprint_column, bits)
         given = F.col(f"`{fingerprint_column}`").cast(_batches.fingerprint_type(bits))
         made = df.select(F.col(f"`{id_column}`").alias("id"), given.alias("fingerprint"))
         made = made.filter("id is not null and fingerprint is not null")
+    else:
+        raise UsageError("name a text_column, or a fingerprint_column instead of it")
     return _checks.checkpointed(made)
 
 
