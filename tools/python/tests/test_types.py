@@ -121,5 +121,9 @@ def test_stubs_are_what_is_there(tmp_path):
     settings.write_text("[mypy]\nignore_missing_imports = True\n")
     command = [sys.executable, "-m", "mypy.stubtest", "hamdex", "--mypy-config-file", settings]
     command.append("--ignore-disjoint-bases")
+    # It has its types in its sources, and cannot be loaded without pyspark.
+    allowed = tmp_path / "allowed"
+    allowed.write_text("hamdex\\.spark.*\n")
+    command += ["--allowlist", allowed, "--ignore-unused-allowlist"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
