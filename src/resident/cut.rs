@@ -50,14 +50,27 @@ impl Cut {
         self.columns
     }
 
-    /// Returns the bits of a bucket as the leading ones of a column.
-    pub(super) fn lead(self, bucket: u32) -> u16 {
-        low(bucket << (BLOCK_BITS - self.bucket_bits))
+    /// Returns the column that holds what a bucket leaves of its own block; none if it is all.
+    pub(super) fn rest(self) -> Option<usize> {
+        (self.bucket_bits < BLOCK_BITS).then(|| self.columns - 1)
     }
 
-    /// Returns the bucket that leading bits name.
-    pub(super) fn bucket(self, lead: u16) -> u32 {
-        u32::from(lead) >> (BLOCK_BITS - self.bucket_bits)
+    /// Puts the own block together: a bucket, and what it leaves.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn own(self, bucket: u32, rest: u16) -> u16 {
+        low(bucket << (BLOCK_BITS - self.bucket_bits) | u32::from(rest) >> self.bucket_bits)
+    }
+
+    /// Returns the bucket of an own block.
+    pub(super) fn bucket(self, own: u16) -> u32 {
+        u32::from(own) >> (BLOCK_BITS - self.bucket_bits)
+    }
+
+    /// Returns the own block of parts.
+    pub(super) fn own_of(self, parts: &Parts) -> u16 {
+        let rest = self.rest().and_then(|column| parts.columns.get(column));
+        self.own(parts.bucket, rest.copied().unwrap_or(0))
     }
 
     #[allow(clippy::inline_always)]
@@ -85,10 +98,9 @@ impl Cut {
     /// Puts the parts together again.
     pub(super) fn join<F: Fingerprint>(self, parts: &Parts) -> F {
         let others = (F::BITS / BLOCK_BITS - 1) as usize;
-        let rest = parts.columns.get(others).map_or(0, |&rest| u32::from(rest) >> self.bucket_bits);
-        let own = parts.bucket << (BLOCK_BITS - self.bucket_bits) | rest;
         let blocks = parts.columns.iter().take(others).map(|&column| u128::from(column));
-        let joined = blocks.fold(u128::from(own), |joined, block| joined << BLOCK_BITS | block);
+        let own = u128::from(self.own_of(parts));
+        let joined = blocks.fold(own, |joined, block| joined << BLOCK_BITS | block);
         turned(F::truncate(joined), (F::BITS - self.turn) % F::BITS)
     }
 }
@@ -125,6 +137,7 @@ mod tests {
                     );
                     let (of_a, of_b) = (cut.parts(a), cut.parts(b));
                     assert_eq!(cut.join::<F>(&of_a), a, "block {block}, {bucket_bits} bits");
+                    assert_eq!(cut.bucket(cut.own_of(&of_a)), of_a.bucket, "{bucket_bits}");
                     let lead = F::high_mask(bucket_bits) >> (block * BLOCK_BITS);
                     let apart = (of_a.bucket ^ of_b.bucket).count_ones();
                     assert_eq!(apart, (a & lead).distance(b & lead), "{block}, {bucket_bits}");

@@ -1,24 +1,49 @@
 //! Flat scans: members of small buckets are compared 32 at a time, wherever their buckets end.
 //!
-//! A bucket of a few members leaves most lanes idle. So the first table's bits that name the
-//! bucket are held as one more column, for sets of up to two million.
+//! A bucket of a few members leaves most lanes idle. So the first table's own block is held as one
+//! more column, for sets of up to two million.
 
+use super::BLOCK_BITS;
+use super::cut::MAX_COLUMNS;
 use super::search::Hit;
-use super::table::Table;
+use super::table::{Columns, Table};
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{LANES, LaneWork, Lanes};
 
-/// Queries that pass over some members while these are in registers and the first-level cache.
+/// Queries that pass over the members of a block.
 pub(super) const TOGETHER: usize = 64;
+
+/// Members that a query passes over at once: four columns of them fill half a first-level cache,
+/// and what stands for the query stays in registers all the while.
+const BLOCK: usize = 64 * LANES;
+
+/// Up to this distance two blocks rule out all of 32 random members nearly always.
+const RULED_OUT_BY_TWO: u32 = 8;
 
 /// The comparison of some queries with all members of a table.
 pub(super) struct Flat<'a, F, H> {
     pub(super) table: &'a Table,
-    /// The leading bits of each member, and as many more as are compared at once.
-    pub(super) leads: &'a [u16],
+    /// The own block of each member, and as many more as are compared at once.
+    pub(super) own: &'a [u16],
     pub(super) distance: u32,
     pub(super) queries: &'a [F],
     pub(super) hit: H,
+}
+
+/// What the members are compared with: a query's own block, and the others.
+#[derive(Debug, Clone, Copy)]
+struct Aim {
+    query: usize,
+    own: u16,
+    others: [u16; MAX_COLUMNS],
+}
+
+/// Members of one block, column by column.
+struct Block<'a> {
+    /// Where it begins.
+    start: usize,
+    own: &'a [[u16; LANES]],
+    others: [&'a [[u16; LANES]]; MAX_COLUMNS],
 }
 
 #[allow(clippy::inline_always)]
@@ -26,41 +51,72 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> LaneWork for Flat<'_, F, H> {
     #[inline(always)]
     fn run<L: Lanes>(mut self, lanes: L) {
         let (columns, cut) = (self.table.columns(), self.table.cut());
-        let aims = self.queries.iter().map(|query| cut.parts(*query));
-        let aims: Vec<_> = aims.map(|aim| (cut.lead(aim.bucket), aim.columns)).collect();
-        let members = self.leads.len().saturating_sub(LANES);
-        for at in (0..members).step_by(LANES) {
-            let leads = self.leads.get(at..).and_then(<[u16]>::first_chunk);
-            let (Some(leads), Some(first)) = (leads, columns.column(0, at)) else { break };
-            let valid = u32::MAX >> LANES.saturating_sub(members - at);
-            for (query, (lead, [next, others @ ..])) in aims.iter().enumerate() {
-                let mut sums = lanes.add(lanes.sums(leads, *lead), first, *next);
-                // Half of the bits rule out nearly everything at all but large distances.
-                if lanes.within(sums, self.distance) == 0 {
-                    continue;
-                }
-                for (column, &aim) in (1..cut.columns()).zip(others) {
-                    let Some(column) = columns.column(column, at) else { break };
-                    sums = lanes.add(sums, column, aim);
-                }
-                let near = lanes.within(sums, self.distance) & valid;
-                if near != 0 {
-                    self.report(at, query, near, &lanes.distances(sums));
-                }
+        let aims = self.queries.iter().enumerate().map(|(query, &fingerprint)| {
+            let parts = cut.parts(fingerprint);
+            Aim { query, own: cut.own_of(&parts), others: parts.columns }
+        });
+        let aims: Vec<Aim> = aims.collect();
+        let members = self.own.len().saturating_sub(LANES);
+        for start in (0..members).step_by(BLOCK) {
+            let count = (members - start).min(BLOCK).div_ceil(LANES);
+            let own = self.own.get(start..).unwrap_or_default().as_chunks().0;
+            let block = Block {
+                start,
+                own: own.get(..count).unwrap_or_default(),
+                others: std::array::from_fn(|column| columns.chunks(column, start, count)),
+            };
+            for &aim in &aims {
+                self.compare(lanes, &columns, aim, &block);
             }
         }
     }
 }
 
 impl<F: Fingerprint, H: FnMut(Hit<F>)> Flat<'_, F, H> {
+    /// Counted by the width, so that the compiler knows how many columns there are.
+    const OTHERS: usize = (F::BITS / BLOCK_BITS - 1) as usize;
+
+    /// Compares a query with the members of a block, and reports those that are near.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn compare<L: Lanes>(&mut self, lanes: L, columns: &Columns<'_>, aim: Aim, block: &Block<'_>) {
+        let early = self.distance <= RULED_OUT_BY_TWO;
+        let [next, others @ ..] = block.others;
+        let [of_next, of_others @ ..] = aim.others;
+        for (at, (own, next)) in block.own.iter().zip(next).enumerate() {
+            let mut sums = lanes.add(lanes.sums(own, aim.own), next, of_next);
+            if early && lanes.within(sums, self.distance) == 0 {
+                continue;
+            }
+            for (column, of) in others.iter().zip(&of_others).take(Self::OTHERS - 1) {
+                let Some(column) = column.get(at) else { break };
+                sums = lanes.add(sums, column, *of);
+            }
+            let near = lanes.within(sums, self.distance);
+            if near != 0 {
+                let at = block.start + at * LANES;
+                self.report(columns, at, aim.query, near, &lanes.distances(sums));
+            }
+        }
+    }
+
     #[inline(never)]
-    fn report(&mut self, at: usize, query: usize, mut near: u32, distances: &[u16; LANES]) {
-        let (columns, cut) = (self.table.columns(), self.table.cut());
+    fn report(
+        &mut self,
+        columns: &Columns<'_>,
+        at: usize,
+        query: usize,
+        mut near: u32,
+        distances: &[u16; LANES],
+    ) {
+        let cut = columns.cut();
+        let members = self.own.len().saturating_sub(LANES);
+        near &= u32::MAX >> LANES.saturating_sub(members - at);
         while near != 0 {
             let lane = near.trailing_zeros() as usize;
             near &= near - 1;
-            let lead = self.leads.get(at + lane).copied().unwrap_or_default();
-            let fingerprint = cut.join(&columns.member(cut.bucket(lead), at + lane));
+            let own = self.own.get(at + lane).copied().unwrap_or_default();
+            let fingerprint = cut.join(&columns.member(cut.bucket(own), at + lane));
             let distance = distances.get(lane).copied().map_or(0, u32::from);
             (self.hit)(Hit { query, fingerprint, distance });
         }

@@ -81,8 +81,8 @@ pub struct Near<F> {
 #[derive(Debug)]
 pub struct ResidentTables<F> {
     tables: Vec<Table>,
-    /// The leading bits of each member of the first table, where its buckets are small.
-    leads: Option<Pages<u16>>,
+    /// The own block of each member of the first table, where its buckets are small.
+    own_blocks: Option<Pages<u16>>,
     /// Flips of a bucket's bits, and of a cell's.
     masks: Masks,
     cells: Masks,
@@ -184,7 +184,7 @@ impl<F: Fingerprint> ResidentTables<F> {
         let skewed = tables.iter().any(|table| is_skewed(table, members.len()));
         let flat = tables.first().filter(|_| is_flat(members.len(), (bucket_bits, cell_bits)));
         Ok(Self {
-            leads: flat.map(Table::leads),
+            own_blocks: flat.map(Table::own_blocks),
             tables,
             masks: Masks::new(bucket_bits),
             cells: Masks::new(cell_bits),
@@ -209,8 +209,8 @@ impl<F: Fingerprint> ResidentTables<F> {
         let count = usize::try_from(len).unwrap_or(usize::MAX);
         let (bucket_bits, cell_bits) = directory_bits(count);
         let cut = Cut::new::<F>(0, bucket_bits);
-        let leads = if is_flat(count, (bucket_bits, cell_bits)) { 2 * len } else { 0 };
-        u64::from(tables) * Table::bytes_of(cut, cell_bits, len) + leads
+        let own = if is_flat(count, (bucket_bits, cell_bits)) { 2 * len } else { 0 };
+        u64::from(tables) * Table::bytes_of(cut, cell_bits, len) + own
     }
 
     /// Returns the number of distinct fingerprints.
@@ -225,8 +225,8 @@ impl<F: Fingerprint> ResidentTables<F> {
 
     /// Returns the bytes of memory that the tables take.
     pub fn bytes(&self) -> usize {
-        let leads = self.leads.as_ref().map_or(0, Pages::bytes);
-        self.tables.iter().map(Table::bytes).sum::<usize>() + leads
+        let own = self.own_blocks.as_ref().map_or(0, Pages::bytes);
+        self.tables.iter().map(Table::bytes).sum::<usize>() + own
     }
 
     /// Finds every fingerprint within the distance, nearest first, equally near ones rising.

@@ -14,12 +14,12 @@ const TOGETHER: usize = 8;
 impl<F: Fingerprint> ResidentTables<F> {
     /// Compares queries with all members of the first table.
     pub(super) fn scan_for(&self, queries: &[F], distance: u32, mut hit: impl FnMut(Hit<F>)) {
-        if let (Some(table), Some(leads)) = (self.tables.first(), &self.leads) {
+        if let (Some(table), Some(own)) = (self.tables.first(), &self.own_blocks) {
             for (part, queries) in queries.chunks(flat::TOGETHER).enumerate() {
                 let before = part * flat::TOGETHER;
                 let hit = |found: Hit<F>| hit(Hit { query: before + found.query, ..found });
-                let leads = leads.as_slice();
-                kernel::dispatch_lanes(Flat { table, leads, distance, queries, hit });
+                let own = own.as_slice();
+                kernel::dispatch_lanes(Flat { table, own, distance, queries, hit });
             }
             return;
         }

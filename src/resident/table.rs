@@ -151,16 +151,23 @@ impl Table {
             .collect()
     }
 
-    /// Returns the leading bits of each member, the rest of their column zero, and some to spare.
-    pub(super) fn leads(&self) -> Pages<u16> {
+    /// Returns the own block of each member as a column, and some places to spare.
+    pub(super) fn own_blocks(&self) -> Pages<u16> {
         let columns = self.columns();
-        let mut leads = Pages::zeroed(columns.stride);
-        let places = leads.as_mut_slice();
+        let rest = |at: usize| {
+            let place = self.cut.rest().map(|column| column * columns.stride + at);
+            place.and_then(|place| columns.members.get(place)).copied().unwrap_or(0)
+        };
+        let mut own = Pages::zeroed(columns.stride);
+        let places = own.as_mut_slice();
         for bucket in (0..=u32::MAX).take(self.cut.buckets()) {
-            let lead = self.cut.lead(bucket);
-            places.get_mut(columns.range(bucket)).unwrap_or_default().fill(lead);
+            let range = columns.range(bucket);
+            let of_bucket = places.get_mut(range.clone()).unwrap_or_default();
+            for (place, at) in of_bucket.iter_mut().zip(range) {
+                *place = self.cut.own(bucket, rest(at));
+            }
         }
-        leads
+        own
     }
 
     /// Returns how many members the largest bucket has.
@@ -246,6 +253,14 @@ impl Columns<'_> {
     #[inline(always)]
     pub(super) fn column(&self, column: usize, at: usize) -> Option<&[u16; LANES]> {
         self.members.get(column * self.stride + at..)?.first_chunk()
+    }
+
+    /// Returns a column of some members in groups that are compared at once; the last may reach
+    /// beyond the members. Empty where there is no such column.
+    #[inline(always)]
+    pub(super) fn chunks(&self, column: usize, start: usize, count: usize) -> &[[u16; LANES]] {
+        let members = self.members.get(column * self.stride + start..).unwrap_or_default();
+        members.as_chunks().0.get(..count).unwrap_or_default()
     }
 
     #[inline(always)]

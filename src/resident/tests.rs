@@ -191,7 +191,7 @@ fn small_buckets_are_scanned_flat_and_others_one_by_one() {
     let mut random = Random(SEED);
     let set: Vec<u64> = (0..3000).map(|_| random.next()).collect();
     let (flat, bucketed) = (in_cells(&set, 4, (7, 0)), in_cells(&set, 4, (6, 0)));
-    assert!(flat.leads.is_some() && bucketed.leads.is_none());
+    assert!(flat.own_blocks.is_some() && bucketed.own_blocks.is_none());
     for distance in [0, 3, 20, 64] {
         let queries: Vec<u64> = (0..150).map(|at| random.flip(set[at * 7], distance)).collect();
         for query in &queries {
