@@ -9,12 +9,16 @@ use std::time::Instant;
 use crate::bulk::{BuildOptions, Builder};
 use crate::error::Result;
 use crate::index::{Index, IndexOptions, OpenOptions, SearchPath};
-use crate::plan::Costs;
+use crate::plan::{Costs, SEEK_ENTRIES};
 use crate::progress::{self, Progress};
 use crate::resident::ResidentTables;
 
 /// Fingerprints of the sets in the store.
-const STORED: u64 = 1_000_000;
+const STORED: u64 = SEEK_ENTRIES;
+
+/// Searches that are timed where ranges are short: so many that they read nearly every block, and
+/// a seek does not find its way in the processor's caches more often than it would elsewhere.
+const SEARCHES: usize = 4_000;
 
 /// Fingerprints of the sets in memory: one that the caches nearly hold and one far beyond.
 const RESIDENT: [u64; 2] = [1_000_000, 8_000_000];
@@ -70,7 +74,7 @@ fn measure(directory: &Path, progress: &dyn Progress) -> Result<Costs> {
     step(1)?;
     costs.scan_ns = search_nanos(&even, SearchPath::Scan, 3)? / STORED as f64;
     let probes = even.plan().tables().len() as f64;
-    let few = search_nanos(&even, SearchPath::Tables, 200)?;
+    let few = search_nanos(&even, SearchPath::Tables, SEARCHES)?;
     let many = search_nanos(&crowd, SearchPath::Tables, 10)?;
     // Both probe every table once; they differ in the entries of one of them.
     let (behind_few, behind_many) = (STORED as f64 / 65_536.0, STORED as f64 / 16.0);

@@ -180,11 +180,11 @@ pub struct Explanation<F> {
     pub tables: Vec<TableExplanation>,
     /// Documents in the index.
     pub entries: u64,
-    /// Expected time by way of the tables.
+    /// Expected time by way of the tables, and of the documents that a random query finds.
     pub predicted: Duration,
-    /// Expected time of a scan.
+    /// Expected time of a scan, with documents as above.
     pub predicted_scan: Duration,
-    /// Expected time from memory; `None` where fingerprints are not resident.
+    /// Expected time from memory, with documents as above; `None` where fingerprints are not resident.
     pub predicted_resident: Option<Duration>,
     /// Time that it took.
     pub actual: Duration,

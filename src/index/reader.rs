@@ -170,6 +170,8 @@ impl<F: Fingerprint> Reader<F> {
         })?;
         let actual = start.elapsed();
         let mut tables = work.tables;
+        let (costs, entries) = (&self.inner.core.costs, self.inner.documents);
+        let of_documents_nanos = costs.documents_nanos(F::BITS, distance, entries);
         let account = self.resident().map(|held| held.account(query.fingerprint, distance));
         if let (SearchPath::Resident, Some(account)) = (choice.path, &account) {
             tables.extend(account.tables.iter().enumerate().map(TableExplanation::of_memory));
@@ -181,10 +183,10 @@ impl<F: Fingerprint> Reader<F> {
             path: choice.path,
             distance,
             tables,
-            entries: self.inner.documents,
-            predicted: nanos(choice.tables_nanos),
-            predicted_scan: nanos(choice.scan_nanos),
-            predicted_resident: account.map(|account| nanos(account.nanos)),
+            entries,
+            predicted: nanos(choice.tables_nanos + of_documents_nanos),
+            predicted_scan: nanos(choice.scan_nanos + of_documents_nanos),
+            predicted_resident: account.map(|found| nanos(found.nanos + of_documents_nanos)),
             actual,
             candidates,
             blocks,

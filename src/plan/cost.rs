@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
+/// Entries among which [`Costs::seek_ns`] is the price of a seek.
+pub(crate) const SEEK_ENTRIES: u64 = 1_000_000;
+
 /// What is stored, as far as the cost of a search depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Census {
@@ -29,7 +32,10 @@ pub struct Census {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
-    /// One seek to the start of a range. Default: 2,400.
+    /// One seek to the start of a range among a million entries. Default: 1,500.
+    ///
+    /// The price grows with the fourth root of the number of entries, as ever less of the way lies
+    /// in the processor's caches; so it did within a third from ten thousand to a hundred million.
     pub seek_ns: f64,
     /// Decoding one entry and comparing it. Default: 2.
     pub candidate_ns: f64,
@@ -48,7 +54,7 @@ pub struct Costs {
 impl Default for Costs {
     fn default() -> Self {
         Self {
-            seek_ns: 2_400.0,
+            seek_ns: 1_500.0,
             candidate_ns: 2.0,
             scan_ns: 4.4,
             run_entries: 128,
@@ -77,13 +83,23 @@ impl Costs {
         self.scan_ns * entries as f64
     }
 
+    /// Returns the expected time of one seek among so many entries, in nanoseconds.
+    pub(crate) fn seek_nanos(&self, entries: u64) -> f64 {
+        self.seek_ns * (entries.max(1) as f64 / SEEK_ENTRIES as f64).powf(0.25)
+    }
+
+    /// Returns the expected time to look up the documents of what a random query finds.
+    pub(crate) fn documents_nanos(&self, bits: u32, distance: u32, entries: u64) -> f64 {
+        expected_matches(bits, distance, entries) * self.seek_nanos(entries)
+    }
+
     /// Returns the expected time of one probe, in nanoseconds.
     pub(super) fn probe_nanos(&self, prefix_bits: u32, census: &Census) -> f64 {
         let seeks = if census.singles { 2.0 } else { 1.0 };
         // A range begins and ends somewhere within a run, so one run's worth comes on top.
         let shared = f64::from(self.run_entries).min(census.entries as f64);
         let decoded = expected_candidates(prefix_bits, census.entries) + shared;
-        seeks * self.seek_ns + decoded * self.candidate_ns
+        seeks * self.seek_nanos(census.entries) + decoded * self.candidate_ns
     }
 }
 
@@ -133,9 +149,38 @@ pub(crate) fn expected_candidates(prefix_bits: u32, entries: u64) -> f64 {
     entries as f64 * (-f64::from(prefix_bits)).exp2()
 }
 
+/// Returns how many entries a random query finds when fingerprints are spread evenly.
+fn expected_matches(bits: u32, distance: u32, entries: u64) -> f64 {
+    // One entry that differs in no bit, in each one, in each pair, and so on.
+    let (mut of_distance, mut sum) = (entries as f64 * (-f64::from(bits)).exp2(), 0.0);
+    for flips in 0..=distance.min(bits) {
+        sum += of_distance;
+        of_distance *= f64::from(bits - flips) / f64::from(flips + 1);
+    }
+    sum
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_seek_among_ten_thousand_times_the_entries_costs_ten_times_as_much() {
+        let costs = Costs { seek_ns: 100.0, ..Costs::default() };
+        for (entries, nanos) in [(SEEK_ENTRIES, 100.0), (SEEK_ENTRIES * 10_000, 1_000.0)] {
+            assert!((costs.seek_nanos(entries) - nanos).abs() < 1e-6, "{entries}");
+        }
+        assert!(costs.seek_nanos(0) > 0.0);
+    }
+
+    #[test]
+    fn a_random_query_is_expected_to_find_its_share() {
+        let close = |found: f64, of: f64| (found / of - 1.0).abs() < 1e-9;
+        assert!(close(expected_matches(64, 64, 1000), 1000.0));
+        assert!(close(expected_matches(32, 1, 1 << 32), 33.0));
+        assert!(close(expected_matches(64, 3, 1 << 40), 43_745.0 / (1 << 24) as f64));
+        assert!(close(expected_matches(128, 200, 7), 7.0));
+    }
 
     #[test]
     fn prices_come_back_from_their_words() {

@@ -27,7 +27,7 @@ pub use schedule::Schedule;
 pub use survey::{PlanReport, survey};
 pub use table::Table;
 
-pub(crate) use cost::expected_candidates;
+pub(crate) use cost::{SEEK_ENTRIES, expected_candidates};
 pub(crate) use layout::binomial;
 
 /// The most tables a plan may have.
