@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use hamdex::{BuildOptions, Builder, Index, IndexOptions, Plan, Progress};
+use rdst::RadixSort;
 
 use crate::{Args, data, report};
 
@@ -27,7 +28,8 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     // first, and its size is told beside the peak.
     data::write(&raw, &data::mixed(args.seed, args.count))?;
     let before = report::peak_memory();
-    let options = IndexOptions::new().plan(Plan::parse(&args.plan, 64, 3, Some(args.count))?);
+    let plan = Plan::parse(&args.plan, 64, 3, Some(args.count))?;
+    let options = IndexOptions::new().plan(plan.clone());
     let build = BuildOptions::new().memory(args.memory << 20);
     let phases = Phases::default();
     let start = Instant::now();
@@ -60,10 +62,26 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
             &format!("{} MB (making the data took {} MB)", after / 1_000_000, before / 1_000_000),
         );
     }
+    let sorting = sorting(&plan, &data::mixed(args.seed, args.count));
+    report::rate("radix sort of as many fingerprints, once a table", args.count, sorting);
+    let ratio = tables.as_secs_f64() / sorting.as_secs_f64();
+    report::row("the tables' part beside that sorting", &format!("{ratio:.1} times"));
     let stats = Index::<u64>::open_read_only(dir.join("index"))?.stats(&())?;
     let per = |bytes: u64| bytes as f64 / result.documents.max(1) as f64;
     report::row("bytes per fingerprint: tables", &format!("{:.1}", per(stats.bytes_tables)));
     report::row("bytes per document: docs", &format!("{:.1}", per(stats.bytes_docs)));
     report::row("bytes per document: postings", &format!("{:.1}", per(stats.bytes_postings)));
     Ok(())
+}
+
+/// Returns how long all threads take to sort the fingerprints as every table does.
+fn sorting(plan: &Plan, fingerprints: &[u64]) -> Duration {
+    let mut permuted = vec![0; fingerprints.len()];
+    let sort = |table: &hamdex::plan::Table| {
+        table.permutation().apply_all(fingerprints, &mut permuted);
+        let start = Instant::now();
+        permuted.radix_sort_unstable();
+        start.elapsed()
+    };
+    plan.tables().iter().map(sort).sum()
 }
