@@ -12,7 +12,7 @@ use hamdex::Fault;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::verb::dedup::DedupArgs;
+use crate::verb::dedup::{self, DedupArgs};
 
 /// Why a verb ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +62,15 @@ pub fn dedup(
     let Dedup { dedup } = Dedup::try_parse_from(arguments)?;
     let session = Session { console: Console::embedded(cancelled), json: true };
     Ok(dedup.summary(&session)?)
+}
+
+/// Writes the page of `hamdex dedup --report` from counts that another engine made, as JSON.
+///
+/// # Errors
+///
+/// A file that cannot be written or is no page by its name, or a summary that lacks something.
+pub fn page(summary: &str, file: &str) -> Result<(), Stopped> {
+    Ok(dedup::page_of(summary, file)?)
 }
 
 #[cfg(test)]

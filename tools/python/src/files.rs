@@ -4,11 +4,18 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-use crate::interrupt::interruptible;
+use crate::interrupt::{detached, interruptible};
 
 /// Runs `hamdex dedup` with these arguments; returns what report.json holds.
 #[pyfunction]
 pub(crate) fn dedup_file(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<String> {
     let report = interruptible(py, |watch| Ok(hamdex_cli::embed::dedup(arguments, watch.flag())?))?;
     Ok(report)
+}
+
+/// Writes the page of a deduplication from its summary, as JSON.
+#[pyfunction]
+#[pyo3(name = "_dedup_page")]
+pub(crate) fn dedup_page(py: Python<'_>, summary: &str, file: &str) -> PyResult<()> {
+    Ok(detached(py, || Ok(hamdex_cli::embed::page(summary, file)?))?)
 }

@@ -32,6 +32,7 @@ fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fingerprints::fingerprint, module)?)?;
     module.add_function(wrap_pyfunction!(dedup::dedup, module)?)?;
     module.add_function(wrap_pyfunction!(files::dedup_file, module)?)?;
+    module.add_function(wrap_pyfunction!(files::dedup_page, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
     Ok(())
 }

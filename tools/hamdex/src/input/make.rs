@@ -140,7 +140,12 @@ pub(super) fn content<'t>(pipeline: &Pipeline, text: &'t str, html: bool) -> Cow
 
 /// Tells whether the pipeline finds the main content of a page by itself.
 pub(crate) fn takes_html(pipeline: &Pipeline) -> bool {
-    pipeline.descriptor().split(';').any(|field| field == "html=reader")
+    says_html(pipeline.descriptor())
+}
+
+/// Tells the same of a pipeline's descriptor.
+pub(crate) fn says_html(descriptor: &str) -> bool {
+    descriptor.split(';').any(|field| field == "html=reader")
 }
 
 #[cfg(test)]

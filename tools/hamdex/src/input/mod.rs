@@ -25,7 +25,7 @@ mod warc;
 pub(crate) use chunk::{Body, Chunk, Rows, Text, for_each_chunk};
 pub(crate) use columnar::Columnar;
 pub(crate) use learn::learn;
-pub(crate) use make::{row_key, row_text, takes_html};
+pub(crate) use make::{row_key, row_text, says_html, takes_html};
 pub(crate) use proof::{Proofs, Wanted};
 pub(crate) use read::{Document, Passed, Reading, Sink, Totals};
 pub(crate) use reject::{At, Place, Policy, Reason, Rejects};

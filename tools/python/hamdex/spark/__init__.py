@@ -1,8 +1,9 @@
 """Near-duplicates of more documents than one machine holds, on Apache Spark.
 
 `clusters`, `dedup`, `pairs` and `search` give what `hamdex clusters`, `hamdex dedup` and the like
-give on one machine, exactly, out of data frames of any size; `build_index` writes the files of an
-index in parallel, which `hamdex build --from-shards` takes over.
+give on one machine, exactly, out of data frames of any size; `dedup_file` goes from Parquet files to
+Parquet files and a page about it; `build_index` writes the files of an index in parallel, which
+`hamdex build --from-shards` takes over.
 
     from pyspark.sql import SparkSession
     import hamdex.spark
@@ -35,6 +36,7 @@ except ImportError as error:
 from .clusters import clusters
 from .components import components
 from .dedup import Dedup, dedup
+from .files import dedup_file
 from .fingerprints import fingerprints
 from .index import Shards, build_index
 from .links import links
@@ -48,6 +50,7 @@ __all__ = [
     "clusters",
     "components",
     "dedup",
+    "dedup_file",
     "fingerprints",
     "links",
     "pairs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegralType
 
 from .. import _hamdex
@@ -30,6 +30,13 @@ def require_fingerprints(frame: DataFrame, name: str, bits: int) -> None:
         raise UsageError(
             f'column "{name}" is {kind.simpleString()}; fingerprints of {bits} bits are {wanted}'
         )
+
+
+def require_absent(spark: SparkSession, path: str) -> None:
+    """Refuses to begin what would end with a directory that cannot be written."""
+    place = spark._jvm.org.apache.hadoop.fs.Path(path)
+    if place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place):
+        raise UsageError(f"{path} is there already; name a directory to be")
 
 
 def require_checkpoints(frame: DataFrame) -> None:

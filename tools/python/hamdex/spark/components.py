@@ -7,24 +7,33 @@ every edge leads from a member straight to the smallest one of its component.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from .._errors import UsageError
 from . import _checks
 
 
-def components(edges: DataFrame) -> DataFrame:
+def components(edges: DataFrame, *, graphframes: bool | None = None) -> DataFrame:
     """Returns "node" and "component", the smallest node of its component, for all nodes of edges.
 
     Nodes are of any type that has an order. Work is a few shuffles of the edges for each round, and
     rounds are few: the square of the logarithm of the longest chain at most, mostly three to six.
 
     edges: a frame with columns "a" and "b", in any direction, repeated or not.
+    graphframes: whether GraphFrames does the rounds, which needs its jar and its Python package.
+        None, the default, takes it if both are there.
 
         found = hamdex.spark.components(hamdex.spark.links(prints, 3))
     """
     _checks.require_checkpoints(edges)
     _checks.require_columns(edges, "a", "b")
+    missing = None if graphframes is False else _missing(edges.sparkSession)
+    if graphframes and missing is not None:
+        raise UsageError(f"GraphFrames cannot be used: {missing}")
+    if graphframes is not False and missing is None:
+        return _by_graphframes(edges)
     stars = edges.filter("a <> b").select(
         F.greatest("a", "b").alias("high"), F.least("a", "b").alias("low")
     )
@@ -34,6 +43,32 @@ def components(edges: DataFrame) -> DataFrame:
     roots = stars.select(F.col("low").alias("node"), F.col("low").alias("component")).distinct()
     members = stars.select(F.col("high").alias("node"), F.col("low").alias("component"))
     return members.unionAll(roots)
+
+
+def _missing(spark: SparkSession) -> str | None:
+    """Tells what GraphFrames lacks, if anything: its Python package alone can do nothing."""
+    try:
+        import graphframes  # noqa: F401
+    except ImportError:
+        return "the Python package graphframes is not installed"
+    loader = spark._jvm.Thread.currentThread().getContextClassLoader()
+    try:
+        loader.loadClass("org.graphframes.GraphFrame")
+    except Py4JJavaError:
+        return "its jar is not on the class path (spark.jars.packages)"
+    return None
+
+
+def _by_graphframes(edges: DataFrame) -> DataFrame:
+    """Its labels are numbers of its own, so a component is named anew."""
+    from graphframes import GraphFrame
+
+    links = edges.filter("a <> b").select(F.col("a").alias("src"), F.col("b").alias("dst"))
+    nodes = links.select(F.col("src").alias("id")).unionAll(links.select(F.col("dst").alias("id")))
+    labelled = GraphFrame(nodes.distinct(), links).connectedComponents()
+    names = labelled.groupBy("component").agg(F.min("id").alias("name"))
+    named = labelled.join(names, "component")
+    return named.select(F.col("id").alias("node"), F.col("name").alias("component"))
 
 
 def _large_star(edges: DataFrame) -> DataFrame:

@@ -27,6 +27,8 @@ class Dedup:
     #: A row for every document removed: id, kept_id, distance, and similarity where it was
     #: verified.
     duplicates: DataFrame
+    #: A row for every document: id and fingerprint.
+    documents: DataFrame
 
 
 def dedup(
@@ -88,7 +90,7 @@ def dedup(
     kept = made.join(duplicates.select("id"), "id", "left_anti").select(
         F.col("id").alias(id_column)
     )
-    return Dedup(df.join(kept, id_column, "left_semi"), duplicates)
+    return Dedup(df.join(kept, id_column, "left_semi"), duplicates, made)
 
 
 def _rank(df: DataFrame, keep: str, text_column: str | None) -> Column | None:

@@ -28,10 +28,7 @@ def links(
     for each table of the plan. The ends of a link may be further apart than the distance. Equal
     fingerprints are one. A link may come several times.
 
-    `components` makes groups of them. Where GraphFrames is installed, it can do that too:
-
-        g = GraphFrame(nodes.toDF("id"), found.toDF("src", "dst"))
-        g.connectedComponents()
+    `components` makes groups of them.
 
     prints: a frame with a column "fingerprint", as `fingerprints` returns it.
     distance: bits that near fingerprints differ in at most, 0 to a quarter of `bits`.

@@ -1,7 +1,10 @@
 """Connected components of graphs that are hard for them."""
 
 import random
+import sys
+import types
 
+import hamdex
 import pytest
 
 hs = pytest.importorskip(
@@ -51,3 +54,36 @@ def test_every_node_gets_the_smallest_of_its_component(spark, shape):
 
 def test_a_graph_without_edges_has_no_components(spark):
     assert hs.components(spark.createDataFrame([], "a long, b long")).isEmpty()
+
+
+class Labelling:
+    """Stands in for a GraphFrame: components get numbers that say nothing."""
+
+    def __init__(self, nodes, links):
+        assert (nodes.columns, links.columns) == (["id"], ["src", "dst"])
+        self.nodes, self.links = nodes, links
+
+    def connectedComponents(self):
+        roots = naive([(row.src, row.dst) for row in self.links.collect()])
+        rows = [(row.id, hash(roots[row.id]) % 1000 - 7) for row in self.nodes.collect()]
+        return self.nodes.sparkSession.createDataFrame(rows, "id long, component long")
+
+
+def test_graphframes_serves_where_its_jar_is(spark, monkeypatch):
+    edges = [(3, 9), (9, 4), (20, 10), (7, 7), (10, 20)]
+    frame = spark.createDataFrame(edges, "a long, b long")
+    with pytest.raises(hamdex.UsageError, match="graphframes is not installed"):
+        hs.components(frame, graphframes=True)
+    monkeypatch.setitem(sys.modules, "graphframes", types.SimpleNamespace(GraphFrame=Labelling))
+    with pytest.raises(hamdex.UsageError, match="jar is not on the class path"):
+        hs.components(frame, graphframes=True)
+    module = sys.modules["hamdex.spark.components"]
+    expected = {3: 3, 9: 3, 4: 3, 20: 10, 10: 10}
+    found = hs.components(frame)
+    assert {row.node: row.component for row in found.collect()} == expected
+    monkeypatch.setattr(module, "_missing", lambda spark: None)
+    monkeypatch.setattr(module, "_large_star", None)
+    found = hs.components(frame)
+    assert {row.node: row.component for row in found.collect()} == expected
+    with pytest.raises(TypeError):
+        hs.components(frame, graphframes=False)

@@ -13,6 +13,7 @@ mod report;
 mod row;
 mod write;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,7 +26,7 @@ use hamdex::{Fingerprint, Header, Index, OpenOptions, Verification, dedup};
 use self::collect::Collected;
 use self::files::Files;
 use self::form::Form;
-use self::page::{Page, PageFile};
+use self::page::{Page, PageFile, Summary};
 use self::report::{Report, Settings};
 use self::write::Members;
 use crate::advise::{self, Settled, Wishes};
@@ -313,7 +314,10 @@ impl DedupArgs {
             written.push(report.file(&path)?);
         }
         if let Some(page) = page {
-            let sizes = choice.decisions.clusters().map(|cluster| cluster.members.len());
+            let mut sizes = BTreeMap::new();
+            for cluster in choice.decisions.clusters() {
+                *sizes.entry(cluster.members.len()).or_insert(0) += 1;
+            }
             written.push(page.write(&report, sizes)?);
         }
         rejects.finish()?;
@@ -334,6 +338,12 @@ impl DedupArgs {
             self.representative.linkage()
         }
     }
+}
+
+/// Writes the page of a deduplication that another engine did, from its summary as JSON.
+pub(crate) fn page_of(summary: &str, file: &str) -> Result<()> {
+    let file: PageFile = file.parse().map_err(|reason| Failure::file(file, reason))?;
+    Summary::read(summary)?.write(&file)
 }
 
 #[cfg(test)]

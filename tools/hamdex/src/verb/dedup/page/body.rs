@@ -1,5 +1,7 @@
 //! The body of the page: counts, settings, charts, and the largest groups with their texts.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 
 use super::difference::{self, Part, Piece};
@@ -14,7 +16,7 @@ use crate::verb::dedup::report::Report;
 pub(super) fn page(
     page: &Page,
     report: &Report<'_>,
-    sizes: impl Iterator<Item = usize>,
+    sizes: &BTreeMap<usize, u64>,
 ) -> Result<String> {
     let figures = figures::all(page, sizes).into_iter();
     let figures = figures.map(|(chart, about)| page::figure(&chart, &about));

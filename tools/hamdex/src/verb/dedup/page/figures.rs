@@ -14,7 +14,7 @@ const SIZE: (u32, u32) = (560, 340);
 pub(super) type Figure = (Chart, String);
 
 /// All charts that there is something to show in.
-pub(super) fn all(page: &Page, sizes: impl Iterator<Item = usize>) -> Vec<Figure> {
+pub(super) fn all(page: &Page, sizes: &BTreeMap<usize, u64>) -> Vec<Figure> {
     let figures = [
         group_sizes(sizes),
         distances(page.notes.distances()),
@@ -34,11 +34,7 @@ fn plain(title: &str, x: Axis, y: Axis, series: Vec<Series>) -> Chart {
     Chart { title: title.to_owned(), size: SIZE, x, y, series, level: None, named: false }
 }
 
-fn group_sizes(sizes: impl Iterator<Item = usize>) -> Option<Figure> {
-    let mut counts = BTreeMap::new();
-    for size in sizes {
-        *counts.entry(size).or_insert(0_u64) += 1;
-    }
+fn group_sizes(counts: &BTreeMap<usize, u64>) -> Option<Figure> {
     let largest = *counts.last_key_value()?.0;
     let points = counts.iter().map(|(&size, &count)| Point::at(size as f64, count as f64));
     let x = Axis::new("documents in the group", Kind::Logarithmic, chart::count);

@@ -6,7 +6,9 @@ mod figures;
 mod notes;
 mod prints;
 mod seen;
+mod summary;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -15,6 +17,7 @@ use hamdex::dedup::{Cluster, Decisions};
 use hamdex::text::Pipeline;
 
 pub(super) use self::seen::Seen;
+pub(super) use self::summary::Summary;
 
 use self::notes::Notes;
 use self::prints::Prints;
@@ -92,13 +95,13 @@ impl Page {
         &mut self.seen
     }
 
-    /// Writes the page, complete but without its name yet.
+    /// Writes the page, complete but without its name yet; told are groups by their size.
     pub(super) fn write(
         mut self,
         report: &Report<'_>,
-        sizes: impl Iterator<Item = usize>,
+        sizes: BTreeMap<usize, u64>,
     ) -> Result<Output> {
-        let page = body::page(&self, report, sizes)?;
+        let page = body::page(&self, report, &sizes)?;
         self.output.with(|out| out.write_all(page.as_bytes()))?;
         Ok(self.output)
     }

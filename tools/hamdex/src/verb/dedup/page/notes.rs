@@ -11,11 +11,23 @@ pub(in super::super) struct Notes {
 }
 
 impl Notes {
+    /// Takes numbers of removed documents by distance and by similarity.
+    pub(super) fn of(distances: &[(u32, u64)], similarities: &[(f64, u64)]) -> Self {
+        let mut notes = Self::default();
+        for &(distance, many) in distances {
+            count(&mut notes.distances, distance as usize, many);
+        }
+        for &(similarity, many) in similarities {
+            count(&mut notes.similarities, step(similarity), many);
+        }
+        notes
+    }
+
     /// Counts a removed document.
     pub(in super::super) fn note(&mut self, distance: u32, similarity: Option<f64>) {
-        count(&mut self.distances, distance as usize);
+        count(&mut self.distances, distance as usize, 1);
         if let Some(similarity) = similarity {
-            count(&mut self.similarities, step(similarity));
+            count(&mut self.similarities, step(similarity), 1);
         }
     }
 
@@ -37,12 +49,12 @@ fn step(similarity: f64) -> usize {
     ((similarity * STEPS as f64 + 1e-6) as usize).min(STEPS - 1)
 }
 
-fn count(counts: &mut Vec<u64>, at: usize) {
+fn count(counts: &mut Vec<u64>, at: usize, many: u64) {
     if counts.len() <= at {
         counts.resize(at + 1, 0);
     }
     if let Some(count) = counts.get_mut(at) {
-        *count += 1;
+        *count += many;
     }
 }
 

@@ -43,6 +43,14 @@ pub(super) struct Caught {
     pub(super) length: usize,
 }
 
+impl Caught {
+    /// Cuts off what is not shown of a text.
+    pub(super) fn of(id: String, text: Option<Cow<'_, str>>) -> Self {
+        let length = text.as_ref().map_or(0, |text| text.chars().count());
+        Self { id, text: text.map(|text| text.chars().take(MOST).collect()), length }
+    }
+}
+
 impl Seen {
     /// Sees nothing yet, and waits for the documents at these positions.
     pub(super) fn new(
@@ -58,6 +66,19 @@ impl Seen {
         }
     }
 
+    /// Takes numbers of kept and of removed documents by length, and documents by position.
+    pub(super) fn of(
+        lengths: &[(usize, u64, u64)],
+        caught: impl IntoIterator<Item = (u32, Caught)>,
+    ) -> Self {
+        let caught = caught.into_iter().map(|(position, caught)| (position, Some(caught)));
+        let mut seen = Self { caught: caught.collect(), ..Self::default() };
+        for &(length, kept, removed) in lengths {
+            seen.count(length, Lengths { kept, removed });
+        }
+        seen
+    }
+
     /// Looks at a document's row.
     pub(in super::super) fn row<F: Fingerprint>(
         &mut self,
@@ -71,28 +92,27 @@ impl Seen {
             Row::Raw { .. } => None,
         };
         if let Some(text) = &text {
-            self.count(text.chars().count(), matches!(decision, Decision::Kept { .. }));
+            let kept = matches!(decision, Decision::Kept { .. });
+            let lengths = Lengths { kept: kept.into(), removed: (!kept).into() };
+            self.count(text.chars().count(), lengths);
         }
         let Some(slot) = self.caught.get_mut(&position) else {
             return Ok(());
         };
         let page = self.html || matches!(row, Row::Text { text, .. } if text.is_html());
         let text = text.map(|text| if page { hamdex::text::main_text(&text).into() } else { text });
-        *slot = Some(Caught {
-            id: Name::of(&row.key(&self.fields)?).to_string(),
-            length: text.as_ref().map_or(0, |text| text.chars().count()),
-            text: text.map(|text| text.chars().take(MOST).collect()),
-        });
+        *slot = Some(Caught::of(Name::of(&row.key(&self.fields)?).to_string(), text));
         Ok(())
     }
 
-    fn count(&mut self, length: usize, kept: bool) {
+    fn count(&mut self, length: usize, more: Lengths) {
         let at = bin(length);
         if self.lengths.len() <= at {
             self.lengths.resize(at + 1, Lengths::default());
         }
         if let Some(lengths) = self.lengths.get_mut(at) {
-            *(if kept { &mut lengths.kept } else { &mut lengths.removed }) += 1;
+            lengths.kept += more.kept;
+            lengths.removed += more.removed;
         }
     }
 

@@ -1,0 +1,91 @@
+"""Deduplication from files to files, and a page about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from .. import _hamdex
+from .._errors import UsageError
+from . import _checks
+from .dedup import dedup
+from .fingerprints import _descriptor
+from .links import LINKS_LIMIT
+from .summary import figures, totals
+
+Path = str | os.PathLike[str]
+
+
+def dedup_file(
+    spark: SparkSession,
+    inputs: Path | Iterable[Path],
+    output: Path,
+    text: str = "text",
+    id: str = "id",
+    *,
+    distance: int,
+    report: Path | None = None,
+    verify: str = "none",
+    keep: str = "first",
+    pipeline: str | _hamdex.Pipeline = "auto",
+    bits: int = 64,
+    limit: int = LINKS_LIMIT,
+) -> dict[str, Any]:
+    """Removes near-duplicates from Parquet files, keeping one row of every group.
+
+    The rows are those that `dedup` keeps, and those of `hamdex.dedup_file` and of `hamdex dedup` with
+    the same settings where ids rise along the files. Frames of other sources go through `dedup`.
+
+    inputs: a path of Parquet files, or several, as Spark knows them.
+    output: a directory to be, for the Parquet files of the rows to keep; one that is there is refused.
+    text, id: columns of texts and ids.
+    report: a page to look at (.html), written where this is called: figures as charts, the largest
+        groups side by side. Everything is counted by the tasks; the texts of ten groups are fetched.
+    distance, verify, keep, pipeline, bits, limit: as `dedup` takes them.
+
+    Returns a dict of counts, settings and the largest groups, as report.json of `hamdex dedup` has.
+
+        hamdex.spark.dedup_file(
+            spark, "hdfs:///crawl", "hdfs:///clean", "content", "url",
+            distance=3, pipeline="page", report="report.html",
+        )
+    """
+    started = time.monotonic()
+    if report is not None and not os.fspath(report).lower().endswith((".html", ".htm")):
+        raise UsageError(f"{os.fspath(report)}: a report is a page, with a name that ends in .html")
+    paths = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    names = [os.fspath(path) for path in paths]
+    if not names:
+        raise UsageError("name a path of Parquet files at least")
+    _checks.require_absent(spark, os.fspath(output))
+    rows = spark.read.parquet(*names)
+    _checks.require_columns(rows, text, id)
+    result = dedup(
+        rows, text, id, distance, verify=verify, keep=keep, pipeline=pipeline, bits=bits, limit=limit
+    )
+    result.kept.write.parquet(os.fspath(output))
+    settings = {
+        "inputs": names,
+        "bits": bits,
+        "distance": distance,
+        "verification": verify,
+        "verified_with_kept": verify != "none",
+        "pipeline": _descriptor(pipeline),
+        "keep": keep,
+    }
+    told = totals(result, rows)
+    if report is not None:
+        counted = figures(result, rows, text, id, bits, told)
+        seconds = time.monotonic() - started
+        page = {**told, **settings, **counted, "seconds": seconds}
+        for name in ("removed", "largest"):
+            del page[name]
+        _hamdex._dedup_page(json.dumps(page), os.fspath(report))
+    told["seconds"] = time.monotonic() - started
+    told["settings"] = settings
+    return told

@@ -1,0 +1,124 @@
+"""One line in the shell, in Python and in Spark: the same rows of a Parquet file, and a page."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hamdex
+
+from .conftest import documents
+
+hs = pytest.importorskip(
+    "hamdex.spark", reason="no Spark here", exc_type=ImportError
+)
+
+
+@pytest.fixture
+def crawl(tmp_path):
+    """A file with a column that nobody asks for, and rows that are no documents."""
+    rows = documents(3000, 60, 60)
+    rows += [("e1", None), ("e2", " "), ("e3", "公园 里 的 樱花 开 了 很多 人 去 看"),
+             ("e4", "公园 里 的 樱花 开 了 很多 人 去 看")]  # fmt: skip
+    table = pa.table(
+        {
+            "id": [id for id, _ in rows],
+            "content": [text for _, text in rows],
+            "stars": pa.array(range(len(rows)), pa.int16()),
+        }
+    )
+    path = tmp_path / "crawl.parquet"
+    pq.write_table(table, path)
+    return path
+
+
+def kept(path):
+    """The rows of a file or directory in the order of their ids."""
+    return pq.read_table(path, columns=["id", "content", "stars"]).sort_by("id")
+
+
+CASES = [
+    {"pipeline": "page", "distance": 3},
+    {"pipeline": "post", "distance": 10, "verify": "edit:0.9", "keep": "longest"},
+    {"pipeline": "post", "distance": 6, "bits": 128},
+    {"pipeline": "post", "distance": 2, "bits": 32},
+]
+
+
+@pytest.mark.parametrize("settings", CASES)
+def test_three_lines_agree_row_for_row(spark, crawl, tmp_path, hamdex_lines, settings):
+    options = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    shell, python, cluster = (tmp_path / f"{way}.parquet" for way in ("shell", "python", "spark"))
+    pages = {way: tmp_path / f"{way}.html" for way in ("shell", "python", "spark")}
+
+    hamdex_lines("dedup", crawl, "-o", shell, "--text-field", "content", "--report", pages["shell"],
+                 *options)  # fmt: skip
+    ours = hamdex.dedup_file(crawl, python, text="content", report=pages["python"], **settings)
+    told = hs.dedup_file(spark, crawl, cluster, "content", report=pages["spark"], **settings)
+
+    expected = kept(shell)
+    assert 1500 < len(expected) < 2900
+    assert kept(python).equals(expected)
+    assert kept(cluster).equals(expected)
+    counts = ("documents", "kept", "removed", "clusters", "rejects")
+    assert [told[name] for name in counts] == [ours[name] for name in counts]
+    settings = ("bits", "distance", "verification", "verified_with_kept", "pipeline", "keep")
+    assert [told["settings"][name] for name in settings] == [
+        ours["settings"][name] for name in settings
+    ]
+    assert told["largest"][0] == ours["largest"][0]
+    # All figures of a page are drawn and listed from the same counts.
+    page = {way: figures(path.read_text()) for way, path in pages.items()}
+    assert page["spark"] == page["python"] == page["shell"]
+    assert len(page["spark"]) >= 5
+
+
+def figures(page):
+    """The charts of a page with their captions and figures, as they were written."""
+    return page.split("<figure>")[1:-1] + page.split("<figure>")[-1].split("</figure>")[:1]
+
+
+def test_the_lines_of_the_readme_agree(spark, crawl, tmp_path, hamdex_lines, monkeypatch):
+    readme = (Path(__file__).resolve().parents[4] / "README.md").read_text(encoding="utf-8")
+    section = readme.partition("\n## One line\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
+    assert [kind for kind, _ in blocks] == ["sh", "python", "python"]
+    found = []
+    for number, (kind, lines) in enumerate(blocks):
+        place = tmp_path / str(number)
+        place.mkdir()
+        (place / "crawl.parquet").write_bytes(crawl.read_bytes())
+        monkeypatch.chdir(place)
+        if kind == "sh":
+            program, *arguments = shlex.split(lines)
+            assert program == "hamdex"
+            hamdex_lines(*arguments)
+        else:
+            # Spark has a directory of its own where relative paths begin.
+            for name in ("crawl.parquet", "clean.parquet"):
+                lines = lines.replace(f'"{name}"', f'"{place / name}"')
+            exec(lines, {"spark": spark})
+        found.append((kept("clean.parquet"), figures(Path("report.html").read_text())))
+    assert 1500 < len(found[0][0]) < 2900
+    for rows, drawn in found[1:]:
+        assert rows.equals(found[0][0]) and drawn == found[0][1]
+
+
+def test_what_cannot_be_is_refused_before_the_work(spark, crawl, tmp_path):
+    (tmp_path / "there").mkdir()
+    calls = [
+        (("there", {}), "is there already"),
+        (("clean", {"report": tmp_path / "report.pdf"}), "ends in .html"),
+        (("clean", {"text": "body"}), 'no column "body"'),
+        (("clean", {"distance": 17}), "distance 17 is above 16"),
+    ]
+    for (output, given), message in calls:
+        given = {"text": "content", "distance": 3} | given
+        with pytest.raises(hamdex.UsageError, match=message):
+            hs.dedup_file(spark, crawl, tmp_path / output, **given)
+    with pytest.raises(hamdex.UsageError, match="at least"):
+        hs.dedup_file(spark, [], tmp_path / "clean", distance=3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["crawl.parquet", "there"]
