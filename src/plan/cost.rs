@@ -178,7 +178,7 @@ mod tests {
         let close = |found: f64, of: f64| (found / of - 1.0).abs() < 1e-9;
         assert!(close(expected_matches(64, 64, 1000), 1000.0));
         assert!(close(expected_matches(32, 1, 1 << 32), 33.0));
-        assert!(close(expected_matches(64, 3, 1 << 40), 43_745.0 / (1 << 24) as f64));
+        assert!(close(expected_matches(64, 3, 1 << 40), 43_745.0 / f64::from(1 << 24)));
         assert!(close(expected_matches(128, 200, 7), 7.0));
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegralType
 
@@ -32,9 +34,14 @@ def require_fingerprints(frame: DataFrame, name: str, bits: int) -> None:
         )
 
 
+def jvm(spark: SparkSession) -> Any:
+    """The classes of Spark's own process, by their names."""
+    return spark._jvm
+
+
 def require_absent(spark: SparkSession, path: str) -> None:
     """Refuses to begin what would end with a directory that cannot be written."""
-    place = spark._jvm.org.apache.hadoop.fs.Path(path)
+    place = jvm(spark).org.apache.hadoop.fs.Path(path)
     if place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place):
         raise UsageError(f"{path} is there already; name a directory to be")
 

@@ -51,7 +51,7 @@ def _missing(spark: SparkSession) -> str | None:
         import graphframes  # noqa: F401
     except ImportError:
         return "the Python package graphframes is not installed"
-    loader = spark._jvm.Thread.currentThread().getContextClassLoader()
+    loader = _checks.jvm(spark).Thread.currentThread().getContextClassLoader()
     try:
         loader.loadClass("org.graphframes.GraphFrame")
     except Py4JJavaError:
@@ -94,6 +94,6 @@ def _settled(edges: DataFrame) -> bool:
     """Tells whether every node has one smaller neighbour, which has none itself."""
     one = edges.select(F.col("high").alias("node"), F.lit(1).alias("up"), F.lit(0).alias("down"))
     other = edges.select(F.col("low").alias("node"), F.lit(0).alias("up"), F.lit(1).alias("down"))
-    nodes = one.unionAll(other).groupBy("node")
-    nodes = nodes.agg(F.sum("up").alias("up"), F.max("down").alias("down"))
+    by_node = one.unionAll(other).groupBy("node")
+    nodes = by_node.agg(F.sum("up").alias("up"), F.max("down").alias("down"))
     return nodes.filter("up > 1 or (up = 1 and down = 1)").isEmpty()

@@ -54,7 +54,7 @@ def near(
     _checks.require_distance(distance, bits)
     prints = _checks.checkpointed(prints)
     spread = (bits, distance, prints.count())
-    partitions = int(prints.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    partitions = int(prints.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     total = {name: 0 for name, _ in _batches.COUNTS} | {"levels": 0}
     found = []
     rows = prints
@@ -67,7 +67,7 @@ def near(
         if not heavy:
             break
         rows = level.filter(F.col("kind") == _batches.HEAVY)
-        columns = ["key", F.col("a").alias("fingerprint")]
+        columns = [F.col("key"), F.col("a").alias("fingerprint")]
         if wanted == "across":
             columns.append((F.col("distance") == 1).alias("second"))
         rows = rows.select(*columns)

@@ -44,6 +44,7 @@ CASES = [
     {"pipeline": "page", "distance": 3},
     {"pipeline": "post", "distance": 10, "verify": "edit:0.9", "keep": "longest"},
     {"pipeline": "post", "distance": 6, "bits": 128},
+    # So few bits that strangers are near, in one crowd of most documents.
     {"pipeline": "post", "distance": 2, "bits": 32},
 ]
 
@@ -60,7 +61,7 @@ def test_three_lines_agree_row_for_row(spark, crawl, tmp_path, hamdex_lines, set
     told = hs.dedup_file(spark, crawl, cluster, "content", report=pages["spark"], **settings)
 
     expected = kept(shell)
-    assert 1500 < len(expected) < 2900
+    assert 100 < len(expected) < 2900
     assert kept(python).equals(expected)
     assert kept(cluster).equals(expected)
     counts = ("documents", "kept", "removed", "clusters", "rejects")

@@ -13,7 +13,6 @@ mod report;
 mod row;
 mod write;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -314,11 +313,7 @@ impl DedupArgs {
             written.push(report.file(&path)?);
         }
         if let Some(page) = page {
-            let mut sizes = BTreeMap::new();
-            for cluster in choice.decisions.clusters() {
-                *sizes.entry(cluster.members.len()).or_insert(0) += 1;
-            }
-            written.push(page.write(&report, sizes)?);
+            written.push(page.write(&report, &members.sizes())?);
         }
         rejects.finish()?;
         let rows = kept.rows.close(inputs, files, &session.console)?;

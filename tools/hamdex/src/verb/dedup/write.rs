@@ -1,5 +1,6 @@
 //! Results: the noted ids become duplicates.jsonl, clusters.jsonl and the report's largest groups.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use hamdex::Fingerprint;
@@ -92,6 +93,15 @@ impl<'a, F: Fingerprint> Members<'a, F> {
             file.json(&ClusterLine::new(cluster.number as usize, names, diameter))?;
         }
         Ok(file)
+    }
+
+    /// Counts the groups by size.
+    pub(super) fn sizes(&self) -> BTreeMap<usize, u64> {
+        let mut sizes = BTreeMap::new();
+        for cluster in self.decisions.clusters() {
+            *sizes.entry(cluster.members.len()).or_insert(0) += 1;
+        }
+        sizes
     }
 
     /// Names the largest groups.

@@ -99,9 +99,9 @@ impl Page {
     pub(super) fn write(
         mut self,
         report: &Report<'_>,
-        sizes: BTreeMap<usize, u64>,
+        sizes: &BTreeMap<usize, u64>,
     ) -> Result<Output> {
-        let page = body::page(&self, report, &sizes)?;
+        let page = body::page(&self, report, sizes)?;
         self.output.with(|out| out.write_all(page.as_bytes()))?;
         Ok(self.output)
     }

@@ -119,7 +119,7 @@ impl Summary {
             advice: None,
             largest: Vec::new(),
         };
-        page.write(&report, self.sizes.into_iter().collect())?.finish()
+        page.write(&report, &self.sizes.into_iter().collect())?.finish()
     }
 }
 
