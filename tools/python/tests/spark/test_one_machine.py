@@ -34,7 +34,8 @@ def test_clusters_are_those_of_one_machine(spark, corpus, hamdex_lines):
     assert found == wanted(hamdex_lines("clusters", corpus, "-k", 3, "--pipeline", "post"))
     # The crowd is one group, whatever it costs.
     assert max(map(len, found.values())) > DOCUMENTS // 20
-    assert len(found) > DOCUMENTS // 50
+    # Of a million short texts most near ones are near to one crowd of strangers.
+    assert len(found) > DOCUMENTS // 200
     assert all(row.size == len(found[row.cluster]) for row in rows)
     assert counts["levels"] == 1 and counts["heavy"] == 0 and counts["pairs"] > 0
 
