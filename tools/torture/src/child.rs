@@ -1,7 +1,7 @@
 //! Children: this program started again, to be killed, to hang or to abort in its parent's place.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -30,6 +30,12 @@ pub(crate) enum End {
     Killed,
 }
 
+/// This program, also when another build took the place of its file in the meantime.
+fn program() -> std::io::Result<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
+}
+
 /// Tells the parent a line.
 pub(crate) fn tell(line: &str) {
     let mut out = std::io::stdout().lock();
@@ -40,7 +46,7 @@ pub(crate) fn tell(line: &str) {
 impl Running {
     /// Starts this program again with a task for a child.
     pub(crate) fn start(task: &str, directory: &Path, arguments: &[String]) -> Verdict<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
+        let mut child = Command::new(program()?)
             .args(["child", task, "--directory"])
             .arg(directory)
             .args(arguments)

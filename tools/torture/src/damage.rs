@@ -313,6 +313,10 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
             Ok(()) => to,
             Err(finding) => {
                 account.find(finding.within(&format!("damage, seed {seed}")));
+                if account.tries() == next {
+                    // A child that cannot even begin would not be able to the next time either.
+                    break;
+                }
                 account.tries()
             }
         };

@@ -43,7 +43,6 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::effort::Effort;
-use crate::report::Account;
 
 /// Kills, cuts off, fills up, damages and crowds indexes, and looks at what is left
 #[derive(Debug, Parser)]
@@ -176,7 +175,8 @@ fn torture(args: &Args) -> Result<bool, String> {
         None => builder.tempdir(),
     };
     let mut directory = directory.map_err(|error| error.to_string())?;
-    let mut accounts: Vec<Account> = Vec::new();
+    report::print_head();
+    let mut sound = true;
     for scenario in Scenario::value_variants() {
         if !args.only.is_empty() && !args.only.contains(scenario) {
             continue;
@@ -191,9 +191,8 @@ fn torture(args: &Args) -> Result<bool, String> {
             Scenario::Soak => soak::run(path, seed, &soak),
             Scenario::Hostile => hostile::run(path, seed, effort.crowd),
         };
-        accounts.push(account);
+        sound &= report::print(&account);
     }
-    let sound = report::print(&accounts);
     if !sound {
         directory.disable_cleanup(true);
         eprintln!("seed {seed}; what is left lies in {}", directory.path().display());

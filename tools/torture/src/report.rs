@@ -130,24 +130,24 @@ impl Account {
     }
 }
 
-/// Prints the accounts as a table; true when nothing was lost and nothing wrong.
-pub(crate) fn print(accounts: &[Account]) -> bool {
+/// Prints the head of the table of accounts.
+pub(crate) fn print_head() {
     println!("| scenario | tried | what came of it | lost | wrong | time |");
     println!("|---|---|---|---|---|---|");
-    let mut sound = true;
-    for account in accounts {
-        let outcomes = account.outcomes.iter().map(|(name, count)| format!("{count} {name}"));
-        let told: Vec<_> = outcomes.chain(account.notes.iter().cloned()).collect();
-        println!(
-            "| {} | {} | {} | {} | {} | {} s |",
-            account.name,
-            account.tried,
-            told.join(", "),
-            account.faults(Fault::Lost),
-            account.faults(Fault::Wrong),
-            account.spent.as_secs()
-        );
-        sound &= account.findings.is_empty();
-    }
-    sound
+}
+
+/// Prints an account as a row of the table; true when nothing was lost and nothing wrong.
+pub(crate) fn print(account: &Account) -> bool {
+    let outcomes = account.outcomes.iter().map(|(name, count)| format!("{count} {name}"));
+    let told: Vec<_> = outcomes.chain(account.notes.iter().cloned()).collect();
+    println!(
+        "| {} | {} | {} | {} | {} | {} s |",
+        account.name,
+        account.tried,
+        told.join(", "),
+        account.faults(Fault::Lost),
+        account.faults(Fault::Wrong),
+        account.spent.as_secs()
+    );
+    account.findings.is_empty()
 }
