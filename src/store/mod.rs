@@ -19,6 +19,7 @@ mod generation;
 #[cfg(feature = "rocksdb-interop")]
 mod host;
 pub(crate) mod keys;
+mod log_records;
 mod meta;
 mod reads;
 pub(crate) mod resources;
@@ -49,6 +50,7 @@ pub(crate) use family::Family;
 pub(crate) use files::read_files;
 #[cfg(feature = "rocksdb-interop")]
 pub(crate) use host::{HostBatch, HostSnapshot, descriptors};
+use log_records::LogRecords;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use meta::decode_header;
 use meta::read_header;
@@ -140,7 +142,7 @@ fn open_families(
     read_only: bool,
     options: impl FnOnce(&Tuning) -> Options,
 ) -> Result<Opened> {
-    let names = Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+    let names = families(path)?;
     require_meta(path, &names)?;
     let tuning = Tuning::new(memory, names.len());
     let descriptors = names.iter().map(|name| tuning.descriptor(name));
@@ -228,9 +230,7 @@ impl Store {
     ) -> Result<(HeaderRecord, Vec<Option<Vec<u8>>>)> {
         require_database(path)?;
         settled::when_settled(path, || {
-            let families =
-                Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
-            require_meta(path, &families)?;
+            require_meta(path, &families(path)?)?;
             let meta = Family::Meta.name(0);
             let tuning = Tuning::new(MIN_MEMORY, 2);
             let descriptors = ["default", &meta].map(|name| tuning.descriptor(name));
@@ -448,6 +448,12 @@ fn require_database(path: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::NotFound { path: path.to_owned() })
+}
+
+/// Names the families of a database whose logs can be read, which every opening does first.
+fn families(path: &Path) -> Result<Vec<String>> {
+    LogRecords::default().require(path)?;
+    Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))
 }
 
 fn require_meta(path: &Path, families: &[String]) -> Result<()> {

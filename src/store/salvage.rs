@@ -1,15 +1,17 @@
 //! Salvage: a damaged database is read family by family, whatever is wrong with the others.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rocksdb::Options;
+use tempfile::TempDir;
 
 use super::codec::{HeaderRecord, State};
 use super::generation::BUILDING;
 use super::seal::Bounds;
 use super::tuning::{MIN_MEMORY, Tuning};
 use super::{
-    Cursor, Db, Family, engine_error, read_header, require_database, require_meta, resources,
+    Cursor, Db, Family, engine_error, families, log_records, read_header, require_database,
+    require_meta, resources,
 };
 use crate::error::{Error, Result};
 
@@ -20,6 +22,8 @@ pub(crate) struct Salvage {
     header: HeaderRecord,
     state: State,
     lost: Option<Error>,
+    /// Where the files lie if a log had to be cut; dropped after the database.
+    _cut: Option<Arc<TempDir>>,
 }
 
 impl Salvage {
@@ -30,9 +34,11 @@ impl Salvage {
     /// As opening an index; damage only of what is opened.
     pub(crate) fn open(path: &Path, family: Option<Family>) -> Result<Self> {
         require_database(path)?;
-        let names = Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
-        require_meta(path, &names)?;
-        let meta = Self::read_meta(path, open(path, None)?)?;
+        let cut = log_records::cut_short(path)?.map(Arc::new);
+        let readable = cut.as_ref().map_or(path, |cut| cut.path());
+        require_meta(path, &families(readable)?)?;
+        let read = |name| Self::read_meta(path, open(readable, name)?, cut.clone());
+        let meta = read(None)?;
         if meta.db.get_cf(meta.handle(Family::Meta)?, BUILDING).is_ok_and(|mark| mark.is_some()) {
             // A log that lost its end may have lost the end of the build.
             meta.lost.map_or(Ok(()), Err)?;
@@ -40,14 +46,11 @@ impl Salvage {
         }
         match family {
             None => Ok(meta),
-            Some(family) => {
-                let name = family.name(meta.state.generation);
-                Self::read_meta(path, open(path, Some(&name))?)
-            }
+            Some(family) => read(Some(&family.name(meta.state.generation))),
         }
     }
 
-    fn read_meta(path: &Path, db: Db) -> Result<Self> {
+    fn read_meta(path: &Path, db: Db, cut: Option<Arc<TempDir>>) -> Result<Self> {
         let header = read_header(&db, path)?;
         let name = Family::Meta.name(0);
         let meta = db.cf_handle(&name).ok_or_else(|| Error::corrupt("meta", "is missing"))?;
@@ -58,7 +61,7 @@ impl Salvage {
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
-        Ok(Self { path: path.to_owned(), header, state, lost: lost.err(), db })
+        Ok(Self { path: path.to_owned(), header, state, lost: lost.err(), db, _cut: cut })
     }
 
     pub(crate) fn header(&self) -> &HeaderRecord {

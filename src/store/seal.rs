@@ -158,7 +158,7 @@ fn read_slots(path: &Path) -> Result<Option<[Option<Bounds>; 2]>> {
 }
 
 /// Name and number of the MANIFEST that counts.
-fn current(path: &Path) -> Result<(String, u64)> {
+pub(super) fn current(path: &Path) -> Result<(String, u64)> {
     let file = path.join("CURRENT");
     let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, e))?;
     let name = std::str::from_utf8(&bytes).ok().and_then(|name| name.strip_suffix('\n'));

@@ -10,15 +10,15 @@
 
 use std::path::Path;
 
-use rocksdb::Options;
 use tempfile::TempDir;
 
+use super::log_records::LogRecords;
 use super::seal::Bounds;
 use super::settled::Stamp;
 use super::tuning::Tuning;
 use super::{
-    Database, Db, HeaderRecord, Store, engine_error, read_header, require_database, require_meta,
-    settled,
+    Database, Db, HeaderRecord, Store, engine_error, families, read_header, require_database,
+    require_meta, settled,
 };
 use crate::error::{Error, Result};
 
@@ -26,6 +26,8 @@ use crate::error::{Error, Result};
 pub(super) struct Following {
     /// The MANIFEST that it was opened with.
     stamp: Option<Stamp>,
+    /// How far the logs can be read.
+    records: LogRecords,
     /// Where the engine keeps a log of its own.
     _scratch: TempDir,
 }
@@ -49,8 +51,7 @@ impl Store {
         };
         let ((db, tuning, header), stamp) = settled::when_settled_at(path, || {
             let bounds = Bounds::of_files(path)?;
-            let names =
-                Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))?;
+            let names = families(path)?;
             require_meta(path, &names)?;
             let tuning = Tuning::new(memory, names.len());
             let mut options = tuning.database_as_it_is();
@@ -74,7 +75,7 @@ impl Store {
             tuning: Some(tuning),
             writable: false,
             seal: None,
-            secondary: Some(Following { stamp, _scratch: scratch }),
+            secondary: Some(Following { stamp, records: LogRecords::default(), _scratch: scratch }),
             _lock: None,
         };
         store.generation = store.state()?.generation;
@@ -88,10 +89,11 @@ impl Store {
     pub(crate) fn catch_up(&mut self) -> Result<bool> {
         require_database(&self.path)?;
         let same = |path: &Path, following: &Following| Stamp::of(path) == following.stamp;
-        let Some(following) = self.secondary.as_ref().filter(|f| same(&self.path, f)) else {
+        let Some(following) = self.secondary.as_mut().filter(|f| same(&self.path, f)) else {
             return Ok(false);
         };
         let bounds = Bounds::read(&self.path)?;
+        following.records.require(&self.path)?;
         self.db.try_catch_up_with_primary().map_err(|e| engine_error("database", e))?;
         if !same(&self.path, following) {
             return Ok(false);

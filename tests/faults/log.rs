@@ -12,7 +12,7 @@ use crate::support::{Model, Rng, assert_holds, copy_directory, documents_of, fil
 /// Writes calls of several kinds and returns what the index holds after each.
 ///
 /// What is left at the path is what a machine leaves that stops while the index is open.
-fn logged_index(path: &Path) -> Vec<Model<u64>> {
+pub(crate) fn logged_index(path: &Path) -> Vec<Model<u64>> {
     let rng = &mut Rng::new(75);
     let open = path.with_extension("open");
     let index = Index::<u64>::create(&open, &options::<u64>("4")).unwrap();

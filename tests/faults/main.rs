@@ -5,6 +5,7 @@
 mod backups;
 mod damage;
 mod log;
+mod recycled;
 mod refusals;
 mod rights;
 mod secondary;

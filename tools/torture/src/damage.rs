@@ -149,10 +149,34 @@ fn damage(directory: &Path, index: &Path, base: Base, rng: &mut Rng) -> Verdict<
             bytes = fs::read(other)?;
             format!("{name} is {}", other.display())
         }
+        4 if is_log(&name) => {
+            let at = *rng.choice(&heads(&bytes)).unwrap_or(&0) + rng.usize(0..7);
+            change(&name, &mut bytes, at, rng)
+        }
         _ => change(&name, &mut bytes, at, rng),
     };
     fs::write(&file, bytes)?;
     Ok(what)
+}
+
+/// Tells whether a file consists of log records.
+fn is_log(name: &str) -> bool {
+    name.starts_with("MANIFEST") || Path::new(name).extension().is_some_and(|e| e == "log")
+}
+
+/// Where the records of a log begin: checksum, length and type are seven bytes of thousands.
+fn heads(bytes: &[u8]) -> Vec<usize> {
+    const BLOCK: usize = 32 << 10;
+    let mut heads = Vec::new();
+    let mut at = 0;
+    while let Some(&[_, _, _, _, low, high, _]) = bytes.get(at..at + 7) {
+        heads.push(at);
+        at += 7 + usize::from(low) + 256 * usize::from(high);
+        if BLOCK - at % BLOCK < 7 {
+            at = at.next_multiple_of(BLOCK);
+        }
+    }
+    heads
 }
 
 /// Cuts a file's bytes; says so.
