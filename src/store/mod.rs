@@ -38,6 +38,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rocksdb::{ErrorKind, Options};
+use tempfile::TempDir;
 
 pub(crate) use backup_record::{Record, Records};
 pub(crate) use batch::Batch;
@@ -230,13 +231,15 @@ impl Store {
     ) -> Result<(HeaderRecord, Vec<Option<Vec<u8>>>)> {
         require_database(path)?;
         settled::when_settled(path, || {
-            require_meta(path, &families(path)?)?;
+            // What is read here never changes, so that the beginning of a log has it too.
+            let (families, cut) = families_of_cut(path)?;
+            require_meta(path, &families)?;
             let meta = Family::Meta.name(0);
             let tuning = Tuning::new(MIN_MEMORY, 2);
             let descriptors = ["default", &meta].map(|name| tuning.descriptor(name));
             let db = Db::open_cf_descriptors_read_only(
                 &tuning.database_as_it_is(),
-                path,
+                cut.as_ref().map_or(path, TempDir::path),
                 descriptors,
                 false,
             )
@@ -454,6 +457,16 @@ fn require_database(path: &Path) -> Result<()> {
 fn families(path: &Path) -> Result<Vec<String>> {
     LogRecords::default().require(path)?;
     Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))
+}
+
+/// As [`families`], past a log that cannot be read to its end: the directory holds one cut before.
+fn families_of_cut(path: &Path) -> Result<(Vec<String>, Option<TempDir>)> {
+    let error = match families(path) {
+        Ok(names) => return Ok((names, None)),
+        Err(error) => error,
+    };
+    let cut = log_records::cut_short(path)?.ok_or(error)?;
+    Ok((families(cut.path())?, Some(cut)))
 }
 
 fn require_meta(path: &Path, families: &[String]) -> Result<()> {

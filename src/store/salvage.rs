@@ -10,8 +10,8 @@ use super::generation::BUILDING;
 use super::seal::Bounds;
 use super::tuning::{MIN_MEMORY, Tuning};
 use super::{
-    Cursor, Db, Family, engine_error, families, log_records, read_header, require_database,
-    require_meta, resources,
+    Cursor, Db, Family, engine_error, families_of_cut, read_header, require_database, require_meta,
+    resources,
 };
 use crate::error::{Error, Result};
 
@@ -34,9 +34,10 @@ impl Salvage {
     /// As opening an index; damage only of what is opened.
     pub(crate) fn open(path: &Path, family: Option<Family>) -> Result<Self> {
         require_database(path)?;
-        let cut = log_records::cut_short(path)?.map(Arc::new);
+        let (names, cut) = families_of_cut(path)?;
+        require_meta(path, &names)?;
+        let cut = cut.map(Arc::new);
         let readable = cut.as_ref().map_or(path, |cut| cut.path());
-        require_meta(path, &families(readable)?)?;
         let read = |name| Self::read_meta(path, open(readable, name)?, cut.clone());
         let meta = read(None)?;
         if meta.db.get_cf(meta.handle(Family::Meta)?, BUILDING).is_ok_and(|mark| mark.is_some()) {
