@@ -60,10 +60,14 @@ class Cluster:
             "--host", HOST, "--port", str(port), "--webui-port", str(self.web),
         )  # fmt: skip
         self.workers = []
-        self._wait(0)
-        for _ in range(workers):
-            self.add_worker()
-        self._wait(workers)
+        try:
+            self._wait(0)
+            for _ in range(workers):
+                self.add_worker()
+            self._wait(workers)
+        except BaseException:
+            self.close()
+            raise
 
     def _start(self, name, kind, *arguments):
         environment = os.environ | {
@@ -98,7 +102,8 @@ class Cluster:
         try:
             with urllib.request.urlopen(f"http://{HOST}:{self.web}/json/", timeout=5) as answer:
                 return json.load(answer)["aliveworkers"]
-        except OSError:
+        except (OSError, ValueError):
+            # A master that is about to start answers every address with its front page.
             return None
 
     def _wait(self, workers):
