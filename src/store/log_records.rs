@@ -13,7 +13,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::seal::current;
+use super::log_files::{current, log_number, logs};
 use crate::error::{Error, Result};
 
 const BLOCK: usize = 32 << 10;
@@ -51,22 +51,6 @@ impl LogRecords {
         }
         Ok(())
     }
-}
-
-/// Names of the logs, oldest first.
-fn logs(path: &Path) -> Result<Vec<String>> {
-    let fail = |e| Error::io(path, e);
-    let mut names = Vec::new();
-    for entry in fs::read_dir(path).map_err(fail)? {
-        let name = entry.map_err(fail)?.file_name();
-        names.extend(name.to_str().filter(|name| log_number(name).is_some()).map(str::to_owned));
-    }
-    names.sort_unstable_by_key(|name| log_number(name));
-    Ok(names)
-}
-
-fn log_number(name: &str) -> Option<u64> {
-    name.strip_suffix(".log")?.parse().ok()
 }
 
 /// Finds the first record of a recycled log's type from a block on; moves on to the last block.

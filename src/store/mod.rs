@@ -19,6 +19,7 @@ mod generation;
 #[cfg(feature = "rocksdb-interop")]
 mod host;
 pub(crate) mod keys;
+mod log_files;
 mod log_records;
 mod meta;
 mod reads;

@@ -21,6 +21,7 @@ use bincode::{Decode, Encode};
 
 use super::codec;
 use super::directory::open_kept;
+use super::log_files::{current, last_log, log_name};
 use crate::error::{Error, Result};
 
 /// The file's name in the index's directory.
@@ -155,34 +156,6 @@ fn read_slots(path: &Path) -> Result<Option<[Option<Bounds>; 2]>> {
         file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes)).ok()?;
         codec::decode(SEAL_FILE, KEY, &bytes).ok()
     })))
-}
-
-/// Name and number of the MANIFEST that counts.
-pub(super) fn current(path: &Path) -> Result<(String, u64)> {
-    let file = path.join("CURRENT");
-    let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, e))?;
-    let name = std::str::from_utf8(&bytes).ok().and_then(|name| name.strip_suffix('\n'));
-    let number = name.and_then(|name| name.strip_prefix("MANIFEST-")?.parse().ok());
-    match (name, number) {
-        (Some(name), Some(number)) => Ok((name.to_owned(), number)),
-        _ => Err(Error::corrupt("CURRENT", "names no MANIFEST")),
-    }
-}
-
-fn log_name(number: u64) -> String {
-    format!("{number:06}.log")
-}
-
-/// Number of the last log; 0 where there is none.
-fn last_log(path: &Path) -> Result<u64> {
-    let fail = |e| Error::io(path, e);
-    let mut last = 0;
-    for entry in std::fs::read_dir(path).map_err(fail)? {
-        let name = entry.map_err(fail)?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(".log")?.parse().ok());
-        last = last.max(number.unwrap_or(0));
-    }
-    Ok(last)
 }
 
 /// Length and checksum of a whole file; one that is missing has neither bytes nor a checksum.
