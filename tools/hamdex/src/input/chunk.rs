@@ -64,7 +64,8 @@ impl Body {
 pub(crate) struct Line {
     pub(crate) ordinal: u64,
     pub(crate) bytes: Range<usize>,
-    pub(crate) too_long: bool,
+    /// Why it is no row, where that is known before anybody looks into it.
+    pub(crate) fault: Option<Reason>,
 }
 
 /// One text file or page of a crawl, or why there is none.
@@ -200,8 +201,15 @@ impl Out {
                     bytes.drain(..BOM.len());
                 }
                 let line = bytes.get(start..).unwrap_or_default();
-                if too_long || !line.trim_ascii().is_empty() {
-                    lines.push(Line { ordinal, bytes: start..bytes.len(), too_long });
+                if too_long {
+                    let fault = Some(Reason::TooLong(MAX_ROW));
+                    lines.push(Line { ordinal, bytes: start..start, fault });
+                } else if let Some((reason, record)) = source.refused(line) {
+                    let fault = Some(Reason::Record(reason.to_owned()));
+                    let record = bytes.len() - record.len()..bytes.len();
+                    lines.push(Line { ordinal, bytes: record, fault });
+                } else if !line.trim_ascii().is_empty() {
+                    lines.push(Line { ordinal, bytes: start..bytes.len(), fault: None });
                 } else {
                     bytes.truncate(start);
                 }

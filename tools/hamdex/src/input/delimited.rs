@@ -16,7 +16,8 @@ use super::open::{self, Pieces, Reader};
 use super::row::{FINGERPRINT, Fields};
 use crate::failure::{Failure, Result};
 
-/// Stands before and behind the reason why a record is no row; no row of JSON begins with it.
+/// Stands before and behind the reason why a record is no row; no line that was made of a record
+/// begins with it. Lines of other sources may.
 const REFUSED: u8 = 0;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -60,12 +61,12 @@ fn begin(name: &str, delimiter: u8, fields: &Fields, mut reader: Reader) -> Resu
     Ok(Lines { rows, record, header, id, encoding, left, line: 0 })
 }
 
-/// Tells why a line is no row, and what the record was.
+/// Tells why a line that was made of a record is no row, and what the record was.
 pub(super) fn refused(line: &[u8]) -> Option<(&str, &[u8])> {
     let rest = line.strip_prefix(&[REFUSED])?;
     let end = rest.iter().position(|&byte| byte == REFUSED)?;
     let reason = std::str::from_utf8(rest.get(..end)?).ok()?;
-    Some((reason, rest.get(end + 1..)?.trim_ascii_end()))
+    Some((reason, rest.get(end + 1..)?))
 }
 
 /// Finds out what cells are encoded in, from the lines at the beginning unless it was named.

@@ -1,17 +1,20 @@
-//! What a fuzzer feeds to the reader of rows; a panic is a finding.
+//! What a fuzzer feeds to the readers of rows, tables and crawls; a panic is a finding.
+
+use std::io::BufRead;
 
 use hamdex::text::Encoding;
 use hamdex::{Fingerprint, Pipeline, PipelineOptions};
 
-use super::chunk::{Line, Text};
+use super::chunk::Text;
 use super::make::{Maker, row_key};
-use super::open;
 use super::proof::Wanted;
-use super::row::Fields;
+use super::row::{self, Fields};
 use super::warc::{Records, WarcId};
+use super::{delimited, open};
 use crate::key::{MAX_KEY, Name};
 
-/// Makes a document of a row: the first byte chooses fields and width, the rest is the line.
+/// Makes a document of a row, or documents of a table or a crawl: the first byte chooses which,
+/// fields and width, the rest is the line or file.
 pub(crate) fn rows(bytes: &[u8]) {
     let [choice, line @ ..] = bytes else { return };
     let stamp = (choice & 4 != 0).then(|| "date".to_owned());
@@ -27,8 +30,10 @@ pub(crate) fn rows(bytes: &[u8]) {
     let options = PipelineOptions::preset(preset).expect("a preset");
     let pipeline = (choice & 0x80 == 0).then(|| Pipeline::new(&options).expect("a pipeline"));
     let maker = Maker { fields: &fields, pipeline: pipeline.as_ref(), wanted: Wanted::ALL };
-    if choice & 0xc0 == 0xc0 {
-        return records(&maker, line);
+    match choice & 0xc0 {
+        0xc0 => return records(&maker, line),
+        0x40 => return table(&maker, if choice & 1 == 0 { b',' } else { b'\t' }, line),
+        _ => {}
     }
     match choice & 3 {
         0 => row_of::<u32>(&maker, line),
@@ -38,8 +43,7 @@ pub(crate) fn rows(bytes: &[u8]) {
 }
 
 fn row_of<F: Fingerprint>(maker: &Maker<'_>, bytes: &[u8]) {
-    let line = Line { ordinal: 6, bytes: 0..bytes.len(), too_long: false };
-    let made = maker.line::<F>("rows.jsonl", &line, bytes);
+    let made = maker.line::<F>("rows.jsonl", 6, bytes);
     if let Err(reason) = &made {
         assert!(!reason.to_string().is_empty());
     }
@@ -49,6 +53,32 @@ fn row_of<F: Fingerprint>(maker: &Maker<'_>, bytes: &[u8]) {
         let again = row_key(maker.fields, "rows.jsonl", 6, bytes).ok();
         assert_eq!(again, Some(made.key), "a row read again has another key");
     }
+}
+
+/// Reads a table, every line of which is blank, a row, or a record with what is wrong about it.
+fn table(maker: &Maker<'_>, delimiter: u8, bytes: &[u8]) {
+    let reader = open::buffered(std::io::Cursor::new(bytes.to_vec()));
+    let Ok(reader) = delimited::lines("a.csv", delimiter, maker.fields, reader) else { return };
+    let ends = bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+    let mut count = 0;
+    for line in reader.split(b'\n') {
+        let line = line.expect("a reader of memory");
+        count += 1;
+        if let Some((reason, _)) = delimited::refused(&line) {
+            assert!(reason.starts_with("record of "), "{reason:?} of a record");
+        } else if !line.is_empty() {
+            row::parse(maker.fields, &line).expect("cells become a row of strings");
+            let ordinal = count as u64 - 1;
+            if let Ok(made) = maker.line::<u64>("a.csv", ordinal, &line) {
+                assert!(
+                    (1..=MAX_KEY).contains(&made.key.len()),
+                    "a key of {} bytes",
+                    made.key.len()
+                );
+            }
+        }
+    }
+    assert!(count <= ends + 2, "{count} lines, the table has {ends} line ends");
 }
 
 /// Reads a crawl and makes documents of its pages, which has to end and to go forward.

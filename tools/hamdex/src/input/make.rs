@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use hamdex::Fingerprint;
 use hamdex::text::{self, Pipeline};
 
-use super::chunk::{Line, MAX_ROW, Text};
-use super::delimited;
+use super::chunk::Text;
 use super::proof::{Proofs, Wanted};
 use super::reject::Reason;
 use super::row::{self, Fields, Row, Stamp};
@@ -43,17 +42,11 @@ impl Maker<'_> {
     pub(super) fn line<F: Fingerprint>(
         &self,
         file: &str,
-        line: &Line,
+        ordinal: u64,
         bytes: &[u8],
     ) -> Result<Made<F>, Reason> {
-        if line.too_long {
-            return Err(Reason::TooLong(MAX_ROW));
-        }
-        if let Some((reason, _)) = delimited::refused(bytes) {
-            return Err(Reason::Record(reason.to_owned()));
-        }
         let row = row::parse(self.fields, bytes)?;
-        let key = key_of(&row, file, line.ordinal)?;
+        let key = key_of(&row, file, ordinal)?;
         let (fingerprint, features, proofs) = match (&row.text, &row.fingerprint) {
             (Some(text), _) => self.sketch(text, false)?,
             (None, Some(hex)) => {

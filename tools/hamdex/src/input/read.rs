@@ -7,7 +7,6 @@ use hamdex::text::Pipeline;
 use rayon::prelude::*;
 
 use super::chunk::{Body, Chunk, Line, Rows, Text, for_each_chunk};
-use super::delimited;
 use super::make::{Made, Maker};
 use super::proof::{Proofs, Wanted};
 use super::reject::{At, Place, Reason, Rejects};
@@ -156,7 +155,7 @@ impl<F: Fingerprint> Work<'_, F> {
         self.totals.origins.note(chunk.base, chunk.source);
         match chunk.body {
             Body::Lines { bytes, lines } => {
-                self.lines(chunk.base, &source.name, &bytes, &lines)?;
+                self.lines(chunk.base, &source.name, &bytes, lines)?;
                 if source.is_live() { self.sink.pause() } else { Ok(()) }
             }
             Body::Texts(texts) => self.texts(chunk.base, source, texts),
@@ -164,23 +163,25 @@ impl<F: Fingerprint> Work<'_, F> {
         }
     }
 
-    fn lines(&mut self, base: u64, file: &str, bytes: &[u8], lines: &[Line]) -> Result<()> {
+    fn lines(&mut self, base: u64, file: &str, bytes: &[u8], lines: Vec<Line>) -> Result<()> {
         let (reading, maker) = (self.reading, &self.maker);
-        let row = |line: &Line| bytes.get(line.bytes.clone()).unwrap_or_default();
         let mut made = Vec::with_capacity(lines.len());
         lines
-            .par_iter()
-            .map(|line| {
-                let wanted = !reading.passes_over(base + line.ordinal);
-                wanted.then(|| maker.line::<F>(file, line, row(line)))
+            .into_par_iter()
+            .map(|Line { ordinal, bytes: range, fault }| {
+                let row = bytes.get(range).unwrap_or_default();
+                let wanted = !reading.passes_over(base + ordinal);
+                let made = wanted.then(|| match fault {
+                    Some(reason) => Err(reason),
+                    None => maker.line::<F>(file, ordinal, row),
+                });
+                (ordinal, row, made)
             })
             .collect_into_vec(&mut made);
-        for (line, made) in lines.iter().zip(made) {
+        for (ordinal, row, made) in made {
             if let Some(made) = made {
-                let place = Place { file, at: At::Line(line.ordinal + 1) };
-                let row = row(line);
-                let row = delimited::refused(row).map_or(row, |(_, record)| record);
-                self.take(base + line.ordinal, made, place, Some(row))?;
+                let place = Place { file, at: At::Line(ordinal + 1) };
+                self.take(base + ordinal, made, place, Some(row))?;
             }
         }
         Ok(())

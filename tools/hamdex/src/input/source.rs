@@ -58,6 +58,8 @@ pub(crate) struct Source {
     path: PathBuf,
     /// What can be read only once: a pipe, with what was looked at put back in front.
     stream: Option<Stream>,
+    /// Lines of the stream were made of CSV or TSV.
+    converted: bool,
     /// A pipe's content, where a second pass needs it.
     spool: Option<NamedTempFile>,
 }
@@ -78,6 +80,7 @@ impl Source {
             kind,
             path: path.to_path_buf(),
             stream: stream.map(|reader| Stream(Mutex::new(Some(reader)))),
+            converted: false,
             spool: None,
         };
         if name == STDIN {
@@ -108,13 +111,19 @@ impl Source {
             let Kind::Delimited(delimiter) = kind else { return Ok(source(kind, Some(reader))) };
             // What can be read only once becomes JSON Lines as it comes in.
             let lines = delimited::lines(&name, delimiter, fields, reader)?;
-            return Ok(source(Kind::Lines, Some(lines)));
+            return Ok(Self { converted: true, ..source(Kind::Lines, Some(lines)) });
         }
         let source = source(kind, None);
         if let Kind::Delimited(_) = source.kind {
             source.open_rows(fields, Rows::Needed, &Meter::default())?;
         }
         Ok(source)
+    }
+
+    /// Tells why a line of rows stands for a record that is none, and what the record was.
+    pub(super) fn refused<'l>(&self, line: &'l [u8]) -> Option<(&'l str, &'l [u8])> {
+        let of_records = self.converted || matches!(self.kind, Kind::Delimited(_));
+        of_records.then(|| delimited::refused(line)).flatten()
     }
 
     /// Opens the source for reading rows of JSON from its start.

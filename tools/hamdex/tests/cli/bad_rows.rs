@@ -16,6 +16,9 @@ fn bad_rows() -> Vec<(Vec<u8>, &'static str)> {
             "broken JSON: EOF while parsing a string at column 23",
         ),
         (row("[1,2]"), "not a JSON object"),
+        // As a file is filled up where a disk or a program gave out.
+        (vec![0; 40], "broken JSON: expected value at column 1"),
+        (b"\0forged\0{\"id\":1}".to_vec(), "broken JSON: expected value at column 1"),
         (b"{\"id\":\"x\",\"text\":\"\xff\xfe\"}".to_vec(), "invalid UTF-8 at byte 18"),
         (row("{\"id\":\"x\",\"text\":\"\"}"), "empty text"),
         (row("{\"id\":\"x\",\"text\":\" \\n \"}"), "empty text"),

@@ -1,6 +1,7 @@
 //! Parquet, CSV and TSV: tables are read as rows are, and come back as they were.
 
 use std::fs::File;
+use std::process::Command;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, ListBuilder, StringDictionaryBuilder};
@@ -261,6 +262,21 @@ fn bad_records_are_told_by_their_line_and_kept_for_the_rejects() {
     assert_eq!(bad[0]["reason"], "record of 3 fields under a header of 2");
     assert_eq!(bad[0]["row"], "2,one,two");
     assert_eq!((&bad[1]["line"], &bad[1]["reason"]), (&6.into(), &"empty text".into()));
+}
+
+#[test]
+fn bad_records_out_of_a_pipe_are_told_by_their_line_too() {
+    let bench = Bench::new();
+    let pipe = bench.path("a.csv");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = std::thread::spawn(move || std::fs::write(pipe, "id,text\n1,one,two\n2,three\n"));
+    let outcome = bench.ok("dedup a.csv -o out --pipeline code -k 3");
+    writer.join().unwrap().unwrap();
+    let told = "a.csv:2: record of 3 fields under a header of 2; skipped\n";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    let bad = json_lines(&bench.read("out/rejects.jsonl"));
+    assert_eq!((&bad[0]["line"], &bad[0]["row"]), (&2.into(), &"1,one,two".into()));
+    assert_eq!(bench.read("out/kept.jsonl"), "{\"id\":\"2\",\"text\":\"three\"}\n");
 }
 
 #[test]
