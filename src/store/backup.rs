@@ -8,7 +8,8 @@ use rocksdb::Env;
 use rocksdb::backup::{BackupEngine, BackupEngineOptions};
 
 use super::backup_record::{BACKUP_LOCK, Record, Records};
-use super::directory::{STAGE_DIR, exists, locked, open_kept, remove_stage};
+use super::directory::{STAGE_DIR, exists, open_kept, remove_stage};
+use super::lock::Lock;
 use super::tuning::MIN_MEMORY;
 use super::{Access, HeaderRecord, Store, engine_error};
 use crate::error::{Error, Result};
@@ -113,25 +114,22 @@ pub(super) fn engine(directory: &Path) -> Result<BackupEngine> {
 }
 
 /// Takes a directory of backups for writing, or an empty one; what was cut short is cleared.
-fn begin(directory: &Path) -> Result<File> {
+fn begin(directory: &Path) -> Result<Lock> {
     std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
     if !exists(directory, BACKUP_LOCK)? && !names(directory)?.is_empty() {
         return Err(Error::AlreadyExists { path: directory.to_owned() });
     }
     let file = open_kept(&directory.join(BACKUP_LOCK))?;
-    locked(directory, file.try_lock())?;
+    let lock = Lock::alone(directory, file)?;
     remove_stage(directory)?;
-    Ok(file)
+    Ok(lock)
 }
 
 /// Keeps others from removing backups while they are read; `None` where nothing can be locked.
-pub(super) fn share(directory: &Path) -> Result<Option<File>> {
+pub(super) fn share(directory: &Path) -> Result<Option<Lock>> {
     let name = directory.join(BACKUP_LOCK);
     match File::open(&name) {
-        Ok(file) => {
-            locked(directory, file.try_lock_shared())?;
-            Ok(Some(file))
-        }
+        Ok(file) => Lock::shared(directory, file).map(Some),
         // Copied elsewhere without it, or made by the engine alone.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io(&name, error)),

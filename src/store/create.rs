@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::codec::{self, HeaderRecord, State};
-use super::directory::{CREATING_FILE, begin_creation, lock, require_vacant, sync};
+use super::directory::{CREATING_FILE, begin_creation, require_vacant, sync};
+use super::lock::Lock;
 use super::resources::{self, Resource};
 use super::seal::Seal;
 use super::tuning::Tuning;
@@ -22,7 +23,7 @@ impl Store {
     ) -> Result<Self> {
         std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
         require_vacant(path)?;
-        let lock = lock(path)?;
+        let lock = Lock::of_index(path)?;
         // The directory is looked at again: another process may have held the lock meanwhile.
         begin_creation(path)?;
         fail_point!("create.marked");

@@ -1,6 +1,6 @@
 //! The index's directory: the files in it that are not the database's.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -82,25 +82,9 @@ pub(super) fn sync(path: &Path) -> Result<()> {
     File::open(path).and_then(|directory| directory.sync_all()).map_err(|e| Error::io(path, e))
 }
 
-/// Takes the index for this process; the system gives it back when the process ends.
-pub(super) fn lock(path: &Path) -> Result<File> {
-    let file = open_kept(&path.join(LOCK_FILE))?;
-    locked(path, file.try_lock())?;
-    Ok(file)
-}
-
 /// Opens a file for writing and leaves what it holds; an empty one is made where there is none.
 pub(super) fn open_kept(name: &Path) -> Result<File> {
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
     options.open(name).map_err(|e| Error::io(name, e))
-}
-
-/// Tells what came of locking a directory by a file in it.
-pub(super) fn locked(path: &Path, taken: Result<(), TryLockError>) -> Result<()> {
-    match taken {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(Error::io(path, error)),
-    }
 }

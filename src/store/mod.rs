@@ -19,6 +19,7 @@ mod generation;
 #[cfg(feature = "rocksdb-interop")]
 mod host;
 pub(crate) mod keys;
+mod lock;
 mod log_files;
 mod log_records;
 mod meta;
@@ -34,7 +35,6 @@ mod sst;
 mod staging;
 mod tuning;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,11 +47,12 @@ use codec::{HeaderRecord, Lane, State};
 pub(crate) use cursor::{Cursor, Snapshot, View};
 use database::Database;
 pub(crate) use database::Db;
-use directory::{CREATING_FILE, LOCK_FILE, exists, lock};
+use directory::{CREATING_FILE, LOCK_FILE, exists};
 pub(crate) use family::Family;
 pub(crate) use files::read_files;
 #[cfg(feature = "rocksdb-interop")]
 pub(crate) use host::{HostBatch, HostSnapshot, descriptors};
+use lock::Lock;
 use log_records::LogRecords;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use meta::decode_header;
@@ -107,7 +108,7 @@ pub(crate) struct Store {
     seal: Option<Seal>,
     /// None unless it reads along with another process.
     secondary: Option<Following>,
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 impl std::fmt::Debug for Store {
@@ -171,7 +172,7 @@ impl Store {
     ) -> Result<Self> {
         require_database(path)?;
         let read_only = access == Access::Read;
-        let lock = if read_only { None } else { Some(lock(path)?) };
+        let lock = if read_only { None } else { Some(Lock::of_index(path)?) };
         let open = || {
             // Read before the database is: whatever a writer does meanwhile only adds to it.
             let bounds = match Bounds::of_files(path) {

@@ -4,13 +4,13 @@
 //! was opened once, the target stays what it was; then its files take the place of the old ones
 //! under the mark of a creation, so that a half of them never opens.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::directory::{
-    CREATING_FILE, LOCK_FILE, STAGE_DIR, begin_creation, clear, exists, lock, mark_creation,
+    CREATING_FILE, LOCK_FILE, STAGE_DIR, begin_creation, clear, exists, mark_creation,
     remove_stage, require_vacant, sync,
 };
+use super::lock::Lock;
 use super::tuning::MIN_MEMORY;
 use super::{Access, HeaderRecord, Store};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ pub(super) struct Staging {
     target: PathBuf,
     found: Found,
     placed: bool,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Staging {
@@ -49,7 +49,7 @@ impl Staging {
             }
             Err(error) => return Err(error),
         };
-        let lock = lock(target)?;
+        let lock = Lock::of_index(target)?;
         let staging = Self { target: target.to_owned(), found, placed: false, _lock: lock };
         if found == Found::Index {
             remove_stage(target)?;
