@@ -1,6 +1,7 @@
 """The index: durable, live, and the same on disk as that of the command line."""
 
 import json
+import os
 import subprocess
 import threading
 
@@ -180,6 +181,28 @@ def test_whose_fault_it_is_can_be_told(tmp_path):
     (tmp_path / "idx" / "CURRENT").write_text("no such manifest\n")
     with pytest.raises(hamdex.DamageError):
         hamdex.Index.open(tmp_path / "idx")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks of Unix")
+def test_a_closed_index_opens_again_beside_a_child_of_a_fork(tmp_path):
+    index = hamdex.Index.create(tmp_path / "idx")
+    index.insert("a", 0xFF)
+    waiting, telling = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(telling)
+        os.read(waiting, 1)
+        os._exit(0)
+    try:
+        with pytest.raises(hamdex.StorageError, match="in use by another process"):
+            hamdex.Index.open(tmp_path / "idx")
+        index.close()
+        with hamdex.Index.open(tmp_path / "idx") as again:
+            assert again.get("a") == 0xFF
+    finally:
+        os.close(waiting)
+        os.close(telling)
+        os.waitpid(child, 0)
 
 
 def test_the_whole_index_may_be_held_in_memory(tmp_path, posts):
