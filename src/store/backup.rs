@@ -8,7 +8,7 @@ use rocksdb::Env;
 use rocksdb::backup::{BackupEngine, BackupEngineOptions};
 
 use super::backup_record::{BACKUP_LOCK, Record, Records};
-use super::directory::{STAGE_DIR, exists, open_kept, remove_stage};
+use super::directory::{STAGE_DIR, exists, remove_stage};
 use super::lock::Lock;
 use super::tuning::MIN_MEMORY;
 use super::{Access, HeaderRecord, Store, engine_error};
@@ -119,8 +119,7 @@ fn begin(directory: &Path) -> Result<Lock> {
     if !exists(directory, BACKUP_LOCK)? && !names(directory)?.is_empty() {
         return Err(Error::AlreadyExists { path: directory.to_owned() });
     }
-    let file = open_kept(&directory.join(BACKUP_LOCK))?;
-    let lock = Lock::alone(directory, file)?;
+    let lock = Lock::alone(directory, BACKUP_LOCK)?;
     remove_stage(directory)?;
     Ok(lock)
 }

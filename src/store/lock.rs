@@ -20,11 +20,12 @@ pub(super) struct Lock {
 impl Lock {
     /// Takes an index for writing.
     pub(super) fn of_index(path: &Path) -> Result<Self> {
-        Self::alone(path, open_kept(&path.join(LOCK_FILE))?)
+        Self::alone(path, LOCK_FILE)
     }
 
     /// Takes a directory by a file in it that nobody else may have taken.
-    pub(super) fn alone(directory: &Path, file: File) -> Result<Self> {
+    pub(super) fn alone(directory: &Path, name: &str) -> Result<Self> {
+        let file = open_kept(&directory.join(name))?;
         let taken = file.try_lock();
         Self::taken(directory, file, taken)
     }
