@@ -48,7 +48,7 @@ fn row_of<F: Fingerprint>(maker: &Maker<'_>, bytes: &[u8]) {
         assert!(!reason.to_string().is_empty());
     }
     if let Ok(made) = made {
-        assert!((1..=MAX_KEY).contains(&made.key.len()), "a key of {} bytes", made.key.len());
+        require_length(&made.key);
         assert!(!Name::of(&made.key).to_string().contains(['\n', '\t']), "a name of two lines");
         let again = row_key(maker.fields, "rows.jsonl", 6, bytes).ok();
         assert_eq!(again, Some(made.key), "a row read again has another key");
@@ -70,11 +70,7 @@ fn table(maker: &Maker<'_>, delimiter: u8, bytes: &[u8]) {
             row::parse(maker.fields, &line).expect("cells become a row of strings");
             let ordinal = count as u64 - 1;
             if let Ok(made) = maker.line::<u64>("a.csv", ordinal, &line) {
-                assert!(
-                    (1..=MAX_KEY).contains(&made.key.len()),
-                    "a key of {} bytes",
-                    made.key.len()
-                );
+                require_length(&made.key);
             }
         }
     }
@@ -94,9 +90,13 @@ fn records(maker: &Maker<'_>, bytes: &[u8]) {
         let name = page.id(maker.fields.warc_id).unwrap_or("crawl.warc:1").to_owned();
         let text = Text { ordinal: 0, name, bytes: Ok(Vec::new()), page: Some(page) };
         if let Ok(made) = maker.text::<u64>(&text, Ok(bytes)) {
-            assert!((1..=MAX_KEY).contains(&made.key.len()), "a key of {} bytes", made.key.len());
+            require_length(&made.key);
         }
     }
+}
+
+fn require_length(key: &[u8]) {
+    assert!((1..=MAX_KEY).contains(&key.len()), "a key of {} bytes", key.len());
 }
 
 #[cfg(test)]
