@@ -34,9 +34,11 @@ mod engine;
 mod groups;
 mod order;
 mod settings;
+mod stamp;
 mod stored;
 
 pub use decisions::{Cluster, Decision, Decisions};
 pub use engine::Dedup;
 pub use groups::{groups, labels};
 pub use settings::Settings;
+pub use stamp::{Number, Stamp};
