@@ -136,7 +136,7 @@ pub(crate) fn settle(
     inputs: &Arc<Inputs>,
     wishes: &Wishes<'_>,
 ) -> Result<Settled> {
-    let bring = inputs.bring()?;
+    let bring = inputs.bring();
     if bring == Bring::Fingerprints && !wishes.pipeline.given() {
         return fingerprints(wishes);
     }

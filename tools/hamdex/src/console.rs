@@ -86,6 +86,11 @@ impl Console {
         }
     }
 
+    /// Writes a warning, with --quiet too.
+    pub(crate) fn warn(&self, line: &str) {
+        self.aside(|| complain(&format!("warning: {line}")));
+    }
+
     /// Begins a phase that is measured in bytes of input and counts rows beside.
     pub(crate) fn begin_reading(&self, name: &str, total: Option<u64>) {
         if let Some(shared) = &self.shared {

@@ -45,6 +45,8 @@ impl From<clap::Error> for Stopped {
 struct Dedup {
     #[command(flatten)]
     dedup: DedupArgs,
+    #[arg(long)]
+    overwrite: bool,
 }
 
 /// Runs `hamdex dedup` and returns what report.json holds.
@@ -59,8 +61,9 @@ pub fn dedup(
     arguments: impl IntoIterator<Item = OsString>,
     cancelled: Arc<AtomicBool>,
 ) -> Result<String, Stopped> {
-    let Dedup { dedup } = Dedup::try_parse_from(arguments)?;
-    let session = Session { console: Console::embedded(cancelled), json: true };
+    let Dedup { dedup, overwrite } = Dedup::try_parse_from(arguments)?;
+    let console = Console::embedded(cancelled);
+    let session = Session { console, json: true, overwrite: overwrite.into() };
     Ok(dedup.summary(&session)?)
 }
 

@@ -20,8 +20,18 @@ pub(crate) enum Failure {
     Usage(String),
     #[error("{place}: {reason}")]
     Row { place: String, reason: Reason },
-    #[error("{count} bad rows, --max-bad allows {allowed}")]
-    TooManyBad { count: u64, allowed: u64 },
+    #[error("{count} of {rows} rows are bad ({reasons}), allowed are {allowed}")]
+    TooManyBad { count: u64, rows: u64, allowed: String, reasons: String },
+    #[error("none of {rows} rows can be used: {reasons}")]
+    NoUsableRows { rows: u64, reasons: String },
+    #[error("{path}: no field \"{text}\" in its first rows (fields: {fields})")]
+    NoTextField { path: String, text: String, fields: String },
+    #[error("{path}: {reason}")]
+    Table { path: String, reason: String },
+    #[error("no row has a value in the field \"{field}\" that {option} names")]
+    NoField { field: String, option: &'static str },
+    #[error("{path} exists")]
+    WouldOverwrite { path: String },
     #[error("{path}: {source}")]
     Io { path: String, source: io::Error },
     #[error("{path}: {reason}")]
@@ -36,7 +46,23 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn io(path: impl AsRef<Path>, source: io::Error) -> Self {
+        if let Some(BadTable(reason)) = source.get_ref().and_then(|inner| inner.downcast_ref()) {
+            return Self::table(path, reason.clone());
+        }
         Self::Io { path: path.as_ref().display().to_string(), source }
+    }
+
+    /// A write that failed; a reader that has gone away is no fault.
+    pub(crate) fn of_write(path: impl AsRef<Path>, source: io::Error) -> Self {
+        if source.kind() == io::ErrorKind::BrokenPipe {
+            return Self::OutputClosed;
+        }
+        Self::io(path, source)
+    }
+
+    /// A table that cannot be read as one.
+    pub(crate) fn table(path: impl AsRef<Path>, reason: impl Into<String>) -> Self {
+        Self::Table { path: path.as_ref().display().to_string(), reason: reason.into() }
     }
 
     pub(crate) fn file(path: impl AsRef<Path>, reason: impl Into<String>) -> Self {
@@ -51,6 +77,11 @@ impl Failure {
             | Self::Usage(_)
             | Self::Row { .. }
             | Self::TooManyBad { .. }
+            | Self::NoUsableRows { .. }
+            | Self::NoTextField { .. }
+            | Self::NoField { .. }
+            | Self::Table { .. }
+            | Self::WouldOverwrite { .. }
             | Self::File { .. }
             | Self::Damaged { .. }
             | Self::Unfit { .. }
@@ -63,6 +94,7 @@ impl Failure {
         match self {
             Self::OutputClosed => 0,
             Self::Usage(_)
+            | Self::WouldOverwrite { .. }
             | Self::Library(
                 Error::InvalidDistance { .. }
                 | Error::InvalidPlan { .. }
@@ -73,6 +105,10 @@ impl Failure {
             Self::Library(_)
             | Self::Row { .. }
             | Self::TooManyBad { .. }
+            | Self::NoUsableRows { .. }
+            | Self::NoTextField { .. }
+            | Self::NoField { .. }
+            | Self::Table { .. }
             | Self::Io { .. }
             | Self::File { .. }
             | Self::Damaged { .. }
@@ -84,9 +120,15 @@ impl Failure {
     pub(crate) fn fault(&self) -> Fault {
         match self {
             Self::Library(error) => error.fault(),
-            Self::Usage(_) | Self::Row { .. } | Self::TooManyBad { .. } | Self::File { .. } => {
-                Fault::Caller
-            }
+            Self::Usage(_)
+            | Self::Row { .. }
+            | Self::TooManyBad { .. }
+            | Self::NoUsableRows { .. }
+            | Self::NoTextField { .. }
+            | Self::NoField { .. }
+            | Self::Table { .. }
+            | Self::WouldOverwrite { .. }
+            | Self::File { .. } => Fault::Caller,
             Self::Io { .. } | Self::Unfit { .. } | Self::OutputClosed => Fault::Environment,
             Self::Damaged { .. } => Fault::Damage,
         }
@@ -95,6 +137,14 @@ impl Failure {
     /// What the person at the keyboard can do about it.
     pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self {
+            Self::NoField { .. } => Some("check its spelling; a path has dots, as meta.date"),
+            Self::NoTextField { .. } => Some(
+                "--text-field NAME names the field with the text; --as-documents reads files whole",
+            ),
+            Self::NoUsableRows { .. } => {
+                Some("nothing was written; --text-field names the field with the text")
+            }
+            Self::WouldOverwrite { .. } => Some("--overwrite replaces it; or name another output"),
             Self::Row { .. } => Some("mend the row, or leave out --strict to skip bad rows"),
             Self::TooManyBad { .. } => {
                 Some("mend the rows (--rejects FILE lists them) or raise --max-bad")
@@ -106,10 +156,15 @@ impl Failure {
             Self::Library(error) => library_remedy(error),
             Self::Unfit { .. } => Some("the lines above say what to do"),
             // These say it themselves.
-            Self::Usage(_) | Self::File { .. } | Self::OutputClosed => None,
+            Self::Usage(_) | Self::File { .. } | Self::Table { .. } | Self::OutputClosed => None,
         }
     }
 }
+
+/// What is wrong with a table, carried through a reader.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct BadTable(pub(crate) String);
 
 /// What can be done where the system refused something, or bytes are not what they should be.
 fn remedy_of_system(error: &io::Error) -> &'static str {

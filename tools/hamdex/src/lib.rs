@@ -25,6 +25,7 @@ mod session;
 mod size;
 mod stored;
 mod table;
+mod temporary;
 mod verb;
 mod verify_options;
 mod width;

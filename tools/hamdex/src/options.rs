@@ -1,5 +1,6 @@
 //! Options that several verbs share: groups of arguments become settings of the library.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,24 +12,46 @@ use hamdex::text::{Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOpti
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::input::{self, Bring, Fields, Inputs, Policy, Rejects, WarcId};
+use crate::input::{
+    self, Bring, Format, Inputs, MaxBad, Names, Policy, Rejects, Walking, WarcId,
+};
 use crate::resource_options::{ResourceArgs, SeedArg, WeightsArg};
+use crate::session::Session;
 use crate::size::Size;
 
 /// How rows are read and what happens to bad ones.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rows")]
 pub(crate) struct RowArgs {
-    /// Field of a JSON row that holds its id
-    #[arg(long, value_name = "NAME", default_value = "id")]
-    pub(crate) id_field: String,
-    /// Field of a JSON row that holds its text
-    #[arg(long, value_name = "NAME", default_value = "text")]
-    pub(crate) text_field: String,
-    /// Encoding of text and HTML files: auto, or a label such as gb18030, big5, utf-16le
+    /// Field of a row that holds its id: a name, or a path such as meta.id [default: id]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) id_field: Option<String>,
+    /// Field that holds the text: a name, a path such as data.text, or several with commas between
+    ///
+    /// Several are joined by a line end. By default it is text, else the first of content, body,
+    /// raw_content, document, markdown and article that a row among the first 1,000 has.
+    #[arg(long, value_name = "NAME,...")]
+    pub(crate) text_field: Option<String>,
+    /// Format of every input [default: by name, else by content]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) input_format: Option<Format>,
+    /// Read every file as one document, data files too
+    #[arg(long, conflicts_with = "input_format")]
+    pub(crate) as_documents: bool,
+    /// Read the names of further inputs from this file, one a line or separated by zero bytes; -
+    /// is standard input
+    #[arg(long, value_name = "FILE", id = "files_from")]
+    pub(crate) files_from: Option<PathBuf>,
+    /// Read files and directories whose names begin with a dot, too
+    #[arg(long)]
+    pub(crate) hidden: bool,
+    /// Character between the cells of CSV [default: by the header]
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    pub(crate) delimiter: Option<u8>,
+    /// Encoding of text, HTML and CSV files: auto, or a label such as gb18030, big5, utf-16le
     #[arg(long, value_name = "auto|NAME", default_value = "auto")]
     pub(crate) encoding: Encoding,
-    /// What pages of a WARC file go by: their address, or each capture by its record
+    /// What identifies pages of a WARC file: their address, or each capture by its record
     #[arg(
         long,
         value_name = "uri|record",
@@ -43,28 +66,58 @@ pub(crate) struct RowArgs {
     /// Stop at the first bad row instead of skipping it
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Stop when more than so many rows are bad
-    #[arg(long, value_name = "N")]
-    pub(crate) max_bad: Option<u64>,
+    /// Fail if more rows are bad: a number, or a share such as 5%
+    #[arg(long, value_name = "N|N%", default_value = "10%")]
+    pub(crate) max_bad: MaxBad,
+}
+
+fn delimiter(text: &str) -> Result<u8, &'static str> {
+    match (text, text.as_bytes()) {
+        ("\\t" | "tab", _) => Ok(b'\t'),
+        (_, &[byte]) if byte.is_ascii() && byte != b'"' => Ok(byte),
+        _ => Err("expected one character, or tab"),
+    }
 }
 
 impl RowArgs {
-    pub(crate) fn fields(&self) -> Fields {
-        Fields {
+    pub(crate) fn names(&self) -> Names {
+        Names {
             id: self.id_field.clone(),
             text: self.text_field.clone(),
             stamp: None,
+            unique: None,
             encoding: self.encoding,
             warc_id: self.warc_id,
+            delimiter: self.delimiter,
         }
     }
 
-    pub(crate) fn inputs(&self, paths: &[PathBuf]) -> Result<Arc<Inputs>> {
-        Inputs::resolve(paths, self.fields()).map(Arc::new)
+    /// Looks at the inputs that are named, here or in a file.
+    pub(crate) fn resolve(
+        &self,
+        paths: &[PathBuf],
+        names: Names,
+        console: &Console,
+    ) -> Result<Inputs> {
+        let mut paths = paths.to_vec();
+        if let Some(list) = &self.files_from {
+            paths.extend(files_from(list)?);
+        }
+        let reading = Walking {
+            format: self.input_format,
+            as_documents: self.as_documents,
+            hidden: self.hidden,
+        };
+        Inputs::resolve(&paths, &input::Options { names, reading }, console)
     }
 
-    pub(crate) fn rejects(&self, console: &Console) -> Result<Rejects> {
-        Rejects::new(self.policy(), console)
+    pub(crate) fn inputs(&self, paths: &[PathBuf], console: &Console) -> Result<Arc<Inputs>> {
+        self.resolve(paths, self.names(), console).map(Arc::new)
+    }
+
+    pub(crate) fn rejects(&self, session: &Session) -> Result<Rejects> {
+        let policy = Policy { overwrite: session.overwrite, ..self.policy() };
+        Rejects::new(policy, &session.console)
     }
 
     pub(crate) fn policy(&self) -> Policy {
@@ -75,6 +128,32 @@ impl RowArgs {
             ..Policy::default()
         }
     }
+}
+
+/// Reads names of files, separated by zero bytes if there are any, else by line ends.
+fn files_from(list: &Path) -> Result<Vec<PathBuf>> {
+    let mut bytes = Vec::new();
+    let read = if list.as_os_str() == "-" {
+        std::io::stdin().read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(list).and_then(|mut file| file.read_to_end(&mut bytes))
+    };
+    read.map_err(|e| Failure::io(list, e))?;
+    let separator = if bytes.contains(&0) { 0 } else { b'\n' };
+    let names = bytes.split(|&byte| byte == separator);
+    let names = names.map(|name| name.strip_suffix(b"\r").unwrap_or(name));
+    Ok(names.filter(|name| !name.is_empty()).map(path_of).collect())
+}
+
+#[cfg(unix)]
+fn path_of(name: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    std::ffi::OsStr::from_bytes(name).into()
+}
+
+#[cfg(not(unix))]
+fn path_of(name: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(name).into_owned().into()
 }
 
 /// Fingerprint width.
@@ -235,7 +314,7 @@ impl PipelineArgs {
         inputs: &Arc<Inputs>,
         console: &Console,
     ) -> Result<Option<Pipeline>> {
-        if !self.given() && inputs.bring()? == Bring::Fingerprints {
+        if !self.given() && inputs.bring() == Bring::Fingerprints {
             return Ok(None);
         }
         self.over(Base::default(), inputs, console).map(Some)
@@ -312,8 +391,8 @@ pub(crate) fn stored_pipeline(
 /// The distance of searches, joins and groups.
 #[derive(Debug, Args)]
 pub(crate) struct DistanceArg {
-    /// Bits that near-duplicates may differ in; alone, without --verify, nothing else counts
-    /// [default: that of the index, else by the texts, else 3]
+    /// Bits that near-duplicates may differ in [default: that of the index, else by the texts,
+    /// else 3]
     #[arg(short = 'k', long, value_name = "N", help_heading = "Fingerprints")]
     pub(crate) distance: Option<u32>,
 }

@@ -1,17 +1,37 @@
 //! Output: results become lines on standard output or in a file.
 //!
 //! A reader that goes away (`| head -1`) is an ordinary end; any other failed write is an error.
+//! A file gets its name when all is in it and on the disk, and takes the place of another one only
+//! on request.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use flate2::write::GzEncoder;
 use serde::Serialize;
-use tempfile::NamedTempFile;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
+use crate::input::Compression;
+use crate::temporary::{self, Temporary};
+
+/// How standard output is spelled.
+const STDOUT: &str = "-";
+
+/// Whether a file that exists may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Overwrite {
+    #[default]
+    Never,
+    Allowed,
+}
+
+impl From<bool> for Overwrite {
+    fn from(allowed: bool) -> Self {
+        if allowed { Self::Allowed } else { Self::Never }
+    }
+}
 
 /// Where a verb's results go.
 #[derive(Debug)]
@@ -28,7 +48,58 @@ enum Target {
     /// A device or pipe named as the file to write.
     Special(File),
     /// A regular file, complete under its final name or not there at all.
-    Renamed(NamedTempFile, PathBuf),
+    Renamed(Packer),
+    /// The same, with nothing left to write.
+    Ready(Temporary),
+}
+
+/// Compresses on the way into a file, if its name asks for it.
+enum Packer {
+    Plain(Temporary),
+    Gzip(GzEncoder<Temporary>),
+    Zstd(zstd::Encoder<'static, Temporary>),
+}
+
+impl std::fmt::Debug for Packer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Packer")
+    }
+}
+
+impl Packer {
+    fn new(file: Temporary, path: &Path) -> Result<Self> {
+        match Compression::of_name(path) {
+            None => Ok(Self::Plain(file)),
+            Some(Compression::Gzip) => {
+                Ok(Self::Gzip(GzEncoder::new(file, flate2::Compression::default())))
+            }
+            Some(Compression::Zstd) => {
+                zstd::Encoder::new(file, 0).map(Self::Zstd).map_err(|e| Failure::io(path, e))
+            }
+            Some(Compression::Bzip2 | Compression::Xz | Compression::Lz4) => {
+                Err(Failure::Usage(format!(
+                    "{}: results are compressed as .gz or .zst; choose one of them",
+                    path.display()
+                )))
+            }
+        }
+    }
+
+    fn finish(self) -> io::Result<Temporary> {
+        match self {
+            Self::Plain(file) => Ok(file),
+            Self::Gzip(encoder) => encoder.finish(),
+            Self::Zstd(encoder) => encoder.finish(),
+        }
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Plain(file) => file,
+            Self::Gzip(encoder) => encoder,
+            Self::Zstd(encoder) => encoder,
+        }
+    }
 }
 
 impl Write for Target {
@@ -43,16 +114,17 @@ impl Write for Target {
                 .map(|()| bytes.len()),
             Self::Pipe(stdout) => stdout.write(bytes),
             Self::Special(file) => file.write(bytes),
-            Self::Renamed(file, _) => file.write(bytes),
+            Self::Renamed(packer) => packer.writer().write(bytes),
+            Self::Ready(_) => Err(io::Error::other("nothing may follow the end")),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Terminal(_) => Ok(()),
+            Self::Terminal(_) | Self::Ready(_) => Ok(()),
             Self::Pipe(stdout) => stdout.flush(),
             Self::Special(file) => file.flush(),
-            Self::Renamed(file, _) => file.flush(),
+            Self::Renamed(packer) => packer.writer().flush(),
         }
     }
 }
@@ -69,29 +141,34 @@ impl Output {
     }
 
     /// Writes to a file that gets its name only when everything is in it.
-    pub(crate) fn file(path: &Path) -> Result<Self> {
+    pub(crate) fn file(path: &Path, overwrite: Overwrite) -> Result<Self> {
         let name = path.display().to_string();
         let special = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
         let target = if special {
-            Target::Special(
-                File::options().write(true).open(path).map_err(|e| Failure::io(path, e))?,
-            )
-        } else if path.is_dir() {
-            return Err(Failure::file(path, "is a directory; name a file to write"));
+            let file = File::options().write(true).open(path).map_err(|e| Failure::io(path, e))?;
+            Target::Special(file)
         } else {
-            let directory = match path.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent,
-                _ => Path::new("."),
-            };
-            let file = temporary(directory)?;
-            Target::Renamed(file, path.to_path_buf())
+            Target::Renamed(Packer::new(temporary::result(path, overwrite)?, path)?)
         };
         Ok(Self { name, inner: Some(buffered(target)) })
     }
 
     /// Standard output, or the file if one is named.
-    pub(crate) fn open(file: Option<&Path>, console: &Console) -> Result<Self> {
-        file.map_or_else(|| Ok(Self::stdout(console)), Self::file)
+    pub(crate) fn open(
+        file: Option<&Path>,
+        console: &Console,
+        overwrite: Overwrite,
+    ) -> Result<Self> {
+        match file {
+            None => Ok(Self::stdout(console)),
+            Some(path) if is_stdout(path) => Ok(Self::stdout(console)),
+            Some(path) => Self::file(path, overwrite),
+        }
+    }
+
+    /// The file as it was named, or what stands for standard output.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Writes one value as a line of JSON.
@@ -119,14 +196,21 @@ impl Output {
         self.with(|out| out.flush())
     }
 
-    /// Writes everything out and, for a file, gives it its name.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    /// Writes everything out; a file is then complete and on the disk, but has no name yet.
+    pub(crate) fn prepare(&mut self) -> Result<()> {
         let Some(inner) = self.inner.take() else { return Ok(()) };
         match inner.into_inner() {
-            Ok(Target::Renamed(file, path)) => {
-                file.persist(&path).map(drop).map_err(|e| Failure::io(&path, e.error))
+            Ok(Target::Renamed(packer)) => {
+                let file = packer.finish().map_err(|e| Failure::io(&self.name, e))?;
+                file.sync()?;
+                self.inner = Some(buffered(Target::Ready(file)));
+                Ok(())
             }
-            Ok(mut target) => target.flush().map_err(|e| self.failed(e)),
+            Ok(mut target) => {
+                target.flush().map_err(|e| self.failed(e))?;
+                self.inner = Some(buffered(target));
+                Ok(())
+            }
             Err(error) => {
                 let (error, inner) = error.into_parts();
                 // Dropping the buffer would try the failed write again.
@@ -136,90 +220,42 @@ impl Output {
         }
     }
 
+    /// Writes everything out and, for a file, gives it its name.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.prepare()?;
+        let Some(inner) = self.inner.take() else { return Ok(()) };
+        match inner.into_inner() {
+            Ok(Target::Ready(file)) => file.publish(),
+            _ => Ok(()),
+        }
+    }
+
     fn failed(&mut self, error: io::Error) -> Failure {
         if let Some(inner) = self.inner.take() {
             let _ = inner.into_parts();
         }
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::OutputClosed;
-        }
-        Failure::Io { path: self.name.clone(), source: error }
+        Failure::of_write(&self.name, error)
     }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.inner {
+            Some(inner) => inner.write(bytes),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+/// Tells whether a path stands for standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == STDOUT
 }
 
 fn buffered(target: Target) -> BufWriter<Target> {
     BufWriter::with_capacity(1 << 16, target)
-}
-
-/// Begins the name of every temporary file that has one.
-const PREFIX: &str = ".hamdex-";
-
-/// Age below which a file may be on its way to its lock.
-const FRESH: Duration = Duration::from_secs(1);
-
-/// Makes a file that is on its way to a name in this directory.
-///
-/// Results are for everybody whom the process's umask allows, unlike other temporary files.
-pub(crate) fn temporary(directory: &Path) -> Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    held(&mut builder, directory)
-}
-
-/// Makes a file for nobody else, that is gone in the end.
-pub(crate) fn private(directory: &Path) -> Result<NamedTempFile> {
-    held(&mut tempfile::Builder::new(), directory)
-}
-
-/// Makes a file that is locked as long as its process lives, and clears what killed ones left.
-fn held(builder: &mut tempfile::Builder<'_, '_>, directory: &Path) -> Result<NamedTempFile> {
-    clear_left(directory);
-    let file =
-        builder.prefix(PREFIX).tempfile_in(directory).map_err(|e| Failure::io(directory, e))?;
-    // Where files cannot be locked, nobody can tell that this one is left, either.
-    let _ = file.as_file().try_lock();
-    Ok(file)
-}
-
-/// Removes temporary files whose process was killed; one that cannot be removed is let be.
-fn clear_left(directory: &Path) {
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        let Ok(found) = entry.metadata() else { continue };
-        let age = found.modified().ok().and_then(|written| written.elapsed().ok());
-        if !named || !found.is_file() || age.is_none_or(|age| age < FRESH) {
-            continue;
-        }
-        if File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_files_that_nobody_holds_are_cleared() {
-        let directory = tempfile::tempdir().unwrap();
-        let old = std::time::SystemTime::now() - Duration::from_mins(1);
-        let (own, left) =
-            (private(directory.path()).unwrap(), directory.path().join(".hamdex-left"));
-        own.as_file().set_modified(old).unwrap();
-        for name in [".hamdex-left", ".hamdex-fresh", "kept.jsonl"] {
-            std::fs::write(directory.path().join(name), "x").unwrap();
-        }
-        for name in [".hamdex-left", "kept.jsonl"] {
-            let file = File::options().write(true).open(directory.path().join(name)).unwrap();
-            file.set_modified(old).unwrap();
-        }
-        let next = temporary(directory.path()).unwrap();
-        assert!(own.path().exists() && next.path().exists());
-        assert!(!left.exists());
-        for name in [".hamdex-fresh", "kept.jsonl"] {
-            assert!(directory.path().join(name).exists(), "{name}");
-        }
-    }
 }

@@ -9,7 +9,7 @@ use resvg::{tiny_skia, usvg};
 
 use crate::chart::{self, Chart};
 use crate::failure::Result;
-use crate::output::Output;
+use crate::output::{Output, Overwrite};
 use crate::page;
 
 /// Family of the font that PNG files are lettered with: no machine has to have one.
@@ -60,8 +60,8 @@ pub(crate) struct Plot {
 
 impl PlotFile {
     /// Opens the file, so that one that cannot be written is told before the work.
-    pub(crate) fn open(&self) -> Result<Plot> {
-        Ok(Plot { form: self.form, output: Output::file(&self.path)? })
+    pub(crate) fn open(&self, overwrite: Overwrite) -> Result<Plot> {
+        Ok(Plot { form: self.form, output: Output::file(&self.path, overwrite)? })
     }
 }
 

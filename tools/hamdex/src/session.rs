@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::output::Output;
+use crate::output::{Output, Overwrite};
 use crate::table::Table;
 
 /// Options of every verb.
@@ -16,6 +16,9 @@ pub(crate) struct Global {
     /// Write results as JSON objects instead of tables
     #[arg(long, global = true, help_heading = "General")]
     json: bool,
+    /// Replace result files that exist
+    #[arg(long, global = true, help_heading = "General")]
+    overwrite: bool,
     /// Threads to work with [default: one per processor]
     #[arg(long, value_name = "N", global = true, help_heading = "General")]
     threads: Option<usize>,
@@ -26,6 +29,7 @@ pub(crate) struct Global {
 pub(crate) struct Session {
     pub(crate) console: Console,
     pub(crate) json: bool,
+    pub(crate) overwrite: Overwrite,
 }
 
 impl Session {
@@ -39,7 +43,7 @@ impl Session {
                 .build_global()
                 .map_err(|e| Failure::Usage(format!("--threads {threads}: {e}")))?;
         }
-        Ok(Self { console: Console::new(global.quiet), json: global.json })
+        Ok(Self { console: Console::new(global.quiet), json: global.json, overwrite: global.overwrite.into() })
     }
 
     /// Prints a verb's one result: an object with `--json`, else the table.

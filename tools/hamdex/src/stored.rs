@@ -102,13 +102,13 @@ pub(crate) fn pipeline_of(
     let pipeline = match stored_pipeline(header, index, seed) {
         // Fingerprints need no pipeline, and so no secret.
         Err(Failure::Library(Error::HeaderMismatch { what: "secret", .. }))
-            if !seed.given() && inputs.bring()? != Bring::Texts =>
+            if !seed.given() && inputs.bring() != Bring::Texts =>
         {
             return Ok(None);
         }
         pipeline => pipeline?,
     };
-    if pipeline.is_none() && inputs.bring()? == Bring::Texts {
+    if pipeline.is_none() && inputs.bring() == Bring::Texts {
         return Err(no_pipeline(index));
     }
     Ok(pipeline)

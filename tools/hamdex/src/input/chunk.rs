@@ -12,8 +12,9 @@ use hamdex::text::{self, Encoding};
 
 use super::open::{Meter, Reader, is_html};
 use super::reject::Reason;
-use super::row::Fields;
-use super::source::{Inputs, Kind, Source};
+use super::fields::Fields;
+use super::inputs::Inputs;
+use super::source::{Kind, Source};
 use super::warc::Page;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
@@ -102,22 +103,36 @@ pub(crate) enum Rows {
     Whole,
 }
 
+/// Rows of every source, blank lines included.
+pub(crate) type Extents = Vec<u64>;
+
 /// Calls the visitor with every chunk, in order, while the next ones are being read.
+///
+/// Returns the number of rows of every source. Given those of an earlier pass, no source is read
+/// further than then, as if it had not grown; one that has shrunk is an error.
 pub(crate) fn for_each_chunk(
     inputs: &Arc<Inputs>,
     rows: Rows,
+    extents: Option<&Extents>,
     console: &Console,
     mut visit: impl FnMut(Chunk) -> Result<()>,
-) -> Result<()> {
+) -> Result<Extents> {
     let (sender, receiver) = sync_channel(AHEAD);
     let reading = Arc::clone(inputs);
+    let before = extents.cloned();
     // Not a scoped thread: it may wait for a terminal long after the work has failed.
     let thread = std::thread::Builder::new().name("reader".to_owned());
     let spawn = thread.spawn(move || {
-        let mut out = Out { sender, rows, meter: Meter::default() };
-        if let Err(Some(failure)) = out.inputs(&reading) {
-            // A closed channel means that the work is over already.
-            let _ = out.sender.send(Err(failure));
+        let mut out = Out { sender, rows, before, grown: Vec::new(), meter: Meter::default() };
+        match out.inputs(&reading) {
+            Ok(extents) => (extents, out.grown),
+            Err(failure) => {
+                if let Some(failure) = failure {
+                    // A closed channel means that the work is over already.
+                    let _ = out.sender.send(Err(failure));
+                }
+                (Extents::new(), Vec::new())
+            }
         }
     });
     let thread = spawn.map_err(|e| Failure::io("reading thread", e))?;
@@ -129,8 +144,12 @@ pub(crate) fn for_each_chunk(
         // What waits to be worked on is not done yet.
         console.reach(read, rows);
     }
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    Ok(())
+    let (extents, grown) =
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    for name in grown {
+        console.warn(&format!("{name} grew while it was read; rows that came later are left out"));
+    }
+    Ok(extents)
 }
 
 /// `None` when nobody takes chunks any more.
@@ -139,24 +158,39 @@ type Stop = Option<Failure>;
 struct Out {
     sender: SyncSender<Result<Chunk>>,
     rows: Rows,
+    /// What an earlier pass has read of each source.
+    before: Option<Extents>,
+    /// Sources that have more than then.
+    grown: Vec<String>,
     meter: Meter,
 }
 
 impl Out {
-    fn inputs(&mut self, inputs: &Inputs) -> Result<(), Stop> {
+    fn inputs(&mut self, inputs: &Inputs) -> Result<Extents, Stop> {
         let mut base = 0;
+        let mut extents = Extents::new();
         for (position, source) in inputs.sources.iter().enumerate() {
-            base += match &source.kind {
-                Kind::Lines | Kind::Columnar(_) | Kind::Delimited(_) => {
-                    self.lines(inputs, source, position, base)?
+            let before = self.before.as_ref().and_then(|before| before.get(position)).copied();
+            let rows = match &source.kind {
+                Kind::Lines | Kind::Json | Kind::Columnar(_) | Kind::Delimited(_) => {
+                    self.lines(source, position, base, before)?
                 }
-                Kind::Raw(bits) => self.raw(source, position, base, *bits)?,
+                Kind::Raw(bits) => self.raw(source, position, base, *bits, before)?,
                 Kind::Text => self.text(source, position, base)?,
                 Kind::Directory(_) => self.directory(source, position, base)?,
-                Kind::Warc => self.records(inputs, source, position, base)?,
+                Kind::Warc => self.records(source, position, base, before)?,
             };
+            if let Some(before) = before
+                && rows < before
+            {
+                return Err(Some(changed(&source.name)));
+            }
+            // The rows of the next source are counted as before, whatever this one has now.
+            let rows = before.unwrap_or(rows);
+            base += rows;
+            extents.push(rows);
         }
-        Ok(())
+        Ok(extents)
     }
 
     fn send(&self, source: usize, base: u64, body: Body) -> Result<(), Stop> {
@@ -164,15 +198,15 @@ impl Out {
         self.sender.send(Ok(Chunk { source, base, read, body })).map_err(|_| None)
     }
 
-    /// Reads JSON Lines; returns the number of lines.
+    /// Reads JSON Lines, up to so many lines; returns their number.
     fn lines(
-        &self,
-        inputs: &Inputs,
+        &mut self,
         source: &Source,
         position: usize,
         base: u64,
+        before: Option<u64>,
     ) -> Result<u64, Stop> {
-        let mut reader = source.open_rows(&inputs.fields, self.rows, &self.meter)?;
+        let mut reader = source.open_rows(self.rows, &self.meter)?;
         let mut ordinal = 0;
         loop {
             let mut bytes = Vec::with_capacity(CHUNK + CHUNK / 8);
@@ -184,6 +218,14 @@ impl Out {
                     break;
                 }
                 let start = bytes.len();
+                if before.is_some_and(|before| ordinal >= before) {
+                    let more = reader.fill_buf().map_err(|e| Failure::io(&source.name, e))?;
+                    if !more.is_empty() {
+                        self.grown.push(source.name.clone());
+                    }
+                    end = true;
+                    break;
+                }
                 let read =
                     read_line(&mut reader, &mut bytes).map_err(|e| Failure::io(&source.name, e))?;
                 let Some(too_long) = read else {
@@ -227,9 +269,17 @@ impl Out {
     }
 
     /// Reads raw fingerprints; returns their number, a partial one at the end included.
-    fn raw(&self, source: &Source, position: usize, base: u64, bits: u32) -> Result<u64, Stop> {
-        let mut reader = source.open(&self.meter)?;
+    fn raw(
+        &self,
+        source: &Source,
+        position: usize,
+        base: u64,
+        bits: u32,
+        before: Option<u64>,
+    ) -> Result<u64, Stop> {
         let width = u64::from(bits / 8);
+        let most = before.map_or(u64::MAX, |before| before * width);
+        let mut reader = source.open(&self.meter)?.take(most);
         let limit = ROWS as u64 * width;
         let mut first = 0;
         loop {
@@ -283,21 +333,24 @@ impl Out {
     /// Reads the pages of a crawl; returns the number of records, whatever they hold.
     fn records(
         &self,
-        inputs: &Inputs,
         source: &Source,
         position: usize,
         base: u64,
+        before: Option<u64>,
     ) -> Result<u64, Stop> {
         let mut records = source.open_records(&self.meter)?;
         let mut ordinal = 0;
         let mut gathered = Gathered::default();
         while let Some(record) = records.next().map_err(|e| Failure::io(&source.name, e))? {
+            if before.is_some_and(|before| record.ordinal >= before) {
+                break;
+            }
             ordinal = record.ordinal + 1;
             let Some(page) = record.page else { continue };
             let (page, bytes) =
                 page.map_or_else(|e| (Page::default(), Err(e)), |(page, bytes)| (page, Ok(bytes)));
             let page = Page { offset: record.offset, ..page };
-            let name = page.id(inputs.fields.warc_id);
+            let name = page.id(source.fields.warc_id);
             let name = name.map_or_else(|| format!("{}:{ordinal}", source.name), str::to_owned);
             let text = Text { ordinal: record.ordinal, name, bytes, page: Some(page) };
             if let Some(texts) = gathered.push(text) {
@@ -324,6 +377,14 @@ impl Gathered {
         let full = self.size >= CHUNK || self.texts.len() >= ROWS;
         full.then(|| std::mem::take(self).texts)
     }
+}
+
+/// What to say of a source that is not what it was a moment ago.
+pub(crate) fn changed(name: &str) -> Failure {
+    Failure::file(
+        name,
+        "changed while it was read, and nothing was written; run it again once the inputs are stable",
+    )
 }
 
 /// Tells whether the first line of a file is UTF-16, whose line end is cut in two.

@@ -3,6 +3,7 @@
 //! The header's line and the further lines of a record that has several stay blank, so that
 //! whatever is said of a row names its line in the file.
 
+use std::collections::HashSet;
 use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,10 +12,9 @@ use csv::ByteRecord;
 use hamdex::text::Encoding;
 
 use super::chunk::MAX_ROW;
-use super::columnar::missing;
+use super::fields::{ID_FIELD, Names};
 use super::open::{self, Pieces, Reader};
-use super::row::{FINGERPRINT, Fields};
-use crate::failure::{Failure, Result};
+use crate::failure::{BadTable, Failure, Result};
 
 /// Stands before and behind the reason why a record is no row; no line that was made of a record
 /// begins with it. Lines of other sources may.
@@ -23,42 +23,69 @@ const REFUSED: u8 = 0;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads records as lines of JSON; the first record names the columns.
-pub(super) fn lines(name: &str, delimiter: u8, fields: &Fields, reader: Reader) -> Result<Reader> {
-    Ok(open::joined(begin(name, delimiter, fields, reader)?))
+pub(super) fn lines(table: Table) -> Reader {
+    open::joined(Lines { table, line: 0 })
 }
 
-/// Returns the names of the columns; of an empty file none.
-pub(super) fn header(
-    name: &str,
-    delimiter: u8,
-    fields: &Fields,
-    reader: Reader,
-) -> Result<Vec<String>> {
-    Ok(begin(name, delimiter, fields, reader)?.header)
+/// A table whose header was read.
+pub(super) struct Table {
+    rows: csv::Reader<Limited>,
+    record: ByteRecord,
+    /// Names of the columns; of an empty file none.
+    pub(super) header: Vec<String>,
+    id: String,
+    encoding: Encoding,
+    left: Arc<AtomicU64>,
 }
 
-/// Reads the header.
-fn begin(name: &str, delimiter: u8, fields: &Fields, mut reader: Reader) -> Result<Lines> {
+/// Reads the header. `usual` is the byte between cells, unless the header has more of another.
+pub(super) fn begin(name: &str, usual: u8, names: &Names, mut reader: Reader) -> Result<Table> {
     let head = reader.fill_buf().map_err(|e| Failure::io(name, e))?;
-    let encoding = settle(name, fields.encoding, head)?;
+    let encoding = settle(name, names.encoding, head)?;
     let mark = if head.starts_with(BOM) { BOM.len() } else { 0 };
+    let delimiter = names.delimiter.unwrap_or_else(|| sniff(usual, head));
     reader.consume(mark);
     let left = Arc::new(AtomicU64::new(MAX_ROW));
     let mut rows = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .has_headers(false)
         .flexible(true)
-        .from_reader(Limited { reader, left: Arc::clone(&left) });
+        .from_reader(Limited { reader, left: Arc::clone(&left), end: END });
     let mut record = ByteRecord::new();
     rows.read_byte_record(&mut record).map_err(|e| Failure::file(name, e.to_string()))?;
-    let header: Vec<String> =
-        record.iter().map(|cell| encoding.decode(cell).text.into_owned()).collect();
-    let known = |column: &String| *column == fields.text || column == FINGERPRINT;
-    if !header.is_empty() && !header.iter().any(known) {
-        return Err(Failure::file(name, missing(&fields.text, header.iter().map(String::as_str))));
+    if is_end(&record) {
+        record.clear();
     }
-    let id = fields.id.clone();
-    Ok(Lines { rows, record, header, id, encoding, left, line: 0 })
+    let mut header: Vec<String> =
+        record.iter().map(|cell| encoding.decode(cell).text.into_owned()).collect();
+    for (name, number) in header.iter_mut().zip(1..) {
+        if name.is_empty() {
+            *name = format!("column{number}");
+        }
+    }
+    let mut seen = HashSet::new();
+    if let Some(twice) = header.iter().find(|&name| !seen.insert(name)) {
+        let reason =
+            format!("has two columns named \"{twice}\"; rename one, so that no cell is lost");
+        return Err(Failure::table(name, reason));
+    }
+    let id = names.id.clone().unwrap_or_else(|| ID_FIELD.to_owned());
+    Ok(Table { rows, record, header, id, encoding, left })
+}
+
+/// The byte that most often stands between the cells of the first line, outside of quotes.
+fn sniff(usual: u8, head: &[u8]) -> u8 {
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let mut quoted = false;
+    let mut counts = [(usual, 0_u32), (b',', 0), (b';', 0), (b'\t', 0), (b'|', 0)];
+    for &byte in line {
+        quoted ^= byte == b'"';
+        if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == byte && !quoted) {
+            *count += 1;
+        }
+    }
+    let most = counts.iter().rev().max_by_key(|(_, count)| *count);
+    most.map_or(usual, |&(delimiter, _)| delimiter)
 }
 
 /// Tells why a line that was made of a record is no row, and what the record was.
@@ -74,7 +101,7 @@ fn settle(name: &str, named: Encoding, head: &[u8]) -> Result<Encoding> {
     if head.contains(&0) {
         let reason = "holds zero bytes: it is UTF-16 or no text; convert it, as by \
                       'iconv -f UTF-16 -t UTF-8'";
-        return Err(Failure::file(name, reason));
+        return Err(Failure::table(name, reason));
     }
     if named != Encoding::AUTO {
         return Ok(named);
@@ -90,6 +117,8 @@ fn settle(name: &str, named: Encoding, head: &[u8]) -> Result<Encoding> {
 struct Limited {
     reader: Reader,
     left: Arc<AtomicU64>,
+    /// What is left of [`END`].
+    end: &'static [u8],
 }
 
 impl Read for Limited {
@@ -97,22 +126,27 @@ impl Read for Limited {
         let left = self.left.load(Relaxed);
         if left == 0 {
             let reason = format!("a record is longer than {} MiB; is a quote open?", MAX_ROW >> 20);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, BadTable(reason)));
         }
-        let read = self.reader.read(to)?;
+        let mut read = self.reader.read(to)?;
+        if read == 0 {
+            read = self.end.read(to)?;
+        }
         self.left.store(left.saturating_sub(read as u64), Relaxed);
         Ok(read)
     }
 }
 
+/// Follows the last record. Within an open quote it becomes a part of that record instead.
+const END: &[u8] = b"\n\0end of the table\0\n";
+
+fn is_end(record: &ByteRecord) -> bool {
+    record.len() == 1 && record.get(0) == Some(END.trim_ascii())
+}
+
 /// Lines of JSON, made as they are read.
 struct Lines {
-    rows: csv::Reader<Limited>,
-    record: ByteRecord,
-    header: Vec<String>,
-    id: String,
-    encoding: Encoding,
-    left: Arc<AtomicU64>,
+    table: Table,
     /// The line of the file that the last line of JSON stood for.
     line: u64,
 }
@@ -126,31 +160,39 @@ impl Pieces for Lines {
             buffer.push(b'\n');
             return Ok(true);
         }
-        self.left.store(MAX_ROW, Relaxed);
+        let Self { table, line } = self;
+        table.left.store(MAX_ROW, Relaxed);
         let position = |error: csv::Error| {
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("behind line {}: {error}", self.line),
-            )
+            io::Error::new(io::ErrorKind::InvalidData, format!("after line {line}: {error}"))
         };
-        if !self.rows.read_byte_record(&mut self.record).map_err(position)? {
+        let more = table.rows.read_byte_record(&mut table.record).map_err(position)?;
+        if !more || is_end(&table.record) {
             return Ok(false);
         }
         // The reader stands behind the record, and behind the line end that closed it.
-        let behind = self.rows.position().line();
-        let bytes = self.record.as_slice().iter();
+        let behind = table.rows.position().line();
+        let bytes = table.record.as_slice().iter();
         let inside: u64 = bytes.map(|&byte| u64::from(byte == b'\n')).sum();
-        let first = behind.saturating_sub(inside + 1).max(self.line + 1);
-        for _ in self.line + 1..first {
+        let first = behind.saturating_sub(inside + 1).max(*line + 1);
+        if table.record.iter().any(|cell| cell.ends_with(END)) {
+            // Every later row would be a part of this one.
+            let first = first.min(behind.saturating_sub(inside).max(*line + 1));
+            let reason = format!(
+                "line {first}: a quote is opened and never closed, so the rest of the table cannot \
+                 be read; close it, or double the quote if it belongs to the text"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, BadTable(reason)));
+        }
+        for _ in *line + 1..first {
             buffer.push(b'\n');
         }
-        self.line = first;
-        let (found, wanted) = (self.record.len(), self.header.len());
+        *line = first;
+        let (found, wanted) = (table.record.len(), table.header.len());
         if found == wanted {
-            self.row(buffer)?;
+            table.row(buffer)?;
         } else {
             write!(buffer, "\0record of {found} fields under a header of {wanted}\0")?;
-            let cells = self.record.iter().map(|cell| self.encoding.decode(cell).text);
+            let cells = table.record.iter().map(|cell| table.encoding.decode(cell).text);
             let cells = cells.collect::<Vec<_>>().join(",").replace(['\n', '\r'], " ");
             buffer.extend_from_slice(cells.as_bytes());
         }
@@ -159,7 +201,7 @@ impl Pieces for Lines {
     }
 }
 
-impl Lines {
+impl Table {
     fn row(&self, buffer: &mut Vec<u8>) -> io::Result<()> {
         buffer.push(b'{');
         for (column, cell) in self.header.iter().zip(&self.record) {
@@ -184,16 +226,14 @@ mod tests {
     use super::*;
     use crate::input::open;
 
-    fn fields() -> Fields {
-        let (id, text) = ("id".to_owned(), "text".to_owned());
-        let warc_id = crate::input::WarcId::Uri;
-        Fields { id, text, stamp: None, encoding: Encoding::AUTO, warc_id }
+    fn table(content: &[u8]) -> Result<Table> {
+        let reader = open::buffered(io::Cursor::new(content.to_vec()));
+        begin("a.csv", b',', &Names::default(), reader)
     }
 
     fn json(content: &[u8]) -> String {
-        let reader = open::buffered(io::Cursor::new(content.to_vec()));
         let mut json = String::new();
-        lines("a.csv", b',', &fields(), reader).unwrap().read_to_string(&mut json).unwrap();
+        lines(table(content).unwrap()).read_to_string(&mut json).unwrap();
         json
     }
 
@@ -230,12 +270,33 @@ mod tests {
 
     #[test]
     fn tables_that_cannot_be_read_are_refused_by_name() {
-        let refusal = |content: &[u8]| {
-            let reader = open::buffered(io::Cursor::new(content.to_vec()));
-            lines("a.csv", b',', &fields(), reader).err().unwrap().to_string()
-        };
-        assert!(refusal(b"id,body\n1,a\n").contains("its columns are id, body"));
+        let refusal = |content: &[u8]| table(content).err().unwrap().to_string();
         assert!(refusal(b"i\0d\0,\0").contains("UTF-16"));
+        assert!(refusal(b"id,text,text\n1,a,b\n").contains("two columns named \"text\""));
         assert_eq!(json(b""), "\n");
+        assert_eq!(table(b"id,,text,\n").unwrap().header, ["id", "column2", "text", "column4"]);
+    }
+
+    #[test]
+    fn the_header_shows_what_is_between_cells() {
+        for delimiter in [",", ";", "\t", "|"] {
+            let content = ["id", "text", "\"a,b;c\"\n1"].join(delimiter);
+            assert_eq!(table(content.as_bytes()).unwrap().header.len(), 3, "{delimiter}");
+        }
+        assert_eq!(table(b"text\na\n").unwrap().header, ["text"]);
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_is_an_error_at_its_line() {
+        for content in [
+            &b"id,text\n1,a\n2,\"open\n3,b\n"[..],
+            b"id,text\n1,a\n2,\"open\n3,b",
+            b"id,text\n1,a\n2,\"open",
+        ] {
+            let mut json = String::new();
+            let error = lines(table(content).unwrap()).read_to_string(&mut json).unwrap_err();
+            assert!(error.to_string().starts_with("line 3: a quote is opened"), "{error}");
+        }
+        assert_eq!(json(b"id,text\n1,\"a\n\"\n").lines().nth(1).unwrap().len(), 23);
     }
 }

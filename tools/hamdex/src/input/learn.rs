@@ -7,8 +7,9 @@ use rayon::prelude::*;
 
 use super::chunk::{Body, Chunk, Rows, for_each_chunk};
 use super::make::content;
-use super::row::{self, Fields};
-use super::source::Inputs;
+use super::fields::Fields;
+use super::inputs::Inputs;
+use super::row;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 
@@ -26,8 +27,9 @@ pub(crate) fn learn(
     }
     console.begin_reading("learning", inputs.bytes());
     let mut learner = IdfLearner::new();
-    for_each_chunk(inputs, Rows::Needed, console, |chunk| {
-        for words in words_of(&chunk, &inputs.fields, pipeline) {
+    for_each_chunk(inputs, Rows::Needed, None, console, |chunk| {
+        let Some(source) = inputs.sources.get(chunk.source) else { return Ok(()) };
+        for words in words_of(&chunk, &source.fields, pipeline) {
             learner.add_words(&words);
         }
         Ok(())

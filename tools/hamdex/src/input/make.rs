@@ -3,110 +3,157 @@
 use std::borrow::Cow;
 
 use hamdex::Fingerprint;
+use hamdex::dedup::Stamp;
 use hamdex::text::{self, Pipeline};
 
 use super::chunk::Text;
 use super::proof::{Proofs, Wanted};
 use super::reject::Reason;
-use super::row::{self, Fields, Row, Stamp};
+use super::fields::Fields;
+use super::row::{self, Missing, Row};
+use super::seen::Seeds;
 use crate::key;
-
-/// The field of a page of a crawl that tells when it was fetched.
-const DATE: &str = "date";
 
 /// A row on its way to a document.
 #[derive(Debug)]
 pub(super) struct Made<F> {
     pub(super) key: Vec<u8>,
-    pub(super) fingerprint: F,
-    pub(super) features: Option<usize>,
-    pub(super) length: u64,
     pub(super) stamp: Stamp,
-    pub(super) proofs: Proofs,
+    /// Stands for the value that the row must not share.
+    pub(super) unique: Option<u128>,
+    /// Characters of the text.
+    pub(super) length: u64,
     /// Malformed places of the text, each a U+FFFD now.
     pub(super) replaced: usize,
+    /// What is compared; else why there is nothing to compare.
+    pub(super) sketch: Result<Sketch<F>, Reason>,
+}
+
+/// What is compared of a row.
+#[derive(Debug)]
+pub(super) struct Sketch<F> {
+    pub(super) fingerprint: F,
+    /// Features of the text; `None` for a row that brought its fingerprint.
+    pub(super) features: Option<usize>,
+    pub(super) proofs: Proofs,
 }
 
 /// Turns rows into documents; shared by all threads.
 #[derive(Debug)]
 pub(super) struct Maker<'a> {
-    pub(super) fields: &'a Fields,
     /// `None` takes fingerprints only.
     pub(super) pipeline: Option<&'a Pipeline>,
     /// Evidence to make of every text.
     pub(super) wanted: Wanted,
+    /// Ids have to be keys; else they are labels, and any value will do.
+    pub(super) keyed: bool,
+    /// Makes values that a row must not share comparable.
+    pub(super) seeds: Seeds,
 }
 
 impl Maker<'_> {
     /// Fingerprints a line of JSON.
     pub(super) fn line<F: Fingerprint>(
         &self,
-        file: &str,
-        ordinal: u64,
+        fields: &Fields,
+        (file, ordinal): (&str, u64),
         bytes: &[u8],
     ) -> Result<Made<F>, Reason> {
-        let row = row::parse(self.fields, bytes)?;
-        let key = key_of(&row, file, ordinal)?;
-        let (fingerprint, features, proofs) = match (&row.text, &row.fingerprint) {
+        let row = row::parse(fields, bytes)?;
+        let key = self.key(key_of(&row, file, ordinal), row.id.unwrap_or_default())?;
+        let sketch = match (&row.text, &row.fingerprint) {
             (Some(text), _) => self.sketch(text, false)?,
             (None, Some(hex)) => {
-                (F::from_hex(hex).map_err(Reason::Fingerprint)?, None, Proofs::default())
+                let fingerprint = F::from_hex(hex).map_err(Reason::Fingerprint)?;
+                Ok(Sketch { fingerprint, features: None, proofs: Proofs::default() })
             }
-            (None, None) => return Err(Reason::NoText(self.fields.text.clone())),
+            (None, None) => Err(missing(&row, fields)),
         };
+        let unique = row.unique.map(|value| self.seeds.json(value));
         let length = row.text.map_or(0, |text| text.chars().count() as u64);
-        Ok(Made { key, fingerprint, features, length, stamp: row.stamp, proofs, replaced: 0 })
+        Ok(Made { key, stamp: row.stamp, unique, length, replaced: 0, sketch })
     }
 
     /// Fingerprints a text file or page, its bytes taken out of it.
     pub(super) fn text<F: Fingerprint>(
         &self,
+        fields: &Fields,
         text: &Text,
         bytes: Result<Vec<u8>, Reason>,
     ) -> Result<Made<F>, Reason> {
         let bytes = bytes?;
-        let decoded = text.encoding(self.fields).decode_text(&bytes).ok_or(Reason::Binary)?;
+        let decoded = text.encoding(fields).decode_text(&bytes).ok_or(Reason::Binary)?;
         let key = key::of_text(&text.name).map_err(|reason| match (&reason, &text.page) {
             (Reason::LongId(bytes), Some(_)) => Reason::LongUri(*bytes),
             _ => reason,
-        })?;
-        let (fingerprint, features, proofs) = self.sketch(&decoded.text, text.is_html())?;
+        });
+        let key = self.key(key, &text.name)?;
+        let sketch = self.sketch(&decoded.text, text.is_html())?;
         let length = decoded.text.chars().count() as u64;
-        let (stamp, replaced) = (self.date(text), decoded.replaced);
-        Ok(Made { key, fingerprint, features, length, stamp, proofs, replaced })
+        let stamp = named(fields.stamp.as_deref(), text).map_or(Stamp::Missing, Stamp::from_text);
+        let unique = named(fields.unique.as_deref(), text).map(|value| self.seeds.text(value));
+        Ok(Made { key, stamp, unique, length, replaced: decoded.replaced, sketch })
     }
 
-    /// The date of a page, where that is what documents are ordered by.
-    fn date(&self, text: &Text) -> Stamp {
-        let wanted = self.fields.stamp.as_deref() == Some(DATE);
-        let date = text.page.as_ref().and_then(|page| page.date.as_deref());
-        date.filter(|_| wanted).map_or(Stamp::Missing, |date| Stamp::Text(date.into()))
+    /// A label that cannot be a key is taken as it is.
+    fn key(&self, key: Result<Vec<u8>, Reason>, label: &str) -> Result<Vec<u8>, Reason> {
+        key.or_else(|reason| if self.keyed { Err(reason) } else { Ok(label.as_bytes().to_vec()) })
     }
 
+    /// Fails where texts cannot be taken at all; within, where this one has nothing to compare.
     fn sketch<F: Fingerprint>(
         &self,
         text: &str,
         html: bool,
-    ) -> Result<(F, Option<usize>, Proofs), Reason> {
+    ) -> Result<Result<Sketch<F>, Reason>, Reason> {
         let pipeline = self.pipeline.ok_or(Reason::TextRefused)?;
         if text.trim().is_empty() {
-            return Err(Reason::EmptyText);
+            return Ok(Err(Reason::EmptyText));
         }
         let content = content(pipeline, text, html);
-        let sketch = pipeline.fingerprint::<F>(&content).ok_or(Reason::NoFeatures)?;
+        let Some(sketch) = pipeline.fingerprint::<F>(&content) else {
+            return Ok(Err(Reason::NoFeatures));
+        };
         let proofs = Proofs::of(self.wanted, pipeline, &content);
-        Ok((sketch.fingerprint, Some(sketch.features), proofs))
+        let (fingerprint, features) = (sketch.fingerprint, Some(sketch.features));
+        Ok(Ok(Sketch { fingerprint, features, proofs }))
     }
 }
 
-/// Returns the key of a row that was read before.
-pub(crate) fn row_key(
+/// Why a row has nothing to compare.
+fn missing(row: &Row<'_>, fields: &Fields) -> Reason {
+    match row.missing {
+        Missing::Absent => Reason::NoText(fields.text()),
+        Missing::Null => Reason::NullText(fields.text()),
+        Missing::NoString => Reason::NoString(fields.text()),
+    }
+}
+
+/// A field of a text file or page, named as in the row that is written of it.
+fn named<'t>(field: Option<&str>, text: &'t Text) -> Option<&'t str> {
+    let page = text.page.as_ref();
+    match field? {
+        "id" => Some(&text.name),
+        "url" => page?.uri.as_deref(),
+        "date" => page?.date.as_deref(),
+        _ => None,
+    }
+}
+
+/// Returns the label of a row that was read before, as JSON: its id, else its place.
+pub(crate) fn row_label(
     fields: &Fields,
     file: &str,
     ordinal: u64,
     bytes: &[u8],
-) -> Result<Vec<u8>, Reason> {
-    key_of(&row::parse(fields, bytes)?, file, ordinal)
+) -> Result<String, Reason> {
+    let row = row::parse(fields, bytes)?;
+    Ok(row.id.map_or_else(|| json_string(&format!("{file}:{}", ordinal + 1)), str::to_owned))
+}
+
+/// Writes a text as JSON.
+pub(crate) fn json_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 /// Returns the text of a row that was read before; `None` where there is none.
@@ -146,24 +193,22 @@ mod tests {
     use hamdex::text::PipelineOptions;
 
     use super::*;
-    use crate::input::WarcId;
 
     #[test]
     fn a_page_counts_as_its_main_text_with_either_pipeline() {
-        let fields = Fields {
-            id: "id".to_owned(),
-            text: "text".to_owned(),
-            stamp: None,
-            encoding: text::Encoding::AUTO,
-            warc_id: WarcId::Uri,
-        };
+        let fields = Fields::default();
         let page = b"<html><body><p>sunny days are here again</p></body></html>".to_vec();
         let fingerprint = |options: PipelineOptions, name: &str, bytes: Vec<u8>| {
             let pipeline = Pipeline::new(&options).unwrap();
-            let maker = Maker { fields: &fields, pipeline: Some(&pipeline), wanted: Wanted::ALL };
+            let maker = Maker {
+                pipeline: Some(&pipeline),
+                wanted: Wanted::ALL,
+                keyed: true,
+                seeds: Seeds::default(),
+            };
             let name = name.to_owned();
             let text = Text { ordinal: 0, name, bytes: Ok(Vec::new()), page: None };
-            let made = maker.text::<u64>(&text, Ok(bytes)).unwrap();
+            let made = maker.text::<u64>(&fields, &text, Ok(bytes)).unwrap().sketch.unwrap();
             (made.fingerprint, String::from_utf8(made.proofs.text).unwrap().trim().to_owned())
         };
         let text = PipelineOptions::new();

@@ -7,19 +7,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
+use lz4_flex::frame::FrameDecoder;
+use lzma_rust2::XzReader;
 
 use crate::failure::{Failure, Result};
 
 /// Bytes read from the system at once.
 pub(super) const BUFFER: usize = 1 << 18;
 
-const GZIP: &str = "gz";
-
 /// Largest window of a Zstandard frame, 128 MiB, as zstd itself takes it unasked.
 ///
 /// A frame of nine bytes may ask for 2 GiB; whoever knows where a file comes from can allow it.
 pub(super) const WINDOW_LOG: u32 = 27;
+
+/// Largest memory of an xz stream in KiB, as of a dictionary of 128 MiB.
+const XZ_MEMORY: u32 = 160 << 10;
 
 /// A stream of bytes whose buffer tells whether reading on may have to wait.
 pub(crate) type Reader = BufReader<Box<dyn Read + Send>>;
@@ -88,10 +92,14 @@ impl Read for Counted {
     }
 }
 
-/// Opens a regular file, decompressed according to its extension.
-pub(super) fn counted(path: &Path, meter: &Meter) -> Result<Reader> {
+/// Opens a regular file, decompressed.
+pub(super) fn counted(
+    path: &Path,
+    compression: Option<Compression>,
+    meter: &Meter,
+) -> Result<Reader> {
     let file = File::open(path).map_err(|e| Failure::io(path, e))?;
-    decompressed(path, Counted { file, meter: meter.clone() })
+    decompressed(path, compression, Counted { file, meter: meter.clone() })
 }
 
 /// Opens a regular file as it is.
@@ -100,21 +108,46 @@ pub(super) fn as_it_is(path: &Path, meter: &Meter) -> Result<Reader> {
     Ok(buffered(Counted { file, meter: meter.clone() }))
 }
 
-/// Wraps a reader with the decompressor that the extension asks for.
-pub(super) fn decompressed(path: &Path, reader: impl Read + Send + 'static) -> Result<Reader> {
-    let plain = match compression(path) {
-        None => return Ok(buffered(reader)),
-        Some(_) => BufReader::with_capacity(BUFFER, reader),
-    };
-    if compression(path) == Some(GZIP) {
-        // Several members after one another are one file, as gzip itself has it.
-        return Ok(buffered(MultiGzDecoder::new(plain)));
+/// Wraps a reader with a decompressor.
+pub(super) fn decompressed(
+    path: &Path,
+    compression: Option<Compression>,
+    reader: impl Read + Send + 'static,
+) -> Result<Reader> {
+    let Some(compression) = compression else { return Ok(buffered(reader)) };
+    let packed = BufReader::with_capacity(BUFFER, reader);
+    Ok(match compression {
+        // Several members after one another are one file, as gzip and bzip2 themselves have it.
+        Compression::Gzip => buffered(MultiGzDecoder::new(packed)),
+        Compression::Bzip2 => buffered(MultiBzDecoder::new(packed)),
+        Compression::Xz => buffered(XzReader::new_mem_limit(packed, true, XZ_MEMORY)),
+        Compression::Lz4 => buffered(Lz4 { decoder: FrameDecoder::new(packed) }),
+        Compression::Zstd => {
+            let decoder = zstd::Decoder::with_buffer(packed).and_then(|mut decoder| {
+                decoder.window_log_max(WINDOW_LOG)?;
+                Ok(decoder)
+            });
+            decoder.map(|decoder| buffered(Windowed(decoder))).map_err(|e| Failure::io(path, e))?
+        }
+    })
+}
+
+/// Reads the frames of LZ4 one after another, as one file.
+struct Lz4<R: Read> {
+    decoder: FrameDecoder<R>,
+}
+
+impl<R: Read> Read for Lz4<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if to.is_empty() {
+            return Ok(0);
+        }
+        // The end of a frame reads as nothing; behind the last one nothing comes a second time.
+        match self.decoder.read(to)? {
+            0 => self.decoder.read(to),
+            read => Ok(read),
+        }
     }
-    let decoder = zstd::Decoder::with_buffer(plain).and_then(|mut decoder| {
-        decoder.window_log_max(WINDOW_LOG)?;
-        Ok(decoder)
-    });
-    decoder.map(|decoder| buffered(Windowed(decoder))).map_err(|e| Failure::io(path, e))
 }
 
 /// Tells what to do about a frame whose window is too large.
@@ -133,14 +166,47 @@ impl<R: Read> Read for Windowed<R> {
     }
 }
 
-fn compression(path: &Path) -> Option<&'static str> {
-    let extension = path.extension().and_then(OsStr::to_str)?;
-    [GZIP, "zst"].into_iter().find(|known| extension.eq_ignore_ascii_case(known))
+/// How a file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Gzip,
+    Zstd,
+    Bzip2,
+    Xz,
+    Lz4,
+}
+
+impl Compression {
+    /// Every way with its extension and the bytes that such a file begins with.
+    const ALL: [(Self, &str, &[u8]); 5] = [
+        (Self::Gzip, "gz", &[0x1f, 0x8b]),
+        (Self::Zstd, "zst", &[0x28, 0xb5, 0x2f, 0xfd]),
+        (Self::Bzip2, "bz2", b"BZh"),
+        (Self::Xz, "xz", &[0xfd, b'7', b'z', b'X', b'Z', 0]),
+        (Self::Lz4, "lz4", &[0x04, 0x22, 0x4d, 0x18]),
+    ];
+
+    /// The way that the extension names.
+    pub(crate) fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension().and_then(OsStr::to_str)?;
+        let known = Self::ALL.iter().find(|(_, name, _)| extension.eq_ignore_ascii_case(name));
+        known.map(|&(compression, ..)| compression)
+    }
+
+    /// The way that the first bytes of a file show.
+    pub(super) fn of_bytes(head: &[u8]) -> Option<Self> {
+        let known = Self::ALL.iter().find(|(.., magic)| head.starts_with(magic));
+        known.map(|&(compression, ..)| compression)
+    }
 }
 
 /// Drops the extension of the compression.
-pub(super) fn without_compression(path: &Path) -> PathBuf {
-    if compression(path).is_some() { path.with_extension("") } else { path.to_path_buf() }
+pub(crate) fn without_compression(path: &Path) -> PathBuf {
+    if Compression::of_name(path).is_some() {
+        path.with_extension("")
+    } else {
+        path.to_path_buf()
+    }
 }
 
 /// Tells by its extension whether a file is HTML.

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use hamdex::Fingerprint;
+use hamdex::dedup::Stamp;
 use hamdex::text::Pipeline;
 use rayon::prelude::*;
 
-use super::chunk::{Body, Chunk, Line, Rows, Text, for_each_chunk};
-use super::make::{Made, Maker};
+use super::chunk::{Body, Chunk, Extents, Line, Rows, Text, for_each_chunk};
+use super::make::{Made, Maker, Sketch};
 use super::proof::{Proofs, Wanted};
-use super::reject::{At, Place, Reason, Rejects};
-use super::row::Stamp;
-use super::seen::Seen;
-use super::source::{Inputs, Kind, Origins, Source};
+use super::reject::{At, Kinds, Place, Reason, Rejects};
+use super::seen::{Seeds, Seen};
+use super::inputs::{Inputs, Origins};
+use super::source::{Kind, Source};
 use super::warc::WarcId;
 use crate::console::Console;
 use crate::failure::Result;
@@ -30,8 +31,29 @@ pub(crate) struct Document<'a, F> {
     pub(crate) length: u64,
     pub(crate) stamp: Stamp,
     pub(crate) proofs: Proofs,
+    /// Stands for the value that the row must not share.
+    pub(crate) unique: Option<u128>,
     /// Ordinal of the row over all inputs.
     pub(crate) origin: u64,
+}
+
+/// A good row with nothing to compare.
+#[derive(Debug)]
+pub(crate) struct Blank {
+    pub(crate) length: u64,
+    pub(crate) stamp: Stamp,
+    pub(crate) unique: Option<u128>,
+    pub(crate) origin: u64,
+}
+
+/// What ids are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ids {
+    /// Keys of an index; rows whose id cannot be one are rejected, and, if keys are to be
+    /// unique, rows whose id an earlier row has.
+    Keys { unique: bool },
+    /// Labels: any value, as often as it comes.
+    Labels,
 }
 
 /// What is read, and how.
@@ -41,8 +63,9 @@ pub(crate) struct Reading<'a> {
     /// `None` takes fingerprints only.
     pub(crate) pipeline: Option<&'a Pipeline>,
     pub(crate) console: &'a Console,
-    /// Refuse a second document of the same id.
-    pub(crate) unique: bool,
+    pub(crate) ids: Ids,
+    /// Hand rows with nothing to compare to the sink; else they are rejected.
+    pub(crate) keep_blank: bool,
     /// Pass over the rows up to and including this origin.
     pub(crate) after: Option<u64>,
     /// Evidence to make of every text.
@@ -52,6 +75,11 @@ pub(crate) struct Reading<'a> {
 /// Takes documents in, in order.
 pub(crate) trait Sink<F> {
     fn document(&mut self, document: Document<'_, F>) -> Result<()>;
+
+    /// Takes a row with nothing to compare, if they are kept.
+    fn blank(&mut self, _: Blank) -> Result<()> {
+        Ok(())
+    }
 
     /// Called when the next document may be long in coming.
     fn pause(&mut self) -> Result<()> {
@@ -77,13 +105,19 @@ pub(crate) struct Passed {
 /// What came of a reading.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
+    /// All rows, good and bad.
+    pub(crate) rows: u64,
     pub(crate) documents: u64,
+    /// Rows with nothing to compare that are no rejects, by the reason.
+    pub(crate) blank: Kinds,
     /// Files of directories that hold no text.
     pub(crate) binary: u64,
     pub(crate) passed: Passed,
     /// Text files with malformed places.
     pub(crate) malformed: u64,
     pub(crate) origins: Origins,
+    /// How far every source was read.
+    pub(crate) extents: Extents,
 }
 
 impl Reading<'_> {
@@ -94,9 +128,13 @@ impl Reading<'_> {
         sink: &mut dyn Sink<F>,
     ) -> Result<Totals> {
         self.console.begin_reading("reading", self.inputs.bytes());
-        let maker =
-            Maker { fields: &self.inputs.fields, pipeline: self.pipeline, wanted: self.wanted };
-        let seen = self.unique.then(Seen::default);
+        let maker = Maker {
+            pipeline: self.pipeline,
+            wanted: self.wanted,
+            keyed: self.ids != Ids::Labels,
+            seeds: Seeds::default(),
+        };
+        let seen = (self.ids == Ids::Keys { unique: true }).then(Seen::default);
         let mut work = Work {
             reading: self,
             maker,
@@ -106,12 +144,18 @@ impl Reading<'_> {
             raw_rows: 0,
             totals: Totals::default(),
         };
-        for_each_chunk(self.inputs, Rows::Needed, self.console, |chunk| {
+        let extents = for_each_chunk(self.inputs, Rows::Needed, None, self.console, |chunk| {
             work.chunk(chunk)?;
             // Whatever kills the run later, the rows before it can be looked up.
             work.rejects.flush()
         })?;
+        work.totals.extents = extents;
         self.console.end_phase();
+        let Totals { rows, documents, blank, .. } = &work.totals;
+        // Of a resumed build only the rest is seen, which says nothing of the whole.
+        if self.after.is_none() {
+            work.rejects.judge(*rows, *documents, blank)?;
+        }
         let malformed = work.totals.malformed;
         if malformed > 0 {
             let files = if malformed == 1 { "file holds" } else { "files hold" };
@@ -155,7 +199,7 @@ impl<F: Fingerprint> Work<'_, F> {
         self.totals.origins.note(chunk.base, chunk.source);
         match chunk.body {
             Body::Lines { bytes, lines } => {
-                self.lines(chunk.base, &source.name, &bytes, lines)?;
+                self.lines(chunk.base, source, &bytes, lines)?;
                 if source.is_live() { self.sink.pause() } else { Ok(()) }
             }
             Body::Texts(texts) => self.texts(chunk.base, source, texts),
@@ -163,8 +207,9 @@ impl<F: Fingerprint> Work<'_, F> {
         }
     }
 
-    fn lines(&mut self, base: u64, file: &str, bytes: &[u8], lines: Vec<Line>) -> Result<()> {
+    fn lines(&mut self, base: u64, source: &Source, bytes: &[u8], lines: Vec<Line>) -> Result<()> {
         let (reading, maker) = (self.reading, &self.maker);
+        let (file, fields) = (source.name.as_str(), &source.fields);
         let mut made = Vec::with_capacity(lines.len());
         lines
             .into_par_iter()
@@ -173,7 +218,7 @@ impl<F: Fingerprint> Work<'_, F> {
                 let wanted = !reading.passes_over(base + ordinal);
                 let made = wanted.then(|| match fault {
                     Some(reason) => Err(reason),
-                    None => maker.line::<F>(file, ordinal, row),
+                    None => maker.line::<F>(fields, (file, ordinal), row),
                 });
                 (ordinal, row, made)
             })
@@ -195,7 +240,7 @@ impl<F: Fingerprint> Work<'_, F> {
             .map(|mut text| {
                 let wanted = !reading.passes_over(base + text.ordinal);
                 let bytes = std::mem::replace(&mut text.bytes, Ok(Vec::new()));
-                let made = wanted.then(|| maker.text::<F>(&text, bytes));
+                let made = wanted.then(|| maker.text::<F>(&source.fields, &text, bytes));
                 (text, made)
             })
             .collect_into_vec(&mut made);
@@ -247,6 +292,7 @@ impl<F: Fingerprint> Work<'_, F> {
             if self.reading.passes_over(origin) {
                 continue;
             }
+            self.totals.rows += 1;
             if !new {
                 self.rejects.add(
                     place(origin),
@@ -263,10 +309,12 @@ impl<F: Fingerprint> Work<'_, F> {
                 length: 0,
                 stamp: Stamp::Missing,
                 proofs: Proofs::default(),
+                unique: None,
                 origin,
             })?;
         }
         if rest > 0 && !self.reading.passes_over(next) {
+            self.totals.rows += 1;
             self.rejects.add(place(next), Reason::Partial { bytes: rest, bits: F::BITS }, None)?;
         }
         Ok(())
@@ -279,13 +327,24 @@ impl<F: Fingerprint> Work<'_, F> {
         place: Place<'_>,
         row: Option<&[u8]>,
     ) -> Result<()> {
-        let Made { key, fingerprint, features, length, stamp, proofs, replaced } = match made {
+        self.totals.rows += 1;
+        let Made { key, stamp, unique, length, replaced, sketch } = match made {
             Ok(made) => made,
             Err(reason) => return self.rejects.add(place, reason, row),
         };
+        let Sketch { fingerprint, features, proofs } = match sketch {
+            Ok(sketch) => sketch,
+            Err(reason) => match reason.not_compared().filter(|_| self.reading.keep_blank) {
+                Some(kind) => {
+                    *self.totals.blank.entry(kind).or_default() += 1;
+                    return self.sink.blank(Blank { length, stamp, unique, origin });
+                }
+                None => return self.rejects.add(place, reason, row),
+            },
+        };
         if self.seen.as_mut().is_some_and(|seen| !seen.insert(&key)) {
             let name = Name::of(&key).to_string();
-            let reason = match (place.at, self.reading.inputs.fields.warc_id) {
+            let reason = match (place.at, self.reading.inputs.names.warc_id) {
                 (At::Record(..), WarcId::Uri) => Reason::DuplicateUri(name),
                 _ => Reason::DuplicateId(name),
             };
@@ -300,6 +359,7 @@ impl<F: Fingerprint> Work<'_, F> {
             length,
             stamp,
             proofs,
+            unique,
             origin,
         })
     }

@@ -8,16 +8,26 @@ use std::fmt;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use serde::Serialize;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::key::MAX_KEY;
+use crate::output::{Output, Overwrite};
 use crate::size;
 
 /// Bad rows that are reported in full; later ones are counted.
 const REPORTED: u64 = 10;
+
+const NULL_TEXT: &str = "null text";
+const EMPTY_TEXT: &str = "empty text";
+const NO_FEATURES: &str = "no features";
+const NO_STRING: &str = "not a string";
+
+/// Why rows have nothing to compare.
+const NOT_COMPARED: [&str; 4] = [NULL_TEXT, EMPTY_TEXT, NO_FEATURES, NO_STRING];
 
 /// What is wrong with a row.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +40,8 @@ pub(crate) enum Reason {
     Utf8(usize),
     #[error("no field \"{0}\" and no field \"fingerprint\"")]
     NoText(String),
+    #[error("field \"{0}\" is null")]
+    NullText(String),
     #[error("field \"{0}\" is not a string")]
     NoString(String),
     #[error("empty text")]
@@ -72,14 +84,21 @@ impl Reason {
         Self::Json(error.to_string().replace(" at line 1 column ", " at column "))
     }
 
+    /// Why a row has nothing to compare, though nothing is wrong with it; `None` for a bad row.
+    pub(crate) fn not_compared(&self) -> Option<&'static str> {
+        let kind = self.kind();
+        NOT_COMPARED.contains(&kind).then_some(kind)
+    }
+
     /// The kind of fault, for counting.
     fn kind(&self) -> &'static str {
         match self {
             Self::Json(_) | Self::NoObject => "broken JSON",
             Self::Utf8(_) => "invalid UTF-8",
-            Self::NoText(_) | Self::NoString(_) => "no text",
-            Self::EmptyText => "empty text",
-            Self::NoFeatures => "text without features",
+            Self::NoText(_) | Self::NullText(_) => NULL_TEXT,
+            Self::NoString(_) => NO_STRING,
+            Self::EmptyText => EMPTY_TEXT,
+            Self::NoFeatures => NO_FEATURES,
             Self::Id(_) | Self::LongId(_) | Self::LongUri(_) => "bad id",
             Self::DuplicateId(_) | Self::DuplicateUri(_) => "duplicate id",
             Self::Fingerprint(_) | Self::Partial { .. } => "bad fingerprint",
@@ -129,12 +148,68 @@ impl fmt::Display for Place<'_> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policy {
     pub(crate) file: Option<PathBuf>,
-    /// The name that the file will have in the end.
-    pub(crate) shown: Option<PathBuf>,
+    /// Whether the file may take the place of another one.
+    pub(crate) overwrite: Overwrite,
     /// Add to the file, as a resumed build does.
     pub(crate) append: bool,
     pub(crate) strict: bool,
-    pub(crate) max_bad: Option<u64>,
+    pub(crate) max_bad: MaxBad,
+}
+
+/// How many rows may be bad.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum MaxBad {
+    Rows(u64),
+    /// A share of all rows, in per cent.
+    Percent(f64),
+}
+
+impl Default for MaxBad {
+    fn default() -> Self {
+        Self::Percent(10.0)
+    }
+}
+
+impl FromStr for MaxBad {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WRONG: &str = "expected a number of rows, or a share such as 5%";
+        match text.strip_suffix('%') {
+            None => text.parse().map(Self::Rows).map_err(|_| WRONG),
+            Some(percent) => match percent.trim().parse() {
+                Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Self::Percent(percent)),
+                _ => Err(WRONG),
+            },
+        }
+    }
+}
+
+impl fmt::Display for MaxBad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rows(rows) => write!(f, "{rows}"),
+            Self::Percent(percent) => write!(f, "{percent} %"),
+        }
+    }
+}
+
+impl MaxBad {
+    fn allows(self, bad: u64, rows: u64) -> bool {
+        match self {
+            Self::Rows(allowed) => bad <= allowed,
+            Self::Percent(percent) => bad as f64 * 100.0 <= percent * rows as f64,
+        }
+    }
+}
+
+/// Numbers of rows by what is wrong with them.
+pub(crate) type Kinds = BTreeMap<&'static str, u64>;
+
+/// Lists kinds with their numbers, for people.
+fn listed(kinds: &Kinds) -> String {
+    let kinds = kinds.iter().map(|(kind, count)| format!("{} {kind}", size::thousands(*count)));
+    kinds.collect::<Vec<_>>().join(", ")
 }
 
 /// The bad rows of one run.
@@ -143,8 +218,12 @@ pub(crate) struct Rejects {
     console: Console,
     policy: Policy,
     out: Option<(PathBuf, std::io::BufWriter<File>)>,
-    kinds: BTreeMap<&'static str, u64>,
+    /// A result that gets its name in the end.
+    result: Option<Output>,
+    kinds: Kinds,
     count: u64,
+    /// Of these, rows with nothing to compare.
+    not_compared: u64,
 }
 
 #[derive(Serialize)]
@@ -163,8 +242,8 @@ struct Rejected<'a> {
 
 impl Rejects {
     pub(crate) fn new(policy: Policy, console: &Console) -> Result<Self> {
-        let out = policy.file.as_deref().map(|path| create(path, policy.append)).transpose()?;
-        Ok(Self { console: console.clone(), policy, out, kinds: BTreeMap::new(), count: 0 })
+        let out = policy.file.as_deref().map(|path| create(path, &policy)).transpose()?;
+        Ok(Self { console: console.clone(), policy, out, result: None, kinds: Kinds::new(), count: 0, not_compared: 0 })
     }
 
     /// Takes a bad row; fails when the caller asked to stop here.
@@ -175,28 +254,10 @@ impl Rejects {
         row: Option<&[u8]>,
     ) -> Result<()> {
         self.count += 1;
+        self.not_compared += u64::from(reason.not_compared().is_some());
         *self.kinds.entry(reason.kind()).or_default() += 1;
-        if let Some((path, out)) = &mut self.out {
-            let (line, record, offset) = match place.at {
-                At::Line(line) => (Some(line), None, None),
-                At::Offset(offset) => (None, None, Some(offset)),
-                At::Record(number, offset) => (None, Some(number), offset),
-                At::Whole => (None, None, None),
-            };
-            let row =
-                row.map(|row| String::from_utf8_lossy(row.strip_suffix(b"\n").unwrap_or(row)));
-            let rejected = Rejected {
-                file: place.file,
-                line,
-                record,
-                offset,
-                reason: &reason.to_string(),
-                row: row.as_deref(),
-            };
-            serde_json::to_writer(&mut *out, &rejected)
-                .map_err(std::io::Error::from)
-                .and_then(|()| out.write_all(b"\n"))
-                .map_err(|e| Failure::io(path, e))?;
+        if self.out.is_some() || self.result.is_some() {
+            self.write(place, &reason, row)?;
         }
         if self.policy.strict {
             self.flush()?;
@@ -208,12 +269,65 @@ impl Rejects {
             self.console.say("further bad rows are counted only");
         }
         match self.policy.max_bad {
-            Some(allowed) if self.count > allowed => {
+            MaxBad::Rows(_) if !self.policy.max_bad.allows(self.bad(), 0) => {
                 self.flush()?;
-                Err(Failure::TooManyBad { count: self.count, allowed })
+                Err(self.too_many(self.count))
             }
-            _ => Ok(()),
+            MaxBad::Rows(_) | MaxBad::Percent(_) => Ok(()),
         }
+    }
+
+    /// Writes the rows to a result, too.
+    pub(crate) fn write_to(&mut self, result: Option<Output>) {
+        self.result = result;
+    }
+
+    fn write(&mut self, place: Place<'_>, reason: &Reason, row: Option<&[u8]>) -> Result<()> {
+        let (line, record, offset) = match place.at {
+            At::Line(line) => (Some(line), None, None),
+            At::Offset(offset) => (None, None, Some(offset)),
+            At::Record(number, offset) => (None, Some(number), offset),
+            At::Whole => (None, None, None),
+        };
+        let row = row.map(|row| String::from_utf8_lossy(row.strip_suffix(b"\n").unwrap_or(row)));
+        let (reason, row) = (&*reason.to_string(), row.as_deref());
+        let rejected = Rejected { file: place.file, line, record, offset, reason, row };
+        if let Some((path, out)) = &mut self.out {
+            serde_json::to_writer(&mut *out, &rejected)
+                .map_err(std::io::Error::from)
+                .and_then(|()| out.write_all(b"\n"))
+                .map_err(|e| Failure::io(path, e))?;
+        }
+        self.result.as_mut().map_or(Ok(()), |result| result.json(&rejected))
+    }
+
+    /// Fails if too many rows were bad, or if none of them can be used.
+    ///
+    /// `rows` counts all rows, `usable` those that could be compared; `kept` are rows with nothing
+    /// to compare that are no rejects.
+    pub(crate) fn judge(&mut self, rows: u64, usable: u64, kept: &Kinds) -> Result<()> {
+        self.flush()?;
+        if rows > 0 && usable == 0 {
+            let reasons = [self.reasons(), listed(kept)];
+            let reasons = reasons.into_iter().filter(|reasons| !reasons.is_empty());
+            let reasons = reasons.collect::<Vec<_>>().join(", ");
+            return Err(Failure::NoUsableRows { rows, reasons });
+        }
+        if self.policy.max_bad.allows(self.bad(), rows) { Ok(()) } else { Err(self.too_many(rows)) }
+    }
+
+    fn too_many(&self, rows: u64) -> Failure {
+        let allowed = self.policy.max_bad.to_string();
+        Failure::TooManyBad { count: self.bad(), rows, allowed, reasons: self.reasons() }
+    }
+
+    fn bad(&self) -> u64 {
+        self.count - self.not_compared
+    }
+
+    /// The kinds of bad rows with their numbers.
+    fn reasons(&self) -> String {
+        listed(&self.kinds)
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -228,36 +342,39 @@ impl Rejects {
         }
     }
 
-    /// Closes the file and sums up; returns the count.
-    pub(crate) fn finish(mut self) -> Result<u64> {
+    /// Closes the file and sums up; returns the result that was to be written, if any.
+    pub(crate) fn finish(mut self) -> Result<Option<Output>> {
         self.flush()?;
         if self.count > 0 {
-            let kinds: Vec<String> = self
-                .kinds
-                .iter()
-                .map(|(kind, count)| format!("{} {kind}", size::thousands(*count)))
-                .collect();
             let utf8 = match self.kinds.get("invalid UTF-8") {
                 Some(_) => "; JSON Lines are UTF-8, 'iconv -f GB18030 -t UTF-8' converts a file",
                 None => "",
             };
             let rows = if self.count == 1 { "row" } else { "rows" };
-            let seen = match self.policy.shown.as_ref().or(self.policy.file.as_ref()) {
-                Some(path) => format!("; see {}", path.display()),
+            let named = self.policy.file.as_ref().map(|path| path.display().to_string());
+            let named = named.or_else(|| self.result.as_ref().map(|file| file.name().to_owned()));
+            let seen = match named {
+                Some(path) => format!("; see {path}"),
                 None => "; --rejects FILE keeps them".to_owned(),
             };
             let count = size::thousands(self.count);
             self.console
-                .say(&format!("{count} bad {rows} skipped: {}{seen}{utf8}", kinds.join(", ")));
+                .say(&format!("{count} bad {rows} skipped: {}{seen}{utf8}", self.reasons()));
         }
-        Ok(self.count)
+        Ok(self.result)
     }
 }
 
-fn create(path: &Path, append: bool) -> Result<(PathBuf, std::io::BufWriter<File>)> {
+fn create(path: &Path, policy: &Policy) -> Result<(PathBuf, std::io::BufWriter<File>)> {
     let mut options = File::options();
     options.create(true).write(true);
-    let options = if append { options.append(true) } else { options.truncate(true) };
+    if policy.append {
+        options.append(true);
+    } else if path.is_file() && policy.overwrite == Overwrite::Never {
+        return Err(Failure::WouldOverwrite { path: path.display().to_string() });
+    } else {
+        options.truncate(true);
+    }
     let file = options.open(path).map_err(|e| Failure::io(path, e))?;
     Ok((path.to_path_buf(), std::io::BufWriter::new(file)))
 }
@@ -275,12 +392,15 @@ mod tests {
     #[test]
     fn bad_rows_are_kept_with_file_line_and_reason() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let policy = Policy { file: Some(file.path().to_path_buf()), ..Policy::default() };
+        let path = file.path().to_path_buf();
+        let policy =
+            Policy { file: Some(path), overwrite: Overwrite::Allowed, ..Policy::default() };
         let mut rejects = rejects(policy);
         rejects.add(HERE, Reason::EmptyText, Some(b"{}\n")).unwrap();
         let raw = Place { file: "b.u64", at: At::Offset(8) };
         rejects.add(raw, Reason::Partial { bytes: 3, bits: 64 }, None).unwrap();
-        assert_eq!(rejects.finish().unwrap(), 2);
+        assert_eq!(rejects.count(), 2);
+        assert!(rejects.finish().unwrap().is_none());
         assert_eq!(
             std::fs::read_to_string(file.path()).unwrap(),
             "{\"file\":\"a.jsonl\",\"line\":7,\"reason\":\"empty text\",\"row\":\"{}\"}\n\
@@ -293,11 +413,31 @@ mod tests {
         let mut strict = rejects(Policy { strict: true, ..Policy::default() });
         let error = strict.add(HERE, Reason::EmptyText, None).unwrap_err();
         assert_eq!(error.to_string(), "a.jsonl:7: empty text");
-        let mut limited = rejects(Policy { max_bad: Some(1), ..Policy::default() });
+        let mut limited = rejects(Policy { max_bad: MaxBad::Rows(1), ..Policy::default() });
         limited.add(HERE, Reason::EmptyText, None).unwrap();
-        assert!(matches!(
-            limited.add(HERE, Reason::EmptyText, None),
-            Err(Failure::TooManyBad { count: 2, allowed: 1 })
-        ));
+        limited.add(HERE, Reason::NoObject, None).unwrap();
+        let error = limited.add(HERE, Reason::NoObject, None).unwrap_err();
+        assert!(matches!(error, Failure::TooManyBad { count: 2, .. }));
+    }
+
+    #[test]
+    fn more_than_a_tenth_of_bad_rows_or_no_usable_one_is_a_failure() {
+        let (mut rejects, kept) = (rejects(Policy::default()), Kinds::new());
+        rejects.judge(0, 0, &kept).unwrap();
+        rejects.add(HERE, Reason::NullText("text".to_owned()), None).unwrap();
+        assert!(matches!(rejects.judge(1, 0, &kept), Err(Failure::NoUsableRows { rows: 1, .. })));
+        rejects.judge(2, 1, &kept).unwrap();
+        rejects.add(HERE, Reason::NoObject, None).unwrap();
+        rejects.judge(10, 8, &kept).unwrap();
+        assert!(matches!(rejects.judge(9, 7, &kept), Err(Failure::TooManyBad { count: 1, rows: 9, .. })));
+    }
+
+    #[test]
+    fn limits_are_rows_or_shares() {
+        assert_eq!("7".parse(), Ok(MaxBad::Rows(7)));
+        assert_eq!("2.5%".parse(), Ok(MaxBad::Percent(2.5)));
+        for wrong in ["", "-1", "101%", "x%", "1.5"] {
+            assert!(wrong.parse::<MaxBad>().is_err(), "{wrong}");
+        }
     }
 }

@@ -10,8 +10,10 @@ use hamdex::text::{self, Encoding};
 
 use super::chunk::Text;
 use super::open::{Meter, Reader, is_html};
-use super::row::{self, Fields};
-use super::source::{Inputs, Kind, Source};
+use super::fields::Fields;
+use super::inputs::Inputs;
+use super::row;
+use super::source::{Kind, Source};
 use crate::failure::{Failure, Result};
 
 /// Bytes that are read of all sources together, decompressed.
@@ -41,20 +43,20 @@ impl Inputs {
                 Kind::Raw(_) => {}
                 Kind::Columnar(columnar) => {
                     let mut reader = columnar.sample(quota)?;
-                    let mut rows = Rows { fields: &self.fields, name: &source.name, left: budget };
+                    let mut rows = Rows { fields: &source.fields, name: &source.name, left: budget };
                     while let Some(line) = rows.next(&mut reader)? {
                         texts.extend(rows.text(&line));
                     }
                 }
-                Kind::Lines | Kind::Delimited(_) => {
-                    lines(source, &self.fields, quota, budget.max(LONGEST), &mut texts)?;
+                Kind::Lines | Kind::Json | Kind::Delimited(_) => {
+                    lines(source, &source.fields, quota, budget.max(LONGEST), &mut texts)?;
                 }
-                Kind::Warc => records(source, &self.fields, quota, budget, &mut texts)?,
+                Kind::Warc => records(source, &source.fields, quota, budget, &mut texts)?,
                 Kind::Text => {
                     texts.extend(file(
                         source.open(&Meter::default())?,
                         &source.name,
-                        self.fields.encoding,
+                        source.fields.encoding,
                     )?);
                 }
                 Kind::Directory(listing) => {
@@ -64,7 +66,7 @@ impl Inputs {
                         let reader = source.open_file(name, &Meter::default());
                         texts.extend(
                             reader
-                                .and_then(|reader| file(reader, name, self.fields.encoding))
+                                .and_then(|reader| file(reader, name, source.fields.encoding))
                                 .ok()
                                 .flatten(),
                         );
@@ -102,7 +104,7 @@ fn lines(
     let size = source.plain_bytes().filter(|&size| size > budget);
     let quota = if size.is_some() { quota.div_ceil(2) } else { quota };
     let mut rows = Rows { fields, name: &source.name, left: budget };
-    let mut head = source.open_rows(fields, super::Rows::Needed, &Meter::default())?;
+    let mut head = source.open_rows(super::Rows::Needed, &Meter::default())?;
     let mut sampler = Sampler::new(quota);
     while let Some(line) = rows.next(&mut head)? {
         sampler.row(|| rows.text(&line));
@@ -181,18 +183,13 @@ mod tests {
     use std::fmt::Write as _;
 
     use super::*;
+    use crate::console::Console;
+    use crate::input::Options;
 
     fn inputs(directory: &std::path::Path, name: &str, content: &[u8]) -> Inputs {
         let path = directory.join(name);
         std::fs::write(&path, content).unwrap();
-        let fields = Fields {
-            id: "id".to_owned(),
-            text: "text".to_owned(),
-            stamp: None,
-            encoding: Encoding::AUTO,
-            warc_id: crate::input::WarcId::Uri,
-        };
-        Inputs::resolve(&[path], fields).unwrap()
+        Inputs::resolve(&[path], &Options::default(), &Console::new(true)).unwrap()
     }
 
     fn rows(count: usize) -> String {

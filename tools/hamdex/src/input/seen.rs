@@ -3,6 +3,7 @@
 //! Keeps 16 bytes for a key, a hash whose accidental collisions may be neglected; positions of raw
 //! fingerprints come in order and cost nothing.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher, RandomState};
 
@@ -12,7 +13,7 @@ use crate::key;
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     hashes: HashSet<u128, BuildHasherDefault<Passed>>,
-    seeds: (RandomState, RandomState),
+    seeds: Seeds,
     /// Positions below this one were raw fingerprints.
     positions: u64,
 }
@@ -35,8 +36,30 @@ impl Seen {
     }
 
     fn hash(&self, key: &[u8]) -> u128 {
-        let (high, low) = (self.seeds.0.hash_one(key), self.seeds.1.hash_one(key));
+        self.seeds.hash(key)
+    }
+}
+
+/// Makes 16 bytes of a value, alike for equal values within one run.
+#[derive(Debug, Default)]
+pub(crate) struct Seeds(RandomState, RandomState);
+
+impl Seeds {
+    pub(crate) fn hash(&self, value: impl Hash) -> u128 {
+        let (high, low) = (self.0.hash_one(&value), self.1.hash_one(&value));
         u128::from(high) << 64 | u128::from(low)
+    }
+
+    /// Of a value as JSON; texts are equal whichever way their characters are escaped.
+    pub(super) fn json(&self, value: &str) -> u128 {
+        match serde_json::from_str::<Cow<'_, str>>(value) {
+            Ok(text) => self.text(&text),
+            Err(_) => self.hash((false, value)),
+        }
+    }
+
+    pub(super) fn text(&self, text: &str) -> u128 {
+        self.hash((true, text))
     }
 }
 
@@ -71,6 +94,14 @@ mod tests {
         assert!(seen.insert(b"a"));
         assert!(seen.insert(b"b"));
         assert!(!seen.insert(b"a"));
+    }
+
+    #[test]
+    fn values_are_equal_as_json_means_them() {
+        let seeds = Seeds::default();
+        assert_eq!(seeds.json("\"\\u0061\""), seeds.text("a"));
+        assert_ne!(seeds.json("1"), seeds.text("1"));
+        assert_eq!(seeds.json("1"), seeds.json("1"));
     }
 
     #[test]

@@ -1,7 +1,6 @@
-//! Sources: an input path becomes a kind of source, chosen by its extension.
+//! Sources: an input becomes something to read rows or documents from.
 
-use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -9,35 +8,34 @@ use std::sync::{Mutex, PoisonError};
 use hamdex::Progress;
 use tempfile::NamedTempFile;
 
-use super::chunk::{MAX_ROW, Rows};
+use super::chunk::Rows;
 use super::columnar::Columnar;
 use super::delimited;
+use super::detect::{self, Format, Named};
 use super::device;
-use super::open::{self, Meter, Reader};
-use super::row::{self, Fields};
+use super::fields::{Fields, Names};
+use super::json;
+use super::look::{self, Bring, Head};
+use super::open::{self, Compression, Meter, Reader};
 use super::walk::{self, Listing};
 use super::warc::Records;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::output;
+use crate::temporary;
 
 /// How the name of standard input is spelled.
-const STDIN: &str = "-";
-
-/// Bytes that a row of JSON Lines is taken to have, compressed or not.
-const TYPICAL_ROW: u64 = 1000;
-
-/// Bytes that a page of a crawl is taken to have, compressed.
-const TYPICAL_RECORD: u64 = 10_000;
+pub(super) const STDIN: &str = "-";
 
 /// What kind of rows a source holds.
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// JSON Lines.
     Lines,
-    /// Parquet.
+    /// JSON documents with one row or many.
+    Json,
+    /// Parquet or Arrow.
     Columnar(Columnar),
-    /// CSV, with that byte between cells.
+    /// CSV, with that byte between cells as a rule.
     Delimited(u8),
     /// Little-endian fingerprints of that many bits.
     Raw(u32),
@@ -49,13 +47,21 @@ pub(crate) enum Kind {
     Directory(Listing),
 }
 
-/// One input.
+/// One input, or a data file of a directory.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// The path as it was given.
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    path: PathBuf,
+    pub(crate) fields: Fields,
+    pub(crate) bring: Bring,
+    /// The directory that was given, and the path within it.
+    pub(crate) within: Option<String>,
+    pub(super) path: PathBuf,
+    /// Whether a row among the first ones has an id.
+    pub(super) has_id: bool,
+    compression: Option<Compression>,
+    names: Names,
     /// What can be read only once: a pipe, with what was looked at put back in front.
     stream: Option<Stream>,
     /// Lines of the stream were made of CSV or TSV.
@@ -72,52 +78,244 @@ impl std::fmt::Debug for Stream {
     }
 }
 
+/// What every file of a run is read with.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) names: Names,
+    pub(crate) reading: walk::Reading,
+}
+
 impl Source {
-    fn new(path: &Path, fields: &Fields) -> Result<Self> {
-        let name = path.display().to_string();
-        let source = |kind, stream: Option<Reader>| Self {
-            name: name.clone(),
+    fn over(name: String, path: &Path, kind: Kind, names: &Names) -> Self {
+        Self {
+            name,
             kind,
+            fields: Fields::of(names, names.text.as_deref().unwrap_or(super::fields::TEXT_FIELDS[0])),
+            bring: Bring::Texts,
+            within: None,
             path: path.to_path_buf(),
-            stream: stream.map(|reader| Stream(Mutex::new(Some(reader)))),
+            has_id: true,
+            compression: None,
+            names: names.clone(),
+            stream: None,
             converted: false,
             spool: None,
+        }
+    }
+
+    /// Takes the documents of a directory.
+    pub(super) fn documents(name: &str, path: &Path, listing: Listing, names: &Names) -> Self {
+        Self::over(name.to_owned(), path, Kind::Directory(listing), names)
+    }
+
+    /// Takes a file of rows that was found in a directory.
+    pub(super) fn data(
+        root: &Path,
+        file: walk::DataFile,
+        options: &Options,
+    ) -> Result<Option<Self>> {
+        let path = root.join(&file.name);
+        let found = (file.format, file.compression);
+        let made = Self::regular(&path, found, options);
+        let source = match made {
+            // A lone JSON object without a text is a document among others, such as a setting.
+            Err(Failure::NoTextField { .. }) if alone(&path, found) => return Ok(None),
+            made => made?,
         };
-        if name == STDIN {
-            return Ok(source(Kind::Lines, Some(open::buffered(io::stdin()))));
+        Ok(Some(Self { within: Some(file.name), ..source }))
+    }
+
+    /// Takes a file, a pipe or standard input.
+    pub(super) fn file(path: &Path, found: Option<&Metadata>, options: &Options) -> Result<Self> {
+        let name = path.display().to_string();
+        let Some(found) = found else {
+            let mut source = Self::over(name, path, Kind::Lines, &options.names);
+            return source.live(open::buffered(io::stdin()), options).map(|()| source);
+        };
+        device::refuse(path, found)?;
+        if !found.is_file() {
+            return Self::pipe(path, options);
         }
-        let found = path.metadata().map_err(|e| Failure::io(path, e))?;
-        if found.is_dir() {
-            return Ok(source(Kind::Directory(walk::list(path)?), None));
-        }
-        if is_parquet(path) {
-            if !found.is_file() {
+        let known = if options.reading.as_documents {
+            (Format::Text, Compression::of_name(path))
+        } else {
+            match (options.reading.format, detect::by_name(path)) {
+                (Some(format), _) | (None, Named::Certain(format)) => {
+                    (format, Compression::of_name(path))
+                }
+                (None, Named::Refused(what)) => {
+                    return Err(Failure::Usage(format!("{name}: {what}")));
+                }
+                (None, Named::Open) => {
+                    let (format, compression) = detect::by_content(path)?;
+                    // Such a name promises rows, whatever they look like.
+                    let json = open::without_compression(path)
+                        .extension()
+                        .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+                    let format =
+                        if json && format == Format::Text { Format::Jsonl } else { format };
+                    (format, compression)
+                }
+            }
+        };
+        Self::regular(path, known, options)
+    }
+
+    fn regular(
+        path: &Path,
+        (format, compression): (Format, Option<Compression>),
+        options: &Options,
+    ) -> Result<Self> {
+        // Opening at once finds a file without permission before anything is written.
+        File::open(path).map_err(|e| Failure::io(path, e))?;
+        let kind = match format {
+            Format::Jsonl => Kind::Lines,
+            Format::Json => Kind::Json,
+            Format::Csv => Kind::Delimited(b','),
+            Format::Tsv => Kind::Delimited(b'\t'),
+            Format::Parquet => Kind::Columnar(Columnar::parquet(path)?),
+            Format::Arrow => Kind::Columnar(Columnar::arrow(path)?),
+            Format::Warc => Kind::Warc,
+            Format::Text => Kind::Text,
+            Format::U32 => Kind::Raw(32),
+            Format::U64 => Kind::Raw(64),
+            Format::U128 => Kind::Raw(128),
+        };
+        let name = path.display().to_string();
+        let mut source = Self { compression, ..Self::over(name, path, kind, &options.names) };
+        source.look()?;
+        Ok(source)
+    }
+
+    /// What can be read only once; its name says what it holds, else it is JSON Lines.
+    fn pipe(path: &Path, options: &Options) -> Result<Self> {
+        let name = path.display().to_string();
+        let format = match (options.reading.format, detect::by_name(path)) {
+            (Some(format), _) | (None, Named::Certain(format)) => format,
+            (None, Named::Refused(what)) => return Err(Failure::Usage(format!("{name}: {what}"))),
+            // What a shell passes for <(command) has no extension.
+            (None, Named::Open) => match path.extension() {
+                None => Format::Jsonl,
+                Some(extension) if extension == "json" => Format::Json,
+                Some(_) => Format::Text,
+            },
+        };
+        let compression = Compression::of_name(path);
+        let open = || File::open(path).map_err(|e| Failure::io(path, e));
+        let stream = |kind, reader| {
+            let stream = Some(Stream(Mutex::new(Some(reader))));
+            Self { stream, ..Self::over(name.clone(), path, kind, &options.names) }
+        };
+        let reader = || open::decompressed(path, compression, open()?);
+        Ok(match format {
+            Format::Jsonl => {
+                let mut source = Self::over(name, path, Kind::Lines, &options.names);
+                source.live(reader()?, options)?;
+                source
+            }
+            Format::Json => {
+                let mut source = Self::over(name, path, Kind::Lines, &options.names);
+                source.live(json::lines(reader()?), options)?;
+                source
+            }
+            Format::Csv | Format::Tsv => {
+                let delimiter = if format == Format::Csv { b',' } else { b'\t' };
+                // What can be read only once becomes JSON Lines as it comes in.
+                let table = delimited::begin(&name, delimiter, &options.names, reader()?)?;
+                let mut source = Self::over(name, path, Kind::Lines, &options.names);
+                source.converted = true;
+                source.columns(&table.header.clone())?;
+                source.stream = Some(Stream(Mutex::new(Some(delimited::lines(table)))));
+                source
+            }
+            Format::Parquet | Format::Arrow => {
                 return Err(Failure::file(
                     path,
-                    "is no regular file, as Parquet has to be; save it to one first",
+                    "is no regular file, as columnar formats have to be; save it to one first",
                 ));
             }
-            return Ok(source(Kind::Columnar(Columnar::look(path, fields)?), None));
-        }
-        device::refuse(path, &found)?;
-        let kind = kind(path, found.is_file())?;
-        // Opening at once finds a file without permission before anything is written.
-        let file = File::open(path).map_err(|e| Failure::io(path, e))?;
-        if !found.is_file() {
-            if let Kind::Warc = kind {
-                return Ok(source(kind, Some(open::buffered(file))));
+            Format::Warc => stream(Kind::Warc, open::buffered(open()?)),
+            Format::Text => stream(Kind::Text, reader()?),
+            Format::U32 => stream(Kind::Raw(32), reader()?),
+            Format::U64 => stream(Kind::Raw(64), reader()?),
+            Format::U128 => stream(Kind::Raw(128), reader()?),
+        })
+    }
+
+    /// Looks at the first rows of a stream, and puts them back in front.
+    fn live(&mut self, mut reader: Reader, options: &Options) -> Result<()> {
+        let names = &options.names;
+        let head =
+            Head::read(&mut reader, Some(names)).map_err(|e| Failure::io(&self.name, e))?;
+        self.settle(&head)?;
+        let whole = open::buffered(Cursor::new(head.bytes).chain(reader));
+        self.stream = Some(Stream(Mutex::new(Some(whole))));
+        Ok(())
+    }
+
+    /// Finds out which fields the rows have, and what they bring.
+    fn look(&mut self) -> Result<()> {
+        match &self.kind {
+            Kind::Raw(_) => self.bring = Bring::Fingerprints,
+            Kind::Text | Kind::Warc | Kind::Directory(_) => {}
+            Kind::Lines | Kind::Json => {
+                let head = self.head()?;
+                self.settle(&head)?;
             }
-            let reader = open::decompressed(path, file)?;
-            let Kind::Delimited(delimiter) = kind else { return Ok(source(kind, Some(reader))) };
-            // What can be read only once becomes JSON Lines as it comes in.
-            let lines = delimited::lines(&name, delimiter, fields, reader)?;
-            return Ok(Self { converted: true, ..source(Kind::Lines, Some(lines)) });
+            Kind::Delimited(delimiter) => {
+                let reader = self.open(&Meter::default())?;
+                let table = delimited::begin(&self.name, *delimiter, &self.names, reader)?;
+                self.columns(&table.header)?;
+            }
+            Kind::Columnar(columnar) => {
+                let found = columnar.names();
+                let has = |text: &str| text.split(',').any(|name| columnar.has(name.trim()));
+                self.fields = look::choose(&self.name, &self.names, &found, has)?;
+                self.has_id = columnar.has(&self.fields.id);
+                if let Kind::Columnar(columnar) = &mut self.kind {
+                    columnar.choose(&self.fields)?;
+                }
+                self.choose_bring(&found)?;
+            }
         }
-        let source = source(kind, None);
-        if let Kind::Delimited(_) = source.kind {
-            source.open_rows(fields, Rows::Needed, &Meter::default())?;
-        }
-        Ok(source)
+        Ok(())
+    }
+
+    fn columns(&mut self, header: &[String]) -> Result<()> {
+        let has = |text: &str| {
+            text.split(',').any(|name| header.iter().any(|column| column == name.trim()))
+        };
+        self.fields = look::choose(&self.name, &self.names, header, has)?;
+        self.has_id = header.is_empty() || header.contains(&self.fields.id);
+        self.choose_bring(header)
+    }
+
+    /// Texts, unless fingerprints stand beside them and all texts are null.
+    fn choose_bring(&mut self, columns: &[String]) -> Result<()> {
+        let fingerprints = columns.iter().any(|name| name == super::fields::FINGERPRINT);
+        let texts = self.fields.texts.iter().any(|text| columns.iter().any(|name| name == text));
+        self.bring = match (texts, fingerprints) {
+            (true, true) if self.stream.is_none() && !self.converted => {
+                self.head()?.bring(&self.fields)
+            }
+            (false, true) => Bring::Fingerprints,
+            _ => Bring::Texts,
+        };
+        Ok(())
+    }
+
+    fn head(&self) -> Result<Head> {
+        let mut reader = self.open_rows(Rows::Needed, &Meter::default())?;
+        Head::read(&mut reader, None).map_err(|e| Failure::io(&self.name, e))
+    }
+
+    fn settle(&mut self, head: &Head) -> Result<()> {
+        let found = head.names();
+        let has = |text: &str| head.has(&self.names, text);
+        self.fields = look::choose(&self.name, &self.names, &found, has)?;
+        self.bring = head.bring(&self.fields);
+        self.has_id = found.is_empty() || head.has_id(&self.fields);
+        Ok(())
     }
 
     /// Tells why a line of rows stands for a record that is none, and what the record was.
@@ -127,12 +325,15 @@ impl Source {
     }
 
     /// Opens the source for reading rows of JSON from its start.
-    pub(super) fn open_rows(&self, fields: &Fields, rows: Rows, meter: &Meter) -> Result<Reader> {
+    pub(super) fn open_rows(&self, rows: Rows, meter: &Meter) -> Result<Reader> {
         match &self.kind {
             Kind::Columnar(columnar) => columnar.lines(rows == Rows::Whole, meter),
             Kind::Delimited(delimiter) => {
-                delimited::lines(&self.name, *delimiter, fields, self.open(meter)?)
+                let reader = self.open(meter)?;
+                let table = delimited::begin(&self.name, *delimiter, &self.names, reader)?;
+                Ok(delimited::lines(table))
             }
+            Kind::Json => Ok(json::lines(self.open(meter)?)),
             Kind::Lines | Kind::Raw(_) | Kind::Warc | Kind::Text | Kind::Directory(_) => {
                 self.open(meter)
             }
@@ -151,9 +352,11 @@ impl Source {
     /// Opens the source for reading from its start.
     pub(super) fn open(&self, meter: &Meter) -> Result<Reader> {
         if let Some(spool) = &self.spool {
-            return open::counted(spool.path(), meter);
+            return open::counted(spool.path(), None, meter);
         }
-        let Some(Stream(stream)) = &self.stream else { return open::counted(&self.path, meter) };
+        let Some(Stream(stream)) = &self.stream else {
+            return open::counted(&self.path, self.compression, meter);
+        };
         let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
         stream.take().ok_or_else(|| {
             Failure::file(&self.name, "can be read only once; save it to a file and give that")
@@ -174,31 +377,32 @@ impl Source {
     }
 
     fn plain_path(&self) -> Option<&Path> {
-        if let Kind::Columnar(_) | Kind::Delimited(_) | Kind::Warc = self.kind {
+        if let Kind::Columnar(_) | Kind::Delimited(_) | Kind::Json | Kind::Warc = self.kind {
             return None;
         }
         match (&self.spool, &self.stream) {
             (Some(spool), _) => Some(spool.path()),
             (None, Some(_)) => None,
             (None, None) => {
-                (open::without_compression(&self.path) == self.path).then_some(&*self.path)
+                self.compression.is_none().then_some(&*self.path)
             }
         }
     }
 
     /// Opens one file of a directory.
     pub(super) fn open_file(&self, relative: &str, meter: &Meter) -> Result<Reader> {
-        open::counted(&self.path.join(relative), meter)
+        let path = self.path.join(relative);
+        open::counted(&path, Compression::of_name(&path), meter)
     }
 
     /// Copies a pipe into a temporary file, so that it can be read twice.
-    fn spool(&mut self, directory: Option<&Path>, console: &Console) -> Result<()> {
+    pub(super) fn spool(&mut self, directory: Option<&Path>, console: &Console) -> Result<()> {
         if self.stream.is_none() {
             return Ok(());
         }
         let mut reader = self.open(&Meter::default())?;
         let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
-        let mut file = output::private(&directory)?;
+        let mut file = temporary::private(&directory)?;
         console.begin_reading("spooling", None);
         loop {
             let bytes = reader.fill_buf().map_err(|e| Failure::io(&self.name, e))?;
@@ -216,188 +420,13 @@ impl Source {
         Ok(())
     }
 
-    /// Tells whether the first row is a fingerprint without text; an empty source tells nothing.
-    fn begins_with_fingerprint(&self, fields: &Fields) -> Result<Option<bool>> {
-        match self.kind {
-            Kind::Raw(_) => return Ok(Some(true)),
-            Kind::Text | Kind::Warc | Kind::Directory(_) => return Ok(Some(false)),
-            Kind::Lines | Kind::Columnar(_) | Kind::Delimited(_) => {}
-        }
-        let mut reader = self.open_rows(fields, Rows::Needed, &Meter::default())?;
-        let mut head = Vec::new();
-        let mut answer = None;
-        while answer.is_none() {
-            let start = head.len();
-            let mut limited = (&mut reader).take(MAX_ROW);
-            let read =
-                limited.read_until(b'\n', &mut head).map_err(|e| Failure::io(&self.name, e))?;
-            let line = head.get(start..).unwrap_or_default();
-            if read == 0 {
-                break;
-            }
-            if !line.trim_ascii().is_empty() {
-                answer = row::parse(fields, line).ok().map(|row| row.text.is_none());
-                if answer.is_none() && head.len() as u64 > MAX_ROW {
-                    break;
-                }
-            }
-        }
-        if let Some(Stream(stream)) = &self.stream
-            && self.spool.is_none()
-        {
-            let whole = open::buffered(Cursor::new(head).chain(reader));
-            *stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(whole);
-        }
-        Ok(answer)
-    }
-}
-
-fn is_parquet(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
-}
-
-/// Chooses the kind of a file that is not a directory.
-fn kind(path: &Path, regular: bool) -> Result<Kind> {
-    const ACCEPTED: &str = "accepted are JSON Lines (.jsonl, .ndjson), Parquet, .csv, .tsv, .warc, .txt, .md, .html, raw \
-                            fingerprints (.u32, .u64, .u128), directories, and - for JSON Lines on standard input";
-    let refused = |what: &str| {
-        let name = path.display();
-        Err(Failure::Usage(format!("{name}: {what} is not supported; {ACCEPTED}")))
-    };
-    let plain = open::without_compression(path);
-    let extension =
-        plain.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    match extension.as_str() {
-        "jsonl" | "ndjson" => Ok(Kind::Lines),
-        "u32" => Ok(Kind::Raw(32)),
-        "u64" => Ok(Kind::Raw(64)),
-        "u128" => Ok(Kind::Raw(128)),
-        "csv" => Ok(Kind::Delimited(b',')),
-        "tsv" => Ok(Kind::Delimited(b'\t')),
-        "warc" | "wet" => Ok(Kind::Warc),
-        "wat" => refused("the metadata of a crawl (its texts are in the .warc and .wet files)"),
-        "parquet" => refused("compressed Parquet (it is compressed inside)"),
-        "json" => refused("a JSON document (rename it to .jsonl if every line is an object)"),
-        // What a shell passes for <(command) has no extension to tell by.
-        "" if !regular => Ok(Kind::Lines),
-        _ => Ok(Kind::Text),
-    }
-}
-
-/// What rows bring with them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bring {
-    /// There are no rows, or none that can be read.
-    Nothing,
-    Fingerprints,
-    /// Texts, some of them at least.
-    Texts,
-}
-
-/// All inputs of a run, in the order given.
-#[derive(Debug)]
-pub(crate) struct Inputs {
-    pub(crate) sources: Vec<Source>,
-    pub(crate) fields: Fields,
-}
-
-impl Inputs {
-    /// Looks at every path; fails before anything is read or written.
-    pub(crate) fn resolve(paths: &[PathBuf], fields: Fields) -> Result<Self> {
-        if paths.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
-            return Err(Failure::Usage(
-                "- stands for standard input and can be given once".to_owned(),
-            ));
-        }
-        let sources = paths.iter().map(|path| Source::new(path, &fields)).collect::<Result<_>>()?;
-        Ok(Self { sources, fields })
-    }
-
-    /// Makes every source readable twice.
-    pub(crate) fn spool(&mut self, directory: Option<&Path>, console: &Console) -> Result<()> {
-        self.sources.iter_mut().try_for_each(|source| source.spool(directory, console))
-    }
-
-    /// The width of the raw files and the name of one; they must agree.
-    pub(crate) fn raw_width(&self) -> Result<Option<(u32, &str)>> {
-        let mut found: Option<(u32, &str)> = None;
-        for source in &self.sources {
-            let Kind::Raw(bits) = source.kind else { continue };
-            match found {
-                Some((other, name)) if other != bits => {
-                    return Err(Failure::file(
-                        &source.name,
-                        format!(
-                            "holds {bits}-bit fingerprints, {name} holds {other}-bit ones; give files of one width"
-                        ),
-                    ));
-                }
-                _ => found = Some((bits, &source.name)),
-            }
-        }
-        Ok(found)
-    }
-
-    /// Tells what the inputs bring, judged by the first row of each.
-    pub(crate) fn bring(&self) -> Result<Bring> {
-        let mut bring = Bring::Nothing;
-        for source in &self.sources {
-            match source.begins_with_fingerprint(&self.fields)? {
-                Some(true) => bring = Bring::Fingerprints,
-                Some(false) => return Ok(Bring::Texts),
-                None => {}
-            }
-        }
-        Ok(bring)
-    }
-
-    /// The columns of CSV files; `None` unless all inputs are such, and agree on distinct ones.
-    pub(crate) fn header(&self) -> Result<Option<Vec<String>>> {
-        let mut common: Option<Vec<String>> = None;
-        for source in &self.sources {
-            let Kind::Delimited(delimiter) = source.kind else { return Ok(None) };
-            let reader = source.open(&Meter::default())?;
-            let header = delimited::header(&source.name, delimiter, &self.fields, reader)?;
-            // An empty file has no rows that would miss a column.
-            if header.is_empty() {
-                continue;
-            }
-            let distinct: HashSet<&String> = header.iter().collect();
-            let agrees = common.as_ref().is_none_or(|common| *common == header);
-            if distinct.len() < header.len() || !agrees {
-                return Ok(None);
-            }
-            common = Some(header);
-        }
-        Ok(Some(common.unwrap_or_default()))
-    }
-
-    /// A rough number of rows, for choosing a plan: exact for raw files only.
-    pub(crate) fn estimated_rows(&self, fingerprint_bytes: usize) -> u64 {
-        let rows = |source: &Source| match &source.kind {
-            Kind::Raw(_) => source.bytes().unwrap_or(0) / fingerprint_bytes as u64,
-            Kind::Lines | Kind::Delimited(_) => source.bytes().unwrap_or(0) / TYPICAL_ROW,
-            Kind::Columnar(columnar) => columnar.rows(),
-            Kind::Warc => source.bytes().unwrap_or(0) / TYPICAL_RECORD,
-            Kind::Text => 1,
-            Kind::Directory(listing) => listing.files.len() as u64,
-        };
-        self.sources.iter().map(rows).sum()
-    }
-
-    /// Bytes on disk; `None` when a pipe is among the sources.
-    pub(crate) fn bytes(&self) -> Option<u64> {
-        self.sources.iter().map(Source::bytes).sum()
-    }
-}
-
-impl Source {
     /// Tells whether reading on may mean waiting for whoever writes.
     pub(crate) fn is_live(&self) -> bool {
         self.stream.is_some() && self.spool.is_none()
     }
 
-    fn bytes(&self) -> Option<u64> {
+    /// Bytes on disk; `None` of a pipe.
+    pub(super) fn bytes(&self) -> Option<u64> {
         match (&self.kind, &self.spool, &self.stream) {
             (Kind::Directory(listing), ..) => Some(listing.bytes),
             (_, Some(spool), _) => spool.path().metadata().ok().map(|found| found.len()),
@@ -405,58 +434,58 @@ impl Source {
             (_, None, None) => self.path.metadata().ok().map(|found| found.len()),
         }
     }
-}
 
-/// Finds the file and line of an origin again.
-#[derive(Debug, Default)]
-pub(crate) struct Origins {
-    /// Origin of each source's first row, rising, and the source's position.
-    starts: Vec<(u64, usize)>,
-}
+    /// The columns of a table of cells; `None` of anything else.
+    pub(crate) fn header(&self) -> Result<Option<Vec<String>>> {
+        let Kind::Delimited(delimiter) = self.kind else { return Ok(None) };
+        let reader = self.open(&Meter::default())?;
+        Ok(Some(delimited::begin(&self.name, delimiter, &self.names, reader)?.header))
+    }
 
-impl Origins {
-    pub(crate) fn note(&mut self, origin: u64, source: usize) {
-        if self.starts.last().is_none_or(|&(_, last)| last != source) {
-            self.starts.push((origin, source));
+    /// The directory that was given, if the source is in one.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        match (&self.kind, &self.within) {
+            (Kind::Directory(_), _) => Some(&self.path),
+            (_, Some(within)) => {
+                let parts = Path::new(within).components().count();
+                self.path.ancestors().nth(parts)
+            }
+            _ => None,
         }
     }
 
-    /// Returns the source and the ordinal of the row within it, from 0.
-    pub(crate) fn find(&self, origin: u64) -> Option<(usize, u64)> {
-        let after = self.starts.partition_point(|&(start, _)| start <= origin);
-        let &(start, source) = self.starts.get(after.checked_sub(1)?)?;
-        Some((source, origin - start))
+    /// Tells whether rows have named fields.
+    pub(super) fn has_fields(&self) -> bool {
+        matches!(self.kind, Kind::Lines | Kind::Json | Kind::Columnar(_) | Kind::Delimited(_))
+    }
+
+    /// Where a row is: the source with the row's number from 1, or a file alone.
+    pub(crate) fn at(&self, ordinal: u64) -> String {
+        match &self.kind {
+            Kind::Text => self.name.clone(),
+            Kind::Directory(listing) => {
+                let file = usize::try_from(ordinal).ok().and_then(|at| listing.files.get(at));
+                file.map_or_else(|| self.name.clone(), |file| format!("{}/{file}", self.name))
+            }
+            Kind::Lines
+            | Kind::Json
+            | Kind::Columnar(_)
+            | Kind::Delimited(_)
+            | Kind::Raw(_)
+            | Kind::Warc => format!("{}:{}", self.name, ordinal + 1),
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn extensions_choose_the_kind_behind_compression() {
-        let kind = |name: &str| kind(Path::new(name), true);
-        assert!(matches!(kind("a.jsonl.gz"), Ok(Kind::Lines)));
-        assert!(matches!(kind("a.NDJSON"), Ok(Kind::Lines)));
-        assert!(matches!(kind("a.u128.zst"), Ok(Kind::Raw(128))));
-        assert!(matches!(kind("copyright"), Ok(Kind::Text)));
-        assert!(matches!(kind("a.csv"), Ok(Kind::Delimited(b','))));
-        assert!(matches!(kind("a.tsv.gz"), Ok(Kind::Delimited(b'\t'))));
-        assert!(matches!(kind("a.warc.zst"), Ok(Kind::Warc)));
-        assert!(matches!(kind("a.warc.wet.gz"), Ok(Kind::Warc)));
-        for name in ["a.parquet.gz", "a.json", "a.warc.wat.gz"] {
-            assert!(matches!(kind(name), Err(Failure::Usage(_))), "{name}");
-        }
-    }
-
-    #[test]
-    fn origins_lead_back_to_source_and_row() {
-        let mut origins = Origins::default();
-        assert_eq!(origins.find(0), None);
-        origins.note(0, 0);
-        origins.note(50, 0);
-        origins.note(100, 2);
-        assert_eq!(origins.find(99), Some((0, 99)));
-        assert_eq!(origins.find(100), Some((2, 0)));
-    }
+/// Tells whether a file holds nothing but one JSON object.
+fn alone(path: &Path, (format, compression): (Format, Option<Compression>)) -> bool {
+    let reader = || {
+        let reader = open::counted(path, compression, &Meter::default()).ok()?;
+        Some(if format == Format::Json { json::lines(reader) } else { reader })
+    };
+    matches!(format, Format::Json | Format::Jsonl)
+        && reader().is_some_and(|reader| {
+            let lines = reader.split(b'\n').take(2).flatten();
+            lines.filter(|line| !line.trim_ascii().is_empty()).count() == 1
+        })
 }

@@ -1,12 +1,20 @@
-//! Directories: a tree becomes a sorted list of files, each named by its relative path.
+//! Directories: a tree becomes data files, which hold rows, and documents, one a file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
+use rayon::prelude::*;
 
+use super::detect::{self, Format, Named};
+use super::open::Compression;
 use crate::failure::{Failure, Result};
+use crate::size;
 
-/// The files below a directory.
+/// A file that every index has.
+const OF_AN_INDEX: &str = "hamdex.lock";
+
+/// The documents below a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// Relative paths with forward slashes, sorted by their bytes.
@@ -17,31 +25,163 @@ pub(crate) struct Listing {
     pub(crate) bytes: u64,
 }
 
-/// Lists every regular file; symbolic links are left alone, so no file comes twice.
-pub(super) fn list(root: &Path) -> Result<Listing> {
+/// A file of rows.
+#[derive(Debug)]
+pub(super) struct DataFile {
+    /// Relative path with forward slashes.
+    pub(super) name: String,
+    pub(super) format: Format,
+    pub(super) compression: Option<Compression>,
+}
+
+/// What is below a directory.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// Sorted by the bytes of their names.
+    pub(super) data: Vec<DataFile>,
+    pub(super) documents: Listing,
+    skipped: Skipped,
+}
+
+/// Files that are not read, by the reason.
+#[derive(Debug, Default, Clone)]
+struct Skipped {
+    hidden: u64,
+    links: u64,
+    special: u64,
+    indexes: u64,
+    /// Names that say that a file is not read.
+    refused: Vec<String>,
+}
+
+/// How files are told apart.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reading {
+    /// What every file is taken for; `None` finds out.
+    pub(crate) format: Option<Format>,
+    /// Every file is a document.
+    pub(crate) as_documents: bool,
+    /// Files and directories whose names begin with a dot are read too.
+    pub(crate) hidden: bool,
+}
+
+/// Tells whether a directory is an index.
+pub(crate) fn is_index(path: &Path) -> bool {
+    path.join(OF_AN_INDEX).is_file()
+}
+
+/// Lists every regular file; symbolic links are not followed, so no file comes twice.
+pub(super) fn list(root: &Path, reading: Reading) -> Result<Tree> {
     std::fs::read_dir(root).map_err(|e| Failure::io(root, e))?;
-    let mut listing = Listing::default();
-    for entry in WalkBuilder::new(root).standard_filters(false).follow_links(false).build() {
+    let skipped = Arc::new(Mutex::new(Skipped::default()));
+    let mut tree = Tree::default();
+    let mut files = Vec::new();
+    let counts = Arc::clone(&skipped);
+    let wanted = move |entry: &DirEntry| enters(entry, reading.hidden, &counts);
+    let mut walk = WalkBuilder::new(root);
+    for entry in walk.standard_filters(false).follow_links(false).filter_entry(wanted).build() {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                listing.unreadable.push((root.display().to_string(), error.to_string()));
+                let what = (root.display().to_string(), error.to_string());
+                tree.documents.unreadable.push(what);
                 continue;
             }
         };
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             continue;
         }
-        if let Some(name) = relative(root, entry.path()) {
-            listing.files.push(name);
-        } else {
-            let name = entry.path().display().to_string();
-            listing.unreadable.push((name, "file name is not UTF-8".to_owned()));
+        let size = entry.metadata().map_or(0, |found| found.len());
+        match relative(root, entry.path()) {
+            Some(name) => files.push((name, entry.into_path(), size)),
+            None => {
+                let name = entry.path().display().to_string();
+                tree.documents.unreadable.push((name, "file name is not UTF-8".to_owned()));
+            }
         }
-        listing.bytes += entry.metadata().map_or(0, |found| found.len());
     }
-    listing.files.sort_unstable();
-    Ok(listing)
+    files.sort_unstable();
+    tree.skipped = skipped.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let kinds: Vec<_> = files.par_iter().map(|(_, path, _)| kind(path, reading)).collect();
+    for ((name, _, size), kind) in files.into_iter().zip(kinds) {
+        match kind {
+            Kind::Data(format, compression) => {
+                tree.data.push(DataFile { name, format, compression });
+            }
+            Kind::Document => {
+                tree.documents.files.push(name);
+                tree.documents.bytes += size;
+            }
+            Kind::Refused => tree.skipped.refused.push(name),
+        }
+    }
+    Ok(tree)
+}
+
+/// Tells whether the walk goes on with an entry, and counts it if not.
+fn enters(entry: &DirEntry, hidden: bool, skipped: &Mutex<Skipped>) -> bool {
+    if entry.depth() == 0 {
+        return true;
+    }
+    let mut skipped = skipped.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(kind) = entry.file_type() else { return true };
+    let count = if !hidden && entry.file_name().as_encoded_bytes().starts_with(b".") {
+        &mut skipped.hidden
+    } else if kind.is_symlink() {
+        &mut skipped.links
+    } else if kind.is_dir() && is_index(entry.path()) {
+        &mut skipped.indexes
+    } else if !kind.is_dir() && !kind.is_file() {
+        &mut skipped.special
+    } else {
+        return true;
+    };
+    *count += 1;
+    false
+}
+
+enum Kind {
+    Data(Format, Option<Compression>),
+    Document,
+    Refused,
+}
+
+fn kind(path: &PathBuf, reading: Reading) -> Kind {
+    if reading.as_documents {
+        return Kind::Document;
+    }
+    let (format, compression) = match (reading.format, detect::by_name(path)) {
+        (Some(format), _) | (None, Named::Certain(format)) => (format, Compression::of_name(path)),
+        (None, Named::Refused(_)) => return Kind::Refused,
+        // A file that cannot be read is a bad document among good ones.
+        (None, Named::Open) => match detect::by_content(path) {
+            Ok(found) => found,
+            Err(_) => return Kind::Document,
+        },
+    };
+    if format == Format::Text { Kind::Document } else { Kind::Data(format, compression) }
+}
+
+impl Tree {
+    /// Says in one line what was found.
+    pub(super) fn summary(&self, root: &str, data: u64) -> String {
+        let Skipped { hidden, links, special, indexes, refused } = &self.skipped;
+        let documents = self.documents.files.len() as u64;
+        let counts = [
+            (data, "data file", "data files"),
+            (documents, "document", "documents"),
+            (*hidden, "hidden entry skipped", "hidden entries skipped (--hidden reads them)"),
+            (*links, "symbolic link skipped", "symbolic links skipped"),
+            (*special, "special file skipped", "special files skipped"),
+            (*indexes, "index skipped", "indexes skipped"),
+            (refused.len() as u64, "unsupported file skipped", "unsupported files skipped"),
+        ];
+        let counts = counts.iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| {
+            format!("{} {}", size::thousands(*count), if *count == 1 { one } else { many })
+        });
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        format!("{root}: {}", if counts.is_empty() { "no files" } else { &counts })
+    }
 }
 
 fn relative(root: &Path, path: &Path) -> Option<String> {
@@ -54,16 +194,50 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn files_come_sorted_with_forward_slashes() {
+    fn tree() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("b/c")).unwrap();
-        for name in ["b/c/1", "b.txt", ".hidden", "a"] {
-            std::fs::write(dir.path().join(name), "x").unwrap();
+        std::fs::create_dir_all(dir.path().join(".git")).unwrap();
+        std::fs::create_dir_all(dir.path().join("idx")).unwrap();
+        for (name, content) in [
+            ("b/c/1", "x"),
+            ("b.txt", "x"),
+            (".hidden", "x"),
+            (".git/config", "x"),
+            ("a", "{\"text\":\"x\"}\n"),
+            ("b/rows.jsonl", "x"),
+            ("a.parquet.gz", "x"),
+            ("idx/hamdex.lock", ""),
+            ("idx/LOG", "x"),
+        ] {
+            std::fs::write(dir.path().join(name), content).unwrap();
         }
-        let listing = list(dir.path()).unwrap();
-        assert_eq!(listing.files, [".hidden", "a", "b.txt", "b/c/1"]);
-        assert_eq!(listing.bytes, 4);
-        assert!(list(&dir.path().join("absent")).is_err());
+        dir
+    }
+
+    #[test]
+    fn a_tree_is_data_files_and_documents_sorted_with_forward_slashes() {
+        let dir = tree();
+        let found = list(dir.path(), Reading::default()).unwrap();
+        assert_eq!(found.documents.files, ["b.txt", "b/c/1"]);
+        assert_eq!(found.documents.bytes, 2);
+        let data: Vec<_> = found.data.iter().map(|file| &*file.name).collect();
+        assert_eq!(data, ["a", "b/rows.jsonl"]);
+        assert_eq!(
+            found.summary("d", 2),
+            "d: 2 data files, 2 documents, 2 hidden entries skipped (--hidden reads them), \
+             1 index skipped, 1 unsupported file skipped"
+        );
+        assert!(list(&dir.path().join("absent"), Reading::default()).is_err());
+    }
+
+    #[test]
+    fn every_file_is_a_document_on_request() {
+        let dir = tree();
+        let reading = Reading { as_documents: true, hidden: true, ..Reading::default() };
+        let found = list(dir.path(), reading).unwrap();
+        assert!(found.data.is_empty());
+        let names = [".git/config", ".hidden", "a", "a.parquet.gz", "b.txt", "b/c/1", "b/rows.jsonl"];
+        assert_eq!(found.documents.files, names);
     }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::advise::{self, Wishes};
 use crate::failure::{Failure, Result};
 use crate::input::{
-    At, Document, Inputs, Kind, Place, Policy, Reading, Reason, Rejects, Totals, WarcId,
+    At, Document, Ids, Inputs, Kind, Place, Policy, Reading, Reason, Rejects, Totals, WarcId,
 };
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, TmpArg, WidthArg};
@@ -38,7 +38,7 @@ pub(crate) struct BuildArgs {
     /// Directory of the index: absent, empty, or an index to merge into
     index: PathBuf,
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
-    #[arg(required_unless_present_any = ["abandon", "from_shards"], value_name = "INPUT")]
+    #[arg(required_unless_present_any = ["abandon", "from_shards", "files_from"], value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Take over the sorted files that many machines wrote (Python: `build_index`)
     ///
@@ -96,7 +96,7 @@ impl BuildArgs {
         if let Some(directory) = &self.from_shards {
             return self.take_shards(session, directory);
         }
-        let inputs = self.rows.inputs(&self.inputs)?;
+        let inputs = self.rows.inputs(&self.inputs, &session.console)?;
         let header = stored::header(&self.index)?;
         let wanted = self.keep.wanted(header.as_ref())?;
         let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
@@ -128,7 +128,8 @@ impl BuildArgs {
                 pipeline: pipeline.as_ref(),
                 console: &session.console,
                 // Duplicates come to light when all is sorted, too late for those who want to stop.
-                unique: self.rows.strict || self.rows.max_bad.is_some(),
+                ids: Ids::Keys { unique: self.rows.strict },
+                keep_blank: false,
                 after: None,
                 wanted,
             };
@@ -196,7 +197,11 @@ impl BuildArgs {
         if let Some(directory) = self.tmp.directory() {
             resources = resources.tmp(directory);
         }
-        let policy = Policy { append: self.resume, ..self.rows.policy() };
+        let policy = Policy {
+            append: self.resume,
+            overwrite: session.overwrite,
+            ..self.rows.policy()
+        };
         let mut rejects = Rejects::new(policy, &session.console)?;
         let mut builder = self.builder::<F>(session, options, &resources)?;
         reading.after = builder.resume_after();
@@ -235,7 +240,8 @@ impl BuildArgs {
         });
         session.console.end_phase();
         let report = report?;
-        let rejects = rejects.finish()?;
+        let rejected = rejects.count();
+        rejects.finish()?;
         let seconds = started.elapsed().as_secs_f64();
         summarise(
             session,
@@ -245,7 +251,7 @@ impl BuildArgs {
                 distinct: report.fingerprints,
                 read: totals.documents,
                 replaced: report.replaced,
-                rejects,
+                rejects: rejected,
                 skipped_binary: totals.binary,
                 skipped_status: totals.passed.status,
                 skipped_type: totals.passed.kind,
@@ -302,7 +308,7 @@ fn duplicate(
         return rejects.add(Place { file: "-", at: At::Whole }, Reason::DuplicateId(name), None);
     };
     let (file, at) = match &source.kind {
-        Kind::Lines | Kind::Columnar(_) | Kind::Delimited(_) => {
+        Kind::Lines | Kind::Json | Kind::Columnar(_) | Kind::Delimited(_) => {
             (source.name.clone(), At::Line(row + 1))
         }
         Kind::Raw(bits) => (source.name.clone(), At::Offset(row * u64::from(bits / 8))),
@@ -310,7 +316,7 @@ fn duplicate(
         Kind::Text => (source.name.clone(), At::Whole),
         Kind::Directory(_) => (format!("{}/{name}", source.name), At::Whole),
     };
-    let reason = match (at, inputs.fields.warc_id) {
+    let reason = match (at, inputs.names.warc_id) {
         (At::Record(..), WarcId::Uri) => Reason::DuplicateUri(name),
         _ => Reason::DuplicateId(name),
     };

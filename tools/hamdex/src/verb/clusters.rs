@@ -13,7 +13,7 @@ use super::gather::{self, Gathered, Target};
 use super::linking;
 use crate::advise::{self, Settled, Wishes};
 use crate::failure::Result;
-use crate::input::{Inputs, Wanted};
+use crate::input::{Ids, Inputs, Wanted};
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
@@ -35,7 +35,7 @@ use crate::width::for_width;
 #[command(after_long_help = "Example:\n  hamdex clusters articles.jsonl.gz -k 6 | head -10")]
 pub(crate) struct ClustersArgs {
     /// An index, or documents: .jsonl, .txt, .html, directories, raw .u64, - for standard input
-    #[arg(required = true, value_name = "INDEX|INPUT")]
+    #[arg(required_unless_present = "files_from", value_name = "INDEX|INPUT")]
     inputs: Vec<PathBuf>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -60,11 +60,11 @@ pub(crate) struct ClustersArgs {
 
 /// One group as it is written.
 #[derive(Serialize)]
-pub(super) struct Line<'a> {
+pub(super) struct Line<N> {
     /// Number of the cluster, from 1.
     pub(super) cluster: usize,
     pub(super) size: usize,
-    pub(super) ids: Vec<Name<'a>>,
+    pub(super) ids: Vec<N>,
     /// Largest Hamming distance within the group.
     #[serde(skip_serializing_if = "Option::is_none")]
     diameter: Option<u32>,
@@ -73,8 +73,8 @@ pub(super) struct Line<'a> {
     diameter_at_least: Option<u32>,
 }
 
-impl<'a> Line<'a> {
-    pub(super) fn new(cluster: usize, ids: Vec<Name<'a>>, diameter: Diameter) -> Self {
+impl<N> Line<N> {
+    pub(super) fn new(cluster: usize, ids: Vec<N>, diameter: Diameter) -> Self {
         Self {
             cluster,
             size: ids.len(),
@@ -88,7 +88,7 @@ impl<'a> Line<'a> {
 impl ClustersArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let target = Target::of(&self.inputs, &self.width, &self.pipeline)?;
-        let mut output = Output::open(self.output.as_deref(), &session.console)?;
+        let mut output = Output::open(self.output.as_deref(), &session.console, session.overwrite)?;
         let found = match target {
             Target::Index(path, header) => for_width!(header.bits, F => {
                 self.verify.require_stored(header.keeps_features)?;
@@ -104,7 +104,7 @@ impl ClustersArgs {
                 let clusters = index.clusters(near, &session.console)?;
                 session.console.end_phase();
                 for (cluster, number) in clusters.iter().zip(1..) {
-                    let ids = cluster.keys.iter().map(|key| Name::of(key)).collect();
+                    let ids = cluster.keys.iter().map(|key| Name::of(key)).collect::<Vec<_>>();
                     output.json(&Line::new(number, ids, cluster.diameter))?;
                 }
                 clusters.len()
@@ -134,13 +134,14 @@ impl ClustersArgs {
         let wanted = Wanted::by(settled.verification);
         let pipeline = settled.pipeline.as_ref();
         let gathered: Gathered<F> =
-            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, wanted)?;
+            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, (wanted, Ids::Labels))?;
         let Gathered { fingerprints, evidence, .. } = &gathered;
         let linkage = self.representative.linkage();
         let labels = linking::labels(session, fingerprints, evidence, settled, linkage)?;
         let groups = groups(&labels);
         for (group, number) in groups.iter().zip(1..) {
-            let ids = group.iter().map(|&at| Name::of(gathered.key(at as usize))).collect();
+            let ids = group.iter().map(|&at| Name::of(gathered.key(at as usize)));
+            let ids = ids.collect::<Vec<_>>();
             let members: Vec<F> =
                 group.iter().filter_map(|&at| fingerprints.get(at as usize).copied()).collect();
             output.json(&Line::new(number, ids, join::diameter(&members)))?;

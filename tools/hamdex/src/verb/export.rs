@@ -42,7 +42,7 @@ impl ExportArgs {
         let header = stored::require(&self.index, None)?;
         for_width!(header.bits, F => {
             let index = stored::read_only::<F>(&self.index)?;
-            let mut output = Output::open(self.output.as_deref(), &session.console)?;
+            let mut output = Output::open(self.output.as_deref(), &session.console, session.overwrite)?;
             session.console.begin("exporting", Some(index.len()?));
             for (document, count) in index.documents()?.zip(1..) {
                 let (key, fingerprint) = document?;

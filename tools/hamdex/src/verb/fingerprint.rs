@@ -8,10 +8,10 @@ use hamdex::text::Pipeline;
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
-use crate::input::{Document, Reading, Wanted};
+use crate::input::{Document, Ids, Reading, Wanted};
 use crate::key::Name;
 use crate::options::{PipelineArgs, RowArgs, WidthArg};
-use crate::output::Output;
+use crate::output::{Output, Overwrite};
 use crate::session::Session;
 use crate::width::{self, for_width};
 
@@ -24,7 +24,7 @@ use crate::width::{self, for_width};
 )]
 pub(crate) struct FingerprintArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, - for stdin
-    #[arg(required = true, value_name = "INPUT")]
+    #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -49,21 +49,22 @@ struct Line<'a> {
 
 impl FingerprintArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
-        let inputs = self.rows.inputs(&self.inputs)?;
+        let inputs = self.rows.inputs(&self.inputs, &session.console)?;
         let bits = width::settle(self.width.bits, None, inputs.raw_width()?)?;
         let pipeline = self.pipeline.fresh(&inputs, &session.console)?;
         if let (Some(path), Some(pipeline)) = (&self.save_idf, &pipeline) {
-            save_idf(pipeline, path)?;
+            save_idf(pipeline, path, session.overwrite)?;
         }
         let reading = Reading {
             inputs: &inputs,
             pipeline: pipeline.as_ref(),
             console: &session.console,
-            unique: false,
+            ids: Ids::Labels,
+            keep_blank: false,
             after: None,
             wanted: Wanted::NOTHING,
         };
-        let output = Output::open(self.output.as_deref(), &session.console)?;
+        let output = Output::open(self.output.as_deref(), &session.console, session.overwrite)?;
         for_width!(bits, F => self.print::<F>(&reading, output, session))
     }
 
@@ -73,7 +74,7 @@ impl FingerprintArgs {
         mut output: Output,
         session: &Session,
     ) -> Result<()> {
-        let mut rejects = self.rows.rejects(&session.console)?;
+        let mut rejects = self.rows.rejects(session)?;
         reading.run::<F>(&mut rejects, &mut |document: Document<'_, F>| {
             output.json(&Line {
                 id: Name::of(document.key),
@@ -87,11 +88,11 @@ impl FingerprintArgs {
 }
 
 /// Writes the table of rarity that the pipeline weighs by.
-fn save_idf(pipeline: &Pipeline, path: &Path) -> Result<()> {
+fn save_idf(pipeline: &Pipeline, path: &Path, overwrite: Overwrite) -> Result<()> {
     let Some((_, bytes)) = pipeline.resources().parts().find(|(name, _)| *name == "idf") else {
         return Err(Failure::Usage("--save-idf keeps what was learnt: add --idf learn".to_owned()));
     };
-    let mut file = Output::file(path)?;
+    let mut file = Output::file(path, overwrite)?;
     file.with(|out| out.write_all(&bytes))?;
     file.finish()
 }

@@ -9,7 +9,7 @@ use hamdex::{Fingerprint, Header};
 use crate::advise;
 use crate::evidence::{Keeper, Kept};
 use crate::failure::{Failure, Result};
-use crate::input::{Document, Inputs, Reading, Rejects, Wanted};
+use crate::input::{Document, Ids, Inputs, Reading, Rejects, Wanted};
 use crate::options::{PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::session::Session;
 use crate::stored;
@@ -98,7 +98,7 @@ pub(super) fn resolve(
     width: &WidthArg,
     tmp: &TmpArg,
 ) -> Result<(Arc<Inputs>, u32)> {
-    let mut inputs = Inputs::resolve(paths, rows.fields())?;
+    let mut inputs = rows.resolve(paths, rows.names(), &session.console)?;
     let bits = width::settle(width.bits, None, inputs.raw_width()?)?;
     inputs.spool(tmp.directory(), &session.console)?;
     Ok((Arc::new(inputs), bits))
@@ -111,11 +111,18 @@ pub(super) fn gather<F: Fingerprint>(
     rows: &RowArgs,
     tmp: &TmpArg,
     pipeline: Option<&Pipeline>,
-    wanted: Wanted,
+    (wanted, ids): (Wanted, Ids),
 ) -> Result<Gathered<F>> {
-    let reading =
-        Reading { inputs, pipeline, console: &session.console, unique: true, after: None, wanted };
-    let mut rejects = rows.rejects(&session.console)?;
+    let reading = Reading {
+        inputs,
+        pipeline,
+        console: &session.console,
+        ids,
+        keep_blank: false,
+        after: None,
+        wanted,
+    };
+    let mut rejects = rows.rejects(session)?;
     let gathered = Gathered::read(&reading, &mut rejects, tmp)?;
     rejects.finish()?;
     advise::say_unverified(&session.console, gathered.evidence.without);

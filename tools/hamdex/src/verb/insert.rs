@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::advise::{self, Wishes};
 use crate::failure::{Failure, Result};
-use crate::input::{Bring, Document, Reading, Sink};
+use crate::input::{Bring, Document, Ids, Reading, Sink};
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, WidthArg};
 use crate::output::Output;
@@ -37,7 +37,7 @@ pub(crate) struct InsertArgs {
     /// Directory of the index
     index: PathBuf,
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
-    #[arg(required = true, value_name = "INPUT")]
+    #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Keep out what is near a stored document
     #[arg(long)]
@@ -88,7 +88,7 @@ struct Refused<'a> {
 
 impl InsertArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
-        let inputs = self.rows.inputs(&self.inputs)?;
+        let inputs = self.rows.inputs(&self.inputs, &session.console)?;
         if self.verify.verify.is_some() && !self.if_new {
             let reason = "--verify checks what --if-new keeps out: give both";
             return Err(Failure::Usage(reason.to_owned()));
@@ -117,7 +117,7 @@ impl InsertArgs {
             let settled = advise::settle_index(&session.console, &inputs, &wishes)?;
             (settled.pipeline, Some(settled.distance))
         };
-        let texts = pipeline.is_some() && inputs.bring()? == Bring::Texts;
+        let texts = pipeline.is_some() && inputs.bring() == Bring::Texts;
         let verify = match &header {
             Some(header) if self.if_new && texts => {
                 let asked = self.distance.distance;
@@ -137,7 +137,8 @@ impl InsertArgs {
                 inputs: &inputs,
                 pipeline: pipeline.as_ref(),
                 console: &session.console,
-                unique: true,
+                ids: Ids::Keys { unique: true },
+                keep_blank: false,
                 after: None,
                 wanted,
             };
@@ -170,7 +171,7 @@ impl InsertArgs {
         verify: VerifyArg,
     ) -> Result<()> {
         let started = Instant::now();
-        let mut rejects = self.rows.rejects(&session.console)?;
+        let mut rejects = self.rows.rejects(session)?;
         let mut batches = Batches {
             index,
             near: self.if_new.then(|| {
@@ -191,7 +192,8 @@ impl InsertArgs {
         read?;
         last?;
         let mut summary = batches.finish()?;
-        summary.rejects = rejects.finish()?;
+        summary.rejects = rejects.count();
+        rejects.finish()?;
         summary.seconds = started.elapsed().as_secs_f64();
         summary.rate = (summary.inserted + summary.replaced) as f64 / summary.seconds.max(1e-9);
         self.tell(session, &summary)

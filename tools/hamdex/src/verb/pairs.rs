@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::gather::{self, Carrier, Gathered, Target};
 use crate::advise::{self, Settled, Wishes};
 use crate::failure::{Failure, Result};
-use crate::input::{Inputs, Wanted};
+use crate::input::{Ids, Inputs, Wanted};
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
@@ -38,7 +38,7 @@ const MANY_COPIES: u64 = 10_000;
 #[command(after_long_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
 pub(crate) struct PairsArgs {
     /// An index, or documents: .jsonl, .txt, .html, directories, raw .u64, - for standard input
-    #[arg(required = true, value_name = "INDEX|INPUT")]
+    #[arg(required_unless_present = "files_from", value_name = "INDEX|INPUT")]
     inputs: Vec<PathBuf>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -100,7 +100,7 @@ impl PairsArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let target = Target::of(&self.inputs, &self.width, &self.pipeline)?;
         let writer = Writer {
-            output: Output::open(self.output.as_deref(), &session.console)?,
+            output: Output::open(self.output.as_deref(), &session.console, session.overwrite)?,
             json: session.json,
         };
         let (found, output) = match target {
@@ -179,7 +179,7 @@ impl PairsArgs {
         let wanted = Wanted::by(settled.verification);
         let pipeline = settled.pipeline.as_ref();
         let gathered: Gathered<F> =
-            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, wanted)?;
+            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, (wanted, Ids::Labels))?;
         let evidence = gathered.evidence.of(settled.verification);
         self.head(&mut writer, evidence.is_some())?;
         let copies = Copies::new(&gathered.fingerprints)?;

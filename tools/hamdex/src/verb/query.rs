@@ -9,7 +9,7 @@ use hamdex::{Fingerprint, Header, Index, Query};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
-use crate::input::{Bring, Document, Inputs, Proofs, Reading, Sink, Wanted};
+use crate::input::{Bring, Document, Ids, Inputs, Proofs, Reading, Sink, Wanted};
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, RowArgs, WidthArg, stored_pipeline};
 use crate::output::Output;
@@ -77,10 +77,10 @@ impl QueryArgs {
         let header = stored::require(&self.index, self.width.bits)?;
         self.verify.require_stored(header.keeps_features)?;
         let inputs =
-            if self.inputs.is_empty() { None } else { Some(self.rows.inputs(&self.inputs)?) };
+            if self.inputs.is_empty() { None } else { Some(self.rows.inputs(&self.inputs, &session.console)?) };
         // Fingerprints alone have nothing to check.
         let texts = match &inputs {
-            Some(inputs) => inputs.bring()? == Bring::Texts,
+            Some(inputs) => inputs.bring() == Bring::Texts,
             None => self.text.is_some(),
         };
         let verify = if texts {
@@ -139,11 +139,12 @@ impl QueryArgs {
             inputs,
             pipeline: pipeline.as_ref(),
             console: &session.console,
-            unique: false,
+            ids: Ids::Labels,
+            keep_blank: false,
             after: None,
             wanted: Wanted::by(asked.verify.check()),
         };
-        let mut rejects = self.rows.rejects(&session.console)?;
+        let mut rejects = self.rows.rejects(session)?;
         reading.run::<F>(&mut rejects, &mut asked)?;
         asked.finish()?;
         rejects.finish().map(drop)

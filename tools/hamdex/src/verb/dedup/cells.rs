@@ -1,28 +1,24 @@
 //! Cells: rows of CSV, which were read as lines of JSON, become records again.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
-use tempfile::NamedTempFile;
-
-use super::files::Files;
 use crate::failure::{Failure, Result};
-use crate::output;
+use crate::output::Output;
 
 /// A file of records being written.
 #[derive(Debug)]
 pub(super) struct Cells {
-    writer: csv::Writer<NamedTempFile>,
+    writer: csv::Writer<Output>,
     header: Vec<String>,
-    path: PathBuf,
+    path: String,
 }
 
 impl Cells {
     /// Begins with the header; inputs without a row have none.
-    pub(super) fn new(files: &Files, delimiter: u8, header: Vec<String>) -> Result<Self> {
-        let file = output::temporary(files.place())?;
-        let writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(file);
-        let mut cells = Self { writer, header: Vec::new(), path: files.kept.clone() };
+    pub(super) fn new(output: Output, delimiter: u8, header: Vec<String>) -> Result<Self> {
+        let path = output.name().to_owned();
+        let writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(output);
+        let mut cells = Self { writer, header: Vec::new(), path };
         if !header.is_empty() {
             cells.record(header.iter().map(String::as_str))?;
         }
@@ -41,14 +37,12 @@ impl Cells {
     }
 
     fn record<'a>(&mut self, cells: impl Iterator<Item = &'a str>) -> Result<()> {
-        self.writer.write_record(cells).map_err(|e| Failure::io(&self.path, e.into()))
+        self.writer.write_record(cells).map_err(|e| Failure::of_write(&self.path, e.into()))
     }
 
     /// Returns the file, complete but without its name yet.
-    pub(super) fn finish(self) -> Result<(NamedTempFile, PathBuf)> {
-        match self.writer.into_inner() {
-            Ok(file) => Ok((file, self.path)),
-            Err(error) => Err(Failure::io(&self.path, error.into_error())),
-        }
+    pub(super) fn finish(self) -> Result<Output> {
+        let Self { writer, path, .. } = self;
+        writer.into_inner().map_err(|e| Failure::of_write(&path, e.into_error()))
     }
 }

@@ -1,11 +1,13 @@
 //! Collecting: the first pass keeps of every document what the choice needs, and no text.
 
-use hamdex::dedup::{Decisions, Dedup, Settings};
+use std::collections::{HashMap, HashSet};
+
+use hamdex::dedup::{Decisions, Dedup, Settings, Stamp, key_hash};
 use hamdex::{Fingerprint, Index, Progress};
 
 use super::Keep;
 use crate::failure::Result;
-use crate::input::{Document, Passed, Reading, Rejects, Stamp};
+use crate::input::{Blank, Document, Reading, Rejects, Sink, Totals};
 
 /// Documents in the order of the inputs.
 #[derive(Debug)]
@@ -13,6 +15,14 @@ pub(super) struct Documents<F> {
     ranked: Ranked<F>,
     /// Ordinal of each document's row over all inputs, rising.
     origins: Vec<u64>,
+    /// The same of rows with nothing to compare.
+    blanks: Vec<u64>,
+    /// Whether a row has a value that decides which one is newer.
+    stamped: bool,
+    /// Values that rows must not share; `None` if they may.
+    unique: Option<Unique>,
+    /// Hashes of the documents' ids as keys of an index; `None` if none is compared with.
+    keys: Option<Vec<Option<u128>>>,
 }
 
 /// Documents by what decides between those of a group.
@@ -23,30 +33,64 @@ enum Ranked<F> {
     Newest(Dedup<F, Stamp>),
 }
 
+/// Rows by a value that only one of them may keep.
+#[derive(Debug, Default)]
+struct Unique {
+    rows: Vec<UniqueRow>,
+}
+
+#[derive(Debug)]
+struct UniqueRow {
+    value: u128,
+    origin: u64,
+    /// Position among the documents; `None` of a row with nothing to compare.
+    position: Option<u32>,
+    rank: Rank,
+}
+
+/// What decides between rows of one value; one kind a run.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Order,
+    Length(u64),
+    Newest(Stamp),
+}
+
+/// What the documents are for.
+#[derive(Debug)]
+pub(super) struct Purpose<'a> {
+    pub(super) keep: &'a Keep,
+    pub(super) near: &'a Settings,
+    pub(super) unique: bool,
+    pub(super) against: bool,
+}
+
 impl<F: Fingerprint> Documents<F> {
-    fn new(keep: &Keep, settings: &Settings) -> Result<Self> {
-        let ranked = match keep {
+    fn new(purpose: &Purpose<'_>) -> Result<Self> {
+        let settings = purpose.near;
+        let ranked = match purpose.keep {
             Keep::First => Ranked::Order(Dedup::new(settings)?),
             Keep::Longest => Ranked::Length(Dedup::new(settings)?),
             Keep::Newest(_) => Ranked::Newest(Dedup::new(settings)?),
         };
-        Ok(Self { ranked, origins: Vec::new() })
+        Ok(Self {
+            ranked,
+            origins: Vec::new(),
+            blanks: Vec::new(),
+            stamped: false,
+            unique: purpose.unique.then(Unique::default),
+            keys: purpose.against.then(Vec::new),
+        })
     }
 
-    fn push(&mut self, document: Document<'_, F>) -> Result<()> {
-        let Document { fingerprint, proofs, length, stamp, origin, .. } = document;
-        let evidence = proofs.evidence();
-        match &mut self.ranked {
-            Ranked::Order(dedup) => dedup.push(fingerprint, evidence, ())?,
-            Ranked::Length(dedup) => dedup.push(fingerprint, evidence, length)?,
-            Ranked::Newest(dedup) => dedup.push(fingerprint, evidence, stamp)?,
-        };
-        self.origins.push(origin);
-        Ok(())
+    /// Numbers of documents and of rows with nothing to compare.
+    pub(super) fn len(&self) -> u64 {
+        (self.origins.len() + self.blanks.len()) as u64
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.origins.len()
+    /// Returns whether a row has a value that decides which one is newer.
+    pub(super) fn stamped(&self) -> bool {
+        self.stamped
     }
 
     /// Documents that brought a fingerprint and no text, where texts are compared.
@@ -58,58 +102,129 @@ impl<F: Fingerprint> Documents<F> {
         }
     }
 
-    /// Decides what becomes of every document.
+    fn rank(&self, length: u64, stamp: &Stamp) -> Rank {
+        match self.ranked {
+            Ranked::Order(_) => Rank::Order,
+            Ranked::Length(_) => Rank::Length(length),
+            Ranked::Newest(_) => Rank::Newest(stamp.clone()),
+        }
+    }
+
+    fn note(&mut self, value: Option<u128>, origin: u64, position: Option<u32>, rank: Rank) {
+        if let (Some(unique), Some(value)) = (&mut self.unique, value) {
+            unique.rows.push(UniqueRow { value, origin, position, rank });
+        }
+    }
+
+    /// Decides what becomes of every row.
     pub(super) fn decide(
         self,
         against: Option<&Index<F>>,
         progress: &dyn Progress,
     ) -> Result<Choice<F>> {
+        let (repeats, excluded) = self.unique.map_or_else(Default::default, Unique::repeats);
+        let keys = self.keys.as_deref();
         let decisions = match self.ranked {
-            Ranked::Order(dedup) => finish(dedup, against, progress)?,
-            Ranked::Length(dedup) => finish(dedup, against, progress)?,
-            Ranked::Newest(dedup) => finish(dedup, against, progress)?,
+            Ranked::Order(dedup) => finish(dedup, &excluded, against, keys, progress)?,
+            Ranked::Length(dedup) => finish(dedup, &excluded, against, keys, progress)?,
+            Ranked::Newest(dedup) => finish(dedup, &excluded, against, keys, progress)?,
         };
-        Ok(Choice { decisions, origins: self.origins })
+        let shared = repeats.values().copied().collect();
+        Ok(Choice { decisions, origins: self.origins, blanks: self.blanks, repeats, shared })
     }
 }
 
 fn finish<F: Fingerprint, R: Ord + Sync>(
-    dedup: Dedup<F, R>,
+    mut dedup: Dedup<F, R>,
+    excluded: &[u32],
     against: Option<&Index<F>>,
+    keys: Option<&[Option<u128>]>,
     progress: &dyn Progress,
 ) -> hamdex::Result<Decisions<F>> {
+    for &position in excluded {
+        dedup.exclude(position);
+    }
     match against {
-        Some(index) => dedup.finish_against(index, progress),
+        Some(index) => {
+            let own = |position: u32| keys?.get(position as usize).copied().flatten();
+            dedup.finish_against_others(index, &own, progress)
+        }
         None => dedup.finish(progress),
     }
 }
 
-/// What becomes of every document, and which row it is.
+impl Unique {
+    /// Finds the rows to remove, each with the row that is kept, and their positions.
+    fn repeats(self) -> (HashMap<u64, u64>, Vec<u32>) {
+        let mut best: HashMap<u128, &UniqueRow> = HashMap::new();
+        for row in &self.rows {
+            let kept = best.entry(row.value).or_insert(row);
+            if row.rank > kept.rank {
+                *kept = row;
+            }
+        }
+        let (mut repeats, mut positions) = (HashMap::new(), Vec::new());
+        for row in &self.rows {
+            let kept = best.get(&row.value).map_or(row.origin, |kept| kept.origin);
+            if kept != row.origin {
+                repeats.insert(row.origin, kept);
+                positions.extend(row.position);
+            }
+        }
+        (repeats, positions)
+    }
+}
+
+impl<F: Fingerprint> Sink<F> for Documents<F> {
+    fn document(&mut self, document: Document<'_, F>) -> Result<()> {
+        let Document { key, fingerprint, proofs, length, stamp, unique, origin, .. } = document;
+        if unique.is_some() {
+            let position = u32::try_from(self.origins.len()).ok();
+            self.note(unique, origin, position, self.rank(length, &stamp));
+        }
+        self.stamped |= !stamp.is_missing();
+        let evidence = proofs.evidence();
+        match &mut self.ranked {
+            Ranked::Order(dedup) => dedup.push(fingerprint, evidence, ())?,
+            Ranked::Length(dedup) => dedup.push(fingerprint, evidence, length)?,
+            Ranked::Newest(dedup) => dedup.push(fingerprint, evidence, stamp)?,
+        };
+        self.origins.push(origin);
+        if let Some(keys) = &mut self.keys {
+            keys.push(Some(key_hash(key)));
+        }
+        Ok(())
+    }
+
+    fn blank(&mut self, Blank { length, stamp, unique, origin }: Blank) -> Result<()> {
+        self.stamped |= !stamp.is_missing();
+        self.note(unique, origin, None, self.rank(length, &stamp));
+        self.blanks.push(origin);
+        Ok(())
+    }
+}
+
+/// What becomes of every row.
 #[derive(Debug)]
 pub(super) struct Choice<F> {
     pub(super) decisions: Decisions<F>,
     /// Ordinal of each document's row over all inputs, rising.
     pub(super) origins: Vec<u64>,
-}
-
-/// The documents and how much else there was.
-#[derive(Debug)]
-pub(super) struct Collected<F> {
-    pub(super) documents: Documents<F>,
-    /// Files of directories that are no text.
-    pub(super) binary: u64,
-    pub(super) passed: Passed,
+    /// The same of rows with nothing to compare, which are kept.
+    pub(super) blanks: Vec<u64>,
+    /// Rows that share a value with a kept one, by ordinal, and the ordinal of that one.
+    pub(super) repeats: HashMap<u64, u64>,
+    /// Ordinals of the rows that are kept of these.
+    pub(super) shared: HashSet<u64>,
 }
 
 /// Reads all inputs once.
 pub(super) fn collect<F: Fingerprint>(
     reading: &Reading<'_>,
-    keep: &Keep,
-    settings: &Settings,
+    purpose: &Purpose<'_>,
     rejects: &mut Rejects,
-) -> Result<Collected<F>> {
-    let mut documents = Documents::new(keep, settings)?;
-    let totals =
-        reading.run::<F>(rejects, &mut |document: Document<'_, F>| documents.push(document))?;
-    Ok(Collected { documents, binary: totals.binary, passed: totals.passed })
+) -> Result<(Documents<F>, Totals)> {
+    let mut documents = Documents::new(purpose)?;
+    let totals = reading.run::<F>(rejects, &mut documents)?;
+    Ok((documents, totals))
 }

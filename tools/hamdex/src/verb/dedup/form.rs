@@ -5,8 +5,8 @@
 //! whose values settle the columns. CSV is made of CSV alone, cell by cell.
 
 use std::fs::File;
-use std::io::{BufReader, Seek, Write};
-use std::path::PathBuf;
+use std::io::{BufReader, BufWriter, Seek, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
@@ -16,15 +16,14 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use tempfile::NamedTempFile;
 
 use super::cells::Cells;
-use super::files::Files;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::input::{Columnar, Inputs, Kind, Rows};
-use crate::output::{self, Output};
+use crate::input::{Columnar, Inputs, Kind, Rows, Source, changed};
+use crate::output::Output;
 
 /// Bytes of a row group, as they will be written.
 const ROW_GROUP: usize = 64 << 20;
@@ -75,30 +74,56 @@ impl Form {
     }
 }
 
-/// Takes the rows to keep.
+/// Takes the rows to keep of some sources.
 #[derive(Debug)]
 pub(super) enum Sink {
     Lines(Output),
     /// Rows as lines that become columns at the end.
-    Spool(std::io::BufWriter<NamedTempFile>),
+    Spool(BufWriter<File>, Output),
     /// Ordinals of rows over all inputs.
-    Ordinals(Vec<u64>),
+    Ordinals(Ordinals),
     /// Rows as records of CSV.
     Cells(Box<Cells>),
 }
 
+/// Rows of Parquet or Arrow files with equal columns, by their ordinals.
+#[derive(Debug)]
+pub(super) struct Ordinals {
+    wanted: Vec<u64>,
+    sources: Range<usize>,
+    /// Ordinal of the first row of these sources.
+    base: u64,
+    output: Output,
+}
+
 impl Sink {
-    pub(super) fn new(files: &Files, inputs: &Inputs) -> Result<Self> {
-        if let Some(delimiter) = files.form.delimiter() {
-            let header = inputs.header()?.unwrap_or_default();
-            return Ok(Self::Cells(Box::new(Cells::new(files, delimiter, header)?)));
+    pub(super) fn new(
+        form: Form,
+        output: Output,
+        inputs: &Inputs,
+        sources: Range<usize>,
+        base: u64,
+    ) -> Result<Self> {
+        let some = inputs.sources.get(sources.clone()).unwrap_or_default();
+        if let Some(delimiter) = form.delimiter() {
+            let header = match some {
+                [source] => source.header()?,
+                _ => inputs.header()?,
+            };
+            let cells = Cells::new(output, delimiter, header.unwrap_or_default())?;
+            return Ok(Self::Cells(Box::new(cells)));
         }
-        Ok(match files.form {
-            Form::Parquet if common_columns(inputs).is_some() => Self::Ordinals(Vec::new()),
-            Form::Parquet => {
-                Self::Spool(std::io::BufWriter::new(output::temporary(files.place())?))
+        Ok(match form {
+            Form::Parquet if common_columns(some).is_some() => {
+                Self::Ordinals(Ordinals { wanted: Vec::new(), sources, base, output })
             }
-            Form::Jsonl | Form::Csv | Form::Tsv => Self::Lines(Output::file(&files.kept)?),
+            Form::Parquet => {
+                // Nameless, so that nothing can be left of it.
+                let spool = tempfile::tempfile();
+                let spool = spool.map_err(|e| Failure::io(std::env::temp_dir(), e))?;
+                Self::Spool(BufWriter::new(spool), output)
+            }
+            Form::Jsonl | Form::Csv | Form::Tsv => Self::Lines(output),
         })
     }
 
@@ -116,10 +141,10 @@ impl Sink {
         match self {
             Self::Lines(output) => output.with(copy),
             Self::Ordinals(ordinals) => {
-                ordinals.push(origin);
+                ordinals.wanted.push(origin);
                 Ok(())
             }
-            Self::Spool(file) => copy(file).map_err(|e| Failure::io(file.get_ref().path(), e)),
+            Self::Spool(file, _) => copy(file).map_err(|e| Failure::io(std::env::temp_dir(), e)),
             Self::Cells(cells) => {
                 let mut line = Vec::new();
                 copy(&mut line).map_err(|e| Failure::io("kept rows", e))?;
@@ -129,54 +154,31 @@ impl Sink {
     }
 
     /// Writes what is not written yet.
-    pub(super) fn close(self, inputs: &Inputs, files: &Files, console: &Console) -> Result<Kept> {
-        let path = &files.kept;
+    pub(super) fn close(self, inputs: &Inputs, console: &Console) -> Result<Output> {
         match self {
-            Self::Lines(output) => Ok(Kept::Lines(output)),
-            Self::Ordinals(ordinals) => {
-                let Some((schema, sources)) = common_columns(inputs) else {
-                    return Err(Failure::file(
-                        path,
-                        "is not written: inputs changed between the two passes; leave them alone and run it again",
-                    ));
+            Self::Lines(output) => Ok(output),
+            Self::Ordinals(Ordinals { wanted, sources, base, output }) => {
+                let some = inputs.sources.get(sources).unwrap_or_default();
+                let Some((schema, files)) = common_columns(some) else {
+                    return Err(changed(output.name()));
                 };
-                let mut table = Table::new(files, schema)?;
-                table.filter(&sources, &ordinals, console)?;
+                let mut table = Table::new(output, schema)?;
+                table.filter(&files, base, &wanted, console)?;
                 table.finish()
             }
-            Self::Spool(file) => {
-                let spool = file.into_inner().map_err(|e| Failure::io(path, e.into_error()))?;
-                columns_of_lines(spool, files, console)
+            Self::Spool(file, output) => {
+                let spool = file.into_inner();
+                let spool = spool.map_err(|e| Failure::io(output.name(), e.into_error()))?;
+                columns_of_lines(spool, output, console)
             }
-            Self::Cells(cells) => {
-                let (file, path) = cells.finish()?;
-                Ok(Kept::File(file, path))
-            }
-        }
-    }
-}
-
-/// A file of kept rows that is complete but for its name.
-#[derive(Debug)]
-pub(super) enum Kept {
-    Lines(Output),
-    File(NamedTempFile, PathBuf),
-}
-
-impl Kept {
-    pub(super) fn finish(self) -> Result<()> {
-        match self {
-            Self::Lines(output) => output.finish(),
-            Self::File(file, path) => {
-                file.persist(&path).map(drop).map_err(|e| Failure::io(&path, e.error))
-            }
+            Self::Cells(cells) => cells.finish(),
         }
     }
 }
 
 /// Returns the columns that all inputs have, if all are Parquet files and agree.
-fn common_columns(inputs: &Inputs) -> Option<(SchemaRef, Vec<&Columnar>)> {
-    let columnar = inputs.sources.iter().map(|source| {
+fn common_columns(sources: &[Source]) -> Option<(SchemaRef, Vec<&Columnar>)> {
+    let columnar = sources.iter().map(|source| {
         if let Kind::Columnar(columnar) = &source.kind { Some(columnar) } else { None }
     });
     let files: Vec<&Columnar> = columnar.collect::<Option<_>>()?;
@@ -201,20 +203,20 @@ fn common_columns(inputs: &Inputs) -> Option<(SchemaRef, Vec<&Columnar>)> {
 }
 
 /// Reads lines of JSON twice: for their columns, and to write these.
-fn columns_of_lines(mut spool: NamedTempFile, files: &Files, console: &Console) -> Result<Kept> {
-    let path = &files.kept;
+fn columns_of_lines(mut spool: File, output: Output, console: &Console) -> Result<Output> {
+    let path = output.name().to_owned();
     let failed = |e: arrow_schema::ArrowError| {
-        Failure::file(path, format!("rows do not fit into columns: {e}; use --format jsonl"))
+        Failure::file(&path, format!("rows do not fit into columns: {e}; use --format jsonl"))
     };
-    let rewind = |spool: &mut NamedTempFile| -> Result<BufReader<File>> {
-        spool.rewind().map_err(|e| Failure::io(path, e))?;
-        spool.reopen().map(BufReader::new).map_err(|e| Failure::io(path, e))
+    let mut rewind = || -> Result<BufReader<File>> {
+        spool.rewind().map_err(|e| Failure::io(&path, e))?;
+        spool.try_clone().map(BufReader::new).map_err(|e| Failure::io(&path, e))
     };
-    let (schema, _) = infer_json_schema(rewind(&mut spool)?, None).map_err(failed)?;
+    let (schema, _) = infer_json_schema(rewind()?, None).map_err(failed)?;
     let schema = Arc::new(schema);
-    let mut table = Table::new(files, Arc::clone(&schema))?;
+    let mut table = Table::new(output, Arc::clone(&schema))?;
     let batches = ReaderBuilder::new(schema).with_coerce_primitive(true);
-    for batch in batches.build(rewind(&mut spool)?).map_err(failed)? {
+    for batch in batches.build(rewind()?).map_err(failed)? {
         console.check()?;
         table.write(&batch.map_err(failed)?)?;
     }
@@ -223,35 +225,40 @@ fn columns_of_lines(mut spool: NamedTempFile, files: &Files, console: &Console) 
 
 /// A Parquet file being written.
 struct Table {
-    path: PathBuf,
+    path: String,
     schema: SchemaRef,
-    writer: ArrowWriter<NamedTempFile>,
+    writer: ArrowWriter<Output>,
 }
 
 impl Table {
-    fn new(files: &Files, schema: SchemaRef) -> Result<Self> {
-        let path = &files.kept;
+    fn new(output: Output, schema: SchemaRef) -> Result<Self> {
+        let path = output.name().to_owned();
         let compression = Compression::ZSTD(ZstdLevel::default());
         let properties = WriterProperties::builder().set_compression(compression).build();
-        let file = output::temporary(files.place())?;
-        let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties))
-            .map_err(|e| Failure::file(path, e.to_string()))?;
-        Ok(Self { path: path.clone(), schema, writer })
+        let writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties))
+            .map_err(|e| failed(&path, e))?;
+        Ok(Self { path, schema, writer })
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let written = self.writer.write(batch);
-        written.map_err(|e| Failure::file(&self.path, e.to_string()))?;
+        written.map_err(|e| failed(&self.path, e))?;
         // Row groups are bounded by rows; long texts would make them huge.
         if self.writer.in_progress_size() > ROW_GROUP {
-            self.writer.flush().map_err(|e| Failure::file(&self.path, e.to_string()))?;
+            self.writer.flush().map_err(|e| failed(&self.path, e))?;
         }
         Ok(())
     }
 
     /// Writes the rows of these rising ordinals, counted over all files.
-    fn filter(&mut self, files: &[&Columnar], ordinals: &[u64], console: &Console) -> Result<()> {
-        let (mut first, mut wanted) = (0, ordinals.iter().copied().peekable());
+    fn filter(
+        &mut self,
+        files: &[&Columnar],
+        mut first: u64,
+        ordinals: &[u64],
+        console: &Console,
+    ) -> Result<()> {
+        let mut wanted = ordinals.iter().copied().peekable();
         for file in files {
             for batch in file.batches()? {
                 console.check()?;
@@ -268,18 +275,22 @@ impl Table {
                 self.write(&kept)?;
             }
         }
-        match wanted.next() {
-            None => Ok(()),
-            Some(_) => Err(Failure::file(
-                &self.path,
-                "is not written: an input changed between the two passes; leave the inputs alone and run it again",
-            )),
-        }
+        if wanted.next().is_none() { Ok(()) } else { Err(changed(&self.path)) }
     }
 
-    fn finish(self) -> Result<Kept> {
-        let file =
-            self.writer.into_inner().map_err(|e| Failure::file(&self.path, e.to_string()))?;
-        Ok(Kept::File(file, self.path))
+    fn finish(self) -> Result<Output> {
+        let Self { path, writer, .. } = self;
+        writer.into_inner().map_err(|e| failed(&path, e))
+    }
+}
+
+/// A reader that goes away is an ordinary end here, too.
+fn failed(path: &str, error: ParquetError) -> Failure {
+    match error {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => Failure::of_write(path, *source),
+            Err(source) => Failure::file(path, source.to_string()),
+        },
+        error => Failure::file(path, error.to_string()),
     }
 }

@@ -5,15 +5,18 @@
 
 mod cells;
 mod collect;
+mod crowds;
 mod files;
 mod form;
+mod label;
 mod page;
 mod pass;
 mod report;
 mod row;
+mod sinks;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,7 +25,8 @@ use hamdex::advice::{self, Kind, Support};
 use hamdex::join::Linkage;
 use hamdex::{Fingerprint, Header, Index, OpenOptions, Verification, dedup};
 
-use self::collect::Collected;
+use self::collect::Purpose;
+use self::crowds::{Samples, SourceCounts};
 use self::files::Files;
 use self::form::Form;
 use self::page::{Page, PageFile, Summary};
@@ -30,9 +34,9 @@ use self::report::{Report, Settings};
 use self::write::Members;
 use crate::advise::{self, Settled, Wishes};
 use crate::failure::{Failure, Result};
-use crate::input::{Inputs, Policy, Reading, Rejects, Wanted};
+use crate::input::{Ids, Inputs, Policy, Reading, Rejects, Wanted};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::session::Session;
 use crate::stored;
 use crate::verify_options::{RepresentativeArg, VerifyArg};
@@ -40,16 +44,19 @@ use crate::width::{self, for_width};
 
 const AFTER_HELP: &str = r#"Files in DIR:
   kept.jsonl        the rows to keep; kept.parquet, .csv or .tsv with --format
-  duplicates.jsonl  {"id","kept_id","distance","similarity","cluster"} for every row removed
+  duplicates.jsonl  {"id","at","kept_id","kept_at","distance","similarity","cluster"} for every
+                    row removed; at and kept_at name file and row
   clusters.jsonl    {"cluster","size","ids","diameter"}, the largest first
   rejects.jsonl     {"file","line","reason","row"} for every bad row
-  report.json       counts, settings, advice and the largest groups
+  report.json       counts, settings, advice, warnings and the largest groups
 
-A name that ends in .jsonl, .parquet, .csv or .tsv is a file, which takes the rows to keep alone.
+A name that ends in .jsonl, .csv or .tsv, each also with .gz or .zst behind, or in .parquet is a
+file, which takes the rows to keep alone; - is standard output.
 
 Example:
   hamdex dedup posts.jsonl -o out
-  hamdex dedup crawl-*.jsonl.gz -o clean -k 3 --keep longest
+  hamdex dedup shards/ -o clean --keep longest
+  hamdex dedup crawl-*.jsonl.gz -o clean.jsonl.zst --unique-by url
   hamdex dedup shard-*.parquet -o clean --text-field content --format parquet
   hamdex dedup posts.csv -o posts-clean.csv
   hamdex dedup CC-MAIN-*.warc.gz -o clean --keep newest:date --warc-id record
@@ -57,31 +64,44 @@ Example:
 
 /// Remove near-duplicates from documents
 ///
-/// A look at the texts chooses pipeline, distance and verification, unless they are given: -k
-/// alone means Hamming distance only. Pairs within k bits that pass the verification form groups;
-/// of each, one document is kept, and what is removed has passed the verification with the kept
-/// one. Without a verification, everything that chains of pairs connect is one group. The results
-/// appear in DIR when all is done; rows to keep are copied unchanged. A verification writes the
-/// cleaned texts or their feature sets to the directory for temporary files meanwhile.
+/// A look at the texts chooses pipeline, distance and verification, unless they are given. Pairs
+/// within k bits that pass the verification form groups; of each, one document is kept, and what
+/// is removed is near the kept one and has passed the verification with it. With --verify none,
+/// everything that chains of pairs connect is one group.
 ///
-/// A kill leaves the results of an earlier run as they were, but for the last moment, in which
-/// the new files get their names one after another. The same command again begins anew, and
-/// clears what the killed one left in DIR.
+/// A row is identified by its file and number: ids may repeat. Rows with nothing to compare, such
+/// as empty texts, are kept and counted. The results appear in DIR when all is done; rows to keep
+/// are copied unchanged. Nothing is written if no row can be used or too many are bad.
+///
+/// A verification writes the cleaned texts or their feature sets to the directory for temporary
+/// files. A kill leaves the results of an earlier run as they were, but for the last moment, in
+/// which the new files get their names one after another; the same command starts again.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(crate) struct DedupArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
-    #[arg(required = true, value_name = "INPUT")]
+    #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Directory for the results, or a file for the rows to keep
+    /// Directory for the results, or a file for the rows to keep; - is standard output
     #[arg(short, long, value_name = "DIR|FILE")]
     output: PathBuf,
     /// Drop also what is near a document of this index
     #[arg(long, value_name = "INDEX")]
     against: Option<PathBuf>,
     /// Which document of a group to keep: first, longest or newest:FIELD
+    ///
+    /// Of newest, numbers are compared as numbers and RFC 3339 or ISO 8601 dates as times.
     #[arg(long, value_name = "WHICH", default_value = "first")]
     keep: Keep,
+    /// Keep one of the rows that share a value of this field, before anything else is compared
+    #[arg(long, value_name = "FIELD")]
+    unique_by: Option<String>,
+    /// Remove rows with nothing to compare: null and empty texts, texts without features
+    #[arg(long)]
+    drop_empty: bool,
+    /// Write the kept rows of every input to a file of its own, under its own name, in DIR
+    #[arg(long, conflicts_with = "format")]
+    shards: bool,
     /// Form of the kept rows in a directory [default: jsonl]
     #[arg(long, value_name = "FORM", value_enum)]
     format: Option<Form>,
@@ -158,32 +178,40 @@ impl DedupArgs {
         Ok(summary)
     }
 
-    /// Does the work; `told` is called when all is written.
+    /// Does the work; `done` is called when all is written.
     fn work(
         &self,
         session: &Session,
-        told: &mut dyn FnMut(&Report<'_>) -> Result<()>,
+        done: &mut dyn FnMut(&Report<'_>) -> Result<()>,
     ) -> Result<()> {
-        let files = Files::of(&self.output, self.format)?;
-        let mut fields = self.rows.fields();
+        let mut names = self.rows.names();
         if let Keep::Newest(field) = &self.keep {
-            fields.stamp = Some(field.clone());
+            names.stamp = Some(field.clone());
         }
-        let mut inputs = Inputs::resolve(&self.inputs, fields)?;
-        files.form.require(&inputs)?;
+        names.unique.clone_from(&self.unique_by);
+        let mut files = Files::of(&self.output, self.format, session.overwrite)?;
+        let mut inputs = self.rows.resolve(&self.inputs, names, &session.console)?;
+        if self.shards {
+            files = files.shards(&self.output, &inputs)?;
+        } else {
+            files.form.require(&inputs)?;
+        }
+        files.check(&inputs, self.report.as_ref().map(PageFile::path))?;
         let header = self
             .against
             .as_deref()
             .map(|index| stored::require(index, self.width.bits))
             .transpose()?;
         let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
-        std::fs::create_dir_all(files.place()).map_err(|e| Failure::io(files.place(), e))?;
-        let page = self.report.as_ref().map(PageFile::open).transpose()?;
+        let place = Place::make(files.place())?;
+        let page = self.report.as_ref().map(|page| page.open(session.overwrite)).transpose()?;
         inputs.spool(self.tmp.directory(), &session.console)?;
         let inputs = Arc::new(inputs);
         let settled = self.settle(session, &inputs, header.as_ref(), bits)?;
         settled.say(&session.console);
-        for_width!(bits, F => self.dedup::<F>(session, &inputs, &settled, (&files, page), told))
+        for_width!(bits, F => self.dedup::<F>(session, &inputs, &settled, (&files, page), done))?;
+        place.keep();
+        Ok(())
     }
 
     /// Settles what is left open: by the index, which has its own settings, or by the texts.
@@ -222,7 +250,7 @@ impl DedupArgs {
         inputs: &Arc<Inputs>,
         settled: &Settled,
         (files, mut page): (&Files, Option<Page>),
-        told: &mut dyn FnMut(&Report<'_>) -> Result<()>,
+        done: &mut dyn FnMut(&Report<'_>) -> Result<()>,
     ) -> Result<()> {
         let started = Instant::now();
         let Settled { distance, verification, .. } = *settled;
@@ -235,35 +263,32 @@ impl DedupArgs {
             inputs,
             pipeline,
             console: &session.console,
-            unique: true,
+            ids: Ids::Labels,
+            keep_blank: !self.drop_empty,
             after: None,
             wanted: Wanted::by(verification),
         };
-        let rejected = match files.beside("rejects.jsonl") {
-            Some(path) => Some((output::temporary(files.place())?, path)),
-            None => None,
+        let open = |name: &str| {
+            files.beside(name).map(|path| Output::file(&path, files.overwrite)).transpose()
         };
-        let policy = match &rejected {
-            Some((file, path)) => Policy {
-                file: Some(file.path().to_path_buf()),
-                shown: Some(path.clone()),
-                ..self.rows.policy()
-            },
-            None => self.rows.policy(),
-        };
+        let policy = Policy { overwrite: session.overwrite, ..self.rows.policy() };
         let mut rejects = Rejects::new(policy, &session.console)?;
+        rejects.write_to(open(files::REJECTS)?);
         let near = dedup::Settings {
             linkage: Some(self.linkage(verification)),
             tmp: self.tmp.tmp.clone(),
             ..dedup::Settings::new(distance).verify(verification)
         };
-        let read = collect::collect::<F>(&reading, &self.keep, &near, &mut rejects);
-        if let (Some(file), Some((rejected, _))) = (&self.rows.rejects, &rejected) {
-            rejects.flush()?;
-            std::fs::copy(rejected.path(), file).map_err(|e| Failure::io(file, e))?;
+        let (keep, unique, against) = (&self.keep, self.unique_by.is_some(), self.against.is_some());
+        let purpose = Purpose { keep, near: &near, unique, against };
+        let (documents, totals) = collect::collect::<F>(&reading, &purpose, &mut rejects)?;
+        if let Keep::Newest(field) = &self.keep
+            && documents.len() > 0
+            && !documents.stamped()
+        {
+            return Err(Failure::NoField { field: field.clone(), option: "--keep newest" });
         }
-        let Collected { documents, binary, passed } = read?;
-        let total = documents.len() as u64;
+        let total = documents.len();
         let against = self.against.as_ref().map(|index| {
             let memory = self.memory.memory.0;
             Index::open_with(index, &OpenOptions::new().read_only(true).memory(memory))
@@ -271,30 +296,40 @@ impl DedupArgs {
         advise::say_unverified(&session.console, documents.without());
         let choice = documents.decide(against.transpose()?.as_ref(), &session.console)?;
         session.console.end_phase();
-        let seen = page.as_mut().map(|page| page.choose(&choice.decisions, inputs, pipeline));
-        let kept = pass::run(session, inputs, files, &choice, seen)?;
-        let members = Members::new(&choice.decisions, &kept.ids);
-        let path = files.beside("duplicates.jsonl");
-        let duplicates =
-            members.write_duplicates(path.as_deref(), &mut |distance, similarity| {
-                if let Some(page) = &mut page {
-                    page.notes.note(distance, similarity);
-                }
-            })?;
-        let mut written: Vec<Output> = duplicates.into_iter().collect();
-        if let Some(path) = files.beside("clusters.jsonl") {
-            written.push(members.write_clusters(&path)?);
+        let mut samples = Samples::of(&choice.decisions, total);
+        let seen = page.as_mut().map(|page| page.choose(&choice.decisions, pipeline));
+        let (rows, kept) =
+            pass::run(session, inputs, files, (&choice, &totals), (seen, &mut samples))?;
+        let members = Members {
+            choice: &choice,
+            kept: &kept,
+            inputs,
+            origins: &totals.origins,
+            unique_by: self.unique_by.as_deref(),
+        };
+        let mut duplicates = open(files::DUPLICATES)?;
+        members.write_duplicates(duplicates.as_mut(), &mut |distance, similarity| {
+            if let Some(page) = &mut page {
+                page.notes.note(distance, similarity);
+            }
+        })?;
+        let mut clusters = open(files::CLUSTERS)?;
+        if let Some(clusters) = &mut clusters {
+            members.write_clusters(clusters)?;
         }
-        let report = Report {
+        let mut report = Report {
+            rows: totals.rows,
             documents: total,
             kept: kept.count,
             removed: total - kept.count,
             removed_against_index: choice.decisions.near_stored() as u64,
+            removed_unique_by: choice.repeats.len() as u64,
+            not_compared: totals.blank.clone(),
             clusters: choice.decisions.clusters().len() as u64,
             rejects: rejects.count(),
-            skipped_binary: binary,
-            skipped_status: passed.status,
-            skipped_type: passed.kind,
+            skipped_binary: totals.binary,
+            skipped_status: totals.passed.status,
+            skipped_type: totals.passed.kind,
             seconds: started.elapsed().as_secs_f64(),
             settings: Settings {
                 inputs: inputs.sources.iter().map(|source| source.name.as_str()).collect(),
@@ -304,25 +339,30 @@ impl DedupArgs {
                 verified_with_kept: self.linkage(verification) == Linkage::Representative,
                 pipeline: pipeline.map_or("", |pipeline| pipeline.descriptor()),
                 keep: self.keep.to_string(),
+                unique_by: self.unique_by.as_deref(),
                 against: self.against.as_ref().map(|index| index.display().to_string()),
             },
             advice: settled.advice.as_ref(),
             largest: members.largest(),
+            crowds: samples.crowds(),
+            sources: sources(inputs, &kept.sources),
+            warnings: Vec::new(),
         };
-        if let Some(path) = files.beside("report.json") {
-            written.push(report.file(&path)?);
+        let alarms = report.alarms();
+        alarms.iter().for_each(|alarm| session.console.warn(alarm));
+        report.warnings.clone_from(&alarms);
+        let mut file = open(files::REPORT)?;
+        if let Some(file) = &mut file {
+            report.write(file)?;
         }
-        if let Some(page) = page {
-            written.push(page.write(&report, &members.sizes())?);
-        }
-        rejects.finish()?;
-        let rows = kept.rows.close(inputs, files, &session.console)?;
-        written.into_iter().try_for_each(Output::finish)?;
-        rows.finish()?;
-        if let Some((file, path)) = rejected {
-            file.persist(&path).map_err(|e| Failure::io(&path, e.error))?;
-        }
-        told(&report)
+        let page = page.map(|page| page.write(&report, &members.sizes())).transpose()?;
+        let mut written: Vec<Output> = [duplicates, clusters, file, page, rejects.finish()?]
+            .into_iter()
+            .flatten()
+            .collect();
+        written.extend(rows.close(inputs, files, &session.console)?);
+        publish(written, &files.stale())?;
+        done(&report)
     }
 
     /// What is removed is near the kept document itself wherever that can be verified.
@@ -331,6 +371,56 @@ impl DedupArgs {
             Linkage::Representative
         } else {
             self.representative.linkage()
+        }
+    }
+}
+
+/// Gives all results their names, one right after another.
+fn publish(mut written: Vec<Output>, stale: &[PathBuf]) -> Result<()> {
+    written.iter_mut().try_for_each(Output::prepare)?;
+    for path in stale {
+        std::fs::remove_file(path).map_err(|e| Failure::io(path, e))?;
+    }
+    written.into_iter().try_for_each(Output::finish)
+}
+
+/// What became of every source, those first that lost the largest share.
+fn sources(inputs: &Inputs, counts: &[(u64, u64)]) -> Vec<SourceCounts> {
+    let counts = inputs.sources.iter().zip(counts).map(|(source, &(kept, removed))| SourceCounts {
+        name: source.name.clone(),
+        documents: kept + removed,
+        kept,
+        removed,
+    });
+    let mut counts: Vec<SourceCounts> = counts.collect();
+    let share = |counts: &SourceCounts| counts.removed as f64 / counts.documents.max(1) as f64;
+    counts.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    counts
+}
+
+/// The directory of the results; one that was made for them goes again if there are none.
+struct Place<'a> {
+    made: Option<&'a Path>,
+}
+
+impl<'a> Place<'a> {
+    fn make(path: Option<&'a Path>) -> Result<Self> {
+        let Some(path) = path else { return Ok(Self { made: None }) };
+        let made = !path.exists();
+        std::fs::create_dir_all(path).map_err(|e| Failure::io(path, e))?;
+        Ok(Self { made: made.then_some(path) })
+    }
+
+    fn keep(mut self) {
+        self.made = None;
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some(path) = self.made {
+            // Fails if anything is in it, which is as it should be.
+            let _ = std::fs::remove_dir(path);
         }
     }
 }

@@ -1,26 +1,32 @@
 //! The second pass: rows to keep are copied, of all others only the ids are noted.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use hamdex::Fingerprint;
 use hamdex::dedup::Decision;
 
 use super::collect::Choice;
+use super::crowds::Samples;
 use super::files::Files;
-use super::form::Sink;
 use super::page::Seen;
 use super::row::Row;
-use crate::failure::{Failure, Result};
-use crate::input::{Body, Chunk, Inputs, for_each_chunk};
+use super::sinks::Sinks;
+use crate::console::Console;
+use crate::failure::Result;
+use crate::input::{Body, Chunk, Inputs, Totals, changed, for_each_chunk};
 use crate::session::Session;
 use crate::verb::gather::Keys;
 
 /// The kept rows, and what is known of the others.
 #[derive(Debug)]
 pub(super) struct Kept {
-    pub(super) rows: Sink,
     pub(super) count: u64,
     pub(super) ids: Ids,
+    /// Labels of rows that share a value, by their ordinals.
+    pub(super) labels: HashMap<u64, String>,
+    /// Rows of each source: kept and removed.
+    pub(super) sources: Vec<(u64, u64)>,
 }
 
 /// Ids of the documents that are not alone, in the order of the inputs.
@@ -51,58 +57,82 @@ impl Ids {
     }
 }
 
-/// Reads all inputs again.
+/// Reads all inputs again, as far as the first time.
 pub(super) fn run<F: Fingerprint>(
     session: &Session,
     inputs: &Arc<Inputs>,
     files: &Files,
-    choice: &Choice<F>,
-    seen: Option<&mut Seen>,
-) -> Result<Kept> {
-    let rows = Sink::new(files, inputs)?;
+    (choice, totals): (&Choice<F>, &Totals),
+    (seen, samples): (Option<&mut Seen>, &mut Samples),
+) -> Result<(Sinks, Kept)> {
+    let rows = Sinks::new(files, inputs, &totals.origins, session)?;
     let read = rows.reads();
-    let kept = Kept { rows, count: 0, ids: Ids::default() };
-    let mut pass = Pass { inputs, choice, next: 0, raw_rows: 0, kept, seen };
+    let kept = Kept {
+        count: 0,
+        ids: Ids::default(),
+        labels: HashMap::new(),
+        sources: vec![(0, 0); inputs.sources.len()],
+    };
+    let mut pass =
+        Pass {
+        inputs,
+        files,
+        console: &session.console,
+        choice,
+        next: 0,
+        next_blank: 0,
+        raw_rows: 0,
+        rows,
+        kept,
+        seen,
+        samples,
+    };
     session.console.begin_reading("writing", inputs.bytes());
-    for_each_chunk(inputs, read, &session.console, |chunk| pass.chunk(&chunk))?;
+    let extents = Some(&totals.extents);
+    for_each_chunk(inputs, read, extents, &session.console, |chunk| pass.chunk(&chunk))?;
     session.console.end_phase();
-    if (pass.next as usize) < choice.origins.len() {
-        return Err(Failure::file(
-            files.shown(),
-            "is not written: an input changed between the two passes; leave the inputs alone and run it again",
-        ));
+    let all = (pass.next as usize) < choice.origins.len() || pass.next_blank < choice.blanks.len();
+    if all {
+        let missing = choice.origins.get(pass.next as usize).or(choice.blanks.get(pass.next_blank));
+        let at = missing.map_or_else(String::new, |&origin| inputs.at(&totals.origins, origin));
+        return Err(changed(&at));
     }
-    Ok(pass.kept)
+    Ok((pass.rows, pass.kept))
 }
 
 struct Pass<'a, F> {
     inputs: &'a Inputs,
+    files: &'a Files,
+    console: &'a Console,
     choice: &'a Choice<F>,
     /// Position of the next document to come.
     next: u32,
+    /// Position of the next row with nothing to compare.
+    next_blank: usize,
     /// Position of the next raw fingerprint.
     raw_rows: u64,
+    rows: Sinks,
     kept: Kept,
     /// Looks at every document, where a page is to show some.
     seen: Option<&'a mut Seen>,
+    /// Catches texts of large groups.
+    samples: &'a mut Samples,
 }
 
 impl<F: Fingerprint> Pass<'_, F> {
     fn chunk(&mut self, chunk: &Chunk) -> Result<()> {
-        let file = self.inputs.sources.get(chunk.source).map_or("", |source| &source.name);
+        let Some(source) = self.inputs.sources.get(chunk.source) else { return Ok(()) };
+        let (at, fields) = (chunk.source, &source.fields);
         match &chunk.body {
             Body::Lines { bytes, lines } => lines.iter().try_for_each(|line| {
                 let bytes = bytes.get(line.bytes.clone()).unwrap_or_default();
-                self.row(
-                    chunk.base + line.ordinal,
-                    &Row::Line { file, ordinal: line.ordinal, bytes },
-                )
+                let row = Row::Line { file: &source.name, ordinal: line.ordinal, bytes, fields };
+                self.row(at, chunk.base + line.ordinal, &row)
             }),
             Body::Texts(texts) => texts.iter().try_for_each(|text| match &text.bytes {
                 Ok(bytes) => {
-                    let encoding = text.encoding(&self.inputs.fields);
-                    let row = Row::Text { text, bytes, encoding };
-                    self.row(chunk.base + text.ordinal, &row)
+                    let encoding = text.encoding(fields);
+                    self.row(at, chunk.base + text.ordinal, &Row::Text { text, bytes, encoding })
                 }
                 Err(_) => Ok(()),
             }),
@@ -112,30 +142,53 @@ impl<F: Fingerprint> Pass<'_, F> {
                     let fingerprint = self.choice.decisions.fingerprint(self.next);
                     let row = Row::Raw { position: self.raw_rows, fingerprint };
                     self.raw_rows += 1;
-                    self.row(origin, &row)
+                    self.row(at, origin, &row)
                 })
             }
         }
     }
 
-    fn row(&mut self, origin: u64, row: &Row<'_, F>) -> Result<()> {
+    fn row(&mut self, source: usize, origin: u64, row: &Row<'_, F>) -> Result<()> {
         let position = self.next;
-        if self.choice.origins.get(position as usize) != Some(&origin) {
+        let document = self.choice.origins.get(position as usize) == Some(&origin);
+        if document {
+            self.next += 1;
+        } else if self.choice.blanks.get(self.next_blank) == Some(&origin) {
+            self.next_blank += 1;
+        } else {
             // A bad row, which the first pass has dealt with.
             return Ok(());
         }
-        self.next += 1;
-        let decision = self.choice.decisions.of(position);
-        if let Some(seen) = &mut self.seen {
-            seen.row(row, decision, position)?;
+        let repeats = self.choice.repeats.contains_key(&origin);
+        if repeats || self.choice.shared.contains(&origin) {
+            self.kept.labels.insert(origin, row.label()?);
         }
-        if decision != (Decision::Kept { cluster: None }) {
-            self.kept.ids.note(&row.key(&self.inputs.fields)?, position);
-        }
-        if !matches!(decision, Decision::Kept { .. }) {
+        if repeats {
+            self.count(source, false);
             return Ok(());
         }
+        if document {
+            let decision = self.choice.decisions.of(position);
+            if let Some(seen) = &mut self.seen {
+                seen.row(row, decision, position)?;
+            }
+            self.samples.row(row, position);
+            if decision != (Decision::Kept { cluster: None }) {
+                self.kept.ids.note(row.label()?.as_bytes(), position);
+            }
+            if !matches!(decision, Decision::Kept { .. }) {
+                self.count(source, false);
+                return Ok(());
+            }
+        }
+        self.count(source, true);
         self.kept.count += 1;
-        self.kept.rows.row(origin, |out| row.copy(out))
+        self.rows.row(self.inputs, self.files, (source, origin), self.console, |out| row.copy(out))
+    }
+
+    fn count(&mut self, source: usize, keeps: bool) {
+        if let Some((kept, removed)) = self.kept.sources.get_mut(source) {
+            *(if keeps { kept } else { removed }) += 1;
+        }
     }
 }

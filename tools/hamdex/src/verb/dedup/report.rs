@@ -4,22 +4,31 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::crowds::{Crowd, SourceCounts};
+use super::label::Label;
 use crate::advise::Advice;
 use crate::failure::{Failure, Result};
-use crate::key::Name;
-use crate::output::Output;
+use crate::input::Kinds;
+use crate::output::{Output, is_stdout};
 use crate::session::Session;
 use crate::size;
 use crate::table::Table;
 
 /// Counts, settings and the largest groups.
+///
+/// Rows are documents and rejects; documents are kept or removed.
 #[derive(Debug, Serialize)]
 pub(super) struct Report<'a> {
+    pub(super) rows: u64,
     pub(super) documents: u64,
     pub(super) kept: u64,
     pub(super) removed: u64,
     /// Of the removed ones, those near a stored document.
     pub(super) removed_against_index: u64,
+    /// Of the removed ones, those that share a value with a kept row.
+    pub(super) removed_unique_by: u64,
+    /// Of the kept ones, those with nothing to compare, by the reason.
+    pub(super) not_compared: Kinds,
     pub(super) clusters: u64,
     pub(super) rejects: u64,
     pub(super) skipped_binary: u64,
@@ -32,6 +41,11 @@ pub(super) struct Report<'a> {
     /// What was chosen and why; `None` where nothing was left open.
     pub(super) advice: Option<&'a Advice>,
     pub(super) largest: Vec<Group<'a>>,
+    /// Groups so large that they may be a template.
+    pub(super) crowds: Vec<Crowd>,
+    /// What became of every source, those first that lost the largest share.
+    pub(super) sources: Vec<SourceCounts>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// What the result depends on.
@@ -46,6 +60,7 @@ pub(super) struct Settings<'a> {
     /// Empty where the inputs brought fingerprints.
     pub(super) pipeline: &'a str,
     pub(super) keep: String,
+    pub(super) unique_by: Option<&'a str>,
     pub(super) against: Option<String>,
 }
 
@@ -54,18 +69,16 @@ pub(super) struct Settings<'a> {
 pub(super) struct Group<'a> {
     pub(super) cluster: u32,
     pub(super) size: usize,
-    pub(super) kept_id: Name<'a>,
+    pub(super) kept_id: Label<'a>,
 }
 
 impl Report<'_> {
     /// Writes report.json, complete but without its name yet.
-    pub(super) fn file(&self, path: &Path) -> Result<Output> {
-        let mut file = Output::file(path)?;
+    pub(super) fn write(&self, file: &mut Output) -> Result<()> {
         file.with(|out| {
             serde_json::to_writer_pretty(&mut *out, self)?;
             writeln!(out)
-        })?;
-        Ok(file)
+        })
     }
 
     /// Returns what report.json holds, on one line.
@@ -73,7 +86,7 @@ impl Report<'_> {
         serde_json::to_string(self).map_err(|e| Failure::io("report.json", e.into()))
     }
 
-    /// Sums up on standard output.
+    /// Sums up on standard output, or on standard error if the rows go there.
     pub(super) fn show(&self, session: &Session, output: &Path) -> Result<()> {
         let mut table = Table::list();
         let share = 100.0 * self.removed as f64 / self.documents.max(1) as f64;
@@ -83,6 +96,16 @@ impl Report<'_> {
             .pair("removed", format!("{} ({share:.1} %)", size::thousands(self.removed)));
         for (name, count) in [
             ("  near the index", self.removed_against_index),
+            ("  of equal value", self.removed_unique_by),
+        ] {
+            if count > 0 {
+                table.pair(name, size::thousands(count));
+            }
+        }
+        for (kind, count) in &self.not_compared {
+            table.pair(&format!("kept, {kind}"), size::thousands(*count));
+        }
+        for (name, count) in [
             ("bad rows skipped", self.rejects),
             ("binary files skipped", self.skipped_binary),
             ("other statuses skipped", self.skipped_status),
@@ -94,7 +117,43 @@ impl Report<'_> {
         }
         table.pair("clusters", size::thousands(self.clusters));
         table.pair("seconds", format!("{:.2}", self.seconds));
+        if is_stdout(output) {
+            let mut text = Vec::new();
+            table.write(&mut text).map_err(|e| Failure::io("summary", e))?;
+            String::from_utf8_lossy(&text).lines().for_each(|line| session.console.say(line));
+            return Ok(());
+        }
         table.pair("written to", output.display());
         session.report(self, &table)
     }
+
+    /// What a person should know who looks at nothing else.
+    pub(super) fn alarms(&self) -> Vec<String> {
+        let mut alarms = Vec::new();
+        for Crowd { size, share, template, .. } in &self.crowds {
+            let like = if template.is_empty() {
+                String::new()
+            } else {
+                format!(", which share \"{template}\"")
+            };
+            alarms.push(format!(
+                "one group has {} of the documents, {:.0} %{like}; if they are different \
+                 documents, use a stricter --verify or a smaller -k",
+                size::thousands(*size as u64),
+                100.0 * share
+            ));
+        }
+        let halved = self.sources.iter().filter(|source| source.is_halved());
+        for SourceCounts { name, documents, removed, .. } in halved.take(NAMED) {
+            alarms.push(format!(
+                "{} of the {} documents of {name} were removed",
+                size::thousands(*removed),
+                size::thousands(*documents)
+            ));
+        }
+        alarms
+    }
 }
+
+/// Sources that warnings name.
+const NAMED: usize = 3;

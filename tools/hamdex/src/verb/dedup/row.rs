@@ -1,19 +1,20 @@
 //! Rows of the second pass: each becomes its id or its line of kept.jsonl.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use hamdex::Fingerprint;
 use hamdex::text::Encoding;
 use serde::Serialize;
 
-use crate::failure::{Failure, Result};
-use crate::input::{self, Fields, row_key};
+use crate::failure::Result;
+use crate::input::{self, Fields, changed, json_string, row_label, row_text};
 use crate::key::{self, Name};
 
 /// A good row, seen for the second time.
 #[derive(Debug)]
 pub(super) enum Row<'a, F> {
-    Line { file: &'a str, ordinal: u64, bytes: &'a [u8] },
+    Line { file: &'a str, ordinal: u64, bytes: &'a [u8], fields: &'a Fields },
     Text { text: &'a input::Text, bytes: &'a [u8], encoding: Encoding },
     Raw { position: u64, fingerprint: F },
 }
@@ -36,16 +37,22 @@ struct Raw<'a> {
 }
 
 impl<F: Fingerprint> Row<'_, F> {
-    /// Returns the row's key, as the first pass saw it.
-    pub(super) fn key(&self, fields: &Fields) -> Result<Vec<u8>> {
+    /// Returns the row's id as JSON, or its place if it has none.
+    pub(super) fn label(&self) -> Result<String> {
         match *self {
-            Self::Line { file, ordinal, bytes } => {
-                row_key(fields, file, ordinal, bytes).map_err(|reason| {
-                    Failure::file(file, format!("line {} changed between the two passes: {reason}; leave the inputs alone and run it again", ordinal + 1))
-                })
-            }
-            Self::Text { text, .. } => Ok(text.name.as_bytes().to_vec()),
-            Self::Raw { position, .. } => Ok(key::of_number(position).to_vec()),
+            Self::Line { file, ordinal, bytes, fields } => row_label(fields, file, ordinal, bytes)
+                .map_err(|_| changed(&format!("{file}:{}", ordinal + 1))),
+            Self::Text { text, .. } => Ok(json_string(&text.name)),
+            Self::Raw { position, .. } => Ok(position.to_string()),
+        }
+    }
+
+    /// Returns the row's text; `None` of a fingerprint.
+    pub(super) fn text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Line { bytes, fields, .. } => row_text(fields, bytes),
+            Self::Text { bytes, encoding, .. } => Some(encoding.decode(bytes).text),
+            Self::Raw { .. } => None,
         }
     }
 

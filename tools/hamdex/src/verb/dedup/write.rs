@@ -1,16 +1,17 @@
 //! Results: the noted ids become duplicates.jsonl, clusters.jsonl and the report's largest groups.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use hamdex::Fingerprint;
 use hamdex::dedup::{Cluster, Decision, Decisions};
 use serde::Serialize;
 
-use super::pass::Ids;
+use super::collect::Choice;
+use super::label::Label;
+use super::pass::Kept;
 use super::report::Group;
 use crate::failure::Result;
-use crate::key::Name;
+use crate::input::{Inputs, Origins};
 use crate::output::Output;
 use crate::verb::clusters::Line as ClusterLine;
 
@@ -20,85 +21,125 @@ const LARGEST: usize = 10;
 /// A row of duplicates.jsonl.
 #[derive(Serialize)]
 struct Duplicate<'a> {
-    id: Name<'a>,
-    kept_id: Name<'a>,
-    distance: u32,
+    id: Label<'a>,
+    at: String,
+    kept_id: Label<'a>,
+    /// `None` for a document of the index.
+    kept_at: Option<String>,
+    /// `None` for rows that share a value.
+    distance: Option<u32>,
     /// Similarity with the kept document; `None` where nothing was verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     similarity: Option<f64>,
     /// `None` for a duplicate of a document in the index.
     cluster: Option<u32>,
+    /// The field whose value the two share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unique_by: Option<&'a str>,
 }
 
 /// Decisions with the ids of the documents that they are about.
 #[derive(Debug)]
 pub(super) struct Members<'a, F> {
-    decisions: &'a Decisions<F>,
-    ids: &'a Ids,
+    pub(super) choice: &'a Choice<F>,
+    pub(super) kept: &'a Kept,
+    pub(super) inputs: &'a Inputs,
+    pub(super) origins: &'a Origins,
+    pub(super) unique_by: Option<&'a str>,
 }
 
 impl<'a, F: Fingerprint> Members<'a, F> {
-    pub(super) fn new(decisions: &'a Decisions<F>, ids: &'a Ids) -> Self {
-        Self { decisions, ids }
+    fn decisions(&self) -> &'a Decisions<F> {
+        &self.choice.decisions
     }
 
-    fn name(&self, position: u32) -> Name<'a> {
-        Name::of(self.ids.slot(position).map_or(&[], |slot| self.ids.get(slot)))
+    fn name(&self, position: u32) -> Label<'a> {
+        let ids = &self.kept.ids;
+        Label::of(ids.slot(position).map_or(&[], |slot| ids.get(slot)))
     }
 
-    /// Writes a line for every removed document, in the order of the inputs, if a file is named.
+    fn at(&self, origin: u64) -> String {
+        self.inputs.at(self.origins, origin)
+    }
+
+    fn origin(&self, position: u32) -> u64 {
+        self.choice.origins.get(position as usize).copied().unwrap_or_default()
+    }
+
+    /// Writes a line for every removed row, in the order of the inputs, if a file is named.
     ///
-    /// `noted` is told distance and similarity of each.
+    /// `noted` is called with distance and similarity of each near-duplicate.
     pub(super) fn write_duplicates(
         &self,
-        path: Option<&Path>,
+        mut file: Option<&mut Output>,
         noted: &mut dyn FnMut(u32, Option<f64>),
-    ) -> Result<Option<Output>> {
-        let mut file = path.map(Output::file).transpose()?;
+    ) -> Result<()> {
         let mut write = |duplicate: &Duplicate<'_>| match &mut file {
             Some(file) => file.json(duplicate),
             None => Ok(()),
         };
-        for (id, position) in self.ids.iter() {
-            let id = Name::of(id);
-            match self.decisions.of(position) {
-                Decision::Kept { .. } => {}
-                Decision::Stored { key, distance, similarity } => {
-                    let kept_id = Name::of(key);
-                    noted(distance, similarity);
-                    write(&Duplicate { id, kept_id, distance, similarity, cluster: None })?;
-                }
-                Decision::Duplicate { kept, distance, similarity, cluster } => {
-                    let similarity = similarity.map(|value| (value * 1e4).round() / 1e4);
-                    noted(distance, similarity);
-                    write(&Duplicate {
-                        id,
-                        kept_id: self.name(kept),
-                        distance,
-                        similarity,
-                        cluster: Some(cluster),
-                    })?;
-                }
+        let mut repeats: Vec<(u64, u64)> =
+            self.choice.repeats.iter().map(|(&row, &kept)| (row, kept)).collect();
+        repeats.sort_unstable();
+        let mut repeats = repeats.into_iter().peekable();
+        for (id, position) in self.kept.ids.iter() {
+            let origin = self.origin(position);
+            while let Some((row, kept)) = repeats.next_if(|&(row, _)| row < origin) {
+                write(&self.repeat(row, kept))?;
             }
+            let (id, at) = (Label::of(id), self.at(origin));
+            let (kept_id, kept_at, distance, similarity, cluster) =
+                match self.decisions().of(position) {
+                    Decision::Kept { .. } => continue,
+                    Decision::Stored { key, distance, similarity } => {
+                        (Label::stored(key), None, distance, similarity, None)
+                    }
+                    Decision::Duplicate { kept, distance, similarity, cluster } => {
+                        let kept_at = Some(self.at(self.origin(kept)));
+                        (self.name(kept), kept_at, distance, similarity, Some(cluster))
+                    }
+                };
+            let similarity = similarity.map(|value| (value * 1e4).round() / 1e4);
+            noted(distance, similarity);
+            let distance = Some(distance);
+            let unique_by = None;
+            write(&Duplicate { id, at, kept_id, kept_at, distance, similarity, cluster, unique_by })?;
         }
-        Ok(file)
+        repeats.try_for_each(|(row, kept)| write(&self.repeat(row, kept)))
+    }
+
+    /// A row that shares a value with another one.
+    fn repeat(&self, row: u64, kept: u64) -> Duplicate<'a> {
+        let label = |origin: u64| {
+            Label::of(self.kept.labels.get(&origin).map_or(&[], |label| label.as_bytes()))
+        };
+        Duplicate {
+            id: label(row),
+            at: self.at(row),
+            kept_id: label(kept),
+            kept_at: Some(self.at(kept)),
+            distance: None,
+            similarity: None,
+            cluster: None,
+            unique_by: self.unique_by,
+        }
     }
 
     /// Writes a line for every group, the largest first.
-    pub(super) fn write_clusters(&self, path: &Path) -> Result<Output> {
-        let mut file = Output::file(path)?;
-        for cluster in self.decisions.clusters() {
-            let names = cluster.members.iter().map(|&position| self.name(position)).collect();
-            let diameter = self.decisions.diameter(cluster);
+    pub(super) fn write_clusters(&self, file: &mut Output) -> Result<()> {
+        for cluster in self.decisions().clusters() {
+            let names: Vec<Label<'_>> =
+                cluster.members.iter().map(|&position| self.name(position)).collect();
+            let diameter = self.decisions().diameter(cluster);
             file.json(&ClusterLine::new(cluster.number as usize, names, diameter))?;
         }
-        Ok(file)
+        Ok(())
     }
 
     /// Counts the groups by size.
     pub(super) fn sizes(&self) -> BTreeMap<usize, u64> {
         let mut sizes = BTreeMap::new();
-        for cluster in self.decisions.clusters() {
+        for cluster in self.decisions().clusters() {
             *sizes.entry(cluster.members.len()).or_insert(0) += 1;
         }
         sizes
@@ -111,6 +152,6 @@ impl<'a, F: Fingerprint> Members<'a, F> {
             size: members.len(),
             kept_id: self.name(kept),
         };
-        self.decisions.clusters().take(LARGEST).map(group).collect()
+        self.decisions().clusters().take(LARGEST).map(group).collect()
     }
 }

@@ -22,7 +22,7 @@ use super::labels::Labels;
 use crate::advise::{self, Settled, Wishes};
 use crate::chart::Chart;
 use crate::failure::Result;
-use crate::input::{Inputs, Wanted};
+use crate::input::{Ids, Inputs, Wanted};
 use crate::options::{PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::plot::PlotFile;
@@ -48,7 +48,7 @@ const SKETCHES: [SketchKind; 3] =
 )]
 pub(crate) struct EvaluateArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
-    #[arg(required = true, value_name = "INPUT")]
+    #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// The labelled pairs
     #[arg(long, value_name = "TSV", required_unless_present = "suggest")]
@@ -89,7 +89,7 @@ pub(crate) struct EvaluateArgs {
 
 impl EvaluateArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
-        let plot = self.plot.as_ref().map(PlotFile::open).transpose()?;
+        let plot = self.plot.as_ref().map(|plot| plot.open(session.overwrite)).transpose()?;
         let labels = match &self.pairs {
             Some(pairs) => Some(Labels::read(pairs, self.similarity.as_deref())?),
             None => None,
@@ -137,8 +137,10 @@ impl EvaluateArgs {
         let pipeline = settled.pipeline.as_ref();
         let alone = self.distance.is_some() && self.verify.verify.is_none();
         let wanted = if pipeline.is_none() || alone { Wanted::NOTHING } else { Wanted::ALL };
+        // Labels name documents by their ids.
+        let ids = Ids::Keys { unique: true };
         let gathered: Gathered<F> =
-            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, wanted)?;
+            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, (wanted, ids))?;
         let Gathered { fingerprints, evidence, .. } = &gathered;
         let keys = (0..fingerprints.len()).map(|position| gathered.key(position));
         let judged = labels.judge(keys, self.min_similarity, self.ignore_above);

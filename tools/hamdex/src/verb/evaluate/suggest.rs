@@ -14,7 +14,7 @@ use super::figure::{self, Figure};
 use super::tally;
 use crate::evidence::{Keeper, Kept};
 use crate::failure::{Failure, Result};
-use crate::input::{Document, Inputs, Proofs, Reading, Wanted};
+use crate::input::{Document, Ids, Inputs, Proofs, Reading, Wanted};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
@@ -197,13 +197,14 @@ fn labelled(
         inputs,
         pipeline: Some(&pipeline),
         console: &session.console,
-        unique: true,
+        ids: Ids::Keys { unique: true },
+        keep_blank: false,
         after: None,
         wanted: Wanted::SOURCE,
     };
     let mut kept: Vec<(Vec<u8>, String, bool)> = Vec::new();
     let (mut others, mut stride, mut ordinal) = (0, 1_usize, 0_usize);
-    let mut rejects = args.rows.rejects(&session.console)?;
+    let mut rejects = args.rows.rejects(session)?;
     reading.run::<u64>(&mut rejects, &mut |document: Document<'_, u64>| {
         let Ok(text) = String::from_utf8(document.proofs.text) else { return Ok(()) };
         if text.is_empty() {

@@ -77,7 +77,7 @@ impl From<f64> for Figure {
 
 impl PlanArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
-        let plot = self.plot.as_ref().map(PlotFile::open).transpose()?;
+        let plot = self.plot.as_ref().map(|plot| plot.open(session.overwrite)).transpose()?;
         if self.calibrate {
             let tmp = self.tmp.directory().map_or_else(std::env::temp_dir, Path::to_path_buf);
             let costs = hamdex::calibrate(tmp, &session.console)?;

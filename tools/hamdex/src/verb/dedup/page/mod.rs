@@ -23,8 +23,7 @@ use self::notes::Notes;
 use self::prints::Prints;
 use super::report::Report;
 use crate::failure::Result;
-use crate::input::Inputs;
-use crate::output::Output;
+use crate::output::{Output, Overwrite};
 use crate::plot;
 
 /// Groups whose texts are shown, the largest.
@@ -68,10 +67,14 @@ struct Group {
 }
 
 impl PageFile {
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Opens the file, so that one that cannot be written is told before the work.
-    pub(super) fn open(&self) -> Result<Page> {
+    pub(super) fn open(&self, overwrite: Overwrite) -> Result<Page> {
         Ok(Page {
-            output: Output::file(&self.0)?,
+            output: Output::file(&self.0, overwrite)?,
             seen: Seen::default(),
             notes: Notes::default(),
             prints: Prints::default(),
@@ -85,13 +88,12 @@ impl Page {
     pub(super) fn choose<F: Fingerprint>(
         &mut self,
         decisions: &Decisions<F>,
-        inputs: &Inputs,
         pipeline: Option<&Pipeline>,
     ) -> &mut Seen {
         self.prints = Prints::of(decisions.fingerprints());
         self.groups = groups(decisions);
         let wanted = self.groups.iter().flat_map(|group| [group.kept, group.far]);
-        self.seen = Seen::new(inputs.fields.clone(), pipeline, wanted);
+        self.seen = Seen::new(pipeline, wanted);
         &mut self.seen
     }
 

@@ -7,10 +7,10 @@ use hamdex::Fingerprint;
 use hamdex::dedup::Decision;
 use hamdex::text::Pipeline;
 
+use super::super::label::Label;
 use super::super::row::Row;
 use crate::failure::Result;
-use crate::input::{self, Fields};
-use crate::key::Name;
+use crate::input;
 
 /// Characters of a text that are held and compared; what follows is left out.
 pub(super) const MOST: usize = 30_000;
@@ -18,7 +18,6 @@ pub(super) const MOST: usize = 30_000;
 /// What the second pass saw of the rows.
 #[derive(Debug, Default)]
 pub(in super::super) struct Seen {
-    fields: Fields,
     /// Whether every text is taken for HTML.
     html: bool,
     lengths: Vec<Lengths>,
@@ -54,12 +53,10 @@ impl Caught {
 impl Seen {
     /// Sees nothing yet, and waits for the documents at these positions.
     pub(super) fn new(
-        fields: Fields,
         pipeline: Option<&Pipeline>,
         wanted: impl Iterator<Item = u32>,
     ) -> Self {
         Self {
-            fields,
             html: pipeline.is_some_and(input::takes_html),
             lengths: Vec::new(),
             caught: wanted.map(|position| (position, None)).collect(),
@@ -86,11 +83,7 @@ impl Seen {
         decision: Decision<'_>,
         position: u32,
     ) -> Result<()> {
-        let text: Option<Cow<'_, str>> = match *row {
-            Row::Line { bytes, .. } => input::row_text(&self.fields, bytes),
-            Row::Text { bytes, encoding, .. } => Some(encoding.decode(bytes).text),
-            Row::Raw { .. } => None,
-        };
+        let text = row.text();
         if let Some(text) = &text {
             let kept = matches!(decision, Decision::Kept { .. });
             let lengths = Lengths { kept: kept.into(), removed: (!kept).into() };
@@ -101,7 +94,7 @@ impl Seen {
         };
         let page = self.html || matches!(row, Row::Text { text, .. } if text.is_html());
         let text = text.map(|text| if page { hamdex::text::main_text(&text).into() } else { text });
-        *slot = Some(Caught::of(Name::of(&row.key(&self.fields)?).to_string(), text));
+        *slot = Some(Caught::of(Label::of(row.label()?.as_bytes()).to_string(), text));
         Ok(())
     }
 

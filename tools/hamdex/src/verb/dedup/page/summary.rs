@@ -12,7 +12,8 @@ use super::prints::{Prefix, Prints};
 use super::seen::{Caught, Seen};
 use super::{Group, PageFile};
 use crate::failure::{Failure, Result};
-use crate::input;
+use crate::input::{self, Kinds};
+use crate::output::Overwrite;
 use crate::verb::dedup::report::{self, Report};
 
 /// Counts of a deduplication, and the texts of its largest groups.
@@ -74,7 +75,7 @@ impl Summary {
 
     /// Writes the page.
     pub(in super::super) fn write(self, file: &PageFile) -> Result<()> {
-        let mut page = file.open()?;
+        let mut page = file.open(Overwrite::Allowed)?;
         page.notes = Notes::of(&self.distances, &self.similarities);
         page.prints = Prints {
             documents: self.documents,
@@ -96,10 +97,13 @@ impl Summary {
         }
         page.seen = Seen::of(&self.lengths, caught);
         let report = Report {
+            rows: self.documents + self.rejects,
             documents: self.documents,
             kept: self.kept,
             removed: self.documents.saturating_sub(self.kept),
             removed_against_index: 0,
+            removed_unique_by: 0,
+            not_compared: Kinds::new(),
             clusters: self.clusters,
             rejects: self.rejects,
             skipped_binary: 0,
@@ -114,10 +118,14 @@ impl Summary {
                 verified_with_kept: self.verified_with_kept,
                 pipeline: &self.pipeline,
                 keep: self.keep,
+                unique_by: None,
                 against: None,
             },
             advice: None,
             largest: Vec::new(),
+            crowds: Vec::new(),
+            sources: Vec::new(),
+            warnings: Vec::new(),
         };
         page.write(&report, &self.sizes.into_iter().collect())?.finish()
     }

@@ -1,0 +1,160 @@
+//! Fields: the names that a user gives become places within a row.
+//!
+//! A name is a field, or a path into nested objects with dots between; a field whose own name has
+//! dots is found too.
+
+use hamdex::text::Encoding;
+
+use super::warc::WarcId;
+
+/// Field of a fingerprint that is given instead of a text.
+pub(crate) const FINGERPRINT: &str = "fingerprint";
+
+/// Fields that hold the text if none is named, in the order in which they are looked for.
+pub(crate) const TEXT_FIELDS: [&str; 7] =
+    ["text", "content", "body", "raw_content", "document", "markdown", "article"];
+
+/// Field of the id if none is named.
+pub(crate) const ID_FIELD: &str = "id";
+
+/// What the user says about fields.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    /// `None` is `id`.
+    pub(crate) id: Option<String>,
+    /// One field or several, with commas between; `None` looks for one of [`TEXT_FIELDS`].
+    pub(crate) text: Option<String>,
+    /// The field that decides which of two documents is the newer one.
+    pub(crate) stamp: Option<String>,
+    /// The field whose value a row must not share with another one.
+    pub(crate) unique: Option<String>,
+    /// What text files are decoded from; rows of JSON are UTF-8 by their standard.
+    pub(crate) encoding: Encoding,
+    /// What identifies pages of a crawl.
+    pub(crate) warc_id: WarcId,
+    /// The byte between cells of CSV; `None` is found out from the header.
+    pub(crate) delimiter: Option<u8>,
+}
+
+/// What a value of a row is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Id,
+    /// A part of the text, by its place among the parts.
+    Text(usize),
+    Fingerprint,
+    Stamp,
+    Unique,
+}
+
+/// A field that matters, or the way to such a one.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) name: String,
+    pub(super) roles: Vec<Role>,
+    /// Fields within the objects that this field holds.
+    pub(super) inner: Vec<Node>,
+}
+
+/// The fields of one source.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields {
+    pub(crate) id: String,
+    /// The fields that make the text, in order.
+    pub(crate) texts: Vec<String>,
+    pub(crate) stamp: Option<String>,
+    pub(crate) unique: Option<String>,
+    pub(crate) encoding: Encoding,
+    pub(crate) warc_id: WarcId,
+    pub(super) nodes: Vec<Node>,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self::of(&Names::default(), TEXT_FIELDS[0])
+    }
+}
+
+impl Fields {
+    /// Takes one text field, or several with commas between.
+    pub(crate) fn of(names: &Names, text: &str) -> Self {
+        let mut fields = Self {
+            id: names.id.clone().unwrap_or_else(|| ID_FIELD.to_owned()),
+            texts: text.split(',').map(|name| name.trim().to_owned()).collect(),
+            stamp: names.stamp.clone(),
+            unique: names.unique.clone(),
+            encoding: names.encoding,
+            warc_id: names.warc_id,
+            nodes: Vec::new(),
+        };
+        let mut nodes = Vec::new();
+        for (at, text) in fields.texts.iter().enumerate() {
+            grow(&mut nodes, text, Role::Text(at));
+        }
+        grow(&mut nodes, &fields.id, Role::Id);
+        grow(&mut nodes, FINGERPRINT, Role::Fingerprint);
+        for (name, role) in [(&fields.stamp, Role::Stamp), (&fields.unique, Role::Unique)] {
+            if let Some(name) = name {
+                grow(&mut nodes, name, role);
+            }
+        }
+        fields.nodes = nodes;
+        fields
+    }
+
+    /// The text fields as the user would name them.
+    pub(crate) fn text(&self) -> String {
+        self.texts.join(",")
+    }
+
+    /// The top-level fields that have to be read.
+    pub(super) fn top(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|node| node.name.as_str())
+    }
+}
+
+/// Adds a field by its name, and by its path if it has one.
+fn grow(nodes: &mut Vec<Node>, name: &str, role: Role) {
+    leaf(nodes, name, role);
+    if let Some((first, rest)) = name.split_once('.')
+        && !first.is_empty()
+        && !rest.is_empty()
+    {
+        grow(&mut node(nodes, first).inner, rest, role);
+    }
+}
+
+fn leaf(nodes: &mut Vec<Node>, name: &str, role: Role) {
+    let roles = &mut node(nodes, name).roles;
+    // A text field named like the fingerprint is the text.
+    if role != Role::Fingerprint || roles.is_empty() {
+        roles.push(role);
+    }
+}
+
+fn node<'n>(nodes: &'n mut Vec<Node>, name: &str) -> &'n mut Node {
+    let at = nodes.iter().position(|node| node.name == name).unwrap_or_else(|| {
+        nodes.push(Node { name: name.to_owned(), roles: Vec::new(), inner: Vec::new() });
+        nodes.len() - 1
+    });
+    &mut nodes[at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_by_their_parts_and_as_a_whole() {
+        let names = Names { id: Some("meta.id".to_owned()), ..Names::default() };
+        let fields = Fields::of(&names, "title, meta.text");
+        assert_eq!(fields.texts, ["title", "meta.text"]);
+        assert_eq!(fields.text(), "title,meta.text");
+        let tops: Vec<&str> = fields.top().collect();
+        assert_eq!(tops, ["title", "meta.text", "meta", "meta.id", FINGERPRINT]);
+        let meta = &fields.nodes[2];
+        assert!(meta.roles.is_empty());
+        let inner: Vec<_> = meta.inner.iter().map(|node| (&*node.name, &*node.roles)).collect();
+        assert_eq!(inner, [("text", &[Role::Text(1)][..]), ("id", &[Role::Id][..])]);
+    }
+}

@@ -1,0 +1,145 @@
+//! First contact: folders as people have them, and what becomes of every row of each.
+//!
+//! The folders of `tests/first_contact` are shared with the Python package: a `case.json` says
+//! which inputs and options are given, and what has to come of it. Whatever it says, a row that
+//! goes in is kept, removed or rejected: by count, and by content where rows are lines.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Bench, json_lines, outcome};
+
+fn folders() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/first_contact")
+}
+
+/// The words of a call that a case describes.
+fn arguments(case: &Value) -> Vec<String> {
+    let mut words = vec!["dedup".to_owned(), "-o".to_owned(), "out".to_owned(), "--json".to_owned()];
+    for (name, value) in case["options"].as_object().unwrap() {
+        match value {
+            Value::Bool(_) => words.push(format!("--{name}")),
+            Value::String(text) => words.push(format!("--{name}={text}")),
+            other => words.push(format!("--{name}={other}")),
+        }
+    }
+    words.push("--".to_owned());
+    words.extend(case["inputs"].as_array().unwrap().iter().map(|i| i.as_str().unwrap().to_owned()));
+    words
+}
+
+/// Copies a tree of files.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_folder_comes_out_as_its_table_says() {
+    let mut names: Vec<_> =
+        std::fs::read_dir(folders()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    assert!(names.len() >= 40, "{} folders", names.len());
+    let failed: Vec<String> = names.iter().filter_map(|folder| check(folder).err()).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// Runs a case and compares; an error says what differs.
+fn check(folder: &Path) -> Result<(), String> {
+    let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+    let text = std::fs::read_to_string(folder.join("case.json")).unwrap();
+    let case: Value = serde_json::from_str(&text).unwrap();
+    let bench = Bench::new();
+    copy(&folder.join("input"), &bench.path(""));
+    let mut command = bench.command("");
+    let ran = outcome(command.args(arguments(&case)).output().unwrap());
+    let expect = &case["expect"];
+    let wrong = |what: &str| Err(format!("{name}: {what}: {ran:?}"));
+    if expect["status"] != ran.status {
+        return wrong(&format!("status {}", expect["status"]));
+    }
+    if ran.status != 0 {
+        let error = ran.stderr.lines().find_map(|line| serde_json::from_str::<Value>(line).ok());
+        let code = error.map_or(Value::Null, |error| error["error"]["code"].clone());
+        if code != expect["code"] {
+            return wrong(&format!("code {} instead of {code}", expect["code"]));
+        }
+        if bench.path("out").exists() {
+            return wrong("something was written");
+        }
+        return Ok(());
+    }
+    let report: Value = serde_json::from_str(&bench.read("out/report.json")).unwrap();
+    for (key, value) in expect.as_object().unwrap() {
+        if !matches!(key.as_str(), "status" | "kept_ids") && report[key] != *value {
+            return wrong(&format!("{key} is {}, expected {value}", report[key]));
+        }
+    }
+    let kept = bench.read("out/kept.jsonl");
+    if let Some(ids) = expect["kept_ids"].as_array() {
+        let found: Vec<Value> = json_lines(&kept).iter().map(|row| row["id"].clone()).collect();
+        if found != *ids {
+            return wrong(&format!("kept {found:?}"));
+        }
+    }
+    whole(&bench, &report).or_else(|what| wrong(&what))
+}
+
+/// Every row is kept, removed or rejected, and once: by count, and by content where rows are lines.
+pub(crate) fn whole(bench: &Bench, report: &Value) -> Result<(), String> {
+    let count = |name: &str| report[name].as_u64().unwrap();
+    if count("rows") != count("kept") + count("removed") + count("rejects") {
+        return Err("rows in are not rows out".to_owned());
+    }
+    let kept = bench.read("out/kept.jsonl");
+    let duplicates = json_lines(&bench.read("out/duplicates.jsonl"));
+    let rejects = json_lines(&bench.read("out/rejects.jsonl"));
+    let found = (kept.lines().count(), duplicates.len(), rejects.len());
+    if found.0 as u64 != count("kept")
+        || found.1 as u64 != count("removed")
+        || found.2 as u64 != count("rejects")
+    {
+        return Err(format!("files of {found:?} rows"));
+    }
+    let sources = report["settings"]["inputs"].as_array().unwrap();
+    let mut files: Vec<&str> = sources.iter().map(|source| source.as_str().unwrap()).collect();
+    files.dedup();
+    if !files.iter().all(|file| bench.path(file).is_file() && file.ends_with(".jsonl")) {
+        return Ok(());
+    }
+    let mut lines: BTreeMap<String, i64> = BTreeMap::new();
+    let mut places: BTreeMap<String, String> = BTreeMap::new();
+    for file in files {
+        let content = std::fs::read(bench.path(file)).unwrap();
+        let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&content);
+        for (number, line) in (1..).zip(content.split(|&byte| byte == b'\n')) {
+            let line = String::from_utf8_lossy(line).trim_end_matches('\r').to_owned();
+            if !line.trim().is_empty() {
+                *lines.entry(line.clone()).or_default() += 1;
+                places.insert(format!("{file}:{number}"), line);
+            }
+        }
+    }
+    let mut out = |line: &str| *lines.entry(line.trim_end_matches('\r').to_owned()).or_default() -= 1;
+    kept.lines().for_each(&mut out);
+    for duplicate in &duplicates {
+        out(&places[duplicate["at"].as_str().unwrap()]);
+    }
+    for reject in &rejects {
+        out(&places[&format!("{}:{}", reject["file"].as_str().unwrap(), reject["line"])]);
+    }
+    match lines.iter().find(|&(_, &left)| left != 0) {
+        Some((line, left)) => Err(format!("{left} too few of {line:?}")),
+        None => Ok(()),
+    }
+}
