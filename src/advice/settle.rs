@@ -198,7 +198,7 @@ mod tests {
     fn what_is_given_needs_no_look() {
         let wishes = Wishes::new().kind(Kind::Code).distance(5);
         let settled = settle(&posts(), &wishes).unwrap();
-        assert_eq!((settled.distance, settled.verification), (5, Verification::None));
+        assert_eq!((settled.distance, settled.verification), (5, Verification::Jaccard(0.8)));
         assert_eq!(settled.advice, None);
         let pipeline = settled.pipeline.unwrap();
         assert_eq!(Kind::of_pipeline(&pipeline).unwrap(), Some(Kind::Code));

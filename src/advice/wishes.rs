@@ -7,8 +7,9 @@ use crate::verify::Verification;
 
 /// What the caller says about the settings; the rest is settled by the texts.
 ///
-/// What is given is never overridden: a distance alone means Hamming distance only, a
-/// verification alone brings the distance that was measured with it.
+/// Settings that are given are never changed. A distance alone leaves the verification on that
+/// the kind of texts is advised; [`Verification::None`] turns it off. A verification alone brings
+/// the distance that was measured with it.
 ///
 /// ```
 /// use hamdex::Verification;
@@ -16,7 +17,9 @@ use crate::verify::Verification;
 ///
 /// let wishes = Wishes::new().distance(6);
 /// let settings = wishes.settings(Kind::Post);
-/// assert_eq!((settings.distance, settings.verification), (6, Verification::None));
+/// assert_eq!((settings.distance, settings.verification), (6, Verification::Edit(0.8)));
+/// let alone = wishes.verify(Verification::None).settings(Kind::Post);
+/// assert_eq!((alone.distance, alone.verification), (6, Verification::None));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]
@@ -25,7 +28,8 @@ pub struct Wishes {
     pub kind: Option<Kind>,
     /// Bits that near-duplicates may differ in; `None` leaves it open.
     pub distance: Option<u32>,
-    /// Check of pairs within the distance; `None` leaves it open.
+    /// Check of pairs within the distance; `None` leaves it open, `Some(Verification::None)`
+    /// turns it off.
     pub verification: Option<Verification>,
     /// Kind of signature; `None` is SimHash.
     pub sketch: Option<SketchKind>,
@@ -60,7 +64,7 @@ impl Wishes {
         self
     }
 
-    /// Sets the distance; without a verification it is Hamming distance and nothing else.
+    /// Sets the distance and leaves the verification as it is.
     pub fn distance(mut self, bits: u32) -> Self {
         self.distance = Some(bits);
         self
@@ -100,7 +104,7 @@ impl Wishes {
             (None, Some(verification)) => measured.verified_by(verification, self.bits),
             (Some(distance), verification) => Settings {
                 distance,
-                verification: verification.unwrap_or(Verification::None),
+                verification: verification.unwrap_or(measured.verification),
                 ..measured
             },
         }
@@ -119,11 +123,22 @@ mod tests {
         };
         let (open, jaccard) = (Wishes::new(), Verification::Jaccard(0.5));
         assert_eq!(settled(open), (14, Verification::Edit(0.8)));
-        assert_eq!(settled(open.distance(3)), (3, Verification::None));
+        assert_eq!(settled(open.distance(3)), (3, Verification::Edit(0.8)));
+        assert_eq!(settled(open.verify(Verification::None).distance(3)), (3, Verification::None));
         assert_eq!(settled(open.verify(jaccard)), (14, jaccard));
         assert_eq!(settled(open.verify(Verification::None)), (9, Verification::None));
         assert_eq!(settled(open.verify(jaccard).distance(3)), (3, jaccard));
         assert_eq!(settled(open.support(Support::Nothing).bits(128)).0, 18);
+    }
+
+    #[test]
+    fn a_distance_is_verified_by_what_the_documents_have() {
+        let verification =
+            |kind, support| Wishes::new().distance(5).support(support).settings(kind).verification;
+        assert_eq!(verification(Kind::Page, Support::Texts), Verification::Edit(0.88));
+        assert_eq!(verification(Kind::Page, Support::Features), Verification::Jaccard(0.78));
+        assert_eq!(verification(Kind::Page, Support::Nothing), Verification::None);
+        assert_eq!(verification(Kind::Fingerprints, Support::Texts), Verification::None);
     }
 
     #[test]

@@ -147,7 +147,12 @@ pub(crate) fn settle(
     let base = Base { sketch: wishes.sketch, ..Base::default() };
     let pipeline = wishes.pipeline.over(base, inputs, console)?;
     let kind = preset.and_then(Kind::of_preset).unwrap_or(Kind::Mixed);
-    let settings = wishes.asked().settings(kind);
+    let mut asked = wishes.asked();
+    if bring == Bring::Fingerprints {
+        // A pipeline was named, but there is no text that it could be applied to.
+        asked = asked.support(Support::Nothing);
+    }
+    let settings = asked.settings(kind);
     Ok(Settled {
         pipeline: Some(pipeline),
         distance: settings.distance,

@@ -133,19 +133,42 @@ fn pages_are_deduplicated_right_without_a_flag() {
 }
 
 #[test]
-fn a_distance_alone_is_hamming_distance_and_nothing_else() {
+fn a_given_distance_leaves_the_verification_on() {
     let bench = Bench::new();
     bench.file("posts.jsonl", posts() + &row("copy", POSTS[3]));
     bench.ok("dedup posts.jsonl -o out -k 0");
-    let removed = json_lines(&bench.read("out/duplicates.jsonl"));
-    assert_eq!(removed, [json!({ "id": "copy", "kept_id": "p3", "distance": 0, "cluster": 1 })]);
-    let report: Value = serde_json::from_str(&bench.read("out/report.json")).unwrap();
-    assert_eq!(report["settings"]["verification"], "none");
-    assert_eq!(bench.ok("pairs posts.jsonl -k 0").stdout, "p3\tcopy\t0\n");
-    let all = bench.ok("pairs posts.jsonl -k 16").stdout.lines().count();
-    let verified = bench.ok("pairs posts.jsonl -k 16 --verify edit:0.9 --header").stdout;
-    assert_eq!(verified, "id_a\tid_b\tdistance\tsimilarity\np3\tcopy\t0\t1.0000\n");
-    assert!(all >= 1);
+    let copy = |similarity: Value| {
+        let mut copy = json!({ "id": "copy", "kept_id": "p3", "distance": 0, "cluster": 1 });
+        if !similarity.is_null() {
+            copy["similarity"] = similarity;
+        }
+        copy
+    };
+    let verification = |report: &str| {
+        let report: Value = serde_json::from_str(&bench.read(report)).unwrap();
+        report["settings"]["verification"].clone()
+    };
+    assert_eq!(json_lines(&bench.read("out/duplicates.jsonl")), [copy(json!(1.0))]);
+    assert_eq!(verification("out/report.json"), "edit:0.8");
+    bench.ok("dedup posts.jsonl -o alone -k 0 --verify none");
+    assert_eq!(json_lines(&bench.read("alone/duplicates.jsonl")), [copy(Value::Null)]);
+    assert_eq!(verification("alone/report.json"), "none");
+    let pairs = |options: &str| bench.ok(&format!("pairs posts.jsonl {options}")).stdout;
+    assert_eq!(pairs("-k 16"), "p3\tcopy\t0\t1.0000\n");
+    assert_eq!(pairs("-k 0 --verify none"), "p3\tcopy\t0\n");
+    assert!(pairs("-k 16 --verify none").lines().count() >= 1);
+    bench.ok("dedup posts.jsonl -o named --pipeline page -k 3");
+    assert_eq!(verification("named/report.json"), "edit:0.88");
+    assert!(bench.ok("pairs posts.jsonl --verify none").stderr.contains("distance 9, "));
+}
+
+#[test]
+fn fingerprints_are_never_verified_by_default() {
+    let bench = Bench::new();
+    bench.file("p.jsonl", PRINTS);
+    for options in ["-k 1", "-k 1 --pipeline post", "-k 1 --verify none"] {
+        assert_eq!(bench.ok(&format!("pairs p.jsonl {options}")).stdout, "a\tb\t1\n");
+    }
 }
 
 /// Every text is near the one before it, and the first far from the last.
@@ -210,7 +233,10 @@ fn equal_fingerprints_of_different_texts_are_told_apart() {
     let turned: Vec<&str> = words.split(' ').rev().collect();
     bench.file("rows.jsonl", row("a", words) + &row("b", &turned.join(" ")) + &row("c", words));
     let bag = "--segment words --ngram 1 --weights uniform";
-    assert_eq!(bench.ok(&format!("pairs rows.jsonl {bag} -k 0")).stdout.lines().count(), 3);
+    assert_eq!(
+        bench.ok(&format!("pairs rows.jsonl {bag} -k 0 --verify none")).stdout.lines().count(),
+        3
+    );
     let verified = bench.ok(&format!("pairs rows.jsonl {bag} -k 0 --verify edit:0.8")).stdout;
     assert_eq!(verified, "a\tc\t0\t1.0000\n");
     bench.ok(&format!("dedup rows.jsonl {bag} -k 0 --verify edit:0.8 -o out"));
@@ -243,7 +269,7 @@ fn weak_settings_are_told_with_numbers() {
     bench.file("short.jsonl", short);
     let outcome = bench.ok("clusters short.jsonl");
     assert!(outcome.stderr.contains("fewer than 10 features"), "{outcome:?}");
-    let outcome = bench.ok("clusters short.jsonl -k 3");
+    let outcome = bench.ok("clusters short.jsonl -k 3 --verify none");
     assert!(outcome.stderr.contains("SimHash alone finds about 58 %"), "{outcome:?}");
     assert_eq!(bench.ok("clusters short.jsonl --pipeline post -k 3").stderr.lines().count(), 1);
 }
