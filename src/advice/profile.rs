@@ -9,6 +9,9 @@ use crate::text::{Pipeline, normalise};
 /// Characters below which a text is short, in its normal form.
 pub const SHORT_TEXT: usize = 200;
 
+/// Characters above which a text is long, in its normal form.
+pub const LONG_TEXT: usize = 1 << 15;
+
 /// Features below which a single word decides over a fingerprint.
 pub(super) const FEW_FEATURES: usize = 10;
 
@@ -17,6 +20,9 @@ const POSTS_FROM: f64 = 0.9;
 
 /// Part of short texts up to which a set is one of pages.
 const PAGES_TO: f64 = 0.1;
+
+/// Part of the characters in long texts from which edit distances take too long.
+const LONG_FROM: f64 = 0.5;
 
 /// Part of texts that look like source code from which a set is one of code.
 const CODE_FROM: f64 = 0.6;
@@ -44,6 +50,8 @@ pub struct Profile {
     pub markup: f64,
     /// Share of texts that look like source code.
     pub code: f64,
+    /// Share of the characters that are in texts of more than [`LONG_TEXT`] characters.
+    pub long: f64,
 }
 
 /// How many features a pipeline finds in the texts of a sample.
@@ -62,6 +70,9 @@ impl Profile {
         let share = |test: &dyn Fn(&Look) -> bool| {
             part(looks.iter().filter(|look| test(look)).count(), texts.len())
         };
+        let characters = |test: &dyn Fn(&Look) -> bool| {
+            looks.iter().filter(|look| test(look)).map(|look| look.length).sum()
+        };
         Self {
             texts: texts.len(),
             short: share(&|look| look.length < SHORT_TEXT),
@@ -69,7 +80,16 @@ impl Profile {
             han: looks.iter().map(|look| look.han).sum::<f64>() / texts.len().max(1) as f64,
             markup: share(&|look| look.markup),
             code: share(&|look| look.code && !look.markup),
+            long: part(characters(&|look| look.length > LONG_TEXT), characters(&|_| true)),
         }
+    }
+
+    /// Returns true if edit distances of these texts would take too long.
+    ///
+    /// That is so if half of the characters or more are in texts longer than [`LONG_TEXT`]: the
+    /// time of an edit distance grows with the square of the length, up to 65,536 characters.
+    pub fn is_long(&self) -> bool {
+        self.long >= LONG_FROM
     }
 
     /// Tells what kind of texts these are; [`Kind::Mixed`] for an empty sample.
@@ -158,6 +178,15 @@ mod tests {
         let third = |share: f64| (share - 1.0 / 3.0).abs() < 1e-9;
         assert!(third(profile.han) && third(profile.markup) && third(1.0 - profile.short));
         assert!(profile.code < 1e-9);
+    }
+
+    #[test]
+    fn texts_are_long_if_most_characters_are_in_long_ones() {
+        let (short, long) = ("good morning".to_owned(), "all is well. ".repeat(3000));
+        let is_long = |texts: &[&String]| Profile::of(texts).is_long();
+        assert!(is_long(&[&long]) && is_long(&[&long, &short, &short]));
+        let limit = "a".repeat(LONG_TEXT);
+        assert!(!is_long(&[&limit]) && !is_long(&[&long, &limit, &limit]) && !is_long(&[]));
     }
 
     #[test]

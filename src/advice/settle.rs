@@ -1,17 +1,14 @@
 //! Settling: a look at a sample of texts decides what the caller left open.
 
 use super::kind::Kind;
-use super::profile::{Features, Profile};
-use super::settings::Settings;
+use super::profile::{Features, LONG_TEXT, Profile};
+use super::settings::{Settings, Support};
 use super::warning::warnings;
 use super::wishes::Wishes;
 use crate::error::{Error, Result};
 use crate::sketch::SketchKind;
 use crate::text::{Pipeline, PipelineOptions};
 use crate::verify::Verification;
-
-/// Texts of a sample that is large enough.
-pub const SAMPLE: usize = 1000;
 
 /// Texts whose features are counted.
 const COUNTED: usize = 300;
@@ -51,8 +48,12 @@ pub struct Advice {
 
 /// Settles pipeline, distance and verification by a look at a sample of texts.
 ///
-/// Some hundred texts are enough, [`SAMPLE`] are plenty; they should come from all over the
-/// documents. Nothing is looked at where kind and distance are given.
+/// Some hundred texts are enough, [`SAMPLE`](super::SAMPLE) are plenty; they should come from all over the
+/// documents. Texts are ignored if kind, distance and verification are given, or if kind and
+/// distance are given and there is no text.
+///
+/// Edit distances of long texts take too long, so feature sets are compared instead if
+/// [`Profile::is_long`] and no verification is given.
 ///
 /// # Errors
 ///
@@ -77,7 +78,9 @@ pub fn settle<T: AsRef<str> + Sync>(texts: &[T], wishes: &Wishes) -> Result<Sett
         }
         Pipeline::new(&options)
     };
-    if let (Some(kind), Some(_)) = (wishes.kind, wishes.distance) {
+    if let (Some(kind), Some(_)) = (wishes.kind, wishes.distance)
+        && (wishes.verification.is_some() || texts.is_empty())
+    {
         let Settings { distance, verification, .. } = wishes.settings(kind);
         let pipeline = Some(pipeline(kind, false)?);
         return Ok(Settled { pipeline, distance, verification, advice: None });
@@ -108,13 +111,24 @@ pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
     // A descriptor may be that of a preset.
     let of_descriptor = if own { Kind::of_pipeline(&pipeline)? } else { None };
     let kind = of_descriptor.unwrap_or(kind);
-    let settings = wishes.settings(kind);
+    let mut settings = wishes.settings(kind);
+    let mut reason = seen.reason(&profile);
+    if profile.is_long() && matches!(settings.verification, Verification::Edit(_)) {
+        let by_features = wishes.support(Support::Features).settings(kind);
+        if by_features != settings {
+            settings = by_features;
+            reason.push_str(&format!(
+                "; {:.0} % of the characters are in texts longer than {LONG_TEXT}, so features \
+                 are compared instead of edits",
+                100.0 * profile.long
+            ));
+        }
+    }
     let counted = texts.get(..texts.len().min(COUNTED)).unwrap_or_default();
     let features = Features::of(&pipeline, counted);
     // A few long sentences are all that their signature needs.
     let sentences = matches!(wishes.sketch, Some(SketchKind::Longest(_)));
     let told = (!sentences).then_some(features);
-    let mut reason = seen.reason(&profile);
     if own && of_descriptor.is_none() {
         reason.push_str("; distance and verification were not measured with this pipeline");
     }
@@ -134,58 +148,6 @@ pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
     })
 }
 
-/// Chooses a sample of rows that come one after another, spread evenly over all of them.
-///
-/// Every stride-th row is kept; the stride doubles as rows become too many. So a sorted table
-/// does not look like its first rows.
-///
-/// ```
-/// use hamdex::advice::Sampler;
-///
-/// let mut sampler = Sampler::new(2);
-/// for n in 0..100 {
-///     sampler.row(|| Some(n.to_string()));
-/// }
-/// assert_eq!(sampler.finish(), ["0", "64"]);
-/// ```
-#[derive(Debug, Clone)]
-pub struct Sampler {
-    wanted: usize,
-    kept: Vec<String>,
-    stride: usize,
-    ordinal: usize,
-}
-
-impl Sampler {
-    /// Begins a sample of some `wanted` texts, less than twice as many.
-    pub fn new(wanted: usize) -> Self {
-        Self { wanted: wanted.max(1), kept: Vec::new(), stride: 1, ordinal: 0 }
-    }
-
-    /// Takes the next row, whose text is asked for only if it counts.
-    ///
-    /// `None` stands for a row without a text, which is passed over.
-    pub fn row(&mut self, text: impl FnOnce() -> Option<String>) {
-        if self.ordinal.is_multiple_of(self.stride) {
-            self.kept.extend(text());
-        }
-        self.ordinal += 1;
-        if self.kept.len() >= 2 * self.wanted {
-            let mut odd = false;
-            self.kept.retain(|_| {
-                odd = !odd;
-                odd
-            });
-            self.stride *= 2;
-        }
-    }
-
-    /// Returns the sample.
-    pub fn finish(self) -> Vec<String> {
-        self.kept
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,7 +159,10 @@ mod tests {
     #[test]
     fn what_is_given_needs_no_look() {
         let wishes = Wishes::new().kind(Kind::Code).distance(5);
-        let settled = settle(&posts(), &wishes).unwrap();
+        let settled = settle(&posts(), &wishes.verify(Verification::None)).unwrap();
+        assert_eq!((settled.distance, settled.verification), (5, Verification::None));
+        assert_eq!(settled.advice, None);
+        let settled = settle::<&str>(&[], &wishes).unwrap();
         assert_eq!((settled.distance, settled.verification), (5, Verification::Jaccard(0.8)));
         assert_eq!(settled.advice, None);
         let pipeline = settled.pipeline.unwrap();
@@ -210,6 +175,22 @@ mod tests {
         let advice = settled.advice.unwrap();
         assert_eq!((advice.settings.kind, advice.pipeline), (Kind::Page, "page"));
         assert_eq!((settled.distance, settled.verification), (12, Verification::Edit(0.88)));
+    }
+
+    #[test]
+    fn long_texts_are_verified_by_their_features() {
+        let books = vec!["all is well in the north. ".repeat(2000); 3];
+        let verification =
+            |wishes: Wishes| settle(&books, &wishes).map(|settled| settled.verification).unwrap();
+        assert_eq!(verification(Wishes::new()), Verification::Jaccard(0.78));
+        let named = Wishes::new().kind(Kind::Mixed).distance(5);
+        assert_eq!(verification(named), Verification::Jaccard(0.72));
+        assert_eq!(verification(named.verify(Verification::None)), Verification::None);
+        let edit = Verification::Edit(0.88);
+        assert_eq!(verification(Wishes::new().verify(edit)), edit);
+        let advice = settle(&books, &Wishes::new()).unwrap().advice.unwrap();
+        assert_eq!(advice.settings.verification, Verification::Jaccard(0.78));
+        assert!(advice.reason.contains("100 % of the characters"), "{}", advice.reason);
     }
 
     #[test]
@@ -234,20 +215,5 @@ mod tests {
         let own = advice(&PipelineOptions::new().seed(1));
         assert!(own.reason.contains("not measured"), "{}", own.reason);
         assert_eq!(own.settings.kind, Kind::Post);
-    }
-
-    #[test]
-    fn a_sample_is_spread_over_all_rows() {
-        let mut sampler = Sampler::new(10);
-        for n in 0..5 {
-            sampler.row(|| (n != 3).then(|| n.to_string()));
-        }
-        assert_eq!(sampler.clone().finish(), ["0", "1", "2", "4"]);
-        for n in 5..10_000 {
-            sampler.row(|| Some(n.to_string()));
-        }
-        let kept = sampler.finish();
-        assert!((10..20).contains(&kept.len()) && kept[0] == "0", "{kept:?}");
-        assert!(kept.last().unwrap().parse::<u32>().unwrap() >= 8000, "{kept:?}");
     }
 }

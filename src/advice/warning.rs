@@ -108,7 +108,7 @@ mod tests {
     use crate::advice::Support;
 
     fn profile(texts: usize, short: f64) -> Profile {
-        Profile { texts, short, median_length: 45, han: 0.0, markup: 0.0, code: 0.0 }
+        Profile { texts, short, median_length: 45, han: 0.0, markup: 0.0, code: 0.0, long: 0.0 }
     }
 
     #[test]

@@ -141,7 +141,8 @@ pub(crate) fn settle(
         return fingerprints(wishes);
     }
     let preset = wishes.pipeline.preset();
-    if bring == Bring::Texts && (preset.is_none() || wishes.distance.is_none()) {
+    let open = preset.is_none() || wishes.distance.is_none() || wishes.verify.is_none();
+    if bring == Bring::Texts && open {
         return advised(console, inputs, wishes);
     }
     let base = Base { sketch: wishes.sketch, ..Base::default() };

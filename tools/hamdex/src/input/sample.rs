@@ -8,7 +8,7 @@ use std::io::{BufRead, Read};
 use hamdex::advice::Sampler;
 use hamdex::text::{self, Encoding};
 
-use super::chunk::Text;
+use super::chunk::{MAX_ROW, Text};
 use super::open::{Meter, Reader, is_html};
 use super::fields::Fields;
 use super::inputs::Inputs;
@@ -16,20 +16,20 @@ use super::row;
 use super::source::{Kind, Source};
 use crate::failure::{Failure, Result};
 
-/// Bytes that are read of all sources together, decompressed.
+/// Bytes that are read of all sources together, decompressed, up to a row more of each.
 const BUDGET: u64 = 24 << 20;
-/// Bytes that are read of one text file or row at most.
+/// Bytes of a text file that are read at most.
 const LONGEST: u64 = 1 << 20;
-/// The same of one page.
-const LONGEST_SAMPLED: usize = 1 << 20;
+/// Bytes of a text that are looked at; rows are read whole, and their texts cut.
+const LONGEST_TEXT: usize = 1 << 20;
 /// Texts of files that are enough, each being opened on its own.
 const FILES: usize = 300;
 
 impl Inputs {
-    /// Reads some `wanted` texts, fewer where there are not so many.
+    /// Reads at most `wanted` texts of different rows.
     ///
-    /// Rows that are no documents are passed over: the real reading will tell of them. Sources
-    /// that can be read only once are not touched.
+    /// Rows that are no documents are skipped: the real reading reports them. Sources that can be
+    /// read only once are not touched.
     pub(crate) fn sample(&self, wanted: usize) -> Result<Vec<String>> {
         let sources: Vec<&Source> =
             self.sources.iter().filter(|source| !source.is_live()).collect();
@@ -37,19 +37,19 @@ impl Inputs {
             spread(sources.len(), wanted).filter_map(|at| sources.get(at).copied()).collect();
         let quota = wanted.div_ceil(chosen.len().max(1));
         let budget = BUDGET / chosen.len().max(1) as u64;
-        let mut texts = Vec::new();
+        let (mut sampler, mut texts) = (Sampler::new(wanted), Vec::new());
         for source in chosen {
             match &source.kind {
                 Kind::Raw(_) => {}
                 Kind::Columnar(columnar) => {
                     let mut reader = columnar.sample(quota)?;
-                    let mut rows = Rows { fields: &source.fields, name: &source.name, left: budget };
+                    let mut rows = Rows::new(&source.fields, &source.name, budget);
                     while let Some(line) = rows.next(&mut reader)? {
                         texts.extend(rows.text(&line));
                     }
                 }
                 Kind::Lines | Kind::Json | Kind::Delimited(_) => {
-                    lines(source, &source.fields, quota, budget.max(LONGEST), &mut texts)?;
+                    lines(source, &source.fields, quota, budget, &mut texts)?;
                 }
                 Kind::Warc => records(source, &source.fields, quota, budget, &mut texts)?,
                 Kind::Text => {
@@ -73,8 +73,10 @@ impl Inputs {
                     }
                 }
             }
+            // Quotas are rounded up, and a source gives one long text at least.
+            texts.drain(..).for_each(|text| sampler.row(|| Some(text)));
         }
-        Ok(texts)
+        Ok(sampler.finish())
     }
 }
 
@@ -88,6 +90,12 @@ fn spread(len: usize, wanted: usize) -> impl Iterator<Item = usize> {
 fn file(reader: Reader, name: &str, encoding: Encoding) -> Result<Option<String>> {
     let mut bytes = Vec::new();
     reader.take(LONGEST).read_to_end(&mut bytes).map_err(|e| Failure::io(name, e))?;
+    // A character that the limit cuts would make the file look like one of another encoding.
+    if let Err(cut) = std::str::from_utf8(&bytes)
+        && cut.error_len().is_none()
+    {
+        bytes.truncate(cut.valid_up_to());
+    }
     let Some(content) = encoding.decode_text(&bytes) else { return Ok(None) };
     let content = content.text;
     Ok(Some(if is_html(name) { text::main_text(&content) } else { content.into_owned() }))
@@ -103,25 +111,33 @@ fn lines(
 ) -> Result<()> {
     let size = source.plain_bytes().filter(|&size| size > budget);
     let quota = if size.is_some() { quota.div_ceil(2) } else { quota };
-    let mut rows = Rows { fields, name: &source.name, left: budget };
+    let mut rows = Rows::new(fields, &source.name, budget);
     let mut head = source.open_rows(super::Rows::Needed, &Meter::default())?;
     let mut sampler = Sampler::new(quota);
+    let mut count = 0;
     while let Some(line) = rows.next(&mut head)? {
         sampler.row(|| rows.text(&line));
+        count += 1;
     }
     texts.append(&mut sampler.finish());
-    for at in size.into_iter().flat_map(|size| spread(quota, quota).map(move |n| (size, n as u64)))
-    {
-        let (size, n) = at;
-        let offset = size / quota.max(1) as u64 * n;
+    let Some(size) = size else { return Ok(()) };
+    // As many places as the budget allows, with two rows at each: one is cut in front.
+    let mean = rows.at / u64::max(count, 1);
+    let places = (budget / (2 * mean).max(1)).clamp(1, quota as u64);
+    let mut seen = rows.at;
+    for place in 0..places {
+        let offset = size / places * place;
+        if offset < seen {
+            continue;
+        }
         let Some(mut reader) = source.open_at(offset)? else { break };
-        let mut rows = Rows { fields, name: &source.name, left: LONGEST };
-        // The first line is cut in front.
+        let mut rows = Rows::new(fields, &source.name, u64::MAX);
         if rows.next(&mut reader)?.is_some()
             && let Some(line) = rows.next(&mut reader)?
         {
             texts.extend(rows.text(&line));
         }
+        seen = offset + rows.at;
     }
     Ok(())
 }
@@ -139,7 +155,7 @@ fn records(
     while left > 0 && texts.len() < enough {
         let Some(record) = records.next().map_err(|e| Failure::io(&source.name, e))? else { break };
         let Some(Ok((page, bytes))) = record.page else { continue };
-        let bytes = bytes.get(..LONGEST_SAMPLED).unwrap_or(&bytes);
+        let bytes = bytes.get(..LONGEST_TEXT).unwrap_or(&bytes);
         left = left.saturating_sub(bytes.len() as u64);
         let text =
             Text { ordinal: 0, name: String::new(), bytes: Ok(Vec::new()), page: Some(page) };
@@ -159,22 +175,33 @@ fn records(
 struct Rows<'a> {
     fields: &'a Fields,
     name: &'a str,
-    left: u64,
+    /// Bytes that rows may begin in.
+    budget: u64,
+    /// Bytes that were read.
+    at: u64,
 }
 
-impl Rows<'_> {
-    /// Returns the next line; `None` at the end.
+impl<'a> Rows<'a> {
+    fn new(fields: &'a Fields, name: &'a str, budget: u64) -> Self {
+        Self { fields, name, budget, at: 0 }
+    }
+
+    /// Returns the next line; `None` at the end and beyond the budget.
     fn next(&mut self, reader: &mut Reader) -> Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
-        let mut limited = reader.take(self.left.min(LONGEST));
+        if self.at >= self.budget {
+            return Ok(None);
+        }
+        let mut limited = reader.take(MAX_ROW);
         let read = limited.read_until(b'\n', &mut line).map_err(|e| Failure::io(self.name, e))?;
-        self.left -= read as u64;
+        self.at += read as u64;
         Ok((read > 0).then_some(line))
     }
 
-    /// The text of a row; `None` for a row that is no document, or brings none.
+    /// Returns the beginning of a row's text; `None` for a row that is no document, or has none.
     fn text(&self, line: &[u8]) -> Option<String> {
-        Some(row::parse(self.fields, line).ok()?.text?.into_owned())
+        let text = row::parse(self.fields, line).ok()?.text?;
+        Some(text.get(..text.floor_char_boundary(LONGEST_TEXT)).unwrap_or(&text).to_owned())
     }
 }
 
@@ -213,7 +240,7 @@ mod tests {
         assert_eq!(few.sample(100).unwrap().len(), 5);
         let many = inputs(directory.path(), "many.jsonl", rows(100_000).as_bytes());
         let sample = many.sample(1000).unwrap();
-        assert!((1000..2000).contains(&sample.len()), "{}", sample.len());
+        assert!((500..=1000).contains(&sample.len()), "{}", sample.len());
         assert_eq!(sample[0], "row 0");
         assert!(sample.last().unwrap()[4..].parse::<u32>().unwrap() > 99_000);
     }
@@ -229,6 +256,38 @@ mod tests {
         let sample = inputs(directory.path(), "a.jsonl", content.as_bytes()).sample(100).unwrap();
         let last = sample.last().unwrap().split(' ').next().unwrap().parse::<u32>().unwrap();
         assert!(last > 19_000, "{last}");
+    }
+
+    #[test]
+    fn long_rows_count_and_no_row_counts_twice() {
+        let directory = tempfile::tempdir().unwrap();
+        let row = |n: usize, bytes: usize| {
+            format!("{{\"id\":{n},\"text\":\"{n} {}\"}}\n", "x".repeat(bytes))
+        };
+        let numbers = |name: &str, sizes: &[usize]| -> Vec<usize> {
+            let rows: String = sizes.iter().zip(0..).map(|(&bytes, n)| row(n, bytes)).collect();
+            let sample = inputs(directory.path(), name, rows.as_bytes()).sample(1000).unwrap();
+            assert!(sample.iter().all(|text| text.len() <= LONGEST_TEXT));
+            sample.iter().map(|text| text.split(' ').next().unwrap().parse().unwrap()).collect()
+        };
+        // All is read: 15 texts of 1.15 MB, and a short one at the end.
+        let books = [[1_150_000; 15].as_slice(), &[16]].concat();
+        assert_eq!(numbers("books.jsonl", &books), (0..16).collect::<Vec<_>>());
+        // More than the budget: most rows are seen, and each once.
+        let long = [[2_000_000, 9_000_000, 15_000_000].as_slice(), &[5_000_000; 9], &[20]].concat();
+        let mut seen = numbers("long.jsonl", &long);
+        let count = seen.len();
+        assert!((3..=long.len()).contains(&count) && seen.is_sorted(), "{seen:?}");
+        seen.dedup();
+        assert_eq!(seen.len(), count);
+    }
+
+    #[test]
+    fn a_character_at_the_limit_of_a_file_changes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = format!("a{}", "天".repeat(400_000));
+        let sample = inputs(directory.path(), "a.txt", text.as_bytes()).sample(10).unwrap();
+        assert_eq!(sample[0].chars().count(), 1 + ((1 << 20) - 1) / 3);
     }
 
     #[test]
