@@ -85,7 +85,7 @@ impl Linking<'_> {
             None => Ok(apart <= distance),
             Some(evidence) => {
                 let (a, b) = (at(a) as usize, at(b) as usize);
-                Ok(evidence.check(verification, apart, a, b)?.is_some())
+                Ok(evidence.check_while(verification, (apart, a, b), self.progress)?.is_some())
             }
         };
         join::verified_clusters(fingerprints, &digests, distance, linkage, self.progress, &verify)

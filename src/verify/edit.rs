@@ -2,10 +2,17 @@
 
 use rapidfuzz::distance::levenshtein;
 
+use crate::error::Result;
+
+mod bound;
+
 /// Characters of the differing middles up to which the distance is exact.
 const EXACT_CHARS: usize = 1 << 16;
 
-/// Edits that are tried first: near texts are settled in a narrow band of the table.
+/// Edits up to which a band of one machine word is enough.
+const BAND_EDITS: usize = 31;
+
+/// Edits that are tried first where pieces are compared.
 const FEW_EDITS: usize = 64;
 
 /// Returns 1 - edits / characters of the longer text, if it is `threshold` at least.
@@ -14,9 +21,11 @@ const FEW_EDITS: usize = 64;
 /// work ends as soon as too many are certain. Two empty texts are equal: 1.
 ///
 /// The distance is that of Hyyrö's bit vectors, bounded to a band as wide as the threshold allows:
-/// 0.1 s for two texts of 100,000 characters. Common beginnings and ends are taken off first. Where 65,536 characters or more are left
-/// between them, the middles are cut into as many equal pieces as it takes, and pieces are
-/// compared one to one: the similarity of such a text may come out too low, never too high.
+/// 0.1 s for two texts of 100,000 characters. Common beginnings and ends are taken off first, and
+/// lengths, letters and n-grams refuse most different texts before their distance is computed,
+/// which changes no answer. Where 65,536 characters or more are left between them, the middles are
+/// cut into as many equal pieces as it takes, and pieces are compared one to one: the similarity
+/// of such a text may come out too low, never too high.
 ///
 /// ```
 /// use hamdex::verify::edit_similarity;
@@ -25,6 +34,18 @@ const FEW_EDITS: usize = 64;
 /// assert_eq!(edit_similarity("0123456789", "01234567", 0.9), None);
 /// ```
 pub fn edit_similarity(a: &str, b: &str, threshold: f64) -> Option<f64> {
+    similarity_while(a, b, threshold, &|| Ok(())).unwrap_or_default()
+}
+
+/// Does what [`edit_similarity`] does, and calls `go_on` between pieces of long texts.
+///
+/// A piece takes about half a second at most.
+pub(super) fn similarity_while(
+    a: &str,
+    b: &str,
+    threshold: f64,
+    go_on: &dyn Fn() -> Result<()>,
+) -> Result<Option<f64>> {
     let lens = (a.chars().count(), b.chars().count());
     let longest = lens.0.max(lens.1);
     let similarity = |edits: usize| {
@@ -32,11 +53,11 @@ pub fn edit_similarity(a: &str, b: &str, threshold: f64) -> Option<f64> {
     };
     // A difference in length is so many edits at least.
     if similarity(lens.0.abs_diff(lens.1)) < threshold {
-        return None;
+        return Ok(None);
     }
     let (a, b) = differing(a, b);
-    let edits = edits_up_to(a, b, most_edits(longest, threshold))?;
-    Some(similarity(edits)).filter(|similarity| *similarity >= threshold)
+    let edits = edits_up_to(a, b, most_edits(longest, threshold), go_on)?;
+    Ok(edits.map(similarity).filter(|similarity| *similarity >= threshold))
 }
 
 /// So many edits leave the similarity at the threshold, or one more than that by rounding.
@@ -57,17 +78,44 @@ fn differing<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a str) {
 }
 
 /// Counts the edits between two middles; `None` when there are more than `most`.
-fn edits_up_to(a: &str, b: &str, most: usize) -> Option<usize> {
+fn edits_up_to(
+    a: &str,
+    b: &str,
+    most: usize,
+    go_on: &dyn Fn() -> Result<()>,
+) -> Result<Option<usize>> {
     let lens = (a.chars().count(), b.chars().count());
     let pieces = lens.0.max(lens.1).div_ceil(EXACT_CHARS).max(1);
-    let (mut a, mut b) = (Pieces::new(a, lens.0, pieces), Pieces::new(b, lens.1, pieces));
-    let mut edits = 0;
-    for _ in 0..pieces {
-        let left = most.checked_sub(edits)?;
-        let args = levenshtein::Args::default().score_cutoff(left).score_hint(left.min(FEW_EDITS));
-        edits += levenshtein::distance_with_args(a.next().chars(), b.next().chars(), &args)?;
+    if pieces == 1 {
+        // Near texts are settled in one word a row, which costs less than a refusal.
+        let found = distance(a, b, most.min(BAND_EDITS), BAND_EDITS);
+        if found.is_some() || most <= BAND_EDITS {
+            return Ok(found);
+        }
     }
-    Some(edits)
+    let Ok(least) = bound::least(a, b, most) else { return Ok(None) };
+    let (mut a, mut b) = (Pieces::new(a, lens.0, pieces), Pieces::new(b, lens.1, pieces));
+    // Bounds below the least number of edits would be tried without effect.
+    let (mut edits, mut hint) = (0, FEW_EDITS.max(least / pieces * 5 / 4));
+    for piece in 0..pieces {
+        if piece > 0 {
+            go_on()?;
+        }
+        let Some(left) = most.checked_sub(edits) else { return Ok(None) };
+        let Some(found) = distance(a.next(), b.next(), left, hint) else { return Ok(None) };
+        edits += found;
+        // The pieces of one text are about as different as each other.
+        hint = found.max(FEW_EDITS);
+    }
+    Ok(Some(edits))
+}
+
+/// Computes the edits of two pieces; `None` when there are more than `most`.
+///
+/// `hint` is the first bound tried, doubled until it holds, and changes the time only.
+fn distance(a: &str, b: &str, most: usize, hint: usize) -> Option<usize> {
+    let args = levenshtein::Args::default().score_cutoff(most).score_hint(hint.min(most));
+    levenshtein::distance_with_args(a.chars(), b.chars(), &args)
 }
 
 /// Cuts a text into pieces of equal numbers of characters.
@@ -94,95 +142,4 @@ impl<'a> Pieces<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The textbook's table, row by row (Wagner and Fischer 1974).
-    fn textbook(a: &[char], b: &[char]) -> usize {
-        let mut row: Vec<usize> = (0..=b.len()).collect();
-        for (i, x) in a.iter().enumerate() {
-            let mut diagonal = row[0];
-            row[0] = i + 1;
-            for (j, y) in b.iter().enumerate() {
-                let best = (diagonal + usize::from(x != y)).min(row[j].min(row[j + 1]) + 1);
-                diagonal = row[j + 1];
-                row[j + 1] = best;
-            }
-        }
-        row[b.len()]
-    }
-
-    fn edited(
-        rng: &mut fastrand::Rng,
-        text: &[char],
-        edits: usize,
-        alphabet: &[char],
-    ) -> Vec<char> {
-        let mut text = text.to_vec();
-        for _ in 0..edits {
-            let at = rng.usize(0..=text.len());
-            let letter = alphabet[rng.usize(0..alphabet.len())];
-            match rng.u8(0..3) {
-                0 => text.insert(at, letter),
-                1 if at < text.len() => drop(text.remove(at)),
-                _ if at < text.len() => text[at] = letter,
-                _ => (),
-            }
-        }
-        text
-    }
-
-    #[test]
-    fn similarities_are_those_of_the_textbook_table() {
-        let mut rng = fastrand::Rng::with_seed(1);
-        let alphabet: Vec<char> = "ab c天晴雨\u{1f600}".chars().collect();
-        for round in 0..3000 {
-            let (len, edits) = (rng.usize(0..200), rng.usize(0..40));
-            let a: Vec<char> = (0..len).map(|_| alphabet[rng.usize(0..alphabet.len())]).collect();
-            let b = edited(&mut rng, &a, edits, &alphabet);
-            let longest = a.len().max(b.len());
-            let edits = textbook(&a, &b);
-            let expected =
-                if longest == 0 { 1.0 } else { (longest - edits) as f64 / longest as f64 };
-            let [a, b]: [String; 2] = [a, b].map(|text| text.into_iter().collect());
-            for threshold in [0.0, 0.5, 0.8, 0.9, 0.95, 1.0, expected, expected + 1e-9] {
-                let found = edit_similarity(&a, &b, threshold);
-                assert_eq!(found, Some(expected).filter(|s| *s >= threshold), "round {round}");
-            }
-        }
-    }
-
-    #[test]
-    fn round_thresholds_let_round_similarities_pass() {
-        for tenths in 0..=10_usize {
-            let a = "a".repeat(10);
-            let b = "b".repeat(tenths) + &"a".repeat(10 - tenths);
-            let threshold = format!("0.{}", 10 - tenths).replace("0.10", "1");
-            let threshold = threshold.parse().unwrap();
-            assert_eq!(edit_similarity(&a, &b, threshold), Some(threshold));
-        }
-    }
-
-    #[test]
-    fn empty_texts_are_equal_and_like_nothing_else() {
-        assert_eq!(edit_similarity("", "", 1.0), Some(1.0));
-        assert_eq!(edit_similarity("", "a", 0.0), Some(0.0));
-        assert_eq!(edit_similarity("", "a", 0.1), None);
-    }
-
-    #[test]
-    fn texts_of_many_pieces_are_never_found_too_similar() {
-        let mut rng = fastrand::Rng::with_seed(2);
-        let alphabet: Vec<char> = ('a'..='z').chain('一'..='丐').collect();
-        let a: Vec<char> = (0..200_000).map(|_| alphabet[rng.usize(0..alphabet.len())]).collect();
-        let edits = 2000;
-        let b = edited(&mut rng, &a, edits, &alphabet);
-        let [a, b]: [String; 2] = [a, b].map(|text| text.into_iter().collect());
-        let found = edit_similarity(&a, &b, 0.9).unwrap();
-        // A letter may be replaced by itself, so edits are some fewer than 2,000.
-        assert!((0.985..0.991).contains(&found), "{found}");
-        let mut joined = a.clone();
-        joined.push_str(&b);
-        assert_eq!(edit_similarity(&a, &joined, 0.9), None);
-    }
-}
+mod tests;

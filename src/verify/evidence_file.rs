@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::Verification;
 use crate::error::{Error, Result};
+use crate::progress::Progress;
 use crate::sketch::feature_hash;
 
 /// Collects evidence, document by document, in an unnamed temporary file.
@@ -172,18 +173,47 @@ impl EvidenceFile {
         a: usize,
         b: usize,
     ) -> Result<Option<f64>> {
+        self.check_while(verification, (distance, a, b), &())
+    }
+
+    /// Does what [`check`](Self::check) does to a distance and two positions, and can be cancelled.
+    ///
+    /// The progress sink is asked between the pieces of long texts, at least once a second.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check); [`Error::Cancelled`] once the sink asks to stop.
+    ///
+    /// ```
+    /// use hamdex::Verification;
+    /// use hamdex::verify::EvidenceWriter;
+    ///
+    /// let mut writer = EvidenceWriter::new(None)?;
+    /// for text in ["sunny days", "sunny day"] {
+    ///     writer.push(text.as_bytes())?;
+    /// }
+    /// let evidence = writer.finish()?;
+    /// assert_eq!(evidence.check_while(Verification::Edit(0.9), (3, 0, 1), &())?, Some(0.9));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn check_while(
+        &self,
+        verification: Verification,
+        (distance, a, b): (u32, usize, usize),
+        progress: &dyn Progress,
+    ) -> Result<Option<f64>> {
         let ours = self.read(a)?;
         if self.piece(a) == self.piece(b) {
             if ours.is_empty() {
                 return Ok((distance == 0).then_some(1.0));
             }
-            return verification.check(distance, &ours, &ours);
+            return verification.check_while(distance, &ours, &ours, progress);
         }
         let theirs = self.read(b)?;
         if ours.is_empty() || theirs.is_empty() {
             return Ok(None);
         }
-        verification.check(distance, &ours, &theirs)
+        verification.check_while(distance, &ours, &theirs, progress)
     }
 }
 

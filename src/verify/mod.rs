@@ -14,6 +14,7 @@ mod varint;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
+use crate::progress::{self, Progress};
 use crate::text::Pipeline;
 
 pub use edit::edit_similarity;
@@ -60,6 +61,18 @@ impl Verification {
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn check(self, distance: u32, a: &[u8], b: &[u8]) -> Result<Option<f64>> {
+        self.check_while(distance, a, b, &())
+    }
+
+    /// Does what [`check`](Self::check) does, and asks the progress sink between pieces of long
+    /// texts whether to go on.
+    pub(crate) fn check_while(
+        self,
+        distance: u32,
+        a: &[u8],
+        b: &[u8],
+        progress: &dyn Progress,
+    ) -> Result<Option<f64>> {
         let near = 1.0 / (1.0 + f64::from(distance));
         let (similarity, threshold) = match self {
             Self::None => (near, 0.0),
@@ -68,7 +81,8 @@ impl Verification {
                 (near + k * feature_set::jaccard_encoded(a, b)?, threshold)
             }
             Self::Edit(threshold) => {
-                return Ok(edit_similarity(utf8(a)?, utf8(b)?, threshold));
+                let go_on = || progress::check(progress);
+                return edit::similarity_while(utf8(a)?, utf8(b)?, threshold, &go_on);
             }
         };
         Ok((similarity >= threshold).then_some(similarity))

@@ -1,0 +1,92 @@
+//! Bounds: counts of letters and n-grams prove that two texts need too many edits.
+//!
+//! An edit changes at most n of the n-grams of each text (Ukkonen 1992), so n-grams that one text
+//! has more often than the other give a number of edits that is never too high. Counting takes
+//! time in proportion to the texts, the distance itself in proportion to their product.
+
+/// Characters below which the distance costs no more than the counts.
+const LEAST_CHARS: usize = 512;
+
+/// Bytes above which n-grams of four separate texts better than n-grams of three.
+const LONG_BYTES: usize = 1 << 12;
+
+/// Bits of the largest table of counts: 4 MiB.
+const MOST_BITS: u32 = 20;
+
+/// What proves that two texts differ too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Refusal {
+    /// The letters, in any order.
+    Letters,
+    /// The n-grams, in any order.
+    Grams,
+}
+
+/// Returns a number of edits that two texts need at least, or why they need more than `most`.
+pub(super) fn least(a: &str, b: &str, most: usize) -> Result<usize, Refusal> {
+    let longest = a.len().max(b.len());
+    if longest < LEAST_CHARS {
+        return Ok(0);
+    }
+    if least_edits(a, b, 1, u8::BITS) > most {
+        return Err(Refusal::Letters);
+    }
+    let n = if longest < LONG_BYTES { 3 } else { 4 };
+    let bits = (2 * longest).next_power_of_two().ilog2().min(MOST_BITS);
+    let least = least_edits(a, b, n, bits);
+    if least > most { Err(Refusal::Grams) } else { Ok(least) }
+}
+
+/// Returns a number of edits that two texts need at least, by their n-grams.
+///
+/// Different n-grams may share a counter, which makes the bound lower and never too high.
+fn least_edits(a: &str, b: &str, n: u32, bits: u32) -> usize {
+    let mut counts = vec![0_i32; 1 << bits];
+    let mut add = |text: &str, step: i32| {
+        let mut gram = 0_u32;
+        for c in text.chars() {
+            // The low byte tells letters of one script apart; the first n - 1 grams are short.
+            gram = gram << 8 | u32::from(c) & 0xff;
+            let whole = gram & (u32::MAX >> (u32::BITS - 8 * n));
+            let slot = whole.wrapping_mul(0x9e37_79b1) >> (u32::BITS - bits);
+            if let Some(count) = counts.get_mut(slot as usize) {
+                *count += step;
+            }
+        }
+    };
+    add(a, 1);
+    add(b, -1);
+    let (mut more, mut fewer) = (0_usize, 0_usize);
+    for &count in &counts {
+        more += count.max(0).unsigned_abs() as usize;
+        fewer += count.min(0).unsigned_abs() as usize;
+    }
+    more.max(fewer).div_ceil(n as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_those_of_worked_examples() {
+        assert_eq!(least_edits("kitten", "sitting", 1, 8), 3);
+        assert_eq!(least_edits("abcabc", "cbacba", 1, 8), 0);
+        assert_eq!(least_edits("", "abcd", 1, 8), 4);
+        assert_eq!(least_edits("same", "same", 3, 12), 0);
+        // One edit in the middle changes n of the n-grams of each text.
+        assert_eq!(least_edits("abcdefghijklmnop", "abcdefghXjklmnop", 4, 16), 1);
+        assert_eq!(least_edits("天晴雨雪风", "雪天晴雨风", 1, 8), 0);
+    }
+
+    #[test]
+    fn every_refusal_has_texts_that_need_it() {
+        let letters = "abcdefgh".repeat(100);
+        let (other, turned) = ("12345678".repeat(100), "hgfedcba".repeat(100));
+        assert_eq!(least(&letters, &letters, 0), Ok(0));
+        assert_eq!(least(&letters, &other, 799), Err(Refusal::Letters));
+        assert_eq!(least(&letters, &turned, 200), Err(Refusal::Grams));
+        assert_eq!(least(&letters, &turned, 400), Ok(267));
+        assert_eq!(least(&letters[..400], &other[..400], 1), Ok(0));
+    }
+}
