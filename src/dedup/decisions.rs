@@ -18,18 +18,18 @@ const MEASURED_TOGETHER: usize = 1024;
 pub enum Decision<'a> {
     /// It is kept.
     Kept {
-        /// Number of its cluster from 1; `None` when it is like no other.
+        /// Number of its cluster from 1; `None` when it is like no other or was excluded.
         cluster: Option<u32>,
     },
     /// It is removed: another one of its cluster is kept.
     Duplicate {
         /// Position of the document that is kept.
         kept: u32,
-        /// Bits that the two differ in; above the distance asked for where chains were followed,
-        /// or where the two passed the verification all the same.
+        /// Bits that the two differ in: above the distance of the settings only with
+        /// [`Linkage::Chain`](crate::join::Linkage::Chain).
         distance: u32,
-        /// Similarity of the two as the verification measures it, below its threshold only where
-        /// chains were followed; `None` where nothing was verified.
+        /// Similarity of the two as the verification measures it, below its threshold only with
+        /// [`Linkage::Chain`](crate::join::Linkage::Chain); `None` where nothing was verified.
         similarity: Option<f64>,
         /// Number of their cluster, from 1.
         cluster: u32,
@@ -40,7 +40,7 @@ pub enum Decision<'a> {
         key: &'a [u8],
         /// Bits that the two differ in.
         distance: u32,
-        /// Similarity of the two; `None` where nothing was verified.
+        /// Similarity of the two to four digits; `None` where nothing was verified.
         similarity: Option<f64>,
     },
 }
@@ -113,7 +113,7 @@ impl<F: Fingerprint> Decisions<F> {
             let fingerprint = |at: usize| fingerprints.get(at).copied().unwrap_or_default();
             let distance = fingerprint(a).distance(fingerprint(b));
             let similarity = match evidence {
-                Some(evidence) => evidence.check(measuring, distance, a, b)?,
+                Some(evidence) => evidence.check_while(measuring, (distance, a, b), progress)?,
                 None => None,
             };
             Ok(Removed { position, distance, similarity })
@@ -160,7 +160,7 @@ impl<F: Fingerprint> Decisions<F> {
         self.cluster_of.is_empty()
     }
 
-    /// Returns the number of documents that are kept.
+    /// Returns the number of documents that are kept, those that were excluded with them.
     pub fn kept(&self) -> usize {
         self.len() - self.removed()
     }

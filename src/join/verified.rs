@@ -29,8 +29,8 @@ pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<bool> + Sync + 'a;
 /// compares, one a document. With [`Linkage::Chain`] a cluster is what chains of links connect.
 ///
 /// With [`Linkage::Representative`] the documents of such a chain are taken by rising position:
-/// each joins the first representative that it passes the check with, whatever their distance,
-/// or becomes a representative itself. The label of a cluster is its representative, so chains
+/// each joins the first representative within `distance` that it passes the check with, or
+/// becomes a representative itself. The label of a cluster is its representative, so chains
 /// A-B-C-D do not put A and D together.
 ///
 /// `verify` is called from several threads and not for pairs that are known to be connected. The
@@ -87,7 +87,7 @@ pub fn verified_clusters<F: Fingerprint>(
                 let label = component.first().map_or(0, |&(_, first, _)| first);
                 component.iter().map(|&(_, _, unit)| (unit, label)).collect()
             }
-            Linkage::Representative => under_representatives(fps, component, verify)?,
+            Linkage::Representative => under_representatives(fps, component, distance, verify)?,
         };
         progress.advance(1);
         Ok(labels)
@@ -170,10 +170,11 @@ impl<F: Fingerprint> Units<F> {
     }
 }
 
-/// Gives every unit of a component the first representative that it passes with.
+/// Gives every unit of a component the first near representative that it passes with.
 fn under_representatives<F: Fingerprint>(
     fps: &[F],
     component: &[(u32, u32, u32)],
+    distance: u32,
     verify: &Verify<'_>,
 ) -> Result<Vec<(u32, u32)>> {
     let fingerprint = |position: u32| fps.get(position as usize).copied().unwrap_or_default();
@@ -182,8 +183,8 @@ fn under_representatives<F: Fingerprint>(
     for &(_, position, unit) in component {
         let mut label = None;
         for &representative in &representatives {
-            let distance = fingerprint(representative).distance(fingerprint(position));
-            if verify(representative, position, distance)? {
+            let apart = fingerprint(representative).distance(fingerprint(position));
+            if apart <= distance && verify(representative, position, apart)? {
                 label = Some(representative);
                 break;
             }

@@ -8,7 +8,8 @@ pub enum Linkage {
     /// Everything that chains of near pairs connect.
     #[default]
     Chain,
-    /// Of such a chain, what passes the check against the cluster's first document as well.
+    /// Of such a chain, what is within the distance of the cluster's first document and passes
+    /// the check with it as well.
     Representative,
 }
 
@@ -55,7 +56,7 @@ impl Nearness {
 
     /// Sets which documents a cluster may hold. Default = what chains connect.
     ///
-    /// Without a check, everything passes against a representative too.
+    /// Clusters of an index without a check are always what chains connect.
     pub fn linkage(mut self, linkage: Linkage) -> Self {
         self.linkage = linkage;
         self

@@ -52,9 +52,25 @@ fn a_chain_is_cut_where_the_representative_is_too_far() {
     let fps: Vec<u64> = (0..7).map(|step| (1 << step) - 1).collect();
     let digests: Vec<u64> = (0..7).collect();
     let verify = |a: u32, b: u32, _| Ok(a.abs_diff(b) <= 2);
-    let run = |linkage| verified_clusters(&fps, &digests, 1, linkage, &(), &verify).unwrap();
+    let run = |linkage| verified_clusters(&fps, &digests, 3, linkage, &(), &verify).unwrap();
     assert_eq!(run(Linkage::Chain), [0; 7]);
     assert_eq!(run(Linkage::Representative), [0, 0, 0, 3, 3, 3, 6]);
+}
+
+#[test]
+fn a_representative_is_within_the_distance_of_its_documents() {
+    // Chains connect all of them, and every pair passes the check.
+    let fps: Vec<u64> = (0..7).map(|step| (1 << step) - 1).collect();
+    let digests: Vec<u64> = (0..7).collect();
+    let verify = |_, _, _| Ok(true);
+    for (distance, expected) in
+        [(1, [0, 0, 2, 2, 4, 4, 6]), (2, [0, 0, 0, 3, 3, 3, 6]), (6, [0; 7])]
+    {
+        let run =
+            |linkage| verified_clusters(&fps, &digests, distance, linkage, &(), &verify).unwrap();
+        assert_eq!(run(Linkage::Chain), [0; 7]);
+        assert_eq!(run(Linkage::Representative), expected, "distance {distance}");
+    }
 }
 
 #[test]
@@ -62,7 +78,7 @@ fn the_representative_check_sees_the_distance_of_the_two() {
     let fps = [0b000_u64, 0b001, 0b011, 0b111];
     let verify = |_, _, distance| Ok(distance <= 2);
     let digests = [1, 2, 3, 4];
-    let run = |linkage| verified_clusters(&fps, &digests, 1, linkage, &(), &verify).unwrap();
+    let run = |linkage| verified_clusters(&fps, &digests, 3, linkage, &(), &verify).unwrap();
     assert_eq!(run(Linkage::Representative), [0, 0, 0, 3]);
 }
 
