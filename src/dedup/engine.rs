@@ -3,10 +3,11 @@
 use rayon::prelude::*;
 
 use super::decisions::Decisions;
+use super::excluded::Excluded;
 use super::groups::labels;
 use super::order::best_first;
 use super::settings::Settings;
-use super::stored::Stored;
+use super::stored::{OwnKey, Search, Stored};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Index;
@@ -44,6 +45,7 @@ pub struct Dedup<F, R = ()> {
     /// `None` where nothing is verified.
     evidence: Option<EvidenceWriter>,
     unverifiable: u64,
+    excluded: Excluded,
 }
 
 impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
@@ -67,6 +69,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
             ranks: Vec::new(),
             evidence,
             unverifiable: 0,
+            excluded: Excluded::default(),
         })
     }
 
@@ -97,6 +100,37 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         Ok(position)
     }
 
+    /// Leaves a document out of all groups, as one that is removed for another reason.
+    ///
+    /// It is near no other document, stored or not, and kept for none. Its decision is
+    /// [`Decision::Kept`](super::Decision::Kept) without a cluster, and
+    /// [`Decisions::kept`] includes it: the caller knows which documents were excluded. Memory is
+    /// one bit a document.
+    ///
+    /// ```
+    /// use hamdex::dedup::{Decision, Dedup, Settings};
+    ///
+    /// let mut dedup = Dedup::<u64>::new(&Settings::new(1))?;
+    /// let positions: Vec<u32> =
+    ///     [7, 7, 6].into_iter().map(|f| dedup.push(f, &[], ())).collect::<Result<_, _>>()?;
+    /// dedup.exclude(positions[0]);
+    /// let decisions = dedup.finish(&())?;
+    /// assert_eq!(decisions.of(0), Decision::Kept { cluster: None });
+    /// assert_eq!(decisions.of(1), Decision::Kept { cluster: Some(1) });
+    /// assert!(matches!(decisions.of(2), Decision::Duplicate { kept: 1, .. }));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn exclude(&mut self, position: u32) {
+        if (position as usize) < self.fingerprints.len() {
+            self.excluded.add(position);
+        }
+    }
+
+    /// Returns the number of documents that were excluded.
+    pub fn excluded(&self) -> usize {
+        self.excluded.len()
+    }
+
     /// Returns the number of documents so far.
     pub fn len(&self) -> usize {
         self.fingerprints.len()
@@ -114,9 +148,9 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
 
     /// Groups the documents and decides what to keep of each group.
     ///
-    /// With [`Linkage::Representative`](crate::join::Linkage::Representative) every duplicate has
-    /// passed the verification with the document that is kept. The answer does not depend on the
-    /// number of threads.
+    /// With [`Linkage::Representative`](crate::join::Linkage::Representative) every duplicate is
+    /// within the distance of the document that is kept and has passed the verification with it.
+    /// The answer does not depend on the number of threads.
     ///
     /// # Errors
     ///
@@ -127,7 +161,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         self.decide(None, progress)
     }
 
-    /// Decides as [`finish`](Self::finish), and removes whatever is near a stored document first.
+    /// Decides as [`finish`](Self::finish), and removes documents near a stored one first.
     ///
     /// What is near a stored document belongs to no group.
     ///
@@ -135,19 +169,65 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     ///
     /// Those of [`finish`](Self::finish), and of [`Index::search_batch`].
     pub fn finish_against(self, index: &Index<F>, progress: &dyn Progress) -> Result<Decisions<F>> {
-        self.decide(Some(index), progress)
+        self.decide(Some((index, None)), progress)
     }
 
-    fn decide(self, index: Option<&Index<F>>, progress: &dyn Progress) -> Result<Decisions<F>> {
-        let Self { settings, fingerprints, ranks, evidence, .. } = self;
+    /// Decides as [`finish_against`](Self::finish_against), and ignores a document's stored self.
+    ///
+    /// `own` returns the hash of the key that a document has in the index, as
+    /// [`key_hash`](super::key_hash) computes it, and `None` for a document without one. The
+    /// stored document of that key does not remove it; the next nearest one does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`finish_against`](Self::finish_against).
+    ///
+    /// ```
+    /// use hamdex::dedup::{self, Decision, Dedup, Settings};
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// let directory = tempfile::tempdir()?;
+    /// let index = Index::<u64>::create(directory.path(), &IndexOptions::new())?;
+    /// index.insert(b"monday", 0b0001)?;
+    /// index.insert(b"tuesday", 0xffff)?;
+    /// let keys = ["tuesday", "wednesday"];
+    /// let mut dedup = Dedup::<u64>::new(&Settings::new(1))?;
+    /// dedup.push(0xffff, &[], ())?;
+    /// dedup.push(0b0011, &[], ())?;
+    /// let own = |at: u32| keys.get(at as usize).map(|key| dedup::key_hash(key.as_bytes()));
+    /// let decisions = dedup.finish_against_others(&index, &own, &())?;
+    /// assert_eq!(decisions.of(0), Decision::Kept { cluster: None });
+    /// assert!(matches!(decisions.of(1), Decision::Stored { key: b"monday", .. }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish_against_others(
+        self,
+        index: &Index<F>,
+        own: &OwnKey<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Decisions<F>> {
+        self.decide(Some((index, Some(own))), progress)
+    }
+
+    fn decide(
+        self,
+        against: Option<(&Index<F>, Option<&OwnKey<'_>>)>,
+        progress: &dyn Progress,
+    ) -> Result<Decisions<F>> {
+        let Self { settings, fingerprints, ranks, evidence, excluded, .. } = self;
         let evidence = evidence.map(EvidenceWriter::finish).transpose()?;
         let evidence: Option<&EvidenceFile> = evidence.as_ref();
-        let stored = match index {
-            Some(index) => Stored::search(index, &fingerprints, evidence, &settings, progress)?,
+        let stored = match against {
+            Some((index, own)) => {
+                let search = Search { index, own, evidence, settings: &settings };
+                search.run(&fingerprints, &excluded, progress)?
+            }
             None => Stored::default(),
         };
-        let out: &(dyn Fn(u32) -> bool + Sync) = &|position| stored.holds(position);
-        let order = best_first(&ranks, (stored.len() > 0).then_some(out));
+        let out: &(dyn Fn(u32) -> bool + Sync) =
+            &|position| stored.holds(position) || excluded.holds(position);
+        let some_out = stored.len() > 0 || !excluded.is_empty();
+        let order = best_first(&ranks, some_out.then_some(out));
         drop(ranks);
         let labels = labels(&fingerprints, evidence, &settings, order.as_deref(), progress)?;
         drop(order);

@@ -31,6 +31,7 @@
 
 mod decisions;
 mod engine;
+mod excluded;
 mod groups;
 mod order;
 mod settings;
@@ -42,3 +43,4 @@ pub use engine::Dedup;
 pub use groups::{groups, labels};
 pub use settings::Settings;
 pub use stamp::{Number, Stamp};
+pub use stored::{OwnKey, key_hash};

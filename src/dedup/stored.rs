@@ -1,12 +1,14 @@
 //! Against an index: documents near a stored one are found before groups are formed.
 
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::excluded::Excluded;
+use super::settings::Settings;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Index, Query};
+use crate::index::{Index, Match, Query};
 use crate::progress::{self, Progress};
 use crate::verify::EvidenceFile;
-
-use super::settings::Settings;
 
 /// Documents searched together, on all threads.
 const BATCH: usize = 4096;
@@ -21,42 +23,94 @@ pub(super) struct Stored {
     ends: Vec<usize>,
 }
 
-impl Stored {
-    /// Searches every document in the index, verified where that is asked for.
-    pub(super) fn search<F: Fingerprint>(
-        index: &Index<F>,
+/// Returns the hash of the key that the document at a position has in the index, if any.
+pub type OwnKey<'a> = dyn Fn(u32) -> Option<u128> + 'a;
+
+/// Returns the hash of a document key, for [`Dedup::finish_against_others`].
+///
+/// Keys of different documents have different hashes up to a chance of 1 in 2^128 a pair, unless
+/// somebody chooses the keys.
+///
+/// [`Dedup::finish_against_others`]: super::Dedup::finish_against_others
+///
+/// ```
+/// use hamdex::dedup::key_hash;
+///
+/// assert_eq!(key_hash(b"a1"), key_hash(b"a1"));
+/// assert_ne!(key_hash(b"a1"), key_hash(b"a2"));
+/// ```
+pub fn key_hash(key: &[u8]) -> u128 {
+    xxh3_128(key)
+}
+
+/// A search of documents in an index, verified where that is asked for.
+pub(super) struct Search<'a, F: Fingerprint> {
+    pub(super) index: &'a Index<F>,
+    /// `None` if every stored document may remove any other.
+    pub(super) own: Option<&'a OwnKey<'a>>,
+    pub(super) evidence: Option<&'a EvidenceFile>,
+    pub(super) settings: &'a Settings,
+}
+
+impl<F: Fingerprint> Search<'_, F> {
+    /// Finds the nearest stored document of every document that is not excluded.
+    pub(super) fn run(
+        &self,
         fingerprints: &[F],
-        evidence: Option<&EvidenceFile>,
-        settings: &Settings,
+        excluded: &Excluded,
         progress: &dyn Progress,
-    ) -> Result<Self> {
-        let mut stored = Self::default();
+    ) -> Result<Stored> {
+        let mut stored = Stored::default();
         progress.begin("searching", Some(fingerprints.len() as u64));
         let mut first = 0_u32;
         for batch in fingerprints.chunks(BATCH) {
             progress::check(progress)?;
-            let query = |(&fingerprint, position): (&F, u32)| -> Result<Query<F>> {
-                let query = Query::new(fingerprint).distance(settings.distance).limit(1);
-                Ok(match evidence {
-                    None => query,
-                    Some(evidence) => {
-                        query.verify(settings.verification, evidence.read(position as usize)?)
-                    }
-                })
-            };
-            let queries: Vec<_> = batch.iter().zip(first..).map(query).collect::<Result<_>>()?;
-            for (matches, position) in index.search_batch(&queries)?.iter().zip(first..) {
-                if let Some(nearest) = matches.first() {
-                    stored.positions.push(position);
-                    stored.near.push((nearest.distance, nearest.similarity));
-                    stored.keys.extend_from_slice(&nearest.key);
-                    stored.ends.push(stored.keys.len());
+            let asked: Vec<(F, u32)> = batch
+                .iter()
+                .copied()
+                .zip(first..)
+                .filter(|&(_, position)| !excluded.holds(position))
+                .collect();
+            let queries: Vec<_> =
+                asked.iter().map(|&asked| self.query(asked)).collect::<Result<_>>()?;
+            let found = self.index.search_batch(&queries)?;
+            for (matches, &(_, position)) in found.iter().zip(&asked) {
+                let own = self.own.and_then(|own| own(position));
+                let nearest = match own {
+                    Some(own) => matches.iter().find(|near| key_hash(&near.key) != own),
+                    None => matches.first(),
+                };
+                if let Some(nearest) = nearest {
+                    stored.push(position, nearest);
                 }
             }
             first = first.saturating_add(u32::try_from(batch.len()).unwrap_or(u32::MAX));
             progress.advance(batch.len() as u64);
         }
         Ok(stored)
+    }
+
+    fn query(&self, (fingerprint, position): (F, u32)) -> Result<Query<F>> {
+        // Of two matches one at most has the document's own key.
+        let limit = if self.own.is_some() { 2 } else { 1 };
+        let query = Query::new(fingerprint).distance(self.settings.distance).limit(limit);
+        Ok(match self.evidence {
+            None => query,
+            Some(evidence) => {
+                query.verify(self.settings.verification, evidence.read(position as usize)?)
+            }
+        })
+    }
+}
+
+impl Stored {
+    fn push<F>(&mut self, position: u32, nearest: &Match<F>) {
+        // Four digits, as reports show them.
+        let similarity = nearest.similarity.map(|value| (value * 1e4).round() / 1e4);
+        self.positions.push(position);
+        self.near.push((nearest.distance, similarity));
+        self.keys.extend_from_slice(&nearest.key);
+        self.ends.push(self.keys.len());
     }
 
     pub(super) fn len(&self) -> usize {

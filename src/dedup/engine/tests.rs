@@ -1,8 +1,8 @@
 use super::*;
-use crate::dedup::Decision;
-use crate::index::IndexOptions;
+use crate::dedup::{Decision, key_hash};
+use crate::index::{Durability, IndexOptions, NewDocument};
 use crate::text::PipelineOptions;
-use crate::verify::{Linkage, Verification};
+use crate::verify::{FeatureSet, Linkage, Verification};
 
 const EDIT: Verification = Verification::Edit(0.9);
 
@@ -52,6 +52,29 @@ fn what_is_removed_has_passed_with_what_is_kept_for_it() {
         panic!("{:?}", whole.of(3))
     };
     assert!(far < 0.9, "{far}");
+}
+
+#[test]
+fn what_is_removed_is_within_the_distance_of_what_is_kept() {
+    let decide = |settings: &Settings| {
+        let mut dedup = Dedup::<u64>::new(settings).unwrap();
+        for (step, text) in
+            ["0123456789", "012345678a", "012345678b", "012345678c"].iter().enumerate()
+        {
+            dedup.push((1 << step) - 1, text.as_bytes(), ()).unwrap();
+        }
+        dedup.finish(&()).unwrap()
+    };
+    let settings = Settings::new(2).verify(EDIT);
+    let decisions = decide(&settings);
+    assert_eq!(kept(&decisions), [0, 3]);
+    for decision in decisions.iter() {
+        if let Decision::Duplicate { distance, .. } = decision {
+            assert!(distance <= 2, "{decision:?}");
+        }
+    }
+    let chained = decide(&settings.linkage(Linkage::Chain));
+    assert!(matches!(chained.of(3), Decision::Duplicate { kept: 0, distance: 3, .. }));
 }
 
 #[test]
@@ -106,6 +129,83 @@ fn what_is_near_a_stored_document_is_removed_and_links_nothing() {
     assert_eq!((decisions.of(1), decisions.of(3)), (near, near));
     assert_eq!((decisions.near_stored(), decisions.removed()), (2, 3));
     assert_eq!((kept(&decisions), kept(&decide([1, 9, 2, 0]))), (vec![0], vec![2]));
+}
+
+#[test]
+fn a_document_is_not_removed_by_its_stored_self() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+    index.insert(b"a", 0b0000).unwrap();
+    index.insert(b"b", 0b0001).unwrap();
+    index.insert(b"c", 0xffff).unwrap();
+    let keys = [Some("a"), Some("c"), None, Some("new"), Some("b")];
+    let push = || {
+        let mut dedup = Dedup::<u64>::new(&Settings::new(2)).unwrap();
+        for fingerprint in [0b0000, 0xffff, 0xffff, 0b0011, 0x7fff] {
+            dedup.push(fingerprint, &[], ()).unwrap();
+        }
+        dedup
+    };
+    let own = |at: u32| keys[at as usize].map(|key| key_hash(key.as_bytes()));
+    let decisions = push().finish_against_others(&index, &own, &()).unwrap();
+    let stored = |key, distance| Decision::Stored { key, distance, similarity: None };
+    assert_eq!(
+        decisions.iter().collect::<Vec<_>>(),
+        [
+            stored(b"b", 1),
+            Decision::Kept { cluster: None },
+            stored(b"c", 0),
+            stored(b"b", 1),
+            stored(b"c", 1),
+        ]
+    );
+    assert_eq!(push().finish_against(&index, &()).unwrap().near_stored(), 5);
+}
+
+#[test]
+fn similarities_to_stored_documents_have_four_digits() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = IndexOptions::new().text(&pipeline()).keep_features(true);
+    let index = Index::<u64>::create(directory.path(), &options).unwrap();
+    let features = FeatureSet::of_text(&pipeline(), CHAIN[0]).encode();
+    let fingerprint = pipeline().fingerprint(CHAIN[0]).unwrap().fingerprint;
+    let old = NewDocument::new(b"old", fingerprint).features(&features);
+    index.insert_batch(&[old], Durability::Buffered).unwrap();
+    let settings = Settings::new(16).verify(Verification::Jaccard(0.1));
+    let mut dedup = Dedup::<u64>::new(&settings).unwrap();
+    dedup.push_texts(&pipeline(), &[CHAIN[1]]).unwrap();
+    let decisions = dedup.finish_against(&index, &()).unwrap();
+    let Decision::Stored { similarity: Some(similarity), .. } = decisions.of(0) else {
+        panic!("{:?}", decisions.of(0))
+    };
+    assert_eq!(similarity.to_string(), format!("{similarity:.4}"));
+}
+
+#[test]
+fn excluded_documents_belong_to_no_group() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+    index.insert(b"old", 0xff00).unwrap();
+    let push = || {
+        let mut dedup = Dedup::<u64, u8>::new(&Settings::new(1)).unwrap();
+        // The best of the first three links the other two; the last one is near a stored document.
+        for (fingerprint, rank) in [(0b000, 1), (0b001, 9), (0b011, 2), (0b000, 0), (0xff00, 0)] {
+            dedup.push(fingerprint, &[], rank).unwrap();
+        }
+        dedup
+    };
+    assert_eq!(kept(&push().finish(&()).unwrap()), [1, 4]);
+    let mut dedup = push();
+    for position in [1, 1, 4, 77] {
+        dedup.exclude(position);
+    }
+    assert_eq!(dedup.excluded(), 2);
+    let decisions = dedup.finish_against(&index, &()).unwrap();
+    let alone = Decision::Kept { cluster: None };
+    assert_eq!([1, 2, 4].map(|at| decisions.of(at)), [alone; 3]);
+    assert!(matches!(decisions.of(3), Decision::Duplicate { kept: 0, distance: 0, .. }));
+    assert_eq!((decisions.kept(), decisions.near_stored()), (4, 0));
+    assert_eq!(decisions.clusters().len(), 1);
 }
 
 #[test]
