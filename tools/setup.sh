@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Sourced by tools/test and tools/demo: finds or installs what the build needs.
 #
-# Where a package cannot be installed from here, one sentence says what is missing. Afterwards
-# `project` is the root of the sources and CARGO_TARGET_DIR lies outside of it, so that one
-# compilation of RocksDB serves every clone.
+# Lists everything it is about to install before it installs any of it; what cannot be installed
+# from here is named in one sentence. Afterwards `project` is the root of the sources and
+# CARGO_TARGET_DIR lies outside of it, so that one compilation of RocksDB serves every clone.
 
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -31,7 +31,6 @@ can_install() {
 # apt_install PACKAGE...: installs Debian packages, after one refresh of the lists.
 apt_install() {
     can_install || return 1
-    heading "Installing $*"
     if [ -z "${apt_refreshed:-}" ]; then
         as_root apt-get update -qq || return 1
         apt_refreshed=1
@@ -80,13 +79,26 @@ have_libclang() {
     return 1
 }
 
+have_compiler() {
+    have c++ && have cc && have make
+}
+
+# An old compiler is there and does not do: it has to be replaced by hand.
+knows_cpp20() {
+    printf '#include <compare>\nint main() { return (1 <=> 1) != 0; }\n' |
+        "${CXX:-c++}" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null
+}
+
 need_compiler() {
-    if have c++ && have cc && have make; then
-        return
+    if ! have_compiler; then
+        apt_install build-essential || true
+        have_compiler ||
+            die "a C and C++20 compiler and make are needed to compile RocksDB: install them" \
+                "(Debian and Ubuntu: apt-get install build-essential; Fedora: dnf install gcc-c++ make)"
     fi
-    apt_install build-essential && have c++ && have cc && have make && return
-    die "a C and C++20 compiler and make are needed to compile RocksDB: install them" \
-        "(Debian and Ubuntu: apt-get install build-essential; Fedora: dnf install gcc-c++ make)"
+    knows_cpp20 ||
+        die "${CXX:-c++} does not compile C++20, which RocksDB needs: install GCC 11 or Clang 13" \
+            "or later, or name one by CXX"
 }
 
 need_libclang() {
@@ -114,16 +126,36 @@ need_cargo() {
     fi
 }
 
+have_nextest() {
+    cargo nextest --version >/dev/null 2>&1
+}
+
 need_nextest() {
-    if cargo nextest --version >/dev/null 2>&1; then
+    if have_nextest; then
         return
     fi
-    heading "Installing cargo-nextest"
     cargo install cargo-nextest --locked && cargo nextest --version >/dev/null && return
     die "cargo-nextest is needed to run the tests: install it with cargo install cargo-nextest --locked"
 }
 
+# announce [nextest]: says what is missing and will be installed, before any of it is.
+announce() {
+    local packages=() crates=()
+    have_compiler || packages+=(build-essential)
+    [ -n "${LIBCLANG_PATH:-}" ] || have_libclang || packages+=(libclang-dev)
+    if [ "${1:-}" = nextest ] && ! have_nextest; then
+        crates+=(cargo-nextest)
+    fi
+    if [ ${#packages[@]} -gt 0 ] && can_install; then
+        heading "Will be installed by apt-get: ${packages[*]}"
+    fi
+    if [ ${#crates[@]} -gt 0 ]; then
+        heading "Will be installed by cargo: ${crates[*]}"
+    fi
+}
+
 need_cargo
+announce "${needs:-}"
 need_compiler
 need_libclang
 
