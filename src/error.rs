@@ -1,5 +1,6 @@
 //! One error type: the caller's fault, the environment and damage told apart.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Shorthand for results whose error is [`enum@Error`].
@@ -233,11 +234,84 @@ impl Error {
         }
     }
 
+    /// Returns a short name of the kind of error that stays the same between versions.
+    ///
+    /// Names are words joined by hyphens. The words of a message may change; a name may not. New
+    /// kinds of error bring new names, so treat an unknown one as a general failure.
+    ///
+    /// ```
+    /// use hamdex::Index;
+    ///
+    /// let error = Index::<u64>::open("no/such/index").unwrap_err();
+    /// assert_eq!(error.code(), "not-found");
+    /// ```
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidFingerprint { .. } => "invalid-fingerprint",
+            Self::InvalidPlan { .. } => "invalid-plan",
+            Self::IncompletePlan { .. } => "incomplete-plan",
+            Self::InvalidDistance { .. } => "invalid-distance",
+            Self::InvalidKey { .. } => "invalid-key",
+            Self::InvalidOption { .. } => "invalid-option",
+            Self::InvalidLine { .. } => "invalid-line",
+            Self::WidthMismatch { .. } => "width-mismatch",
+            Self::NoFeatureSets => "no-feature-sets",
+            Self::NoFeatureSet { .. } => "no-feature-set",
+            Self::HeaderMismatch { .. } => "header-mismatch",
+            Self::AlreadyExists { .. } => "already-exists",
+            Self::NotFound { .. } => "not-found",
+            Self::NoBackup { .. } => "no-backup",
+            Self::BuildUnfinished { .. } => "build-unfinished",
+            Self::NothingToResume { .. } => "nothing-to-resume",
+            Self::ReadOnly { .. } => "read-only",
+            Self::MissingFamily { .. } => "missing-family",
+            Self::Attached { .. } => "attached",
+            Self::Cancelled => "cancelled",
+            Self::Locked { .. } => "locked",
+            Self::Io { source, .. } => code_of_system(source.kind()),
+            Self::Store { .. } => "store",
+            Self::FormatVersion { .. } => "format-version",
+            Self::Corrupt { .. } => "damaged",
+        }
+    }
+
     pub(crate) fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
         Self::Io { path: path.as_ref().to_path_buf(), source }
     }
 
     pub(crate) fn corrupt(family: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::Corrupt { family: family.into(), detail: detail.into() }
+    }
+}
+
+/// Names what the operating system refused.
+// Most kinds need no name: what to do about them is the same.
+#[allow(clippy::wildcard_enum_match_arm)]
+fn code_of_system(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "no-such-file",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "permission",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "no-space",
+        _ => "io",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_the_system_name_what_can_be_acted_on() {
+        for (kind, code) in [
+            (ErrorKind::NotFound, "no-such-file"),
+            (ErrorKind::PermissionDenied, "permission"),
+            (ErrorKind::ReadOnlyFilesystem, "permission"),
+            (ErrorKind::StorageFull, "no-space"),
+            (ErrorKind::QuotaExceeded, "no-space"),
+            (ErrorKind::TimedOut, "io"),
+        ] {
+            assert_eq!(Error::io("idx", kind.into()).code(), code);
+        }
     }
 }
