@@ -123,7 +123,7 @@ impl Advice {
              {verification}"
         ));
         for warning in &self.warnings {
-            console.say(&format!("warning: {warning}"));
+            console.warn(warning);
         }
     }
 }
@@ -211,8 +211,8 @@ fn advised(console: &Console, inputs: &Arc<Inputs>, wishes: &Wishes<'_>) -> Resu
 /// Names a number of documents that cannot be verified, if there are any.
 pub(crate) fn say_unverified(console: &Console, documents: u64) {
     if documents > 0 {
-        console.say(&format!(
-            "warning: {} documents brought fingerprints without texts; nothing can be verified of \
+        console.warn(&format!(
+            "{} documents brought fingerprints without texts; nothing can be verified of \
              them, so only equal fingerprints count as near",
             size::thousands(documents)
         ));

@@ -5,6 +5,7 @@ use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
 
 use crate::session::Global;
+use crate::status::Status;
 use crate::verb::Verb;
 
 const STYLES: Styles = Styles::styled()
@@ -13,13 +14,13 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().effects(Effects::BOLD))
     .placeholder(AnsiColor::Cyan.on_default());
 
-const AFTER_HELP: &str = "Examples:
+const EXAMPLES: &str = "Examples:
   hamdex dedup posts.jsonl -o clean        keep one document of every group
   hamdex build pages.idx pages.jsonl.gz    make an index
-  hamdex query pages.idx --text 'a text'   what is near a text
-  hamdex doctor pages.idx                  is this machine ready, and that index
+  hamdex query pages.idx --text 'a text'   find what is near a text
+  hamdex doctor pages.idx                  check this machine and an index
 
-'hamdex VERB -h' is short, 'hamdex VERB --help' tells all and ends with examples.";
+'hamdex VERB -h' is short; 'hamdex VERB --help' has the details and examples.";
 
 /// Finds near-duplicate documents: every one within k bits, none beyond.
 #[derive(Debug, Parser)]
@@ -29,7 +30,8 @@ const AFTER_HELP: &str = "Examples:
     max_term_width = 100,
     arg_required_else_help = true,
     styles = STYLES,
-    after_help = AFTER_HELP
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{}", Status::help())
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -1,30 +1,51 @@
-//! The console: progress of long work becomes a bar, plain lines or nothing, on standard error.
+//! The console: progress of long work, warnings and remarks, on standard error.
 //!
 //! Work only adds to counters; one ticking thread draws, so that no hot loop waits for a terminal.
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use console::Term;
 use hamdex::{Error, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::failure::Result;
-use crate::size;
+use crate::failure::{Failure, Result};
+use crate::progress::Phase;
+use crate::signal::{Signal, Stored};
+pub(crate) use crate::visible::{visible, visible_json};
 
-/// How often a bar moves, and how often a plain line is written.
+/// How often a bar moves, and how often it is looked whether a plain line is due.
 const FRAME: Duration = Duration::from_millis(100);
-const LINE: Duration = Duration::from_secs(3);
+const LINE: Duration = Duration::from_secs(1);
+
+/// Columns of a terminal that does not tell its width.
+const USUAL: usize = 80;
 
 /// A handle on standard error, shared by all threads of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Console {
-    /// `None` shows nothing.
+    /// `None` shows neither progress nor remarks.
     shared: Option<Arc<Shared>>,
-    /// Whether a program around this one asks to stop; `None` where there is none.
-    cancelled: Option<Arc<AtomicBool>>,
+    /// Where this run is part of another program; `None` heeds signals.
+    host: Option<Arc<Host>>,
+    stored: Arc<Mutex<Stored>>,
+}
+
+/// The program around this one.
+#[derive(Debug)]
+struct Host {
+    /// Whether it asks to stop.
+    cancelled: Arc<AtomicBool>,
+    warnings: Mutex<Vec<String>>,
+}
+
+thread_local! {
+    /// The host of the run that this thread began, for warnings of code without a console.
+    static HOST: Cell<Weak<Host>> = const { Cell::new(Weak::new()) };
 }
 
 #[derive(Debug)]
@@ -37,25 +58,14 @@ struct Shared {
     stop: Condvar,
 }
 
-/// What is going on at the moment; an empty name is nothing.
-#[derive(Debug, Clone)]
-struct Phase {
-    name: String,
-    total: Option<u64>,
-    in_bytes: bool,
-    since: Instant,
-}
-
 impl Console {
     pub(crate) fn new(quiet: bool) -> Self {
-        QUIET.store(quiet, Relaxed);
         if quiet {
-            return Self { shared: None, cancelled: None };
+            return Self { shared: None, host: None, stored: Arc::default() };
         }
         let terminal = io::stderr().is_terminal();
         let shared = Arc::new(Shared {
-            bar: terminal
-                .then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())),
+            bar: terminal.then(bar),
             done: AtomicU64::new(0),
             rows: AtomicU64::new(0),
             phase: Mutex::new(Phase::idle()),
@@ -66,12 +76,14 @@ impl Console {
         // Without the thread there is no progress to see, which is no reason not to work.
         let _ =
             std::thread::Builder::new().name("progress".to_owned()).spawn(move || ticking.tick());
-        Self { shared: Some(shared), cancelled: None }
+        Self { shared: Some(shared), host: None, stored: Arc::default() }
     }
 
-    /// Shows nothing, and stops the work once the flag is true.
+    /// Shows nothing, keeps warnings for the host, and stops the work once the flag is true.
     pub(crate) fn embedded(cancelled: Arc<AtomicBool>) -> Self {
-        Self { cancelled: Some(cancelled), ..Self::new(true) }
+        let host = Arc::new(Host { cancelled, warnings: Mutex::default() });
+        HOST.set(Arc::downgrade(&host));
+        Self { host: Some(host), ..Self::new(true) }
     }
 
     /// Fails once the work should stop.
@@ -86,9 +98,28 @@ impl Console {
         }
     }
 
-    /// Writes a warning, with --quiet too.
+    /// Writes a warning, with `--quiet` too; a host gets it by [`Console::warnings`].
     pub(crate) fn warn(&self, line: &str) {
-        self.aside(|| complain(&format!("warning: {line}")));
+        match &self.host {
+            Some(host) => lock(&host.warnings).push(line.to_owned()),
+            None => self.aside(|| complain(&format!("warning: {line}"))),
+        }
+    }
+
+    /// Returns the warnings so far of a run that is part of another program.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.host.as_ref().map_or_else(Vec::new, |host| lock(&host.warnings).clone())
+    }
+
+    /// Counts documents that are stored durably, for the message of an interrupt.
+    pub(crate) fn stored(&self, count: u64, done: &'static str) {
+        let mut stored = lock(&self.stored);
+        *stored = Stored { count: stored.count + count, done };
+    }
+
+    /// Returns the failure of work that a signal stopped.
+    pub(crate) fn interrupted(&self, signal: Signal) -> Failure {
+        Failure::Interrupted { signal, stored: *lock(&self.stored) }
     }
 
     /// Begins a phase that is measured in bytes of input and counts rows beside.
@@ -98,7 +129,7 @@ impl Console {
         }
     }
 
-    /// Tells that reading has come to so many bytes, and by so many more rows.
+    /// Sets the bytes that were read so far, and adds rows.
     pub(crate) fn reach(&self, bytes: u64, rows: u64) {
         if let Some(shared) = &self.shared {
             shared.done.store(bytes, Relaxed);
@@ -112,6 +143,8 @@ impl Console {
             *lock(&shared.phase) = Phase::idle();
             if let Some(bar) = &shared.bar {
                 bar.finish_and_clear();
+                // The next phase begins with an empty line, not with this one's last.
+                bar.set_message("");
             }
         }
     }
@@ -148,27 +181,30 @@ impl Progress for Console {
     }
 
     fn cancelled(&self) -> bool {
-        self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Relaxed))
+        match &self.host {
+            Some(host) => host.cancelled.load(Relaxed),
+            None => Signal::stops(),
+        }
     }
+}
+
+/// A bar whose line is made here; it takes no more than one line of the terminal.
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    let style = ProgressStyle::with_template("{wide_msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    // Only now: every other call draws.
+    bar.finish_and_clear();
+    bar.set_draw_target(ProgressDrawTarget::stderr());
+    bar
 }
 
 impl Shared {
     fn begin(&self, name: &str, total: Option<u64>, in_bytes: bool) {
-        let phase = Phase { name: name.to_owned(), total, in_bytes, since: Instant::now() };
+        let mut phase = lock(&self.phase);
         self.done.store(0, Relaxed);
         self.rows.store(0, Relaxed);
-        if let Some(bar) = &self.bar {
-            // The style goes first: each of the other calls draws.
-            bar.set_style(phase.style());
-            bar.set_prefix(phase.name.clone());
-            match total {
-                Some(total) => bar.set_length(total),
-                None => bar.unset_length(),
-            }
-            bar.set_message("");
-            bar.reset();
-        }
-        *lock(&self.phase) = phase;
+        *phase = Phase::new(name, total, in_bytes);
     }
 
     fn tick(&self) {
@@ -185,83 +221,46 @@ impl Shared {
     }
 
     fn draw(&self) {
-        let phase = lock(&self.phase);
-        if phase.name.is_empty() {
+        let mut phase = lock(&self.phase);
+        if phase.is_idle() {
             return;
         }
         let (done, rows) = (self.done.load(Relaxed), self.rows.load(Relaxed));
-        match &self.bar {
-            Some(bar) => {
-                bar.set_position(done);
-                if phase.in_bytes {
-                    bar.set_message(format!("{} rows", size::thousands(rows)));
-                }
-                bar.tick();
+        if let Some(bar) = &self.bar {
+            let columns =
+                Term::stderr().size_checked().map_or(USUAL, |(_, columns)| columns.into());
+            if bar.is_finished() {
+                bar.reset();
             }
-            None if phase.since.elapsed() >= LINE => complain(&phase.line(done, rows)),
-            None => {}
+            bar.set_message(phase.bar(done, rows, columns));
+        } else if let Some(line) = phase.due_line(done, rows) {
+            complain(&line);
         }
     }
 }
-
-impl Phase {
-    fn idle() -> Self {
-        Self { name: String::new(), total: None, in_bytes: false, since: Instant::now() }
-    }
-
-    fn style(&self) -> ProgressStyle {
-        let template = match (self.total.is_some(), self.in_bytes) {
-            (true, true) => {
-                "{prefix:14} [{bar:28}] {bytes}/{total_bytes} {msg} {bytes_per_sec} {eta} left"
-            }
-            (true, false) => "{prefix:14} [{bar:28}] {human_pos}/{human_len} {per_sec} {eta} left",
-            (false, true) => "{prefix:14} {spinner} {bytes} {msg} {bytes_per_sec} {elapsed}",
-            (false, false) => "{prefix:14} {spinner} {human_pos} {per_sec} {elapsed}",
-        };
-        let style = ProgressStyle::with_template(template);
-        style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
-    }
-
-    /// A line such as `reading: 45 %, 120,000 rows, 40,000 rows/s, 0:04 left`.
-    fn line(&self, done: u64, rows: u64) -> String {
-        let elapsed = self.since.elapsed().as_secs_f64().max(1e-3);
-        let (count, unit) = if self.in_bytes { (rows, " rows") } else { (done, "") };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
-        let rate = size::thousands((count as f64 / elapsed) as u64);
-        let total = self.total.filter(|&total| total > 0);
-        let share = total.map_or_else(String::new, |total| {
-            format!("{:.0} %, ", 100.0 * done as f64 / total as f64)
-        });
-        let left = total.filter(|_| done > 0).map_or_else(String::new, |total| {
-            let left = elapsed * total.saturating_sub(done) as f64 / done as f64;
-            format!(", {} left", size::clock(Duration::from_secs_f64(left.min(1e9))))
-        });
-        let count = size::thousands(count);
-        format!("{}: {share}{count}{unit}, {rate}{unit}/s{left}", self.name)
-    }
-}
-
-/// Whether people asked for nothing but fatal errors.
-static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// Colours of what is good, of warnings and of errors.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// Writes a warning where no console is at hand.
+/// Writes a warning for code that has no console, or hands it to the host of this thread.
 pub(crate) fn warn(line: &str) {
-    if !QUIET.load(Relaxed) {
-        complain(&format!("warning: {line}"));
+    let host = HOST.take();
+    match host.upgrade() {
+        Some(host) => lock(&host.warnings).push(line.to_owned()),
+        None => complain(&format!("warning: {line}")),
     }
+    HOST.set(host);
 }
 
-/// Writes a line to standard error; a closed one is no reason to stop.
+/// Writes one line to standard error; a closed one is no reason to stop.
 ///
 /// Its first word is coloured where standard error shows colours and `NO_COLOR`, `CLICOLOR` and
-/// `CLICOLOR_FORCE` allow it.
+/// `CLICOLOR_FORCE` allow it. What would steer a terminal is escaped: see [`visible`].
 pub(crate) fn complain(line: &str) {
     let mut out = anstream::stderr();
+    let line = visible(line);
     let styled = [("warning:", WARNING), ("hamdex:", BAD)];
     let found =
         styled.iter().find_map(|(word, style)| Some((word, style, line.strip_prefix(word)?)));
@@ -280,20 +279,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_tell_share_rate_and_time_left() {
-        let since = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
-        let phase = Phase { name: "reading".to_owned(), total: Some(400), in_bytes: true, since };
-        assert_eq!(phase.line(100, 5000), "reading: 25 %, 5,000 rows, 499 rows/s, 0:30 left");
-        let phase = Phase { name: "matching".to_owned(), total: None, in_bytes: false, since };
-        assert!(phase.line(50, 0).starts_with("matching: 50, "));
-    }
-
-    #[test]
     fn a_quiet_console_takes_every_call() {
         let console = Console::new(true);
         Progress::begin(&console, "x", Some(1));
         Progress::advance(&console, 1);
         console.say("never seen");
         console.close();
+    }
+
+    #[test]
+    fn a_host_gets_the_warnings() {
+        let console = Console::embedded(Arc::default());
+        console.clone().warn("few texts");
+        console.say("a remark");
+        warn("a loose secret");
+        assert_eq!(console.warnings(), ["few texts", "a loose secret"]);
     }
 }

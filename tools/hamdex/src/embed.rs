@@ -12,32 +12,49 @@ use hamdex::Fault;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::usage::Refused;
 use crate::verb::dedup::{self, DedupArgs};
 
 /// Why a verb ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stopped {
     /// Who has to act on it.
     pub fault: Fault,
+    /// A short name of the kind of failure, which does not change between versions.
+    pub code: &'static str,
+    /// The status that the command line would have ended with.
+    pub status: u8,
     /// What is wrong, both sides named.
     pub message: String,
 }
 
 impl From<Failure> for Stopped {
     fn from(failure: Failure) -> Self {
-        Self { fault: failure.fault(), message: failure.to_string() }
+        Self {
+            fault: failure.fault(),
+            code: failure.code(),
+            status: failure.status().number(),
+            message: failure.to_string(),
+        }
     }
 }
 
 impl From<clap::Error> for Stopped {
     fn from(error: clap::Error) -> Self {
-        let text = error.to_string();
-        // What follows the first paragraph is for people at a keyboard.
-        let message = text.split("\n\n").next().unwrap_or_default();
-        let message = message.strip_prefix("error: ").unwrap_or(message);
-        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-        Self { fault: Fault::Caller, message }
+        // The hints are for people at a keyboard.
+        Failure::Usage(Refused::new(&error).message).into()
     }
+}
+
+/// What a verb returns to the program around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Done {
+    /// What report.json holds.
+    pub report: String,
+    /// Warnings that the command line would have written.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Parser)]
@@ -49,22 +66,23 @@ struct Dedup {
     overwrite: bool,
 }
 
-/// Runs `hamdex dedup` and returns what report.json holds.
+/// Runs `hamdex dedup` and returns its report and its warnings.
 ///
 /// The arguments are those that follow the verb. Nothing is printed. Soon after `cancelled` has
 /// become true the work ends; files that were there before are as they were.
 ///
 /// # Errors
 ///
-/// Whatever the command line would complain of, or that the work was cancelled.
+/// Every failure of the command line, or that the work was cancelled.
 pub fn dedup(
     arguments: impl IntoIterator<Item = OsString>,
     cancelled: Arc<AtomicBool>,
-) -> Result<String, Stopped> {
+) -> Result<Done, Stopped> {
     let Dedup { dedup, overwrite } = Dedup::try_parse_from(arguments)?;
     let console = Console::embedded(cancelled);
     let session = Session { console, json: true, overwrite: overwrite.into() };
-    Ok(dedup.summary(&session)?)
+    let report = dedup.summary(&session)?;
+    Ok(Done { report, warnings: session.console.warnings() })
 }
 
 /// Writes the page of `hamdex dedup --report` from counts that another engine made, as JSON.
@@ -80,17 +98,18 @@ pub fn page(summary: &str, file: &str) -> Result<(), Stopped> {
 mod tests {
     use super::*;
 
-    fn run(arguments: &[&str], cancelled: bool) -> Result<String, Stopped> {
+    fn run(arguments: &[&str], cancelled: bool) -> Result<Done, Stopped> {
         dedup(arguments.iter().map(OsString::from), Arc::new(AtomicBool::new(cancelled)))
     }
 
     #[test]
-    fn what_is_done_is_returned_and_what_is_wrong_is_told_by_fault() {
+    fn a_report_is_returned_and_a_failure_has_fault_code_and_status() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).display().to_string();
         let (rows, out) = (path("a.jsonl"), path("b.jsonl"));
         std::fs::write(&rows, "{\"text\":\"sunny days\"}\n{\"text\":\"sunny days\"}\n").unwrap();
-        let report = run(&[&rows, "-o", &out], false).unwrap();
+        let Done { report, warnings } = run(&[&rows, "-o", &out], false).unwrap();
+        assert!(warnings.iter().any(|warning| warning.contains("2")), "{warnings:?}");
         assert!(report.starts_with("{\"documents\":2,\"kept\":1,"), "{report}");
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "{\"text\":\"sunny days\"}\n");
 
@@ -98,10 +117,10 @@ mod tests {
         assert_eq!(stopped.message, hamdex::Error::Cancelled.to_string());
         assert!(!directory.path().join("c.jsonl").exists());
         let stopped = run(&[&rows, "-o", &out, "--verify", "cosine:1"], false).unwrap_err();
-        assert_eq!(stopped.fault, Fault::Caller);
+        assert_eq!((stopped.fault, stopped.code, stopped.status), (Fault::Caller, "usage", 2));
         assert!(stopped.message.starts_with("invalid value 'cosine:1'"), "{}", stopped.message);
         assert!(!stopped.message.contains('\n'));
         let stopped = run(&[&path("none.jsonl"), "-o", &out], false).unwrap_err();
-        assert_eq!(stopped.fault, Fault::Environment);
+        assert_eq!((stopped.fault, stopped.code), (Fault::Environment, "no-such-file"));
     }
 }

@@ -1,13 +1,15 @@
-//! Failures: whatever went wrong becomes one message, one remedy and one exit status.
-//!
-//! Status 2 is kept for calls that can never succeed, whatever the files hold.
+//! Failures: every error becomes one message, one code, one remedy and one exit status.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use hamdex::{Error, Fault};
+use serde_json::{Value, json};
 
 use crate::input::Reason;
+use crate::remedy;
+use crate::signal::{Signal, Stored};
+use crate::status::Status;
 
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -16,32 +18,41 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 pub(crate) enum Failure {
     #[error(transparent)]
     Library(#[from] Error),
+    /// A call that cannot succeed, whatever the files hold.
     #[error("{0}")]
     Usage(String),
     #[error("{place}: {reason}")]
     Row { place: String, reason: Reason },
-    #[error("{count} of {rows} rows are bad ({reasons}), allowed are {allowed}")]
+    #[error("{count} of {rows} rows are bad, --max-bad allows {allowed}: {reasons}")]
     TooManyBad { count: u64, rows: u64, allowed: String, reasons: String },
     #[error("none of {rows} rows can be used: {reasons}")]
     NoUsableRows { rows: u64, reasons: String },
     #[error("{path}: no field \"{text}\" in its first rows (fields: {fields})")]
     NoTextField { path: String, text: String, fields: String },
-    #[error("{path}: {reason}")]
-    Table { path: String, reason: String },
     #[error("no row has a value in the field \"{field}\" that {option} names")]
     NoField { field: String, option: &'static str },
-    #[error("{path} exists")]
+    /// A table that cannot be read as one.
+    #[error("{path}: {reason}")]
+    Table { path: String, reason: String },
+    #[error("{path}: exists already")]
     WouldOverwrite { path: String },
     #[error("{path}: {source}")]
     Io { path: String, source: io::Error },
+    /// An input that does not hold what it should.
     #[error("{path}: {reason}")]
     File { path: String, reason: String },
-    #[error("{problems} problems in {path}")]
-    Damaged { path: String, problems: u64 },
+    /// A request that does not fit what the path holds.
+    #[error("{path}: {reason}")]
+    Refused { path: String, reason: String },
+    /// What a check was asked to look for, and found.
+    #[error("{count} problems in {place}")]
+    Findings { place: String, count: u64 },
     #[error("checks failed: {count}")]
     Unfit { count: usize },
     #[error("the reader of standard output has gone")]
     OutputClosed,
+    #[error("interrupted by {}{stored}", signal.name())]
+    Interrupted { signal: Signal, stored: Stored },
 }
 
 impl Failure {
@@ -54,7 +65,7 @@ impl Failure {
 
     /// A write that failed; a reader that has gone away is no fault.
     pub(crate) fn of_write(path: impl AsRef<Path>, source: io::Error) -> Self {
-        if source.kind() == io::ErrorKind::BrokenPipe {
+        if source.kind() == ErrorKind::BrokenPipe {
             return Self::OutputClosed;
         }
         Self::io(path, source)
@@ -65,11 +76,17 @@ impl Failure {
         Self::Table { path: path.as_ref().display().to_string(), reason: reason.into() }
     }
 
+    /// An input that does not hold what it should: data, not the call, has to change.
     pub(crate) fn file(path: impl AsRef<Path>, reason: impl Into<String>) -> Self {
         Self::File { path: path.as_ref().display().to_string(), reason: reason.into() }
     }
 
-    /// The system's own words where the path is known already.
+    /// A request that does not fit what the path holds.
+    pub(crate) fn refused(path: impl AsRef<Path>, reason: impl Into<String>) -> Self {
+        Self::Refused { path: path.as_ref().display().to_string(), reason: reason.into() }
+    }
+
+    /// The system's message alone, for callers that know the path already.
     pub(crate) fn cause(&self) -> String {
         match self {
             Self::Io { source, .. } => source.to_string(),
@@ -83,36 +100,56 @@ impl Failure {
             | Self::Table { .. }
             | Self::WouldOverwrite { .. }
             | Self::File { .. }
-            | Self::Damaged { .. }
+            | Self::Refused { .. }
+            | Self::Findings { .. }
             | Self::Unfit { .. }
-            | Self::OutputClosed => self.to_string(),
+            | Self::OutputClosed
+            | Self::Interrupted { .. } => self.to_string(),
         }
     }
 
-    /// The process status: 0 when nobody reads on, 2 for a wrong call, else 1.
-    pub(crate) fn status(&self) -> u8 {
+    /// The status that the process ends with.
+    pub(crate) fn status(&self) -> Status {
         match self {
-            Self::OutputClosed => 0,
-            Self::Usage(_)
-            | Self::WouldOverwrite { .. }
-            | Self::Library(
-                Error::InvalidDistance { .. }
-                | Error::InvalidPlan { .. }
-                | Error::IncompletePlan { .. }
-                | Error::InvalidOption { .. }
-                | Error::InvalidFingerprint { .. },
-            ) => 2,
-            Self::Library(_)
-            | Self::Row { .. }
+            Self::OutputClosed => Status::Done,
+            Self::Refused { .. } | Self::Findings { .. } | Self::Unfit { .. } => Status::Failed,
+            Self::Usage(_) | Self::WouldOverwrite { .. } => Status::Usage,
+            Self::Row { .. }
             | Self::TooManyBad { .. }
             | Self::NoUsableRows { .. }
             | Self::NoTextField { .. }
             | Self::NoField { .. }
             | Self::Table { .. }
-            | Self::Io { .. }
-            | Self::File { .. }
-            | Self::Damaged { .. }
-            | Self::Unfit { .. } => 1,
+            | Self::File { .. } => Status::Data,
+            Self::Io { source, .. } if is_bad_data(source) => Status::Data,
+            Self::Io { .. } => Status::Environment,
+            Self::Interrupted { signal, .. } => signal.status(),
+            Self::Library(error) => status_of(error),
+        }
+    }
+
+    /// A short name of the kind of failure; it does not change between versions.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Library(error) => error.code(),
+            Self::Usage(_) => "usage",
+            Self::Row { .. } => "row",
+            Self::TooManyBad { .. } => "too-many-bad",
+            Self::NoUsableRows { .. } => "no-usable-rows",
+            Self::NoTextField { .. } => "no-text-field",
+            Self::NoField { .. } => "no-field",
+            Self::Table { .. } => "bad-table",
+            Self::WouldOverwrite { .. } => "would-overwrite",
+            Self::File { .. } => "bad-input",
+            Self::Io { source, .. } if is_bad_data(source) => "bad-input",
+            Self::Io { source, .. } => {
+                let (path, source) = (std::path::PathBuf::new(), source.kind().into());
+                Error::Io { path, source }.code()
+            }
+            Self::Refused { .. } => "refused",
+            Self::Findings { .. } | Self::Unfit { .. } => "findings",
+            Self::OutputClosed => "output-closed",
+            Self::Interrupted { .. } => "interrupted",
         }
     }
 
@@ -128,37 +165,67 @@ impl Failure {
             | Self::NoField { .. }
             | Self::Table { .. }
             | Self::WouldOverwrite { .. }
-            | Self::File { .. } => Fault::Caller,
-            Self::Io { .. } | Self::Unfit { .. } | Self::OutputClosed => Fault::Environment,
-            Self::Damaged { .. } => Fault::Damage,
+            | Self::File { .. }
+            | Self::Refused { .. } => Fault::Caller,
+            Self::Io { .. }
+            | Self::Unfit { .. }
+            | Self::OutputClosed
+            | Self::Interrupted { .. } => Fault::Environment,
+            Self::Findings { .. } => Fault::Damage,
         }
     }
 
-    /// What the person at the keyboard can do about it.
+    /// What the user can do about it.
     pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self {
-            Self::NoField { .. } => Some("check its spelling; a path has dots, as meta.date"),
-            Self::NoTextField { .. } => Some(
-                "--text-field NAME names the field with the text; --as-documents reads files whole",
-            ),
+            Self::Row { .. } => Some("fix the row, or drop --strict to skip bad rows"),
+            Self::TooManyBad { .. } => {
+                Some("fix the rows (--rejects FILE lists them) or raise --max-bad")
+            }
             Self::NoUsableRows { .. } => {
                 Some("nothing was written; --text-field names the field with the text")
             }
-            Self::WouldOverwrite { .. } => Some("--overwrite replaces it; or name another output"),
-            Self::Row { .. } => Some("mend the row, or leave out --strict to skip bad rows"),
-            Self::TooManyBad { .. } => {
-                Some("mend the rows (--rejects FILE lists them) or raise --max-bad")
+            Self::NoTextField { .. } => Some(
+                "--text-field NAME names the field with the text; --as-documents reads files whole",
+            ),
+            Self::NoField { .. } => Some("check its spelling; a path has dots, as meta.date"),
+            Self::WouldOverwrite { .. } => Some("choose another name, or give --overwrite"),
+            Self::Io { source, .. } => Some(remedy::of_system(source)),
+            Self::Findings { .. } => {
+                Some("restore the index from a backup, or build it again from its documents")
             }
-            Self::Io { source, .. } => Some(remedy_of_system(source)),
-            Self::Damaged { .. } => {
-                Some("restore the index from a copy, or build it again from its documents")
-            }
-            Self::Library(error) => library_remedy(error),
+            Self::Library(error) => remedy::of_library(error),
             Self::Unfit { .. } => Some("the lines above say what to do"),
+            Self::Interrupted { .. } => {
+                Some("temporary files were removed; run the same command again")
+            }
             // These say it themselves.
-            Self::Usage(_) | Self::File { .. } | Self::Table { .. } | Self::OutputClosed => None,
+            Self::Usage(_)
+            | Self::File { .. }
+            | Self::Table { .. }
+            | Self::Refused { .. }
+            | Self::OutputClosed => None,
         }
     }
+
+    /// Returns the failure as the object that `--json` writes to standard error.
+    pub(crate) fn object(&self) -> Value {
+        object(self.code(), self.status(), &self.to_string(), self.remedy())
+    }
+
+    /// Ends with the findings, even if printing them failed: nobody reads on, but a parent
+    /// process still sees the status.
+    pub(crate) fn over(self, printed: Result<()>) -> Result<()> {
+        drop(printed);
+        Err(self)
+    }
+}
+
+/// Returns the object that `--json` writes to standard error for a failure.
+pub(crate) fn object(code: &str, status: Status, message: &str, remedy: Option<&str>) -> Value {
+    json!({"error": {
+        "code": code, "status": status.number(), "message": message, "remedy": remedy,
+    }})
 }
 
 /// What is wrong with a table, carried through a reader.
@@ -166,92 +233,35 @@ impl Failure {
 #[error("{0}")]
 pub(crate) struct BadTable(pub(crate) String);
 
-/// What can be done where the system refused something, or bytes are not what they should be.
-fn remedy_of_system(error: &io::Error) -> &'static str {
-    use io::ErrorKind;
-    /// Files that a process, and the whole system, may have open.
-    const TOO_MANY_FILES: [i32; 2] = [24, 23];
-    if error.raw_os_error().is_some_and(|code| TOO_MANY_FILES.contains(&code)) {
-        return "allow more open files, as by 'ulimit -n 4096'";
-    }
-    let known = [
-        (ErrorKind::NotFound, "check the path"),
-        (ErrorKind::PermissionDenied, "check the permissions"),
-        (ErrorKind::StorageFull, "make room on the disk"),
-        (ErrorKind::QuotaExceeded, "make room within the quota, or write elsewhere"),
-        (ErrorKind::ReadOnlyFilesystem, "write elsewhere: the file system is mounted read-only"),
-        (ErrorKind::IsADirectory, "name a file: this is a directory"),
-        (
-            ErrorKind::NotADirectory,
-            "name a directory: this is a file, or the path goes through one",
-        ),
-        (ErrorKind::AlreadyExists, "name something that is not there, or remove what is"),
-        (ErrorKind::OutOfMemory, "ask for less by --memory, or free some memory"),
-        (ErrorKind::UnexpectedEof, "the file is cut off: fetch or make it again"),
-        (ErrorKind::InvalidData, "the file is damaged or is not what its name says: make it again"),
-        (
-            ErrorKind::InvalidInput,
-            "the file is damaged or is not what its name says: make it again",
-        ),
+/// Tells whether a decoder complains of the bytes, and not the system of the disk.
+fn is_bad_data(error: &io::Error) -> bool {
+    let kinds = [
+        ErrorKind::InvalidData,
+        ErrorKind::InvalidInput,
+        ErrorKind::UnexpectedEof,
+        ErrorKind::Other,
     ];
-    let remedy = known.into_iter().find_map(|(kind, told)| (error.kind() == kind).then_some(told));
-    remedy.unwrap_or("try it again; 'hamdex doctor' looks at the machine")
+    error.raw_os_error().is_none() && kinds.contains(&error.kind())
 }
 
-// Errors to come have no remedy yet.
+// Errors to come are general failures until they are listed here.
 #[allow(clippy::wildcard_enum_match_arm)]
-fn library_remedy(error: &Error) -> Option<&'static str> {
-    Some(match error {
-        Error::InvalidFingerprint { .. } => {
-            "give hexadecimal digits, as 'hamdex fingerprint' prints them, and the right --bits"
-        }
-        Error::InvalidKey { .. } => "give an id of 1 to 1024 bytes",
-        Error::InvalidLine { .. } => "mend that line, or leave it out",
-        Error::InvalidOption { .. } => "'hamdex VERB --help' tells what is allowed",
-        Error::ReadOnly { .. } => "stop the process that writes, and try again",
-        Error::Cancelled => "call it again",
-        Error::Io { source, .. } => remedy_of_system(source),
-        Error::Store { .. } => {
-            "look at the disk and its rights with 'hamdex doctor INDEX', then try again"
-        }
-        Error::InvalidDistance { .. } => "ask for a smaller -k, or build with more --bits",
-        Error::InvalidPlan { .. } | Error::IncompletePlan { .. } => {
-            "'hamdex plan --count N' lists plans"
-        }
-        Error::NotFound { .. } => "check the path, or make an index with 'hamdex build'",
-        Error::NoBackup { .. } => "'hamdex restore DIR --list' lists the backups of a directory",
-        Error::AlreadyExists { .. } => "choose an empty or absent directory",
-        Error::BuildUnfinished { .. } => {
-            "run the same 'hamdex build' again with --resume, or drop it with --abandon"
-        }
-        Error::NothingToResume { .. } => "the index is complete as it is",
-        Error::Locked { .. } => "wait for the other process or stop it",
-        Error::WidthMismatch { .. } => "leave out --bits, or build an index of that width",
-        Error::NoFeatureSets => "build the index again with --keep-features, or leave out --verify",
-        Error::NoFeatureSet { .. } => {
-            "insert the document again from its text, or leave out --verify"
-        }
-        Error::HeaderMismatch { what: "secret", stored, .. } if stored == "none" => {
-            "leave --seed-file out: the index was made without a secret"
-        }
-        Error::HeaderMismatch { what: "secret", .. } => {
-            "give the file that the index was made with, by --seed-file FILE"
-        }
-        Error::HeaderMismatch { .. } => "leave the option out, or build a new index with it",
-        Error::FormatVersion { .. } => {
-            "use the hamdex version that wrote it, or build the index again"
-        }
-        Error::Corrupt { family, .. } if family.starts_with("backup") => {
-            "restore an earlier backup by --backup-id; 'hamdex restore DIR --list' lists them"
-        }
-        Error::Corrupt { family, .. } if family.starts_with("shard") => {
-            "write the shards again: nothing was made of them"
-        }
-        Error::Corrupt { .. } => {
-            "'hamdex restore' a backup, 'hamdex repair' what can be read, or build it again"
-        }
-        _ => return None,
-    })
+fn status_of(error: &Error) -> Status {
+    match error {
+        Error::InvalidFingerprint { .. }
+        | Error::InvalidPlan { .. }
+        | Error::IncompletePlan { .. }
+        | Error::InvalidDistance { .. }
+        | Error::InvalidOption { .. } => Status::Usage,
+        Error::InvalidLine { .. } => Status::Data,
+        Error::FormatVersion { .. } | Error::Corrupt { .. } => Status::Damage,
+        Error::Locked { .. } => Status::Locked,
+        Error::NotFound { .. }
+        | Error::NoBackup { .. }
+        | Error::Io { .. }
+        | Error::Store { .. } => Status::Environment,
+        _ => Status::Failed,
+    }
 }
 
 #[cfg(test)]
@@ -261,42 +271,69 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_error_tells_what_can_be_done() {
+    fn errors_of_the_library_have_a_status_by_cause() {
         let (path, text) = (PathBuf::from("idx"), || "x".to_owned());
-        let io = |kind: io::ErrorKind| io::Error::from(kind);
-        let errors = [
-            Error::InvalidFingerprint { input: text(), bits: 64, reason: "x" },
-            Error::InvalidPlan { plan: text(), bits: 64, reason: text() },
-            Error::IncompletePlan { plan: text(), complete: 3, wanted: 4 },
-            Error::InvalidDistance { distance: 17, bits: 64, max: 16 },
-            Error::InvalidKey { len: 0, max: 1024 },
-            Error::InvalidOption { name: "ngram", reason: text() },
-            Error::InvalidLine { what: "weights", line: 1, reason: text() },
-            Error::WidthMismatch { stored: 64, wanted: 32 },
-            Error::NoFeatureSets,
-            Error::NoFeatureSet { key: text() },
-            Error::HeaderMismatch { what: "plan", stored: text(), wanted: text() },
-            Error::AlreadyExists { path: path.clone() },
-            Error::NotFound { path: path.clone() },
-            Error::NoBackup { path: path.clone(), id: None },
-            Error::BuildUnfinished { path: path.clone() },
-            Error::NothingToResume { path: path.clone() },
-            Error::ReadOnly { path: path.clone() },
-            Error::Cancelled,
-            Error::Locked { path: path.clone() },
-            Error::Io { path, source: io(io::ErrorKind::TimedOut) },
-            Error::Store { message: text() },
-            Error::FormatVersion { stored: 2, supported: 1 },
-            Error::Corrupt { family: text(), detail: text() },
-        ];
-        for error in errors {
+        let io = |kind: ErrorKind| Error::Io { path: PathBuf::from("idx"), source: kind.into() };
+        for (error, status, code) in [
+            (Error::NoFeatureSets, Status::Failed, "no-feature-sets"),
+            (Error::WidthMismatch { stored: 64, wanted: 32 }, Status::Failed, "width-mismatch"),
+            (
+                Error::InvalidDistance { distance: 17, bits: 64, max: 16 },
+                Status::Usage,
+                "invalid-distance",
+            ),
+            (
+                Error::InvalidLine { what: "weights", line: 1, reason: text() },
+                Status::Data,
+                "invalid-line",
+            ),
+            (Error::Corrupt { family: text(), detail: text() }, Status::Damage, "damaged"),
+            (Error::Locked { path: path.clone() }, Status::Locked, "locked"),
+            (Error::NotFound { path }, Status::Environment, "not-found"),
+            (io(ErrorKind::StorageFull), Status::Environment, "no-space"),
+            (io(ErrorKind::NotFound), Status::Environment, "no-such-file"),
+        ] {
             let failure = Failure::from(error);
-            assert!(failure.remedy().is_some_and(|remedy| remedy.len() > 5), "{failure}");
+            assert_eq!((failure.status(), failure.code()), (status, code), "{failure}");
         }
-        let full = Failure::io("out", io(io::ErrorKind::StorageFull));
-        assert_eq!(full.remedy(), Some("make room on the disk"));
-        let files = Failure::io("out", io::Error::from_raw_os_error(24));
-        assert!(files.remedy().unwrap().contains("ulimit"));
-        assert_eq!(Failure::Unfit { count: 1 }.to_string(), "checks failed: 1");
+    }
+
+    #[test]
+    fn failures_of_the_program_have_a_status_by_cause() {
+        let (text, eof) = (|| "x".to_owned(), ErrorKind::UnexpectedEof);
+        for (failure, status, code) in [
+            (Failure::Usage(text()), 2, "usage"),
+            (Failure::WouldOverwrite { path: text() }, 2, "would-overwrite"),
+            (Failure::Row { place: text(), reason: Reason::EmptyText }, 3, "row"),
+            (
+                Failure::TooManyBad { count: 2, rows: 9, allowed: text(), reasons: text() },
+                3,
+                "too-many-bad",
+            ),
+            (Failure::NoUsableRows { rows: 2, reasons: text() }, 3, "no-usable-rows"),
+            (Failure::table("a.csv", "x"), 3, "bad-table"),
+            (Failure::file("a", "b"), 3, "bad-input"),
+            (Failure::io("a.gz", eof.into()), 3, "bad-input"),
+            (Failure::io("a", ErrorKind::PermissionDenied.into()), 6, "permission"),
+            (Failure::refused("a", "b"), 1, "refused"),
+            (Failure::Findings { place: text(), count: 1 }, 1, "findings"),
+            (Failure::Unfit { count: 1 }, 1, "findings"),
+            (Failure::OutputClosed, 0, "output-closed"),
+        ] {
+            assert_eq!((failure.status().number(), failure.code()), (status, code), "{failure}");
+        }
+    }
+
+    #[test]
+    fn an_object_holds_code_status_message_and_remedy() {
+        let (allowed, reasons) = ("10 %".to_owned(), "3 broken JSON".to_owned());
+        let failure = Failure::TooManyBad { count: 3, rows: 20, allowed, reasons };
+        let object = failure.object();
+        assert_eq!(object["error"]["code"], "too-many-bad");
+        assert_eq!(object["error"]["status"], 3);
+        let message = "3 of 20 rows are bad, --max-bad allows 10 %: 3 broken JSON";
+        assert_eq!(object["error"]["message"], message);
+        assert!(object["error"]["remedy"].is_string());
+        assert!(Failure::Usage("x".to_owned()).object()["error"]["remedy"].is_null());
     }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::input::Reason;
+use crate::visible::unescaped;
 
 /// Longest document key in bytes, as the library documents it.
 pub(crate) const MAX_KEY: usize = 1024;
@@ -124,12 +125,19 @@ pub(crate) fn of_json(raw: &str) -> Result<Option<Vec<u8>>, Reason> {
 }
 
 /// Returns the keys that a name typed by a person may mean, the likeliest first.
+///
+/// That is the text itself, then the number, then what a verb shows in this way: escapes as on a
+/// terminal or in `pairs`, `0x` and hexadecimal digits, or JSON as in `export`.
 pub(crate) fn spelled(name: &str) -> Vec<Vec<u8>> {
     let number = name.parse::<u64>().ok().filter(|&n| is_number(n) && n.to_string() == name);
     let bytes = name.strip_prefix("0x").and_then(from_hex).filter(|key| !key.is_empty());
     let mut keys = vec![name.as_bytes().to_vec()];
     keys.extend(number.map(|n| of_number(n).to_vec()));
+    keys.extend(unescaped(name).map(String::into_bytes));
     keys.extend(bytes);
+    if name.starts_with(['"', '{']) {
+        keys.extend(of_json(name).ok().flatten());
+    }
     keys.retain(|key| (1..=MAX_KEY).contains(&key.len()));
     keys
 }
@@ -143,6 +151,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::visible::visible;
 
     fn json(key: &[u8]) -> String {
         serde_json::to_string(&Name::of(key)).unwrap()
@@ -204,5 +213,13 @@ mod tests {
         assert_eq!(spelled("042"), vec![b"042".to_vec()]);
         assert!(spelled("0xff00").contains(&vec![0xff, 0]));
         assert!(spelled("").is_empty());
+        let keys: [&[u8]; 6] =
+            [b"a\tb", b"\xff\x00", b"a\\tb", "a\u{202e}b".as_bytes(), &[0; 8], b"\x01x"];
+        for key in keys {
+            let shown = Name::of(key).to_string();
+            for spelling in [visible(&shown).into_owned(), shown, json(key)] {
+                assert!(spelled(&spelling).iter().any(|found| found == key), "{spelling}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The command line of hamdex: arguments become library calls, results become lines.
 //!
-//! Standard output carries results only. The status is 0 when the work is done, 1 when it failed
-//! and 2 when the call itself was wrong. Other programs of this workspace call [`embed`].
+//! Standard output carries results only; the status says why work failed. Other programs of this
+//! workspace call [`embed`].
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -16,41 +16,67 @@ mod evidence;
 mod failure;
 mod input;
 mod key;
+mod left;
 mod options;
 mod output;
 mod page;
 mod plot;
+mod progress;
+mod remedy;
 mod resource_options;
 mod session;
+mod signal;
 mod size;
+mod status;
 mod stored;
 mod table;
 mod temporary;
+mod usage;
 mod verb;
 mod verify_options;
+mod visible;
 mod width;
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use crate::cli::Cli;
+use crate::console::complain;
+use crate::failure::Failure;
 use crate::session::Session;
+use crate::signal::Signal;
+use crate::status::Status;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage::refuse(&error),
     };
+    let json = cli.global.json;
     let session = match Session::new(&cli.global) {
         Ok(session) => session,
-        Err(failure) => return fail(&failure),
+        Err(failure) => return end(&failure, json),
     };
+    signal::watch(&session.console, move |failure| report(failure, json));
     let outcome = cli.verb.run(&session);
+    signal::claim_end();
     session.console.close();
-    outcome.map_or_else(|failure| fail(&failure), |()| ExitCode::SUCCESS)
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => end(&cause(failure, &session), json),
+    }
+}
+
+/// Names the signal where work ended because of one: in itself, or in the reader of its output.
+fn cause(failure: Failure, session: &Session) -> Failure {
+    let stopped =
+        matches!(failure, Failure::Library(hamdex::Error::Cancelled) | Failure::OutputClosed);
+    match Signal::caught() {
+        Some(signal) if stopped => session.console.interrupted(signal),
+        _ => failure,
+    }
 }
 
 /// Feeds the reader of rows with what a fuzzer makes up.
@@ -59,23 +85,22 @@ pub fn fuzz_rows(bytes: &[u8]) {
     input::fuzzing::rows(bytes);
 }
 
-/// Shows help, or what is wrong with the call.
-fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    if error.kind() == ErrorKind::InvalidSubcommand {
-        let command = Cli::command();
-        let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-        console::complain(&format!("\nverbs: {}", verbs.join(", ")));
+/// Reports the failure, if it is one, and returns its status.
+fn end(failure: &Failure, json: bool) -> ExitCode {
+    if failure.status() != Status::Done {
+        report(failure, json);
     }
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    ExitCode::from(failure.status().number())
 }
 
-fn fail(failure: &failure::Failure) -> ExitCode {
-    if failure.status() != 0 {
-        console::complain(&format!("hamdex: {failure}"));
-        if let Some(remedy) = failure.remedy() {
-            console::complain(&format!("  {remedy}"));
-        }
+/// Writes a failure for people, or with `--json` for programs, to standard error.
+fn report(failure: &Failure, json: bool) {
+    if json {
+        complain(&failure.object().to_string());
+        return;
     }
-    ExitCode::from(failure.status())
+    complain(&format!("hamdex: {failure}"));
+    if let Some(remedy) = failure.remedy() {
+        complain(&format!("  {remedy}"));
+    }
 }

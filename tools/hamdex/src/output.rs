@@ -6,12 +6,12 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{Failure, Result};
 use crate::input::Compression;
 use crate::temporary::{self, Temporary};
@@ -173,10 +173,19 @@ impl Output {
 
     /// Writes one value as a line of JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
+        if self.is_terminal() {
+            let json = serde_json::to_string(value).map_err(|e| self.failed(e.into()))?;
+            return self.with(|out| writeln!(out, "{}", console::visible_json(&json)));
+        }
         self.with(|out| {
             serde_json::to_writer(&mut *out, value)?;
             out.write_all(b"\n")
         })
+    }
+
+    /// Tells whether a person reads this, so that ids have to be shown by [`console::visible`].
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.inner.as_ref().is_some_and(|inner| matches!(inner.get_ref(), Target::Terminal(_)))
     }
 
     /// Writes through the buffer; failures name the output.

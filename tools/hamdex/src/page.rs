@@ -80,5 +80,5 @@ pub(crate) fn pairs(pairs: &[(String, String)]) -> Markup {
 
 /// What a picture that cannot be drawn ends with.
 pub(crate) fn drawing(reason: &str) -> Failure {
-    Failure::file("chart", format!("cannot be drawn: {reason}"))
+    Failure::refused("chart", format!("cannot be drawn: {reason}"))
 }

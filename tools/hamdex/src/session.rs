@@ -10,12 +10,12 @@ use crate::table::Table;
 /// Options of every verb.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Write nothing to standard error but fatal errors
+    /// Write nothing to standard error but warnings and fatal errors
     #[arg(long, short, global = true, help_heading = "General")]
     quiet: bool,
-    /// Write results as JSON objects instead of tables
+    /// Write results as JSON objects instead of tables, and an error as one on standard error
     #[arg(long, global = true, help_heading = "General")]
-    json: bool,
+    pub(crate) json: bool,
     /// Replace result files that exist
     #[arg(long, global = true, help_heading = "General")]
     overwrite: bool,

@@ -47,7 +47,8 @@ pub(crate) fn load<F: Fingerprint>(
         return Ok(());
     }
     let held = size::bytes(memory.memory.0 as f64);
-    Err(Failure::file(path, format!("does not fit into {held} of memory; allow more by --memory")))
+    let reason = format!("does not fit into {held} of memory; allow more by --memory");
+    Err(Failure::refused(path, reason))
 }
 
 /// Settings of an index that is to be made: those that were asked for.
@@ -115,7 +116,7 @@ pub(crate) fn pipeline_of(
 }
 
 pub(crate) fn no_pipeline(index: &Path) -> Failure {
-    Failure::file(
+    Failure::refused(
         index,
         "was built from fingerprints only, so it is not known how to fingerprint text for it; \
          give fingerprints",

@@ -3,6 +3,10 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use unicode_width::UnicodeWidthStr;
+
+use crate::visible::visible;
+
 /// Rows under one heading, or name and value pairs without one.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -30,7 +34,7 @@ impl Table {
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Self {
-        self.rows.push(cells.into_iter().collect());
+        self.rows.push(cells.into_iter().map(|cell| visible(&cell).into_owned()).collect());
         self
     }
 
@@ -43,13 +47,13 @@ impl Table {
         for row in &self.rows {
             widths.resize(widths.len().max(row.len()), 0);
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = cell.chars().count().max(*width);
+                *width = cell.width().max(*width);
             }
         }
         for row in &self.rows {
             let mut line = String::new();
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let padding = " ".repeat(width - cell.chars().count());
+                let padding = " ".repeat(width - cell.width());
                 let (before, after) = if self.right.contains(&column) {
                     (padding.as_str(), "")
                 } else {
@@ -84,5 +88,19 @@ mod tests {
             "documents  3\nk          2\n"
         );
         assert_eq!(text(&Table::list()), "");
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        let mut table = Table::with_heading(&["id", "distance"]);
+        table.row(["\u{7f8e}\u{56fd}".to_owned(), "3".to_owned()]);
+        assert_eq!(text(&table), "id    distance\n\u{7f8e}\u{56fd}         3\n");
+    }
+
+    #[test]
+    fn cells_stay_on_their_line() {
+        let mut table = Table::list();
+        table.pair("a\n\u{202e}", "\u{1b}[2J");
+        assert_eq!(text(&table), "a\\n\\u{202e}  \\u{1b}[2J\n");
     }
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, Result};
+use crate::left;
 use crate::output::Overwrite;
 
 /// Begins the name of every temporary file.
@@ -43,16 +44,6 @@ impl Write for Temporary {
 }
 
 impl Temporary {
-    /// The file itself.
-    pub(crate) fn file(&self) -> &File {
-        self.file.as_file()
-    }
-
-    /// Where the file is until it has its name.
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
-    }
-
     /// Waits until everything is on the disk.
     pub(crate) fn sync(&self) -> Result<()> {
         self.file.as_file().sync_all().map_err(|e| Failure::io(&self.target, e))
@@ -87,7 +78,7 @@ impl Temporary {
 /// that takes the place of another has the mode and, if possible, the owner of that.
 pub(crate) fn result(path: &Path, overwrite: Overwrite) -> Result<Temporary> {
     if path.is_dir() {
-        return Err(Failure::file(path, "is a directory; name a file to write"));
+        return Err(Failure::refused(path, "is a directory; name a file to write"));
     }
     let target = follow(path)?;
     let before = target.metadata().ok();
@@ -124,7 +115,7 @@ fn follow(path: &Path) -> Result<PathBuf> {
         let Ok(next) = path.read_link() else { return Ok(path) };
         path = path.parent().unwrap_or(Path::new("")).join(next);
     }
-    Err(Failure::file(path, "is a symbolic link in a circle"))
+    Err(Failure::refused(path, "is a symbolic link in a circle"))
 }
 
 #[cfg(unix)]
@@ -146,6 +137,7 @@ fn held(builder: &tempfile::Builder<'_, '_>, directory: &Path) -> Result<NamedTe
     let name = name(RandomState::new().hash_one(std::process::id()));
     let made = builder.clone().prefix(&name).rand_bytes(0).tempfile_in(directory);
     let file = made.map_err(|e| Failure::io(directory, e))?;
+    left::note(file.path(), file.as_file());
     // Where files cannot be locked, nobody can see that this one was left, either.
     let _ = file.as_file().try_lock();
     Ok(file)
@@ -246,7 +238,7 @@ mod tests {
         symlink("circle", at("circle")).unwrap();
         for (link, target) in [("link", "far/file"), ("dangling", "far/none")] {
             let mut file = result(&at(link), Overwrite::Allowed).unwrap();
-            assert_eq!(file.path().parent(), Some(&*at("far")));
+            assert_eq!(file.file.path().parent(), Some(&*at("far")));
             file.write_all(b"new").unwrap();
             file.publish().unwrap();
             assert!(at(link).symlink_metadata().unwrap().is_symlink());

@@ -45,7 +45,7 @@ pub(crate) fn settle(
         && width != bits
     {
         let whose = if stored.is_some() { "the index holds" } else { "--bits asks for" };
-        return Err(Failure::file(
+        return Err(Failure::refused(
             file,
             format!(
                 "holds {width}-bit fingerprints, {whose} {bits}-bit ones; give a .u{bits} file"

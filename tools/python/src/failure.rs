@@ -52,7 +52,7 @@ impl From<Failure> for PyErr {
         let (fault, message) = match failure {
             Failure::Python(error) => return error,
             Failure::Usage(message) => (Fault::Caller, message),
-            Failure::Stopped(Stopped { fault, message }) => (fault, message),
+            Failure::Stopped(Stopped { fault, message, .. }) => (fault, message),
             Failure::Library(error) => (error.fault(), error.to_string()),
         };
         let class = match fault {

@@ -9,8 +9,8 @@ use crate::interrupt::{detached, interruptible};
 /// Runs `hamdex dedup` with these arguments; returns what report.json holds.
 #[pyfunction]
 pub(crate) fn dedup_file(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<String> {
-    let report = interruptible(py, |watch| Ok(hamdex_cli::embed::dedup(arguments, watch.flag())?))?;
-    Ok(report)
+    let done = interruptible(py, |watch| Ok(hamdex_cli::embed::dedup(arguments, watch.flag())?))?;
+    Ok(done.report)
 }
 
 /// Writes the page of a deduplication from its summary, as JSON.

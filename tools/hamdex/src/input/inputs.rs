@@ -166,7 +166,7 @@ fn directory(
 ) -> Result<()> {
     let name = path.display().to_string();
     if walk::is_index(path) {
-        return Err(Failure::file(
+        return Err(Failure::refused(
             path,
             "is an index; 'hamdex export' writes its documents, which can be read",
         ));

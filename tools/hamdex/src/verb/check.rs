@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use hamdex::CheckReport;
 use serde::Serialize;
 
+use crate::console;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::session::Session;
@@ -14,7 +16,7 @@ use crate::width::for_width;
 
 /// Check an index: every table and posting against the documents
 ///
-/// Prints each problem on a line; the status is 1 if there is any. Nothing is changed.
+/// Prints each problem on a line; the status is 1 if there is any. The index is not changed.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex check pages.idx --deep")]
 pub(crate) struct CheckArgs {
@@ -45,6 +47,17 @@ impl CheckArgs {
             }
         });
         session.console.end_phase();
+        let printed = Self::print(session, &report);
+        match report.problem_count {
+            0 => printed,
+            count => {
+                let place = self.index.display().to_string();
+                Failure::Findings { place, count }.over(printed)
+            }
+        }
+    }
+
+    fn print(session: &Session, report: &CheckReport) -> Result<()> {
         let mut output = Output::stdout(&session.console);
         if session.json {
             output.json(&Account {
@@ -55,7 +68,10 @@ impl CheckArgs {
             })?;
         } else {
             output.with(|out| {
-                report.problems.iter().try_for_each(|problem| writeln!(out, "{problem}"))?;
+                report
+                    .problems
+                    .iter()
+                    .try_for_each(|problem| writeln!(out, "{}", console::visible(problem)))?;
                 writeln!(
                     out,
                     "{} documents, {} fingerprints, {} problems",
@@ -65,10 +81,6 @@ impl CheckArgs {
                 )
             })?;
         }
-        output.finish()?;
-        match report.problem_count {
-            0 => Ok(()),
-            problems => Err(Failure::Damaged { path: self.index.display().to_string(), problems }),
-        }
+        output.finish()
     }
 }

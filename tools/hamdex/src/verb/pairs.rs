@@ -21,6 +21,7 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::verify_options::VerifyArg;
+use crate::visible::visible;
 use crate::width::for_width;
 
 /// Equal fingerprints whose pairs alone are worth a word of warning.
@@ -86,8 +87,14 @@ impl Writer {
         if self.json {
             return self.output.json(&pair);
         }
+        let terminal = self.output.is_terminal();
         self.output.with(|out| {
-            write!(out, "{}\t{}\t{}", pair.id_a, pair.id_b, pair.distance)?;
+            if terminal {
+                let (a, b) = (pair.id_a.to_string(), pair.id_b.to_string());
+                write!(out, "{}\t{}\t{distance}", visible(&a), visible(&b))?;
+            } else {
+                write!(out, "{}\t{}\t{distance}", pair.id_a, pair.id_b)?;
+            }
             match similarity {
                 Some(similarity) => writeln!(out, "\t{similarity:.4}"),
                 None => writeln!(out),

@@ -1,16 +1,18 @@
 //! `remove`: ids become durable removals, counted as found and not found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hamdex::{Durability, Fingerprint, Index};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
+use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::key;
+use crate::key::{self, Name};
 use crate::session::Session;
 use crate::size;
 use crate::stored;
@@ -22,8 +24,10 @@ const BATCH: usize = 1000;
 
 /// Remove documents from an index, durably
 ///
-/// An id is written as the other verbs show it. Digits name the text id that reads so or, where
-/// there is none, the number: a numeric JSON id or the position of a raw fingerprint.
+/// An id is written as any other verb shows it. Digits name the text id of these digits or, if
+/// there is none, the number: a numeric JSON id or the position of a raw fingerprint. Documents
+/// removed by their number are counted apart. A line of JSON in --ids is exact: {"id":"7"} is
+/// the text and {"id":7} the number.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex remove pages.idx --id page-17 page-18")]
 pub(crate) struct RemoveArgs {
@@ -32,7 +36,9 @@ pub(crate) struct RemoveArgs {
     /// Ids to remove
     #[arg(long, value_name = "KEY", num_args = 1.., required_unless_present = "ids")]
     id: Vec<String>,
-    /// File of ids to remove, one a line; - is standard input
+    /// File of ids to remove, - for standard input: an id a line, or JSON Lines with a field "id"
+    ///
+    /// duplicates.jsonl of dedup is such a file.
     #[arg(long, value_name = "FILE")]
     ids: Option<PathBuf>,
 }
@@ -40,7 +46,15 @@ pub(crate) struct RemoveArgs {
 #[derive(Debug, Default, Serialize)]
 struct Summary {
     removed: u64,
+    /// Removed documents whose id is a number and was given as plain digits.
+    #[serde(skip_serializing_if = "is_zero")]
+    by_number: u64,
     not_found: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl RemoveArgs {
@@ -51,14 +65,17 @@ impl RemoveArgs {
             let mut removal = Removal {
                 index: &Index::<F>::open(&self.index)?,
                 waiting: BTreeSet::new(),
+                taken: HashSet::new(),
+                console: &session.console,
                 summary: Summary::default(),
             };
-            self.id.iter().try_for_each(|id| removal.push(id))?;
+            self.id.iter().try_for_each(|id| removal.push(key::spelled(id)))?;
             if let Some((name, lines)) = lines {
                 for line in lines.lines() {
                     let line = line.map_err(|e| Failure::io(&name, e))?;
+                    session.console.check()?;
                     if !line.is_empty() {
-                        removal.push(line.strip_suffix('\r').unwrap_or(&line))?;
+                        removal.push(keys_of(line.strip_suffix('\r').unwrap_or(&line)))?;
                     }
                 }
             }
@@ -66,9 +83,11 @@ impl RemoveArgs {
             removal.summary
         });
         let mut table = Table::list();
-        table
-            .pair("removed", size::thousands(summary.removed))
-            .pair("not found", size::thousands(summary.not_found));
+        table.pair("removed", size::thousands(summary.removed));
+        if summary.by_number > 0 {
+            table.pair("  by number", size::thousands(summary.by_number));
+        }
+        table.pair("not found", size::thousands(summary.not_found));
         session.report(&summary, &table)
     }
 }
@@ -82,17 +101,42 @@ fn open(path: &Path) -> Result<(String, Box<dyn BufRead>)> {
     Ok((name, Box::new(BufReader::new(file))))
 }
 
+/// The keys that a line may mean: an exact one of a JSON row, else as a person may spell it.
+fn keys_of(line: &str) -> Vec<Vec<u8>> {
+    #[derive(Deserialize)]
+    struct Row<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+    }
+    match serde_json::from_str::<Row<'_>>(line) {
+        Ok(row) => key::of_json(row.id.get()).ok().flatten().into_iter().collect(),
+        Err(_) => key::spelled(line),
+    }
+}
+
 /// Keys on their way out of the index.
 struct Removal<'a, F: Fingerprint> {
     index: &'a Index<F>,
     waiting: BTreeSet<Vec<u8>>,
+    /// Keys of names that may mean another document too, so that a repeated line removes none.
+    taken: HashSet<Vec<u8>>,
+    console: &'a Console,
     summary: Summary,
 }
 
 impl<F: Fingerprint> Removal<'_, F> {
-    fn push(&mut self, id: &str) -> Result<()> {
-        for key in key::spelled(id) {
-            if !self.waiting.contains(&key) && self.index.get(&key)?.is_some() {
+    fn push(&mut self, keys: Vec<Vec<u8>>) -> Result<()> {
+        let several = keys.len() > 1;
+        for key in keys {
+            if self.waiting.contains(&key) || self.taken.contains(&key) {
+                break;
+            }
+            if self.index.get(&key)?.is_some() {
+                let number = matches!(Name::of(&key), Name::Number(_));
+                self.summary.by_number += u64::from(several && number);
+                if several {
+                    self.taken.insert(key.clone());
+                }
                 self.waiting.insert(key);
                 return if self.waiting.len() >= BATCH { self.write() } else { Ok(()) };
             }
@@ -105,6 +149,7 @@ impl<F: Fingerprint> Removal<'_, F> {
         let keys: Vec<_> = std::mem::take(&mut self.waiting).into_iter().collect();
         let found = self.index.remove_batch(&keys, Durability::Synced)?;
         self.summary.removed += found;
+        self.console.stored(found, "removed");
         self.summary.not_found += keys.len() as u64 - found.min(keys.len() as u64);
         Ok(())
     }

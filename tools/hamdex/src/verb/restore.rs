@@ -73,7 +73,7 @@ impl RestoreArgs {
                     Err(Error::AlreadyExists { .. }) if !self.replace => {
                         let reason = "already holds an index or other files; choose an empty or \
                                       absent directory, or give up an index by --replace";
-                        return Err(Failure::file(index, reason));
+                        return Err(Failure::refused(index, reason));
                     }
                     report => report?,
                 };

@@ -45,12 +45,12 @@ fn compressed_files_are_read_through_all_their_members() {
     assert_eq!(ids(&outcome), [json!("a"), json!("b"), json!("c")]);
     let whole = std::fs::read(bench.path("rows.jsonl.gz")).unwrap();
     bench.file("cut.jsonl.gz", &whole[..whole.len() - 9]);
-    assert_eq!(bench.run("fingerprint cut.jsonl.gz").status, 1);
-    bench.run("build idx cut.jsonl.gz").refused(1, &["cut.jsonl.gz"]);
+    assert_eq!(bench.run("fingerprint cut.jsonl.gz").status, 3);
+    bench.run("build idx cut.jsonl.gz").refused(3, &["cut.jsonl.gz"]);
     assert!(!bench.path("idx").exists());
     bench.ok("build idx rows.jsonl.gz");
     let before = bench.export("idx");
-    bench.run("build idx cut.jsonl.gz").refused(1, &["cut.jsonl.gz"]);
+    bench.run("build idx cut.jsonl.gz").refused(3, &["cut.jsonl.gz"]);
     assert_eq!(bench.export("idx"), before);
 }
 
@@ -78,7 +78,7 @@ fn a_text_file_is_one_document() {
         ids(&bench.ok("fingerprint ./notes.txt notes.txt")),
         [json!("./notes.txt"), json!("notes.txt")]
     );
-    bench.run("fingerprint noise.txt --strict").refused(1, &["noise.txt: not a text file"]);
+    bench.run("fingerprint noise.txt --strict").refused(3, &["noise.txt: not a text file"]);
 }
 
 #[test]
@@ -94,7 +94,10 @@ fn raw_fingerprints_are_keyed_by_position_over_all_files() {
     ];
     assert_eq!(bench.export("idx").lines().collect::<Vec<_>>(), lines);
     assert_eq!(bench.ok("pairs idx").stdout, "0\t1\t2\n");
-    assert_eq!(bench.ok("remove idx --id 1 --json").stdout, "{\"removed\":1,\"not_found\":0}\n");
+    assert_eq!(
+        bench.ok("remove idx --id 1 --json").stdout,
+        "{\"removed\":1,\"by_number\":1,\"not_found\":0}\n"
+    );
 }
 
 #[test]
@@ -108,7 +111,7 @@ fn widths_come_from_raw_files_and_differing_ones_are_refused() {
     bench
         .run("build idx a.u32 --bits 64")
         .refused(1, &["a.u32", "32-bit", "--bits asks for 64-bit"]);
-    bench.run("build idx a.u32 a.u64").refused(1, &["a.u64", "64-bit", "a.u32", "32-bit"]);
+    bench.run("build idx a.u32 a.u64").refused(3, &["a.u64", "64-bit", "a.u32", "32-bit"]);
     assert!(!bench.path("idx").exists());
 }
 

@@ -62,13 +62,13 @@ fn a_full_disk_is_told_with_the_name_of_the_output() {
         let child = bench.command(verb).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
         let outcome = child.wait_with_output().unwrap();
         let told = String::from_utf8(outcome.stderr).unwrap();
-        assert_eq!(outcome.status.code(), Some(1), "{verb}: {told}");
+        assert_eq!(outcome.status.code(), Some(6), "{verb}: {told}");
         assert!(told.contains("standard output: No space left on device"), "{verb}: {told}");
         assert!(told.contains("make room"), "{verb}: {told}");
     }
-    bench.run("export idx -o /dev/full").refused(1, &["/dev/full", "No space left"]);
+    bench.run("export idx -o /dev/full").refused(6, &["/dev/full", "No space left"]);
     bench.file("bad.jsonl", "{\n");
     bench
         .run("fingerprint bad.jsonl --rejects /dev/full")
-        .refused(1, &["/dev/full", "No space left"]);
+        .refused(6, &["/dev/full", "No space left"]);
 }

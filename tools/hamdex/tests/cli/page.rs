@@ -155,7 +155,7 @@ fn a_page_that_cannot_be_written_is_refused_before_the_work() {
     bench.run("dedup rows.jsonl -o out --report page.pdf").refused(2, &["page.pdf", ".html"]);
     bench
         .run("dedup rows.jsonl -o out --report none/page.html")
-        .refused(1, &["none", "check the path"]);
+        .refused(6, &["none", "check the path"]);
     bench
         .run("dedup rows.jsonl -o out --report folder.html")
         .refused(1, &["folder.html", "is a directory"]);

@@ -117,7 +117,7 @@ fn plots_that_cannot_be_written_are_refused_before_the_work() {
         bench.run(&format!("{call} --plot a.pdf")).refused(2, &["a.pdf", ".svg, .png or .html"]);
         bench.run(&format!("{call} --plot plot")).refused(2, &[".svg, .png or .html"]);
         let refused = bench.run(&format!("{call} --plot none/a.svg"));
-        refused.refused(1, &["none", "check the path"]);
+        refused.refused(6, &["none", "check the path"]);
         assert!(!refused.stderr.contains("labelled"), "{refused:?}");
     }
     bench.run("evaluate rows.jsonl --suggest --plot a.svg").refused(2, &["--suggest", "--plot"]);

@@ -51,12 +51,12 @@ fn shards_that_are_not_whole_are_refused_with_the_remedy() {
     let bench = shards();
     bench
         .run("build idx --from-shards nowhere")
-        .refused(1, &["nowhere/manifest", "check the path"]);
+        .refused(6, &["nowhere/manifest", "check the path"]);
     bench.run("build idx prints.jsonl --from-shards shards").refused(2, &["--from-shards"]);
     bench.run("build idx --from-shards shards -k 5").refused(2, &["--from-shards"]);
     bench.file("shards/part-0-000.sst", "no table file");
-    bench.run("build idx --from-shards shards").refused(1, &["part-0-000.sst", "write the shards"]);
+    bench.run("build idx --from-shards shards").refused(4, &["part-0-000.sst", "write the shards"]);
     assert!(!bench.path("idx").exists());
     bench.file("shards/manifest", "nothing");
-    bench.run("build idx --from-shards shards").refused(1, &["manifest", "write the shards"]);
+    bench.run("build idx --from-shards shards").refused(4, &["manifest", "write the shards"]);
 }

@@ -264,7 +264,7 @@ fn measured_prices_are_kept_and_used() {
     assert!(seconds("1000000") > 10.0 * cheap);
     bench.file("settings/costs", "seek_ns=lots");
     let refused = run("explain idx --fingerprint 00000000000000ff");
-    refused.refused(1, &["costs", "seek_ns=lots", "--calibrate"]);
+    refused.refused(3, &["costs", "seek_ns=lots", "--calibrate"]);
 }
 
 #[test]

@@ -283,7 +283,7 @@ fn bad_records_out_of_a_pipe_are_told_by_their_line_too() {
 fn columns_that_cannot_serve_are_refused_by_name() {
     let bench = Bench::new();
     write(&bench, "a.parquet", &[table(0..3)]);
-    let refused = |args: &str, words: &[&str]| bench.run(args).refused(1, words);
+    let refused = |args: &str, words: &[&str]| bench.run(args).refused(3, words);
     refused(
         "fingerprint a.parquet",
         &["a.parquet", "\"text\"", "tags, content, seen", "--text-field"],

@@ -120,20 +120,24 @@ impl DoctorArgs {
             });
         }
         let colour = anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never;
-        let mut out = Output::stdout(&session.console);
-        for finding in &findings {
-            if session.json {
-                out.json(finding)?;
-            } else {
-                out.with(|out| finding.write(colour, out))?;
-            }
-        }
-        out.finish()?;
+        let printed = print(session, &findings, colour);
         match findings.iter().filter(|finding| finding.grade == Grade::Bad).count() {
-            0 => Ok(()),
-            count => Err(Failure::Unfit { count }),
+            0 => printed,
+            count => Failure::Unfit { count }.over(printed),
         }
     }
+}
+
+fn print(session: &Session, findings: &[Finding], colour: bool) -> Result<()> {
+    let mut out = Output::stdout(&session.console);
+    for finding in findings {
+        if session.json {
+            out.json(finding)?;
+        } else {
+            out.with(|out| finding.write(colour, out))?;
+        }
+    }
+    out.finish()
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ impl EvaluateArgs {
             let wishes = Wishes { sketch, ..wishes };
             let settled = advise::settle(&session.console, &inputs, &wishes)?;
             for warning in settled.advice.iter().flat_map(|advice| &advice.warnings) {
-                session.console.say(&format!("warning: {warning}"));
+                session.console.warn(warning);
             }
             charts.extend(for_width!(bits, F => {
                 self.measure::<F>(session, &inputs, &settled, &labels, sketch)?

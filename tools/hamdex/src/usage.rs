@@ -1,0 +1,94 @@
+//! Wrong calls: what the parser of arguments refuses is reported as every other failure is.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+
+use crate::cli::Cli;
+use crate::console::complain;
+use crate::failure;
+use crate::status::Status;
+
+/// A refused call as a message and what follows it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) message: String,
+    hints: Vec<String>,
+}
+
+impl Refused {
+    pub(crate) fn new(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        // The first paragraph says what is wrong; the others are tips, the usage and where help is.
+        let mut paragraphs = text.split("\n\n").map(words);
+        let message = paragraphs.next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
+        let mut hints: Vec<String> = paragraphs.filter(|hint| !hint.is_empty()).collect();
+        if error.kind() == ErrorKind::InvalidSubcommand {
+            let command = Cli::command();
+            let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+            hints.push(format!("verbs: {}", verbs.join(", ")));
+        }
+        Self { message, hints }
+    }
+}
+
+/// One line of what the parser breaks into several.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Shows help if that was asked for, else what is wrong with the call.
+pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return ExitCode::from(Status::Usage.number());
+    }
+    let refused = Refused::new(error);
+    if asks_for_json() {
+        let remedy = Some(refused.hints.join("; ")).filter(|hints| !hints.is_empty());
+        let object = failure::object("usage", Status::Usage, &refused.message, remedy.as_deref());
+        complain(&object.to_string());
+    } else {
+        complain(&format!("hamdex: {}", refused.message));
+        refused.hints.iter().for_each(|hint| complain(&format!("  {hint}")));
+    }
+    ExitCode::from(Status::Usage.number())
+}
+
+/// Tells whether `--json` is among the arguments, which cannot be parsed as a whole.
+fn asks_for_json() -> bool {
+    std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|a| a == "--json")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn refused(call: &str) -> Refused {
+        Refused::new(&Cli::try_parse_from(call.split(' ')).unwrap_err())
+    }
+
+    #[test]
+    fn a_refused_call_is_one_line_and_hints_of_one_line() {
+        let missing = refused("hamdex remove idx");
+        assert_eq!(
+            missing.message,
+            "the following required arguments were not provided: --id <KEY>..."
+        );
+        assert!(missing.hints.iter().any(|hint| hint.starts_with("Usage: hamdex remove")));
+        let unknown = refused("hamdex balance");
+        assert!(unknown.message.contains("'balance'"), "{unknown:?}");
+        assert!(unknown.hints.last().unwrap().starts_with("verbs: fingerprint, build"));
+        for text in missing.hints.iter().chain(&unknown.hints) {
+            assert!(!text.contains('\n'), "{text}");
+        }
+    }
+}
