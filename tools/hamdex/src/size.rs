@@ -34,6 +34,44 @@ impl std::str::FromStr for Size {
     }
 }
 
+/// A number of things as given on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Count(pub u64);
+
+impl std::str::FromStr for Count {
+    type Err = String;
+
+    /// Parses digits, with `_` between them, an exponent, or K, M, G or T for powers of 1000.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\" is not a count such as 1000000, 1_000_000, 1e6 or 1M");
+        let plain = text.replace('_', "");
+        if let Ok(count) = plain.parse() {
+            return Ok(Self(count));
+        }
+        let (number, scale) = match plain.char_indices().next_back() {
+            Some((at, unit)) if unit.is_ascii_alphabetic() => {
+                let scale = match unit.to_ascii_uppercase() {
+                    'K' => 1e3,
+                    'M' => 1e6,
+                    'G' => 1e9,
+                    'T' => 1e12,
+                    _ => return Err(wrong()),
+                };
+                (plain.get(..at).unwrap_or_default(), scale)
+            }
+            _ => (plain.as_str(), 1.0),
+        };
+        let count: f64 = number.parse().map_err(|_| wrong())?;
+        let count = count * scale;
+        // 2^53: beyond it the product is no longer exact.
+        if !(0.0..=9e15).contains(&count) || (count - count.round()).abs() > 1e-9 * count {
+            return Err(wrong());
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked above
+        Ok(Self(count.round() as u64))
+    }
+}
+
 /// Writes a count with thousands separators: `262,144`.
 pub(crate) fn thousands(count: u64) -> String {
     let digits = count.to_string();
@@ -112,6 +150,24 @@ mod tests {
         }
         for bad in ["", "M", "-1M", "5X", "1e3", "0", "999999T"] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn counts_take_exponents_units_and_underscores() {
+        for (text, count) in [
+            ("0", 0),
+            ("17179869184", 17_179_869_184),
+            ("1_000_000", 1_000_000),
+            ("1e6", 1_000_000),
+            ("1.5M", 1_500_000),
+            ("8g", 8_000_000_000),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(text.parse(), Ok(Count(count)), "{text}");
+        }
+        for bad in ["", "M", "-1", "1.5", "1MB", "5X", "1e30", "nan", "inf", "many", "\u{661}"] {
+            assert!(bad.parse::<Count>().is_err(), "{bad}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Fingerprint widths: what was asked for, stored and read becomes one of three types.
 
-use hamdex::Header;
+use hamdex::{Fingerprint, Header};
 
 use crate::failure::{Failure, Result};
 
@@ -27,6 +27,11 @@ macro_rules! for_width {
     };
 }
 pub(crate) use for_width;
+
+/// Parses a fingerprint in hexadecimal; `0x` before it is allowed.
+pub(crate) fn from_hex<F: Fingerprint>(text: &str) -> hamdex::Result<F> {
+    F::from_hex(text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text))
+}
 
 /// Settles the width from the option, the index and the raw files; any two must agree.
 pub(crate) fn settle(
@@ -58,6 +63,14 @@ pub(crate) fn settle(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hexadecimal_may_be_prefixed() {
+        for text in ["00000000000000ff", "0x00000000000000ff", "0X00000000000000FF"] {
+            assert_eq!(from_hex::<u64>(text).unwrap(), 255);
+        }
+        assert!(from_hex::<u64>("0x0x000000000000ff").is_err());
+    }
 
     #[test]
     fn widths_must_agree() {

@@ -1,6 +1,6 @@
 //! `backup`: an index, in use or not, becomes one more backup in a directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
 use clap::Args;
@@ -26,17 +26,21 @@ use crate::width::for_width;
 #[command(after_long_help = "Example:\n  hamdex backup pages.idx /backups/pages --keep 7\n  \
                         hamdex backup pages.idx /backups/pages --list")]
 pub(crate) struct BackupArgs {
-    /// Directory of the index
+    /// Directory of the index; not needed with --list
     index: PathBuf,
     /// Directory of the backups; made if there is none
-    dir: PathBuf,
-    /// Keep so many of the newest backups [default: all]
+    #[arg(required_unless_present = "list")]
+    dir: Option<PathBuf>,
+    /// Keep only the N newest backups [default: all]
     #[arg(long, value_name = "N")]
     keep: Option<u32>,
-    /// Read the whole backup back and compare checksums, not only what was copied
+    /// Read the new backup back as a whole and compare checksums
+    ///
+    /// That includes the files that it shares with earlier backups. 'hamdex restore DIR --verify'
+    /// checks a backup without making one.
     #[arg(long)]
     verify: bool,
-    /// List the backups of DIR and make none
+    /// List the backups of DIR, and make none
     #[arg(long, conflicts_with_all = ["keep", "verify"])]
     list: bool,
 }
@@ -55,16 +59,20 @@ struct Summary {
 
 impl BackupArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        // With --list a single directory is that of the backups.
+        let dir = self.dir.as_ref().unwrap_or(&self.index);
         if self.list {
-            return list(&Backup::open(&self.dir)?.list()?, session);
+            return list(&Backup::open(dir)?.list()?, session);
         }
         let header = stored::require(&self.index, None)?;
         let begun = Instant::now();
         session.console.begin("copying", None);
-        let report = for_width!(header.bits, F => self.make::<F>()?);
-        if self.verify {
-            Backup::open(&self.dir)?.verify(Some(report.id), &session.console)?;
-        }
+        let report = for_width!(header.bits, F => self.make::<F>(dir)?);
+        let verified = if self.verify {
+            Some(Backup::open(dir)?.verify(Some(report.id), &session.console)?)
+        } else {
+            None
+        };
         let seconds = begun.elapsed().as_secs_f64();
         let removed: Vec<_> = report.removed.iter().map(ToString::to_string).collect();
         let mut table = Table::list();
@@ -78,6 +86,7 @@ impl BackupArgs {
                 "backups removed",
                 if removed.is_empty() { "none".into() } else { removed.join(" ") },
             )
+            .pair("verified", verified.as_ref().map_or_else(|| "no".to_owned(), verified_words))
             .pair("seconds", format!("{seconds:.1}"));
         let summary = Summary {
             id: report.id,
@@ -92,7 +101,7 @@ impl BackupArgs {
         session.report(&summary, &table)
     }
 
-    fn make<F: hamdex::Fingerprint>(&self) -> Result<BackupReport> {
+    fn make<F: hamdex::Fingerprint>(&self, dir: &Path) -> Result<BackupReport> {
         let index = match Index::<F>::open(&self.index) {
             // The process that has it goes on; its files are linked and copied from there.
             Err(Error::Locked { .. }) => Index::open_read_only(&self.index)?,
@@ -102,8 +111,13 @@ impl BackupArgs {
         if let Some(keep) = self.keep {
             options = options.keep(keep);
         }
-        Ok(index.backup_with(&self.dir, &options)?)
+        Ok(index.backup_with(dir, &options)?)
     }
+}
+
+/// What was read back and found as it was written.
+pub(super) fn verified_words(info: &BackupInfo) -> String {
+    format!("{} files, {}", size::thousands(info.files), size::bytes(info.bytes as f64))
 }
 
 #[derive(Serialize)]

@@ -6,15 +6,17 @@ use clap::Args;
 use hamdex::{Explanation, Fingerprint, Query, SearchPath};
 use serde::Serialize;
 
+use super::query::sketch;
 use crate::failure::Result;
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, WidthArg};
 use crate::output::Output;
+use crate::resource_options::SeedArg;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
-use crate::width::for_width;
+use crate::width::{self, for_width};
 
 /// Show what a query does: path taken, ranges, candidates, matches, time
 #[derive(Debug, Args)]
@@ -24,9 +26,12 @@ use crate::width::for_width;
 pub(crate) struct ExplainArgs {
     /// Directory of the index
     index: PathBuf,
-    /// The fingerprint to search for, in hexadecimal
-    #[arg(long, value_name = "HEX")]
-    fingerprint: String,
+    /// The fingerprint to search for, in hexadecimal with or without 0x
+    #[arg(long, value_name = "HEX", required_unless_present = "text", conflicts_with = "text")]
+    fingerprint: Option<String>,
+    /// The text to search for
+    #[arg(long, value_name = "STR")]
+    text: Option<String>,
     /// The way to search: the cheaper one, through the tables, comparing with everything, or in
     /// memory, into which the index is read first
     #[arg(long, value_name = "auto|tables|scan|resident", value_parser = path, default_value = "auto")]
@@ -37,6 +42,8 @@ pub(crate) struct ExplainArgs {
     distance: DistanceArg,
     #[command(flatten)]
     width: WidthArg,
+    #[command(flatten)]
+    seed: SeedArg,
 }
 
 fn path(text: &str) -> Result<SearchPath, String> {
@@ -98,7 +105,11 @@ impl ExplainArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let header = stored::require(&self.index, self.width.bits)?;
         for_width!(header.bits, F => {
-            let query = Query::new(F::from_hex(&self.fingerprint)?)
+            let fingerprint = match (&self.fingerprint, &self.text) {
+                (None, Some(text)) => sketch::<F>(&header, &self.index, &self.seed, text)?.1,
+                (hex, _) => width::from_hex(hex.as_deref().unwrap_or_default())?,
+            };
+            let query = Query::new(fingerprint)
                 .distance(self.distance.distance.unwrap_or(header.distance))
                 .path(self.path);
             let index = stored::read_only::<F>(&self.index)?;

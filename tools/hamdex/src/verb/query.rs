@@ -1,6 +1,6 @@
 //! `query`: fingerprints, a text or documents become their stored matches, nearest first.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -34,7 +34,7 @@ const BATCH: usize = 1024;
 pub(crate) struct QueryArgs {
     /// Directory of the index
     index: PathBuf,
-    /// Search for these fingerprints, in hexadecimal
+    /// Search for these fingerprints, in hexadecimal with or without 0x
     #[arg(long, value_name = "HEX", num_args = 1.., conflicts_with_all = ["text", "inputs"])]
     fingerprint: Vec<String>,
     /// Search for this text
@@ -115,12 +115,12 @@ impl QueryArgs {
             return self.documents(session, header, inputs, asked);
         }
         if let Some(text) = &self.text {
-            let pipeline = stored_pipeline(header, &self.index, &self.seed)?;
-            let (fingerprint, proofs) = self.sketch::<F>(pipeline.as_ref(), text, verify)?;
+            let (pipeline, fingerprint) = sketch::<F>(header, &self.index, &self.seed, text)?;
+            let proofs = Proofs::of(Wanted::by(verify.check()), &pipeline, text);
             asked.push(text.as_bytes(), fingerprint, proofs)?;
         } else {
             for hex in &self.fingerprint {
-                asked.push(hex.as_bytes(), F::from_hex(hex)?, Proofs::default())?;
+                asked.push(hex.as_bytes(), width::from_hex::<F>(hex)?, Proofs::default())?;
             }
         }
         asked.finish()
@@ -149,22 +149,23 @@ impl QueryArgs {
         asked.finish()?;
         rejects.finish().map(drop)
     }
+}
 
-    fn sketch<F: Fingerprint>(
-        &self,
-        pipeline: Option<&Pipeline>,
-        text: &str,
-        verify: VerifyArg,
-    ) -> Result<(F, Proofs)> {
-        let pipeline = pipeline.ok_or_else(|| stored::no_pipeline(&self.index))?;
-        let sketch = pipeline.fingerprint::<F>(text);
-        let sketch = sketch.ok_or_else(|| {
-            Failure::Usage(
-                "--text has no features to search by; give a text with words in it".to_owned(),
-            )
-        })?;
-        Ok((sketch.fingerprint, Proofs::of(Wanted::by(verify.check()), pipeline, text)))
-    }
+/// Fingerprints the text of `--text` by the pipeline of the index.
+pub(super) fn sketch<F: Fingerprint>(
+    header: &Header,
+    index: &Path,
+    seed: &SeedArg,
+    text: &str,
+) -> Result<(Pipeline, F)> {
+    let pipeline = stored_pipeline(header, index, seed)?;
+    let pipeline = pipeline.ok_or_else(|| stored::no_pipeline(index))?;
+    let sketch = pipeline.fingerprint::<F>(text).ok_or_else(|| {
+        Failure::Usage(
+            "--text has no features to search by; give a text with words in it".to_owned(),
+        )
+    })?;
+    Ok((pipeline, sketch.fingerprint))
 }
 
 /// Queries on their way to answers.

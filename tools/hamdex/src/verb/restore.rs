@@ -7,7 +7,7 @@ use clap::Args;
 use hamdex::{Backup, Error, Progress, RestoreOptions};
 use serde::Serialize;
 
-use super::backup::list;
+use super::backup::{list, verified_words};
 use crate::failure::{Failure, Result};
 use crate::session::Session;
 use crate::size;
@@ -62,6 +62,7 @@ impl RestoreArgs {
         let begun = Instant::now();
         let verified =
             self.verify.then(|| backup.verify(self.backup_id, &session.console)).transpose()?;
+        let words = verified.as_ref().map_or_else(|| "no".to_owned(), verified_words);
         let (id, documents, files, bytes) = match (&self.index, verified) {
             (Some(index), _) => {
                 let mut options = RestoreOptions::new().replace(self.replace);
@@ -95,6 +96,7 @@ impl RestoreArgs {
         table
             .pair("files", size::thousands(files))
             .pair("bytes", size::bytes(bytes as f64))
+            .pair("verified", words)
             .pair("seconds", format!("{seconds:.1}"));
         let summary = Summary { id, documents, files, bytes, verified: self.verify, seconds };
         session.report(&summary, &table)

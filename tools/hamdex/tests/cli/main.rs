@@ -6,6 +6,7 @@
 mod advice;
 mod backups;
 mod bad_rows;
+mod calls;
 mod crawls;
 mod dedup;
 mod first_contact;

@@ -15,7 +15,7 @@ use crate::options::{DISTANCE, DistanceArg, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::plot::PlotFile;
 use crate::session::Session;
-use crate::size;
+use crate::size::{self, Count};
 use crate::table::Table;
 use crate::width;
 
@@ -25,9 +25,9 @@ use crate::width;
     after_long_help = "Example:\n  hamdex plan --count 17179869184 -k 3\n  hamdex plan --count 100000000 -k 8 --plot plans.svg"
 )]
 pub(crate) struct PlanArgs {
-    /// Number of distinct fingerprints to plan for
+    /// Number of distinct fingerprints to plan for, such as 1000000, 1e6 or 1M
     #[arg(long, value_name = "N", required_unless_present = "calibrate")]
-    count: Option<u64>,
+    count: Option<Count>,
     /// Measure the prices of searching on this machine, and keep them for later calls
     ///
     /// Takes some seconds, 300 MB of memory and 100 MB of temporary space (--tmp).
@@ -84,7 +84,7 @@ impl PlanArgs {
             let kept = costs::keep(&costs)?;
             session.console.say(&format!("measured {costs}, kept in {}", kept.display()));
         }
-        let Some(count) = self.count else { return Ok(()) };
+        let Some(Count(count)) = self.count else { return Ok(()) };
         let costs = costs::kept()?;
         let bits = self.width.bits.unwrap_or(width::DEFAULT);
         let distance = self.distance.distance.unwrap_or(DISTANCE);
