@@ -7,21 +7,20 @@ use std::sync::{Mutex, PoisonError};
 static MADE: Mutex<Vec<(PathBuf, Identity)>> = Mutex::new(Vec::new());
 
 /// Device and number of a file, so that no other file of the same name is taken for it.
-type Identity = Option<(u64, u64)>;
+type Identity = (u64, u64);
 
 /// Remembers a temporary file.
 pub(crate) fn note(path: &Path, file: &File) {
-    let identity = file.metadata().ok().and_then(|found| identity(&found));
+    let Ok(found) = file.metadata() else { return };
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    made.push((path.to_path_buf(), identity));
+    made.push((path.to_path_buf(), identity(&found)));
 }
 
 /// Removes every temporary file of this process that is still there under its first name.
 pub(crate) fn clear() {
     let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     for (path, made) in made.iter() {
-        let found = path.symlink_metadata().ok().and_then(|found| identity(&found));
-        if made.is_some() && found == *made {
+        if path.symlink_metadata().is_ok_and(|found| identity(&found) == *made) {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -30,12 +29,13 @@ pub(crate) fn clear() {
 #[cfg(unix)]
 fn identity(found: &std::fs::Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
-    Some((found.dev(), found.ino()))
+    (found.dev(), found.ino())
 }
 
+// Nothing is cleared here: no signal is caught.
 #[cfg(not(unix))]
 fn identity(_: &std::fs::Metadata) -> Identity {
-    None
+    (0, 0)
 }
 
 #[cfg(test)]

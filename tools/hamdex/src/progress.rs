@@ -78,25 +78,26 @@ impl Phase {
         let amount = |count: u64| {
             if self.in_bytes { size::bytes(count as f64) } else { size::thousands(count) }
         };
-        let mut words = match self.total {
+        let amounts = match self.total {
             Some(total) => format!("{}/{}", amount(done), amount(total)),
-            // The bytes of a pipe are not counted.
-            None if self.in_bytes && done == 0 => String::new(),
             None => amount(done),
         };
+        let mut words = Vec::new();
         if self.in_bytes {
-            let gap = if words.is_empty() { "" } else { "  " };
-            words.push_str(&format!("{gap}{} rows", size::thousands(rows)));
+            // The bytes of a pipe are not counted.
+            words.extend((self.total.is_some() || done > 0).then_some(amounts));
+            words.push(format!("{} rows", size::thousands(rows)));
         } else {
-            words.push_str(&format!(" {}", self.unit()));
+            words.push(format!("{amounts} {}", self.unit()));
         }
         if elapsed >= KNOWN && done > 0 {
-            words.push_str(&format!("  {}/s", amount(rate(done, elapsed))));
+            words.push(format!("{}/s", amount(rate(done, elapsed))));
         }
         match self.total {
-            Some(_) => words.extend(self.left(elapsed, done).map(|left| format!("  {left}"))),
-            None => words.push_str(&format!("  {}", size::clock(elapsed))),
+            Some(_) => words.extend(self.left(elapsed, done)),
+            None => words.push(size::clock(elapsed)),
         }
+        let words = words.join("  ");
         let mut line = format!("{:NAME$} ", self.name);
         let room = columns.saturating_sub(line.width() + words.width() + "[]  ".len());
         if let Some(total) = self.total

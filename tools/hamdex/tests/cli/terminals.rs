@@ -3,10 +3,7 @@
 //! `script` gives a program a terminal and returns what it wrote.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
@@ -36,10 +33,10 @@ fn shell(bench: &Bench, call: &str) -> String {
     format!("{} {call}", bench.command("").get_program().display())
 }
 
-/// Starts a call on a terminal of so many columns.
-fn on_terminal(bench: &Bench, columns: usize, call: &str) -> Command {
+/// A line of shell that runs on a terminal of `columns` columns.
+fn on_terminal(bench: &Bench, columns: usize, line: &str) -> Command {
     let mut command = Command::new("script");
-    let line = format!("stty cols {columns} rows 24 -onlcr; exec {}", shell(bench, call));
+    let line = format!("stty cols {columns} rows 24 -onlcr; {line}");
     command.args(["-q", "-e", "-c", &line, "/dev/null"]).env("NO_COLOR", "1").env("TERM", "xterm");
     command.current_dir(bench.path("")).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -47,7 +44,7 @@ fn on_terminal(bench: &Bench, columns: usize, call: &str) -> Command {
 }
 
 fn shown(bench: &Bench, call: &str) -> String {
-    let output = on_terminal(bench, 200, call).output().unwrap();
+    let output = on_terminal(bench, 200, &shell(bench, call)).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -132,18 +129,12 @@ fn an_id_is_removed_as_any_verb_shows_it() {
 #[test]
 fn progress_lines_are_narrower_than_the_terminal() {
     let bench = Bench::new();
-    let made = Command::new("mkfifo").arg(bench.path("rows.jsonl")).status().unwrap();
-    assert!(made.success());
+    let row = "echo '{\"text\":\"some words\"}'; sleep 0.05";
+    let rows = format!("i=0; while [ $i -lt 24 ]; do {row}; i=$((i+1)); done");
     for columns in [30, 80] {
-        let call = "fingerprint rows.jsonl --pipeline code > out.jsonl";
-        let running = on_terminal(&bench, columns, call).spawn().unwrap();
-        let mut pipe = File::options().write(true).open(bench.path("rows.jsonl")).unwrap();
-        for row in 0..24 {
-            writeln!(pipe, "{{\"text\":\"some words of row {row}\"}}").unwrap();
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        drop(pipe);
-        let output = running.wait_with_output().unwrap();
+        let program = shell(&bench, "fingerprint - --pipeline code");
+        let call = format!("({rows}) | {program} > out.jsonl");
+        let output = on_terminal(&bench, columns, &call).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let plain = without_controls(&text);
         let lines: Vec<&str> =
