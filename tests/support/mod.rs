@@ -226,13 +226,48 @@ pub(crate) fn options<F: Fingerprint>(plan: &str) -> IndexOptions {
 }
 
 /// Copies a directory of files and directories.
+///
+/// The engine of an open database clears away files behind the calls, so a copy during which the
+/// directory changed is made again.
 pub(crate) fn copy_directory(from: &Path, to: &Path) -> std::io::Result<()> {
+    for _ in 0..1000 {
+        let before = lengths(from);
+        let copied = copy_once(from, to);
+        let at_rest =
+            matches!((&before, lengths(from)), (Ok(before), Ok(after)) if *before == after);
+        match copied {
+            Ok(()) if at_rest => return Ok(()),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            // Not before something was copied: the directory itself may be missing.
+            Err(error) if !from.exists() => return Err(error),
+            Ok(()) | Err(_) => std::fs::remove_dir_all(to)?,
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    Err(std::io::Error::other(format!("{} never comes to rest", from.display())))
+}
+
+/// Lengths of all files below a directory.
+fn lengths(directory: &Path) -> std::io::Result<BTreeMap<PathBuf, u64>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            files.extend(lengths(&entry.path())?);
+        } else {
+            files.insert(entry.path(), entry.metadata()?.len());
+        }
+    }
+    Ok(files)
+}
+
+fn copy_once(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
-            copy_directory(&entry.path(), &target)?;
+            copy_once(&entry.path(), &target)?;
         } else {
             std::fs::copy(entry.path(), target)?;
         }
