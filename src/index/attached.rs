@@ -60,7 +60,7 @@ impl<F: Fingerprint> Index<F> {
         let (refused, changes) = shared.sift(steps)?;
         let batch = shared.store.batch_behind(batch)?;
         let Prepared { batch, outcome, turn, .. } = shared.prepare(&changes, batch, writer)?;
-        let Outcome { inserted, replaced, removed } = outcome;
+        let Outcome { inserted, replaced, removed, .. } = outcome;
         let batch = batch.into_host();
         let written = write(Done { batch, inserted, replaced, removed, refused });
         // Even a write that failed may have changed something, if it was synced in vain.

@@ -3,7 +3,7 @@
 use super::new_document::AsDocument;
 use super::query::{Match, check_distance};
 use super::steps::Step;
-use super::{Durability, Index};
+use super::{BatchReport, Durability, Index};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::verify::Nearness;
@@ -45,6 +45,37 @@ impl<F: Fingerprint> Index<F> {
         near: impl Into<Nearness>,
         durability: Durability,
     ) -> Result<Vec<Option<Match<F>>>> {
+        self.insert_batch_if_new_counted(documents, near, durability).map(|(refused, _)| refused)
+    }
+
+    /// As [`Index::insert_batch_if_new`], and counts what became of the others.
+    ///
+    /// The counts are those of the documents that were stored: a document that is there already,
+    /// the same in every part, is one of `replaced` and of `unchanged`.
+    ///
+    /// ```
+    /// use hamdex::{Durability, Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let index = Index::<u64>::create(&path, &IndexOptions::new())?;
+    /// index.insert(b"a", 0xff)?;
+    /// let batch = [(b"a", 0xff), (b"b", 0xfe), (b"c", 0xff00)];
+    /// let (refused, report) = index.insert_batch_if_new_counted(&batch, 3, Durability::Synced)?;
+    /// assert_eq!(refused[1].as_ref().map(|near| near.key.as_slice()), Some(&b"a"[..]));
+    /// assert_eq!((report.inserted, report.replaced, report.unchanged), (1, 1, 1));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::insert_batch_if_new`].
+    pub fn insert_batch_if_new_counted<D: AsDocument<F>>(
+        &self,
+        documents: &[D],
+        near: impl Into<Nearness>,
+        durability: Durability,
+    ) -> Result<(Vec<Option<Match<F>>>, BatchReport)> {
         let near = near.into();
         check_distance::<F>(near.distance)?;
         let steps: Vec<_> =
@@ -54,8 +85,8 @@ impl<F: Fingerprint> Index<F> {
         }
         let writer = self.shared.only_writer();
         let (refused, changes) = self.shared.sift(&steps)?;
-        self.shared.apply(&changes, writer)?;
+        let outcome = self.shared.apply(&changes, writer)?;
         self.shared.settle(durability)?;
-        Ok(refused)
+        Ok((refused, outcome.report()))
     }
 }

@@ -26,6 +26,8 @@ pub struct BatchReport {
     pub inserted: u64,
     /// Documents that took the place of an older one.
     pub replaced: u64,
+    /// How many of those were the same as the older one, so that nothing changed.
+    pub unchanged: u64,
 }
 
 /// A document to store, or a key to forget.
@@ -57,7 +59,16 @@ impl<'a, F: Fingerprint> Change<'a, F> {
 pub(super) struct Outcome {
     pub(super) inserted: u64,
     pub(super) replaced: u64,
+    /// Of the replaced ones.
+    pub(super) unchanged: u64,
     pub(super) removed: u64,
+}
+
+impl Outcome {
+    pub(super) fn report(&self) -> BatchReport {
+        let Self { inserted, replaced, unchanged, .. } = *self;
+        BatchReport { inserted, replaced, unchanged }
+    }
 }
 
 /// A batch that was staged by what is stored, and is to be written or dropped.
@@ -112,7 +123,7 @@ impl<F: Fingerprint> Index<F> {
             documents.iter().map(|document| Change::Put(document.as_document())).collect();
         let outcome = self.shared.apply(&changes, self.shared.writer())?;
         self.shared.settle(durability)?;
-        Ok(BatchReport { inserted: outcome.inserted, replaced: outcome.replaced })
+        Ok(outcome.report())
     }
 
     /// Removes a document; false when it was not stored.
@@ -337,6 +348,7 @@ fn stage_documents<'a, F: Fingerprint>(
             (Some(_), Some(_)) => staged.outcome.replaced += 1,
         }
         if old == new {
+            staged.outcome.unchanged += 1;
             continue;
         }
         if let Some(document) = &new {
