@@ -107,7 +107,7 @@ pub enum Error {
     /// The index was made with other settings than those that were expected.
     #[error("index was made with {what} \"{stored}\", asked with \"{wanted}\"")]
     HeaderMismatch {
-        /// The setting: plan, distance or pipeline.
+        /// The setting: plan, distance, pipeline, or inputs of an unfinished build.
         what: &'static str,
         /// The value in the index header.
         stored: String,
@@ -145,6 +145,28 @@ pub enum Error {
     NothingToResume {
         /// The directory.
         path: PathBuf,
+    },
+    /// Two documents of a build have the same key, and repeats are refused.
+    #[error("document key {key} comes twice: as document {first} and again as {again}")]
+    RepeatedKey {
+        /// The key, escaped where it is not ASCII.
+        key: String,
+        /// Origin of the first document, as it was pushed.
+        first: u64,
+        /// Origin of the next one with the same key.
+        again: u64,
+    },
+    /// The spill files of an unfinished build are in a directory that another index owns.
+    #[error(
+        "{}: the temporary files there are not those of {}; nothing there was changed",
+        path.display(),
+        index.display()
+    )]
+    ForeignSpills {
+        /// The directory that the build's manifest names.
+        path: PathBuf,
+        /// The index.
+        index: PathBuf,
     },
     /// A write was asked of a handle opened read-only.
     #[error("{} was opened read-only", path.display())]
@@ -227,6 +249,8 @@ impl Error {
             | Self::NoBackup { .. }
             | Self::BuildUnfinished { .. }
             | Self::NothingToResume { .. }
+            | Self::RepeatedKey { .. }
+            | Self::ForeignSpills { .. }
             | Self::ReadOnly { .. }
             | Self::MissingFamily { .. }
             | Self::Attached { .. }

@@ -72,7 +72,9 @@ pub mod text;
 pub mod verify;
 
 pub use bulk::shards;
-pub use bulk::{BuildOptions, BuildReport, Builder, RepairReport, repair};
+pub use bulk::{
+    Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair,
+};
 pub use calibrate::calibrate;
 pub use error::{Error, Fault, Result};
 pub use fingerprint::{Fingerprint, Hex};

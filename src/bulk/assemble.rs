@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::path::Path;
 
-use super::builder::BuildReport;
 use super::fingerprints::FingerprintSorter;
 use super::merge::Sorted;
+use super::options::{BuildReport, Repeats};
 use super::sorter::RecordSorter;
 use super::spool::{FingerprintSpool, SpooledFingerprints};
 use super::writers::{self, Layout, Writers};
@@ -31,6 +31,7 @@ pub(super) struct Assembly<'a, F> {
     pub(super) staging: &'a Path,
     pub(super) spills: &'a Path,
     pub(super) memory: usize,
+    pub(super) repeats: Repeats,
     pub(super) progress: &'a dyn Progress,
     pub(super) width: PhantomData<fn() -> F>,
 }
@@ -80,7 +81,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
             let mut record = Vec::new();
             let mut stored = self.store.sweep(Family::Docs)?;
             let mut ticks = 0;
-            merge::<F>(&mut pushed, &mut stored, |step| {
+            merge::<F>(&mut pushed, &mut stored, self.repeats, |step| {
                 match step {
                     Step::Duplicate(key, origin) => {
                         report.duplicates += 1;
@@ -215,7 +216,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
 
 /// What the merge of pushed and stored documents comes to next.
 enum Step<'a, F> {
-    /// A pushed document whose key an earlier one has.
+    /// A pushed document whose key has another one that counts.
     Duplicate(&'a [u8], u64),
     /// A stored document that a pushed one takes the place of.
     Replaced,
@@ -225,10 +226,32 @@ enum Step<'a, F> {
     Pushed(&'a [u8], F, Option<&'a [u8]>),
 }
 
+/// A pushed document as the sorter gives it back.
+struct Payload<'a, F> {
+    fingerprint: F,
+    features: Option<&'a [u8]>,
+    origin: u64,
+}
+
+impl<'a, F: Fingerprint> Payload<'a, F> {
+    fn read(payload: &'a [u8]) -> Result<Self> {
+        let damaged = || Error::corrupt("build spill file", "payload does not decode");
+        let (head, origin) = payload.split_last_chunk::<8>().ok_or_else(damaged)?;
+        let (fingerprint, features) = head.split_at_checked(F::BYTES).ok_or_else(damaged)?;
+        Ok(Self {
+            fingerprint: F::from_bytes(fingerprint).ok_or_else(damaged)?,
+            // An encoded feature set is never empty.
+            features: (!features.is_empty()).then_some(features),
+            origin: u64::from_be_bytes(*origin),
+        })
+    }
+}
+
 /// Visits pushed and stored documents by rising key.
 fn merge<F: Fingerprint>(
     pushed: &mut Sorted,
     stored: &mut Cursor<'_>,
+    repeats: Repeats,
     mut visit: impl FnMut(Step<'_, F>) -> Result<()>,
 ) -> Result<()> {
     let mut pass_stored =
@@ -247,25 +270,48 @@ fn merge<F: Fingerprint>(
             Ok(false)
         };
     let mut more_stored = true;
-    let mut last = Vec::new();
-    while let Some((key, payload)) = pushed.next()? {
-        let damaged = || Error::corrupt("build spill file", "payload does not decode");
-        let (head, origin) = payload.split_last_chunk::<8>().ok_or_else(damaged)?;
-        let (fingerprint, features) = head.split_at_checked(F::BYTES).ok_or_else(damaged)?;
-        let fingerprint = F::from_bytes(fingerprint).ok_or_else(damaged)?;
-        // An encoded feature set is never empty.
-        let features = (!features.is_empty()).then_some(features);
-        // Keys are never empty, so the first one differs from the empty beginning.
-        if key == last {
-            visit(Step::Duplicate(key, u64::from_be_bytes(*origin)))?;
-            continue;
-        }
+    let mut put = |key: &[u8],
+                   document: &Payload<'_, F>,
+                   visit: &mut dyn FnMut(Step<'_, F>) -> Result<()>| {
         if more_stored {
-            more_stored = pass_stored(Some(key), &mut visit)?;
+            more_stored = pass_stored(Some(key), visit)?;
         }
-        visit(Step::Pushed(key, fingerprint, features))?;
-        last.clear();
-        last.extend_from_slice(key);
+        visit(Step::Pushed(key, document.fingerprint, document.features))
+    };
+    // Keys are never empty, so the first one differs from the empty beginning.
+    let (mut last, mut last_origin) = (Vec::new(), 0);
+    // The latest document of a key that may come again, where the last one counts.
+    let mut held = Vec::new();
+    while let Some((key, payload)) = pushed.next()? {
+        let document = Payload::<F>::read(payload)?;
+        if key == last {
+            match repeats {
+                Repeats::First => visit(Step::Duplicate(key, document.origin))?,
+                Repeats::Last => visit(Step::Duplicate(key, last_origin))?,
+                Repeats::Refuse => {
+                    let key = key.escape_ascii().to_string();
+                    let (first, again) = (last_origin, document.origin);
+                    return Err(Error::RepeatedKey { key, first, again });
+                }
+            }
+        } else {
+            if repeats != Repeats::Last {
+                put(key, &document, &mut visit)?;
+            } else if !held.is_empty() {
+                put(&last, &Payload::read(&held)?, &mut visit)?;
+            }
+            last.clear();
+            last.extend_from_slice(key);
+            last_origin = document.origin;
+        }
+        if repeats == Repeats::Last {
+            last_origin = document.origin;
+            held.clear();
+            held.extend_from_slice(payload);
+        }
+    }
+    if !held.is_empty() {
+        put(&last, &Payload::read(&held)?, &mut visit)?;
     }
     pass_stored(None, &mut visit).map(|_| ())
 }

@@ -5,9 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::STAGING;
 use super::assemble::Assembly;
 use super::manifest::Manifest;
+use super::options::{Abandoned, BuildOptions, BuildReport, Repeats};
 use super::sorter::RecordSorter;
+use super::spills::Outside;
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
@@ -16,62 +19,14 @@ use crate::plan::Plan;
 use crate::progress::{self, Progress};
 use crate::store::{Access, MIN_MEMORY, Store, keys};
 
-/// Directory inside the index that a build works in.
-pub(super) const STAGING: &str = "bulk";
-
 /// Longest time of reading that a kill may cost.
 const CHECKPOINT_EVERY: Duration = Duration::from_mins(1);
 
+/// Name of the spill files of documents.
+const DOCUMENTS: &str = "documents";
+
 /// Pushes between two looks at the clock and at finished spill files.
 const LOOK_EVERY: u64 = 1 << 14;
-
-/// Settings of a bulk build.
-#[derive(Debug, Clone)]
-#[must_use]
-pub struct BuildOptions {
-    pub(super) memory: usize,
-    pub(super) tmp: Option<PathBuf>,
-}
-
-impl Default for BuildOptions {
-    fn default() -> Self {
-        Self { memory: 512 << 20, tmp: None }
-    }
-}
-
-impl BuildOptions {
-    /// Starts from 512 MiB and temporary files inside the index.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the bytes for sorting. Default = 512 MiB, at least 16 MiB.
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = bytes;
-        self
-    }
-
-    /// Sets the directory for what does not fit the memory. Default = inside the index.
-    pub fn tmp(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.tmp = Some(directory.into());
-        self
-    }
-}
-
-/// What a finished build made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BuildReport {
-    /// Documents in the index now.
-    pub documents: u64,
-    /// Distinct fingerprints among them.
-    pub fingerprints: u64,
-    /// Pushed documents that were dropped because an earlier one had their key.
-    pub duplicates: u64,
-    /// Documents of the index that a pushed one took the place of.
-    pub replaced: u64,
-    /// Bytes of the table files that were written.
-    pub bytes: u64,
-}
 
 /// Builds an index offline, far faster than inserts, in bounded memory.
 ///
@@ -98,9 +53,12 @@ pub struct Builder<F: Fingerprint> {
     plan: Plan,
     generation: u32,
     staging: PathBuf,
+    spills: PathBuf,
     memory: usize,
+    repeats: Repeats,
     sorter: RecordSorter,
     manifest: Manifest,
+    left: Option<PathBuf>,
     /// Where spilled chunks end: records pushed so far and the origin of the last one.
     boundaries: VecDeque<(u64, u64)>,
     last_origin: Option<u64>,
@@ -126,7 +84,7 @@ impl<F: Fingerprint> Builder<F> {
         build: &BuildOptions,
     ) -> Result<Self> {
         let path = path.as_ref();
-        let (mut store, plan) = match Self::open(path, Access::Write) {
+        let (mut store, plan, made_index) = match Self::open(path, Access::Write) {
             Ok((store, plan)) => {
                 let plan_wanted = options.plan.as_ref().map(Plan::to_string);
                 Header::of(store.header()).require(
@@ -135,85 +93,91 @@ impl<F: Fingerprint> Builder<F> {
                     options.pipeline.clone(),
                     options.keep_features,
                 )?;
-                (store, plan)
+                (store, plan, false)
             }
             Err(Error::NotFound { .. }) => {
                 let (header, plan) = new_header::<F>(options)?;
                 let resources: Vec<_> = options.resources.parts().collect();
                 let tables = plan.tables().len();
-                (Store::create(path, header, &resources, tables, MIN_MEMORY)?, plan)
+                (Store::create(path, header, &resources, tables, MIN_MEMORY)?, plan, true)
             }
             Err(error) => return Err(error),
         };
-        let staging = path.join(STAGING);
         // A build that was killed after it went live left its files.
-        clear(&staging)?;
+        let left = clear(path)?;
+        let staging = path.join(STAGING);
         fs::create_dir(&staging).map_err(|e| Error::io(&staging, e))?;
-        let spills = match &build.tmp {
-            None => staging.clone(),
-            Some(tmp) => tempfile::Builder::new()
-                .prefix("hamdex-build-")
-                .tempdir_in(tmp)
-                .map_err(|e| Error::io(tmp, e))?
-                .keep(),
-        };
-        let spills = spills.canonicalize().map_err(|e| Error::io(&spills, e))?;
-        let name = spills.to_str().ok_or_else(|| Error::InvalidOption {
-            name: "tmp",
-            reason: format!("{} is not valid UTF-8", spills.display()),
-        })?;
-        let manifest = Manifest::new(name);
+        let outside = build.tmp.as_deref().map(|tmp| Outside::create(tmp, path)).transpose()?;
+        let manifest =
+            Manifest { outside, inputs: build.inputs.clone(), made_index, ..Manifest::default() };
         fail_point!("build.begun");
         manifest.write(&staging)?;
         fail_point!("build.manifest");
         let generation = store.begin_build()?;
-        let sorter = RecordSorter::new(&spills, documents_budget(build), "documents");
-        Ok(Self::over(store, plan, generation, staging, build, sorter, manifest))
+        let spills = manifest.directory(&staging);
+        let sorter = RecordSorter::new(&spills, documents_budget(build), DOCUMENTS);
+        let builder = Self::over(store, plan, generation, build, sorter, manifest);
+        Ok(Self { left, ..builder })
     }
 
     /// Goes on with a build that was killed or dropped.
     ///
     /// The caller pushes the same documents again, without those up to and including
-    /// [`Builder::resume_after`].
+    /// [`Builder::resume_after`]. An index that was moved resumes too, unless its spill files are
+    /// outside and on another file system.
     ///
     /// # Errors
     ///
-    /// [`Error::NothingToResume`] without an unfinished build, [`Error::Corrupt`] when its
-    /// files are damaged, else as [`Index::open`](crate::Index::open).
+    /// [`Error::NothingToResume`] without an unfinished build, [`Error::HeaderMismatch`] for other
+    /// [inputs](BuildOptions::inputs), [`Error::ForeignSpills`] if the spill files outside are
+    /// another index's, [`Error::Corrupt`] when its files are damaged, else as
+    /// [`Index::open`](crate::Index::open). The build is then as it was.
     pub fn resume(path: impl AsRef<Path>, build: &BuildOptions) -> Result<Self> {
         let path = path.as_ref();
         let (mut store, plan) = Self::open(path, Access::Build)?;
         let Some(generation) = store.building()? else {
             return Err(Error::NothingToResume { path: path.to_owned() });
         };
+        let staging = path.join(STAGING);
+        // A link instead of the directory would lead out of the index.
+        let staged = fs::symlink_metadata(&staging).is_ok_and(|found| found.is_dir());
+        let manifest = if staged { Manifest::read(&staging)? } else { None };
+        let manifest =
+            manifest.ok_or_else(|| Error::corrupt("build manifest", "the file is missing"))?;
+        if let (Some(stored), Some(wanted)) = (&manifest.inputs, &build.inputs)
+            && stored != wanted
+        {
+            let (stored, wanted) = (stored.clone(), wanted.clone());
+            return Err(Error::HeaderMismatch { what: "inputs", stored, wanted });
+        }
+        if let Some(outside) = &manifest.outside {
+            outside.require(path)?;
+        }
+        let spills = manifest.directory(&staging);
+        let files = manifest.spill_files(&spills);
+        let sorter = RecordSorter::resume(&spills, documents_budget(build), DOCUMENTS, files)?;
         store.drop_generation(generation)?;
         fail_point!("resume.dropped");
-        let staging = path.join(STAGING);
-        let manifest = Manifest::read(&staging)?
-            .ok_or_else(|| Error::corrupt("build manifest", "the file is missing"))?;
-        let spills = PathBuf::from(&manifest.spills);
-        let sorter = RecordSorter::resume(
-            &spills,
-            documents_budget(build),
-            "documents",
-            manifest.spill_files(),
-        )?;
-        Ok(Self::over(store, plan, generation, staging, build, sorter, manifest))
+        Ok(Self::over(store, plan, generation, build, sorter, manifest))
     }
 
     /// Drops an unfinished build; the index is then as it was before it.
     ///
-    /// An index that the build was to make stays behind empty.
+    /// An index that the build was to make stays behind empty. Spill files in a directory that is
+    /// not this index's stay too, and the directory is returned.
     ///
     /// # Errors
     ///
-    /// As [`Builder::resume`].
-    pub fn abandon(path: impl AsRef<Path>) -> Result<()> {
+    /// [`Error::NothingToResume`] without an unfinished build, else as
+    /// [`Index::open`](crate::Index::open).
+    pub fn abandon(path: impl AsRef<Path>) -> Result<Abandoned> {
         let path = path.as_ref();
         let (mut store, _) = Self::open(path, Access::Build)?;
+        let manifest = Manifest::read(&path.join(STAGING)).ok().flatten();
         store.abandon_build()?;
         fail_point!("abandon.done");
-        clear(&path.join(STAGING))
+        let made_index = manifest.is_some_and(|manifest| manifest.made_index);
+        Ok(Abandoned { made_index, left: clear(path)? })
     }
 
     fn open(path: &Path, access: Access) -> Result<(Store, Plan)> {
@@ -230,16 +194,19 @@ impl<F: Fingerprint> Builder<F> {
         store: Store,
         plan: Plan,
         generation: u32,
-        staging: PathBuf,
         build: &BuildOptions,
         sorter: RecordSorter,
         manifest: Manifest,
     ) -> Self {
+        let staging = store.path().join(STAGING);
         Self {
             store,
             plan,
             generation,
+            spills: manifest.directory(&staging),
             staging,
+            repeats: build.repeats,
+            left: None,
             memory: build.memory.max(MIN_MEMORY),
             sorter,
             last_origin: manifest.last_origin,
@@ -256,12 +223,24 @@ impl<F: Fingerprint> Builder<F> {
         self.manifest.last_origin
     }
 
+    /// Returns a spill directory that an earlier build left and that is not this index's.
+    ///
+    /// Nothing there was removed; it may be what the original of a copied index still needs.
+    pub fn left(&self) -> Option<&Path> {
+        self.left.as_deref()
+    }
+
+    /// Returns true if the inputs of this build were named by [`BuildOptions::inputs`].
+    pub fn knows_inputs(&self) -> bool {
+        self.manifest.inputs.is_some()
+    }
+
     /// Returns the plan of the permutation tables.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Takes a document in; of equal keys the first one pushed counts.
+    /// Takes a document in; which one of equal keys counts is up to [`BuildOptions::repeats`].
     ///
     /// `origin` is the caller's number of the document, a row for instance, and rises with
     /// every push. It names duplicates and where to go on after a kill.
@@ -327,7 +306,7 @@ impl<F: Fingerprint> Builder<F> {
     /// Makes every document pushed so far durable.
     fn seal(&mut self) -> Result<()> {
         let files = self.sorter.seal()?;
-        let known = self.manifest.spill_files().len();
+        let known = self.manifest.file_count();
         self.manifest.add(files.get(known..).unwrap_or_default());
         self.manifest.last_origin = self.last_origin;
         self.boundaries.clear();
@@ -339,11 +318,12 @@ impl<F: Fingerprint> Builder<F> {
 
     /// Sorts, writes all families and makes the result live.
     ///
-    /// `duplicate` is called with key and origin of every document that was dropped because an
-    /// earlier one had its key.
+    /// `duplicate` is called with key and origin of every document that was dropped because
+    /// another one with its key counts.
     ///
     /// # Errors
     ///
+    /// [`Error::RepeatedKey`] where repeats are refused, before anything shows;
     /// [`Error::Cancelled`], [`Error::Io`], and damage or failures of the store; the build can
     /// then be resumed.
     pub fn finish(
@@ -359,21 +339,21 @@ impl<F: Fingerprint> Builder<F> {
         }
         fail_point!("build.sealed");
         self.store.create_generation(self.generation)?;
-        let spills = PathBuf::from(&self.manifest.spills);
         let assembly = Assembly::<F> {
             store: &self.store,
             plan: &self.plan,
             generation: self.generation,
             staging: &self.staging,
-            spills: &spills,
+            spills: &self.spills,
             memory: self.memory,
+            repeats: self.repeats,
             progress,
             width: std::marker::PhantomData,
         };
         let report = assembly.run(self.sorter, duplicate)?;
         self.store.finish_build(self.generation, report.documents)?;
         fail_point!("build.finished");
-        clear(&self.staging)?;
+        clear(self.store.path())?;
         Ok(report)
     }
 }
@@ -383,19 +363,22 @@ fn documents_budget(build: &BuildOptions) -> usize {
     build.memory.max(MIN_MEMORY) / 2
 }
 
-/// Removes the staging directory and the spill files that its manifest names.
+/// Removes the staging directory of an index, and its spill files if they are elsewhere.
 ///
-/// A manifest that does not decode names none.
-pub(super) fn clear(staging: &Path) -> Result<()> {
-    if let Ok(Some(manifest)) = Manifest::read(staging) {
-        remove_directory(Path::new(&manifest.spills))?;
-    }
-    remove_directory(staging)
-}
-
-fn remove_directory(path: &Path) -> Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, error)),
-        _ => Ok(()),
+/// Returns a directory that the manifest names but that is not this index's; it stays as it is. A
+/// manifest that does not decode names none.
+pub(super) fn clear(index: &Path) -> Result<Option<PathBuf>> {
+    let staging = index.join(STAGING);
+    let outside = Manifest::read(&staging).ok().flatten().and_then(|manifest| manifest.outside);
+    let left = match outside {
+        Some(outside) => outside.clear(index)?,
+        None => None,
+    };
+    // Of a link only the link is removed.
+    match fs::remove_dir_all(&staging) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io(&staging, error))
+        }
+        _ => Ok(left),
     }
 }

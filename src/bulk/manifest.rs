@@ -1,4 +1,8 @@
 //! Manifest: how far a build has come, in one small file that is replaced as a whole.
+//!
+//! An index can come from anywhere, so a manifest never makes anyone read or remove a file by a
+//! path that it names: spill files are plain names, and a directory outside the index counts only
+//! if its own token file agrees (see [`super::spills`]).
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -7,29 +11,55 @@ use std::path::{Path, PathBuf};
 use bincode::{Decode, Encode};
 
 use super::spill::SpillFile;
+use super::spills::{self, Outside};
 use crate::error::{Error, Result};
 use crate::store::codec;
 
 const NAME: &str = "manifest";
-const KEY: &[u8] = b"manifest";
+
+/// Covered by the checksum, so that neither layout decodes as the other.
+const KEY: &[u8] = b"manifest/2";
+const OLD_KEY: &[u8] = b"manifest";
 
 /// What a resumed build needs to know.
-#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Encode, Decode)]
 pub(super) struct Manifest {
-    /// Directory of the spill files.
-    pub(super) spills: String,
+    /// Where the spill files are; `None` inside the index.
+    pub(super) outside: Option<Outside>,
     /// Spill files in push order: name, records, bytes.
-    files: Vec<(String, u64, u64)>,
+    pub(super) files: Vec<(String, u64, u64)>,
     /// Origin of the last document in those files.
     pub(super) last_origin: Option<u64>,
+    /// What the caller says of the inputs.
+    pub(super) inputs: Option<String>,
+    /// Whether this build made the index.
+    pub(super) made_index: bool,
+}
+
+/// The layout of hamdex 0.1.0, which named the directory by its absolute path.
+#[derive(Encode, Decode)]
+struct OldManifest {
+    spills: String,
+    files: Vec<(String, u64, u64)>,
+    last_origin: Option<u64>,
+}
+
+impl From<OldManifest> for Manifest {
+    fn from(old: OldManifest) -> Self {
+        // Inside means the staging directory, whose name was always the same. The path itself may
+        // be that of the index that this one was copied from, so nothing else of it is used.
+        let inside = Path::new(&old.spills).file_name().is_some_and(|name| name == super::STAGING);
+        Self {
+            outside: (!inside).then(|| Outside::without_token(old.spills)),
+            files: old.files,
+            last_origin: old.last_origin,
+            inputs: None,
+            made_index: false,
+        }
+    }
 }
 
 impl Manifest {
-    /// Begins without spill files, which will be in the directory named.
-    pub(super) fn new(spills: &str) -> Self {
-        Self { spills: spills.to_owned(), files: Vec::new(), last_origin: None }
-    }
-
     /// Reads the manifest of a staging directory, if one was written.
     ///
     /// # Errors
@@ -37,10 +67,22 @@ impl Manifest {
     /// [`Error::Corrupt`] for a damaged one.
     pub(super) fn read(staging: &Path) -> Result<Option<Self>> {
         let path = staging.join(NAME);
-        match fs::read(&path) {
-            Ok(bytes) => codec::decode("build manifest", KEY, &bytes).map(Some),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(&path, error)),
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(&path, error)),
+        };
+        let manifest = codec::decode("build manifest", KEY, &bytes).or_else(|error| {
+            codec::decode::<OldManifest>("build manifest", OLD_KEY, &bytes)
+                .map(Self::from)
+                .map_err(|_| error)
+        })?;
+        match manifest.files.iter().find(|(name, ..)| !spills::is_spill_file(name)) {
+            Some((name, ..)) => Err(Error::corrupt(
+                "build manifest",
+                format!("\"{}\" is not the name of a spill file", name.escape_debug()),
+            )),
+            None => Ok(Some(manifest)),
         }
     }
 
@@ -67,8 +109,12 @@ impl Manifest {
         self.files.iter().map(|(_, records, _)| records).sum()
     }
 
-    pub(super) fn spill_files(&self) -> Vec<SpillFile> {
-        let directory = PathBuf::from(&self.spills);
+    /// Where the spill files are, for a staging directory that this manifest is of.
+    pub(super) fn directory(&self, staging: &Path) -> PathBuf {
+        self.outside.as_ref().map_or_else(|| staging.to_owned(), Outside::path)
+    }
+
+    pub(super) fn spill_files(&self, directory: &Path) -> Vec<SpillFile> {
         self.files
             .iter()
             .map(|(name, records, bytes)| SpillFile {
@@ -77,5 +123,50 @@ impl Manifest {
                 bytes: *bytes,
             })
             .collect()
+    }
+
+    /// How many spill files there are.
+    pub(super) fn file_count(&self) -> usize {
+        self.files.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes a manifest as hamdex 0.1.0 did.
+    fn old(staging: &Path, spills: &str, files: Vec<(String, u64, u64)>) {
+        let manifest = OldManifest { spills: spills.to_owned(), files, last_origin: Some(7) };
+        fs::write(staging.join(NAME), codec::encode(OLD_KEY, &manifest)).unwrap();
+    }
+
+    #[test]
+    fn an_old_manifest_keeps_its_files_inside_whatever_path_it_names() {
+        let staging = tempfile::tempdir().unwrap();
+        let files = vec![("documents-0000.run".to_owned(), 3, 90)];
+        old(staging.path(), "/elsewhere/index/bulk", files.clone());
+        let read = Manifest::read(staging.path()).unwrap().unwrap();
+        assert_eq!(read, Manifest { files, last_origin: Some(7), ..Manifest::default() });
+        let file = &read.spill_files(&read.directory(staging.path()))[0];
+        assert_eq!(file.path, staging.path().join("documents-0000.run"));
+    }
+
+    #[test]
+    fn an_old_manifest_of_another_directory_has_no_token() {
+        let staging = tempfile::tempdir().unwrap();
+        old(staging.path(), "/home/somebody", Vec::new());
+        let read = Manifest::read(staging.path()).unwrap().unwrap();
+        assert_eq!(read.outside, Some(Outside::without_token("/home/somebody".to_owned())));
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_damage() {
+        let staging = tempfile::tempdir().unwrap();
+        for name in ["../documents-0000.run", "/etc/passwd", "documents-0000.run/../x", "", "x"] {
+            old(staging.path(), "/a/bulk", vec![(name.to_owned(), 1, 1)]);
+            let error = Manifest::read(staging.path()).unwrap_err();
+            assert!(matches!(error, Error::Corrupt { .. }), "{name:?}: {error}");
+        }
     }
 }

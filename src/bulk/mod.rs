@@ -9,12 +9,18 @@ mod chunk;
 mod fingerprints;
 mod manifest;
 mod merge;
+mod options;
 mod repair;
 pub mod shards;
 mod sorter;
 mod spill;
+mod spills;
 mod spool;
 mod writers;
 
-pub use builder::{BuildOptions, BuildReport, Builder};
+pub use builder::Builder;
+pub use options::{Abandoned, BuildOptions, BuildReport, Repeats};
 pub use repair::{RepairReport, repair};
+
+/// Directory inside the index that a build works in.
+const STAGING: &str = "bulk";

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::builder::{BuildOptions, Builder};
+use super::builder::Builder;
+use super::options::BuildOptions;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Header, IndexOptions, NewDocument, plan_of};

@@ -4,6 +4,7 @@
 mod architecture;
 mod backup;
 mod balance;
+mod builds;
 mod cancelling;
 mod concurrency;
 mod exactness;

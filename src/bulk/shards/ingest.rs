@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::manifest::Manifest;
 use super::writer::checksum;
 use crate::bulk::BuildReport;
-use crate::bulk::builder::{STAGING, clear};
+use crate::bulk::STAGING;
+use crate::bulk::builder::clear;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Header, plan_of};
@@ -73,7 +74,7 @@ pub fn ingest<F: Fingerprint>(
         Err(error) => return Err(error),
     };
     let staging = path.join(STAGING);
-    clear(&staging)?;
+    clear(path)?;
     fs::create_dir(&staging).map_err(|e| Error::io(&staging, e))?;
     let generation = store.begin_build()?;
     store.create_generation(generation)?;
@@ -94,7 +95,7 @@ pub fn ingest<F: Fingerprint>(
         store.ingest(layout.family(family)?, generation, &files)?;
     }
     store.finish_build(generation, report.documents)?;
-    clear(&staging)?;
+    clear(path)?;
     Ok(report)
 }
 

@@ -1,0 +1,196 @@
+//! Unfinished builds: what belongs to an index is used and cleared by that index alone.
+
+use std::path::{Path, PathBuf};
+
+use hamdex::{BuildOptions, Builder, Error, Index, IndexOptions, Repeats, Result};
+
+use crate::support::{Model, assert_holds, copy_directory, options};
+
+/// Enough documents for some spill files of the smallest memory.
+const ROWS: u64 = 300_000;
+
+fn key(row: u64) -> [u8; 8] {
+    row.to_be_bytes()
+}
+
+fn fingerprint(row: u64) -> u64 {
+    row.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn small() -> BuildOptions {
+    BuildOptions::new().memory(16 << 20)
+}
+
+fn push_from(builder: &mut Builder<u64>, first: u64) -> Result<()> {
+    (first..ROWS).try_for_each(|row| builder.push(&key(row), fingerprint(row), row))
+}
+
+/// Leaves a build unfinished, with spill files that its manifest names.
+fn unfinished(path: &Path, build: &BuildOptions) -> Result<()> {
+    let mut builder = Builder::<u64>::create(path, &options::<u64>("4"), build)?;
+    push_from(&mut builder, 0)?;
+    drop(builder);
+    let after = Builder::<u64>::resume(path, build)?.resume_after();
+    assert!(after.is_some_and(|after| after > 10_000), "{after:?}");
+    Ok(())
+}
+
+fn resumed(path: &Path, build: &BuildOptions) -> Result<()> {
+    let mut builder = Builder::<u64>::resume(path, build)?;
+    let after = builder.resume_after().expect("some documents are safe");
+    push_from(&mut builder, after + 1)?;
+    assert_eq!(builder.finish(&(), &mut |_, _| ())?.documents, ROWS);
+    let index = Index::<u64>::open(path)?;
+    assert_eq!(index.len()?, ROWS);
+    assert_eq!(index.get(&key(ROWS - 1))?, Some(fingerprint(ROWS - 1)));
+    Ok(())
+}
+
+fn names(directory: &Path) -> Vec<PathBuf> {
+    let mut names: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_copy_neither_abandons_nor_resumes_away_what_the_original_needs() -> Result<()> {
+    for outside in [false, true] {
+        let (place, tmp) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let build = if outside { small().tmp(tmp.path()) } else { small() };
+        let (original, copy) = (place.path().join("original"), place.path().join("copy"));
+        unfinished(&original, &build)?;
+        copy_directory(&original, &copy).unwrap();
+        let spills = names(tmp.path());
+        assert_eq!(spills.len(), usize::from(outside));
+        if outside {
+            let error = Builder::<u64>::resume(&copy, &build).unwrap_err();
+            assert!(matches!(&error, Error::ForeignSpills { path, .. } if spills.contains(path)));
+        }
+        let abandoned = Builder::<u64>::abandon(&copy)?;
+        assert!(abandoned.made_index);
+        assert_eq!(abandoned.left, spills.first().cloned());
+        assert!(Index::<u64>::open(&copy)?.is_empty()?);
+        resumed(&original, &build)?;
+        assert_eq!(names(tmp.path()), [] as [PathBuf; 0], "the owner clears it");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_moved_index_resumes() -> Result<()> {
+    for outside in [false, cfg!(unix)] {
+        let (place, tmp) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let build = if outside { small().tmp(tmp.path()) } else { small() };
+        let (here, there) = (place.path().join("here"), place.path().join("there"));
+        unfinished(&here, &build)?;
+        std::fs::rename(&here, &there).unwrap();
+        resumed(&there, &build)?;
+        assert_eq!(names(tmp.path()), [] as [PathBuf; 0]);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_directory_that_is_a_link_is_not_followed() -> Result<()> {
+    let (place, precious) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = place.path().join("index");
+    unfinished(&path, &small())?;
+    let bulk = path.join("bulk");
+    copy_directory(&bulk, precious.path()).unwrap();
+    let before = names(precious.path());
+    std::fs::remove_dir_all(&bulk).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(precious.path(), &bulk).unwrap();
+    let error = Builder::<u64>::resume(&path, &small()).unwrap_err();
+    assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    Builder::<u64>::abandon(&path)?;
+    assert_eq!(names(precious.path()), before);
+    Ok(())
+}
+
+#[test]
+fn a_build_resumes_with_the_inputs_that_it_began_with() -> Result<()> {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("index");
+    unfinished(&path, &small().inputs("monday"))?;
+    let error = Builder::<u64>::resume(&path, &small().inputs("tuesday")).unwrap_err();
+    let Error::HeaderMismatch { what, stored, wanted } = error else { panic!("{error}") };
+    assert_eq!((what, &*stored, &*wanted), ("inputs", "monday", "tuesday"));
+    assert!(Builder::<u64>::resume(&path, &small())?.knows_inputs());
+    resumed(&path, &small().inputs("monday"))
+}
+
+#[test]
+fn of_repeated_keys_the_first_or_the_last_counts_or_none() -> Result<()> {
+    let place = tempfile::tempdir().unwrap();
+    let rows = [(b"b", 1_u64), (b"a", 2), (b"b", 3), (b"c", 4), (b"b", 5)];
+    let path = |repeats: Repeats| place.path().join(format!("{repeats:?}"));
+    let build = |repeats| -> Result<_> {
+        let options = BuildOptions::new().repeats(repeats);
+        let mut builder = Builder::<u64>::create(path(repeats), &IndexOptions::new(), &options)?;
+        for (origin, (key, fingerprint)) in rows.iter().enumerate() {
+            builder.push(*key, *fingerprint, origin as u64)?;
+        }
+        let mut dropped = Vec::new();
+        let report =
+            builder.finish(&(), &mut |key, origin| dropped.push((key.to_vec(), origin)))?;
+        Ok((report.documents, report.duplicates, dropped))
+    };
+    for (repeats, counts, gone) in [(Repeats::First, 1, [2, 4]), (Repeats::Last, 5, [0, 2])] {
+        let dropped = gone.map(|origin| (b"b".to_vec(), origin)).to_vec();
+        assert_eq!(build(repeats)?, (3, 2, dropped));
+        let model: Model<u64> =
+            [(b"a", 2), (b"b", counts), (b"c", 4)].map(|(key, f)| (key.to_vec(), f)).into();
+        assert_holds(&Index::<u64>::open(path(repeats))?, &model, &format!("{repeats:?}"));
+    }
+    let error = build(Repeats::Refuse).unwrap_err();
+    assert!(
+        matches!(&error, Error::RepeatedKey { key, first: 0, again: 2 } if key == "b"),
+        "{error}"
+    );
+    assert!(Builder::<u64>::abandon(path(Repeats::Refuse))?.made_index);
+    assert!(Index::<u64>::open(path(Repeats::Refuse))?.is_empty()?);
+    Ok(())
+}
+
+#[test]
+fn the_last_of_repeated_keys_counts_over_spill_files_and_a_kill() -> Result<()> {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("index");
+    let build = small().repeats(Repeats::Last);
+    // Every key comes twice, half of the rows apart.
+    let twice = |row: u64| key(row % (ROWS / 2));
+    let push = |builder: &mut Builder<u64>, first: u64| -> Result<()> {
+        (first..ROWS).try_for_each(|row| builder.push(&twice(row), row, row))
+    };
+    let mut builder = Builder::<u64>::create(&path, &options::<u64>("4"), &build)?;
+    push(&mut builder, 0)?;
+    drop(builder);
+    let mut builder = Builder::<u64>::resume(&path, &build)?;
+    let after = builder.resume_after().expect("some documents are safe");
+    push(&mut builder, after + 1)?;
+    let report = builder.finish(&(), &mut |_, origin| assert!(origin < ROWS / 2))?;
+    assert_eq!((report.documents, report.duplicates), (ROWS / 2, ROWS / 2));
+    let index = Index::<u64>::open(&path)?;
+    for row in (0..ROWS / 2).step_by(997) {
+        assert_eq!(index.get(&key(row))?, Some(row + ROWS / 2));
+    }
+    Ok(())
+}
+
+#[test]
+fn inserts_count_what_changed() -> Result<()> {
+    let place = tempfile::tempdir().unwrap();
+    let index = Index::<u64>::create(place.path(), &IndexOptions::new())?;
+    let durability = hamdex::Durability::Buffered;
+    index.insert_batch(&[(b"a", 1_u64), (b"b", 0xff00)], durability)?;
+    let report = index.insert_batch(&[(b"a", 1), (b"b", 0xff01), (b"c", 0xff_0000)], durability)?;
+    assert_eq!((report.inserted, report.replaced, report.unchanged), (1, 2, 1));
+    let again = [(b"a", 1), (b"b", 0xff01), (b"d", 3)];
+    let (refused, report) = index.insert_batch_if_new_counted(&again, 3, durability)?;
+    let refused: Vec<_> = refused.iter().map(Option::is_some).collect();
+    assert_eq!(refused, [false, false, true]);
+    assert_eq!((report.inserted, report.replaced, report.unchanged), (0, 2, 2));
+    Ok(())
+}
