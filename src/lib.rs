@@ -88,6 +88,7 @@ pub use kernel::instructions;
 pub use plan::Plan;
 pub use progress::Progress;
 pub use resident::{Near, ResidentTables};
+pub use store::SealState;
 pub use text::{Pipeline, PipelineOptions};
 pub use verify::{Nearness, Verification};
 

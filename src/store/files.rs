@@ -5,7 +5,7 @@ use std::path::Path;
 use rocksdb::DBRecoveryMode;
 
 use super::cursor::sweeping;
-use super::seal::{self, Bounds};
+use super::seal::{Bounds, SealState};
 use super::tuning::MIN_MEMORY;
 use super::{Opened, engine_error, open_families, require_database, settled};
 use crate::error::{Error, Fault, Result};
@@ -23,9 +23,10 @@ pub(crate) fn read_files(
     note: &mut dyn FnMut(Error) -> Result<()>,
     tick: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
-    let damaged = seal::damaged_slots(path)?;
-    if damaged > 0 {
-        note(Error::corrupt(seal::SEAL_FILE, format!("{damaged} of 2 slots do not decode")))?;
+    match SealState::read(path) {
+        Ok(state) => state.damage().map_or(Ok(()), &mut *note)?,
+        Err(error) if error.fault() == Fault::Damage => note(error)?,
+        Err(error) => return Err(error),
     }
     let Opened { names, db, .. } = match settled::when_settled(path, || open(path)) {
         Err(error) if error.fault() == Fault::Damage => return note(error),

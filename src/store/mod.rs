@@ -60,6 +60,7 @@ use meta::read_header;
 pub(crate) use reads::counting_reads;
 pub(crate) use restore::RestoreFrom;
 pub(crate) use salvage::Salvage;
+pub use seal::SealState;
 use seal::{Bounds, Seal};
 use secondary::Following;
 pub(crate) use sst::{LoneSstFile, SstBlock, SstFile, SstOptions};

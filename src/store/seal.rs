@@ -139,9 +139,101 @@ impl Bounds {
     }
 }
 
-/// Tells which slots of an existing seal are damaged; none is after a regular end.
-pub(super) fn damaged_slots(path: &Path) -> Result<usize> {
-    Ok(read_slots(path)?.map_or(0, |slots| slots.iter().filter(|slot| slot.is_none()).count()))
+/// What the seal of an index is worth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SealState {
+    /// It is whole and of the files that are there.
+    Whole,
+    /// There is none, so that lost changes would not show.
+    Missing,
+    /// Bytes of it are not what was written.
+    Damaged {
+        /// Which ones.
+        detail: String,
+    },
+    /// It names an earlier MANIFEST than the one that counts, so that nothing is compared: it is
+    /// another index's, or the last writer ended before it could seal what it had begun.
+    Stale {
+        /// Number of the MANIFEST that it names.
+        sealed: u64,
+        /// Number of the one that counts.
+        current: u64,
+    },
+}
+
+/// Times that a damaged slot is read, for a writer may be about to write it.
+const LOOKS: u32 = 3;
+
+impl SealState {
+    /// Looks at the seal of an index; the database is not held against it.
+    ///
+    /// Opening an index does that, but it accepts one without a seal: a copy may have been made
+    /// without it. The next handle that may write makes a new one.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, SealState};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
+    /// assert_eq!(SealState::read(&path)?, SealState::Whole);
+    /// # std::fs::remove_file(path.join("hamdex.seal")).unwrap();
+    /// # assert_eq!(SealState::read(&path)?, SealState::Missing);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`], and [`Error::Corrupt`] when CURRENT names no MANIFEST.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let mut state = Self::look(path)?;
+        for _ in 1..LOOKS {
+            if state == Self::Whole || state == Self::Missing {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            state = Self::look(path)?;
+        }
+        Ok(state)
+    }
+
+    fn look(path: &Path) -> Result<Self> {
+        let Some(slots) = read_slots(path)? else { return Ok(Self::Missing) };
+        let damaged = |detail: String| Ok(Self::Damaged { detail });
+        let bad = slots.iter().filter(|slot| slot.is_none()).count();
+        if bad > 0 {
+            return damaged(format!("{bad} of 2 slots do not decode"));
+        }
+        let name = path.join(SEAL_FILE);
+        let bytes = std::fs::read(&name).map_err(|e| Error::io(&name, e))?;
+        let whole = SLOTS.map(|at| usize::try_from(at).unwrap_or(usize::MAX) + RECORD);
+        if whole.iter().all(|end| *end != bytes.len()) {
+            return damaged(format!("it has {} bytes", bytes.len()));
+        }
+        // Nothing was ever written between the slots.
+        let [first, _] = whole;
+        let second = bytes.len() - RECORD;
+        if let Some(at) = (first..second).find(|at| bytes.get(*at) != Some(&0)) {
+            return damaged(format!("byte {at} was changed"));
+        }
+        let sealed = slots.iter().flatten().map(|bounds| (bounds.turn, bounds.manifest)).max();
+        let sealed = sealed.map_or(0, |(_, manifest)| manifest);
+        let (_, current) = current(path)?;
+        Ok(if sealed < current { Self::Stale { sealed, current } } else { Self::Whole })
+    }
+
+    /// The state as damage, for a report that lists problems.
+    pub(super) fn damage(&self) -> Option<Error> {
+        let detail = match self {
+            // A killed writer leaves a stale one, and nothing is damaged by it.
+            Self::Whole | Self::Stale { .. } => return None,
+            Self::Missing => "is missing".to_owned(),
+            Self::Damaged { detail } => detail.clone(),
+        };
+        Some(Error::corrupt(SEAL_FILE, detail))
+    }
 }
 
 /// Reads both slots; `None` where there is no file.

@@ -12,6 +12,7 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
+use crate::verb::doctor::warn_of_seal;
 use crate::width::for_width;
 
 /// Check an index: every table and posting against the documents
@@ -38,6 +39,10 @@ struct Account<'a> {
 impl CheckArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let header = stored::require(&self.index, None)?;
+        if !self.deep {
+            // The deep check counts it as a problem.
+            warn_of_seal(&self.index, session);
+        }
         let report = for_width!(header.bits, F => {
             let index = stored::read_only::<F>(&self.index)?;
             if self.deep {

@@ -15,6 +15,7 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
+use crate::verb::doctor::warn_of_seal;
 use crate::width::for_width;
 
 /// Show counts, sizes and settings of an index
@@ -62,6 +63,7 @@ struct TableRow {
 impl StatsArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let header = stored::require(&self.index, None)?;
+        warn_of_seal(&self.index, session);
         let stats = for_width!(header.bits, F => {
             stored::read_only::<F>(&self.index)?.stats(&session.console)?
         });

@@ -3,10 +3,11 @@
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use hamdex::Header;
+use hamdex::{Header, SealState};
 
-use super::{Finding, place};
+use super::{Finding, Grade, place};
 use crate::resource_options::SeedArg;
+use crate::session::Session;
 use crate::stored;
 use crate::width::for_width;
 
@@ -25,13 +26,49 @@ pub(super) fn look(path: &Path, seed: &SeedArg) -> Vec<Finding> {
     // Opening holds the files against the seal.
     let opened = for_width!(bits, F => stored::read_only::<F>(path).map(drop));
     findings.push(match opened {
-        Ok(()) => Finding::good("seal", "holds: nothing that was synced is missing"),
+        Ok(()) => seal(path),
         Err(failure) => Finding::failed("seal", &failure),
     });
     findings.extend(place::of_index(path));
     findings.push(lock(path));
     findings.push(texts(&header, path, seed));
     findings
+}
+
+/// Looks at the seal itself, which an index opens without.
+fn seal(path: &Path) -> Finding {
+    let anew = "'hamdex check INDEX --deep' reads what is there; the next verb that writes to the \
+                index makes a new seal";
+    match SealState::read(path) {
+        Ok(SealState::Whole) => Finding::good("seal", "holds: nothing that was synced is missing"),
+        Ok(SealState::Missing) => Finding::bad(
+            "seal",
+            "hamdex.seal is missing: every index is made with one, so it was removed, or left out \
+             of a copy; changes that were lost would not show",
+            anew,
+        ),
+        Ok(SealState::Damaged { detail }) => {
+            Finding::bad("seal", format!("hamdex.seal is damaged: {detail}"), anew)
+        }
+        Ok(SealState::Stale { sealed, current }) => Finding::bad(
+            "seal",
+            format!(
+                "hamdex.seal is of MANIFEST-{sealed:06} and the index is at MANIFEST-{current:06}: \
+                 it is another index's, or the last process that wrote was killed as it began"
+            ),
+            anew,
+        ),
+        Ok(_) => Finding::bad("seal", "hamdex.seal is in an unknown state", anew),
+        Err(error) => Finding::failed("seal", &error.into()),
+    }
+}
+
+/// Says in one line that the seal is of no use; for verbs that read an index.
+pub(crate) fn warn_of_seal(path: &Path, session: &Session) {
+    let finding = seal(path);
+    if finding.grade != Grade::Good {
+        session.console.say(&format!("warning: {}", finding.found));
+    }
 }
 
 fn lock(path: &Path) -> Finding {

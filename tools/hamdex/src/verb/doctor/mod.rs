@@ -18,6 +18,8 @@ use crate::output::Output;
 use crate::resource_options::SeedArg;
 use crate::session::Session;
 
+pub(crate) use index::warn_of_seal;
+
 /// Check that this machine, its settings and an index are fit for work
 ///
 /// Prints a line for each check: good, a warning or bad, with a remedy for what is not good. The
