@@ -73,7 +73,7 @@ pub mod verify;
 
 pub use bulk::shards;
 pub use bulk::{
-    Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair,
+    Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair, repair_any,
 };
 pub use calibrate::calibrate;
 pub use error::{Error, Fault, Result};

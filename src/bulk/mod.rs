@@ -20,7 +20,7 @@ mod writers;
 
 pub use builder::Builder;
 pub use options::{Abandoned, BuildOptions, BuildReport, Repeats};
-pub use repair::{RepairReport, repair};
+pub use repair::{RepairReport, repair, repair_any};
 
 /// Directory inside the index that a build works in.
 const STAGING: &str = "bulk";

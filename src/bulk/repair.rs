@@ -1,11 +1,11 @@
 //! Repair: what can still be read of a damaged index becomes a new and whole one.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::builder::Builder;
 use super::options::BuildOptions;
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Header, IndexOptions, NewDocument, plan_of};
 use crate::problems;
@@ -30,6 +30,11 @@ pub struct RepairReport {
     pub problems: Vec<String>,
     /// How many damages there are.
     pub problem_count: u64,
+    /// Whether the list of files could not be used, so that the files were asked by themselves.
+    ///
+    /// What was replaced or removed shortly before a kill, or in a file that is missing, may then
+    /// be back.
+    pub from_files: bool,
 }
 
 impl RepairReport {
@@ -61,16 +66,102 @@ impl RepairReport {
 ///
 /// [`Error::AlreadyExists`] where something is at the target, [`Error::WidthMismatch`],
 /// [`Error::BuildUnfinished`], [`Error::Cancelled`], failures of the environment, and
-/// [`Error::Corrupt`] when the list of files, the header or a table of the pipeline is damaged:
-/// then only a backup helps.
+/// [`Error::Corrupt`] when the header or a table of the pipeline is damaged: then only a backup
+/// helps. A damaged list of files is no error: then the files are asked by themselves.
 pub fn repair<F: Fingerprint>(
     damaged: impl AsRef<Path>,
     target: impl AsRef<Path>,
     build: &BuildOptions,
     progress: &dyn Progress,
 ) -> Result<RepairReport> {
-    let (damaged, target) = (damaged.as_ref(), target.as_ref());
-    let mut meta = Salvage::open(damaged, None)?;
+    let target = target.as_ref();
+    run::<F>(Wrecked::open(damaged.as_ref(), target)?, target, build, progress)
+}
+
+/// As [`repair`], whatever the width of the damaged index.
+///
+/// ```
+/// use hamdex::{BuildOptions, Index, IndexOptions, repair_any};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let (path, target) = (directory.path().join("pages"), directory.path().join("repaired"));
+/// Index::<u32>::create(&path, &IndexOptions::new())?.insert(b"page", 7)?;
+/// # std::fs::remove_file(path.join("CURRENT")).unwrap();
+/// let report = repair_any(&path, &target, &BuildOptions::new(), &())?;
+/// assert!(report.from_files);
+/// assert_eq!(Index::<u32>::open(&target)?.get(b"page")?, Some(7));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`repair`].
+pub fn repair_any(
+    damaged: impl AsRef<Path>,
+    target: impl AsRef<Path>,
+    build: &BuildOptions,
+    progress: &dyn Progress,
+) -> Result<RepairReport> {
+    let target = target.as_ref();
+    let wrecked = Wrecked::open(damaged.as_ref(), target)?;
+    match wrecked.meta.header().bits {
+        32 => run::<u32>(wrecked, target, build, progress),
+        128 => run::<u128>(wrecked, target, build, progress),
+        _ => run::<u64>(wrecked, target, build, progress),
+    }
+}
+
+/// A damaged index, opened as far as it can be.
+struct Wrecked<'a> {
+    path: &'a Path,
+    meta: Salvage,
+    /// Whether `meta` has the documents and postings too.
+    from_files: bool,
+    /// Why the list of files was of no use.
+    cause: Option<Error>,
+}
+
+impl<'a> Wrecked<'a> {
+    fn open(path: &'a Path, target: &Path) -> Result<Self> {
+        let beside = match target.parent() {
+            Some(parent) if parent.is_dir() => parent.to_owned(),
+            Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+            _ => std::env::temp_dir(),
+        };
+        let opened = Salvage::open(path, None).and_then(|meta| {
+            // The documents are what a repair is about.
+            let documents = Salvage::open(path, Some(Family::Docs)).map(drop);
+            documents.map(|()| meta)
+        });
+        let opened = match opened {
+            Ok(mut meta) if meta.lost_files() => meta.take_lost().map_or(Ok(meta), Err),
+            opened => opened,
+        };
+        match opened {
+            Ok(meta) => Ok(Self { path, meta, from_files: false, cause: None }),
+            Err(error) if Salvage::is_worth_files(path, &error) => {
+                match Salvage::of_files(path, &beside) {
+                    Ok(meta) => Ok(Self { path, meta, from_files: true, cause: Some(error) }),
+                    // Postings may still be there by the list of files.
+                    Err(of_files) => match Salvage::open(path, None) {
+                        Ok(meta) => Ok(Self { path, meta, from_files: false, cause: None }),
+                        Err(_) if error.fault() == Fault::Damage => Err(of_files),
+                        Err(error) => Err(error),
+                    },
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn run<F: Fingerprint>(
+    wrecked: Wrecked<'_>,
+    target: &Path,
+    build: &BuildOptions,
+    progress: &dyn Progress,
+) -> Result<RepairReport> {
+    let Wrecked { path, mut meta, from_files, cause } = wrecked;
     Header::of(meta.header()).require_width::<F>()?;
     let plan = plan_of(meta.header())?;
     let mut resources = Resources::default();
@@ -82,12 +173,22 @@ pub fn repair<F: Fingerprint>(
     let parts: Vec<_> = resources.parts().collect();
     drop(Store::create(target, meta.header().clone(), &parts, plan.tables().len(), MIN_MEMORY)?);
     let builder = Builder::<F>::create(target, &IndexOptions::new(), build)?;
-    let mut report = RepairReport { counted: meta.documents(), ..RepairReport::default() };
-    if let Some(error) = meta.take_lost() {
-        report.note(error)?;
+    let counted = meta.documents();
+    let mut report = RepairReport { counted, from_files, ..RepairReport::default() };
+    let causes = cause.into_iter().chain(meta.take_lost()).chain(meta.take_notes());
+    for error in causes {
+        match error {
+            Error::Store { message } => report.note(Error::corrupt("list of files", message))?,
+            Error::NotFound { .. } => report.note(Error::corrupt("CURRENT", "is missing"))?,
+            error => report.note(error)?,
+        }
     }
     let mut repair = Repair { builder, report, progress, origin: 0, read: 0 };
-    repair.run(damaged)?;
+    if from_files {
+        repair.files(&meta)?;
+    } else {
+        repair.run(path)?;
+    }
     let Repair { builder, mut report, .. } = repair;
     report.documents = builder.finish(progress, &mut |_, _| ())?.documents;
     Ok(report)
@@ -108,6 +209,8 @@ struct Unread {
     keys: HashSet<Vec<u8>>,
     /// The last key before records that cannot even be reached one after the other.
     behind: Option<Vec<u8>>,
+    /// Whether a file of records may be missing, so that any key may be one of them.
+    any: bool,
 }
 
 impl Unread {
@@ -138,6 +241,26 @@ impl<F: Fingerprint> Repair<'_, F> {
             Ok(postings) => self.postings(&postings, docs.as_ref(), &unread),
             Err(error) => self.report.note(error),
         }
+    }
+
+    /// Takes everything from files that were put together.
+    fn files(&mut self, files: &Salvage) -> Result<()> {
+        self.progress.begin("reading documents", Some(self.report.counted));
+        let mut unread = self.records(files)?;
+        unread.any = self.origin < self.report.counted;
+        if unread.behind.is_none() && unread.keys.is_empty() && !unread.any {
+            return Ok(());
+        }
+        self.progress.begin("reading postings", Some(self.report.counted));
+        self.postings(files, Some(files), &unread)?;
+        if unread.any && self.report.from_postings > 0 {
+            let detail = format!(
+                "{} documents are known from postings only; removed ones may be among them",
+                self.report.from_postings
+            );
+            self.report.note(Error::corrupt("docs", detail))?;
+        }
+        Ok(())
     }
 
     fn push(&mut self, key: &[u8], document: &Document<F>) -> Result<()> {
@@ -202,8 +325,12 @@ impl<F: Fingerprint> Repair<'_, F> {
                 Err(error) => return self.report.note(error),
             };
             match keys::split_posting::<F>(posting) {
-                Ok((fingerprint, key)) if unread.holds(key) => {
+                Ok((fingerprint, key)) if unread.holds(key) || unread.any => {
                     let record = docs.and_then(|docs| docs.get(Family::Docs, key).ok().flatten());
+                    if record.is_some() && !unread.holds(key) {
+                        cursor.next();
+                        continue;
+                    }
                     let document =
                         record.and_then(|r| codec::decode::<Document<F>>("docs", key, &r).ok());
                     self.report.from_postings += u64::from(document.is_none());

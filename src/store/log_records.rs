@@ -91,15 +91,19 @@ fn recycled_in(block: &[u8]) -> Option<usize> {
         if kind == 0 && length == 0 {
             return None;
         }
-        let checksum = crc32c::crc32c_append(crc32c::crc32c(&[kind]), stored);
-        let masked = checksum.rotate_right(15).wrapping_add(0xa282_ead8);
         let found = [c3, c2, c1, c0].iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
-        if found != masked {
+        if found != checksum_of(kind, stored) {
             return None;
         }
         at += HEADER + length;
     }
     None
+}
+
+/// The checksum that a record of a type has in front of it.
+pub(super) fn checksum_of(kind: u8, stored: &[u8]) -> u32 {
+    let checksum = crc32c::crc32c_append(crc32c::crc32c(&[kind]), stored);
+    checksum.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 /// Makes a directory of links in which the logs end before the first such record.

@@ -20,6 +20,7 @@ mod generation;
 mod host;
 pub(crate) mod keys;
 mod lock;
+mod log_batches;
 mod log_files;
 mod log_records;
 mod meta;
@@ -34,6 +35,7 @@ mod settled;
 mod sst;
 mod staging;
 mod tuning;
+mod wreck;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

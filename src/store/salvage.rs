@@ -9,9 +9,10 @@ use super::codec::{HeaderRecord, State};
 use super::generation::BUILDING;
 use super::seal::Bounds;
 use super::tuning::{MIN_MEMORY, Tuning};
+use super::wreck::Wreck;
 use super::{
-    Cursor, Db, Family, engine_error, families_of_cut, read_header, require_database, require_meta,
-    resources,
+    CREATING_FILE, Cursor, Db, Family, LOCK_FILE, engine_error, exists, families_of_cut,
+    read_header, require_database, require_meta, resources,
 };
 use crate::error::{Error, Result};
 
@@ -22,8 +23,10 @@ pub(crate) struct Salvage {
     header: HeaderRecord,
     state: State,
     lost: Option<Error>,
-    /// Where the files lie if a log had to be cut; dropped after the database.
-    _cut: Option<Arc<TempDir>>,
+    notes: Vec<Error>,
+    /// Where the files are if they had to be put together, or a log cut; dropped after the
+    /// database.
+    _directory: Option<Arc<TempDir>>,
 }
 
 impl Salvage {
@@ -62,7 +65,50 @@ impl Salvage {
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
-        Ok(Self { path: path.to_owned(), header, state, lost: lost.err(), db, _cut: cut })
+        let (path, lost) = (path.to_owned(), lost.err());
+        Ok(Self { path, header, state, lost, notes: Vec::new(), db, _directory: cut })
+    }
+
+    /// Puts `meta`, documents and postings together from the files by themselves.
+    ///
+    /// That takes room beside the target for links, and for what is in the logs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] when the header is lost, and failures of the environment.
+    pub(crate) fn of_files(path: &Path, beside: &Path) -> Result<Self> {
+        let Wreck { db, header, state, notes, directory } = Wreck::salvage(path, beside)?;
+        let (path, directory) = (path.to_owned(), Some(Arc::new(directory)));
+        Ok(Self { db, path, header, state, lost: None, notes, _directory: directory })
+    }
+
+    /// Returns true for a failure to open that says nothing of the data files themselves.
+    ///
+    /// Without CURRENT a directory with the lock file of an index is a damaged one.
+    pub(crate) fn is_worth_files(path: &Path, error: &Error) -> bool {
+        match error {
+            // What a log has lost is in no other file either.
+            Error::Corrupt { family, .. } => family != "log" && !family.ends_with(".log"),
+            Error::Store { .. } => true,
+            Error::NotFound { .. } => {
+                exists(path, LOCK_FILE).unwrap_or(false)
+                    && !exists(path, CREATING_FILE).unwrap_or(true)
+                    && !exists(path, "CURRENT").unwrap_or(true)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if the list of files is not the one that was synced, so that files may be
+    /// missing in it.
+    pub(crate) fn lost_files(&self) -> bool {
+        matches!(&self.lost, Some(Error::Corrupt { family, .. })
+            if family.starts_with("MANIFEST") || family == "CURRENT")
+    }
+
+    /// What could not be read, and what the files alone cannot prove.
+    pub(crate) fn take_notes(&mut self) -> Vec<Error> {
+        std::mem::take(&mut self.notes)
     }
 
     pub(crate) fn header(&self) -> &HeaderRecord {

@@ -11,3 +11,4 @@ mod rights;
 mod secondary;
 #[path = "../support/mod.rs"]
 mod support;
+mod wrecks;

@@ -3,20 +3,20 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hamdex::{BuildOptions, repair};
+use hamdex::{BuildOptions, Error, repair_any};
 use serde::Serialize;
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::options::MemoryArg;
 use crate::session::Session;
 use crate::size;
-use crate::stored;
 use crate::table::Table;
-use crate::width::for_width;
 
 /// Make a new index from what can be read of a damaged one
 ///
-/// Postings and tables are made anew from the documents. The damaged index stays as it is.
+/// Postings and tables are made anew from the documents. The damaged index stays as it is. If its
+/// list of files cannot be used (CURRENT, MANIFEST, a missing .sst), the data files are read by
+/// themselves; links to them are made beside the new index meanwhile.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex repair pages.idx repaired.idx")]
 pub(crate) struct RepairArgs {
@@ -33,24 +33,26 @@ struct Summary {
     documents: u64,
     counted: u64,
     from_postings: u64,
+    from_files: bool,
     problem_count: u64,
     problems: Vec<String>,
 }
 
 impl RepairArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
-        let header = stored::require(&self.index, None)?;
         let build = BuildOptions::new().memory(self.memory.memory.0);
-        let report = for_width!(header.bits, F => {
-            repair::<F>(&self.index, &self.target, &build, &session.console)?
-        });
+        let report = repair_any(&self.index, &self.target, &build, &session.console);
         session.console.end_phase();
+        let report = report.map_err(|error| self.only_backup(error))?;
         let mut table = Table::list();
         table
             .pair("documents", size::thousands(report.documents))
             .pair("documents that the damaged index counted", size::thousands(report.counted))
             .pair("known from their postings alone", size::thousands(report.from_postings))
             .pair("damages among the documents", size::thousands(report.problem_count));
+        if report.from_files {
+            table.pair("list of files", "unreadable: the data files were read by themselves");
+        }
         for problem in &report.problems {
             table.pair("damage", problem.clone());
         }
@@ -58,9 +60,24 @@ impl RepairArgs {
             documents: report.documents,
             counted: report.counted,
             from_postings: report.from_postings,
+            from_files: report.from_files,
             problem_count: report.problem_count,
             problems: report.problems,
         };
         session.report(&summary, &table)
+    }
+
+    /// Damage that stops a repair is not to be answered by a repair.
+    fn only_backup(&self, error: Error) -> Failure {
+        match error {
+            Error::Corrupt { .. } => Failure::file(
+                &self.index,
+                format!(
+                    "{error}: nothing can be repaired without it; 'hamdex restore' a backup, or \
+                     build the index again from its documents"
+                ),
+            ),
+            error => error.into(),
+        }
     }
 }

@@ -33,3 +33,4 @@ mod terminals;
 mod texts;
 mod usage;
 mod verify;
+mod wrecks;

@@ -1,0 +1,448 @@
+//! Wrecks: a database is put together from its data files, whatever its list of files says.
+//!
+//! `RocksDB` knows its files by the MANIFEST that CURRENT names. If one of them is damaged, or a
+//! file that they list is missing, nothing opens, though nearly everything is there. Here the
+//! files themselves are asked:
+//!
+//! - files that the database wrote name their family, and every entry has its sequence number:
+//!   `RocksDB`'s own repair puts them together, in a directory of links;
+//! - files that a build wrote name no family. They were moved into empty families, so that they
+//!   are older than everything else there. Their first entry tells what they hold: the record of
+//!   a document is sealed by a checksum over its key. They are ingested behind the others;
+//! - logs hold whole batches, the latest ones. They are applied last.
+//!
+//! What the files alone cannot prove is noted: files of an earlier generation or of before a
+//! compaction may still be there, and a missing file may have held removals.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rocksdb::{DBCompactionStyle, IngestExternalFileOptions, Options, WriteBatch, WriteOptions};
+use tempfile::TempDir;
+
+use super::codec::{self, Document, HeaderRecord, State};
+use super::generation::BUILDING;
+use super::log_batches::{self, Visit};
+use super::tuning::{MIN_MEMORY, Tuning};
+use super::{Db, Family, STATE, engine_error, read_header};
+use crate::error::{Error, Result};
+
+/// The family that `meta` always is: the first one that is made.
+const META_ID: u32 = 1;
+
+/// Bytes at the end of a file among which its properties are.
+const TAIL: u64 = 64 << 10;
+
+/// A database made of what the files hold.
+pub(super) struct Wreck {
+    pub(super) db: Db,
+    pub(super) header: HeaderRecord,
+    pub(super) state: State,
+    /// What could not be read, and what cannot be proved.
+    pub(super) notes: Vec<Error>,
+    /// Dropped after the database.
+    pub(super) directory: TempDir,
+}
+
+/// What a file of a build holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Documents,
+    Postings,
+    /// Tables are made anew.
+    Other,
+}
+
+impl Wreck {
+    /// Puts the files of an index together in a directory beside the target of a repair.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] when no file that can be read holds the header.
+    pub(super) fn salvage(path: &Path, beside: &Path) -> Result<Self> {
+        let directory = tempfile::Builder::new()
+            .prefix("hamdex-repair-")
+            .tempdir_in(beside)
+            .map_err(|e| Error::io(beside, e))?;
+        let place = directory.path().join("db");
+        fs::create_dir(&place).map_err(|e| Error::io(&place, e))?;
+        let (mut of_builds, mut of_database) = (Vec::new(), 0);
+        for (number, file) in tables(path)? {
+            if family_of(&file)?.is_some() {
+                link(&file, &place.join(format!("{number:06}.sst")))?;
+                of_database += 1;
+            } else {
+                of_builds.push((number, file));
+            }
+        }
+        let tuning = Tuning::new(MIN_MEMORY, 4);
+        let mut notes = Vec::new();
+        if of_database > 0 {
+            Db::repair(&tuning.database(), &place).map_err(|e| engine_error("files", e))?;
+            for (number, file) in tables(&place.join("lost")).unwrap_or_default() {
+                let family = family_of(&file)?.unwrap_or_default();
+                let detail = format!("the whole file cannot be read; it is one of {family}");
+                notes.push(Error::corrupt(format!("{number:06}.sst"), detail));
+            }
+        }
+        let db = open(&tuning, &place)?;
+        let mut work = Work { path, directory: &directory, tuning: &tuning, db, notes };
+        let switched = work.meta()?;
+        let header = read_header(&work.db, path).map_err(|error| match error {
+            Error::NotFound { .. } => Error::corrupt("meta", "no file that is left has the header"),
+            error => error,
+        })?;
+        let state = work.state()?;
+        let building = work.building();
+        for family in [Family::Docs, Family::Postings] {
+            work.make(&family.name(state.generation))?;
+        }
+        work.ingest(of_builds, &header, state.generation, building)?;
+        work.apply(&header, state.generation, switched)?;
+        let Work { db, notes, .. } = work;
+        Ok(Self { db, header, state, notes, directory })
+    }
+}
+
+struct Work<'a> {
+    path: &'a Path,
+    directory: &'a TempDir,
+    tuning: &'a Tuning,
+    db: Db,
+    notes: Vec<Error>,
+}
+
+impl Work<'_> {
+    fn handle(&self, name: &str) -> Result<&rocksdb::ColumnFamily> {
+        self.db.cf_handle(name).ok_or_else(|| Error::corrupt(name, "family is missing"))
+    }
+
+    fn make(&mut self, name: &str) -> Result<()> {
+        if self.db.cf_handle(name).is_none() {
+            let options = settings(self.tuning, name);
+            self.db.create_cf(name, &options).map_err(|e| engine_error(name, e))?;
+        }
+        Ok(())
+    }
+
+    /// Visits the batches of the logs; damage ends the visit and is noted.
+    fn visit(
+        &mut self,
+        note: bool,
+        visit: &mut dyn FnMut(&Db, u64, Visit<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Self { db, path, notes, .. } = self;
+        match log_batches::visit(path, &mut |number, change| visit(db, number, change)) {
+            Err(error @ Error::Corrupt { .. }) => {
+                if note {
+                    notes.push(error);
+                }
+                Ok(())
+            }
+            visited => visited,
+        }
+    }
+
+    /// Applies what the logs hold of `meta`; returns the batch that made a generation live last.
+    fn meta(&mut self) -> Result<Option<u64>> {
+        self.make(&Family::Meta.name(0))?;
+        let name = Family::Meta.name(0);
+        let (mut switched, mut ended, mut stated) = (None, 0, 0);
+        self.visit(true, &mut |db, number, change| {
+            if change.family != META_ID {
+                return Ok(());
+            }
+            // One batch ends a build and names the generation that it has made.
+            match (change.key, change.value) {
+                (BUILDING, None) => ended = number,
+                (STATE, Some(_)) => stated = number,
+                _ => {}
+            }
+            if ended == number && stated == number {
+                switched = Some(number);
+            }
+            write(db, &name, change.key, change.value)
+        })?;
+        Ok(switched)
+    }
+
+    fn state(&mut self) -> Result<State> {
+        let meta = self.handle(&Family::Meta.name(0))?;
+        let get = |key: &[u8]| self.db.get_cf(meta, key).map_err(|e| engine_error("meta", e));
+        match State::read(get) {
+            Ok(state) => Ok(state),
+            Err(error) => {
+                self.notes.push(error);
+                let newest = self.generations().into_iter().max().unwrap_or(1);
+                Ok(State { generation: newest, documents: 0 })
+            }
+        }
+    }
+
+    /// Generations of the families that there are.
+    fn generations(&self) -> Vec<u32> {
+        let names = Db::list_cf(&Options::default(), self.db.path()).unwrap_or_default();
+        names.iter().filter_map(|name| name.strip_prefix("docs.")?.parse().ok()).collect()
+    }
+
+    /// Notes an unfinished build, which is left out.
+    fn building(&mut self) -> bool {
+        let name = Family::Meta.name(0);
+        let mark = self.db.cf_handle(&name).map(|meta| self.db.get_cf(meta, BUILDING));
+        let building = matches!(mark, Some(Ok(Some(_))));
+        if building {
+            let detail = "a build was unfinished; what it had written is left out";
+            self.notes.push(Error::corrupt("meta", detail));
+        }
+        building
+    }
+
+    /// Ingests the files of builds behind everything else; newer ones win unless a build is
+    /// unfinished, whose files are the newest.
+    fn ingest(
+        &mut self,
+        mut files: Vec<(u64, PathBuf)>,
+        header: &HeaderRecord,
+        generation: u32,
+        building: bool,
+    ) -> Result<()> {
+        files.sort_unstable();
+        if !building {
+            files.reverse();
+        }
+        let mut beneath = false;
+        for (number, file) in files {
+            let name = format!("{number:06}.sst");
+            let content = match self.content(&file, header) {
+                Ok(content) => content,
+                Err(error @ Error::Io { .. }) => return Err(error),
+                Err(error) => {
+                    self.notes.push(Error::corrupt(name, error.to_string()));
+                    continue;
+                }
+            };
+            let family = match content {
+                Content::Documents => Family::Docs,
+                Content::Postings => Family::Postings,
+                Content::Other => continue,
+            };
+            let family = family.name(generation);
+            if self.bring(&file, &family, true).is_ok() {
+                continue;
+            }
+            // Entries of number 0, as a compaction leaves them, let nothing be put behind them.
+            let below = format!("beneath {family}");
+            self.make(&below)?;
+            match self.bring(&file, &below, false) {
+                Ok(()) => beneath = true,
+                Err(error) => self.notes.push(Error::corrupt(name, error.to_string())),
+            }
+        }
+        if beneath {
+            for family in [Family::Docs, Family::Postings] {
+                self.merge_beneath(&family.name(generation))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the first entry of a file that a build wrote.
+    fn content(&mut self, file: &Path, header: &HeaderRecord) -> Result<Content> {
+        const PROBE: &str = "probe";
+        self.make(PROBE)?;
+        let brought = self.bring(file, PROBE, false);
+        let content = brought.and_then(|()| {
+            let mut entries = self.db.raw_iterator_cf(self.handle(PROBE)?);
+            entries.seek_to_first();
+            if !entries.valid() {
+                // The first block may be the damaged one.
+                entries.seek_to_last();
+            }
+            let Some((key, value)) = entries.item() else {
+                entries.status().map_err(|e| engine_error("file", e))?;
+                return Ok(Content::Other);
+            };
+            Ok(if is_document(header, key, value) {
+                Content::Documents
+            } else if value.is_empty() {
+                Content::Postings
+            } else {
+                Content::Other
+            })
+        });
+        self.db.drop_cf(PROBE).map_err(|e| engine_error("file", e))?;
+        content
+    }
+
+    fn bring(&self, file: &Path, family: &str, behind: bool) -> Result<()> {
+        let linked = self.directory.path().join("brought.sst");
+        let _ = fs::remove_file(&linked);
+        link(file, &linked)?;
+        let mut options = IngestExternalFileOptions::default();
+        options.set_move_files(true);
+        options.set_ingest_behind(behind);
+        self.db
+            .ingest_external_file_cf_opts(self.handle(family)?, &options, vec![&linked])
+            .map_err(|e| engine_error(family, e))
+    }
+
+    /// Adds what lies beneath a family and is not in it.
+    fn merge_beneath(&mut self, family: &str) -> Result<()> {
+        let below = format!("beneath {family}");
+        let Some(beneath) = self.db.cf_handle(&below) else { return Ok(()) };
+        let upper = self.handle(family)?;
+        let removals: u64 = self
+            .db
+            .live_files()
+            .map_err(|e| engine_error(family, e))?
+            .iter()
+            .filter(|file| file.column_family_name == family)
+            .map(|file| file.num_deletions)
+            .sum();
+        let mut entries = self.db.raw_iterator_cf(beneath);
+        entries.seek_to_first();
+        while let Some((key, value)) = entries.item() {
+            let found = self.db.get_cf(upper, key).map_err(|e| engine_error(family, e))?;
+            if found.is_none() {
+                write(&self.db, family, key, Some(value))?;
+            }
+            entries.next();
+        }
+        if let Err(error) = entries.status() {
+            self.notes.push(engine_error(family, error));
+        }
+        if removals > 0 {
+            let detail = format!(
+                "{removals} removals cannot be held against the files of builds without the list \
+                 of files; up to that many removed entries may be back"
+            );
+            self.notes.push(Error::corrupt(family, detail));
+        }
+        Ok(())
+    }
+
+    /// Applies what the logs hold of documents and postings since a generation went live.
+    fn apply(&mut self, header: &HeaderRecord, generation: u32, since: Option<u64>) -> Result<()> {
+        let since = since.unwrap_or(0);
+        let mut documents = None;
+        let mut removed: (u64, Vec<(u32, Vec<u8>)>) = (0, Vec::new());
+        let width = (header.bits / 8) as usize;
+        self.visit(false, &mut |_, number, change| {
+            if number < since || change.family <= META_ID {
+                return Ok(());
+            }
+            match change.value {
+                Some(value) if is_document(header, change.key, value) => {
+                    documents = documents.max(Some(change.family));
+                }
+                Some(_) => {}
+                // A removed document takes its posting along, whose family is the next one.
+                None => {
+                    if removed.0 != number {
+                        removed = (number, Vec::new());
+                    }
+                    let of = |(family, key): &(u32, Vec<u8>)| {
+                        family + 1 == change.family && change.key.get(width..) == Some(&key[..])
+                    };
+                    if let Some((family, _)) = removed.1.iter().find(|gone| of(gone)) {
+                        documents = documents.max(Some(*family));
+                    }
+                    removed.1.push((change.family, change.key.to_vec()));
+                }
+            }
+            Ok(())
+        })?;
+        let Some(id) = documents else { return Ok(()) };
+        let names = [Family::Docs, Family::Postings].map(|family| family.name(generation));
+        self.visit(false, &mut |db, number, change| {
+            let name = match change.family.checked_sub(id) {
+                Some(0) => &names[0],
+                Some(1) => &names[1],
+                _ => return Ok(()),
+            };
+            if number < since { Ok(()) } else { write(db, name, change.key, change.value) }
+        })
+    }
+}
+
+/// Opens the files that were put together; nothing moves them by itself.
+fn open(tuning: &Tuning, place: &Path) -> Result<Db> {
+    let mut options = tuning.database();
+    options.set_allow_ingest_behind(true);
+    options.set_track_and_verify_wals_in_manifest(false);
+    let names = Db::list_cf(&options, place).unwrap_or_else(|_| vec!["default".to_owned()]);
+    let descriptors = names
+        .iter()
+        .map(|name| rocksdb::ColumnFamilyDescriptor::new(name.as_str(), settings(tuning, name)));
+    Db::open_cf_descriptors(&options, place, descriptors).map_err(|e| engine_error("files", e))
+}
+
+fn settings(tuning: &Tuning, name: &str) -> Options {
+    let mut options = tuning.family(name);
+    options.set_disable_auto_compactions(true);
+    // The only style that lets files be put behind others.
+    options.set_compaction_style(DBCompactionStyle::Universal);
+    options
+}
+
+fn write(db: &Db, family: &str, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+    let handle = db.cf_handle(family).ok_or_else(|| Error::corrupt(family, "is missing"))?;
+    let mut batch = WriteBatch::default();
+    match value {
+        Some(value) => batch.put_cf(handle, key, value),
+        None => batch.delete_cf(handle, key),
+    }
+    let mut options = WriteOptions::default();
+    options.disable_wal(true);
+    db.write_opt(batch, &options).map_err(|e| engine_error(family, e))
+}
+
+/// Returns true for a whole record of a document under its key.
+fn is_document(header: &HeaderRecord, key: &[u8], value: &[u8]) -> bool {
+    match header.bits {
+        32 => codec::decode::<Document<u32>>("docs", key, value).is_ok(),
+        64 => codec::decode::<Document<u64>>("docs", key, value).is_ok(),
+        _ => codec::decode::<Document<u128>>("docs", key, value).is_ok(),
+    }
+}
+
+/// Table files of a directory with their numbers.
+fn tables(path: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let fail = |e| Error::io(path, e);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(fail)? {
+        let file = entry.map_err(fail)?.path();
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if let Some(number) = name.strip_suffix(".sst").and_then(|name| name.parse().ok()) {
+            files.push((number, file));
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// The family that a file's properties name; `None` for a file that a build wrote.
+///
+/// The block of properties is not compressed and repeats no beginnings of keys, so the name
+/// stands behind its key, whose lengths are before it.
+fn family_of(file: &Path) -> Result<Option<String>> {
+    use std::io::{Read, Seek, SeekFrom};
+    const KEY: &[u8] = b"rocksdb.column.family.name";
+    let fail = |e| Error::io(file, e);
+    let mut opened = fs::File::open(file).map_err(fail)?;
+    let length = opened.metadata().map_err(fail)?.len();
+    opened.seek(SeekFrom::Start(length.saturating_sub(TAIL))).map_err(fail)?;
+    let mut tail = Vec::new();
+    opened.read_to_end(&mut tail).map_err(fail)?;
+    let Some(at) = tail.windows(KEY.len()).rposition(|bytes| bytes == KEY) else { return Ok(None) };
+    let long = at.checked_sub(1).and_then(|at| tail.get(at)).copied().unwrap_or_default();
+    let name = tail.get(at + KEY.len()..).and_then(|rest| rest.get(..usize::from(long)));
+    Ok(name.filter(|name| !name.is_empty()).map(|name| String::from_utf8_lossy(name).into_owned()))
+}
+
+/// Links a file, or copies it to another file system.
+fn link(from: &Path, to: &Path) -> Result<()> {
+    fs::hard_link(from, to)
+        .or_else(|_| fs::copy(from, to).map(drop))
+        .map_err(|e| Error::io(from, e))
+}
