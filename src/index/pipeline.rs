@@ -35,6 +35,39 @@ impl Header {
         let mut stored = stored.into_iter();
         pipeline(&record.pipeline, secret, |_| Ok(stored.next().flatten()))
     }
+
+    /// Reads the tables that the pipeline of an index was made with, whatever its width.
+    ///
+    /// They are all that an equal pipeline needs beside the descriptor and perhaps a secret, which
+    /// is not stored.
+    ///
+    /// # Errors
+    ///
+    /// As [`Header::read`], and [`Error::Corrupt`](crate::Error::Corrupt) for damaged tables.
+    ///
+    /// ```
+    /// use hamdex::text::StopWords;
+    /// use hamdex::{Header, Index, IndexOptions, Pipeline, PipelineOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let options = PipelineOptions::new().stop_words(StopWords::parse("the\na\n")?);
+    /// let pipeline = Pipeline::new(&options)?;
+    /// Index::<u64>::create(&path, &IndexOptions::new().text(&pipeline))?;
+    /// let names: Vec<_> = Header::read_resources(&path)?.parts().map(|(name, _)| name).collect();
+    /// assert_eq!(names, ["stop-words"]);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn read_resources(path: impl AsRef<Path>) -> Result<Resources> {
+        let (_, stored) = Store::peek_resources(path.as_ref(), &Resources::NAMES)?;
+        let mut resources = Resources::default();
+        for (name, bytes) in Resources::NAMES.into_iter().zip(stored) {
+            if let Some(bytes) = bytes {
+                resources.insert(name, &bytes)?;
+            }
+        }
+        Ok(resources)
+    }
 }
 
 impl<F: Fingerprint> Index<F> {

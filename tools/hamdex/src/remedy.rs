@@ -63,7 +63,9 @@ pub(crate) fn of_library(error: &Error) -> Option<&'static str> {
         Error::BuildUnfinished { .. } => {
             "run the same 'hamdex build' again with --resume, or drop it with --abandon"
         }
-        Error::NothingToResume { .. } => "the index is complete as it is",
+        Error::NothingToResume { .. } => {
+            "leave --resume out to build: no build is unfinished there"
+        }
         Error::Locked { .. } => "wait for the other process or stop it",
         Error::WidthMismatch { .. } => "leave out --bits, or build an index of that width",
         Error::NoFeatureSets => "build the index again with --keep-features, or leave out --verify",
@@ -76,6 +78,16 @@ pub(crate) fn of_library(error: &Error) -> Option<&'static str> {
         Error::HeaderMismatch { what: "secret", .. } => {
             "give the file that the index was made with, by --seed-file FILE"
         }
+        Error::HeaderMismatch { what: "inputs", .. } => {
+            "give the inputs and fields that the build began with, in their order, or drop it by \
+             'hamdex build INDEX --abandon'"
+        }
+        Error::ForeignSpills { .. } => {
+            "resume the build where it began, or drop this one by 'hamdex build INDEX --abandon'"
+        }
+        Error::RepeatedKey { .. } => {
+            "remove one of the two, or choose by --on-repeat first or last"
+        }
         Error::HeaderMismatch { .. } => "leave the option out, or build a new index with it",
         Error::FormatVersion { .. } => {
             "use the hamdex version that wrote it, or build the index again"
@@ -85,6 +97,9 @@ pub(crate) fn of_library(error: &Error) -> Option<&'static str> {
         }
         Error::Corrupt { family, .. } if family.starts_with("shard") => {
             "write the shards again: nothing was made of them"
+        }
+        Error::Corrupt { family, .. } if family == "build manifest" => {
+            "drop the unfinished build by 'hamdex build INDEX --abandon', and build again"
         }
         Error::Corrupt { .. } => {
             "'hamdex restore' a backup, 'hamdex repair' what can be read, or build it again"

@@ -7,7 +7,7 @@ use hamdex::{Error, Fingerprint, Header, Index, IndexOptions, OpenOptions, Plan}
 
 use crate::costs;
 use crate::failure::{Failure, Result};
-use crate::input::{Bring, Inputs};
+use crate::input::{Bring, Export, Inputs};
 use crate::options::{DISTANCE, MemoryArg, PipelineArgs, PlanArg, stored_pipeline};
 use crate::resource_options::SeedArg;
 use crate::size;
@@ -113,6 +113,18 @@ pub(crate) fn pipeline_of(
         return Err(no_pipeline(index));
     }
     Ok(pipeline)
+}
+
+/// Refuses fingerprints of an exported index that were made otherwise than those of this one.
+pub(crate) fn require_export(header: &Header, export: Option<&Export>) -> Result<()> {
+    let Some(export) = export else { return Ok(()) };
+    // Where either side does not say how, the user may know.
+    let said = !header.pipeline.is_empty() && !export.pipeline.is_empty();
+    if said && header.pipeline != export.pipeline {
+        let (stored, wanted) = (header.pipeline.clone(), export.pipeline.clone());
+        return Err(Error::HeaderMismatch { what: "pipeline", stored, wanted }.into());
+    }
+    Ok(())
 }
 
 pub(crate) fn no_pipeline(index: &Path) -> Failure {

@@ -10,6 +10,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use hamdex::text::{self, Encoding};
 
+use super::exported;
 use super::open::{Meter, Reader, is_html};
 use super::reject::Reason;
 use super::fields::Fields;
@@ -250,7 +251,7 @@ impl Out {
                     let fault = Some(Reason::Record(reason.to_owned()));
                     let record = bytes.len() - record.len()..bytes.len();
                     lines.push(Line { ordinal, bytes: record, fault });
-                } else if !line.trim_ascii().is_empty() {
+                } else if !line.trim_ascii().is_empty() && !exported::is_header(line) {
                     lines.push(Line { ordinal, bytes: start..bytes.len(), fault: None });
                 } else {
                     bytes.truncate(start);

@@ -10,6 +10,9 @@ use super::warc::WarcId;
 /// Field of a fingerprint that is given instead of a text.
 pub(crate) const FINGERPRINT: &str = "fingerprint";
 
+/// Field of the features that an index keeps of a document.
+pub(crate) const FEATURES: &str = "hamdex_features";
+
 /// Fields that hold the text if none is named, in the order in which they are looked for.
 pub(crate) const TEXT_FIELDS: [&str; 7] =
     ["text", "content", "body", "raw_content", "document", "markdown", "article"];
@@ -43,6 +46,7 @@ pub(super) enum Role {
     /// A part of the text, by its place among the parts.
     Text(usize),
     Fingerprint,
+    Features,
     Stamp,
     Unique,
 }
@@ -93,6 +97,7 @@ impl Fields {
         }
         grow(&mut nodes, &fields.id, Role::Id);
         grow(&mut nodes, FINGERPRINT, Role::Fingerprint);
+        grow(&mut nodes, FEATURES, Role::Features);
         for (name, role) in [(&fields.stamp, Role::Stamp), (&fields.unique, Role::Unique)] {
             if let Some(name) = name {
                 grow(&mut nodes, name, role);
@@ -151,7 +156,7 @@ mod tests {
         assert_eq!(fields.texts, ["title", "meta.text"]);
         assert_eq!(fields.text(), "title,meta.text");
         let tops: Vec<&str> = fields.top().collect();
-        assert_eq!(tops, ["title", "meta.text", "meta", "meta.id", FINGERPRINT]);
+        assert_eq!(tops, ["title", "meta.text", "meta", "meta.id", FINGERPRINT, FEATURES]);
         let meta = &fields.nodes[2];
         assert!(meta.roles.is_empty());
         let inner: Vec<_> = meta.inner.iter().map(|node| (&*node.name, &*node.roles)).collect();

@@ -5,6 +5,7 @@
 use std::io::{BufRead, Read};
 
 use super::chunk::MAX_ROW;
+use super::exported::{self, Export};
 use super::fields::{FINGERPRINT, Fields, Names, TEXT_FIELDS};
 use super::open::Reader;
 use super::row::{self, Missing};
@@ -62,7 +63,13 @@ impl Head {
 
     fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let lines = self.bytes.split(|&byte| byte == b'\n');
-        lines.filter(|line| !line.trim_ascii().is_empty())
+        lines.filter(|line| !line.trim_ascii().is_empty() && !exported::is_header(line))
+    }
+
+    /// What the first line says, if it begins an exported index.
+    pub(super) fn export(&self, name: &str) -> Result<Option<Export>> {
+        let first = self.bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        exported::is_header(first).then(|| Export::parse(name, first)).transpose()
     }
 
     /// The fields of the rows, in the order in which they come.

@@ -7,6 +7,7 @@ use hamdex::dedup::Stamp;
 use hamdex::text::{self, Pipeline};
 
 use super::chunk::Text;
+use super::exported;
 use super::proof::{Proofs, Wanted};
 use super::reject::Reason;
 use super::fields::Fields;
@@ -65,7 +66,8 @@ impl Maker<'_> {
             (Some(text), _) => self.sketch(text, false)?,
             (None, Some(hex)) => {
                 let fingerprint = F::from_hex(hex).map_err(Reason::Fingerprint)?;
-                Ok(Sketch { fingerprint, features: None, proofs: Proofs::default() })
+                let proofs = exported::proofs(self.wanted, row.features.as_deref())?;
+                Ok(Sketch { fingerprint, features: None, proofs })
             }
             (None, None) => Err(missing(&row, fields)),
         };

@@ -8,6 +8,7 @@ mod columnar;
 mod delimited;
 mod detect;
 mod device;
+mod exported;
 mod fields;
 #[cfg(any(test, feature = "coverage"))]
 pub(crate) mod fuzzing;
@@ -29,6 +30,7 @@ mod warc;
 
 pub(crate) use chunk::{Body, Chunk, Rows, Text, changed, for_each_chunk};
 pub(crate) use columnar::Columnar;
+pub(crate) use exported::Export;
 pub(crate) use learn::learn;
 pub(crate) use detect::Format;
 pub(crate) use fields::{Fields, Names};

@@ -7,7 +7,7 @@ use hamdex::dedup::Stamp;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::fields::{FINGERPRINT, Fields, Node, Role};
+use super::fields::{FEATURES, FINGERPRINT, Fields, Node, Role};
 use super::reject::Reason;
 
 /// The fields of one row; an id that is null is absent.
@@ -20,6 +20,8 @@ pub(crate) struct Row<'a> {
     /// Why there is no text.
     pub(crate) missing: Missing,
     pub(crate) fingerprint: Option<Cow<'a, str>>,
+    /// The features that an export wrote beside the fingerprint.
+    pub(crate) features: Option<Cow<'a, str>>,
     pub(crate) stamp: Stamp,
     /// The value that the row must not share, as JSON.
     pub(crate) unique: Option<&'a str>,
@@ -61,6 +63,11 @@ pub(crate) fn parse<'a>(fields: &Fields, line: &'a [u8]) -> Result<Row<'a>, Reas
             Scalar::Number | Scalar::Other => {
                 return Err(Reason::NoString(FINGERPRINT.to_owned()));
             }
+        },
+        features: match found.features {
+            Scalar::Text(features) => Some(features),
+            Scalar::Missing | Scalar::Null => None,
+            Scalar::Number | Scalar::Other => return Err(Reason::NoString(FEATURES.to_owned())),
         },
         stamp: found.stamp,
         unique: found.unique.filter(|value| *value != "null"),
@@ -131,6 +138,7 @@ struct Found<'a> {
     id: Option<&'a str>,
     texts: Vec<Scalar<'a>>,
     fingerprint: Scalar<'a>,
+    features: Scalar<'a>,
     stamp: Stamp,
     unique: Option<&'a str>,
 }
@@ -151,6 +159,7 @@ impl<'a> Found<'a> {
         match role {
             Role::Text(at) => self.texts.get_mut(at),
             Role::Fingerprint => Some(&mut self.fingerprint),
+            Role::Features => Some(&mut self.features),
             Role::Id | Role::Unique | Role::Stamp => None,
         }
     }
@@ -162,7 +171,7 @@ impl<'a> Found<'a> {
                 Role::Id => self.id = Some(raw),
                 Role::Unique => self.unique = Some(raw),
                 Role::Stamp => self.stamp = stamp(raw),
-                Role::Text(_) | Role::Fingerprint => {
+                Role::Text(_) | Role::Fingerprint | Role::Features => {
                     let mut json = serde_json::Deserializer::from_str(raw);
                     let value = ScalarSeed.deserialize(&mut json)?;
                     if let Some(slot) = self.slot(role) {
@@ -199,7 +208,7 @@ impl<'de> Visitor<'de> for RowVisitor<'_, '_, 'de> {
             };
             let alone = if node.inner.is_empty() { node.roles.as_slice() } else { &[] };
             match alone {
-                [role @ (Role::Text(_) | Role::Fingerprint)] => {
+                [role @ (Role::Text(_) | Role::Fingerprint | Role::Features)] => {
                     let value = map.next_value_seed(ScalarSeed)?;
                     if let Some(slot) = self.found.slot(*role) {
                         *slot = value;

@@ -13,6 +13,7 @@ use super::columnar::Columnar;
 use super::delimited;
 use super::detect::{self, Format, Named};
 use super::device;
+use super::exported::Export;
 use super::fields::{Fields, Names};
 use super::json;
 use super::look::{self, Bring, Head};
@@ -58,6 +59,8 @@ pub(crate) struct Source {
     /// The directory that was given, and the path within it.
     pub(crate) within: Option<String>,
     pub(super) path: PathBuf,
+    /// What the first line says, if the source is an exported index.
+    pub(super) export: Option<Export>,
     /// Whether a row among the first ones has an id.
     pub(super) has_id: bool,
     compression: Option<Compression>,
@@ -94,6 +97,7 @@ impl Source {
             bring: Bring::Texts,
             within: None,
             path: path.to_path_buf(),
+            export: None,
             has_id: true,
             compression: None,
             names: names.clone(),
@@ -310,6 +314,7 @@ impl Source {
     }
 
     fn settle(&mut self, head: &Head) -> Result<()> {
+        self.export = head.export(&self.name)?;
         let found = head.names();
         let has = |text: &str| head.has(&self.names, text);
         self.fields = look::choose(&self.name, &self.names, &found, has)?;

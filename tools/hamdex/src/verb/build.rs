@@ -1,22 +1,25 @@
 //! `build`: documents become an index in one go, by external sort and bulk ingest.
 
+mod inputs;
+mod repeats;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
 use hamdex::advice::Support;
+use hamdex::text::Pipeline;
 use hamdex::{
-    BuildOptions, BuildReport, Builder, Error, Fingerprint, IndexOptions, NewDocument, shards,
+    BuildOptions, BuildReport, Builder, Error, Fingerprint, Header, IndexOptions, NewDocument,
+    Plan, shards,
 };
+use repeats::OnRepeat;
 use serde::Serialize;
 
 use crate::advise::{self, Wishes};
 use crate::failure::{Failure, Result};
-use crate::input::{
-    At, Document, Ids, Inputs, Kind, Place, Policy, Reading, Reason, Rejects, Totals, WarcId,
-};
-use crate::key::Name;
+use crate::input::{Document, Export, Ids, Inputs, Policy, Reading, Rejects};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, TmpArg, WidthArg};
 use crate::session::Session;
 use crate::size;
@@ -28,10 +31,11 @@ use crate::width::{self, for_width};
 /// Build an index from documents, or merge them into one
 ///
 /// Sorts outside memory and ingests whole files, which is many times faster than 'insert'.
-/// A row whose id the index has already replaces the stored document.
+/// A row whose id the index has already replaces the stored document. Two rows with the same id
+/// are refused before anything changes, unless --on-repeat says which one counts.
 ///
 /// After a kill, the same command with --resume goes on where it stopped; it reads the same
-/// inputs in the same order and passes over the rows that are safe already.
+/// inputs in the same order and skips the rows that are safe already. Other inputs are refused.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex build pages.idx pages-*.jsonl.gz -k 3 --memory 2G")]
 pub(crate) struct BuildArgs {
@@ -53,6 +57,9 @@ pub(crate) struct BuildArgs {
     /// Drop a build that was interrupted; the index is as it was before
     #[arg(long, conflicts_with = "inputs")]
     abandon: bool,
+    /// Which row counts of those with the same id; without it they are refused
+    #[arg(long, value_name = "first|last", value_enum, hide_possible_values = true)]
+    on_repeat: Option<OnRepeat>,
     #[command(flatten)]
     width: WidthArg,
     #[command(flatten)]
@@ -78,6 +85,7 @@ struct Summary {
     distinct: u64,
     read: u64,
     replaced: u64,
+    repeated: u64,
     rejects: u64,
     skipped_binary: u64,
     skipped_status: u64,
@@ -98,28 +106,26 @@ impl BuildArgs {
         }
         let inputs = self.rows.inputs(&self.inputs, &session.console)?;
         let header = stored::header(&self.index)?;
-        let wanted = self.keep.wanted(header.as_ref())?;
-        let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
-        let (pipeline, distance) = if let Some(header) = &header {
-            let pipeline = stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?;
-            (pipeline, self.distance.distance)
-        } else {
-            let wishes = Wishes {
-                pipeline: &self.pipeline,
-                distance: self.distance.distance,
-                verify: None,
-                sketch: self.pipeline.sketch,
-                support: if wanted.features { Support::Features } else { Support::Nothing },
-                bits,
-            };
-            let settled = advise::settle_index(&session.console, &inputs, &wishes)?;
-            (settled.pipeline, Some(settled.distance))
-        };
+        let export = inputs.export()?;
+        if let Some(header) = &header {
+            stored::require_export(header, export.as_ref())?;
+        }
+        // An index that is there keeps its settings.
+        let export = export.filter(|_| header.is_none());
+        let mut wanted = self.keep.wanted(header.as_ref())?;
+        wanted.features |= export.as_ref().is_some_and(|export| export.keeps_features);
+        let bits = self.width.bits.or(export.as_ref().map(|export| export.bits));
+        let bits = width::settle(bits, header.as_ref(), inputs.raw_width()?)?;
+        let (pipeline, distance) =
+            self.settled(session, &inputs, header.as_ref(), &export, bits)?;
         for_width!(bits, F => {
             let count = inputs.estimated_rows(F::BYTES);
             let mut options =
                 stored::index_options::<F>(&self.plan, distance, header.as_ref(), count)?;
             options = options.memory(self.memory.memory.0).keep_features(wanted.features);
+            if let Some(export) = &export {
+                options = self.as_exported::<F>(options, export, distance)?;
+            }
             if let Some(pipeline) = &pipeline {
                 options = options.text(pipeline);
             }
@@ -127,19 +133,68 @@ impl BuildArgs {
                 inputs: &inputs,
                 pipeline: pipeline.as_ref(),
                 console: &session.console,
-                // Duplicates come to light when all is sorted, too late for those who want to stop.
-                ids: Ids::Keys { unique: self.rows.strict },
+                // Repeats come to light when all is sorted, before anything goes live.
+                ids: Ids::Keys { unique: false },
                 keep_blank: false,
                 after: None,
                 wanted,
             };
-            self.build::<F>(session, &options, reading, header.is_none())
+            self.build::<F>(session, &options, reading)
         })
+    }
+
+    /// The pipeline and the distance: of the index, of an export, else by a look at the inputs.
+    fn settled(
+        &self,
+        session: &Session,
+        inputs: &Arc<Inputs>,
+        header: Option<&Header>,
+        export: &Option<Export>,
+        bits: u32,
+    ) -> Result<(Option<Pipeline>, Option<u32>)> {
+        if let Some(header) = header {
+            let pipeline = stored::pipeline_for(&self.pipeline, header, &self.index, inputs)?;
+            return Ok((pipeline, self.distance.distance));
+        }
+        let distance = self.distance.distance.or(export.as_ref().map(|export| export.distance));
+        if let Some(export) = export
+            && !self.pipeline.given()
+        {
+            return Ok((export.pipeline(self.pipeline.seed().secret()?)?, distance));
+        }
+        let wishes = Wishes {
+            pipeline: &self.pipeline,
+            distance,
+            verify: None,
+            sketch: self.pipeline.sketch,
+            support: if self.keep.keep_features { Support::Features } else { Support::Nothing },
+            bits,
+        };
+        let settled = advise::settle_index(&session.console, inputs, &wishes)?;
+        Ok((settled.pipeline, Some(settled.distance)))
+    }
+
+    /// Adds the plan and the words for the pipeline of an exported index, unless overridden.
+    fn as_exported<F: Fingerprint>(
+        &self,
+        mut options: IndexOptions,
+        export: &Export,
+        distance: Option<u32>,
+    ) -> Result<IndexOptions> {
+        if self.plan.plan.is_none() {
+            let distance = distance.unwrap_or(export.distance);
+            options = options.plan(Plan::parse(&export.plan, F::BITS, distance, None)?);
+        }
+        if !self.pipeline.given() && !export.pipeline.is_empty() {
+            options = options.pipeline(&export.pipeline);
+        }
+        Ok(options)
     }
 
     fn drop_unfinished(&self, session: &Session) -> Result<()> {
         let header = stored::require(&self.index, self.width.bits)?;
-        for_width!(header.bits, F => Builder::<F>::abandon(&self.index)?);
+        let abandoned = for_width!(header.bits, F => Builder::<F>::abandon(&self.index)?);
+        say_left(session, abandoned.left.as_deref());
         session.console.say(&format!("dropped the unfinished build in {}", self.index.display()));
         Ok(())
     }
@@ -166,7 +221,7 @@ impl BuildArgs {
         summarise(session, &summary)
     }
 
-    /// Takes up the unfinished build, or begins one where there is none.
+    /// Takes up the unfinished build, or begins one where nothing was stored yet.
     fn builder<F: Fingerprint>(
         &self,
         session: &Session,
@@ -174,13 +229,26 @@ impl BuildArgs {
         resources: &BuildOptions,
     ) -> Result<Builder<F>> {
         if self.resume {
-            match Builder::resume(&self.index, resources) {
-                Err(Error::NothingToResume { .. } | Error::NotFound { .. }) => {
-                    // A build that was killed at once, or one that was done: both are repeatable.
-                    session.console.say("nothing to resume, reading from the start");
+            match Builder::<F>::resume(&self.index, resources) {
+                // Killed before it had begun: there is nothing that a second build would replace.
+                Err(Error::NotFound { .. }) => {}
+                Err(error @ Error::NothingToResume { .. }) => {
+                    if !stored::read_only::<F>(&self.index)?.is_empty()? {
+                        return Err(error.into());
+                    }
                 }
-                builder => return Ok(builder?),
+                builder => {
+                    let builder = builder?;
+                    if !builder.knows_inputs() {
+                        session.console.say(
+                            "the inputs cannot be compared with those that the build began with: \
+                             make sure that they are the same, in the same order",
+                        );
+                    }
+                    return Ok(builder);
+                }
             }
+            session.console.say("nothing to resume, reading from the start");
         }
         Ok(Builder::create(&self.index, options, resources)?)
     }
@@ -190,20 +258,27 @@ impl BuildArgs {
         session: &Session,
         options: &IndexOptions,
         mut reading: Reading<'_>,
-        new: bool,
     ) -> Result<()> {
         let started = Instant::now();
-        let mut resources = BuildOptions::new().memory(self.memory.memory.0);
+        let mut resources =
+            BuildOptions::new().memory(self.memory.memory.0).repeats(repeats::of(self.on_repeat));
         if let Some(directory) = self.tmp.directory() {
             resources = resources.tmp(directory);
+        }
+        match inputs::described(reading.inputs, F::BITS) {
+            Some(description) => resources = resources.inputs(description),
+            None if self.resume => resources = resources.inputs(inputs::PIPE),
+            None => {}
         }
         let policy = Policy {
             append: self.resume,
             overwrite: session.overwrite,
             ..self.rows.policy()
         };
+        let was_there = self.index.exists();
         let mut rejects = Rejects::new(policy, &session.console)?;
         let mut builder = self.builder::<F>(session, options, &resources)?;
+        say_left(session, builder.left());
         reading.after = builder.resume_after();
         let mut without_features = 0;
         let read = reading.run::<F>(&mut rejects, &mut |document: Document<'_, F>| {
@@ -220,26 +295,22 @@ impl BuildArgs {
             Err(failure) => {
                 drop(builder);
                 if inputs_at_fault(&failure) {
-                    Builder::<F>::abandon(&self.index)?;
-                    if new {
-                        // There was nothing here before, so nothing is to stay behind.
-                        std::fs::remove_dir_all(&self.index)
-                            .map_err(|e| Failure::io(&self.index, e))?;
-                    }
+                    self.give_up::<F>(session, was_there)?;
                 } else {
                     session.console.say("what was read is safe: --resume goes on from there");
                 }
                 return Err(failure);
             }
         };
-        let mut refused = Ok(());
-        let report = builder.finish(&session.console, &mut |key, origin| {
-            if refused.is_ok() {
-                refused = duplicate(reading.inputs, &totals, &mut rejects, key, origin);
-            }
-        });
+        let report = builder.finish(&session.console, &mut |_, _| ());
         session.console.end_phase();
-        let report = report?;
+        let report = match report {
+            Err(Error::RepeatedKey { first, again, .. }) => {
+                self.give_up::<F>(session, was_there)?;
+                return Err(repeats::refused(reading.inputs, &totals.origins, first, again));
+            }
+            report => report?,
+        };
         let rejected = rejects.count();
         rejects.finish()?;
         let seconds = started.elapsed().as_secs_f64();
@@ -251,6 +322,7 @@ impl BuildArgs {
                 distinct: report.fingerprints,
                 read: totals.documents,
                 replaced: report.replaced,
+                repeated: report.duplicates,
                 rejects: rejected,
                 skipped_binary: totals.binary,
                 skipped_status: totals.passed.status,
@@ -260,12 +332,45 @@ impl BuildArgs {
                 seconds,
                 rate: totals.documents as f64 / seconds.max(1e-9),
             },
-        )?;
-        refused
+        )
+    }
+
+    /// Drops the build, and the index too if the build has made it.
+    fn give_up<F: Fingerprint>(&self, session: &Session, was_there: bool) -> Result<()> {
+        let abandoned = Builder::<F>::abandon(&self.index)?;
+        say_left(session, abandoned.left.as_deref());
+        if !abandoned.made_index {
+            return Ok(());
+        }
+        // The directory was absent or empty before, so that all that is in it is the build's.
+        for entry in std::fs::read_dir(&self.index).map_err(|e| Failure::io(&self.index, e))? {
+            let path = entry.map_err(|e| Failure::io(&self.index, e))?.path();
+            let removed = if path.is_dir() && !path.is_symlink() {
+                std::fs::remove_dir_all(&path)
+            } else {
+                std::fs::remove_file(&path)
+            };
+            removed.map_err(|e| Failure::io(&path, e))?;
+        }
+        if was_there && !self.resume {
+            return Ok(());
+        }
+        std::fs::remove_dir(&self.index).map_err(|e| Failure::io(&self.index, e))
     }
 }
 
-/// Tells whether the same inputs would fail again, so that there is nothing to resume.
+/// Reports a directory of temporary files that is not this index's to remove.
+fn say_left(session: &Session, left: Option<&Path>) {
+    if let Some(left) = left {
+        session.console.say(&format!(
+            "left {} alone: the unfinished build named it for its temporary files, but it was not \
+             made for this index",
+            left.display()
+        ));
+    }
+}
+
+/// Returns true if the same inputs would fail again, so that there is nothing to resume.
 fn inputs_at_fault(failure: &Failure) -> bool {
     !matches!(failure, Failure::Library(_))
 }
@@ -280,6 +385,7 @@ fn summarise(session: &Session, summary: &Summary) -> Result<()> {
         .pair("rate", format!("{}/s", size::estimate(summary.rate.round())));
     for (name, count) in [
         ("replaced", summary.replaced),
+        ("repeated ids dropped", summary.repeated),
         ("bad rows skipped", summary.rejects),
         ("binary files skipped", summary.skipped_binary),
         ("other statuses skipped", summary.skipped_status),
@@ -291,34 +397,4 @@ fn summarise(session: &Session, summary: &Summary) -> Result<()> {
         }
     }
     session.report(summary, &table)
-}
-
-/// Notes a row whose key an earlier row had.
-fn duplicate(
-    inputs: &Arc<Inputs>,
-    totals: &Totals,
-    rejects: &mut Rejects,
-    key: &[u8],
-    origin: u64,
-) -> Result<()> {
-    let name = Name::of(key).to_string();
-    let found = totals.origins.find(origin);
-    let source = found.and_then(|(source, row)| Some((inputs.sources.get(source)?, row)));
-    let Some((source, row)) = source else {
-        return rejects.add(Place { file: "-", at: At::Whole }, Reason::DuplicateId(name), None);
-    };
-    let (file, at) = match &source.kind {
-        Kind::Lines | Kind::Json | Kind::Columnar(_) | Kind::Delimited(_) => {
-            (source.name.clone(), At::Line(row + 1))
-        }
-        Kind::Raw(bits) => (source.name.clone(), At::Offset(row * u64::from(bits / 8))),
-        Kind::Warc => (source.name.clone(), At::Record(row + 1, None)),
-        Kind::Text => (source.name.clone(), At::Whole),
-        Kind::Directory(_) => (format!("{}/{name}", source.name), At::Whole),
-    };
-    let reason = match (at, inputs.names.warc_id) {
-        (At::Record(..), WarcId::Uri) => Reason::DuplicateUri(name),
-        _ => Reason::DuplicateId(name),
-    };
-    rejects.add(Place { file: &file, at }, reason, None)
 }

@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use clap::Args;
-use hamdex::{Fingerprint, Progress};
+use hamdex::{Fingerprint, Header, Progress};
 use serde::Serialize;
 
+
 use crate::failure::Result;
+use crate::input::Export;
 use crate::key::Name;
 use crate::output::Output;
 use crate::session::Session;
@@ -18,9 +22,10 @@ const STEP: u64 = 1 << 14;
 
 /// Write every document and fingerprint of an index
 ///
-/// Prints JSON Lines {"id","fingerprint"} in the order of the keys. 'hamdex build' takes them;
-/// give it the --bits, -k, --plan and --pipeline that 'hamdex stats --json' shows to get an equal
-/// index.
+/// Prints JSON Lines: first {"hamdex_export":1,...} with all settings of the index, then
+/// {"id","fingerprint"} in the order of the keys, and "hamdex_features" for documents whose
+/// features are kept. 'hamdex build NEW EXPORT' makes an equal index of them; other verbs skip the
+/// first line. A secret is never written: build needs the same --seed-file again.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex export pages.idx | zstd > pages.jsonl.zst")]
 pub(crate) struct ExportArgs {
@@ -35,6 +40,8 @@ pub(crate) struct ExportArgs {
 struct Line<'a> {
     id: Name<'a>,
     fingerprint: &'a str,
+    #[serde(rename = "hamdex_features", skip_serializing_if = "Option::is_none")]
+    features: Option<String>,
 }
 
 impl ExportArgs {
@@ -42,11 +49,21 @@ impl ExportArgs {
         let header = stored::require(&self.index, None)?;
         for_width!(header.bits, F => {
             let index = stored::read_only::<F>(&self.index)?;
+            let resources = Header::read_resources(&self.index)?;
+            // All of it is of one moment, whatever is written meanwhile.
+            let reader = index.reader()?;
             let mut output = Output::open(self.output.as_deref(), &session.console, session.overwrite)?;
-            session.console.begin("exporting", Some(index.len()?));
-            for (document, count) in index.documents()?.zip(1..) {
+            output.json(&Export::new(&header, &resources))?;
+            session.console.begin("exporting", Some(reader.len()));
+            for (document, count) in reader.documents()?.zip(1..) {
                 let (key, fingerprint) = document?;
-                output.json(&Line { id: Name::of(&key), fingerprint: &fingerprint.hex().to_string() })?;
+                let features =
+                    if header.keeps_features { reader.features(&key)? } else { None };
+                output.json(&Line {
+                    id: Name::of(&key),
+                    fingerprint: &fingerprint.hex().to_string(),
+                    features: features.map(|features| BASE64.encode(features)),
+                })?;
                 if count % STEP == 0 {
                     session.console.advance(STEP);
                 }

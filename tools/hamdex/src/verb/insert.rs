@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use clap::Args;
 use hamdex::advice::Support;
-use hamdex::{Durability, Fingerprint, Header, Index, IndexOptions, Nearness, OpenOptions};
+use hamdex::{
+    BatchReport, Durability, Fingerprint, Header, Index, IndexOptions, Nearness, OpenOptions,
+};
 use serde::Serialize;
 
 use crate::advise::{self, Wishes};
@@ -28,7 +30,7 @@ use crate::width::{self, for_width};
 /// passes against the stored features is kept out, and its "similarity" is told.
 ///
 /// Documents are stored batch by batch, each whole or not at all. After a kill the same command
-/// stores the rest: what is there already is replaced by itself.
+/// stores the rest: what is there already counts as unchanged.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Example:\n  hamdex insert pages.idx today.jsonl --if-new > known.jsonl"
@@ -70,6 +72,7 @@ pub(crate) struct InsertArgs {
 struct Summary {
     inserted: u64,
     replaced: u64,
+    unchanged: u64,
     refused: u64,
     without_features: u64,
     rejects: u64,
@@ -94,6 +97,16 @@ impl InsertArgs {
             return Err(Failure::Usage(reason.to_owned()));
         }
         let header = stored::header(&self.index)?;
+        let export = inputs.export()?;
+        match &header {
+            Some(header) => stored::require_export(header, export.as_ref())?,
+            None if export.is_some() => {
+                let reason = "an export brings the settings of its index: make the new index by \
+                              'hamdex build'";
+                return Err(Failure::Usage(reason.to_owned()));
+            }
+            None => {}
+        }
         let wanted = self.keep.wanted(header.as_ref())?;
         // Before an index is made that could not do what is asked.
         self.verify.require_stored(wanted.features)?;
@@ -195,7 +208,8 @@ impl InsertArgs {
         summary.rejects = rejects.count();
         rejects.finish()?;
         summary.seconds = started.elapsed().as_secs_f64();
-        summary.rate = (summary.inserted + summary.replaced) as f64 / summary.seconds.max(1e-9);
+        let stored = summary.inserted + summary.replaced + summary.unchanged;
+        summary.rate = stored as f64 / summary.seconds.max(1e-9);
         self.tell(session, &summary)
     }
 
@@ -206,9 +220,10 @@ impl InsertArgs {
             String::new()
         };
         let line = format!(
-            "inserted {}, replaced {}{refused} in {:.2} s, {}/s",
+            "inserted {}, replaced {}, unchanged {}{refused} in {:.2} s, {}/s",
             size::thousands(summary.inserted),
             size::thousands(summary.replaced),
+            size::thousands(summary.unchanged),
             summary.seconds,
             size::estimate(summary.rate.round())
         );
@@ -261,12 +276,11 @@ impl<F: Fingerprint> Batches<'_, F> {
             return Ok(());
         }
         if let Some(near) = self.near {
-            let refused = self.index.insert_batch_if_new(&self.waiting, near, self.durability)?;
+            let (refused, report) =
+                self.index.insert_batch_if_new_counted(&self.waiting, near, self.durability)?;
+            self.count(report);
             for ((key, ..), near) in self.waiting.iter().zip(refused) {
-                let Some(near) = near else {
-                    self.summary.inserted += 1;
-                    continue;
-                };
+                let Some(near) = near else { continue };
                 self.summary.refused += 1;
                 let (id, of) = (Name::of(key), Name::of(&near.key));
                 let (distance, similarity) = (near.distance, near.similarity);
@@ -278,11 +292,16 @@ impl<F: Fingerprint> Batches<'_, F> {
             }
         } else {
             let report = self.index.insert_batch(&self.waiting, self.durability)?;
-            self.summary.inserted += report.inserted;
-            self.summary.replaced += report.replaced;
+            self.count(report);
         }
         self.waiting.clear();
         Ok(())
+    }
+
+    fn count(&mut self, report: BatchReport) {
+        self.summary.inserted += report.inserted;
+        self.summary.replaced += report.replaced - report.unchanged;
+        self.summary.unchanged += report.unchanged;
     }
 
     fn finish(self) -> Result<Summary> {

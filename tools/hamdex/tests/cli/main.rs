@@ -6,9 +6,11 @@
 mod advice;
 mod backups;
 mod bad_rows;
+mod builds;
 mod calls;
 mod crawls;
 mod dedup;
+mod exports;
 mod first_contact;
 mod habits;
 mod hostile;

@@ -75,15 +75,6 @@ fn an_unfinished_build_is_told_and_can_be_resumed_or_abandoned() {
 }
 
 #[test]
-fn resume_without_an_unfinished_build_is_an_ordinary_build() {
-    let bench = stored();
-    bench.ok("build idx prints.jsonl --resume");
-    assert_eq!(bench.export("idx"), EXPORTED);
-    bench.ok("build fresh prints.jsonl --resume");
-    assert_eq!(bench.export("fresh"), EXPORTED);
-}
-
-#[test]
 fn exports_build_equal_indexes() {
     let bench = Bench::new();
     let rows = [
@@ -98,9 +89,9 @@ fn exports_build_equal_indexes() {
     bench.file("rows.jsonl", rows.join("\n"));
     bench.ok("build one rows.jsonl");
     bench.ok("export one -o one.jsonl");
-    assert_eq!(bench.read("one.jsonl").lines().collect::<Vec<_>>(), rows);
+    assert_eq!(bench.read("one.jsonl").lines().skip(1).collect::<Vec<_>>(), rows);
     bench.ok("build two one.jsonl");
-    assert_eq!(bench.export("two"), bench.read("one.jsonl"));
+    assert_eq!(bench.ok("export two").stdout, bench.read("one.jsonl"));
     let header = |index: &str| {
         let mut stats = bench.ok(&format!("stats {index} --json")).json().remove(0);
         for changing in ["bytes", "bytes_docs", "bytes_postings", "bytes_tables", "tables"] {

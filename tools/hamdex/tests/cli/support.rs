@@ -72,9 +72,12 @@ impl Bench {
         outcome
     }
 
-    /// Everything in an index, as `export` shows it.
+    /// Every document of an index, as `export` shows it.
     pub(crate) fn export(&self, index: &str) -> String {
-        self.ok(&format!("export {index}")).stdout
+        let export = self.ok(&format!("export {index}")).stdout;
+        let (header, rows) = export.split_once('\n').unwrap();
+        assert!(header.starts_with("{\"hamdex_export\":1,"), "{header}");
+        rows.to_owned()
     }
 }
 

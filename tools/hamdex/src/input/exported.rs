@@ -1,0 +1,131 @@
+//! Exports: the first line of an exported index becomes the settings of an equal one.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hamdex::text::{Pipeline, Resources, Secret};
+use hamdex::verify::FeatureSet;
+use hamdex::{Error, Header};
+use serde::{Deserialize, Serialize};
+
+use super::proof::{Proofs, Wanted};
+use super::reject::Reason;
+use super::fields::FEATURES;
+use super::inputs::Inputs;
+
+use crate::failure::{Failure, Result};
+
+/// How the first line of every export begins.
+const BEGINNING: &[u8] = b"{\"hamdex_export\":";
+
+/// Version of the layout.
+const VERSION: u32 = 1;
+
+/// What an export says of its index; never a secret, of which the pipeline has a digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Export {
+    hamdex_export: u32,
+    pub(crate) bits: u32,
+    pub(crate) distance: u32,
+    pub(crate) plan: String,
+    pub(crate) pipeline: String,
+    pub(crate) keeps_features: bool,
+    /// The pipeline's tables by name, in base64.
+    resources: BTreeMap<String, String>,
+}
+
+impl Export {
+    pub(crate) fn new(header: &Header, resources: &Resources) -> Self {
+        let resources = resources
+            .parts()
+            .map(|(name, bytes)| (name.to_owned(), BASE64.encode(bytes)))
+            .collect();
+        Self {
+            hamdex_export: VERSION,
+            bits: header.bits,
+            distance: header.distance,
+            plan: header.plan.clone(),
+            pipeline: header.pipeline.clone(),
+            keeps_features: header.keeps_features,
+            resources,
+        }
+    }
+
+    pub(super) fn parse(file: &str, line: &[u8]) -> Result<Self> {
+        let refused =
+            |reason: String| Failure::file(file, format!("header of an export: {reason}"));
+        let export: Self = serde_json::from_slice(line).map_err(|e| refused(e.to_string()))?;
+        if export.hamdex_export != VERSION {
+            let found = export.hamdex_export;
+            return Err(refused(format!("has version {found}, this program reads {VERSION}")));
+        }
+        Ok(export)
+    }
+
+    /// The pipeline of the index; `None` if it was made from fingerprints only, or described by
+    /// words of a program that made them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::HeaderMismatch`] of `secret` without the secret that the index was made with.
+    pub(crate) fn pipeline(&self, secret: Option<Secret>) -> Result<Option<Pipeline>> {
+        if self.pipeline.is_empty() {
+            return Ok(None);
+        }
+        let mut resources = Resources::default();
+        for (name, text) in &self.resources {
+            let bytes = BASE64.decode(text).map_err(|_| Error::InvalidOption {
+                name: "export",
+                reason: format!("{name} is not base64"),
+            })?;
+            resources.insert(name, &bytes)?;
+        }
+        if let Some(secret) = secret {
+            resources = resources.with_secret(secret);
+        }
+        match Pipeline::from_descriptor_with(&self.pipeline, &resources) {
+            Err(Error::InvalidOption { .. }) if self.resources.is_empty() => Ok(None),
+            pipeline => Ok(Some(pipeline?)),
+        }
+    }
+}
+
+impl Inputs {
+    /// What the inputs that are exports say of their index; `None` if none of them is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::File`] for exports of indexes that differ.
+    pub(crate) fn export(&self) -> Result<Option<Export>> {
+        let mut found: Option<(Export, &str)> = None;
+        for source in &self.sources {
+            let Some(export) = &source.export else { continue };
+            match &found {
+                Some((other, name)) if other != export => {
+                    let reason =
+                        format!("is the export of an index that was made otherwise than {name}");
+                    return Err(Failure::file(&source.name, reason));
+                }
+                _ => found = Some((export.clone(), &source.name)),
+            }
+        }
+        Ok(found.map(|(export, _)| export))
+    }
+}
+
+/// Returns true for the first line of an export, which is no row.
+pub(super) fn is_header(line: &[u8]) -> bool {
+    line.starts_with(BEGINNING)
+}
+
+/// The proofs of a row that brought its fingerprint, and perhaps its features.
+pub(super) fn proofs(wanted: Wanted, features: Option<&str>) -> Result<Proofs, Reason> {
+    let Some(features) = features.filter(|_| wanted.features) else { return Ok(Proofs::default()) };
+    let features = BASE64
+        .decode(features)
+        .ok()
+        .filter(|bytes| FeatureSet::decode(bytes).is_ok())
+        .ok_or_else(|| Reason::Record(format!("field \"{FEATURES}\" holds no feature set")))?;
+    Ok(Proofs { features, ..Proofs::default() })
+}
