@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced by install, fetch and test: makes a virtual environment and puts packages into it.
 #
-# Needs `heading`, `die` and `have` of tools/setup.sh. Afterwards `python` is the environment's own.
+# Needs tools/setup.sh. Afterwards `python` is the environment's own.
 
 # make_environment DIRECTORY
 make_environment() {
@@ -16,20 +16,44 @@ make_environment() {
         die "Python 3.10 or later is needed, found $("$python" --version)"
 }
 
-# has MODULE...: tells whether the environment has all of them, without loading them.
-has() {
-    "$python" -c 'import importlib.util, sys
-sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))' "$@"
+# missing PACKAGE...: prints those that the environment lacks or has in another version than pinned.
+missing() {
+    "$python" - "$project/tools/python/requirements.txt" "$@" <<'END'
+import importlib.metadata, sys
+
+def installed(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+lines = open(sys.argv[1], encoding="utf-8").read().split()
+pins = dict(line.split("==") for line in lines if "==" in line)
+print(*(name for name in sys.argv[2:] if installed(name) != pins[name]))
+END
 }
 
-# fetch PACKAGE...: an index that does not answer is not waited for.
-fetch() {
+# Status of a script that found no package index; every other failure is one.
+no_index=3
+
+pip_install() {
     "$python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 "$@"
 }
 
-fetch_maturin() {
-    if ! has maturin; then
-        heading "Installing maturin"
-        fetch 'maturin>=1.9,<2' || die "maturin cannot be had: the package index does not answer"
+# fetch PACKAGE...: installs the pinned versions; exits with $no_index if there is no index.
+fetch() {
+    local wanted
+    wanted=$(missing "$@")
+    [ -n "$wanted" ] || return 0
+    heading "Installing $wanted"
+    # shellcheck disable=SC2086 # names are words
+    pip_install --constraint "$project/tools/python/requirements.txt" $wanted && return
+    # Every index has pip itself.
+    if "$python" -m pip index versions --quiet --disable-pip-version-check --retries 1 \
+        --timeout 20 pip >/dev/null 2>&1; then
+        die "cannot install $wanted, although the package index answers"
     fi
+    printf '%s: cannot install %s: no package index is reachable\n' \
+        "$(basename "$0")" "$wanted" >&2
+    exit "$no_index"
 }
