@@ -15,6 +15,7 @@ from typing import (
 
 __all__ = [
     "DamageError",
+    "DataError",
     "DedupResult",
     "HamdexError",
     "Index",
@@ -47,10 +48,13 @@ _Key = str | int | bytes
 _Value = str | int
 
 class HamdexError(Exception):
-    """Anything that this package raises of its own."""
+    """The base of all exceptions of this package."""
 
 class UsageError(HamdexError, ValueError):
     """The call asked for something that cannot be; change the call."""
+
+class DataError(HamdexError, ValueError):
+    """The rows cannot be used: none has a text, or too many are bad; change the data."""
 
 class StorageError(HamdexError, OSError):
     """Disk, permissions or another process stood in the way; try again later."""
@@ -66,6 +70,11 @@ class Settings(TypedDict):
     verified_with_kept: bool
     pipeline: str
     keep: str
+
+@type_check_only
+class TableSettings(Settings):
+    text: str
+    unique_by: str | None
 
 @type_check_only
 class Advice(TypedDict):
@@ -86,14 +95,17 @@ class Advice(TypedDict):
 
 @type_check_only
 class Report(TypedDict):
+    rows: int
     documents: int
     kept: int
     removed: int
+    removed_unique_by: int
     removed_against_index: int
+    not_compared: dict[str, int]
     clusters: int
     rejects: int
     seconds: float
-    settings: Settings
+    settings: TableSettings
     advice: Advice | None
 
 class DedupResult(Generic[_Data]):
@@ -109,27 +121,35 @@ class DedupResult(Generic[_Data]):
         """A byte for every row that came in: 1 for the rows to keep."""
     @property
     def duplicates(self) -> Any:
-        """A row for every document removed: id, kept_id, distance, similarity, cluster."""
+        """A row for every near-duplicate that was removed, in the order of the rows."""
     @property
     def clusters(self) -> Any:
         """A row for every group, the largest first: cluster, size, kept_id, ids, diameter."""
     @property
     def rejects(self) -> Any:
-        """Rows that are no documents and are not kept: row, counted from 0, and reason."""
+        """Rows that `drop_empty` dropped: row, counted from 0, and reason."""
 
 def dedup(
     data: _Data,
-    text: str = "text",
+    text: str | None = None,
     id: str | None = None,
     *,
     distance: int | None = None,
     verify: str | None = None,
     pipeline: str | Pipeline | None = None,
     keep: str = "first",
+    unique_by: str | None = None,
+    drop_empty: bool = False,
     bits: _Bits = 64,
     verify_chain: bool = False,
     against: Index | _Path | None = None,
     tmp: _Path | None = None,
+    simplified: bool = False,
+    stop_words: _Path | None = None,
+    dictionary: _Path | None = None,
+    weights: _Path | None = None,
+    idf: _Path | None = None,
+    seed_file: _Path | None = None,
 ) -> DedupResult[_Data]:
     """Removes near-duplicates from a table, keeping one row of every group."""
 
@@ -163,7 +183,7 @@ class FileReport(TypedDict):
 def dedup_file(
     inputs: _Path | Iterable[_Path],
     output: _Path,
-    text: str = "text",
+    text: str | None = None,
     id: str = "id",
     *,
     report: _Path | None = None,
@@ -171,14 +191,26 @@ def dedup_file(
     verify: str | None = None,
     pipeline: str | Pipeline | None = None,
     keep: str = "first",
+    unique_by: str | None = None,
+    drop_empty: bool = False,
     bits: _Bits | None = None,
     verify_chain: bool = False,
     against: Index | _Path | None = None,
     format: Literal["jsonl", "parquet", "csv", "tsv"] | None = None,
     rejects: _Path | None = None,
-    max_bad: int | None = None,
+    max_bad: int | str | None = None,
     encoding: str | None = None,
     tmp: _Path | None = None,
+    overwrite: bool = False,
+    input_format: str | None = None,
+    as_documents: bool = False,
+    shards: bool = False,
+    simplified: bool = False,
+    stop_words: _Path | None = None,
+    dictionary: _Path | None = None,
+    weights: _Path | None = None,
+    idf: _Path | None = None,
+    seed_file: _Path | None = None,
 ) -> FileReport:
     """Removes near-duplicates from files, in memory that does not grow with the texts."""
 
@@ -207,7 +239,7 @@ class Evaluation(TypedDict):
 def evaluate(
     data: object,
     pairs: object,
-    text: str = "text",
+    text: str | None = None,
     id: str | None = None,
     *,
     distance: int | None = None,
@@ -218,6 +250,12 @@ def evaluate(
     min_similarity: float | None = None,
     ignore_above: float | None = None,
     tmp: _Path | None = None,
+    simplified: bool = False,
+    stop_words: _Path | None = None,
+    dictionary: _Path | None = None,
+    weights: _Path | None = None,
+    idf: _Path | None = None,
+    seed_file: _Path | None = None,
 ) -> Evaluation:
     """Measures precision, recall and F1 of settings on documents whose near-duplicates are known."""
 
@@ -227,12 +265,27 @@ def fingerprint(
     *,
     pipeline: str | Pipeline = "auto",
     bits: _Bits = 64,
+    simplified: bool = False,
+    stop_words: _Path | None = None,
+    dictionary: _Path | None = None,
+    weights: _Path | None = None,
+    idf: _Path | None = None,
+    seed_file: _Path | None = None,
 ) -> list[int | None]: ...
 @overload
 def fingerprint(
-    texts: _Column, *, pipeline: str | Pipeline = "auto", bits: _Bits = 64
+    texts: _Column,
+    *,
+    pipeline: str | Pipeline = "auto",
+    bits: _Bits = 64,
+    simplified: bool = False,
+    stop_words: _Path | None = None,
+    dictionary: _Path | None = None,
+    weights: _Path | None = None,
+    idf: _Path | None = None,
+    seed_file: _Path | None = None,
 ) -> _Column:
-    """Returns the fingerprint of every text, None for a text in which nothing is a feature."""
+    """Returns the fingerprint of every text, None for a text without features."""
 
 @final
 class Table:
@@ -259,11 +312,15 @@ class Pipeline:
         *,
         segment: str | None = None,
         ngram: int | None = None,
-        weights: str | None = None,
+        weights: _Path | None = None,
         clean: str | None = None,
         sketch: str | None = None,
         html: bool = False,
         simplified: bool = False,
+        stop_words: _Path | None = None,
+        dictionary: _Path | None = None,
+        idf: _Path | None = None,
+        seed_file: _Path | None = None,
     ) -> Pipeline: ...
     @property
     def descriptor(self) -> str:
@@ -319,11 +376,14 @@ class Snapshot(_Searched):
 
 @type_check_only
 class Built(TypedDict):
+    rows: int
     documents: int
     distinct: int
     replaced: int
-    bytes: int
+    repeated: int
+    not_compared: dict[str, int]
     rejects: int
+    bytes: int
 
 @final
 class Index(_Searched):
@@ -340,6 +400,12 @@ class Index(_Searched):
         keep_features: bool = False,
         memory: int | None = None,
         resident: int | None = None,
+        simplified: bool = False,
+        stop_words: _Path | None = None,
+        dictionary: _Path | None = None,
+        weights: _Path | None = None,
+        idf: _Path | None = None,
+        seed_file: _Path | None = None,
     ) -> Index:
         """Makes an index in an empty or absent directory."""
     @staticmethod
@@ -349,13 +415,14 @@ class Index(_Searched):
         read_only: bool = False,
         memory: int | None = None,
         resident: int | None = None,
+        seed_file: _Path | None = None,
     ) -> Index:
         """Opens an index that is there."""
     @staticmethod
     def build(
         path: _Path,
         data: object,
-        text: str = "text",
+        text: str | None = None,
         id: str | None = None,
         *,
         pipeline: str | Pipeline | None = None,
@@ -365,6 +432,14 @@ class Index(_Searched):
         keep_features: bool = False,
         memory: int | None = None,
         tmp: _Path | None = None,
+        on_repeat: Literal["first", "last"] | None = None,
+        max_bad: int | str | None = None,
+        simplified: bool = False,
+        stop_words: _Path | None = None,
+        dictionary: _Path | None = None,
+        weights: _Path | None = None,
+        idf: _Path | None = None,
+        seed_file: _Path | None = None,
     ) -> Index:
         """Builds an index offline from a table, or merges the table into one."""
     @overload

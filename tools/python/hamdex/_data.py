@@ -8,7 +8,7 @@ import os
 import sys
 
 from ._errors import UsageError
-from ._hamdex import Table
+from ._hamdex import Table, _columns_of, _text_field
 
 TEXT = "text"
 
@@ -31,6 +31,8 @@ class Form:
 
     def __init__(self, data):
         self.data = data
+        #: Rows whose text is something else than a string, by their numbers.
+        self.odd = []
 
     def names(self):
         raise NotImplementedError
@@ -108,11 +110,18 @@ class _Pandas(Form):
 
     def columns(self, names):
         pa = _need("pyarrow", "a pandas DataFrame")
-        chosen = self.data[names]
+        return Table(pa.table({name: self._column(pa, name) for name in names}))
+
+    def _column(self, pa, name):
+        values = self.data[name]
         try:
-            return Table(pa.Table.from_pandas(chosen, preserve_index=False))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise UsageError(f"columns {', '.join(map(str, names))}: {error}") from None
+            return pa.array(values, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            # Cells of several types: those that are no strings are nulls, and known as such.
+            strings = values.map(lambda value: value if isinstance(value, str) else None)
+            other = values.notna() & strings.isna()
+            self.odd = [row for row, odd in enumerate(other) if odd]
+            return pa.array(strings, type=pa.large_string(), from_pandas=True)
 
     def chosen(self, mask):
         import numpy as np
@@ -157,7 +166,13 @@ class _Texts(Form):
         return [TEXT]
 
     def columns(self, names):
-        return Table._of_texts(self.data)
+        texts = [text if isinstance(text, str) else None for text in self.data]
+        self.odd = [
+            row
+            for row, (text, value) in enumerate(zip(texts, self.data))
+            if text is None and value is not None
+        ]
+        return Table._of_texts(texts)
 
     def chosen(self, mask):
         return [text for text, keep in zip(self.data, mask) if keep]
@@ -189,7 +204,7 @@ class _Arrow(Form):
 
 
 def form(data):
-    """Tells what kind of data this is."""
+    """Returns the kind of data that this is."""
     if isinstance(data, _class("datasets", "Dataset")):
         return _Datasets(data)
     if isinstance(data, _class("pandas", "DataFrame")):
@@ -222,15 +237,37 @@ def id_column(data, id):
     return "id" if "id" in data.names() else None
 
 
-def columns(data, *wanted):
-    """An Arrow table with the columns that are named, each once."""
-    names = data.names()
-    chosen = list(dict.fromkeys(name for name in wanted if name is not None))
-    for name in chosen:
-        if name not in names:
-            shown = ", ".join(map(str, names))
-            raise UsageError(f'there is no column "{name}" among {shown}')
-    return data.columns(chosen)
+def for_call(data, text, id, *others):
+    """What a call reads of data: its form, an Arrow table, text field, ids and odd rows.
+
+    text may be None, a column, a path into structs or several of them with commas between; the
+    others are columns or paths, or None.
+    """
+    data = data if isinstance(data, Form) else form(data)
+    # A frame of pandas may name its columns by numbers.
+    names = [name for name in data.names() if isinstance(name, str)]
+    if text is None:
+        text = _text_field(names)
+    id = id_column(data, id)
+    if id is not None and id not in data.names():
+        raise UsageError(f'there is no column "{id}" among {", ".join(map(str, data.names()))}')
+    fields = [text, *(name for name in others if name is not None)]
+    chosen = [column for field in fields for column in _columns_of(names, field)]
+    chosen += [] if id is None else [id]
+    table = data.columns(list(dict.fromkeys(chosen)))
+    return data, table, text, id, data.odd
+
+
+def tables(simplified, stop_words, dictionary, weights, idf, seed_file):
+    """What a call adds to a pipeline, as the library takes it."""
+    return {
+        "simplified": simplified,
+        "stop_words": stop_words,
+        "dictionary": dictionary,
+        "weights": weights,
+        "idf": idf,
+        "seed_file": seed_file,
+    }
 
 
 def pairs(data, similarity):
@@ -247,13 +284,6 @@ def pairs(data, similarity):
     return [(*pair, None) if len(pair) == 2 else tuple(pair) for pair in data]
 
 
-def for_build(data, text, id):
-    """What `Index.build` reads of a table, and its column of ids."""
-    data = form(data)
-    id = id_column(data, id)
-    return columns(data, text, id), id
-
-
 class _Series:
     """One column of a library, and how to make another one of its kind."""
 
@@ -262,7 +292,7 @@ class _Series:
 
 
 def series(data):
-    """Tells what kind of column this is."""
+    """Returns the kind of column that this is."""
     if isinstance(data, (_class("pyarrow", "Array"), _class("pyarrow", "ChunkedArray"))):
         import pyarrow as pa
 

@@ -27,7 +27,12 @@ class DedupResult:
 
     @property
     def duplicates(self):
-        """A row for every document removed: id, kept_id, distance, similarity, cluster."""
+        """A row for every near-duplicate that was removed, in the order of the rows.
+
+        The columns are id, row, kept_id, kept_row, distance, similarity and cluster; rows are
+        counted from 0. With `against` there is stored_id as well. Rows that `unique_by` removed are
+        only counted.
+        """
         return self._form.like(self._duplicates)
 
     @property
@@ -37,7 +42,7 @@ class DedupResult:
 
     @property
     def rejects(self):
-        """Rows that are no documents and are not kept: row, counted from 0, and reason."""
+        """Rows that `drop_empty` dropped: row, counted from 0, and reason."""
         return self._form.like(self._rejects)
 
     def __repr__(self):
@@ -47,42 +52,61 @@ class DedupResult:
 
 def dedup(
     data,
-    text=_data.TEXT,
+    text=None,
     id=None,
     *,
     distance=None,
     verify=None,
     pipeline=None,
     keep="first",
+    unique_by=None,
+    drop_empty=False,
     bits=64,
     verify_chain=False,
     against=None,
     tmp=None,
+    simplified=False,
+    stop_words=None,
+    dictionary=None,
+    weights=None,
+    idf=None,
+    seed_file=None,
 ):
     """Removes near-duplicates from a table, keeping one row of every group.
 
     The rows are those that `hamdex dedup` keeps of the same data, and so are the settings: what
-    is left open is chosen by a look at the texts (`report["advice"]` says what and why), and
-    `distance` without `verify` means Hamming distance and nothing else.
+    is left open is chosen by a look at the texts (`report["advice"]` has the choice, its reason and
+    warnings). Every row is kept or removed or, with `drop_empty`, rejected. Rows with nothing to
+    compare are kept: `report["not_compared"]` counts them by reason.
 
     data: a table or data frame of pyarrow, pandas, Polars or datasets, anything with
         `__arrow_c_stream__`, or a list of texts.
-    text: column of texts: string, large_string, string_view or a dictionary of them. Rows
-        without text are not kept; `rejects` names them.
-    id: column of ids, strings or integers. Without it a column named "id", or else the rows'
-        numbers from 0. A second row of an id is not kept either.
-    distance: bits that near-duplicates may differ in, 0 to a quarter of `bits`.
-    verify: check of pairs within the distance: "none", "jaccard:T", "zhou:K,T" or "edit:T".
+    text: column of texts: string, large_string, string_view or a dictionary of them. A path such
+        as "meta.body" leads into structs; "title,body" joins columns by a line end. Default: text,
+        content, body, raw_content, document, markdown or article, the first that exists.
+    id: column of labels for `duplicates` and `clusters`, of any type; they may repeat or be null.
+        Without it a column named "id", or else the numbers of the rows from 0.
+    distance: bits that near-duplicates may differ in, 0 to a quarter of `bits`. The verification
+        stays on.
+    verify: check of pairs within the distance: "jaccard:T", "zhou:K,T", "edit:T", or "none" to
+        compare fingerprints alone. Default: the check that suits the texts.
     pipeline: "auto", "post", "page", "code", a descriptor or a `Pipeline`.
-    keep: which row of a group: "first", "longest" or "newest:COLUMN", the one with the largest
-        value there.
+    keep: which row of a group: "first", "longest" or "newest:COLUMN", the one with the latest
+        value there. Numbers, dates and timestamps are compared as such, also if they are written
+        as texts; nulls are older than everything.
+    unique_by: column whose values must not repeat: of rows with equal values, only the one that
+        `keep` prefers stays, before near-duplicates are looked for. Nulls are not equal.
+    drop_empty: drop rows with nothing to compare; `rejects` names them.
     bits: width of the fingerprints: 32, 64 or 128.
-    verify_chain: remove also what only a chain of pairs connects with the kept row.
+    verify_chain: remove also rows that only a chain of pairs connects with the kept row.
     against: an `Index` or the path of one: what is near a document of it is removed too, and
         `duplicates` has a column `stored_id`.
     tmp: directory for temporary files, which hold the texts while a verification needs them.
+    simplified, stop_words, dictionary, weights, idf, seed_file: as `Pipeline` takes them, and
+        idf="learn" to learn the rarity of words from these texts.
 
-    The GIL is free meanwhile; Ctrl-C ends the call within a moment.
+    Raises `DataError` if no row has a text to compare. The GIL is free meanwhile; Ctrl-C stops the
+    call within a moment.
 
     >>> import hamdex
     >>> posts = ["severe flooding closes the main road into town this morning",
@@ -90,23 +114,30 @@ def dedup(
     ...          "severe flooding closes the main road into town this evening"]
     >>> hamdex.dedup(posts).kept == posts[:2]
     True
+    >>> result = hamdex.dedup(["It will rain tomorrow", None, "it will rain tomorrow!"])
+    >>> result.kept, result.report["not_compared"]
+    (['It will rain tomorrow', None], {'null text': 1})
     """
-    form = _data.form(data)
-    id = _data.id_column(form, id)
     newest = keep.removeprefix("newest:") if keep.startswith("newest:") else None
-    table = _data.columns(form, text, id, newest or None)
-    given = {
+    form, table, text, id, odd = _data.for_call(data, text, id, newest or None, unique_by)
+    wanted = {
         "text": text,
         "id": id,
+        "odd": odd,
         "distance": distance,
         "verify": verify,
-        "pipeline": pipeline,
         "keep": keep,
+        "unique_by": unique_by,
+        "drop_empty": drop_empty,
         "bits": bits,
         "verify_chain": verify_chain,
         "tmp": tmp,
     }
+    given = {
+        "pipeline": pipeline,
+        "tables": _data.tables(simplified, stop_words, dictionary, weights, idf, seed_file),
+    }
     if against is None or isinstance(against, _hamdex.Index):
-        return DedupResult(form, _hamdex.dedup(table, against=against, **given))
-    with _hamdex.Index.open(against, read_only=True) as index:
-        return DedupResult(form, _hamdex.dedup(table, against=index, **given))
+        return DedupResult(form, _hamdex.dedup(table, wanted, against=against, **given))
+    with _hamdex.Index.open(against, read_only=True, seed_file=seed_file) as index:
+        return DedupResult(form, _hamdex.dedup(table, wanted, against=index, **given))

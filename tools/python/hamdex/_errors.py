@@ -1,14 +1,18 @@
 """Exceptions, by whose fault it is."""
 
-__all__ = ["DamageError", "HamdexError", "StorageError", "UsageError"]
+__all__ = ["DamageError", "DataError", "HamdexError", "StorageError", "UsageError"]
 
 
 class HamdexError(Exception):
-    """Anything that this package raises of its own."""
+    """The base of all exceptions of this package."""
 
 
 class UsageError(HamdexError, ValueError):
     """The call asked for something that cannot be; change the call."""
+
+
+class DataError(HamdexError, ValueError):
+    """The rows cannot be used: none has a text, or too many are bad; change the data."""
 
 
 class StorageError(HamdexError, OSError):
@@ -19,6 +23,6 @@ class DamageError(HamdexError):
     """Stored bytes are not what was written; restore or rebuild."""
 
 
-for _class in (HamdexError, UsageError, StorageError, DamageError):
+for _class in (HamdexError, UsageError, DataError, StorageError, DamageError):
     _class.__module__ = "hamdex"
 del _class

@@ -6,7 +6,7 @@ from . import _data, _hamdex
 def evaluate(
     data,
     pairs,
-    text=_data.TEXT,
+    text=None,
     id=None,
     *,
     distance=None,
@@ -17,10 +17,17 @@ def evaluate(
     min_similarity=None,
     ignore_above=None,
     tmp=None,
+    simplified=False,
+    stop_words=None,
+    dictionary=None,
+    weights=None,
+    idf=None,
+    seed_file=None,
 ):
     """Measures precision, recall and F1 of settings on documents whose near-duplicates are known.
 
-    data, text, id, pipeline, bits, tmp: as `dedup` takes them.
+    data, text, id, pipeline, bits, tmp and the tables from simplified on: as `dedup` takes them. A
+        second row of an id is left out, for a pair could not name it.
     pairs: the near-duplicates: a list of pairs of ids, or of triples with a similarity, or a
         table whose first two columns are ids. Every pair that is not in it counts as none.
     distance: the largest distance to measure; alone, without `verify`, distances alone count.
@@ -41,17 +48,17 @@ def evaluate(
     >>> hamdex.evaluate(posts, [(0, 2)])["settings"]["f1"]
     1.0
     """
-    form = _data.form(data)
-    id = _data.id_column(form, id)
-    table = _data.columns(form, text, id)
+    _, table, text, id, odd = _data.for_call(data, text, id)
     return _hamdex.evaluate(
         table,
         _data.pairs(pairs, similarity),
         text=text,
         id=id,
+        odd=odd,
         distance=distance,
         verify=verify,
         pipeline=pipeline,
+        tables=_data.tables(simplified, stop_words, dictionary, weights, idf, seed_file),
         bits=bits,
         min_similarity=min_similarity,
         ignore_above=ignore_above,

@@ -3,14 +3,14 @@
 import json
 import os
 
-from . import _data, _hamdex
+from . import _hamdex
 from ._errors import UsageError
 
 
 def dedup_file(
     inputs,
     output,
-    text=_data.TEXT,
+    text=None,
     id="id",
     *,
     report=None,
@@ -18,6 +18,8 @@ def dedup_file(
     verify=None,
     pipeline=None,
     keep="first",
+    unique_by=None,
+    drop_empty=False,
     bits=None,
     verify_chain=False,
     against=None,
@@ -26,6 +28,16 @@ def dedup_file(
     max_bad=None,
     encoding=None,
     tmp=None,
+    overwrite=False,
+    input_format=None,
+    as_documents=False,
+    shards=False,
+    simplified=False,
+    stop_words=None,
+    dictionary=None,
+    weights=None,
+    idf=None,
+    seed_file=None,
 ):
     """Removes near-duplicates from files, in memory that does not grow with the texts.
 
@@ -34,20 +46,28 @@ def dedup_file(
     when all is done, so that nothing half-written is ever seen.
 
     inputs: a path, or several: .parquet, .jsonl, .csv, .tsv (text formats .gz or .zst too),
-        .warc, directories of texts; whatever the command line reads.
+        .warc, directories of these or of texts; all that the command line reads.
     output: a file for the rows to keep, .parquet, .jsonl, .csv or .tsv; or a directory, which
         takes the duplicates, clusters, rejects and the report too. Rows of Parquet files with equal
         columns keep these, types and all; .csv and .tsv are made of such files alone.
-    text, id: columns of texts and ids. A row without an id is called by file and line.
+    text: field of the texts, as `dedup` takes it.
+    id: field of the labels. A row without one is labelled by file and row.
     report: a page to look at (.html): figures as charts, the largest groups side by side.
-    distance, verify, pipeline, keep, verify_chain, tmp: as `dedup` takes them.
+    distance, verify, pipeline, keep, unique_by, drop_empty, verify_chain, tmp: as `dedup` takes
+        them.
     bits: width of the fingerprints: 32, 64 or 128. Default: that of `against`, else 64.
     against: an `Index` or the path of one: what is near a document of it is removed too.
     format: form of the kept rows in a directory: "jsonl", "parquet", "csv" or "tsv".
     rejects: a file for the bad rows, which are skipped, as JSON Lines with file, line and reason;
-        it is written as they are met, whatever becomes of the call.
-    max_bad: stop when more rows than so many are bad.
-    encoding: of texts that are not UTF-8, such as "gb18030". Default: told from the bytes.
+        it is written as they are found, also if the call fails.
+    max_bad: fail if more rows are bad, a number or a share such as "5%".
+    encoding: of texts that are not UTF-8, such as "gb18030". Default: detected from the bytes.
+    overwrite: replace existing results.
+    input_format: format of inputs whose names do not say it, such as "jsonl".
+    as_documents: every file is one document.
+    shards: write one output file for each input file.
+    simplified, stop_words, dictionary, weights, idf, seed_file: as `Pipeline` takes them, and
+        idf="learn" to learn the rarity of words from the inputs.
 
     Returns a dict, that of the command line's report.json: counts, settings, advice, and the
     largest groups.
@@ -79,6 +99,7 @@ def dedup_file(
         "verify": verify,
         "pipeline": pipeline,
         "keep": keep,
+        "unique-by": unique_by,
         "bits": bits,
         "against": against,
         "format": format,
@@ -86,10 +107,23 @@ def dedup_file(
         "max-bad": max_bad,
         "encoding": encoding,
         "tmp": tmp,
+        "input-format": input_format,
+        "stop-words": stop_words,
+        "dictionary": dictionary,
+        "weights": weights,
+        "idf": idf,
+        "seed-file": seed_file,
+    }
+    switches = {
+        "drop-empty": drop_empty,
+        "verify-chain": verify_chain,
+        "overwrite": overwrite,
+        "as-documents": as_documents,
+        "shards": shards,
+        "simplified": simplified,
     }
     arguments = [f"--{name}={_word(value)}" for name, value in options.items() if value is not None]
-    if verify_chain:
-        arguments.append("--verify-chain")
+    arguments += [f"--{name}" for name, given in switches.items() if given]
     paths = map(_word, inputs)
     # A lone dash would be standard input.
     paths = [os.path.join(os.curdir, path) if path == "-" else path for path in paths]

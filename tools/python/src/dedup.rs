@@ -1,13 +1,12 @@
 //! Deduplication: a table becomes a mask of the rows to keep, and tables of what was removed.
 
 mod outcome;
+mod unique;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use arrow_array::UInt32Array;
-use arrow_ord::rank::rank;
-use arrow_schema::SortOptions;
 use hamdex::advice::{Settled, Wishes};
 use hamdex::dedup::{Decisions, Dedup, Settings};
 use hamdex::join::Linkage;
@@ -15,15 +14,17 @@ use hamdex::{Fingerprint, Verification};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use self::outcome::Outcome;
+use self::outcome::{Done, Outcome};
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
-use crate::index::{Index, Open, Width};
+use crate::index::{Index, Open, Texts, Width};
 use crate::interrupt::{Watch, interruptible};
 use crate::pipeline::Asked;
 use crate::read::{self, Read, Rows};
-use crate::settle;
+use crate::stamps;
 use crate::table::Table;
+use crate::tables::Tables;
+use crate::{fields, settle};
 
 /// Mask, duplicates, clusters, rejects, report.
 type Answer<'py> = (Bound<'py, PyBytes>, Table, Table, Table, Bound<'py, PyDict>);
@@ -52,102 +53,142 @@ impl Keep {
     }
 }
 
-/// What a call asks for, but for the pipeline.
-#[derive(Debug)]
+/// What a call asks for, without the pipeline.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
 pub(crate) struct Wanted {
     text: String,
     id: Option<String>,
+    /// Rows of another type than a text.
+    odd: Vec<u64>,
     distance: Option<u32>,
-    verify: Option<Verification>,
-    keep: Keep,
-    linkage: Option<Linkage>,
+    verify: Option<String>,
+    keep: String,
+    unique_by: Option<String>,
+    drop_empty: bool,
+    bits: u32,
+    verify_chain: bool,
     tmp: Option<PathBuf>,
 }
 
 /// Removes near-duplicates from a table.
 #[pyfunction]
-#[pyo3(signature = (
-    data, *, text, id = None, distance = None, verify = None, pipeline = None, keep = "first",
-    bits = 64, verify_chain = false, against = None, tmp = None,
-))]
-#[allow(clippy::too_many_arguments)] // keywords of a Python call
+#[pyo3(signature = (data, wanted, *, pipeline, tables, against))]
+#[allow(clippy::needless_pass_by_value)] // extracted from a dict of Python
 pub(crate) fn dedup<'py>(
     py: Python<'py>,
     data: &Bound<'py, Table>,
-    text: String,
-    id: Option<String>,
-    distance: Option<u32>,
-    verify: Option<&str>,
+    wanted: Wanted,
     pipeline: Option<&Bound<'py, PyAny>>,
-    keep: &str,
-    bits: u32,
-    verify_chain: bool,
+    tables: Tables,
     against: Option<&Bound<'py, Index>>,
-    tmp: Option<PathBuf>,
 ) -> PyResult<Answer<'py>> {
-    let asked = Asked::of(pipeline)?;
-    let wanted = Wanted {
-        text,
-        id,
-        distance,
-        verify: verify.map(str::parse).transpose().map_err(Failure::Library)?,
-        keep: Keep::of(keep)?,
-        linkage: verify_chain.then_some(Linkage::Chain),
-        tmp,
+    let asked = Asked::of(pipeline, &tables)?;
+    let job = Job {
+        table: data.get(),
+        asked,
+        verify: wanted.verify.as_deref().map(str::parse).transpose().map_err(Failure::Library)?,
+        keep: Keep::of(&wanted.keep)?,
+        wanted: &wanted,
     };
-    let against = against.map(|index| index.get().opened()).transpose()?;
-    let table = data.get();
+    let against = against
+        .map(|index| {
+            let index = index.get();
+            Ok::<_, Failure>((index.opened()?, index.texts().clone()))
+        })
+        .transpose()?;
     let outcome = interruptible(py, |watch| {
-        let against = against.as_deref();
-        let bits = against.map_or(bits, Open::bits);
-        for_width!(bits, F => run::<F>(table, &asked, &wanted, against, watch))
+        let against = against.as_ref().map(|(open, texts)| Against { open, texts });
+        let bits = against.as_ref().map_or(wanted.bits, |against| against.open.bits());
+        for_width!(bits, F => job.run::<F>(against, watch))
     })?;
     let Outcome { mask, duplicates, clusters, rejects, report } = outcome;
-    let report = report.to_dict(py, keep)?;
+    let report = report.to_dict(py, &wanted)?;
     Ok((PyBytes::new(py, &mask), duplicates, clusters, rejects, report))
 }
 
-fn run<F: Width>(
-    table: &Table,
-    asked: &Asked,
-    wanted: &Wanted,
-    against: Option<&Open>,
-    watch: &Watch,
-) -> Result<Outcome> {
-    let started = Instant::now();
-    let rows = Rows::of(table, &wanted.text, wanted.id.as_deref())?;
-    let (distance, verification) = (wanted.distance, wanted.verify);
-    let settled = if let Some(open) = against {
-        settle::settle_by_index(open.header(), open.pipeline()?, asked, distance, verification)?
-    } else {
-        let wishes = Wishes { distance, verification, bits: F::BITS, ..Wishes::new() };
-        settle::settle(asked, wishes, || settle::sample(&rows.texts, &wanted.text))?
-    };
-    let settings =
-        Settings { linkage: wanted.linkage, tmp: wanted.tmp.clone(), ..Settings::of(&settled) };
-    let engine = Engine { rows: &rows, settled: &settled, settings: &settings, against, watch };
-    let (decisions, read) = match &wanted.keep {
-        Keep::First => engine.decide::<F, ()>(|_, _| ())?,
-        Keep::Longest => engine.decide::<F, u64>(|_, text| text.chars().count() as u64)?,
-        Keep::Newest(column) => {
-            let ranks = ranks(table, column)?;
-            engine.decide::<F, u32>(|row, _| ranks.get(row).copied().unwrap_or(0))?
-        }
-    };
-    watch.check()?;
-    outcome::outcome(&decisions, &read, &rows, (&settled, &settings), against.is_some(), started)
+/// An index whose documents count too.
+#[derive(Clone, Copy)]
+struct Against<'a> {
+    open: &'a Open,
+    texts: &'a Texts,
 }
 
-/// Returns the place of every row by its value in a column, nulls first; equals share one.
-fn ranks(table: &Table, column: &str) -> Result<Vec<u32>> {
-    let whole = table.whole(column)?;
-    let order = SortOptions { descending: false, nulls_first: true };
-    Ok(rank(&whole, Some(order))?)
+/// One call.
+struct Job<'a> {
+    table: &'a Table,
+    asked: Asked,
+    verify: Option<Verification>,
+    keep: Keep,
+    wanted: &'a Wanted,
+}
+
+impl Job<'_> {
+    fn run<F: Width>(&self, against: Option<Against<'_>>, watch: &Watch) -> Result<Outcome> {
+        let started = Instant::now();
+        let Wanted { text, id, odd, distance, tmp, .. } = self.wanted;
+        let rows = Rows::of(self.table, text, id.as_deref(), odd.clone())?;
+        let settled = if let Some(Against { open, texts }) = against {
+            let pipeline = texts.pipeline()?.cloned();
+            settle::settle_by_index(open.header(), pipeline, &self.asked, *distance, self.verify)?
+        } else {
+            let wishes = Wishes {
+                distance: *distance,
+                verification: self.verify,
+                bits: F::BITS,
+                ..Wishes::new()
+            };
+            let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
+            settle::settle(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?
+        };
+        let linkage = self.wanted.verify_chain.then_some(Linkage::Chain);
+        let settings = Settings { linkage, tmp: tmp.clone(), ..Settings::of(&settled) };
+        let engine = Engine {
+            rows: &rows,
+            unique: self.unique()?,
+            settled: &settled,
+            settings: &settings,
+            against: against.map(|against| against.open),
+            watch,
+        };
+        let (decisions, read, repeated) = match &self.keep {
+            Keep::First => engine.decide::<F, ()>(|_, _| ())?,
+            Keep::Longest => engine.decide::<F, u64>(|_, text| text.chars().count() as u64)?,
+            Keep::Newest(column) => {
+                let ranks = stamps::ranks(self.table, column)?;
+                engine.decide::<F, u32>(|row, _| ranks.get(row).copied().unwrap_or(0))?
+            }
+        };
+        watch.check()?;
+        if decisions.is_empty() && rows.len() > 0 && repeated.is_empty() {
+            return Err(read.unusable(rows.len()));
+        }
+        outcome::outcome(&Done {
+            decisions: &decisions,
+            read: &read,
+            repeated: &repeated,
+            rows: &rows,
+            settled: &settled,
+            settings: &settings,
+            drop_empty: self.wanted.drop_empty,
+            against: against.is_some(),
+            started,
+        })
+    }
+
+    /// The values of the column in which no two rows may agree, as numbers.
+    fn unique(&self) -> Result<Option<Vec<Option<u32>>>> {
+        let column = self.wanted.unique_by.as_deref();
+        column
+            .map(|column| unique::classes(&fields::pieces(self.table, column)?, column))
+            .transpose()
+    }
 }
 
 /// One deduplication of one table.
 struct Engine<'a> {
     rows: &'a Rows,
+    unique: Option<Vec<Option<u32>>>,
     settled: &'a Settled,
     settings: &'a Settings,
     against: Option<&'a Open>,
@@ -155,22 +196,29 @@ struct Engine<'a> {
 }
 
 impl Engine<'_> {
+    /// Decides on all rows; returns also those that share a value with a better one.
     fn decide<F: Width, R: Ord + Send + Sync>(
         &self,
         rank: impl Fn(usize, &str) -> R + Sync,
-    ) -> Result<(Decisions<F>, Read)> {
-        let Self { rows, settled, settings, against, watch } = *self;
+    ) -> Result<(Decisions<F>, Read, Vec<bool>)> {
+        let Self { rows, settled, settings, against, watch, .. } = *self;
         let Some(pipeline) = &settled.pipeline else {
             return Err(Failure::usage("there is no pipeline for texts"));
         };
+        let repeated = match &self.unique {
+            Some(classes) => unique::repeated(classes, &rows.texts, watch, &rank)?,
+            None => Vec::new(),
+        };
+        let skip = |row: usize| repeated.get(row) == Some(&true);
         let mut dedup = Dedup::<F, R>::new(settings)?;
         let extra = |row: usize, text: &str| {
             (settings.verification.evidence(pipeline, text), rank(row, text))
         };
-        let read = read::read(rows, pipeline, watch, extra, &mut |_, print, (evidence, rank)| {
+        let mut sink = |_, print, (evidence, rank): (Vec<u8>, R)| {
             dedup.push(print, &evidence, rank)?;
             Ok(())
-        })?;
+        };
+        let read = read::read(rows, pipeline, watch, skip, extra, &mut sink)?;
         let decisions = match against {
             Some(open) => match F::of(open) {
                 Some(index) => dedup.finish_against(index, watch)?,
@@ -178,7 +226,7 @@ impl Engine<'_> {
             },
             None => dedup.finish(watch)?,
         };
-        Ok((decisions, read))
+        Ok((decisions, read, repeated))
     }
 }
 

@@ -1,8 +1,10 @@
-//! Evaluation: labelled pairs tell how right the settings are, and what others would be.
+//! Evaluation: labelled pairs measure the settings, and what others would give.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use arrow_array::Array;
 use hamdex::Verification;
 use hamdex::advice::{Settled, Wishes};
 use hamdex::evaluate::{Count, Labels, Tally};
@@ -10,6 +12,7 @@ use hamdex::verify::{EvidenceWriter, FeatureSet};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::column::Ids;
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
 use crate::index::Width;
@@ -19,14 +22,16 @@ use crate::pipeline::Asked;
 use crate::read::{self, Rows};
 use crate::settle;
 use crate::table::Table;
+use crate::tables::Tables;
 
 /// Two ids and how like their documents are, where the label says so.
 type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Option<f64>);
 
-/// What a call asks for, but for the pipeline.
+/// What a call asks for, without the pipeline.
 struct Wanted {
     text: String,
     id: Option<String>,
+    odd: Vec<u64>,
     /// The largest distance; a quarter of the width where none is named.
     largest: Option<u32>,
     verify: Option<Verification>,
@@ -50,8 +55,8 @@ struct Measured {
 /// Counts what every setting finds of labelled pairs.
 #[pyfunction]
 #[pyo3(signature = (
-    data, pairs, *, text, id = None, distance = None, verify = None, pipeline = None, bits = 64,
-    min_similarity = None, ignore_above = None, tmp = None,
+    data, pairs, *, text, id, odd, distance, verify, pipeline, tables, bits, min_similarity,
+    ignore_above, tmp,
 ))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // a call from Python
 pub(crate) fn evaluate<'py>(
@@ -60,15 +65,17 @@ pub(crate) fn evaluate<'py>(
     pairs: Vec<Pair<'py>>,
     text: String,
     id: Option<String>,
+    odd: Vec<u64>,
     distance: Option<u32>,
     verify: Option<&str>,
     pipeline: Option<&Bound<'py, PyAny>>,
+    tables: Tables,
     bits: u32,
     min_similarity: Option<f64>,
     ignore_above: Option<f64>,
     tmp: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let asked = Asked::of(pipeline)?;
+    let asked = Asked::of(pipeline, &tables)?;
     let verify = verify.map(str::parse).transpose().map_err(Failure::Library)?;
     let (mut near, mut ignored) = (Vec::new(), Vec::new());
     for (a, b, similarity) in &pairs {
@@ -83,7 +90,7 @@ pub(crate) fn evaluate<'py>(
             ignored.push(pair);
         }
     }
-    let wanted = Wanted { text, id, largest: distance, verify, tmp, near, ignored };
+    let wanted = Wanted { text, id, odd, largest: distance, verify, tmp, near, ignored };
     let table = data.get();
     let measured = interruptible(
         py,
@@ -103,9 +110,10 @@ fn measure<F: Width>(
         let (bits, max) = (F::BITS, F::MAX_DISTANCE);
         return Err(hamdex::Error::InvalidDistance { distance: largest, bits, max }.into());
     }
-    let rows = Rows::of(table, &wanted.text, wanted.id.as_deref())?;
+    let rows = Rows::of(table, &wanted.text, wanted.id.as_deref(), wanted.odd.clone())?;
     let wishes = Wishes { verification: wanted.verify, bits: F::BITS, ..Wishes::new() };
-    let settled = settle::settle(asked, wishes, || settle::sample(&rows.texts, &wanted.text))?;
+    let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
+    let settled = settle::settle(asked, wishes, &learn, || settle::sample(&rows.texts))?;
     let Some(pipeline) = &settled.pipeline else {
         return Err(Failure::usage("there is no pipeline for texts"));
     };
@@ -118,23 +126,42 @@ fn measure<F: Width>(
             (features, pipeline.cleaned(text).into_bytes())
         })
     };
+    let keys = wanted.id.as_deref().map(|id| keys(table, id)).transpose()?;
     let (mut prints, mut positions) = (Vec::<F>::new(), HashMap::new());
-    let read = read::read(&rows, pipeline, watch, extra, &mut |key, print, extra| {
-        if let (Some(key), Ok(position)) = (key, u32::try_from(prints.len())) {
-            positions.insert(key.to_vec(), position);
+    let mut unnamed = 0;
+    let mut sink = |row: u64, print, extra| {
+        let key = match &keys {
+            None => Ok(Some(name::of_number(i128::from(row)))),
+            Some(keys) => {
+                keys.get(usize::try_from(row).unwrap_or(usize::MAX)).cloned().unwrap_or(Ok(None))
+            }
+        };
+        // A pair names its documents, so a second one of a name has no labels.
+        let Ok(position) = u32::try_from(prints.len()) else { return Ok(()) };
+        match key {
+            Ok(Some(key)) => match positions.entry(key) {
+                Entry::Occupied(_) => {
+                    unnamed += 1;
+                    return Ok(());
+                }
+                Entry::Vacant(free) => _ = free.insert(position),
+            },
+            Ok(None) => {}
+            Err(_) => {
+                unnamed += 1;
+                return Ok(());
+            }
         }
         prints.push(print);
         if let (Some((set, text)), Some(features), Some(texts)) = (extra, &mut features, &mut texts)
         {
+            let (set, text): (Vec<u8>, Vec<u8>) = (set, text);
             features.push(&set)?;
             texts.push(&text)?;
         }
         Ok(())
-    })?;
-    if wanted.id.is_none() {
-        let numbered = (0..).zip(&read.rows);
-        positions.extend(numbered.map(|(at, &row)| (name::of_number(i128::from(row)), at)));
-    }
+    };
+    let read = read::read(&rows, pipeline, watch, |_| false, extra, &mut sink)?;
     let mut seen = HashSet::new();
     let mut unknown = 0;
     let mut known = |pairs: &[(Vec<u8>, Vec<u8>)]| -> Vec<(u32, u32)> {
@@ -156,8 +183,18 @@ fn measure<F: Width>(
     let texts = texts.map(EvidenceWriter::finish).transpose()?;
     let tally =
         Tally::measure(&prints, features.as_ref(), texts.as_ref(), &labels, largest, watch)?;
-    let (documents, rejects) = (prints.len(), read.rejects.len());
+    let (documents, rejects) = (prints.len(), read.blank.len() + unnamed);
     Ok(Measured { documents, rejects, unknown, largest, verified, tally, settled })
+}
+
+/// Returns the key of every row, or what is wrong with its id.
+fn keys(table: &Table, id: &str) -> Result<Vec<Result<Option<Vec<u8>>, String>>> {
+    let mut keys = Vec::with_capacity(table.rows());
+    for piece in table.column(id)? {
+        let ids = Ids::of(&piece, id)?;
+        keys.extend((0..piece.len()).map(|row| ids.key(row)));
+    }
+    Ok(keys)
 }
 
 impl Measured {

@@ -1,4 +1,4 @@
-//! Failures: whatever went wrong becomes an exception that tells whose fault it is.
+//! Failures: whatever went wrong becomes an exception, by whose fault it is.
 
 use arrow_schema::ArrowError;
 use hamdex::{Error, Fault};
@@ -14,12 +14,18 @@ pub(crate) enum Failure {
     /// What the command line would have complained of.
     Stopped(Stopped),
     Usage(String),
+    /// The rows cannot be used.
+    Data(String),
     Python(PyErr),
 }
 
 impl Failure {
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::Usage(message.into())
+    }
+
+    pub(crate) fn data(message: impl Into<String>) -> Self {
+        Self::Data(message.into())
     }
 }
 
@@ -49,16 +55,17 @@ impl From<ArrowError> for Failure {
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
-        let (fault, message) = match failure {
-            Failure::Python(error) => return error,
-            Failure::Usage(message) => (Fault::Caller, message),
-            Failure::Stopped(Stopped { fault, message, .. }) => (fault, message),
-            Failure::Library(error) => (error.fault(), error.to_string()),
-        };
-        let class = match fault {
+        let of = |fault| match fault {
             Fault::Caller => "UsageError",
             Fault::Environment => "StorageError",
             Fault::Damage => "DamageError",
+        };
+        let (class, message) = match failure {
+            Failure::Python(error) => return error,
+            Failure::Usage(message) => ("UsageError", message),
+            Failure::Data(message) => ("DataError", message),
+            Failure::Stopped(Stopped { fault, message }) => (of(fault), message),
+            Failure::Library(error) => (of(error.fault()), error.to_string()),
         };
         // The classes have two bases each, which only Python itself can give them.
         Python::attach(|py| {

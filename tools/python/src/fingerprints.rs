@@ -1,23 +1,23 @@
 //! Fingerprints: a column or a list of texts becomes as many numbers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
-use arrow_array::{Array, ArrayRef, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, UInt32Array, UInt64Array};
 use hamdex::Fingerprint;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyList;
 use rayon::prelude::*;
 
-use crate::column::Texts;
 use crate::failure::{Failure, Result};
+use crate::fields::TextColumn;
 use crate::interrupt::{Watch, interruptible};
 use crate::pipeline::Asked;
+use crate::read;
 use crate::table::Table;
-
-/// Texts that are read together, on all threads.
-const BATCH: usize = 1024;
+use crate::tables::Tables;
 
 /// Does something for the width that a number of bits names.
 macro_rules! for_width {
@@ -52,61 +52,57 @@ pub(crate) fn sketch(pipeline: &hamdex::Pipeline, text: &str, bits: u32) -> Resu
 
 /// Returns a fingerprint for each text: of a list as a list, of a table as a column.
 #[pyfunction]
-#[pyo3(signature = (data, column, *, pipeline = None, bits = 64))]
+#[pyo3(signature = (data, column, *, pipeline, bits, tables))]
+#[allow(clippy::needless_pass_by_value)] // extracted from a dict of Python
 pub(crate) fn fingerprint<'py>(
     py: Python<'py>,
     data: &Bound<'py, PyAny>,
     column: &str,
     pipeline: Option<&Bound<'py, PyAny>>,
     bits: u32,
+    tables: Tables,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let asked = Asked::of(pipeline)?;
+    let asked = Asked::of(pipeline, &tables)?;
     if let Ok(list) = data.cast::<PyList>() {
         let texts: Vec<Option<PyBackedStr>> = list.extract()?;
+        let table = Table::of_list(&texts)?;
         let prints: Vec<Option<u128>> = interruptible(py, |watch| {
-            let pipeline = asked.pipeline()?;
-            let get = |row: usize| texts.get(row)?.as_deref();
-            for_width!(bits, F => many::<F>(&pipeline, texts.len(), get, watch)
-                .map(|prints| prints.into_iter().map(|print| print.map(F::widen)).collect()))
+            for_width!(bits, F => {
+                let prints = prints::<F>(&table, column, &asked, watch)?;
+                Ok(prints.into_iter().map(|print| print.map(F::widen)).collect())
+            })
         })?;
         return Ok(PyList::new(py, prints)?.into_any());
     }
     let table = data.cast::<Table>()?.get();
-    let pieces = table.column(column)?;
-    let prints = interruptible(py, |watch| {
-        let pipeline = asked.pipeline()?;
-        for_width!(bits, F => column_of::<F>(&pipeline, &pieces, column, watch))
-    })?;
+    let prints = interruptible(
+        py,
+        |watch| for_width!(bits, F => column_of::<F>(&prints(table, column, &asked, watch)?)),
+    )?;
     Ok(Bound::new(py, Table::of(vec![("fingerprint", prints)])?)?.into_any())
 }
 
-fn many<'t, F: Fingerprint>(
-    pipeline: &hamdex::Pipeline,
-    rows: usize,
-    get: impl Fn(usize) -> Option<&'t str> + Sync,
+fn prints<F: Fingerprint>(
+    table: &Table,
+    column: &str,
+    asked: &Asked,
     watch: &Watch,
 ) -> Result<Vec<Option<F>>> {
-    let mut prints = Vec::with_capacity(rows);
-    for first in (0..rows).step_by(BATCH) {
-        watch.check()?;
-        let batch = (first..rows.min(first + BATCH)).into_par_iter();
-        let sketch = |row| Some(pipeline.fingerprint::<F>(get(row)?)?.fingerprint);
-        prints.par_extend(batch.map(sketch));
+    let texts = TextColumn::of(table, column)?;
+    let pipeline = asked.pipeline(&|pipeline| read::learn(&texts, pipeline, watch))?;
+    let mut prints = Vec::with_capacity(texts.len);
+    for (_, piece) in texts.pieces()? {
+        for first in (0..piece.len).step_by(read::BATCH) {
+            watch.check()?;
+            let batch = (first..piece.len.min(first + read::BATCH)).into_par_iter();
+            let sketch = |text: Cow<'_, str>| pipeline.fingerprint::<F>(&text);
+            prints.par_extend(batch.map(|row| Some(sketch(piece.get(row)?)?.fingerprint)));
+        }
     }
     Ok(prints)
 }
 
-fn column_of<F: Fingerprint>(
-    pipeline: &hamdex::Pipeline,
-    pieces: &[ArrayRef],
-    column: &str,
-    watch: &Watch,
-) -> Result<ArrayRef> {
-    let mut prints: Vec<Option<F>> = Vec::new();
-    for piece in pieces {
-        let texts = Texts::of(piece.as_ref(), column)?;
-        prints.extend(many::<F>(pipeline, piece.len(), |row| texts.get(row), watch)?);
-    }
+fn column_of<F: Fingerprint>(prints: &[Option<F>]) -> Result<ArrayRef> {
     let narrow = prints.iter().map(|print| print.map(Fingerprint::widen));
     match F::BITS {
         32 => {

@@ -1,6 +1,7 @@
 //! The index: documents on disk, found by text or fingerprint, from any Python thread.
 
 mod build;
+mod create;
 mod open;
 mod snapshot;
 mod values;
@@ -8,24 +9,23 @@ mod values;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hamdex::advice::{Kind, Support, Wishes};
-use hamdex::{Durability, IndexOptions, Nearness, OpenOptions, Plan, Verification};
+use hamdex::{Durability, Nearness, OpenOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 
+use self::build::MaxBad;
 use self::open::with_index;
-pub(crate) use self::open::{Open, Width};
+pub(crate) use self::open::{Open, Texts, Width};
 use self::snapshot::State;
 pub(crate) use self::snapshot::{Match, Snapshot};
 use self::values::{Maker, Value};
 use crate::failure::{Failure, Result};
 use crate::interrupt::{detached, interruptible};
 use crate::name;
-use crate::pipeline::Asked;
+use crate::pipeline::{Asked, no_texts};
+use crate::settle;
 use crate::table::Table;
-
-/// Distance where nothing says otherwise.
-const DISTANCE: u32 = 3;
+use crate::tables::{Seed, Tables};
 
 /// A durable index of documents by fingerprint, the same on disk as that of the command line.
 ///
@@ -47,17 +47,25 @@ pub(crate) struct Index {
     path: PathBuf,
     /// `None` once it is closed.
     open: RwLock<Option<Arc<Open>>>,
-    pipeline: Option<hamdex::Pipeline>,
+    texts: Texts,
     built: Option<build::Summary>,
 }
+
+/// What Python makes of data: its form, a table, the text field, the ids and rows without a text.
+type Seen<'py> = (Bound<'py, PyAny>, Bound<'py, Table>, String, Option<String>, Vec<u64>);
 
 /// Keys and values of one call, and whether it named one document only.
 type Named = (Vec<Vec<u8>>, Vec<Value>, bool);
 
 impl Index {
-    fn over(path: PathBuf, open: Open) -> Result<Self> {
-        let pipeline = open.pipeline()?;
-        Ok(Self { path, open: RwLock::new(Some(Arc::new(open))), pipeline, built: None })
+    fn over(path: PathBuf, open: Open, seed: Option<&Seed>) -> Result<Self> {
+        let texts = Texts::of(&open, seed)?;
+        Ok(Self { path, open: RwLock::new(Some(Arc::new(open))), texts, built: None })
+    }
+
+    /// What the index does with texts.
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.texts
     }
 
     pub(crate) fn opened(&self) -> Result<Arc<Open>> {
@@ -67,8 +75,7 @@ impl Index {
     }
 
     fn maker(&self, open: &Open) -> Maker<'_> {
-        let keeps_features = open.header().keeps_features;
-        Maker { pipeline: self.pipeline.as_ref(), keeps_features }
+        Maker { texts: &self.texts, keeps_features: open.header().keeps_features }
     }
 
     fn frozen(&self, py: Python<'_>) -> Result<Snapshot> {
@@ -80,12 +87,13 @@ impl Index {
                 Open::Bits128(index) => State::Bits128(index.reader()?),
             })
         })?;
-        let keeps_features = open.header().keeps_features;
-        Ok(Snapshot { state, pipeline: self.pipeline.clone(), keeps_features })
+        let (texts, header) = (self.texts.clone(), open.header());
+        let as_made = settle::as_made(header)?;
+        Ok(Snapshot { state, texts, keeps_features: header.keeps_features, as_made })
     }
 }
 
-/// Tells whether an object names one document.
+/// Returns whether an object names one document.
 fn is_key(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyString>()
         || object.is_instance_of::<PyBytes>()
@@ -110,34 +118,6 @@ fn durability(synced: bool) -> Durability {
     if synced { Durability::Synced } else { Durability::Buffered }
 }
 
-/// Settles pipeline, distance and plan of an index that is to be made without a look at texts.
-fn options(
-    asked: Option<&Bound<'_, PyAny>>,
-    bits: u32,
-    distance: Option<u32>,
-    plan: Option<&str>,
-    keep_features: bool,
-) -> Result<IndexOptions> {
-    let pipeline = asked.map(|asked| Asked::of(Some(asked))?.pipeline()).transpose()?;
-    let support = if keep_features { Support::Features } else { Support::Nothing };
-    let advised = match &pipeline {
-        Some(pipeline) => {
-            let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Mixed);
-            Wishes::new().bits(bits).support(support).settings(kind).distance
-        }
-        None => DISTANCE,
-    };
-    let distance = distance.unwrap_or(advised);
-    let mut options = IndexOptions::new().distance(distance).keep_features(keep_features);
-    if let Some(plan) = plan {
-        options = options.plan(Plan::parse(plan, bits, distance, None)?);
-    }
-    if let Some(pipeline) = &pipeline {
-        options = options.text(pipeline);
-    }
-    Ok(options)
-}
-
 #[pymethods]
 impl Index {
     /// Makes an index in an empty or absent directory.
@@ -150,10 +130,12 @@ impl Index {
     /// `keep_features`: keep the feature set of every text, for `verify`.
     /// memory: bytes for caches. Default: 512 MiB.
     /// resident: hold all fingerprints in memory for searching, within these bytes.
+    /// simplified, `stop_words`, dictionary, weights, idf, `seed_file`: as `Pipeline` takes them.
     #[staticmethod]
     #[pyo3(signature = (
         path, *, pipeline = None, bits = 64, distance = None, plan = None, keep_features = false,
-        memory = None, resident = None,
+        memory = None, resident = None, simplified = false, stop_words = None, dictionary = None,
+        weights = None, idf = None, seed_file = None,
     ))]
     #[allow(clippy::too_many_arguments)] // keywords of a Python call
     fn create(
@@ -166,8 +148,18 @@ impl Index {
         keep_features: bool,
         memory: Option<usize>,
         resident: Option<usize>,
+        simplified: bool,
+        stop_words: Option<PathBuf>,
+        dictionary: Option<PathBuf>,
+        weights: Option<PathBuf>,
+        idf: Option<PathBuf>,
+        seed_file: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let mut options = options(pipeline, bits, distance, plan, keep_features)?;
+        let tables = Tables { simplified, stop_words, dictionary, weights, idf, seed_file };
+        let asked = Asked::of(pipeline, &tables)?;
+        let named = pipeline.is_some() || tables.given() || tables.seed_file.is_some();
+        let pipeline = named.then(|| asked.pipeline(&no_texts)).transpose()?;
+        let mut options = create::options(pipeline.as_ref(), bits, distance, plan, keep_features)?;
         if let Some(memory) = memory {
             options = options.memory(memory);
         }
@@ -176,7 +168,8 @@ impl Index {
         }
         let index = detached(py, || {
             let open = Open::create(&path, bits, &options)?;
-            Self::over(path, open)
+            let texts = Texts::made(pipeline);
+            Ok(Self { path, open: RwLock::new(Some(Arc::new(open))), texts, built: None })
         });
         Ok(index?)
     }
@@ -186,15 +179,21 @@ impl Index {
     /// `read_only`: write nothing; another process may go on writing.
     /// memory: bytes for caches. Default: 512 MiB.
     /// resident: hold all fingerprints in memory for searching, within these bytes.
+    /// `seed_file`: file of the secret that the index was made with. Without it such an index takes
+    ///     and finds fingerprints only. The index has all other tables of its pipeline itself.
     #[staticmethod]
-    #[pyo3(signature = (path, *, read_only = false, memory = None, resident = None))]
+    #[pyo3(signature = (
+        path, *, read_only = false, memory = None, resident = None, seed_file = None,
+    ))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         read_only: bool,
         memory: Option<usize>,
         resident: Option<usize>,
+        seed_file: Option<PathBuf>,
     ) -> PyResult<Self> {
+        let seed = Tables { seed_file, ..Tables::default() }.seed()?;
         let mut options = OpenOptions::new().read_only(read_only);
         if let Some(memory) = memory {
             options = options.memory(memory);
@@ -204,29 +203,36 @@ impl Index {
         }
         let index = detached(py, || {
             let open = Open::existing(&path, &options)?;
-            Self::over(path, open)
+            Self::over(path, open, seed.as_ref())
         });
         Ok(index?)
     }
 
     /// Builds an index offline from a table, or merges the table into one.
     ///
-    /// data, text, id, tmp: as `dedup` takes them. pipeline and distance are chosen by a look at
-    /// the texts where they are left open; the other arguments are those of `create`, and an
-    /// index that is there keeps its own. Rows without a text that has features are left out, and so is
-    /// a second row of an id; rows take the place of stored documents of the same id. `built`
-    /// tells how many there were. A build that fails or is interrupted changes nothing.
+    /// data, text, id, tmp and the tables: as `dedup` takes them; the other arguments: as `create`
+    /// takes them. pipeline and distance are chosen by a look at the texts unless they are given;
+    /// an existing index keeps its own. Rows replace stored documents of the same id; rows without
+    /// an id are named by their numbers. Rows without features are left out. `built` counts all of
+    /// this. A build that fails or is interrupted changes nothing.
+    ///
+    /// `on_repeat`: which row to store if several have one id: "first" or "last". Default: none,
+    ///     the build is refused.
+    /// `max_bad`: how many rows may have an id that no index can store, a number or a share such as
+    ///     "5%". Default: "10%".
     #[staticmethod]
     #[pyo3(signature = (
-        path, data, text = "text", id = None, *, pipeline = None, bits = 64, distance = None,
-        plan = None, keep_features = false, memory = None, tmp = None,
+        path, data, text = None, id = None, *, pipeline = None, bits = 64, distance = None,
+        plan = None, keep_features = false, memory = None, tmp = None, on_repeat = None,
+        max_bad = None, simplified = false, stop_words = None, dictionary = None, weights = None,
+        idf = None, seed_file = None,
     ))]
     #[allow(clippy::too_many_arguments)] // keywords of a Python call
     fn build<'py>(
         py: Python<'py>,
         path: PathBuf,
         data: &Bound<'py, PyAny>,
-        text: &str,
+        text: Option<&str>,
         id: Option<&str>,
         pipeline: Option<&Bound<'py, PyAny>>,
         bits: u32,
@@ -235,26 +241,39 @@ impl Index {
         keep_features: bool,
         memory: Option<usize>,
         tmp: Option<PathBuf>,
+        on_repeat: Option<&str>,
+        max_bad: Option<&Bound<'py, PyAny>>,
+        simplified: bool,
+        stop_words: Option<PathBuf>,
+        dictionary: Option<PathBuf>,
+        weights: Option<PathBuf>,
+        idf: Option<PathBuf>,
+        seed_file: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let seen = py.import("hamdex._data")?.call_method1("for_build", (data, text, id))?;
-        let (table, id): (Bound<'py, Table>, Option<String>) = seen.extract()?;
+        let tables = Tables { simplified, stop_words, dictionary, weights, idf, seed_file };
+        let seen = py.import("hamdex._data")?.call_method1("for_call", (data, text, id))?;
+        let (_, table, text, id, odd): Seen<'py> = seen.extract()?;
+        let seed = tables.seed()?;
         let job = build::Job {
             path: &path,
             table: table.get(),
-            text,
+            text: &text,
             id: id.as_deref(),
-            asked: Asked::of(pipeline)?,
+            odd,
+            asked: Asked::of(pipeline, &tables)?,
+            seed: seed.as_ref(),
             bits,
             distance,
             plan,
             keep_features,
             memory,
             tmp,
+            on_repeat: on_repeat.map(build::OnRepeat::of).transpose()?,
+            max_bad: max_bad.map_or(Ok(MaxBad::default()), MaxBad::of)?,
         };
-        let (open, summary) = interruptible(py, |watch| job.run(watch))?;
-        let mut index = Self::over(path, open)?;
-        index.built = Some(summary);
-        Ok(index)
+        let (open, summary, texts) = interruptible(py, |watch| job.run(watch))?;
+        let open = RwLock::new(Some(Arc::new(open)));
+        Ok(Self { path, open, texts, built: Some(summary) })
     }
 
     /// Stores a document, or many; returns how many took the place of another one.
@@ -284,7 +303,9 @@ impl Index {
     ///
     /// Searching and storing are one step, also beside other threads. Of one key the answer is a
     /// `Match` or None, of many a list of them; earlier documents of the call count too.
-    /// verify: "jaccard:T" or "zhou:K,T", for an index that keeps features.
+    /// verify: "jaccard:T" or "zhou:K,T", for an index that keeps features; "none" compares
+    /// fingerprints alone. Default: the check that suits the pipeline, if the index keeps features;
+    /// fingerprints without texts are never checked.
     #[pyo3(signature = (keys, values, *, distance = None, verify = None, synced = true))]
     fn insert_if_new<'py>(
         &self,
@@ -298,9 +319,8 @@ impl Index {
         let (keys, values, alone) = named(keys, values)?;
         let open = self.opened()?;
         let header = open.header();
-        let verify = verify.map(str::parse::<Verification>).transpose().map_err(Failure::from)?;
-        let verify = verify.unwrap_or_default();
-        crate::settle::require_stored(verify, header.keeps_features)?;
+        let as_made = settle::as_made(header).map_err(Failure::from)?;
+        let verify = values::check_of(verify, as_made, &values, header.keeps_features)?;
         let near = Nearness::new(distance.unwrap_or(header.distance)).verify(verify);
         let refused = detached(py, || {
             let maker = self.maker(&open);
@@ -334,8 +354,9 @@ impl Index {
     /// Finds documents near a text or a fingerprint, the nearest first.
     ///
     /// distance: bits that they may differ in, 0 to a quarter of `bits`. Default: that of the
-    /// index. limit: how many of the nearest; verify: a check that they have to pass,
-    /// "jaccard:T" or "zhou:K,T", for an index that keeps features.
+    /// index. limit: how many of the nearest. verify: a check that they have to pass, "jaccard:T"
+    /// or "zhou:K,T", for an index that keeps features; "none" compares fingerprints alone. Default:
+    /// the check that suits the pipeline, if the index keeps features and the value is a text.
     #[pyo3(signature = (value, *, distance = None, limit = None, verify = None))]
     fn search(
         &self,
@@ -441,13 +462,13 @@ impl Index {
 
     #[getter]
     fn pipeline(&self) -> Option<&str> {
-        self.pipeline.as_ref().map(hamdex::Pipeline::descriptor)
+        self.texts.descriptor()
     }
 
     /// What `build` has done; `None` for an index that was opened or created.
     #[getter]
     fn built(&self) -> Option<build::Summary> {
-        self.built
+        self.built.clone()
     }
 
     fn __repr__(&self) -> String {

@@ -7,6 +7,7 @@ mod column;
 mod dedup;
 mod evaluate;
 mod failure;
+mod fields;
 mod files;
 mod fingerprints;
 mod index;
@@ -14,9 +15,12 @@ mod interrupt;
 mod name;
 mod pipeline;
 mod read;
+mod seen;
 mod settle;
 mod spark;
+mod stamps;
 mod table;
+mod tables;
 
 use pyo3::prelude::*;
 
@@ -31,6 +35,8 @@ fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     spark::add(module)?;
     module.add_function(wrap_pyfunction!(fingerprints::fingerprint, module)?)?;
     module.add_function(wrap_pyfunction!(dedup::dedup, module)?)?;
+    module.add_function(wrap_pyfunction!(fields::columns_of, module)?)?;
+    module.add_function(wrap_pyfunction!(fields::text_field, module)?)?;
     module.add_function(wrap_pyfunction!(files::dedup_file, module)?)?;
     module.add_function(wrap_pyfunction!(files::dedup_page, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;

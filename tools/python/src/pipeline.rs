@@ -2,59 +2,144 @@
 
 use hamdex::advice::Kind;
 use hamdex::sketch::SketchKind;
-use hamdex::text::{Clean, Segment, Weights};
+use hamdex::text::{Clean, IdfTable, Resources, Segment};
 use hamdex::{Error, PipelineOptions};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBytes, PyString, PyType};
+use std::path::PathBuf;
 
 use crate::failure::{Failure, Result};
 use crate::interrupt::detached;
+use crate::tables::{Seed, Tables};
 
 /// How a text becomes a fingerprint.
+///
+/// name: a preset, "auto", "post", "page" or "code", or a descriptor.
+/// segment, ngram, weights, clean, sketch, html: the parts, as the command line takes them.
+/// simplified: treat traditional Chinese as simplified.
+/// `stop_words`: words that are no features: "none", "builtin" or a file of one a line.
+/// dictionary: words for the Chinese dictionary: a file of lines 'word [frequency [tag]]'.
+/// weights: a kind of weights, or a file of lines 'word<TAB>weight'.
+/// idf: rarity of words: "jieba" or a file of `hamdex fingerprint --save-idf`.
+/// `seed_file`: file of a secret of at least 16 bytes that keys the hash of features.
+///
+/// A pickled pipeline contains its tables and its secret.
+///
+/// >>> import hamdex
+/// >>> plain = hamdex.Pipeline("page")
+/// >>> sparse = hamdex.Pipeline("page", stop_words="builtin")
+/// >>> len(plain.features("a cat and a dog")) > len(sparse.features("a cat and a dog"))
+/// True
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     inner: hamdex::Pipeline,
+    /// The secret in the descriptor.
+    seed: Option<Seed>,
 }
 
 /// What a caller says about the pipeline.
 #[derive(Debug, Clone)]
 pub(crate) enum Asked {
-    Open,
-    Preset(Kind),
+    /// At most a secret; the texts decide on the rest.
+    Open(Option<Seed>),
+    Preset(Kind, Option<Seed>),
     Own(hamdex::Pipeline),
+    /// Complete but for a table of rarity, which the texts of the call give.
+    Learning(PipelineOptions),
 }
 
+/// Learns how rare each word is, as a pipeline cuts the texts.
+pub(crate) type Learn<'a> = &'a dyn Fn(&hamdex::Pipeline) -> Result<IdfTable>;
+
 impl Asked {
-    /// Takes nothing, the name of a preset, a descriptor or a pipeline.
-    pub(crate) fn of(asked: Option<&Bound<'_, PyAny>>) -> Result<Self> {
-        let Some(asked) = asked else { return Ok(Self::Open) };
-        if let Ok(pipeline) = asked.cast::<Pipeline>() {
+    /// Takes nothing, the name of a preset, a descriptor or a pipeline, and tables to add.
+    pub(crate) fn of(asked: Option<&Bound<'_, PyAny>>, tables: &Tables) -> Result<Self> {
+        if let Some(pipeline) = asked.and_then(|asked| asked.cast::<Pipeline>().ok()) {
+            if tables.given() || tables.seed_file.is_some() {
+                return Err(Failure::usage(
+                    "a Pipeline is complete: give its tables and its secret when it is made",
+                ));
+            }
             return Ok(Self::Own(pipeline.get().inner.clone()));
         }
-        let Ok(name) = asked.cast::<PyString>() else {
-            let kind = asked.get_type().name()?;
-            return Err(Failure::usage(format!("pipeline is a str or a Pipeline, not {kind}")));
-        };
-        let name = name.to_str()?;
-        if name.contains(';') {
-            return Ok(Self::Own(hamdex::Pipeline::from_descriptor(name)?));
+        let name = asked.map(|asked| {
+            let kind = || asked.get_type().name().map(|name| name.to_string());
+            let Ok(name) = asked.cast::<PyString>() else {
+                let kind = kind()?;
+                return Err(Failure::usage(format!("pipeline is a str or a Pipeline, not {kind}")));
+            };
+            Ok(name.to_str()?.to_owned())
+        });
+        let name = name.transpose()?;
+        if let Some(descriptor) = name.as_deref().filter(|name| name.contains(';')) {
+            return Ok(Self::Own(described(descriptor, tables)?.0));
         }
-        match Kind::of_preset(name) {
-            Some(kind) => Ok(Self::Preset(kind)),
-            None => Err(Failure::Library(no_preset(name))),
+        let seed = tables.seed()?;
+        if tables.given() {
+            let options = options(name.as_deref().unwrap_or("auto"), tables, seed.as_ref())?;
+            return Ok(if tables.learns() {
+                Self::Learning(options)
+            } else {
+                Self::Own(hamdex::Pipeline::new(&options)?)
+            });
+        }
+        let Some(name) = name else { return Ok(Self::Open(seed)) };
+        match Kind::of_preset(&name) {
+            Some(kind) => Ok(Self::Preset(kind, seed)),
+            None => Err(Failure::Library(no_preset(&name))),
         }
     }
 
-    /// Makes the pipeline; what is left open is for texts of any kind.
-    pub(crate) fn pipeline(&self) -> Result<hamdex::Pipeline> {
-        let name = match self {
-            Self::Own(pipeline) => return Ok(pipeline.clone()),
-            Self::Open => "auto",
-            Self::Preset(kind) => kind.preset().unwrap_or("auto"),
-        };
-        Ok(hamdex::Pipeline::new(&PipelineOptions::preset(name)?)?)
+    /// Makes the pipeline; an open one is for texts of any kind.
+    pub(crate) fn pipeline(&self, learn: Learn<'_>) -> Result<hamdex::Pipeline> {
+        match self {
+            Self::Own(pipeline) => Ok(pipeline.clone()),
+            Self::Open(seed) => preset(Kind::Mixed, false, seed.as_ref()),
+            Self::Preset(kind, seed) => preset(*kind, false, seed.as_ref()),
+            Self::Learning(options) => learnt(options, learn),
+        }
     }
+}
+
+/// Makes the preset of a kind of texts.
+pub(crate) fn preset(kind: Kind, html: bool, seed: Option<&Seed>) -> Result<hamdex::Pipeline> {
+    let options = PipelineOptions::preset(kind.preset().unwrap_or("auto"))?.html(html);
+    Ok(hamdex::Pipeline::new(&secretly(options, seed))?)
+}
+
+/// Makes a pipeline with the table that it is given last.
+pub(crate) fn learnt(options: &PipelineOptions, learn: Learn<'_>) -> Result<hamdex::Pipeline> {
+    let table = learn(&hamdex::Pipeline::new(options)?)?;
+    Ok(hamdex::Pipeline::new(&options.clone().idf(table))?)
+}
+
+/// Refuses to learn from texts that are not there.
+pub(crate) fn no_texts(_: &hamdex::Pipeline) -> Result<IdfTable> {
+    Err(Failure::usage(
+        "idf=\"learn\" needs texts to learn from, as dedup and Index.build have them; save a table \
+         by 'hamdex fingerprint --save-idf' and give that",
+    ))
+}
+
+fn options(name: &str, tables: &Tables, seed: Option<&Seed>) -> Result<PipelineOptions> {
+    Ok(secretly(tables.apply(PipelineOptions::preset(name)?)?, seed))
+}
+
+fn secretly(options: PipelineOptions, seed: Option<&Seed>) -> PipelineOptions {
+    match seed {
+        Some(seed) => options.secret(seed.secret),
+        None => options,
+    }
+}
+
+/// Makes the pipeline of a descriptor, with the files of the tables that it names.
+fn described(descriptor: &str, tables: &Tables) -> Result<(hamdex::Pipeline, Option<Seed>)> {
+    let (mut resources, seed) = (tables.resources()?, tables.seed()?);
+    if let Some(seed) = &seed {
+        resources = resources.with_secret(seed.secret);
+    }
+    Ok((hamdex::Pipeline::from_descriptor_with(descriptor, &resources)?, seed))
 }
 
 fn no_preset(name: &str) -> Error {
@@ -74,38 +159,40 @@ impl Pipeline {
     #[new]
     #[pyo3(signature = (
         name = "auto", *, segment = None, ngram = None, weights = None, clean = None,
-        sketch = None, html = false, simplified = false,
+        sketch = None, html = false, simplified = false, stop_words = None, dictionary = None,
+        idf = None, seed_file = None,
     ))]
     #[allow(clippy::too_many_arguments)] // keywords of a Python call
     fn new(
         name: &str,
         segment: Option<&str>,
         ngram: Option<u32>,
-        weights: Option<&str>,
+        weights: Option<PathBuf>,
         clean: Option<&str>,
         sketch: Option<&str>,
         html: bool,
         simplified: bool,
+        stop_words: Option<PathBuf>,
+        dictionary: Option<PathBuf>,
+        idf: Option<PathBuf>,
+        seed_file: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let parts = segment.or(weights).or(clean).or(sketch).is_some()
-            || ngram.is_some()
-            || html
-            || simplified;
-        if name.contains(';') {
-            if parts {
-                return Err(Failure::usage("a descriptor is complete: leave the parts out").into());
+        let tables = Tables { simplified, stop_words, dictionary, weights, idf, seed_file };
+        let make = || -> Result<Self> {
+            if name.contains(';') {
+                if segment.or(clean).or(sketch).is_some() || ngram.is_some() || html {
+                    return Err(Failure::usage("a descriptor is complete: leave the parts out"));
+                }
+                let (inner, seed) = described(name, &tables)?;
+                return Ok(Self { inner, seed });
             }
-            let inner = hamdex::Pipeline::from_descriptor(name).map_err(Failure::from)?;
-            return Ok(Self { inner });
-        }
-        let make = || -> Result<hamdex::Pipeline> {
-            let mut options = PipelineOptions::preset(name)?.simplified(simplified);
+            let seed = tables.seed()?;
+            let mut options = PipelineOptions::preset(name)?;
             if let Some(sketch) = parsed::<SketchKind>(sketch)? {
                 options = options.sketch(sketch);
             }
-            if let Some(weights) = parsed::<Weights>(weights)? {
-                options = options.weights(weights);
-            }
+            options = secretly(tables.apply(options)?, seed.as_ref());
+            // Weights of words choose words; another segment is then refused, not replaced.
             if let Some(segment) = parsed::<Segment>(segment)? {
                 options = options.segment(segment);
             }
@@ -119,9 +206,14 @@ impl Pipeline {
             if let Some(tokens) = ngram {
                 options = options.ngram(tokens);
             }
-            Ok(hamdex::Pipeline::new(&options)?)
+            let inner = if tables.learns() {
+                learnt(&options, &no_texts)?
+            } else {
+                hamdex::Pipeline::new(&options)?
+            };
+            Ok(Self { inner, seed })
         };
-        Ok(Self { inner: make()? })
+        Ok(make()?)
     }
 
     #[getter]
@@ -137,14 +229,54 @@ impl Pipeline {
     }
 
     /// Returns the features of a text and their weights.
-    fn features(&self, text: &str) -> Vec<(String, i64)> {
-        let features = self.inner.features(text).into_iter();
-        features.map(|feature| (feature.text, feature.weight)).collect()
+    fn features(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(String, i64)>> {
+        let features = detached(py, || Ok(self.inner.features(text)))?.into_iter();
+        Ok(features.map(|feature| (feature.text, feature.weight)).collect())
     }
 
     /// Returns a text as `edit:T` compares it.
-    fn cleaned(&self, text: &str) -> String {
-        self.inner.cleaned(text)
+    fn cleaned(&self, py: Python<'_>, text: &str) -> PyResult<String> {
+        Ok(detached(py, || Ok(self.inner.cleaned(text)))?)
+    }
+
+    /// Returns the check of pairs that is advised for the texts of this pipeline.
+    fn _verification(&self, bits: u32) -> PyResult<String> {
+        let advised = crate::settle::advised(&self.inner, bits).map_err(Failure::from)?;
+        Ok(advised.to_string())
+    }
+
+    /// Pickles the pipeline with its tables and its secret, which a worker needs.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts<'py>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let tables = this.inner.resources().parts();
+        let tables =
+            tables.map(|(name, bytes)| (name.to_owned(), PyBytes::new(py, &bytes))).collect();
+        let secret = this.seed.as_ref().map(|seed| PyBytes::new(py, &seed.bytes));
+        let make = py.get_type::<Self>().getattr("_of_parts")?;
+        Ok((make, (this.inner.descriptor().to_owned(), tables, secret)))
+    }
+
+    /// Makes again what was pickled.
+    #[classmethod]
+    fn _of_parts(
+        _: &Bound<'_, PyType>,
+        descriptor: &str,
+        tables: Vec<(String, Bound<'_, PyBytes>)>,
+        secret: Option<Vec<u8>>,
+    ) -> PyResult<Self> {
+        let make = || -> Result<Self> {
+            let mut resources = Resources::default();
+            for (name, bytes) in &tables {
+                resources.insert(name, bytes.as_bytes())?;
+            }
+            let seed = secret.map(Seed::of).transpose()?;
+            if let Some(seed) = &seed {
+                resources = resources.with_secret(seed.secret);
+            }
+            let inner = hamdex::Pipeline::from_descriptor_with(descriptor, &resources)?;
+            Ok(Self { inner, seed })
+        };
+        Ok(make()?)
     }
 
     fn __eq__(&self, other: &Self) -> bool {
@@ -159,3 +291,6 @@ impl Pipeline {
         format!("hamdex.Pipeline({:?})", self.inner.descriptor())
     }
 }
+
+/// Descriptor, tables and secret.
+type Parts<'py> = (String, Vec<(String, Bound<'py, PyBytes>)>, Option<Bound<'py, PyBytes>>);

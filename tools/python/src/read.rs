@@ -1,129 +1,157 @@
-//! Reading: rows become documents, made on all threads and taken in order.
+//! Reading: rows become documents, made on all threads and handed over in order.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, UInt64Array};
+use arrow_array::{ArrayRef, UInt64Array};
+use hamdex::text::{IdfLearner, IdfTable};
 use hamdex::{Fingerprint, Pipeline};
 use rayon::prelude::*;
 
-use crate::column::{Ids, Texts};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
+use crate::fields::TextColumn;
 use crate::interrupt::Watch;
-use crate::name;
 use crate::table::Table;
 
 /// Rows that are read together, on all threads; what is made of them waits in memory.
-const BATCH: usize = 1024;
+pub(crate) const BATCH: usize = 1024;
 
-/// The columns that count.
+/// The columns that matter.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    text: String,
-    id: String,
-    pub(crate) texts: Vec<ArrayRef>,
-    /// Pieces as those of the texts; `None` where rows are known by their numbers.
-    ids: Option<Vec<ArrayRef>>,
-    /// All ids in one piece.
+    pub(crate) texts: TextColumn,
+    /// Rows that had something else than a text, by their numbers, rising.
+    pub(crate) odd: Vec<u64>,
+    /// The labels of all rows, in one piece.
     pub(crate) names: ArrayRef,
-    pub(crate) len: usize,
 }
 
 impl Rows {
-    pub(crate) fn of(table: &Table, text: &str, id: Option<&str>) -> Result<Self> {
-        let texts = table.column(text)?;
-        let len = table.rows();
-        let ids = id.map(|id| table.column(id)).transpose()?;
+    pub(crate) fn of(table: &Table, text: &str, id: Option<&str>, odd: Vec<u64>) -> Result<Self> {
+        let texts = TextColumn::of(table, text)?;
         let names: ArrayRef = match id {
             Some(id) => table.whole(id)?,
-            None => Arc::new(UInt64Array::from_iter_values(0..len as u64)),
+            None => Arc::new(UInt64Array::from_iter_values(0..texts.len as u64)),
         };
-        let id = id.unwrap_or_default().to_owned();
-        Ok(Self { text: text.to_owned(), id, texts, ids, names, len })
+        Ok(Self { texts, odd, names })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.texts.len
+    }
+}
+
+/// Why a row has nothing to compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Blank {
+    NullText,
+    EmptyText,
+    NoFeatures,
+    NotAString,
+}
+
+impl Blank {
+    /// Returns the reason, as the command line names it.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::NullText => "null text",
+            Self::EmptyText => "empty text",
+            Self::NoFeatures => "no features",
+            Self::NotAString => "not a string",
+        }
     }
 }
 
 /// What became of the rows.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
-    /// The row of every document.
+    /// The row of every document, rising.
     pub(crate) rows: Vec<u64>,
-    /// Rows that are no documents, and why.
-    pub(crate) rejects: Vec<(u64, String)>,
+    /// Rows with nothing to compare, rising.
+    pub(crate) blank: Vec<(u64, Blank)>,
+}
+
+impl Read {
+    /// Counts the rows with nothing to compare by the reason.
+    pub(crate) fn not_compared(&self) -> BTreeMap<&'static str, u64> {
+        let mut counts = BTreeMap::new();
+        for (_, blank) in &self.blank {
+            *counts.entry(blank.reason()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The failure of a table none of whose rows can be compared.
+    pub(crate) fn unusable(&self, rows: usize) -> Failure {
+        let counts = self.not_compared();
+        let counts = counts.iter().map(|(reason, count)| format!("{count} {reason}"));
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        Failure::data(format!("none of the {rows} rows has a text to compare: {counts}"))
+    }
 }
 
 /// A row on its way to a document.
 struct Made<F, X> {
-    key: Option<Vec<u8>>,
     fingerprint: F,
     extra: X,
 }
 
-/// Reads all rows: `extra` makes of each text what is wanted besides its fingerprint, on all
-/// threads, and `sink` takes key, fingerprint and that in the order of the rows.
-#[allow(clippy::type_complexity)] // the sink is told all of a row
+/// Reads all rows except those for which `skip` holds.
+///
+/// `extra` makes of each text what is needed besides its fingerprint, on all threads; `sink` gets
+/// row, fingerprint and that in the order of the rows.
 pub(crate) fn read<F: Fingerprint, X: Send>(
     rows: &Rows,
     pipeline: &Pipeline,
     watch: &Watch,
+    skip: impl Fn(usize) -> bool + Sync,
     extra: impl Fn(usize, &str) -> X + Sync,
-    sink: &mut dyn FnMut(Option<&[u8]>, F, X) -> Result<()>,
+    sink: &mut dyn FnMut(u64, F, X) -> Result<()>,
 ) -> Result<Read> {
     let mut read = Read::default();
-    let mut seen = Seen::default();
-    let mut base = 0;
-    for (at, piece) in rows.texts.iter().enumerate() {
-        let texts = Texts::of(piece.as_ref(), &rows.text)?;
-        let ids = rows.ids.as_ref().and_then(|ids| ids.get(at));
-        let ids = ids.map(|ids| Ids::of(ids, &rows.id)).transpose()?;
-        let make = |row: usize| -> Result<Made<F, X>, String> {
-            let text = texts.get(row).ok_or("no text")?;
-            let key = match &ids {
-                Some(ids) => ids.key(row)?,
-                None => None,
+    for (base, piece) in rows.texts.pieces()? {
+        let make = |row: usize| -> Result<Made<F, X>, Blank> {
+            let Some(text) = piece.get(row) else {
+                let odd = rows.odd.binary_search(&((base + row) as u64)).is_ok();
+                return Err(if odd { Blank::NotAString } else { Blank::NullText });
             };
             if text.trim().is_empty() {
-                return Err("empty text".to_owned());
+                return Err(Blank::EmptyText);
             }
-            let sketch = pipeline.fingerprint::<F>(text).ok_or("text without features")?;
-            Ok(Made { key, fingerprint: sketch.fingerprint, extra: extra(base + row, text) })
+            let sketch = pipeline.fingerprint::<F>(&text).ok_or(Blank::NoFeatures)?;
+            Ok(Made { fingerprint: sketch.fingerprint, extra: extra(base + row, &text) })
         };
-        for first in (0..piece.len()).step_by(BATCH) {
+        for first in (0..piece.len).step_by(BATCH) {
             watch.check()?;
-            let batch = first..piece.len().min(first + BATCH);
-            let made: Vec<_> = batch.clone().into_par_iter().map(make).collect();
-            for (row, made) in batch.zip(made) {
+            let batch = (first..piece.len.min(first + BATCH)).into_par_iter();
+            let made = batch.filter(|row| !skip(base + row)).map(|row| (row, make(row)));
+            for (row, made) in made.collect::<Vec<_>>() {
                 let row = (base + row) as u64;
                 match made {
-                    Ok(Made { key: Some(key), .. }) if !seen.insert(&key) => {
-                        let reason = format!("duplicate id {}", name::to_text(&key));
-                        read.rejects.push((row, reason));
-                    }
-                    Ok(Made { key, fingerprint, extra }) => {
-                        sink(key.as_deref(), fingerprint, extra)?;
+                    Ok(Made { fingerprint, extra }) => {
+                        sink(row, fingerprint, extra)?;
                         read.rows.push(row);
                     }
-                    Err(reason) => read.rejects.push((row, reason)),
+                    Err(blank) => read.blank.push((row, blank)),
                 }
             }
         }
-        base += piece.len();
     }
     Ok(read)
 }
 
-/// Keys seen so far, 16 bytes each: a hash whose accidental collisions may be neglected.
-#[derive(Default)]
-struct Seen {
-    hashes: HashSet<u128>,
-    seeds: (RandomState, RandomState),
-}
-
-impl Seen {
-    /// Notes a key; returns false when it was there already.
-    fn insert(&mut self, key: &[u8]) -> bool {
-        let (high, low) = (self.seeds.0.hash_one(key), self.seeds.1.hash_one(key));
-        self.hashes.insert(u128::from(high) << 64 | u128::from(low))
+/// Learns how rare each word of the texts is.
+pub(crate) fn learn(texts: &TextColumn, pipeline: &Pipeline, watch: &Watch) -> Result<IdfTable> {
+    let mut learner = IdfLearner::new();
+    for (_, piece) in texts.pieces()? {
+        for first in (0..piece.len).step_by(BATCH) {
+            watch.check()?;
+            let batch = (first..piece.len.min(first + BATCH)).into_par_iter();
+            let words = |row| piece.get(row).map(|text| pipeline.word_hashes(&text));
+            for words in batch.filter_map(words).collect::<Vec<_>>() {
+                learner.add_words(&words);
+            }
+        }
     }
+    Ok(learner.finish())
 }

@@ -1,49 +1,75 @@
-//! Settling: what a caller leaves open is chosen by a look at a sample of the column.
+//! Settings: what a call leaves open is chosen by a look at a sample of the column.
 
-use arrow_array::{Array, ArrayRef};
 use hamdex::advice::{self, Advice, Kind, SAMPLE, Sampler, Settled, Support, Wishes};
+use hamdex::text::IdfTable;
 use hamdex::{Header, Verification};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::column::Texts;
 use crate::failure::{Failure, Result};
-use crate::pipeline::Asked;
+use crate::fields::TextColumn;
+use crate::pipeline::{self, Asked, Learn};
 
 /// Takes a sample from all over a column.
-pub(crate) fn sample(pieces: &[ArrayRef], column: &str) -> Result<Vec<String>> {
+pub(crate) fn sample(texts: &TextColumn) -> Result<Vec<String>> {
     let mut sampler = Sampler::new(SAMPLE);
-    for piece in pieces {
-        let texts = Texts::of(piece.as_ref(), column)?;
-        for row in 0..piece.len() {
-            sampler.row(|| texts.get(row).map(str::to_owned));
+    for (_, piece) in texts.pieces()? {
+        for row in 0..piece.len {
+            sampler.row(|| piece.get(row).map(std::borrow::Cow::into_owned));
         }
     }
     Ok(sampler.finish())
 }
 
-/// Settles what the caller leaves open.
+/// Chooses what the caller leaves open.
 pub(crate) fn settle(
     asked: &Asked,
     mut wishes: Wishes,
+    learn: Learn<'_>,
     sample: impl FnOnce() -> Result<Vec<String>>,
 ) -> Result<Settled> {
-    match asked {
-        Asked::Own(pipeline) => {
-            let make = |_, _| Ok(pipeline.clone());
-            advice::settle_with(&sample()?, &wishes, true, make)
+    let seed = match asked {
+        Asked::Own(own) => {
+            return advice::settle_with(&sample()?, &wishes, true, |_, _| Ok(own.clone()));
         }
-        Asked::Preset(kind) => {
+        Asked::Learning(options) => {
+            let make = |_, _| pipeline::learnt(options, learn);
+            return advice::settle_with(&sample()?, &wishes, true, make);
+        }
+        Asked::Open(seed) => seed,
+        Asked::Preset(kind, seed) => {
             wishes.kind = Some(*kind);
-            // What is all given needs no look.
-            let sample = if wishes.distance.is_some() { Vec::new() } else { sample()? };
-            Ok(advice::settle(&sample, &wishes)?)
+            seed
         }
-        Asked::Open => Ok(advice::settle(&sample()?, &wishes)?),
+    };
+    let named = wishes.kind;
+    if let (Some(kind), Some(_)) = (named, wishes.distance) {
+        // What is all given needs no look.
+        let advice::Settings { distance, verification, .. } = wishes.settings(kind);
+        let pipeline = Some(pipeline::preset(kind, false, seed.as_ref())?);
+        return Ok(Settled { pipeline, distance, verification, advice: None });
     }
+    // A preset that is named is taken as it is.
+    let make = |kind, html| pipeline::preset(kind, html && named.is_none(), seed.as_ref());
+    advice::settle_with(&sample()?, &wishes, false, make)
 }
 
-/// Settles by an index, which has its own settings.
+/// Returns the check that is advised for texts of a pipeline that are there.
+pub(crate) fn advised(pipeline: &hamdex::Pipeline, bits: u32) -> Result<Verification> {
+    let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Mixed);
+    Ok(advice::Settings::of(kind, bits, Support::Texts).verification)
+}
+
+/// Returns the check that the documents of an index are to be put to; none without feature sets.
+pub(crate) fn as_made(header: &Header) -> Result<Verification> {
+    if !header.keeps_features || header.pipeline.is_empty() {
+        return Ok(Verification::None);
+    }
+    let kind = Kind::of_descriptor(&header.pipeline)?.unwrap_or(Kind::Mixed);
+    Ok(advice::Settings::of(kind, header.bits, Support::Features).verification)
+}
+
+/// Takes the settings of an index.
 pub(crate) fn settle_by_index(
     header: &Header,
     pipeline: Option<hamdex::Pipeline>,
@@ -53,16 +79,10 @@ pub(crate) fn settle_by_index(
 ) -> Result<Settled> {
     let pipeline = by_index(header, pipeline, asked)?;
     let verification = match verify {
-        Some(verification) => {
-            require_stored(verification, header.keeps_features)?;
-            verification
-        }
-        None if distance.is_none() && header.keeps_features => {
-            let kind = Kind::of_pipeline(&pipeline)?.unwrap_or(Kind::Mixed);
-            advice::Settings::of(kind, header.bits, Support::Features).verification
-        }
-        None => Verification::None,
+        Some(verification) => verification,
+        None => as_made(header)?,
     };
+    require_stored(verification, header.keeps_features)?;
     let distance = distance.unwrap_or(header.distance);
     Ok(Settled { pipeline: Some(pipeline), distance, verification, advice: None })
 }
@@ -70,12 +90,17 @@ pub(crate) fn settle_by_index(
 /// Returns the pipeline of an index; another one that is asked for is refused.
 pub(crate) fn by_index(
     header: &Header,
-    pipeline: Option<hamdex::Pipeline>,
+    stored: Option<hamdex::Pipeline>,
     asked: &Asked,
 ) -> Result<hamdex::Pipeline> {
+    // What was learnt for an index stays as it is.
+    let known = |fresh: &hamdex::Pipeline| match stored.as_ref().and_then(table_of) {
+        Some(table) => Ok(table),
+        None => pipeline::no_texts(fresh),
+    };
     let wanted = match asked {
-        Asked::Open => None,
-        Asked::Preset(_) | Asked::Own(_) => Some(asked.pipeline()?),
+        Asked::Open(_) => None,
+        Asked::Preset(..) | Asked::Own(_) | Asked::Learning(_) => Some(asked.pipeline(&known)?),
     };
     if let Some(wanted) = wanted
         && wanted.descriptor() != header.pipeline
@@ -83,12 +108,21 @@ pub(crate) fn by_index(
         let (stored, wanted) = (header.pipeline.clone(), wanted.descriptor().to_owned());
         return Err(hamdex::Error::HeaderMismatch { what: "pipeline", stored, wanted }.into());
     }
-    pipeline.ok_or_else(|| {
-        Failure::usage(
-            "the index was made from fingerprints only, so it is not known how to fingerprint \
-             text for it; give fingerprints",
-        )
-    })
+    stored.ok_or_else(no_pipeline)
+}
+
+/// The failure of a text for an index of fingerprints.
+pub(crate) fn no_pipeline() -> Failure {
+    Failure::usage(
+        "the index was made from fingerprints only, so it is not known how to fingerprint text \
+         for it; give fingerprints",
+    )
+}
+
+/// Returns the table of rarity that a pipeline was given.
+fn table_of(pipeline: &hamdex::Pipeline) -> Option<IdfTable> {
+    let (_, bytes) = pipeline.resources().parts().find(|(name, _)| *name == "idf")?;
+    IdfTable::from_bytes(&bytes).ok()
 }
 
 /// Refuses a check that the documents of an index cannot be put to.

@@ -52,6 +52,12 @@ impl Table {
         })
     }
 
+    /// Makes a table of texts, under the name "text".
+    pub(crate) fn of_list(texts: &[Option<PyBackedStr>]) -> Result<Self> {
+        let texts: LargeStringArray = texts.iter().map(Option::as_deref).collect();
+        Self::of(vec![("text", Arc::new(texts))])
+    }
+
     pub(crate) fn rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
@@ -61,12 +67,16 @@ impl Table {
         &self.batches
     }
 
+    /// Returns the names of the columns.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
     /// Returns the pieces of a column.
     pub(crate) fn column(&self, name: &str) -> Result<Vec<ArrayRef>> {
         let at = self.schema.index_of(name).map_err(|_| {
-            let names: Vec<&str> =
-                self.schema.fields().iter().map(|field| field.name().as_str()).collect();
-            Failure::usage(format!("there is no column \"{name}\" among {}", names.join(", ")))
+            let names = self.names().join(", ");
+            Failure::usage(format!("there is no column \"{name}\" among {names}"))
         })?;
         Ok(self.batches.iter().map(|batch| Arc::clone(batch.column(at))).collect())
     }
@@ -95,8 +105,7 @@ impl Table {
     #[pyo3(name = "_of_texts")]
     #[allow(clippy::needless_pass_by_value)] // extracted from a list of Python
     fn of_texts(texts: Vec<Option<PyBackedStr>>) -> PyResult<Self> {
-        let texts: LargeStringArray = texts.iter().map(Option::as_deref).collect();
-        Ok(Self::of(vec![("text", Arc::new(texts))])?)
+        Ok(Self::of_list(&texts)?)
     }
 
     /// Makes a table of one column, "kept", that is true where a byte of `mask` is not 0.
@@ -147,7 +156,7 @@ impl Table {
 
     #[getter]
     fn column_names(&self) -> Vec<String> {
-        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+        self.names()
     }
 
     fn __len__(&self) -> usize {

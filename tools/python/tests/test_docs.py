@@ -17,9 +17,10 @@ def test_examples_of_functions_come_out(module):
     assert outcome.attempted > 1 and outcome.failed == 0
 
 
-def test_the_example_of_the_index_comes_out():
-    parsed = doctest.DocTestParser().get_doctest(hamdex.Index.__doc__, {}, "Index", None, 0)
-    assert len(parsed.examples) == 2
+@pytest.mark.parametrize(("kind", "examples"), [(hamdex.Index, 2), (hamdex.Pipeline, 4)])
+def test_the_examples_of_classes_come_out(kind, examples):
+    parsed = doctest.DocTestParser().get_doctest(kind.__doc__, {}, kind.__name__, None, 0)
+    assert len(parsed.examples) == examples
     assert doctest.DocTestRunner().run(parsed).failed == 0
 
 

@@ -90,8 +90,8 @@ def test_tables_are_built_and_merged(tmp_path, posts):
     more = made(100, seed=99)
     more["id"] = ["p0", "p1", *range(100, 197), "p1"]
     more["id"] = [str(key) for key in more["id"]]
-    with hamdex.Index.build(tmp_path / "idx", more_table(more)) as index:
-        assert index.built["replaced"] == 2 and index.built["rejects"] == 1
+    with hamdex.Index.build(tmp_path / "idx", more_table(more), on_repeat="first") as index:
+        assert index.built["replaced"] == 2 and index.built["repeated"] == 1
         assert len(index) == 2000 + 97 and index.check() == []
         (first, *_) = index.search(posts["text"][7], distance=0)
         assert first.key == "p7"

@@ -62,11 +62,12 @@ SAMPLE = """
     import pandas as pd
 
     frame = pd.DataFrame({"text": ["a", "b"]})
-    result = hamdex.dedup(frame, distance=3, keep="longest")
+    result = hamdex.dedup(frame, distance=3, keep="longest", unique_by="text", drop_empty=True)
+    assert_type(result.report["not_compared"], dict[str, int])
     assert_type(result.kept, pd.DataFrame)
     assert_type(hamdex.dedup(["a", "b"]).kept, list[str])
     assert_type(result.report["settings"]["distance"], int)
-    report = hamdex.dedup_file([Path("a.csv"), "b.csv"], "c.csv", report="r.html", bits=64)
+    report = hamdex.dedup_file([Path("a.csv"), "b.csv"], "c.csv", report="r.html", max_bad="5%")
     assert_type(report["largest"][0]["kept_id"], str | int)
     assert_type(hamdex.fingerprint(["a", None]), list[int | None])
     with hamdex.Index.create("idx", pipeline=hamdex.Pipeline("post"), bits=64) as index:

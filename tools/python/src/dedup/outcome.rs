@@ -1,5 +1,6 @@
-//! The outcome: decisions by position become tables by id.
+//! The outcome: decisions by position become tables by row and id.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -16,7 +17,7 @@ use hamdex::join::Linkage;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::numbers;
+use super::{Wanted, numbers};
 use crate::failure::Result;
 use crate::name;
 use crate::read::{Read, Rows};
@@ -37,10 +38,12 @@ pub(crate) struct Outcome {
 /// Counts and settings.
 #[derive(Debug)]
 pub(crate) struct Report {
-    documents: usize,
+    rows: usize,
     kept: usize,
     removed: usize,
+    removed_unique_by: usize,
     removed_against_index: usize,
+    not_compared: BTreeMap<&'static str, u64>,
     clusters: usize,
     rejects: usize,
     seconds: f64,
@@ -49,35 +52,56 @@ pub(crate) struct Report {
     settled: Settled,
 }
 
-pub(crate) fn outcome<F: Fingerprint>(
-    decisions: &Decisions<F>,
-    read: &Read,
-    rows: &Rows,
-    (settled, settings): (&Settled, &Settings),
-    against: bool,
-    started: Instant,
-) -> Result<Outcome> {
-    let mut mask = vec![0; rows.len];
+/// What a deduplication has done.
+pub(super) struct Done<'a, F> {
+    pub(super) decisions: &'a Decisions<F>,
+    pub(super) read: &'a Read,
+    /// For each row whether it shares a value with a better one; empty if that was not asked.
+    pub(super) repeated: &'a [bool],
+    pub(super) rows: &'a Rows,
+    pub(super) settled: &'a Settled,
+    pub(super) settings: &'a Settings,
+    pub(super) drop_empty: bool,
+    pub(super) against: bool,
+    pub(super) started: Instant,
+}
+
+pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
+    let Done { decisions, read, repeated, rows, settled, settings, .. } = *done;
+    let mut mask = vec![1; rows.len()];
+    let mut drop = |row: u64| {
+        if let Some(slot) = mask.get_mut(at(row)) {
+            *slot = 0;
+        }
+    };
     for (decision, &row) in decisions.iter().zip(&read.rows) {
-        if let (Decision::Kept { .. }, Some(slot)) = (decision, mask.get_mut(at(row))) {
-            *slot = 1;
+        if !matches!(decision, Decision::Kept { .. }) {
+            drop(row);
         }
     }
+    (0..).zip(repeated).filter(|(_, repeated)| **repeated).for_each(|(row, _)| drop(row));
+    let rejects = if done.drop_empty { read.blank.as_slice() } else { &[] };
+    rejects.iter().for_each(|&(row, _)| drop(row));
+    let reasons = rejects.iter().map(|(_, blank)| blank.reason());
+    let removed_unique_by = repeated.iter().filter(|repeated| **repeated).count();
+    let removed = decisions.removed() + removed_unique_by;
     Ok(Outcome {
-        duplicates: duplicates(decisions, read, rows, against)?,
+        duplicates: duplicates(decisions, read, rows, done.against)?,
         clusters: clusters(decisions, read, rows)?,
         rejects: Table::of(vec![
-            ("row", Arc::new(UInt64Array::from_iter_values(read.rejects.iter().map(|r| r.0)))),
-            ("reason", Arc::new(StringArray::from_iter_values(read.rejects.iter().map(|r| &r.1)))),
+            ("row", Arc::new(UInt64Array::from_iter_values(rejects.iter().map(|r| r.0)))),
+            ("reason", Arc::new(StringArray::from_iter_values(reasons))),
         ])?,
         report: Report {
-            documents: decisions.len(),
-            kept: decisions.kept(),
-            removed: decisions.removed(),
+            rows: rows.len(),
+            kept: rows.len() - removed - rejects.len(),
+            removed,
+            removed_unique_by,
             removed_against_index: decisions.near_stored(),
+            not_compared: if done.drop_empty { BTreeMap::new() } else { read.not_compared() },
             clusters: decisions.clusters().len(),
-            rejects: read.rejects.len(),
-            seconds: started.elapsed().as_secs_f64(),
+            rejects: rejects.len(),
+            seconds: done.started.elapsed().as_secs_f64(),
             bits: F::BITS,
             settings: settings.clone(),
             settled: settled.clone(),
@@ -90,15 +114,19 @@ fn at(row: u64) -> usize {
     usize::try_from(row).unwrap_or(usize::MAX)
 }
 
-/// Names the documents at some positions.
+/// Returns the rows of the documents at some positions.
+fn numbered(read: &Read, positions: impl Iterator<Item = Option<u32>>) -> UInt64Array {
+    let row = |position: u32| read.rows.get(position as usize).copied();
+    positions.map(|position| position.and_then(row)).collect()
+}
+
+/// Returns the labels of the documents at some positions.
 fn names(
     rows: &Rows,
     read: &Read,
     positions: impl Iterator<Item = Option<u32>>,
 ) -> Result<ArrayRef> {
-    let row = |position: u32| read.rows.get(position as usize).copied();
-    let wanted: UInt64Array = positions.map(|position| position.and_then(row)).collect();
-    Ok(take(&rows.names, &wanted, None)?)
+    Ok(take(&rows.names, &numbered(read, positions), None)?)
 }
 
 /// A removed document: distance, similarity, cluster, and the position or key of what is kept.
@@ -140,7 +168,9 @@ fn duplicates<F: Fingerprint>(
     let all: Vec<Duplicate<'_>> = (0..).zip(decisions.iter()).filter_map(duplicate).collect();
     let mut columns: Vec<(&str, ArrayRef)> = vec![
         ("id", names(rows, read, all.iter().map(|found| Some(found.position)))?),
+        ("row", Arc::new(numbered(read, all.iter().map(|found| Some(found.position))))),
         ("kept_id", names(rows, read, all.iter().map(|found| found.kept))?),
+        ("kept_row", Arc::new(numbered(read, all.iter().map(|found| found.kept)))),
         ("distance", Arc::new(numbers(all.iter().map(|found| Some(found.distance))))),
         (
             "similarity",
@@ -179,7 +209,11 @@ fn clusters<F: Fingerprint>(decisions: &Decisions<F>, read: &Read, rows: &Rows) 
 
 impl Report {
     /// Returns the report under the names of report.json.
-    pub(crate) fn to_dict<'py>(&self, py: Python<'py>, keep: &str) -> PyResult<Bound<'py, PyDict>> {
+    pub(super) fn to_dict<'py>(
+        &self,
+        py: Python<'py>,
+        wanted: &Wanted,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let settings = PyDict::new(py);
         settings.set_item("bits", self.bits)?;
         settings.set_item("distance", self.settings.distance)?;
@@ -188,18 +222,23 @@ impl Report {
         settings.set_item("verified_with_kept", with_kept)?;
         let pipeline = self.settled.pipeline.as_ref();
         settings.set_item("pipeline", pipeline.map_or("", |pipeline| pipeline.descriptor()))?;
-        settings.set_item("keep", keep)?;
+        settings.set_item("keep", &wanted.keep)?;
+        settings.set_item("text", &wanted.text)?;
+        settings.set_item("unique_by", &wanted.unique_by)?;
         let dict = PyDict::new(py);
         for (name, count) in [
-            ("documents", self.documents),
+            ("rows", self.rows),
+            ("documents", self.kept + self.removed),
             ("kept", self.kept),
             ("removed", self.removed),
+            ("removed_unique_by", self.removed_unique_by),
             ("removed_against_index", self.removed_against_index),
             ("clusters", self.clusters),
             ("rejects", self.rejects),
         ] {
             dict.set_item(name, count)?;
         }
+        dict.set_item("not_compared", &self.not_compared)?;
         dict.set_item("seconds", self.seconds)?;
         dict.set_item("settings", settings)?;
         let advice = self.settled.advice.as_ref();

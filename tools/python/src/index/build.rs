@@ -1,26 +1,26 @@
 //! Building: a table becomes an index, offline and in bounded memory.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use arrow_array::Array;
 use hamdex::advice::{Support, Wishes};
 use hamdex::verify::FeatureSet;
 use hamdex::{BuildOptions, Builder, Error, Header, IndexOptions, NewDocument, OpenOptions, Plan};
-use pyo3::IntoPyObject;
-use rayon::prelude::*;
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString};
 
-use super::open::{Open, Width};
-use crate::column::{Ids, Texts};
-use crate::failure::Result;
+use super::open::{Open, Texts, Width, is_secret, secret_missing};
+use crate::column::Ids;
+use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
 use crate::interrupt::Watch;
 use crate::name;
 use crate::pipeline::Asked;
+use crate::read::{self, Rows};
+use crate::seen::Seen;
 use crate::settle;
 use crate::table::Table;
-
-/// Rows that are read together, on all threads.
-const BATCH: usize = 1024;
+use crate::tables::Seed;
 
 /// What is to be built.
 #[derive(Debug)]
@@ -30,35 +30,103 @@ pub(super) struct Job<'a> {
     pub(super) text: &'a str,
     /// `None` numbers the rows.
     pub(super) id: Option<&'a str>,
+    pub(super) odd: Vec<u64>,
     pub(super) asked: Asked,
+    pub(super) seed: Option<&'a Seed>,
     pub(super) bits: u32,
     pub(super) distance: Option<u32>,
     pub(super) plan: Option<&'a str>,
     pub(super) keep_features: bool,
     pub(super) memory: Option<usize>,
     pub(super) tmp: Option<PathBuf>,
+    /// `None` refuses rows of one id.
+    pub(super) on_repeat: Option<OnRepeat>,
+    pub(super) max_bad: MaxBad,
+}
+
+/// Which of several rows of one id is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnRepeat {
+    First,
+    Last,
+}
+
+impl OnRepeat {
+    pub(super) fn of(word: &str) -> Result<Self> {
+        match word {
+            "first" => Ok(Self::First),
+            "last" => Ok(Self::Last),
+            _ => Err(Failure::usage(format!(
+                "on_repeat is \"{word}\"; supported are \"first\" and \"last\""
+            ))),
+        }
+    }
+}
+
+/// How many rows may have an id that no index can store.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum MaxBad {
+    Rows(u64),
+    /// A share of all rows, in per cent.
+    Percent(f64),
+}
+
+impl Default for MaxBad {
+    fn default() -> Self {
+        Self::Percent(10.0)
+    }
+}
+
+impl MaxBad {
+    pub(super) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
+        let wrong = || Failure::usage("max_bad is a number of rows, or a share such as \"5%\"");
+        if object.is_instance_of::<PyInt>() {
+            return object.extract().map(Self::Rows).map_err(|_| wrong());
+        }
+        let text = object.cast::<PyString>().map_err(|_| wrong())?.to_str()?;
+        match text.strip_suffix('%') {
+            None => text.parse().map(Self::Rows).map_err(|_| wrong()),
+            Some(percent) => match percent.trim().parse() {
+                Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Self::Percent(percent)),
+                _ => Err(wrong()),
+            },
+        }
+    }
+
+    fn allows(self, bad: u64, rows: usize) -> bool {
+        match self {
+            Self::Rows(allowed) => bad <= allowed,
+            Self::Percent(percent) => bad as f64 * 100.0 <= percent * rows as f64,
+        }
+    }
 }
 
 /// What was built; a dict in Python.
-#[derive(Debug, Default, Clone, Copy, IntoPyObject)]
+#[derive(Debug, Default, Clone, IntoPyObject)]
 pub(super) struct Summary {
+    rows: u64,
     documents: u64,
     distinct: u64,
     replaced: u64,
-    bytes: u64,
-    /// Rows without a text that has features, or with the id of an earlier row.
+    /// Rows that were left out for another one of their id.
+    repeated: u64,
+    /// Rows with nothing to fingerprint, by the reason.
+    not_compared: BTreeMap<&'static str, u64>,
+    /// Rows with an id that no index can store.
     rejects: u64,
+    bytes: u64,
 }
 
-/// A row on its way into the index.
-struct Made<F> {
-    key: Vec<u8>,
-    fingerprint: F,
-    features: Option<Vec<u8>>,
+/// What is to be stored of the rows.
+struct Plans {
+    /// A key for each row; `None` leaves the row out.
+    keys: Vec<Option<Vec<u8>>>,
+    bad: u64,
+    repeated: u64,
 }
 
 impl Job<'_> {
-    pub(super) fn run(&self, watch: &Watch) -> Result<(Open, Summary)> {
+    pub(super) fn run(&self, watch: &Watch) -> Result<(Open, Summary, Texts)> {
         let header = match Header::read(self.path) {
             Ok(header) => Some(header),
             Err(Error::NotFound { .. }) => None,
@@ -68,12 +136,15 @@ impl Job<'_> {
         for_width!(bits, F => self.build::<F>(header.as_ref(), watch))
     }
 
-    fn build<F: Width>(&self, header: Option<&Header>, watch: &Watch) -> Result<(Open, Summary)> {
-        let texts = self.table.column(self.text)?;
+    fn build<F: Width>(
+        &self,
+        header: Option<&Header>,
+        watch: &Watch,
+    ) -> Result<(Open, Summary, Texts)> {
+        let rows = Rows::of(self.table, self.text, self.id, self.odd.clone())?;
         let mut options = IndexOptions::new();
         let keeps = header.map_or(self.keep_features, |header| header.keeps_features);
         let (pipeline, distance) = if let Some(header) = header {
-            let stored = Header::read_pipeline(self.path)?;
             if self.keep_features {
                 options = options.keep_features(true);
             }
@@ -81,23 +152,25 @@ impl Job<'_> {
                 options = options.distance(distance);
             }
             let distance = self.distance.unwrap_or(header.distance);
-            (settle::by_index(header, stored, &self.asked)?, distance)
+            (self.stored(header)?, distance)
         } else {
             let support = if keeps { Support::Features } else { Support::Nothing };
             let wishes =
                 Wishes { distance: self.distance, support, bits: F::BITS, ..Wishes::new() };
+            let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
             let settled =
-                settle::settle(&self.asked, wishes, || settle::sample(&texts, self.text))?;
+                settle::settle(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?;
             options = options.distance(settled.distance).keep_features(keeps);
             let pipeline = match settled.pipeline {
                 Some(pipeline) => pipeline,
-                None => self.asked.pipeline()?,
+                None => self.asked.pipeline(&learn)?,
             };
             (pipeline, settled.distance)
         };
+        let plans = self.plans(&rows, &pipeline, watch)?;
         options = options.text(&pipeline);
         if let Some(plan) = self.plan {
-            let count = Some(self.table.rows() as u64);
+            let count = Some(rows.len() as u64);
             options = options.plan(Plan::parse(plan, F::BITS, distance, count)?);
         }
         let mut build = BuildOptions::new();
@@ -108,10 +181,10 @@ impl Job<'_> {
             build = build.tmp(tmp);
         }
         let builder = Builder::<F>::create(self.path, &options, &build)?;
-        let summary = match self.push(builder, &pipeline, keeps, watch) {
+        let summary = match self.push(builder, &rows, &plans, &pipeline, keeps, watch) {
             Ok(summary) => summary,
             Err(failure) => {
-                // The table is still at hand, so nothing has to be gone on with.
+                // The table is still there, so nothing has to be resumed.
                 Builder::<F>::abandon(self.path)?;
                 if header.is_none() {
                     std::fs::remove_dir_all(self.path)
@@ -121,59 +194,143 @@ impl Job<'_> {
             }
         };
         let open = F::open(hamdex::Index::open_with(self.path, &OpenOptions::new())?);
-        Ok((open, summary))
+        Ok((open, summary, Texts::made(Some(pipeline))))
+    }
+
+    fn stored(&self, header: &Header) -> Result<hamdex::Pipeline> {
+        if self.seed.is_none() && is_secret(&header.pipeline) {
+            return Err(secret_missing());
+        }
+        let secret = self.seed.map(|seed| seed.secret);
+        let stored = Header::read_pipeline_with(self.path, secret)?;
+        settle::by_index(header, stored, &self.asked)
+    }
+
+    /// Finds the key of every row, before anything is written.
+    fn plans(&self, rows: &Rows, pipeline: &hamdex::Pipeline, watch: &Watch) -> Result<Plans> {
+        let mut plans = Plans { keys: Vec::with_capacity(rows.len()), bad: 0, repeated: 0 };
+        let Some(id) = self.id else {
+            let keys = (0..rows.len()).map(|row| Some(name::of_number(row as i128)));
+            plans.keys.extend(keys);
+            return Ok(plans);
+        };
+        let mut seen = Seen::default();
+        let texts = rows.texts.pieces()?;
+        // Whether a row makes a document matters only if another one has its id.
+        let usable = |row: usize| {
+            let piece = texts.iter().rev().find(|(first, _)| *first <= row);
+            let text = piece.and_then(|(first, piece)| piece.get(row - first));
+            text.is_some_and(|text| pipeline.fingerprint::<u64>(&text).is_some())
+        };
+        for piece in self.table.column(id)? {
+            watch.check()?;
+            let ids = Ids::of(&piece, id)?;
+            for at in 0..piece.len() {
+                let row = plans.keys.len();
+                let key = match ids.key(at) {
+                    Ok(Some(key)) => key,
+                    Ok(None) => name::of_number(row as i128),
+                    Err(_) => {
+                        plans.bad += 1;
+                        plans.keys.push(None);
+                        continue;
+                    }
+                };
+                let Some(before) = seen.insert(&key, row as u64) else {
+                    plans.keys.push(Some(key));
+                    continue;
+                };
+                let before = usize::try_from(before).unwrap_or(usize::MAX);
+                plans.repeat(self.on_repeat, (before, row), key, &mut seen, &usable)?;
+            }
+        }
+        if !self.max_bad.allows(plans.bad, rows.len()) {
+            let (bad, len) = (plans.bad, rows.len());
+            return Err(Failure::data(format!(
+                "{bad} of {len} rows have an id that no index can store; max_bad allows fewer"
+            )));
+        }
+        Ok(plans)
     }
 
     fn push<F: Width>(
         &self,
         mut builder: Builder<F>,
+        rows: &Rows,
+        plans: &Plans,
         pipeline: &hamdex::Pipeline,
         keeps: bool,
         watch: &Watch,
     ) -> Result<Summary> {
-        let texts = self.table.column(self.text)?;
-        let ids = self.id.map(|id| self.table.column(id)).transpose()?;
-        let mut summary = Summary::default();
-        let mut base = 0_usize;
-        for (at, piece) in texts.iter().enumerate() {
-            let texts = Texts::of(piece.as_ref(), self.text)?;
-            let ids = ids.as_ref().and_then(|ids| ids.get(at));
-            let ids = ids.map(|ids| Ids::of(ids, self.id.unwrap_or_default())).transpose()?;
-            let make = |row: usize| -> Option<Made<F>> {
-                let text = texts.get(row)?;
-                let key = match &ids {
-                    Some(ids) => ids.key(row).ok()??,
-                    None => name::of_number((base + row) as i128),
-                };
-                let fingerprint = pipeline.fingerprint::<F>(text)?.fingerprint;
-                let features = keeps.then(|| FeatureSet::of_text(pipeline, text).encode());
-                Some(Made { key, fingerprint, features })
-            };
-            for first in (0..piece.len()).step_by(BATCH) {
-                watch.check()?;
-                let batch = first..piece.len().min(first + BATCH);
-                let made: Vec<_> = batch.clone().into_par_iter().map(make).collect();
-                for (row, made) in batch.zip(made) {
-                    let Some(Made { key, fingerprint, features }) = made else {
-                        summary.rejects += 1;
-                        continue;
-                    };
-                    let mut document = NewDocument::new(&key, fingerprint);
-                    if let Some(features) = &features {
-                        document = document.features(features);
-                    }
-                    builder.push_document(&document, (base + row) as u64)?;
-                }
+        let key = |row: usize| plans.keys.get(row).and_then(Option::as_deref);
+        let extra =
+            |_: usize, text: &str| keeps.then(|| FeatureSet::of_text(pipeline, text).encode());
+        let mut sink = |row: u64, fingerprint: F, features: Option<Vec<u8>>| {
+            let Some(key) = usize::try_from(row).ok().and_then(key) else { return Ok(()) };
+            let mut document = NewDocument::new(key, fingerprint);
+            if let Some(features) = &features {
+                document = document.features(features);
             }
-            base += piece.len();
+            Ok(builder.push_document(&document, row)?)
+        };
+        let skip = |row: usize| key(row).is_none();
+        let read = read::read(rows, pipeline, watch, skip, extra, &mut sink)?;
+        if read.rows.is_empty() && rows.len() > 0 {
+            return Err(read.unusable(rows.len()));
         }
         let report = builder.finish(watch, &mut |_, _| ())?;
         Ok(Summary {
+            rows: rows.len() as u64,
             documents: report.documents,
             distinct: report.fingerprints,
             replaced: report.replaced,
+            repeated: plans.repeated,
+            not_compared: read.not_compared(),
+            rejects: plans.bad,
             bytes: report.bytes,
-            rejects: summary.rejects + report.duplicates,
         })
+    }
+}
+
+impl Plans {
+    /// Decides between two rows of one id.
+    fn repeat(
+        &mut self,
+        on_repeat: Option<OnRepeat>,
+        (before, row): (usize, usize),
+        key: Vec<u8>,
+        seen: &mut Seen,
+        usable: &dyn Fn(usize) -> bool,
+    ) -> Result<()> {
+        let last = match (usable(before), usable(row)) {
+            // Rows without a text leave the id to the other one.
+            (_, false) => false,
+            (false, true) => true,
+            (true, true) => {
+                self.repeated += 1;
+                match on_repeat {
+                    Some(choice) => choice == OnRepeat::Last,
+                    None => {
+                        let id = name::to_text(&key);
+                        return Err(Failure::data(format!(
+                            "rows {before} and {row} have the same id {id}; make ids unique, or \
+                             give on_repeat=\"first\" or \"last\""
+                        )));
+                    }
+                }
+            }
+        };
+        let loser = if last { before } else { row };
+        if last {
+            seen.replace(&key, row as u64);
+        }
+        self.keys.push(Some(key));
+        // A row without a text keeps its key, so that it is counted as one.
+        if let Some(slot) = self.keys.get_mut(loser)
+            && usable(loser)
+        {
+            *slot = None;
+        }
+        Ok(())
     }
 }

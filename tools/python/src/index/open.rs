@@ -4,8 +4,9 @@ use std::path::Path;
 
 use hamdex::{Fingerprint, Header, IndexOptions, OpenOptions};
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
+use crate::tables::Seed;
 
 /// An open index of any width.
 #[derive(Debug)]
@@ -68,12 +69,62 @@ impl Open {
     pub(crate) fn bits(&self) -> u32 {
         self.header().bits
     }
+}
 
-    /// The pipeline of the index; `None` where fingerprints come from outside.
-    pub(crate) fn pipeline(&self) -> Result<Option<hamdex::Pipeline>> {
-        if self.header().pipeline.is_empty() {
-            return Ok(None);
-        }
-        Ok(with_index!(self, index => index.pipeline()?))
+/// What an index does with texts.
+#[derive(Debug, Clone)]
+pub(crate) enum Texts {
+    /// Makes fingerprints of them.
+    Read(hamdex::Pipeline),
+    /// Would do so with the secret, which it was opened without; the descriptor.
+    Secret(String),
+    /// It holds fingerprints that were made elsewhere.
+    Refused,
+}
+
+impl Texts {
+    /// Of an index that was made with this pipeline.
+    pub(super) fn made(pipeline: Option<hamdex::Pipeline>) -> Self {
+        pipeline.map_or(Self::Refused, Self::Read)
     }
+
+    /// Of an open index.
+    pub(super) fn of(open: &Open, seed: Option<&Seed>) -> Result<Self> {
+        let descriptor = &open.header().pipeline;
+        if seed.is_none() && is_secret(descriptor) {
+            return Ok(Self::Secret(descriptor.clone()));
+        }
+        let secret = seed.map(|seed| seed.secret);
+        Ok(Self::made(with_index!(open, index => index.pipeline_with(secret)?)))
+    }
+
+    /// Returns the pipeline, or nothing for an index of fingerprints.
+    pub(crate) fn pipeline(&self) -> Result<Option<&hamdex::Pipeline>> {
+        match self {
+            Self::Read(pipeline) => Ok(Some(pipeline)),
+            Self::Refused => Ok(None),
+            Self::Secret(_) => Err(secret_missing()),
+        }
+    }
+
+    pub(super) fn descriptor(&self) -> Option<&str> {
+        match self {
+            Self::Read(pipeline) => Some(pipeline.descriptor()),
+            Self::Secret(descriptor) => Some(descriptor),
+            Self::Refused => None,
+        }
+    }
+}
+
+/// Returns whether a descriptor names a secret.
+pub(super) fn is_secret(descriptor: &str) -> bool {
+    descriptor.contains(";secret=")
+}
+
+/// The failure of a text for an index whose secret is not known.
+pub(super) fn secret_missing() -> Failure {
+    Failure::usage(
+        "the index was made with a secret, so it takes texts only with it: give the file as \
+         seed_file; fingerprints need none",
+    )
 }

@@ -1,9 +1,10 @@
 //! Snapshots: one frozen state of an index, searched while others write.
 
-use hamdex::{Fingerprint, Reader};
+use hamdex::{Fingerprint, Reader, Verification};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
+use super::open::Texts;
 use super::values::{Asking, Maker, Value};
 use crate::failure::Result;
 use crate::interrupt::{Watch, detached, interruptible};
@@ -131,13 +132,24 @@ fn search<F: Fingerprint>(
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(super) state: State,
-    pub(super) pipeline: Option<hamdex::Pipeline>,
+    pub(super) texts: Texts,
     pub(super) keeps_features: bool,
+    /// The check of searches that name none.
+    pub(super) as_made: Verification,
 }
 
 impl Snapshot {
+    fn asking(
+        &self,
+        distance: Option<u32>,
+        limit: Option<usize>,
+        verify: Option<&str>,
+    ) -> Result<Asking> {
+        Asking::new(distance, limit, verify, (self.keeps_features, self.as_made))
+    }
+
     fn maker(&self) -> Maker<'_> {
-        Maker { pipeline: self.pipeline.as_ref(), keeps_features: self.keeps_features }
+        Maker { texts: &self.texts, keeps_features: self.keeps_features }
     }
 }
 
@@ -153,7 +165,7 @@ impl Snapshot {
         limit: Option<usize>,
         verify: Option<&str>,
     ) -> PyResult<Vec<Match>> {
-        let asking = Asking::new(distance, limit, verify, self.keeps_features)?;
+        let asking = self.asking(distance, limit, verify)?;
         let value = [Value::of(value)?];
         let found = detached(py, || self.state.search(self.maker(), &value, asking, None))?;
         to_matches(py, found.first().map_or(&[][..], Vec::as_slice))
@@ -169,7 +181,7 @@ impl Snapshot {
         limit: Option<usize>,
         verify: Option<&str>,
     ) -> PyResult<Vec<Vec<Match>>> {
-        let asking = Asking::new(distance, limit, verify, self.keeps_features)?;
+        let asking = self.asking(distance, limit, verify)?;
         let values = Value::many(values)?;
         let found = interruptible(py, |watch| {
             self.state.search(self.maker(), &values, asking, Some(watch))

@@ -9,6 +9,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyInt, PyString};
 use rayon::prelude::*;
 
+use super::open::Texts;
 use super::snapshot::Found;
 use crate::failure::{Failure, Result};
 
@@ -82,19 +83,13 @@ pub(super) fn insert_if_new<F: Fingerprint>(
 /// Makes fingerprints of values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Maker<'a> {
-    /// `None` takes fingerprints only.
-    pub(super) pipeline: Option<&'a Pipeline>,
+    pub(super) texts: &'a Texts,
     pub(super) keeps_features: bool,
 }
 
 impl Maker<'_> {
     fn pipeline(&self) -> Result<&Pipeline> {
-        self.pipeline.ok_or_else(|| {
-            Failure::usage(
-                "the index was made from fingerprints only, so it is not known how to fingerprint \
-                 text for it; give fingerprints",
-            )
-        })
+        self.texts.pipeline()?.ok_or_else(crate::settle::no_pipeline)
     }
 
     fn fingerprint<F: Fingerprint>(&self, value: &Value) -> Result<F> {
@@ -157,23 +152,53 @@ impl Maker<'_> {
                 (verify, Value::Text(text)) => {
                     query.verify(verify, verify.evidence(self.pipeline()?, text))
                 }
-                (_, Value::Print(_)) => {
-                    return Err(Failure::usage(
-                        "a fingerprint has no text, so verify has nothing to compare",
-                    ));
-                }
+                (_, Value::Print(_)) if asked.by_default => query,
+                (_, Value::Print(_)) => return Err(nothing_to_compare()),
             })
         };
         values.par_iter().map(make).collect()
     }
 }
 
+fn nothing_to_compare() -> Failure {
+    Failure::usage("a fingerprint has no text, so verify has nothing to compare")
+}
+
+/// Returns the check for documents that are to be stored if they are new.
+///
+/// Fingerprints are not checked by default; texts and fingerprints in one call have no common one.
+pub(super) fn check_of(
+    verify: Option<&str>,
+    as_made: Verification,
+    values: &[Value],
+    keeps_features: bool,
+) -> Result<Verification> {
+    let prints = values.iter().filter(|value| matches!(value, Value::Print(_))).count();
+    match verify.map(str::parse::<Verification>).transpose()? {
+        None if as_made == Verification::None || prints == values.len() => Ok(Verification::None),
+        None if prints > 0 => Err(Failure::usage(
+            "fingerprints have no text to verify: store them in another call than texts, or give \
+             verify=\"none\"",
+        )),
+        None => Ok(as_made),
+        Some(verify) => {
+            crate::settle::require_stored(verify, keeps_features)?;
+            if verify != Verification::None && prints > 0 {
+                return Err(nothing_to_compare());
+            }
+            Ok(verify)
+        }
+    }
+}
+
 /// What is asked of a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asking {
-    pub(super) distance: Option<u32>,
-    pub(super) limit: Option<usize>,
-    pub(super) verify: Verification,
+    distance: Option<u32>,
+    limit: Option<usize>,
+    verify: Verification,
+    /// Whether the check is that of the index, which skips fingerprints.
+    by_default: bool,
 }
 
 impl Asking {
@@ -181,10 +206,11 @@ impl Asking {
         distance: Option<u32>,
         limit: Option<usize>,
         verify: Option<&str>,
-        keeps_features: bool,
+        (keeps_features, as_made): (bool, Verification),
     ) -> Result<Self> {
-        let verify = verify.map(str::parse::<Verification>).transpose()?.unwrap_or_default();
+        let given = verify.map(str::parse::<Verification>).transpose()?;
+        let verify = given.unwrap_or(as_made);
         crate::settle::require_stored(verify, keeps_features)?;
-        Ok(Self { distance, limit, verify })
+        Ok(Self { distance, limit, verify, by_default: given.is_none() })
     }
 }

@@ -1,0 +1,36 @@
+//! Creating: what a call says of a new index becomes its options.
+
+use hamdex::advice::{Kind, Support, Wishes};
+use hamdex::{IndexOptions, Plan};
+
+use crate::failure::Result;
+
+/// Distance of an index of fingerprints.
+const DISTANCE: u32 = 3;
+
+/// Resolves pipeline, distance and plan of an index that is made without a look at texts.
+pub(super) fn options(
+    pipeline: Option<&hamdex::Pipeline>,
+    bits: u32,
+    distance: Option<u32>,
+    plan: Option<&str>,
+    keep_features: bool,
+) -> Result<IndexOptions> {
+    let support = if keep_features { Support::Features } else { Support::Nothing };
+    let advised = match pipeline {
+        Some(pipeline) => {
+            let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Mixed);
+            Wishes::new().bits(bits).support(support).settings(kind).distance
+        }
+        None => DISTANCE,
+    };
+    let distance = distance.unwrap_or(advised);
+    let mut options = IndexOptions::new().distance(distance).keep_features(keep_features);
+    if let Some(plan) = plan {
+        options = options.plan(Plan::parse(plan, bits, distance, None)?);
+    }
+    if let Some(pipeline) = pipeline {
+        options = options.text(pipeline);
+    }
+    Ok(options)
+}

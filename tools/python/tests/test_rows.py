@@ -1,0 +1,247 @@
+"""Rows: what a table's rows are, whatever their ids and texts."""
+
+import datetime
+
+import hamdex
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+RAIN = "it will rain tomorrow so take a coat and an umbrella with you"
+BOOK = "just finished reading a wonderful book about the deep sea"
+
+
+def rows(table):
+    return pa.table(table).to_pylist()
+
+
+def test_ids_are_labels_that_may_repeat_or_be_null_or_of_any_type():
+    texts = [RAIN, BOOK, RAIN, RAIN]
+    for ids in [
+        ["a", "a", "a", None],
+        ["", "\u0001", "x" * 5000, ""],
+        [1.5, None, 1.5, float("nan")],
+        [datetime.date(2024, 1, 2)] * 4,
+        [{"n": 1}, None, {"n": 2}, {"n": 1}],
+    ]:
+        ids = pa.array(ids)
+        result = hamdex.dedup(pa.table({"id": ids, "text": texts}))
+        assert list(result.mask) == [1, 1, 0, 0], ids.type
+        found = [(row["row"], row["kept_row"]) for row in rows(result.duplicates)]
+        assert found == [(2, 0), (3, 0)]
+        labels = pa.table(result.duplicates)["id"].combine_chunks()
+        assert labels.type == ids.type
+        (group,) = rows(result.clusters)
+        assert group["size"] == 3
+
+
+def test_rows_with_nothing_to_compare_are_kept_and_counted():
+    texts = [RAIN, None, " ", "...", RAIN, "👍", "", None]
+    result = hamdex.dedup(texts)
+    assert list(result.mask) == [1, 1, 1, 1, 0, 1, 1, 1]
+    report = result.report
+    assert report["not_compared"] == {"null text": 2, "empty text": 2, "no features": 2}
+    counts = ("rows", "documents", "kept", "removed", "rejects")
+    assert [report[name] for name in counts] == [8, 8, 7, 1, 0]
+    assert rows(result.rejects) == []
+
+
+def test_rows_with_nothing_to_compare_are_dropped_on_demand():
+    result = hamdex.dedup([RAIN, None, " ", "...", RAIN], drop_empty=True)
+    assert list(result.mask) == [1, 0, 0, 0, 0]
+    assert rows(result.rejects) == [
+        {"row": 1, "reason": "null text"},
+        {"row": 2, "reason": "empty text"},
+        {"row": 3, "reason": "no features"},
+    ]
+    report = result.report
+    counts = ("rows", "documents", "kept", "removed", "rejects")
+    assert [report[name] for name in counts] == [5, 2, 1, 1, 3]
+    assert report["not_compared"] == {}
+
+
+def test_cells_that_are_no_strings_are_kept():
+    result = hamdex.dedup([RAIN, 7, None, b"bytes"])
+    assert list(result.mask) == [1, 1, 1, 1]
+    assert result.report["not_compared"] == {"not a string": 2, "null text": 1}
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"text": pd.Series([RAIN, 7, None, RAIN], dtype=object)})
+    result = hamdex.dedup(frame)
+    assert result.kept.index.tolist() == [0, 1, 2]
+    assert result.report["not_compared"] == {"not a string": 1, "null text": 1}
+
+
+def test_a_table_without_any_text_is_an_error_of_its_own(tmp_path):
+    for texts in [[None, None], ["", " "], ["..."]]:
+        with pytest.raises(hamdex.DataError, match="none of the"):
+            hamdex.dedup(texts)
+        with pytest.raises(hamdex.DataError, match="none of the"):
+            hamdex.Index.build(tmp_path / "idx", texts)
+    assert hamdex.dedup([]).kept == []
+    assert not (tmp_path / "idx").exists()
+
+
+def test_texts_are_fields_of_structs_and_several_columns():
+    table = pa.table(
+        {
+            "title": ["rain", "rain", None, None],
+            "meta": [{"body": RAIN}, {"body": RAIN}, {"body": RAIN}, None],
+            "a.b": [BOOK] * 4,
+        }
+    )
+    nested = hamdex.dedup(table, "meta.body")
+    assert list(nested.mask) == [1, 0, 0, 1]
+    assert nested.report["not_compared"] == {"null text": 1}
+    assert nested.report["settings"]["text"] == "meta.body"
+    joined = hamdex.dedup(table, "title, meta.body", verify="edit:1", distance=0)
+    assert list(joined.mask) == [1, 0, 1, 1]
+    # A column of exactly the name goes first.
+    assert list(hamdex.dedup(table, "a.b").mask) == [1, 0, 0, 0]
+    for text, message in [
+        ("body", 'no column "body" among title, meta, a.b'),
+        ("meta.title", 'no field "title"'),
+        ("title.x", 'no field "x"'),
+        ("title,body", 'no column "body"'),
+        ("meta", "is of type Struct"),
+    ]:
+        with pytest.raises(hamdex.UsageError, match=message):
+            hamdex.dedup(table, text)
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["body", "content"], "content"),
+        (["article", "text"], "text"),
+        (["x", "markdown"], "markdown"),
+        (["raw_content", "document"], "raw_content"),
+    ],
+)
+def test_the_column_of_texts_is_found_by_its_name(names, found):
+    columns = {name: [RAIN, RAIN] if name == found else [RAIN, BOOK] for name in names}
+    result = hamdex.dedup(pa.table(columns))
+    assert list(result.mask) == [1, 0] and result.report["settings"]["text"] == found
+
+
+def test_a_table_without_such_a_name_is_refused():
+    with pytest.raises(hamdex.UsageError, match="of headline, note"):
+        hamdex.dedup(pa.table({"headline": [RAIN], "note": [RAIN]}))
+
+
+NEWEST = {
+    "numbers as texts": (["9", "10", "2"], 1),
+    "integers beyond floats": ([2**53, 2**53 + 1, 2**53 - 1], 1),
+    "floats and nan": ([1.5, float("nan"), 2.5], 2),
+    "times with offsets": (
+        ["2024-05-06T10:00:00+09:00", "2024-05-06T05:00:00Z", "2024-05-06"],
+        1,
+    ),
+    "dates": ([datetime.date(2024, 1, 9), datetime.date(2024, 1, 10), None], 1),
+    "nulls": ([None, "a", None], 1),
+}
+
+
+@pytest.mark.parametrize("case", NEWEST)
+def test_the_newest_is_chosen_by_value(case):
+    values, best = NEWEST[case]
+    table = pa.table({"text": [RAIN] * 3, "when": values})
+    assert list(hamdex.dedup(table, keep="newest:when").mask) == [int(n == best) for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.date32(),
+        pa.date64(),
+        pa.timestamp("s"),
+        pa.timestamp("ms", "Asia/Tokyo"),
+        pa.timestamp("us"),
+        pa.timestamp("ns", "UTC"),
+        pa.uint64(),
+        pa.int16(),
+        pa.float32(),
+        pa.decimal128(9, 2),
+        pa.string_view(),
+        pa.dictionary(pa.int8(), pa.string()),
+    ],
+)
+def test_every_type_with_an_order_can_be_the_age(kind):
+    days = [19_000, 19_001, None, 18_999]
+    if pa.types.is_temporal(kind):
+        values = pa.array(days, pa.date32() if kind != pa.date64() else pa.date32()).cast(kind)
+    elif pa.types.is_dictionary(kind) or kind == pa.string_view():
+        values = pa.array([None if day is None else str(day) for day in days])
+        values = values.dictionary_encode() if pa.types.is_dictionary(kind) else values.cast(kind)
+    else:
+        values = pa.array(days, pa.float64()).cast(kind)
+    table = pa.table({"text": [RAIN] * 4, "when": values})
+    assert list(hamdex.dedup(table, keep="newest:when").mask) == [0, 1, 0, 0]
+
+
+def test_an_age_that_says_nothing_is_refused():
+    table = pa.table({"text": [RAIN, BOOK], "when": pa.nulls(2, pa.int64()), "list": [[1], [2]]})
+    for column, message in [
+        ("when", "no row has a value"),
+        ("list", "have no order"),
+        ("whn", 'no column "whn"'),
+    ]:
+        with pytest.raises(hamdex.UsageError, match=message):
+            hamdex.dedup(table, keep=f"newest:{column}")
+
+
+def test_of_rows_with_an_equal_value_the_preferred_one_stays():
+    table = pa.table(
+        {
+            "text": [RAIN, BOOK, "the sky", None, "x", RAIN],
+            "url": ["u", "u", "u", "v", "v", None],
+            "when": [3, 1, 2, 2, 1, 9],
+        }
+    )
+    cases = [
+        ("first", [1, 0, 0, 1, 0, 0], 3),
+        ("longest", [1, 0, 0, 0, 1, 0], 3),
+        ("newest:when", [0, 0, 0, 1, 0, 1], 3),
+    ]
+    for keep, mask, removed in cases:
+        result = hamdex.dedup(table, keep=keep, unique_by="url")
+        assert list(result.mask) == mask, keep
+        report = result.report
+        assert report["removed_unique_by"] == removed and report["removed"] == removed + 1
+        assert report["kept"] + report["removed"] == report["rows"] == 6
+        assert len(rows(result.duplicates)) == 1
+    with pytest.raises(hamdex.UsageError, match='no column "link"'):
+        hamdex.dedup(table, unique_by="link")
+
+
+def test_an_index_refuses_rows_of_one_id_unless_told_which_counts(tmp_path):
+    ids = ["a", "b", "a", "c", "a"]
+    texts = [RAIN, BOOK, BOOK + " again", None, None]
+    table = pa.table({"id": ids, "text": texts})
+    with pytest.raises(hamdex.DataError, match="rows 0 and 2 have the same id a"):
+        hamdex.Index.build(tmp_path / "refused", table)
+    assert not (tmp_path / "refused").exists()
+    for choice, text in [("first", RAIN), ("last", BOOK + " again")]:
+        with hamdex.Index.build(tmp_path / choice, table, on_repeat=choice) as index:
+            assert index.get("a") == hamdex.Pipeline("post").fingerprint(text)
+            built = index.built
+            assert (built["rows"], built["documents"], built["repeated"]) == (5, 2, 1)
+            assert built["not_compared"] == {"null text": 2} and built["rejects"] == 0
+    with pytest.raises(hamdex.UsageError, match="on_repeat"):
+        hamdex.Index.build(tmp_path / "refused", table, on_repeat="any")
+
+
+def test_a_row_without_an_id_is_stored_under_its_number(tmp_path):
+    table = pa.table({"id": ["a", None], "text": [RAIN, BOOK]})
+    with hamdex.Index.build(tmp_path / "idx", table) as index:
+        assert "a" in index and 1 in index and len(index) == 2
+
+
+def test_too_many_ids_that_no_index_can_store_are_an_error(tmp_path):
+    table = pa.table({"id": ["", *"abcdefgh"], "text": [f"{RAIN} {n}" for n in range(9)]})
+    with pytest.raises(hamdex.DataError, match="1 of 9 rows"):
+        hamdex.Index.build(tmp_path / "idx", table)
+    for max_bad in [1, "1", "12%"]:
+        with hamdex.Index.build(tmp_path / f"idx {max_bad}", table, max_bad=max_bad) as index:
+            assert index.built["rejects"] == 1 and len(index) == 8
+    with pytest.raises(hamdex.UsageError, match="max_bad"):
+        hamdex.Index.build(tmp_path / "idx", table, max_bad="some")
