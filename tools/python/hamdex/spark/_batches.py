@@ -18,7 +18,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from .. import _hamdex
+from .. import _data, _hamdex
+from . import _checks
 
 #: Kinds of rows that groups give back, as the library numbers them.
 PAIR, HEAVY, COUNT = 0, 1, 2
@@ -38,34 +39,42 @@ def fingerprint_type(bits: int) -> DataType:
     return BinaryType() if bits == 128 else LongType()
 
 
+#: A pipeline has its tables already.
+NO_TABLES = _data.tables(False, None, None, None, None, None)
+
 #: Makes a column of a batch.
 Make = Callable[[pa.RecordBatch], pa.Array]
 
 
 def with_column(
-    frame: DataFrame, name: str, kind: DataType, prepare: Callable[[], Make]
+    frame: DataFrame, name: str, kind: DataType, prepare: Callable[[], Make], *, drop: str = ""
 ) -> DataFrame:
-    """Adds a column that is made batch by batch, by what each task prepares once."""
-    schema = StructType([*frame.schema.fields, StructField(name, kind)])
-    threads = _threads(frame)
+    """Adds a column that is made batch by batch, by what each task prepares once.
+
+    A column to drop goes to the tasks and does not come back.
+    """
+    kept = [field for field in frame.schema.fields if field.name != drop]
+    names = [field.name for field in kept]
+    schema = StructType([*kept, StructField(name, kind)])
+    threads = threads_of(frame)
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         use_threads(threads)
         make = prepare()
         for batch in batches:
-            columns = [*batch.columns, make(batch)]
-            yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, name])
+            columns = [*batch.select(names).columns, make(batch)]
+            yield pa.RecordBatch.from_arrays(columns, names=[*names, name])
 
     return frame.mapInArrow(task, schema)
 
 
-def fingerprints(column: str, descriptor: str, bits: int) -> Make:
-    """Makes fingerprints of a column of texts, null where a text has no features."""
-    pipeline = _hamdex.Pipeline(descriptor)
+def fingerprints(column: str, pipeline: _hamdex.Pipeline, bits: int) -> Make:
+    """Makes fingerprints of a column of texts, null for a text without features."""
 
     def make(batch: pa.RecordBatch) -> pa.Array:
         table = _hamdex.Table(batch.select([column]))
-        made = pa.table(_hamdex.fingerprint(table, column, pipeline=pipeline, bits=bits))
+        made = _hamdex.fingerprint(table, column, pipeline=pipeline, bits=bits, tables=NO_TABLES)
+        made = pa.table(made)
         made = made.column(0).combine_chunks()
         if bits == 64:
             return made.view(pa.int64())
@@ -80,7 +89,7 @@ def expanded(rows: DataFrame, spread: tuple[int, int, int]) -> DataFrame:
     if "second" in rows.columns:
         fields.append(StructField("second", BooleanType()))
     below = "key" in rows.columns
-    threads = _threads(rows)
+    threads = threads_of(rows)
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         use_threads(threads)
@@ -102,7 +111,7 @@ def matched(rows: DataFrame, spread: tuple[int, int, int], wanted: str, limit: i
         StructField("b", kind),
         StructField("distance", IntegerType()),
     ]
-    threads = _threads(rows)
+    threads = threads_of(rows)
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         use_threads(threads)
@@ -134,5 +143,6 @@ def use_threads(threads: str) -> None:
     os.environ.setdefault("RAYON_NUM_THREADS", threads)
 
 
-def _threads(frame: DataFrame) -> str:
-    return frame.sparkSession.sparkContext.getConf().get("spark.task.cpus", "1")
+def threads_of(frame: DataFrame) -> str:
+    """How many threads a task may use."""
+    return _checks.context(frame.sparkSession).getConf().get("spark.task.cpus", "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegralType
 
@@ -34,21 +35,31 @@ def require_fingerprints(frame: DataFrame, name: str, bits: int) -> None:
         )
 
 
+def context(spark: SparkSession) -> SparkContext:
+    """The context of a session; a session of Spark Connect has none and is refused."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise UsageError(
+            "hamdex.spark does not run on Spark Connect, which has no checkpoint directory: use a "
+            'classic session, as SparkSession.builder.master("spark://...") makes one'
+        )
+    return spark.sparkContext
+
+
 def jvm(spark: SparkSession) -> Any:
     """The classes of Spark's own process, by their names."""
-    return spark._jvm
+    return context(spark)._jvm
 
 
 def require_absent(spark: SparkSession, path: str) -> None:
     """Refuses to begin what would end with a directory that cannot be written."""
     place = jvm(spark).org.apache.hadoop.fs.Path(path)
-    if place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place):
+    if place.getFileSystem(context(spark)._jsc.hadoopConfiguration()).exists(place):
         raise UsageError(f"{path} is there already; name a directory to be")
 
 
 def require_checkpoints(frame: DataFrame) -> None:
     """Refuses to begin where there is no place for what one step hands to the next."""
-    if frame.sparkSession.sparkContext.getCheckpointDir() is None:
+    if context(frame.sparkSession).getCheckpointDir() is None:
         raise UsageError(
             "there is no checkpoint directory: name one that all workers reach, by "
             'spark.sparkContext.setCheckpointDir("hdfs:///...")'

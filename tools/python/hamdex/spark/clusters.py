@@ -29,7 +29,7 @@ def clusters(
     The groups are those of `hamdex clusters -k DISTANCE` with the same pipeline, exactly. A cluster
     is named by its smallest id. Documents without near-duplicates are left out.
 
-    df: a frame of documents. Ids have to be unique and of a type that has an order.
+    df: a frame of documents. Ids are of a type that has an order.
     text_column: texts; None where `fingerprint_column` names fingerprints instead.
     distance: bits that near-duplicates differ in at most, 0 to a quarter of `bits`.
     pipeline, bits: how texts become fingerprints, as in `fingerprints`.
@@ -41,22 +41,24 @@ def clusters(
     _checks.require_distance(distance, bits)
     made = documents(df, text_column, id_column, fingerprint_column, pipeline, bits)
     grouped = members(made, distance, bits, limit, counts)
-    return grouped.select("id", "cluster", "size")
+    names = grouped.groupBy("component").agg(F.min("id").alias("cluster"))
+    return grouped.join(names, "component").select("id", "cluster", "size")
 
 
 def members(
     documents: DataFrame, distance: int, bits: int, limit: int, counts: dict[str, int] | None
 ) -> DataFrame:
-    """The documents of clusters: "id", "fingerprint", "cluster", "size"."""
+    """The documents of clusters: all their columns, "component" and "size".
+
+    A component is one of the fingerprints of its cluster.
+    """
     repeated = documents.groupBy("fingerprint").count().filter("count > 1").select("fingerprint")
     found = components(links(documents, distance, bits=bits, limit=limit, counts=counts))
     found = found.withColumnRenamed("node", "fingerprint")
-    # Whatever is in neither has no near-duplicate and goes no further.
+    # A fingerprint that is in neither has no near-duplicate and goes no further.
     named = repeated.join(found, "fingerprint", "full_outer").select(
         "fingerprint", F.coalesce("component", "fingerprint").alias("component")
     )
     labelled = _checks.checkpointed(documents.join(named, "fingerprint"))
-    clusters = labelled.groupBy("component").agg(
-        F.min("id").alias("cluster"), F.count("id").alias("size")
-    )
-    return labelled.join(clusters, "component").select("id", "fingerprint", "cluster", "size")
+    sizes = labelled.groupBy("component").agg(F.count(F.lit(1)).alias("size"))
+    return labelled.join(sizes, "component")

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, IntegerType, StructField, StructType
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
 
 from .. import _dedup, _hamdex
 from .._errors import UsageError
 from . import _batches, _checks
 from .clusters import members
-from .fingerprints import _descriptor, documents
+from .fingerprints import documents, pipeline_of
 from .links import LINKS_LIMIT
+
+#: Column of the numbers by which rows are known, whatever their ids.
+ROW = "__hamdex_row"
+
+#: Rows of whole clusters that one call of the engine decides on.
+TOGETHER = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -24,11 +31,16 @@ class Dedup:
 
     #: The rows to keep, with all their columns.
     kept: DataFrame
-    #: A row for every document removed: id, kept_id, distance, and similarity where it was
-    #: verified.
+    #: A row for every document removed: id, kept_id, distance, and similarity if it was verified.
     duplicates: DataFrame
-    #: A row for every document: id and fingerprint.
+    #: A row for every document that could be compared: id and fingerprint.
     documents: DataFrame
+    #: All rows, with their numbers.
+    _rows: DataFrame = field(repr=False)
+    #: The documents removed and the ones kept for them, by row and id.
+    _removed: DataFrame = field(repr=False)
+    #: The documents that could be compared: row, id and fingerprint.
+    _compared: DataFrame = field(repr=False)
 
 
 def dedup(
@@ -37,7 +49,7 @@ def dedup(
     id_column: str,
     distance: int,
     *,
-    verify: str = "none",
+    verify: str | None = None,
     keep: str = "first",
     fingerprint_column: str | None = None,
     pipeline: str | _hamdex.Pipeline = "auto",
@@ -49,48 +61,66 @@ def dedup(
 
     Row for row these are the decisions of `hamdex dedup -k DISTANCE --verify VERIFY` over the same
     documents in the order of their ids: a frame has no order of its own, so the first row of a
-    group is the one with the smallest id. Rows without an id or text, or with a text in which
-    nothing is a feature, are not kept.
+    group is the one with the smallest id, of equal ones the first that Spark numbers. Rows with
+    nothing to compare are kept: those without a text or with a text without features. The frame
+    with all its columns is written to the checkpoint directory once, with a number for each row.
 
-    df: a frame of documents. Ids have to be unique and of a type that has an order.
-    text_column: texts; None where `fingerprint_column` names fingerprints instead.
+    df: a frame of documents.
+    text_column: texts; None if `fingerprint_column` names fingerprints instead.
+    id_column: labels of a type that has an order; they may repeat and be null.
     distance: bits that near-duplicates differ in at most, 0 to a quarter of `bits`.
-    verify: check of pairs within the distance: "none", "jaccard:T", "zhou:K,T" or "edit:T". The
-        documents that chains of pairs connect are then decided on by one task together, so the
-        largest such group has to fit its memory.
+    verify: check of pairs within the distance: "jaccard:T", "zhou:K,T", "edit:T", or "none" to
+        compare fingerprints alone. Default: the check that suits the pipeline ("edit:0.88" for
+        "page"), and none for fingerprints. The documents that chains of pairs connect are decided
+        on by one task together, so the largest such group has to fit its memory.
     keep: which row of a group: "first", "longest" or "newest:COLUMN", the one with the largest
-        value there; of equals the one with the smallest id.
+        value there; of equals the first one.
     pipeline, bits: how texts become fingerprints, as in `fingerprints`.
     limit, counts: as in `links`.
 
-        result = hamdex.spark.dedup(pages, "text", "url", 12, verify="edit:0.88", pipeline="page")
+        result = hamdex.spark.dedup(pages, "text", "url", 12, pipeline="page")
         result.kept.write.parquet("hdfs:///pages-kept")
     """
+    _checks.require_checkpoints(df)
     _checks.require_distance(distance, bits)
     rank = _rank(df, keep, text_column)
-    if verify != "none" and text_column is None:
-        raise UsageError(f'verify="{verify}" compares texts: name a text_column')
-    made = documents(df, text_column, id_column, fingerprint_column, pipeline, bits)
+    verify = verification(verify, text_column, pipeline, bits)
+    # The numbers of a frame that is computed again may be others.
+    rows = _checks.checkpointed(df.withColumn(ROW, F.monotonically_increasing_id()))
+    made = documents(
+        rows, text_column, id_column, fingerprint_column, pipeline, bits, row_column=ROW
+    )
     grouped = members(made, distance, bits, limit, counts)
-    if rank is not None:
-        ranks = df.select(F.col(f"`{id_column}`").alias("id"), rank.alias("rank"))
-        grouped = grouped.join(ranks, "id")
+    more = [] if rank is None else [rank.alias("rank")]
+    if verify != "none":
+        more.append(F.col(f"`{text_column}`").alias("text"))
+    if more:
+        grouped = grouped.join(rows.select(F.col(ROW).alias("row"), *more), "row")
     if verify == "none":
-        duplicates = _by_chains(grouped, bits, rank is not None)
+        removed = _by_chains(grouped, bits, rank is not None)
     else:
-        texts = df.select(F.col(f"`{id_column}`").alias("id"), F.col(f"`{text_column}`").alias("text"))
         settings = {
             "distance": distance,
             "verify": verify,
-            "pipeline": _descriptor(pipeline),
+            "pipeline": pipeline_of(pipeline),
             "bits": bits,
         }
-        duplicates = _verified(grouped.join(texts, "id"), settings, rank is not None)
-    duplicates = _checks.checkpointed(duplicates)
-    kept = made.join(duplicates.select("id"), "id", "left_anti").select(
-        F.col("id").alias(id_column)
-    )
-    return Dedup(df.join(kept, id_column, "left_semi"), duplicates, made)
+        removed = _verified(grouped, settings, rank is not None)
+    removed = _checks.checkpointed(removed)
+    kept = rows.join(removed.select(F.col("row").alias(ROW)), ROW, "left_anti").drop(ROW)
+    duplicates = removed.drop("row", "kept_row")
+    return Dedup(kept, duplicates, made.select("id", "fingerprint"), rows, removed, made)
+
+
+def verification(
+    verify: str | None, text_column: str | None, pipeline: str | _hamdex.Pipeline, bits: int
+) -> str:
+    """The check that is asked for, else the one that suits the pipeline."""
+    if verify is None:
+        return "none" if text_column is None else pipeline_of(pipeline)._verification(bits)
+    if verify != "none" and text_column is None:
+        raise UsageError(f'verify="{verify}" compares texts: name a text_column')
+    return verify
 
 
 def _rank(df: DataFrame, keep: str, text_column: str | None) -> Column | None:
@@ -110,55 +140,93 @@ def _rank(df: DataFrame, keep: str, text_column: str | None) -> Column | None:
 
 def _by_chains(grouped: DataFrame, bits: int, ranked: bool) -> DataFrame:
     """Every other member of a cluster is a duplicate of the one that is kept."""
+    order = [F.col("id").asc_nulls_last(), F.col("row")]
     if ranked:
-        order = Window.partitionBy("cluster").orderBy(F.col("rank").desc_nulls_last(), "id")
-        best = grouped.withColumn("place", F.row_number().over(order)).filter("place = 1")
-    else:
-        best = grouped.filter("id = cluster")
+        order = [F.col("rank").desc_nulls_last(), *order]
+    by_rank = Window.partitionBy("component").orderBy(*order)
+    best = grouped.withColumn("place", F.row_number().over(by_rank)).filter("place = 1")
     best = best.select(
-        "cluster", F.col("id").alias("kept_id"), F.col("fingerprint").alias("kept_fingerprint")
+        "component",
+        F.col("row").alias("kept_row"),
+        F.col("id").alias("kept_id"),
+        F.col("fingerprint").alias("kept_fingerprint"),
     )
-    others = grouped.join(best, "cluster").filter("id <> kept_id")
-    others = others.select("id", "kept_id", "fingerprint", "kept_fingerprint")
+    others = grouped.join(best, "component").filter("row <> kept_row")
     columns = ("fingerprint", "kept_fingerprint")
+    others = others.select("row", "id", "kept_row", "kept_id", *columns)
     measured = _batches.with_column(
         others, "distance", IntegerType(), lambda: _batches.distances(*columns, bits)
     )
-    return measured.select("id", "kept_id", "distance")
+    return measured.drop(*columns)
 
 
 def _verified(grouped: DataFrame, settings: dict, ranked: bool) -> DataFrame:
-    """Each cluster is decided on by the engine of one machine.
+    """Clusters are decided on by the engine of one machine, many of them in one call.
 
     What passes the verification is within the distance, so no link leads out of a cluster.
     """
     kind = grouped.schema["id"].dataType
     schema = StructType(
         [
+            StructField("row", LongType()),
             StructField("id", kind),
+            StructField("kept_row", LongType()),
             StructField("kept_id", kind),
             StructField("distance", IntegerType()),
             StructField("similarity", DoubleType()),
         ]
     )
-    columns = ["cluster", "id", "text", *(["rank"] if ranked else [])]
-    return grouped.select(*columns).groupBy("cluster").applyInArrow(_decide(settings, ranked), schema)
+    columns = ["component", "row", "id", "text", *(["rank"] if ranked else [])]
+    order = [F.col("component"), F.col("id").asc_nulls_last(), F.col("row")]
+    sorted_rows = grouped.select(*columns).repartition("component").sortWithinPartitions(*order)
+    threads = _batches.threads_of(grouped)
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _batches.use_threads(threads)
+        for clusters in _whole(batches):
+            yield from _decided(clusters, settings, ranked).to_batches()
+
+    return sorted_rows.mapInArrow(task, schema)
 
 
-def _decide(settings: dict, ranked: bool) -> Callable[[pa.Table], pa.Table]:
-    def decide(cluster: pa.Table) -> pa.Table:
-        cluster = cluster.sort_by("id")
-        ids = cluster.column("id")
-        asked = cluster.select(["text", "rank"] if ranked else ["text"])
-        keep = "newest:rank" if ranked else "first"
-        found = _dedup.dedup(asked, keep=keep, **settings).duplicates
-        return pa.table(
-            {
-                "id": ids.take(found.column("id")),
-                "kept_id": ids.take(found.column("kept_id")),
-                "distance": found.column("distance").cast(pa.int32()),
-                "similarity": found.column("similarity").cast(pa.float64()),
-            }
-        )
+def _whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Cuts sorted rows between clusters, into tables of some thousand rows."""
+    held: list[pa.RecordBatch] = []
+    rows, wanted = 0, TOGETHER
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows < wanted:
+            continue
+        table = pa.Table.from_batches(held)
+        components = table.column("component")
+        open_rows = pc.sum(pc.equal(components, components[-1])).as_py()
+        if rows > open_rows:
+            yield table.slice(0, rows - open_rows)
+        held, rows = table.slice(rows - open_rows).to_batches(), open_rows
+        # A cluster of many batches is not put together again for each of them.
+        wanted = max(TOGETHER, 2 * rows)
+    if rows:
+        yield pa.Table.from_batches(held)
 
-    return decide
+
+def _decided(clusters: pa.Table, settings: dict, ranked: bool) -> pa.Table:
+    """What is removed of whole clusters."""
+    rows, ids = clusters.column("row"), clusters.column("id")
+    asked = clusters.select(["text", "rank"] if ranked else ["text"])
+    keep = "first"
+    # A column without any value has nothing to order rows by.
+    if ranked and asked.column("rank").null_count < len(asked):
+        keep = "newest:rank"
+    found = _dedup.dedup(asked, "text", keep=keep, **settings).duplicates
+    removed, kept = found.column("row"), found.column("kept_row")
+    return pa.table(
+        {
+            "row": rows.take(removed),
+            "id": ids.take(removed),
+            "kept_row": rows.take(kept),
+            "kept_id": ids.take(kept),
+            "distance": found.column("distance").cast(pa.int32()),
+            "similarity": found.column("similarity").cast(pa.float64()),
+        }
+    )

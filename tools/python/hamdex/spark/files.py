@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from .. import _hamdex
 from .._errors import UsageError
 from . import _checks
-from .dedup import dedup
-from .fingerprints import _descriptor
+from .dedup import dedup, verification
+from .fingerprints import pipeline_of
 from .links import LINKS_LIMIT
 from .summary import figures, totals
 
@@ -30,7 +30,7 @@ def dedup_file(
     *,
     distance: int,
     report: Path | None = None,
-    verify: str = "none",
+    verify: str | None = None,
     keep: str = "first",
     pipeline: str | _hamdex.Pipeline = "auto",
     bits: int = 64,
@@ -38,7 +38,7 @@ def dedup_file(
 ) -> dict[str, Any]:
     """Removes near-duplicates from Parquet files, keeping one row of every group.
 
-    The rows are those that `dedup` keeps, and those of `hamdex.dedup_file` and of `hamdex dedup` with
+    The rows are those that `dedup` keeps, rows with nothing to compare among them, and those of `hamdex.dedup_file` and of `hamdex dedup` with
     the same settings where ids rise along the files. Frames of other sources go through `dedup`.
 
     inputs: a path of Parquet files, or several, as Spark knows them.
@@ -65,6 +65,7 @@ def dedup_file(
     _checks.require_absent(spark, os.fspath(output))
     rows = spark.read.parquet(*names)
     _checks.require_columns(rows, text, id)
+    verify = verification(verify, text, pipeline, bits)
     result = dedup(
         rows, text, id, distance, verify=verify, keep=keep, pipeline=pipeline, bits=bits, limit=limit
     )
@@ -75,15 +76,15 @@ def dedup_file(
         "distance": distance,
         "verification": verify,
         "verified_with_kept": verify != "none",
-        "pipeline": _descriptor(pipeline),
+        "pipeline": pipeline_of(pipeline).descriptor,
         "keep": keep,
     }
-    told = totals(result, rows)
+    told = totals(result, text)
     if report is not None:
-        counted = figures(result, rows, text, id, bits, told)
+        counted = figures(result, text, bits, told)
         seconds = time.monotonic() - started
         page = {**told, **settings, **counted, "seconds": seconds}
-        for name in ("removed", "largest"):
+        for name in ("rows", "removed", "not_compared", "largest"):
             del page[name]
         _hamdex._dedup_page(json.dumps(page), os.fspath(report))
     told["seconds"] = time.monotonic() - started

@@ -20,33 +20,42 @@ def fingerprints(
 ) -> DataFrame:
     """Returns a frame of two columns, "id" and "fingerprint", with a row for every document.
 
-    Rows whose id or text is null, and texts in which nothing is a feature, are no documents and
-    are left out, as on one machine. Ids have to be unique, which is not checked.
+    Rows whose id or text is null and texts without features are left out. Ids may repeat.
 
     A fingerprint of 32 or 64 bits is a bigint with the same bits, so one of 64 bits with the first
     bit set is negative; one of 128 bits is binary, the most significant byte first. `bit_count(a ^
     b)` is the distance of two bigints.
 
     df: a frame with the two columns.
-    pipeline: "auto", "post", "page", "code", a descriptor or a `hamdex.Pipeline`. Nothing is
+    pipeline: "auto", "post", "page", "code", a descriptor or a `hamdex.Pipeline`, which may have
+        tables of its own and a secret: they are sent to the workers with the tasks. Nothing is
         chosen by a look at the texts: to get what one machine would choose, run `hamdex dedup`
         over a sample and take the pipeline that it names.
     bits: width of the fingerprints: 32, 64 or 128.
     """
     _checks.require_columns(df, text_column, id_column)
-    descriptor = _descriptor(pipeline)
-    _checks.require_distance(0, bits)
+    _checks.context(df.sparkSession)
     documents = df.select(
         F.col(f"`{id_column}`").alias("id"), F.col(f"`{text_column}`").alias("text")
-    ).filter("id is not null and text is not null")
+    ).filter("id is not null")
+    return of_texts(documents, pipeline, bits)
+
+
+def of_texts(
+    documents: DataFrame, pipeline: str | _hamdex.Pipeline, bits: int
+) -> DataFrame:
+    """Replaces the column "text" by "fingerprint"; rows without one are left out."""
+    _checks.require_distance(0, bits)
+    made = pipeline_of(pipeline)
     kind = _batches.fingerprint_type(bits)
-    made = _batches.with_column(
-        documents,
+    prints = _batches.with_column(
+        documents.filter("text is not null"),
         "fingerprint",
         kind,
-        lambda: _batches.fingerprints("text", descriptor, bits),
+        lambda: _batches.fingerprints("text", made, bits),
+        drop="text",
     )
-    return made.select("id", "fingerprint").filter("fingerprint is not null")
+    return prints.filter("fingerprint is not null")
 
 
 def documents(
@@ -56,24 +65,34 @@ def documents(
     fingerprint_column: str | None,
     pipeline: str | _hamdex.Pipeline,
     bits: int,
+    *,
+    row_column: str | None = None,
 ) -> DataFrame:
-    """The documents of a frame, by their texts or by fingerprints that it has already, stored."""
+    """The documents of a frame, by their texts or by fingerprints that it has already, stored.
+
+    The columns are "id" and "fingerprint". With a column of row numbers there is "row" as well, and
+    rows without an id are documents too.
+    """
     _checks.require_checkpoints(df)
+    columns = [F.col(f"`{id_column}`").alias("id")]
+    if row_column is not None:
+        columns.append(F.col(row_column).alias("row"))
     if text_column is not None and fingerprint_column is None:
-        made = fingerprints(df, text_column, id_column, pipeline=pipeline, bits=bits)
+        _checks.require_columns(df, text_column, id_column)
+        made = df.select(*columns, F.col(f"`{text_column}`").alias("text"))
+        made = of_texts(made, pipeline, bits)
     elif fingerprint_column is not None and text_column is None:
         _checks.require_columns(df, id_column)
         _checks.require_fingerprints(df, fingerprint_column, bits)
         given = F.col(f"`{fingerprint_column}`").cast(_batches.fingerprint_type(bits))
-        made = df.select(F.col(f"`{id_column}`").alias("id"), given.alias("fingerprint"))
-        made = made.filter("id is not null and fingerprint is not null")
+        made = df.select(*columns, given.alias("fingerprint")).filter("fingerprint is not null")
     else:
         raise UsageError("name a text_column, or a fingerprint_column instead of it")
+    if row_column is None:
+        made = made.filter("id is not null")
     return _checks.checkpointed(made)
 
 
-def _descriptor(pipeline: str | _hamdex.Pipeline) -> str:
-    """The pipeline in full, so that every worker makes the same one."""
-    if not isinstance(pipeline, _hamdex.Pipeline):
-        pipeline = _hamdex.Pipeline(pipeline)
-    return pipeline.descriptor
+def pipeline_of(pipeline: str | _hamdex.Pipeline) -> _hamdex.Pipeline:
+    """The pipeline itself, which every worker gets."""
+    return pipeline if isinstance(pipeline, _hamdex.Pipeline) else _hamdex.Pipeline(pipeline)

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 from .. import _hamdex
 from .._errors import UsageError
 from . import _batches, _checks
-from .fingerprints import _descriptor, documents
+from .fingerprints import documents, pipeline_of
 
 _FILES = StructType(
     [
@@ -87,7 +87,7 @@ def build_index(
     path = os.path.abspath(os.fspath(path))
     if os.path.isdir(path) and os.listdir(path):
         raise UsageError(f"{path} is not empty")
-    descriptor = "" if text_column is None else _descriptor(pipeline)
+    descriptor = "" if text_column is None else pipeline_of(pipeline).descriptor
     _hamdex._Layout(bits, plan, distance, 1, descriptor)
     made = documents(df, text_column, id_column, fingerprint_column, pipeline, bits)
     count = made.count()

@@ -1,4 +1,4 @@
-"""Summaries: what there is to tell of a deduplication, counted where the rows are."""
+"""Summaries: the figures of a deduplication, counted where the rows are."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .dedup import Dedup
+from .dedup import ROW, Dedup
 
-#: Groups that are told of, the largest.
+#: How many groups are listed, the largest.
 LARGEST = 10
 
-#: Prefixes that are told of, and how many documents each has if all have as many, at least.
+#: How many prefixes are listed, and how many documents each has if all have as many, at least.
 PREFIXES, EVEN = 12, 16
 
 #: Steps of similarity from 0 to 1.
@@ -23,17 +23,20 @@ STEPS = 50
 LENGTHS = sorted({math.ceil(2 ** (half / 2)) for half in range(61)})
 
 
-def totals(result: Dedup, rows: DataFrame) -> dict[str, Any]:
-    """Counts of documents and groups, and the largest groups."""
-    documents, removed = result.documents.count(), result.duplicates.count()
+def totals(result: Dedup, text: str) -> dict[str, Any]:
+    """Counts of rows and groups, and the largest groups."""
+    compared, removed = result._compared.count(), result._removed.count()
+    rows, not_compared = _not_compared(result._rows, text, compared)
     groups = _groups(result)
-    largest = groups.orderBy(F.desc("size"), "kept_id").limit(LARGEST).collect()
+    largest = groups.orderBy(F.desc("size"), "kept_id", "kept_row").limit(LARGEST).collect()
     return {
-        "documents": documents,
-        "kept": documents - removed,
+        "rows": rows,
+        "documents": rows,
+        "kept": rows - removed,
         "removed": removed,
+        "not_compared": not_compared,
         "clusters": groups.count(),
-        "rejects": rows.count() - documents,
+        "rejects": 0,
         "largest": [
             {"cluster": number, "size": row["size"], "kept_id": row["kept_id"]}
             for number, row in enumerate(largest, 1)
@@ -41,25 +44,38 @@ def totals(result: Dedup, rows: DataFrame) -> dict[str, Any]:
     }
 
 
-def figures(
-    result: Dedup, rows: DataFrame, text: str, id: str, bits: int, told: dict[str, Any]
-) -> dict[str, Any]:
+def _not_compared(rows: DataFrame, text: str, compared: int) -> tuple[int, dict[str, int]]:
+    """How many rows there are, and how many had nothing to compare, by the reason."""
+    found = rows.select(F.col(f"`{text}`").alias("text")).agg(
+        F.count(F.lit(1)).alias("all"),
+        F.count_if(F.col("text").isNull()).alias("null"),
+        F.count_if(F.col("text").rlike(r"(?U)^\s*$")).alias("empty"),
+    )
+    row = found.collect()[0]
+    counts = {"null text": row["null"], "empty text": row["empty"]}
+    counts["no features"] = row["all"] - sum(counts.values()) - compared
+    return row["all"], {reason: count for reason, count in counts.items() if count}
+
+
+def figures(result: Dedup, text: str, bits: int, told: dict[str, Any]) -> dict[str, Any]:
     """What the charts of a report show, and the texts of the largest groups."""
-    texts = rows.select(F.col(f"`{id}`").alias("id"), F.col(f"`{text}`").alias("text"))
+    texts = result._rows.select(
+        F.col(ROW).alias("row"), F.col(f"`{text}`").alias("text")
+    )
     return {
         "sizes": _counts(_groups(result), F.col("size")),
-        "distances": _counts(result.duplicates, F.col("distance")),
-        "similarities": _similarities(result.duplicates),
+        "distances": _counts(result._removed, F.col("distance")),
+        "similarities": _similarities(result._removed),
         "lengths": _lengths(result, texts),
-        "ones": _ones(result.documents, bits),
-        "prefixes": _prefixes(result.documents, bits, told["documents"]),
-        "groups": _shown(result.duplicates, texts, told["largest"]),
+        "ones": _ones(result._compared, bits),
+        "prefixes": _prefixes(result._compared, bits, told["documents"]),
+        "groups": _shown(result, texts),
     }
 
 
 def _groups(result: Dedup) -> DataFrame:
-    others = result.duplicates.groupBy("kept_id").count()
-    return others.select("kept_id", (F.col("count") + 1).alias("size"))
+    others = result._removed.groupBy("kept_row", "kept_id").count()
+    return others.select("kept_row", "kept_id", (F.col("count") + 1).alias("size"))
 
 
 def _counts(rows: DataFrame, by: Column) -> list[tuple[Any, int]]:
@@ -77,12 +93,14 @@ def _similarities(duplicates: DataFrame) -> list[tuple[float, int]]:
 
 
 def _lengths(result: Dedup, texts: DataFrame) -> list[tuple[int, int, int]]:
-    removed = result.duplicates.select("id", F.lit(1).alias("removed"))
-    documents = result.documents.select("id").join(removed, "id", "left")
-    length = F.greatest(F.length("text"), F.lit(1))
+    removed = result._removed.select("row", F.lit(1).alias("removed"))
+    documents = result._compared.select("row").join(removed, "row", "left")
+    # Lengths take part in the join, and no texts.
+    lengths = texts.select("row", F.greatest(F.length("text"), F.lit(1)).alias("length"))
+    length = F.col("length")
     bins = F.filter(F.array(*map(F.lit, LENGTHS)), lambda shortest: shortest <= length)
-    lengths = documents.join(texts, "id").groupBy(F.array_max(bins).alias("length"))
-    counted = lengths.agg(F.count("*").alias("all"), F.count("removed").alias("removed"))
+    binned = documents.join(lengths, "row").groupBy(F.array_max(bins).alias("length"))
+    counted = binned.agg(F.count("*").alias("all"), F.count("removed").alias("removed"))
     rows = counted.orderBy("length").collect()
     return [(row["length"], row["all"] - row["removed"], row["removed"]) for row in rows]
 
@@ -117,26 +135,23 @@ def _prefixes(documents: DataFrame, bits: int, count: int) -> list[tuple[str, in
     return [(row["prefix"], row["documents"], row["fingerprints"]) for row in rows]
 
 
-def _shown(
-    duplicates: DataFrame, texts: DataFrame, largest: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _shown(result: Dedup, texts: DataFrame) -> list[dict[str, Any]]:
     """Of each group the kept document, and the first of those that are farthest from it."""
-    kept = [group["kept_id"] for group in largest]
-    farthest = F.min(F.struct((-F.col("distance")).alias("near"), "id")).alias("far")
-    members = duplicates.filter(F.col("kept_id").isin(kept)).groupBy("kept_id").agg(farthest)
-    far = {row["kept_id"]: row["far"] for row in members.collect()}
-    wanted = {*kept, *(row["id"] for row in far.values())}
-    found = {row["id"]: row["text"] for row in texts.filter(F.col("id").isin(list(wanted))).collect()}
+    groups = _groups(result).orderBy(F.desc("size"), "kept_id", "kept_row").limit(LARGEST).collect()
+    kept = [group["kept_row"] for group in groups]
+    first = F.struct((-F.col("distance")).alias("near"), "id", "row")
+    members = result._removed.filter(F.col("kept_row").isin(kept)).groupBy("kept_row")
+    far = {row["kept_row"]: row["far"] for row in members.agg(F.min(first).alias("far")).collect()}
+    wanted = [*kept, *(row["row"] for row in far.values())]
+    found = {row["row"]: row["text"] for row in texts.filter(F.col("row").isin(wanted)).collect()}
 
-    def member(id: Any) -> dict[str, Any]:
-        return {"id": str(id), "text": found.get(id)}
-
-    return [
-        {
+    def shown(group: Any) -> dict[str, Any]:
+        other = far[group["kept_row"]]
+        return {
             "size": group["size"],
-            "distance": -far[group["kept_id"]]["near"],
-            "kept": member(group["kept_id"]),
-            "far": member(far[group["kept_id"]]["id"]),
+            "distance": -other["near"],
+            "kept": {"id": str(group["kept_id"]), "text": found.get(group["kept_row"])},
+            "far": {"id": str(other["id"]), "text": found.get(other["row"])},
         }
-        for group in largest
-    ]
+
+    return [shown(group) for group in groups]

@@ -39,12 +39,25 @@ def test_wrong_calls_say_what_is_wrong(posts, call, message):
         call(posts)
 
 
-def test_rows_without_a_text_or_features_are_no_documents(posts):
+def test_rows_without_a_text_or_features_have_no_fingerprint(posts):
     assert [row.id for row in hs.fingerprints(posts, "text", "id").collect()] == [1]
-    result = hs.dedup(posts, "text", "id", 3)
-    assert [row.id for row in result.kept.collect()] == [1]
     near = hs.clusters(posts, None, "id", 4, fingerprint_column="print").collect()
     assert {(row.id, row.cluster, row.size) for row in near} == {(1, 1, 2), (2, 1, 2)}
+
+
+def test_spark_connect_is_refused_by_name():
+    kind = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
+    frame = type("DataFrame", (), {"sparkSession": kind(), "columns": ["id", "text"]})()
+    for call in [
+        lambda: hs.dedup(frame, "text", "id", 3),
+        lambda: hs.clusters(frame, "text", "id", 3),
+        lambda: hs.fingerprints(frame, "text", "id"),
+        lambda: hs.links(frame, 3),
+        lambda: hs.components(frame),
+        lambda: hs.dedup_file(kind(), "a.parquet", "b.parquet", distance=3),
+    ]:
+        with pytest.raises(hamdex.UsageError, match="Spark Connect"):
+            call()
 
 
 def test_a_session_without_checkpoints_is_told_how(posts, monkeypatch):

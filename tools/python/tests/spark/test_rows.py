@@ -1,0 +1,110 @@
+"""Rows of a frame: each is kept or removed once, whatever its id."""
+
+import importlib
+
+import pytest
+
+import hamdex
+
+hs = pytest.importorskip("hamdex.spark", reason="no Spark here", exc_type=ImportError)
+
+RAIN = "it will rain tomorrow so take a coat and an umbrella with you"
+BOOK = "just finished reading a wonderful book about the deep sea"
+
+#: Near the first one by fingerprint, and different by text.
+FAR = "it will rain tomorrow so take a coat and or one scarf for them"
+
+
+@pytest.fixture
+def rows(spark):
+    rows = [
+        ("b", RAIN, 1),
+        ("a", RAIN, 2),
+        ("a", RAIN, 3),
+        (None, RAIN, 4),
+        ("c", BOOK, 5),
+        ("c", None, 6),
+        (None, None, 7),
+        ("d", " ", 8),
+        ("e", "...", 9),
+        ("a", BOOK, 10),
+    ]
+    # One partition, so that the numbers of the rows are their order.
+    return spark.createDataFrame(rows, "id string, text string, n long").coalesce(1)
+
+
+@pytest.mark.parametrize("verify", ["none", "edit:0.9"])
+@pytest.mark.parametrize(
+    ("keep", "kept"),
+    [("first", [2, 6, 7, 8, 9, 10]), ("newest:n", [4, 6, 7, 8, 9, 10])],
+)
+def test_ids_are_labels_and_every_row_has_one_fate(rows, verify, keep, kept):
+    result = hs.dedup(rows, "text", "id", 3, verify=verify, keep=keep, pipeline="post")
+    assert sorted(row.n for row in result.kept.collect()) == kept
+    assert result.kept.columns == ["id", "text", "n"]
+    removed = [(row.id, row.kept_id) for row in result.duplicates.collect()]
+    assert len(removed) == 4
+    assert {kept_id for _, kept_id in removed} == {"a" if keep == "first" else None, "a"}
+
+
+def test_the_counts_of_a_report_are_those_of_the_rows(spark, rows, tmp_path):
+    rows.write.parquet(str(tmp_path / "in"))
+    told = hs.dedup_file(
+        spark, tmp_path / "in", tmp_path / "out", distance=3, pipeline="post",
+        report=tmp_path / "report.html",
+    )  # fmt: skip
+    counts = ("rows", "documents", "kept", "removed", "rejects", "clusters")
+    assert [told[name] for name in counts] == [10, 10, 6, 4, 0, 2]
+    assert told["not_compared"] == {"null text": 2, "empty text": 1, "no features": 1}
+    assert told["settings"]["verification"] == "edit:0.8"
+    assert sum(group["size"] for group in told["largest"]) == 6
+    assert spark.read.parquet(str(tmp_path / "out")).count() == 6
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "check"),
+    [("page", "edit:0.88"), ("auto", "edit:0.85"), ("post", "edit:0.8"), ("code", "jaccard:0.8")],
+)
+def test_the_check_suits_the_pipeline(pipeline, check):
+    from hamdex.spark.dedup import verification
+
+    assert verification(None, "text", pipeline, 64) == check
+    assert verification("none", "text", pipeline, 64) == "none"
+    assert verification(None, None, pipeline, 64) == "none"
+
+
+def test_a_distance_leaves_the_check_on(spark):
+    frame = spark.createDataFrame([(1, RAIN), (2, FAR)], "id long, text string")
+    near = hs.dedup(frame, "text", "id", 14, pipeline="post")
+    assert near.kept.count() == 2 and "similarity" in near.duplicates.columns
+    assert hs.dedup(frame, "text", "id", 14, pipeline="post", verify="none").kept.count() == 1
+
+
+def test_texts_do_not_come_back_from_the_tasks(rows):
+    plan = hs.fingerprints(rows, "text", "id")._jdf.queryExecution().optimizedPlan().toString()
+    (task,) = [line for line in plan.splitlines() if "MapInArrow" in line]
+    output = task[task.rindex("["):]
+    assert "fingerprint" in output and "text" not in output
+
+
+def test_a_secret_reaches_the_workers(rows, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("6f1d0c9be2a8475393d4c07a51fe286b")
+    secret.chmod(0o600)
+    pipeline = hamdex.Pipeline("post", stop_words="builtin", seed_file=secret)
+    found = hs.fingerprints(rows, "text", "id", pipeline=pipeline).collect()
+    ours = {pipeline.fingerprint(text) for text in (RAIN, BOOK)}
+    assert {row.fingerprint % (1 << 64) for row in found} == ours
+
+
+def test_many_clusters_are_decided_on_in_one_call(spark, monkeypatch):
+    import pyarrow as pa
+
+    dedup = importlib.import_module("hamdex.spark.dedup")
+    monkeypatch.setattr(dedup, "TOGETHER", 8)
+    components = [1] * 3 + [2] * 2 + [3] * 20 + [4] * 4 + [5]
+    table = pa.table({"component": components, "n": range(len(components))})
+    parts = list(dedup._whole(iter(table.to_batches(max_chunksize=3))))
+    assert pa.concat_tables(parts).equals(table) and 1 < len(parts) < 5
+    seen = [set(part["component"].to_pylist()) for part in parts]
+    assert sum(map(len, seen)) == 5
