@@ -319,7 +319,7 @@ impl Index {
         let (keys, values, alone) = named(keys, values)?;
         let open = self.opened()?;
         let header = open.header();
-        let as_made = settle::as_made(header).map_err(Failure::from)?;
+        let as_made = settle::as_made(header)?;
         let verify = values::check_of(verify, as_made, &values, header.keeps_features)?;
         let near = Nearness::new(distance.unwrap_or(header.distance)).verify(verify);
         let refused = detached(py, || {

@@ -241,7 +241,7 @@ impl Pipeline {
 
     /// Returns the check of pairs that is advised for the texts of this pipeline.
     fn _verification(&self, bits: u32) -> PyResult<String> {
-        let advised = crate::settle::advised(&self.inner, bits).map_err(Failure::from)?;
+        let advised = crate::settle::advised(&self.inner, bits)?;
         Ok(advised.to_string())
     }
 
@@ -258,6 +258,7 @@ impl Pipeline {
 
     /// Makes again what was pickled.
     #[classmethod]
+    #[allow(clippy::needless_pass_by_value)] // extracted from a list of Python
     fn _of_parts(
         _: &Bound<'_, PyType>,
         descriptor: &str,

@@ -102,9 +102,10 @@ fn stamps_of(piece: &Followed, column: &str, stamps: &mut Vec<Stamp>) -> Result<
 
 fn longs(array: &ArrayRef) -> Result<arrow_array::Int64Array> {
     // Arrow goes from a date of 32 bits to an integer of as many only.
-    let narrow = match array.data_type() {
-        DataType::Date32 => cast(array, &DataType::Int32)?,
-        _ => ArrayRef::clone(array),
+    let narrow = if *array.data_type() == DataType::Date32 {
+        cast(array, &DataType::Int32)?
+    } else {
+        ArrayRef::clone(array)
     };
     Ok(cast(&narrow, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
 }

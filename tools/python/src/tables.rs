@@ -154,9 +154,11 @@ impl Seed {
         if bytes.len() as u64 > LONGEST_SEED {
             return Err(refused(format!("longer than {LONGEST_SEED} bytes")));
         }
-        Self::of(bytes).map_err(|failure| match failure {
-            Failure::Library(Error::InvalidOption { reason, .. }) => refused(reason),
-            other => other,
+        Self::of(bytes).map_err(|failure| {
+            if let Failure::Library(Error::InvalidOption { reason, .. }) = failure {
+                return refused(reason);
+            }
+            failure
         })
     }
 }
@@ -173,7 +175,8 @@ impl std::fmt::Debug for Seed {
 fn warn_of_readers(path: &Path, file: &File) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mode = file.metadata().map_or(0, |found| found.permissions().mode());
-    if mode & 0o077 == 0 {
+    // The last six bits are those of the group and of others.
+    if mode.trailing_zeros() >= 6 {
         return Ok(());
     }
     let path = path.display();
@@ -204,11 +207,11 @@ fn table<T>(path: &Path, parse: impl Fn(&str) -> hamdex::Result<T>) -> Result<T>
     if text::looks_binary(&bytes) {
         return Err(Failure::usage(format!("{} is no text file", path.display())));
     }
-    parse(&text::decode(&bytes).text).map_err(|error| match error {
-        Error::InvalidLine { line, reason, .. } => {
-            Failure::usage(format!("{}:{line}: {reason}", path.display()))
+    parse(&text::decode(&bytes).text).map_err(|error| {
+        if let Error::InvalidLine { line, reason, .. } = error {
+            return Failure::usage(format!("{}:{line}: {reason}", path.display()));
         }
-        error => error.into(),
+        error.into()
     })
 }
 

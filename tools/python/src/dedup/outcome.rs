@@ -81,7 +81,9 @@ pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
     }
     (0..).zip(repeated).filter(|(_, repeated)| **repeated).for_each(|(row, _)| drop(row));
     let rejects = if done.drop_empty { read.blank.as_slice() } else { &[] };
-    rejects.iter().for_each(|&(row, _)| drop(row));
+    for &(row, _) in rejects {
+        drop(row);
+    }
     let reasons = rejects.iter().map(|(_, blank)| blank.reason());
     let removed_unique_by = repeated.iter().filter(|repeated| **repeated).count();
     let removed = decisions.removed() + removed_unique_by;

@@ -181,7 +181,7 @@ impl Job<'_> {
             build = build.tmp(tmp);
         }
         let builder = Builder::<F>::create(self.path, &options, &build)?;
-        let summary = match self.push(builder, &rows, &plans, &pipeline, keeps, watch) {
+        let summary = match push(builder, &rows, &plans, &pipeline, keeps, watch) {
             Ok(summary) => summary,
             Err(failure) => {
                 // The table is still there, so nothing has to be resumed.
@@ -252,44 +252,43 @@ impl Job<'_> {
         }
         Ok(plans)
     }
+}
 
-    fn push<F: Width>(
-        &self,
-        mut builder: Builder<F>,
-        rows: &Rows,
-        plans: &Plans,
-        pipeline: &hamdex::Pipeline,
-        keeps: bool,
-        watch: &Watch,
-    ) -> Result<Summary> {
-        let key = |row: usize| plans.keys.get(row).and_then(Option::as_deref);
-        let extra =
-            |_: usize, text: &str| keeps.then(|| FeatureSet::of_text(pipeline, text).encode());
-        let mut sink = |row: u64, fingerprint: F, features: Option<Vec<u8>>| {
-            let Some(key) = usize::try_from(row).ok().and_then(key) else { return Ok(()) };
-            let mut document = NewDocument::new(key, fingerprint);
-            if let Some(features) = &features {
-                document = document.features(features);
-            }
-            Ok(builder.push_document(&document, row)?)
-        };
-        let skip = |row: usize| key(row).is_none();
-        let read = read::read(rows, pipeline, watch, skip, extra, &mut sink)?;
-        if read.rows.is_empty() && rows.len() > 0 {
-            return Err(read.unusable(rows.len()));
+/// Stores the documents of the rows that have a key.
+fn push<F: Width>(
+    mut builder: Builder<F>,
+    rows: &Rows,
+    plans: &Plans,
+    pipeline: &hamdex::Pipeline,
+    keeps: bool,
+    watch: &Watch,
+) -> Result<Summary> {
+    let key = |row: usize| plans.keys.get(row).and_then(Option::as_deref);
+    let extra = |_: usize, text: &str| keeps.then(|| FeatureSet::of_text(pipeline, text).encode());
+    let mut sink = |row: u64, fingerprint: F, features: Option<Vec<u8>>| {
+        let Some(key) = usize::try_from(row).ok().and_then(key) else { return Ok(()) };
+        let mut document = NewDocument::new(key, fingerprint);
+        if let Some(features) = &features {
+            document = document.features(features);
         }
-        let report = builder.finish(watch, &mut |_, _| ())?;
-        Ok(Summary {
-            rows: rows.len() as u64,
-            documents: report.documents,
-            distinct: report.fingerprints,
-            replaced: report.replaced,
-            repeated: plans.repeated,
-            not_compared: read.not_compared(),
-            rejects: plans.bad,
-            bytes: report.bytes,
-        })
+        Ok(builder.push_document(&document, row)?)
+    };
+    let skip = |row: usize| key(row).is_none();
+    let read = read::read(rows, pipeline, watch, skip, extra, &mut sink)?;
+    if read.rows.is_empty() && rows.len() > 0 {
+        return Err(read.unusable(rows.len()));
     }
+    let report = builder.finish(watch, &mut |_, _| ())?;
+    Ok(Summary {
+        rows: rows.len() as u64,
+        documents: report.documents,
+        distinct: report.fingerprints,
+        replaced: report.replaced,
+        repeated: plans.repeated,
+        not_compared: read.not_compared(),
+        rejects: plans.bad,
+        bytes: report.bytes,
+    })
 }
 
 impl Plans {
@@ -308,16 +307,14 @@ impl Plans {
             (false, true) => true,
             (true, true) => {
                 self.repeated += 1;
-                match on_repeat {
-                    Some(choice) => choice == OnRepeat::Last,
-                    None => {
-                        let id = name::to_text(&key);
-                        return Err(Failure::data(format!(
-                            "rows {before} and {row} have the same id {id}; make ids unique, or \
-                             give on_repeat=\"first\" or \"last\""
-                        )));
-                    }
-                }
+                let Some(choice) = on_repeat else {
+                    let id = name::to_text(&key);
+                    return Err(Failure::data(format!(
+                        "rows {before} and {row} have the same id {id}; make ids unique, or give \
+                         on_repeat=\"first\" or \"last\""
+                    )));
+                };
+                choice == OnRepeat::Last
             }
         };
         let loser = if last { before } else { row };
