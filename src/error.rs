@@ -288,6 +288,8 @@ impl Error {
             Self::NoBackup { .. } => "no-backup",
             Self::BuildUnfinished { .. } => "build-unfinished",
             Self::NothingToResume { .. } => "nothing-to-resume",
+            Self::RepeatedKey { .. } => "repeated-key",
+            Self::ForeignSpills { .. } => "foreign-spills",
             Self::ReadOnly { .. } => "read-only",
             Self::MissingFamily { .. } => "missing-family",
             Self::Attached { .. } => "attached",

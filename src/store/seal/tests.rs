@@ -76,7 +76,7 @@ fn a_damaged_slot_leaves_the_other_and_two_are_damage() {
         bad[slot + 9] ^= 1;
         fs::write(&name, &bad).unwrap();
         require(path).unwrap();
-        assert_eq!(damaged_slots(path).unwrap(), 1);
+        assert!(matches!(SealState::read(path), Ok(SealState::Damaged { .. })));
         bad[4096 - slot + 9] ^= 1;
         fs::write(&name, &bad).unwrap();
         assert!(matches!(Bounds::read(path), Err(Error::Corrupt { .. })));

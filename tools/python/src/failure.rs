@@ -47,6 +47,9 @@ impl From<PyErr> for Failure {
     }
 }
 
+/// The status of the command line for rows that cannot be used.
+const DATA: u8 = 3;
+
 impl From<ArrowError> for Failure {
     fn from(error: ArrowError) -> Self {
         Self::Usage(format!("Arrow data: {error}"))
@@ -64,7 +67,8 @@ impl From<Failure> for PyErr {
             Failure::Python(error) => return error,
             Failure::Usage(message) => ("UsageError", message),
             Failure::Data(message) => ("DataError", message),
-            Failure::Stopped(Stopped { fault, message }) => (of(fault), message),
+            Failure::Stopped(Stopped { status: DATA, message, .. }) => ("DataError", message),
+            Failure::Stopped(Stopped { fault, message, .. }) => (of(fault), message),
             Failure::Library(error) => (of(error.fault()), error.to_string()),
         };
         // The classes have two bases each, which only Python itself can give them.
