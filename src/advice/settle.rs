@@ -117,11 +117,11 @@ pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
         let by_features = wishes.support(Support::Features).settings(kind);
         if by_features != settings {
             settings = by_features;
-            reason.push_str(&format!(
-                "; {:.0} % of the characters are in texts longer than {LONG_TEXT}, so features \
-                 are compared instead of edits",
+            reason = format!(
+                "{reason}; {:.0} % of the characters are in texts longer than {LONG_TEXT}, so \
+                 features are compared instead of edits",
                 100.0 * profile.long
-            ));
+            );
         }
     }
     let counted = texts.get(..texts.len().min(COUNTED)).unwrap_or_default();

@@ -68,7 +68,7 @@ fn index_of(past: Past, path: &Path) -> Result<Model<u64>> {
             index.flush()?;
         }
         if past == Past::Merged && round == 1 {
-            index.compact(&())?;
+            index.compact()?;
         }
     }
     changed(&index, &mut model, rng)?;
@@ -127,7 +127,9 @@ fn a_missing_table_file_costs_no_more_than_it_held() -> Result<()> {
     for past in [Past::Flushed, Past::Built] {
         let base = directory.path().join(format!("{past:?}"));
         let model = index_of(past, &base)?;
-        for (number, file) in files(&base, |name| name.ends_with(".sst")).iter().enumerate() {
+        for (number, file) in
+            files(&base, |name| name.strip_suffix(".sst").is_some()).iter().enumerate()
+        {
             let context = format!("{past:?} without {}", file.display());
             let damaged = directory.path().join(format!("{past:?} damaged {number}"));
             copy_directory(&base, &damaged).unwrap();
@@ -140,8 +142,13 @@ fn a_missing_table_file_costs_no_more_than_it_held() -> Result<()> {
                     Err(Error::Corrupt { family, .. }) if family == "meta" => continue,
                     Err(error) => panic!("{context}: {error}"),
                 };
-            assert!(report.problem_count > 0, "{context}: {report:?}");
             let index = Index::<u64>::open(&target)?;
+            if report.problem_count == 0 {
+                // The file was one of a table, and tables are made anew.
+                assert_holds(&index, &model, &context);
+                continue;
+            }
+            assert!(report.from_files, "{context}: {report:?}");
             assert_eq!(index.check(&())?.problem_count, 0, "{context}");
             let kept = model.keys().filter(|key| matches!(index.get(key), Ok(Some(_)))).count();
             assert!(kept * 2 > model.len(), "{context}: {kept} of {}", model.len());

@@ -37,23 +37,14 @@ impl VerifyArg {
 
     /// Fills in what an index was made to be searched with, where nothing is said.
     ///
-    /// That is so where it keeps feature sets and has the pipeline and the distance that are
-    /// advised together with a check; a distance alone means Hamming distance only.
-    pub(crate) fn or_as_made(
-        self,
-        header: &Header,
-        distance: Option<u32>,
-        console: &Console,
-    ) -> Result<Self> {
-        if self.verify.is_some() || distance.is_some() || !header.keeps_features {
+    /// An index that keeps feature sets is searched with the check that is advised for the kind of
+    /// its pipeline, whatever distance is asked for.
+    pub(crate) fn or_as_made(self, header: &Header, console: &Console) -> Result<Self> {
+        if self.verify.is_some() || !header.keeps_features {
             return Ok(self);
         }
-        let kind = Kind::of_descriptor(&header.pipeline)?;
-        let settings = kind.map(|kind| Settings::of(kind, header.bits, Support::Features));
-        let Some(settings) = settings.filter(|advised| advised.distance == header.distance) else {
-            return Ok(self);
-        };
-        let check = settings.verification;
+        let kind = Kind::of_descriptor(&header.pipeline)?.unwrap_or(Kind::Mixed);
+        let check = Settings::of(kind, header.bits, Support::Features).verification;
         console.say(&format!(
             "verification {check}, as the index keeps features; --verify none leaves it out"
         ));

@@ -92,8 +92,7 @@ impl ClustersArgs {
         let found = match target {
             Target::Index(path, header) => for_width!(header.bits, F => {
                 self.verify.require_stored(header.keeps_features)?;
-                let asked = self.distance.distance;
-                let verify = self.verify.or_as_made(&header, asked, &session.console)?;
+                let verify = self.verify.or_as_made(&header, &session.console)?;
                 self.representative.require(verify)?;
                 let index = stored::read_only::<F>(&path)?;
                 let distance = self.distance.distance.unwrap_or(index.distance());

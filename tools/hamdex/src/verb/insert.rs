@@ -133,8 +133,7 @@ impl InsertArgs {
         let texts = pipeline.is_some() && inputs.bring() == Bring::Texts;
         let verify = match &header {
             Some(header) if self.if_new && texts => {
-                let asked = self.distance.distance;
-                self.verify.or_as_made(header, asked, &session.console)?
+                self.verify.or_as_made(header, &session.console)?
             }
             _ => self.verify,
         };

@@ -114,8 +114,7 @@ impl PairsArgs {
             Target::Index(path, header) => for_width!(header.bits, F => {
                 self.verify.require_stored(header.keeps_features)?;
                 let index = stored::read_only::<F>(&path)?;
-                let distance = self.distance.distance;
-                let verify = self.verify.or_as_made(&header, distance, &session.console)?;
+                let verify = self.verify.or_as_made(&header, &session.console)?;
                 let other = self.against.as_deref().map(|other| {
                     stored::require(other, Some(header.bits))?;
                     stored::read_only::<F>(other)

@@ -41,7 +41,7 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_name = "STR", conflicts_with = "inputs")]
     text: Option<String>,
     /// Search for each of these documents; - is JSON Lines on standard input
-    #[arg(required_unless_present_any = ["fingerprint", "text"], value_name = "INPUT")]
+    #[arg(required_unless_present_any = ["fingerprint", "text", "files_from"], value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Read the index into memory first: worth it from some 50,000 queries on
     #[arg(long)]
@@ -77,15 +77,14 @@ impl QueryArgs {
         let header = stored::require(&self.index, self.width.bits)?;
         self.verify.require_stored(header.keeps_features)?;
         let inputs =
-            if self.inputs.is_empty() { None } else { Some(self.rows.inputs(&self.inputs, &session.console)?) };
+            if self.inputs.is_empty() && self.rows.files_from.is_none() { None } else { Some(self.rows.inputs(&self.inputs, &session.console)?) };
         // Fingerprints alone have nothing to check.
         let texts = match &inputs {
             Some(inputs) => inputs.bring() == Bring::Texts,
             None => self.text.is_some(),
         };
         let verify = if texts {
-            let distance = self.distance.distance;
-            self.verify.or_as_made(&header, distance, &session.console)?
+            self.verify.or_as_made(&header, &session.console)?
         } else {
             self.verify
         };

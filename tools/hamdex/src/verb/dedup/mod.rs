@@ -234,7 +234,7 @@ impl DedupArgs {
         let pipeline = stored::pipeline_for(&self.pipeline, header, index, inputs)?;
         let verification = match (&pipeline, distance, verify) {
             (_, _, Some(verification)) => verification,
-            (Some(pipeline), None, None) if header.keeps_features => {
+            (Some(pipeline), _, None) if header.keeps_features => {
                 let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Mixed);
                 advice::Settings::of(kind, bits, Support::Features).verification
             }
