@@ -34,7 +34,7 @@ impl From<Failure> for Stopped {
         Self {
             fault: failure.fault(),
             code: failure.code(),
-            status: failure.status().number(),
+            status: failure.status(),
             message: failure.to_string(),
         }
     }
@@ -109,7 +109,7 @@ mod tests {
         let (rows, out) = (path("a.jsonl"), path("b.jsonl"));
         std::fs::write(&rows, "{\"text\":\"sunny days\"}\n{\"text\":\"sunny days\"}\n").unwrap();
         let Done { report, warnings } = run(&[&rows, "-o", &out], false).unwrap();
-        assert!(warnings.iter().any(|warning| warning.contains("2")), "{warnings:?}");
+        assert!(warnings.iter().any(|warning| warning.contains("texts")), "{warnings:?}");
         assert!(report.starts_with("{\"documents\":2,\"kept\":1,"), "{report}");
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "{\"text\":\"sunny days\"}\n");
 

@@ -108,8 +108,13 @@ impl Failure {
         }
     }
 
-    /// The status that the process ends with.
-    pub(crate) fn status(&self) -> Status {
+    /// The number that the process ends with.
+    pub(crate) fn status(&self) -> u8 {
+        self.ending().number()
+    }
+
+    /// How the process ends.
+    fn ending(&self) -> Status {
         match self {
             Self::OutputClosed => Status::Done,
             Self::Refused { .. } | Self::Findings { .. } | Self::Unfit { .. } => Status::Failed,
@@ -210,7 +215,7 @@ impl Failure {
 
     /// Returns the failure as the object that `--json` writes to standard error.
     pub(crate) fn object(&self) -> Value {
-        object(self.code(), self.status(), &self.to_string(), self.remedy())
+        object(self.code(), self.ending(), &self.to_string(), self.remedy())
     }
 
     /// Ends with the findings, even if printing them failed: nobody reads on, but a parent
@@ -294,7 +299,7 @@ mod tests {
             (io(ErrorKind::NotFound), Status::Environment, "no-such-file"),
         ] {
             let failure = Failure::from(error);
-            assert_eq!((failure.status(), failure.code()), (status, code), "{failure}");
+            assert_eq!((failure.ending(), failure.code()), (status, code), "{failure}");
         }
     }
 
@@ -320,7 +325,7 @@ mod tests {
             (Failure::Unfit { count: 1 }, 1, "findings"),
             (Failure::OutputClosed, 0, "output-closed"),
         ] {
-            assert_eq!((failure.status().number(), failure.code()), (status, code), "{failure}");
+            assert_eq!((failure.status(), failure.code()), (status, code), "{failure}");
         }
     }
 

@@ -46,7 +46,6 @@ use crate::console::complain;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::signal::Signal;
-use crate::status::Status;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
@@ -87,10 +86,10 @@ pub fn fuzz_rows(bytes: &[u8]) {
 
 /// Reports the failure, if it is one, and returns its status.
 fn end(failure: &Failure, json: bool) -> ExitCode {
-    if failure.status() != Status::Done {
+    if failure.status() != 0 {
         report(failure, json);
     }
-    ExitCode::from(failure.status().number())
+    ExitCode::from(failure.status())
 }
 
 /// Writes a failure for people, or with `--json` for programs, to standard error.
