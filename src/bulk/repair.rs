@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::builder::Builder;
 use super::options::BuildOptions;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Header, IndexOptions, NewDocument, plan_of};
 use crate::problems;
@@ -130,8 +130,8 @@ impl<'a> Wrecked<'a> {
         };
         let opened = Salvage::open(path, None).and_then(|meta| {
             // The documents are what a repair is about.
-            let documents = Salvage::open(path, Some(Family::Docs)).map(drop);
-            documents.map(|()| meta)
+            let documents = Salvage::open(path, Some(Family::Docs))?;
+            documents.require_files().map(|()| meta)
         });
         let opened = match opened {
             Ok(mut meta) if meta.lost_files() => meta.take_lost().map_or(Ok(meta), Err),
@@ -144,9 +144,10 @@ impl<'a> Wrecked<'a> {
                     Ok(meta) => Ok(Self { path, meta, from_files: true, cause: Some(error) }),
                     // Postings may still be there by the list of files.
                     Err(of_files) => match Salvage::open(path, None) {
-                        Ok(meta) => Ok(Self { path, meta, from_files: false, cause: None }),
-                        Err(_) if error.fault() == Fault::Damage => Err(of_files),
-                        Err(error) => Err(error),
+                        Ok(meta) => {
+                            Ok(Self { path, meta, from_files: false, cause: Some(of_files) })
+                        }
+                        Err(_) => Err(of_files),
                     },
                 }
             }
@@ -178,9 +179,8 @@ fn run<F: Fingerprint>(
     let causes = cause.into_iter().chain(meta.take_lost()).chain(meta.take_notes());
     for error in causes {
         match error {
-            Error::Store { message } => report.note(Error::corrupt("list of files", message))?,
             Error::NotFound { .. } => report.note(Error::corrupt("CURRENT", "is missing"))?,
-            error => report.note(error)?,
+            error => report.note(unopened(error))?,
         }
     }
     let mut repair = Repair { builder, report, progress, origin: 0, read: 0 };
@@ -192,6 +192,14 @@ fn run<F: Fingerprint>(
     let Repair { builder, mut report, .. } = repair;
     report.documents = builder.finish(progress, &mut |_, _| ())?.documents;
     Ok(report)
+}
+
+/// A file that the list names and that is not there is damage, whatever the engine calls it.
+fn unopened(error: Error) -> Error {
+    match error {
+        Error::Store { message } => Error::corrupt("list of files", message),
+        error => error,
+    }
 }
 
 struct Repair<'a, F: Fingerprint> {
@@ -225,7 +233,7 @@ impl<F: Fingerprint> Repair<'_, F> {
         let docs = match Salvage::open(damaged, Some(Family::Docs)) {
             Ok(docs) => Some(docs),
             Err(error) => {
-                self.report.note(error)?;
+                self.report.note(unopened(error))?;
                 None
             }
         };
@@ -239,7 +247,7 @@ impl<F: Fingerprint> Repair<'_, F> {
         self.progress.begin("reading postings", Some(self.report.counted));
         match Salvage::open(damaged, Some(Family::Postings)) {
             Ok(postings) => self.postings(&postings, docs.as_ref(), &unread),
-            Err(error) => self.report.note(error),
+            Err(error) => self.report.note(unopened(error)),
         }
     }
 

@@ -106,6 +106,17 @@ impl Salvage {
             if family.starts_with("MANIFEST") || family == "CURRENT")
     }
 
+    /// Fails if a file that the list names is not there; files are opened only when they are read.
+    pub(crate) fn require_files(&self) -> Result<()> {
+        for file in self.db.live_files().map_err(|e| engine_error("files", e))? {
+            let name = file.name.trim_start_matches('/');
+            if !exists(&self.path, name)? {
+                return Err(Error::corrupt(name, "is missing"));
+            }
+        }
+        Ok(())
+    }
+
     /// What could not be read, and what the files alone cannot prove.
     pub(crate) fn take_notes(&mut self) -> Vec<Error> {
         std::mem::take(&mut self.notes)

@@ -423,21 +423,29 @@ fn tables(path: &Path) -> Result<Vec<(u64, PathBuf)>> {
 
 /// The family that a file's properties name; `None` for a file that a build wrote.
 ///
-/// The block of properties is not compressed and repeats no beginnings of keys, so the name
-/// stands behind its key, whose lengths are before it.
+/// The block of properties is not compressed, but a key leaves out the beginning that it shares
+/// with the one before, which is `rocksdb.column.family.id`: an entry is the number of shared
+/// bytes, that of the others, the length of the value, the others, the value.
 fn family_of(file: &Path) -> Result<Option<String>> {
     use std::io::{Read, Seek, SeekFrom};
-    const KEY: &[u8] = b"rocksdb.column.family.name";
+    const ENTRY: [u8; 2] = [22, 4];
+    const KEY: &[u8] = b"name";
     let fail = |e| Error::io(file, e);
     let mut opened = fs::File::open(file).map_err(fail)?;
     let length = opened.metadata().map_err(fail)?.len();
     opened.seek(SeekFrom::Start(length.saturating_sub(TAIL))).map_err(fail)?;
     let mut tail = Vec::new();
     opened.read_to_end(&mut tail).map_err(fail)?;
-    let Some(at) = tail.windows(KEY.len()).rposition(|bytes| bytes == KEY) else { return Ok(None) };
-    let long = at.checked_sub(1).and_then(|at| tail.get(at)).copied().unwrap_or_default();
-    let name = tail.get(at + KEY.len()..).and_then(|rest| rest.get(..usize::from(long)));
-    Ok(name.filter(|name| !name.is_empty()).map(|name| String::from_utf8_lossy(name).into_owned()))
+    let head = ENTRY.len() + 1;
+    let entry = |bytes: &[u8]| {
+        let rest = bytes.strip_prefix(&ENTRY)?;
+        let (length, rest) = rest.split_first()?;
+        let name = rest.strip_prefix(KEY)?.get(..usize::from(*length))?;
+        let family = name == b"default" || name == b"meta" || name.contains(&b'.');
+        family.then(|| String::from_utf8_lossy(name).into_owned())
+    };
+    let last = tail.len().saturating_sub(head + KEY.len());
+    Ok((0..last).rev().find_map(|at| entry(tail.get(at..).unwrap_or_default())))
 }
 
 /// Links a file, or copies it to another file system.

@@ -7,7 +7,7 @@ use hamdex::{BuildOptions, Builder, Error, Index, IndexOptions, Repeats, Result}
 use crate::support::{Model, assert_holds, copy_directory, options};
 
 /// Enough documents for some spill files of the smallest memory.
-const ROWS: u64 = 300_000;
+const ROWS: u64 = 1_000_000;
 
 fn key(row: u64) -> [u8; 8] {
     row.to_be_bytes()

@@ -136,9 +136,12 @@ fn a_crawl_goes_through_dedup_and_captures_are_told_apart_by_record() {
 fn a_crawl_is_taken_by_the_other_verbs_and_chosen_for() {
     let bench = Bench::new();
     bench.file("crawl.warc", crawl().concat());
-    let built = bench.ok("build idx crawl.warc");
+    let built = bench.ok("build idx crawl.warc --on-repeat first");
     assert!(built.stderr.contains("pipeline page"), "{}", built.stderr);
-    assert!(built.stderr.contains("(record 9)"), "{}", built.stderr);
+    assert!(built.stdout.contains("repeated ids dropped"), "{}", built.stdout);
+    bench
+        .run("build other crawl.warc")
+        .refused(1, &["crawl.warc (record 9)", "crawl.warc (record 3)", "--on-repeat"]);
     let found = bench.ok("query idx crawl.warc -k 0").json();
     assert!(
         found
