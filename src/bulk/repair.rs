@@ -178,10 +178,7 @@ fn run<F: Fingerprint>(
     let mut report = RepairReport { counted, from_files, ..RepairReport::default() };
     let causes = cause.into_iter().chain(meta.take_lost()).chain(meta.take_notes());
     for error in causes {
-        match error {
-            Error::NotFound { .. } => report.note(Error::corrupt("CURRENT", "is missing"))?,
-            error => report.note(unopened(error))?,
-        }
+        report.note(unopened(error))?;
     }
     let mut repair = Repair { builder, report, progress, origin: 0, read: 0 };
     if from_files {
@@ -196,10 +193,13 @@ fn run<F: Fingerprint>(
 
 /// A file that the list names and that is not there is damage, whatever the engine calls it.
 fn unopened(error: Error) -> Error {
-    match error {
-        Error::Store { message } => Error::corrupt("list of files", message),
-        error => error,
+    if let Error::Store { message } = error {
+        return Error::corrupt("list of files", message);
     }
+    if let Error::NotFound { .. } = error {
+        return Error::corrupt("CURRENT", "is missing");
+    }
+    error
 }
 
 struct Repair<'a, F: Fingerprint> {

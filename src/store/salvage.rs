@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use super::codec::{HeaderRecord, State};
 use super::generation::BUILDING;
+use super::log_files::log_number;
 use super::seal::Bounds;
 use super::tuning::{MIN_MEMORY, Tuning};
 use super::wreck::Wreck;
@@ -86,17 +87,16 @@ impl Salvage {
     ///
     /// Without CURRENT a directory with the lock file of an index is a damaged one.
     pub(crate) fn is_worth_files(path: &Path, error: &Error) -> bool {
-        match error {
+        if let Error::Corrupt { family, .. } = error {
             // What a log has lost is in no other file either.
-            Error::Corrupt { family, .. } => family != "log" && !family.ends_with(".log"),
-            Error::Store { .. } => true,
-            Error::NotFound { .. } => {
-                exists(path, LOCK_FILE).unwrap_or(false)
-                    && !exists(path, CREATING_FILE).unwrap_or(true)
-                    && !exists(path, "CURRENT").unwrap_or(true)
-            }
-            _ => false,
+            return family != "log" && log_number(family).is_none();
         }
+        if let Error::NotFound { .. } = error {
+            return exists(path, LOCK_FILE).unwrap_or(false)
+                && !exists(path, CREATING_FILE).unwrap_or(true)
+                && !exists(path, "CURRENT").unwrap_or(true);
+        }
+        matches!(error, Error::Store { .. })
     }
 
     /// Returns true if the list of files is not the one that was synced, so that files may be

@@ -88,9 +88,11 @@ impl Wreck {
         let db = open(&tuning, &place)?;
         let mut work = Work { path, directory: &directory, tuning: &tuning, db, notes };
         let switched = work.meta()?;
-        let header = read_header(&work.db, path).map_err(|error| match error {
-            Error::NotFound { .. } => Error::corrupt("meta", "no file that is left has the header"),
-            error => error,
+        let header = read_header(&work.db, path).map_err(|error| {
+            if let Error::NotFound { .. } = error {
+                return Error::corrupt("meta", "no file that is left has the header");
+            }
+            error
         })?;
         let state = work.state()?;
         let building = work.building();

@@ -81,15 +81,21 @@ fn a_record_type_of_recycled_logs_is_damage_in_every_way_of_opening() {
             let target = directory.path().join("repaired");
             match repair::<u64>(&damaged, &target, &BuildOptions::new(), &()) {
                 Ok(_) => {
-                    assert!(is_log, "{context}: repaired from a damaged MANIFEST");
                     let found = documents_of(&Index::<u64>::open(&target).unwrap()).unwrap();
+                    if !is_log {
+                        // Without the list of files the files and the log say everything.
+                        assert_eq!(states.last(), Some(&found), "{context}");
+                        fs::remove_dir_all(&target).unwrap();
+                        fs::remove_dir_all(&damaged).unwrap();
+                        continue;
+                    }
                     let calls = states.iter().position(|state| *state == found);
                     assert!(calls.is_some_and(|calls| calls >= last), "{context}: {calls:?}");
                     last = calls.unwrap();
                     fs::remove_dir_all(&target).unwrap();
                 }
                 Err(error) => {
-                    assert!(last == 0 || !is_log, "{context}: {error}");
+                    assert!(last == 0 && is_log, "{context}: {error}");
                     assert_ne!(error.fault(), Fault::Environment, "{context}: {error}");
                 }
             }

@@ -25,7 +25,8 @@ const VERSION: u32 = 1;
 /// What an export says of its index; never a secret, of which the pipeline has a digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Export {
-    hamdex_export: u32,
+    #[serde(rename = "hamdex_export")]
+    version: u32,
     pub(crate) bits: u32,
     pub(crate) distance: u32,
     pub(crate) plan: String,
@@ -42,7 +43,7 @@ impl Export {
             .map(|(name, bytes)| (name.to_owned(), BASE64.encode(bytes)))
             .collect();
         Self {
-            hamdex_export: VERSION,
+            version: VERSION,
             bits: header.bits,
             distance: header.distance,
             plan: header.plan.clone(),
@@ -56,8 +57,8 @@ impl Export {
         let refused =
             |reason: String| Failure::file(file, format!("header of an export: {reason}"));
         let export: Self = serde_json::from_slice(line).map_err(|e| refused(e.to_string()))?;
-        if export.hamdex_export != VERSION {
-            let found = export.hamdex_export;
+        if export.version != VERSION {
+            let found = export.version;
             return Err(refused(format!("has version {found}, this program reads {VERSION}")));
         }
         Ok(export)

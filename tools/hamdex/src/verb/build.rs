@@ -117,7 +117,7 @@ impl BuildArgs {
         let bits = self.width.bits.or(export.as_ref().map(|export| export.bits));
         let bits = width::settle(bits, header.as_ref(), inputs.raw_width()?)?;
         let (pipeline, distance) =
-            self.settled(session, &inputs, header.as_ref(), &export, bits)?;
+            self.settled(session, &inputs, header.as_ref(), export.as_ref(), bits)?;
         for_width!(bits, F => {
             let count = inputs.estimated_rows(F::BYTES);
             let mut options =
@@ -149,14 +149,14 @@ impl BuildArgs {
         session: &Session,
         inputs: &Arc<Inputs>,
         header: Option<&Header>,
-        export: &Option<Export>,
+        export: Option<&Export>,
         bits: u32,
     ) -> Result<(Option<Pipeline>, Option<u32>)> {
         if let Some(header) = header {
             let pipeline = stored::pipeline_for(&self.pipeline, header, &self.index, inputs)?;
             return Ok((pipeline, self.distance.distance));
         }
-        let distance = self.distance.distance.or(export.as_ref().map(|export| export.distance));
+        let distance = self.distance.distance.or(export.map(|export| export.distance));
         if let Some(export) = export
             && !self.pipeline.given()
         {

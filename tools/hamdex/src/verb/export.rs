@@ -26,6 +26,7 @@ const STEP: u64 = 1 << 14;
 /// {"id","fingerprint"} in the order of the keys, and "hamdex_features" for documents whose
 /// features are kept. 'hamdex build NEW EXPORT' makes an equal index of them; other verbs skip the
 /// first line. A secret is never written: build needs the same --seed-file again.
+#[allow(clippy::doc_markdown)] // help text, in which backticks would show
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex export pages.idx | zstd > pages.jsonl.zst")]
 pub(crate) struct ExportArgs {

@@ -69,15 +69,15 @@ impl RepairArgs {
 
     /// Damage that stops a repair is not to be answered by a repair.
     fn only_backup(&self, error: Error) -> Failure {
-        match error {
-            Error::Corrupt { .. } => Failure::file(
+        if let Error::Corrupt { .. } = error {
+            return Failure::file(
                 &self.index,
                 format!(
                     "{error}: nothing can be repaired without it; 'hamdex restore' a backup, or \
                      build the index again from its documents"
                 ),
-            ),
-            error => error.into(),
+            );
         }
+        error.into()
     }
 }

@@ -55,7 +55,7 @@ fn a_repair_does_without_the_list_of_files() {
         let mut bytes = fs::read(&file).unwrap();
         bytes[2] ^= 0xff;
         fs::write(&file, bytes).unwrap();
-        assert_eq!(bench.run("stats idx").status, if name == "CURRENT" { 1 } else { 1 });
+        assert_ne!(bench.run("stats idx").status, 0, "{name}");
         let outcome = bench.ok("repair idx repaired --json");
         let summary = &outcome.json()[0];
         assert_eq!((&summary["documents"], &summary["from_files"]), (&3.into(), &true.into()));
@@ -68,8 +68,7 @@ fn what_cannot_be_repaired_is_not_sent_back_to_repair() {
     let bench = stored();
     for entry in fs::read_dir(bench.path("idx")).unwrap() {
         let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        if name.ends_with(".sst") || name.ends_with(".log") {
+        if path.extension().is_some_and(|extension| extension == "sst" || extension == "log") {
             fs::remove_file(&path).unwrap();
         }
     }

@@ -286,7 +286,7 @@ mod tests {
             ("a.parquet.zst", None),
             ("a.csv", Some(Form::Parquet)),
         ] {
-            assert_eq!(of(output, form).unwrap_err().status().number(), 2, "{output}");
+            assert_eq!(of(output, form).unwrap_err().status(), 2, "{output}");
         }
     }
 
