@@ -12,9 +12,7 @@ use hamdex::text::{Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOpti
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::input::{
-    self, Bring, Format, Inputs, MaxBad, Names, Policy, Rejects, Walking, WarcId,
-};
+use crate::input::{self, Bring, Format, Inputs, MaxBad, Names, Policy, Rejects, Walking, WarcId};
 use crate::resource_options::{ResourceArgs, SeedArg, WeightsArg};
 use crate::session::Session;
 use crate::size::Size;
@@ -28,8 +26,8 @@ pub(crate) struct RowArgs {
     pub(crate) id_field: Option<String>,
     /// Field that holds the text: a name, a path such as data.text, or several with commas between
     ///
-    /// Several are joined by a line end. By default it is text, else the first of content, body,
-    /// raw_content, document, markdown and article that a row among the first 1,000 has.
+    /// Several are joined by a line end. By default it is `text`, else the first of `content`, `body`,
+    /// `raw_content`, `document`, `markdown` and `article` that a row among the first 1,000 has.
     #[arg(long, value_name = "NAME,...")]
     pub(crate) text_field: Option<String>,
     /// Format of every input [default: by name, else by content]

@@ -43,7 +43,11 @@ impl Session {
                 .build_global()
                 .map_err(|e| Failure::Usage(format!("--threads {threads}: {e}")))?;
         }
-        Ok(Self { console: Console::new(global.quiet), json: global.json, overwrite: global.overwrite.into() })
+        Ok(Self {
+            console: Console::new(global.quiet),
+            json: global.json,
+            overwrite: global.overwrite.into(),
+        })
     }
 
     /// Prints a verb's one result: an object with `--json`, else the table.

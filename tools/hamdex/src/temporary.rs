@@ -60,9 +60,13 @@ impl Temporary {
             Ok(file) => {
                 // The name is as durable as the content once the directory is on the disk.
                 let _ = file.unlock();
-                directory_of(&target).and_then(|dir| File::open(dir)).and_then(|dir| dir.sync_all())
-                    .or_else(|e| if e.kind() == io::ErrorKind::PermissionDenied { Ok(()) } else { Err(e) })
-                    .map_err(|e| Failure::io(&target, e))
+                match File::open(directory_of(&target)).and_then(|directory| directory.sync_all()) {
+                    // A directory that can be written to need not be readable.
+                    Err(error) if error.kind() != io::ErrorKind::PermissionDenied => {
+                        Err(Failure::io(&target, error))
+                    }
+                    _ => Ok(()),
+                }
             }
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(Failure::WouldOverwrite { path: target.display().to_string() })
@@ -85,7 +89,7 @@ pub(crate) fn result(path: &Path, overwrite: Overwrite) -> Result<Temporary> {
     if before.is_some() && overwrite == Overwrite::Never {
         return Err(Failure::WouldOverwrite { path: path.display().to_string() });
     }
-    let directory = directory_of(&target).map_err(|e| Failure::io(path, e))?;
+    let directory = directory_of(&target);
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -101,11 +105,11 @@ pub(crate) fn private(directory: &Path) -> Result<NamedTempFile> {
     held(&tempfile::Builder::new(), directory)
 }
 
-fn directory_of(path: &Path) -> io::Result<&Path> {
-    Ok(match path.parent() {
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
-    })
+    }
 }
 
 /// Follows symbolic links, the last of which may lead to nothing.
@@ -211,10 +215,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
         std::fs::write(&path, "old").unwrap();
-        assert!(matches!(
-            result(&path, Overwrite::Never),
-            Err(Failure::WouldOverwrite { .. })
-        ));
+        assert!(matches!(result(&path, Overwrite::Never), Err(Failure::WouldOverwrite { .. })));
         let late = directory.path().join("b");
         let file = result(&late, Overwrite::Never).unwrap();
         std::fs::write(&late, "of another program").unwrap();

@@ -11,10 +11,10 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use hamdex::text::{self, Encoding};
 
 use super::exported;
-use super::open::{Meter, Reader, is_html};
-use super::reject::Reason;
 use super::fields::Fields;
 use super::inputs::Inputs;
+use super::open::{Meter, Reader, is_html};
+use super::reject::Reason;
 use super::source::{Kind, Source};
 use super::warc::Page;
 use crate::console::Console;
@@ -145,8 +145,7 @@ pub(crate) fn for_each_chunk(
         // What waits to be worked on is not done yet.
         console.reach(read, rows);
     }
-    let (extents, grown) =
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let (extents, grown) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     for name in grown {
         console.warn(&format!("{name} grew while it was read; rows that came later are left out"));
     }

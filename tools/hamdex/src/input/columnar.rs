@@ -23,8 +23,8 @@ use parquet::arrow::arrow_reader::{
     RowSelector,
 };
 
-use super::open::{self, Meter, Pieces, Reader};
 use super::fields::{FINGERPRINT, Fields};
+use super::open::{self, Meter, Pieces, Reader};
 use crate::failure::{Failure, Result};
 
 /// Rows that are decoded together: some megabytes of long texts.
@@ -70,14 +70,13 @@ impl Columnar {
     /// Reads the schema of an Arrow file or stream.
     pub(super) fn arrow(path: &Path) -> Result<Self> {
         let open = || File::open(path).map(BufReader::new).map_err(|e| Failure::io(path, e));
-        let table = match FileReader::try_new(open()?, None) {
-            Ok(reader) => Table::File(reader.schema()),
-            Err(_) => {
-                let reader = StreamReader::try_new(open()?, None).map_err(|e| {
-                    Failure::file(path, format!("cannot be read as Arrow: {e}; write it again"))
-                })?;
-                Table::Stream(reader.schema())
-            }
+        let table = if let Ok(reader) = FileReader::try_new(open()?, None) {
+            Table::File(reader.schema())
+        } else {
+            let reader = StreamReader::try_new(open()?, None).map_err(|e| {
+                Failure::file(path, format!("cannot be read as Arrow: {e}; write it again"))
+            })?;
+            Table::Stream(reader.schema())
         };
         Ok(Self::over(path, table))
     }
@@ -105,7 +104,9 @@ impl Columnar {
             }
         }
         match find(schema.fields(), FINGERPRINT) {
-            Some(kind) if !is_fingerprint(kind) && !fields.texts.iter().any(|t| t == FINGERPRINT) => {
+            Some(kind)
+                if !is_fingerprint(kind) && !fields.texts.iter().any(|t| t == FINGERPRINT) =>
+            {
                 return wrong(FINGERPRINT, kind, "hexadecimal strings or integers", "--text-field");
             }
             _ => {}
@@ -243,10 +244,8 @@ fn find<'s>(columns: &'s arrow_schema::Fields, name: &str) -> Option<&'s DataTyp
         return Some(field.data_type());
     }
     let (first, rest) = name.split_once('.')?;
-    match columns.find(first)?.1.data_type() {
-        DataType::Struct(inner) => find(inner, rest),
-        _ => None,
-    }
+    let DataType::Struct(inner) = columns.find(first)?.1.data_type() else { return None };
+    find(inner, rest)
 }
 
 fn is_string(kind: &DataType) -> bool {
@@ -291,7 +290,8 @@ impl Pieces for Lines {
             self.waiting = Some(batch.slice(BATCH, rows - BATCH));
         }
         let batch = batch.slice(0, rows.min(BATCH));
-        let batch = with_texts(batch, &self.as_text).and_then(with_hex).map_err(io::Error::other)?;
+        let batch =
+            with_texts(batch, &self.as_text).and_then(with_hex).map_err(io::Error::other)?;
         let builder = WriterBuilder::new().with_explicit_nulls(true);
         let mut writer = builder.build::<_, LineDelimited>(buffer);
         writer.write(&batch).and_then(|()| writer.finish()).map_err(io::Error::other)?;

@@ -132,9 +132,8 @@ fn holds_lines(text: &[u8], whole: bool) -> bool {
         // One line that is longer than what was looked at.
         return text.get(1..).unwrap_or_default().trim_ascii_start().starts_with(b"\"");
     }
-    let object = |line: &&[u8]| {
-        line.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
-    };
+    let object =
+        |line: &&[u8]| line.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok();
     let lines: Vec<&[u8]> = lines.into_iter().map(<[u8]>::trim_ascii).collect();
     let lines = lines.iter().filter(|line| !line.is_empty()).take(LINES);
     let objects: Vec<bool> = lines.map(object).collect();

@@ -9,10 +9,10 @@ use hamdex::verify::FeatureSet;
 use hamdex::{Error, Header};
 use serde::{Deserialize, Serialize};
 
-use super::proof::{Proofs, Wanted};
-use super::reject::Reason;
 use super::fields::FEATURES;
 use super::inputs::Inputs;
+use super::proof::{Proofs, Wanted};
+use super::reject::Reason;
 
 use crate::failure::{Failure, Result};
 
@@ -123,10 +123,11 @@ pub(super) fn is_header(line: &[u8]) -> bool {
 /// The proofs of a row that brought its fingerprint, and perhaps its features.
 pub(super) fn proofs(wanted: Wanted, features: Option<&str>) -> Result<Proofs, Reason> {
     let Some(features) = features.filter(|_| wanted.features) else { return Ok(Proofs::default()) };
-    let features = BASE64
-        .decode(features)
-        .ok()
-        .filter(|bytes| FeatureSet::decode(bytes).is_ok())
-        .ok_or_else(|| Reason::Record(format!("field \"{FEATURES}\" holds no feature set")))?;
+    let features =
+        BASE64
+            .decode(features)
+            .ok()
+            .filter(|bytes| FeatureSet::decode(bytes).is_ok())
+            .ok_or_else(|| Reason::Record(format!("field \"{FEATURES}\" holds no feature set")))?;
     Ok(Proofs { features, ..Proofs::default() })
 }

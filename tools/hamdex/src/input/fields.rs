@@ -137,6 +137,7 @@ fn leaf(nodes: &mut Vec<Node>, name: &str, role: Role) {
     }
 }
 
+#[allow(clippy::indexing_slicing)] // the position of a node that is there
 fn node<'n>(nodes: &'n mut Vec<Node>, name: &str) -> &'n mut Node {
     let at = nodes.iter().position(|node| node.name == name).unwrap_or_else(|| {
         nodes.push(Node { name: name.to_owned(), roles: Vec::new(), inner: Vec::new() });

@@ -61,12 +61,7 @@ fn row_of<F: Fingerprint>((maker, fields): (&Maker<'_>, &Fields), bytes: &[u8]) 
 }
 
 /// Reads a table, every line of which is blank, a row, or a record with what is wrong about it.
-fn table(
-    (maker, fields): (&Maker<'_>, &Fields),
-    names: &Names,
-    delimiter: u8,
-    bytes: &[u8],
-) {
+fn table((maker, fields): (&Maker<'_>, &Fields), names: &Names, delimiter: u8, bytes: &[u8]) {
     let reader = open::buffered(std::io::Cursor::new(bytes.to_vec()));
     let names = Names { delimiter: Some(delimiter), ..names.clone() };
     let Ok(table) = delimited::begin("a.csv", delimiter, &names, reader) else { return };

@@ -6,9 +6,9 @@ use hamdex::text::{IdfLearner, IdfTable, Pipeline};
 use rayon::prelude::*;
 
 use super::chunk::{Body, Chunk, Rows, for_each_chunk};
-use super::make::content;
 use super::fields::Fields;
 use super::inputs::Inputs;
+use super::make::content;
 use super::row;
 use crate::console::Console;
 use crate::failure::{Failure, Result};

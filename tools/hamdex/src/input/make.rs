@@ -8,9 +8,9 @@ use hamdex::text::{self, Pipeline};
 
 use super::chunk::Text;
 use super::exported;
+use super::fields::Fields;
 use super::proof::{Proofs, Wanted};
 use super::reject::Reason;
-use super::fields::Fields;
 use super::row::{self, Missing, Row};
 use super::seen::Seeds;
 use crate::key;

@@ -202,11 +202,7 @@ impl Compression {
 
 /// Drops the extension of the compression.
 pub(crate) fn without_compression(path: &Path) -> PathBuf {
-    if Compression::of_name(path).is_some() {
-        path.with_extension("")
-    } else {
-        path.to_path_buf()
-    }
+    if Compression::of_name(path).is_some() { path.with_extension("") } else { path.to_path_buf() }
 }
 
 /// Tells by its extension whether a file is HTML.

@@ -8,11 +8,11 @@ use hamdex::text::Pipeline;
 use rayon::prelude::*;
 
 use super::chunk::{Body, Chunk, Extents, Line, Rows, Text, for_each_chunk};
+use super::inputs::{Inputs, Origins};
 use super::make::{Made, Maker, Sketch};
 use super::proof::{Proofs, Wanted};
 use super::reject::{At, Kinds, Place, Reason, Rejects};
 use super::seen::{Seeds, Seen};
-use super::inputs::{Inputs, Origins};
 use super::source::{Kind, Source};
 use super::warc::WarcId;
 use crate::console::Console;

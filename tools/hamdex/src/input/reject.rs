@@ -243,7 +243,15 @@ struct Rejected<'a> {
 impl Rejects {
     pub(crate) fn new(policy: Policy, console: &Console) -> Result<Self> {
         let out = policy.file.as_deref().map(|path| create(path, &policy)).transpose()?;
-        Ok(Self { console: console.clone(), policy, out, result: None, kinds: Kinds::new(), count: 0, not_compared: 0 })
+        Ok(Self {
+            console: console.clone(),
+            policy,
+            out,
+            result: None,
+            kinds: Kinds::new(),
+            count: 0,
+            not_compared: 0,
+        })
     }
 
     /// Takes a bad row; fails when the caller asked to stop here.
@@ -429,7 +437,10 @@ mod tests {
         rejects.judge(2, 1, &kept).unwrap();
         rejects.add(HERE, Reason::NoObject, None).unwrap();
         rejects.judge(10, 8, &kept).unwrap();
-        assert!(matches!(rejects.judge(9, 7, &kept), Err(Failure::TooManyBad { count: 1, rows: 9, .. })));
+        assert!(matches!(
+            rejects.judge(9, 7, &kept),
+            Err(Failure::TooManyBad { count: 1, rows: 9, .. })
+        ));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use hamdex::dedup::Stamp;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::fields::{FEATURES, FINGERPRINT, Fields, Node, Role};
+use super::fields::{FEATURES, FINGERPRINT, Fields, Node, Role, TEXT_FIELDS};
 use super::reject::Reason;
 
 /// The fields of one row; an id that is null is absent.
@@ -80,8 +80,7 @@ fn joined(parts: Vec<Scalar<'_>>) -> (Option<Cow<'_, str>>, Missing) {
     for part in parts {
         match part {
             Scalar::Missing => {}
-            Scalar::Null if missing == Missing::Absent => missing = Missing::Null,
-            Scalar::Null => {}
+            Scalar::Null => missing = Missing::Null,
             Scalar::Number | Scalar::Other => return (None, Missing::NoString),
             Scalar::Text(part) => {
                 text = Some(match text {
@@ -118,7 +117,8 @@ pub(super) fn names(line: &[u8], found: &mut Vec<String>) -> bool {
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
             while let Some(name) = map.next_key::<Cow<'de, str>>()? {
-                if self.0.len() < NAMED && !self.0.iter().any(|known| *known == name) {
+                let wanted = self.0.len() < NAMED || is_known(&name);
+                if wanted && !self.0.iter().any(|known| *known == name) {
                     self.0.push(name.into_owned());
                 }
                 map.next_value::<IgnoredAny>()?;
@@ -130,7 +130,11 @@ pub(super) fn names(line: &[u8], found: &mut Vec<String>) -> bool {
     json.deserialize_map(Names(found)).is_ok() && json.end().is_ok()
 }
 
-/// Fields that are collected at most.
+fn is_known(name: &str) -> bool {
+    name == FINGERPRINT || TEXT_FIELDS.contains(&name)
+}
+
+/// Fields that are collected, but for those that are known.
 const NAMED: usize = 1000;
 
 #[derive(Default)]
@@ -207,17 +211,14 @@ impl<'de> Visitor<'de> for RowVisitor<'_, '_, 'de> {
                 continue;
             };
             let alone = if node.inner.is_empty() { node.roles.as_slice() } else { &[] };
-            match alone {
-                [role @ (Role::Text(_) | Role::Fingerprint | Role::Features)] => {
-                    let value = map.next_value_seed(ScalarSeed)?;
-                    if let Some(slot) = self.found.slot(*role) {
-                        *slot = value;
-                    }
+            if let [role @ (Role::Text(_) | Role::Fingerprint | Role::Features)] = alone {
+                let value = map.next_value_seed(ScalarSeed)?;
+                if let Some(slot) = self.found.slot(*role) {
+                    *slot = value;
                 }
-                _ => {
-                    let raw = map.next_value::<&'de RawValue>()?.get();
-                    self.found.take(node, raw).map_err(serde::de::Error::custom)?;
-                }
+            } else {
+                let raw = map.next_value::<&'de RawValue>()?.get();
+                self.found.take(node, raw).map_err(serde::de::Error::custom)?;
             }
         }
         Ok(())

@@ -9,9 +9,9 @@ use hamdex::advice::Sampler;
 use hamdex::text::{self, Encoding};
 
 use super::chunk::{MAX_ROW, Text};
-use super::open::{Meter, Reader, is_html};
 use super::fields::Fields;
 use super::inputs::Inputs;
+use super::open::{Meter, Reader, is_html};
 use super::row;
 use super::source::{Kind, Source};
 use crate::failure::{Failure, Result};

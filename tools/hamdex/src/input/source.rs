@@ -93,7 +93,10 @@ impl Source {
         Self {
             name,
             kind,
-            fields: Fields::of(names, names.text.as_deref().unwrap_or(super::fields::TEXT_FIELDS[0])),
+            fields: Fields::of(
+                names,
+                names.text.as_deref().unwrap_or(super::fields::TEXT_FIELDS[0]),
+            ),
             bring: Bring::Texts,
             within: None,
             path: path.to_path_buf(),
@@ -249,8 +252,7 @@ impl Source {
     /// Looks at the first rows of a stream, and puts them back in front.
     fn live(&mut self, mut reader: Reader, options: &Options) -> Result<()> {
         let names = &options.names;
-        let head =
-            Head::read(&mut reader, Some(names)).map_err(|e| Failure::io(&self.name, e))?;
+        let head = Head::read(&mut reader, Some(names)).map_err(|e| Failure::io(&self.name, e))?;
         self.settle(&head)?;
         let whole = open::buffered(Cursor::new(head.bytes).chain(reader));
         self.stream = Some(Stream(Mutex::new(Some(whole))));
@@ -388,9 +390,7 @@ impl Source {
         match (&self.spool, &self.stream) {
             (Some(spool), _) => Some(spool.path()),
             (None, Some(_)) => None,
-            (None, None) => {
-                self.compression.is_none().then_some(&*self.path)
-            }
+            (None, None) => self.compression.is_none().then_some(&*self.path),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Directories: a tree becomes data files, which hold rows, and documents, one a file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::{DirEntry, WalkBuilder};
@@ -92,12 +92,11 @@ pub(super) fn list(root: &Path, reading: Reading) -> Result<Tree> {
             continue;
         }
         let size = entry.metadata().map_or(0, |found| found.len());
-        match relative(root, entry.path()) {
-            Some(name) => files.push((name, entry.into_path(), size)),
-            None => {
-                let name = entry.path().display().to_string();
-                tree.documents.unreadable.push((name, "file name is not UTF-8".to_owned()));
-            }
+        if let Some(name) = relative(root, entry.path()) {
+            files.push((name, entry.into_path(), size));
+        } else {
+            let name = entry.path().display().to_string();
+            tree.documents.unreadable.push((name, "file name is not UTF-8".to_owned()));
         }
     }
     files.sort_unstable();
@@ -146,7 +145,7 @@ enum Kind {
     Refused,
 }
 
-fn kind(path: &PathBuf, reading: Reading) -> Kind {
+fn kind(path: &Path, reading: Reading) -> Kind {
     if reading.as_documents {
         return Kind::Document;
     }
@@ -237,7 +236,8 @@ mod tests {
         let reading = Reading { as_documents: true, hidden: true, ..Reading::default() };
         let found = list(dir.path(), reading).unwrap();
         assert!(found.data.is_empty());
-        let names = [".git/config", ".hidden", "a", "a.parquet.gz", "b.txt", "b/c/1", "b/rows.jsonl"];
+        let names =
+            [".git/config", ".hidden", "a", "a.parquet.gz", "b.txt", "b/c/1", "b/rows.jsonl"];
         assert_eq!(found.documents.files, names);
     }
 }

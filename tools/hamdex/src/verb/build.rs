@@ -270,11 +270,8 @@ impl BuildArgs {
             None if self.resume => resources = resources.inputs(inputs::PIPE),
             None => {}
         }
-        let policy = Policy {
-            append: self.resume,
-            overwrite: session.overwrite,
-            ..self.rows.policy()
-        };
+        let policy =
+            Policy { append: self.resume, overwrite: session.overwrite, ..self.rows.policy() };
         let was_there = self.index.exists();
         let mut rejects = Rejects::new(policy, &session.console)?;
         let mut builder = self.builder::<F>(session, options, &resources)?;

@@ -132,8 +132,14 @@ impl ClustersArgs {
     ) -> Result<usize> {
         let wanted = Wanted::by(settled.verification);
         let pipeline = settled.pipeline.as_ref();
-        let gathered: Gathered<F> =
-            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, (wanted, Ids::Labels))?;
+        let gathered: Gathered<F> = gather::gather(
+            session,
+            inputs,
+            &self.rows,
+            &self.tmp,
+            pipeline,
+            (wanted, Ids::Labels),
+        )?;
         let Gathered { fingerprints, evidence, .. } = &gathered;
         let linkage = self.representative.linkage();
         let labels = linking::labels(session, fingerprints, evidence, settled, linkage)?;

@@ -8,7 +8,6 @@ use clap::Args;
 use hamdex::{Fingerprint, Header, Progress};
 use serde::Serialize;
 
-
 use crate::failure::Result;
 use crate::input::Export;
 use crate::key::Name;

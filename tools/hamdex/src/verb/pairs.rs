@@ -184,8 +184,14 @@ impl PairsArgs {
     ) -> Result<(u64, Output)> {
         let wanted = Wanted::by(settled.verification);
         let pipeline = settled.pipeline.as_ref();
-        let gathered: Gathered<F> =
-            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, (wanted, Ids::Labels))?;
+        let gathered: Gathered<F> = gather::gather(
+            session,
+            inputs,
+            &self.rows,
+            &self.tmp,
+            pipeline,
+            (wanted, Ids::Labels),
+        )?;
         let evidence = gathered.evidence.of(settled.verification);
         self.head(&mut writer, evidence.is_some())?;
         let copies = Copies::new(&gathered.fingerprints)?;

@@ -76,18 +76,18 @@ impl QueryArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let header = stored::require(&self.index, self.width.bits)?;
         self.verify.require_stored(header.keeps_features)?;
-        let inputs =
-            if self.inputs.is_empty() && self.rows.files_from.is_none() { None } else { Some(self.rows.inputs(&self.inputs, &session.console)?) };
+        let inputs = if self.inputs.is_empty() && self.rows.files_from.is_none() {
+            None
+        } else {
+            Some(self.rows.inputs(&self.inputs, &session.console)?)
+        };
         // Fingerprints alone have nothing to check.
         let texts = match &inputs {
             Some(inputs) => inputs.bring() == Bring::Texts,
             None => self.text.is_some(),
         };
-        let verify = if texts {
-            self.verify.or_as_made(&header, &session.console)?
-        } else {
-            self.verify
-        };
+        let verify =
+            if texts { self.verify.or_as_made(&header, &session.console)? } else { self.verify };
         for_width!(header.bits, F => self.search::<F>(session, &header, inputs.as_ref(), verify))
     }
 

@@ -76,7 +76,7 @@ fn posts_are_deduplicated_right_without_a_flag() {
         (&advice["texts"], &report["settings"]["verification"]),
         (&json!(24), &json!("edit:0.8"))
     );
-    assert!(!bench.ok("dedup posts.jsonl -o out -q").stderr.contains("pipeline"));
+    assert!(!bench.ok("dedup posts.jsonl -o out -q --overwrite").stderr.contains("pipeline"));
 }
 
 /// A page of an article with navigation and footer around it.
@@ -138,7 +138,10 @@ fn a_given_distance_leaves_the_verification_on() {
     bench.file("posts.jsonl", posts() + &row("copy", POSTS[3]));
     bench.ok("dedup posts.jsonl -o out -k 0");
     let copy = |similarity: Value| {
-        let mut copy = json!({ "id": "copy", "kept_id": "p3", "distance": 0, "cluster": 1 });
+        let mut copy = json!({
+            "id": "copy", "at": "posts.jsonl:21", "kept_id": "p3", "kept_at": "posts.jsonl:4",
+            "distance": 0, "cluster": 1
+        });
         if !similarity.is_null() {
             copy["similarity"] = similarity;
         }

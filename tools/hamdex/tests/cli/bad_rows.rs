@@ -3,7 +3,7 @@
 use crate::support::{Bench, json_lines};
 
 /// A pipeline that needs no dictionary, which takes a while to load.
-const QUICK: &str = "--pipeline code";
+const QUICK: &str = "--pipeline code --max-bad 100%";
 
 const GOOD: &str = "{\"id\":\"good\",\"text\":\"sunny days are here again\"}\n";
 
@@ -40,6 +40,16 @@ fn every_kind_of_bad_row_is_told_with_file_and_line_and_skipped() {
     let long = format!("{{\"id\":\"{}\",\"text\":\"a\"}}", "k".repeat(1025));
     let mut cases = bad_rows();
     cases.push((long.into_bytes(), "id has 1025 bytes, allowed are 1 to 1024"));
+    // What is a fault of an index's document is none of a row.
+    let labels = [
+        "id is",
+        "id has",
+        "duplicate id",
+        "empty text",
+        "text without",
+        "no field",
+        "field \"text\"",
+    ];
     for (row, reason) in cases {
         let bench = Bench::new();
         bench.file(
@@ -49,7 +59,9 @@ fn every_kind_of_bad_row_is_told_with_file_and_line_and_skipped() {
         // A build refuses a repeated id as a whole.
         let repeated = reason.starts_with("duplicate id");
         let builds = if repeated { "insert idx-b" } else { "build idx-b" };
-        for verb in [builds, "insert idx-i", "dedup -o out", "pairs", "clusters"] {
+        let bad = !labels.iter().any(|label| reason.starts_with(label));
+        let others: &[&str] = if bad { &["dedup -o out", "pairs", "clusters"] } else { &[] };
+        for verb in [builds, "insert idx-i"].iter().chain(others) {
             let outcome = bench.run(&format!("{verb} rows.jsonl {QUICK}"));
             assert_eq!(outcome.status, 0, "{verb}: {}", outcome.stderr);
             let told = format!("rows.jsonl:2: {reason}; skipped\n");
@@ -60,6 +72,9 @@ fn every_kind_of_bad_row_is_told_with_file_and_line_and_skipped() {
             let ids: Vec<_> =
                 json_lines(&bench.export(index)).iter().map(|row| row["id"].clone()).collect();
             assert_eq!(ids, ["good", "last"], "{reason}");
+        }
+        if !bad {
+            continue;
         }
         let rejects = json_lines(&bench.read("out/rejects.jsonl"));
         assert_eq!(rejects.len(), 1);
@@ -83,8 +98,14 @@ fn strict_makes_the_first_bad_row_fatal_and_changes_nothing() {
         bench.ok(&format!("build idx good.jsonl {QUICK}"));
         let before = bench.export("idx");
         run("build idx").refused(3, &[&told]);
-        run("dedup -o out").refused(3, &[&told]);
-        run("pairs").refused(3, &[&told]);
+        let label = reason.starts_with("id ");
+        let blank = reason.contains("text") || reason.contains("field");
+        if !label && !blank {
+            run("dedup -o out").refused(3, &[&told]);
+        }
+        if !label {
+            run("pairs").refused(3, &[&told]);
+        }
         run("insert idx").refused(3, &[&told]);
         assert_eq!(bench.export("idx"), before, "{reason}");
         assert!(!bench.path("out/kept.jsonl").exists());
@@ -98,7 +119,7 @@ fn max_bad_allows_so_many_and_stops_at_the_next() {
     bench.ok("build idx rows.jsonl --max-bad 2");
     bench
         .run("build other rows.jsonl --max-bad 1")
-        .refused(3, &["2 bad rows", "--max-bad allows 1"]);
+        .refused(3, &["2 of 2 rows are bad", "--max-bad allows 1"]);
     assert!(!bench.path("other").exists());
 }
 
@@ -106,7 +127,7 @@ fn max_bad_allows_so_many_and_stops_at_the_next() {
 fn ten_bad_rows_are_told_in_full_and_all_are_kept() {
     let bench = Bench::new();
     bench.file("rows.jsonl", format!("{}{GOOD}", "{\n".repeat(15)));
-    let outcome = bench.ok("fingerprint rows.jsonl --rejects bad.jsonl");
+    let outcome = bench.ok("fingerprint rows.jsonl --rejects bad.jsonl --max-bad 15");
     assert_eq!(outcome.stderr.matches("; skipped").count(), 10);
     assert!(
         outcome.stderr.contains("15 bad rows skipped: 15 broken JSON; see bad.jsonl"),
@@ -115,7 +136,7 @@ fn ten_bad_rows_are_told_in_full_and_all_are_kept() {
     );
     assert_eq!(json_lines(&bench.read("bad.jsonl")).len(), 15);
     assert_eq!(outcome.json().len(), 1);
-    let quiet = bench.ok("fingerprint rows.jsonl --quiet");
+    let quiet = bench.ok("fingerprint rows.jsonl --quiet --max-bad 15");
     assert_eq!(quiet.stderr, "");
 }
 
@@ -125,7 +146,7 @@ fn duplicate_ids_are_told_with_their_line_and_the_first_counts() {
     bench
         .file("a.jsonl", "{\"id\":\"x\",\"fingerprint\":\"0000000000000001\"}\n")
         .file("b.jsonl", "\n{\"id\":\"x\",\"fingerprint\":\"0000000000000002\"}\n");
-    let outcome = bench.ok("insert idx a.jsonl b.jsonl");
+    let outcome = bench.ok("insert idx a.jsonl b.jsonl --max-bad 1");
     assert!(outcome.stderr.contains("b.jsonl:2: duplicate id x"), "{}", outcome.stderr);
     assert_eq!(bench.export("idx"), bench.read("a.jsonl"));
 }
@@ -134,7 +155,7 @@ fn duplicate_ids_are_told_with_their_line_and_the_first_counts() {
 fn a_raw_file_with_a_part_of_a_fingerprint_names_the_offset() {
     let bench = Bench::new();
     bench.file("a.u64", [1; 19]).file("b.u64", [2; 8]);
-    let outcome = bench.ok("build idx a.u64 b.u64 --rejects bad.jsonl");
+    let outcome = bench.ok("build idx a.u64 b.u64 --rejects bad.jsonl --max-bad 1");
     let reason = "3 bytes left, a 64-bit fingerprint has 8";
     assert!(outcome.stderr.contains(&format!("a.u64 at byte 16: {reason}")), "{}", outcome.stderr);
     let rejects = json_lines(&bench.read("bad.jsonl"));

@@ -17,7 +17,8 @@ fn folders() -> PathBuf {
 
 /// The words of a call that a case describes.
 fn arguments(case: &Value) -> Vec<String> {
-    let mut words = vec!["dedup".to_owned(), "-o".to_owned(), "out".to_owned(), "--json".to_owned()];
+    let mut words =
+        vec!["dedup".to_owned(), "-o".to_owned(), "out".to_owned(), "--json".to_owned()];
     for (name, value) in case["options"].as_object().unwrap() {
         match value {
             Value::Bool(_) => words.push(format!("--{name}")),
@@ -130,7 +131,8 @@ pub(crate) fn whole(bench: &Bench, report: &Value) -> Result<(), String> {
             }
         }
     }
-    let mut out = |line: &str| *lines.entry(line.trim_end_matches('\r').to_owned()).or_default() -= 1;
+    let mut out =
+        |line: &str| *lines.entry(line.trim_end_matches('\r').to_owned()).or_default() -= 1;
     kept.lines().for_each(&mut out);
     for duplicate in &duplicates {
         out(&places[duplicate["at"].as_str().unwrap()]);

@@ -40,7 +40,7 @@ fn rows(count: usize) -> String {
 fn a_killed_dedup_begins_anew_and_clears_what_was_left() {
     let bench = Bench::new();
     bench.file("rows.jsonl", rows(100_000)).file("few.jsonl", rows(10));
-    let call = "dedup rows.jsonl -o out --pipeline code -k 3";
+    let call = "dedup rows.jsonl -o out --pipeline code -k 3 --overwrite";
     bench.ok("dedup few.jsonl -o out --pipeline code -k 3");
     let before = bench.read("out/kept.jsonl");
     assert!(kill(&bench, call, || !left(&bench, "out").is_empty()), "it was over too soon");

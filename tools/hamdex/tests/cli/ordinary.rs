@@ -179,11 +179,13 @@ fn every_row_of_a_random_folder_is_kept_removed_or_rejected() {
     for round in 0..20 {
         let bench = Bench::new();
         for file in 0..random.u8(1..5) {
-            let rows: Vec<String> = (0..random.u8(1..60)).map(|_| random_row(&mut random)).collect();
+            let rows: Vec<String> =
+                (0..random.u8(1..60)).map(|_| random_row(&mut random)).collect();
             let end = if random.bool() { "\n" } else { "\r\n" };
             bench.file(&format!("d/{file}.jsonl"), rows.join(end));
         }
-        let options = ["", "--unique-by url", "--keep longest", "--drop-empty", "--verify none -k 3"];
+        let options =
+            ["", "--unique-by url", "--keep longest", "--drop-empty", "--verify none -k 3"];
         let options = options[random.usize(..options.len())];
         let ran = bench.run(&format!("dedup d -o out --max-bad 100% {options}"));
         if ran.status == 3 {
@@ -191,6 +193,7 @@ fn every_row_of_a_random_folder_is_kept_removed_or_rejected() {
             continue;
         }
         assert_eq!(ran.status, 0, "round {round}: {ran:?}");
-        whole(&bench, &report(&bench)).unwrap_or_else(|what| panic!("round {round} {options}: {what}"));
+        whole(&bench, &report(&bench))
+            .unwrap_or_else(|what| panic!("round {round} {options}: {what}"));
     }
 }

@@ -135,7 +135,7 @@ fn every_kind_of_input_has_its_page() {
         ("none.jsonl", ["There were no documents", "No two documents"]),
         ("prints.jsonl --against idx", ["of them near the index", "Distances of removed"]),
     ] {
-        bench.ok(&format!("dedup {input} -o out -k 8 --report page.html"));
+        bench.ok(&format!("dedup {input} -o out -k 8 --report page.html --overwrite"));
         let page = bench.read("page.html");
         for word in words {
             assert!(page.contains(word), "{input}: {word} in {page}");
@@ -144,7 +144,7 @@ fn every_kind_of_input_has_its_page() {
             Document::parse(svg).unwrap();
         }
     }
-    bench.feed("dedup - -o out -k 16 --report page.html", rows().as_bytes());
+    bench.feed("dedup - -o out -k 16 --report page.html --overwrite", rows().as_bytes());
     assert!(bench.read("page.html").contains("<mark>科</mark>研"));
 }
 

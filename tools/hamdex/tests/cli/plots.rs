@@ -21,7 +21,7 @@ fn every_plan_is_a_mark_with_its_name() {
         "plan --count 1000000 -k 8",
         "plan --count 5000 --bits 128 -k 20",
     ] {
-        let plans = bench.ok(&format!("{call} --json --plot plans.svg")).json();
+        let plans = bench.ok(&format!("{call} --json --plot plans.svg --overwrite")).json();
         let text = bench.read("plans.svg");
         let svg = Document::parse(&text).unwrap();
         let dots = count(&svg, |node| node.has_tag_name("circle") || node.has_tag_name("polygon"));

@@ -25,7 +25,11 @@ fn results_that_exist_are_replaced_on_request_only() {
         assert!(again.stderr.contains("--overwrite"), "{again:?}");
         bench.ok(&format!("dedup rows.jsonl -o {output} --overwrite"));
     }
-    for verb in ["pairs rows.jsonl -o out/p.tsv", "clusters rows.jsonl -o out/c", "fingerprint rows.jsonl -o f"] {
+    for verb in [
+        "pairs rows.jsonl -o out/p.tsv",
+        "clusters rows.jsonl -o out/c",
+        "fingerprint rows.jsonl -o f",
+    ] {
         bench.ok(verb);
         assert_eq!(bench.run(verb).status, 2, "{verb}");
         bench.ok(&format!("{verb} --overwrite"));
@@ -140,7 +144,10 @@ fn every_input_has_a_file_of_its_own_with_shards() {
     bench.ok("dedup d -o out --shards");
     let row = "{\"id\":1,\"text\":\"sunny days are here again\"}\n";
     // Documents come first, then the files by name: b.csv, c.jsonl, x/a.jsonl.
-    assert_eq!(bench.read("out/b.csv"), "id,text\n7,sunny days are here again\n8,words of a table alone\n");
+    assert_eq!(
+        bench.read("out/b.csv"),
+        "id,text\n7,sunny days are here again\n8,words of a table alone\n"
+    );
     assert_eq!(bench.read("out/c.jsonl"), article);
     assert_eq!(bench.read("out/x/a.jsonl"), "");
     assert!(bench.read("out/documents.jsonl").contains("a document among"));

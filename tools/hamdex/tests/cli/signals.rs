@@ -14,7 +14,7 @@ use crate::support::{Bench, PRINTS};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A call that copies standard input into a temporary file first.
-const FROM_STDIN: &str = "dedup - -o out --tmp tmp --pipeline code -k 3";
+const FROM_STDIN: &str = "dedup - -o out --tmp tmp --pipeline code -k 3 --overwrite";
 
 fn spawn(command: &mut Command) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
@@ -82,7 +82,7 @@ fn a_run_that_works_ends_and_leaves_the_earlier_results() {
     bench.file("rows.jsonl", rows(100_000)).file("few.jsonl", rows(10));
     bench.ok("dedup few.jsonl -o out --pipeline code -k 3");
     let before = bench.read("out/kept.jsonl");
-    let call = "dedup rows.jsonl -o out --pipeline code -k 3 --json";
+    let call = "dedup rows.jsonl -o out --pipeline code -k 3 --json --overwrite";
     let mut child = spawn(&mut bench.command(call));
     until(&mut child, || !temporary(&bench, "out").is_empty());
     send(&child, "-TERM");

@@ -57,7 +57,7 @@ fn writer(bench: &Bench) -> (Child, ChildStdin) {
 fn a_status_tells_the_cause() {
     let bench = stored();
     bench
-        .file("bad.jsonl", "{\"id\":1,\n{}\n")
+        .file("bad.jsonl", "{\"id\":1,\n{\n")
         .file("cut.jsonl.gz", b"\x1f\x8b\x08\x00\x00")
         .file("empty", "");
     for (call, status, code) in [

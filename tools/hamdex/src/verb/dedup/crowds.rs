@@ -157,7 +157,10 @@ mod tests {
             template(&texts),
             "Weather for \u{2026} on \u{2026} degrees, wind from the \u{2026}"
         );
-        assert_eq!(template(&["北京今天晴转多云气温三度", "上海今天晴转多云气温九度"]), "…今天晴转多云气温…度");
+        assert_eq!(
+            template(&["北京今天晴转多云气温三度", "上海今天晴转多云气温九度"]),
+            "…今天晴转多云气温…度"
+        );
         assert_eq!(template(&["same text", "same text"]), "same text");
         assert_eq!(template(&["one", "other"]), GAP);
         assert_eq!(template(&[]), "");

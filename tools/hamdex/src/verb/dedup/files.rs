@@ -94,7 +94,8 @@ impl Files {
                 output.display()
             )));
         };
-        let mut names: Vec<String> = inputs.sources.iter().map(|source| shard(source, false)).collect();
+        let mut names: Vec<String> =
+            inputs.sources.iter().map(|source| shard(source, false)).collect();
         if repeated(&names).is_some() {
             names = inputs.sources.iter().map(|source| shard(source, true)).collect();
         }
@@ -207,8 +208,7 @@ fn shard(source: &Source, with_directory: bool) -> String {
     };
     let name = if name == "-" { "stdin.jsonl".to_owned() } else { name };
     let name = match (&source.kind, Compression::of_name(Path::new(&name))) {
-        (Kind::Lines, None | Some(Compression::Gzip | Compression::Zstd))
-        | (Kind::Delimited(_), None | Some(Compression::Gzip | Compression::Zstd))
+        (Kind::Lines | Kind::Delimited(_), None | Some(Compression::Gzip | Compression::Zstd))
         | (Kind::Directory(_), _) => name,
         (Kind::Lines | Kind::Delimited(_), Some(_)) => {
             without_compression(Path::new(&name)).to_string_lossy().into_owned()

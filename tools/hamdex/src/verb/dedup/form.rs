@@ -286,11 +286,11 @@ impl Table {
 
 /// A reader that goes away is an ordinary end here, too.
 fn failed(path: &str, error: ParquetError) -> Failure {
-    match error {
-        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
-            Ok(source) => Failure::of_write(path, *source),
-            Err(source) => Failure::file(path, source.to_string()),
-        },
-        error => Failure::file(path, error.to_string()),
+    let ParquetError::External(source) = error else {
+        return Failure::file(path, error.to_string());
+    };
+    match source.downcast::<std::io::Error>() {
+        Ok(source) => Failure::of_write(path, *source),
+        Err(source) => Failure::file(path, source.to_string()),
     }
 }

@@ -244,6 +244,7 @@ impl DedupArgs {
         Ok(Settled { pipeline, distance, verification, advice: None })
     }
 
+    #[allow(clippy::too_many_lines)] // one step after another
     fn dedup<F: Fingerprint>(
         &self,
         session: &Session,
@@ -279,7 +280,8 @@ impl DedupArgs {
             tmp: self.tmp.tmp.clone(),
             ..dedup::Settings::new(distance).verify(verification)
         };
-        let (keep, unique, against) = (&self.keep, self.unique_by.is_some(), self.against.is_some());
+        let (keep, unique, against) =
+            (&self.keep, self.unique_by.is_some(), self.against.is_some());
         let purpose = Purpose { keep, near: &near, unique, against };
         let (documents, totals) = collect::collect::<F>(&reading, &purpose, &mut rejects)?;
         if let Keep::Newest(field) = &self.keep
@@ -349,17 +351,17 @@ impl DedupArgs {
             warnings: Vec::new(),
         };
         let alarms = report.alarms();
-        alarms.iter().for_each(|alarm| session.console.warn(alarm));
+        for alarm in &alarms {
+            session.console.warn(alarm);
+        }
         report.warnings.clone_from(&alarms);
         let mut file = open(files::REPORT)?;
         if let Some(file) = &mut file {
             report.write(file)?;
         }
         let page = page.map(|page| page.write(&report, &members.sizes())).transpose()?;
-        let mut written: Vec<Output> = [duplicates, clusters, file, page, rejects.finish()?]
-            .into_iter()
-            .flatten()
-            .collect();
+        let mut written: Vec<Output> =
+            [duplicates, clusters, file, page, rejects.finish()?].into_iter().flatten().collect();
         written.extend(rows.close(inputs, files, &session.console)?);
         publish(written, &files.stale())?;
         done(&report)

@@ -73,8 +73,7 @@ pub(super) fn run<F: Fingerprint>(
         labels: HashMap::new(),
         sources: vec![(0, 0); inputs.sources.len()],
     };
-    let mut pass =
-        Pass {
+    let mut pass = Pass {
         inputs,
         files,
         console: &session.console,

@@ -27,7 +27,7 @@ pub(super) struct Report<'a> {
     pub(super) removed_against_index: u64,
     /// Of the removed ones, those that share a value with a kept row.
     pub(super) removed_unique_by: u64,
-    /// Of the kept ones, those with nothing to compare, by the reason.
+    /// Those with nothing to compare, by the reason; kept unless they share a value.
     pub(super) not_compared: Kinds,
     pub(super) clusters: u64,
     pub(super) rejects: u64,

@@ -103,7 +103,16 @@ impl<'a, F: Fingerprint> Members<'a, F> {
             noted(distance, similarity);
             let distance = Some(distance);
             let unique_by = None;
-            write(&Duplicate { id, at, kept_id, kept_at, distance, similarity, cluster, unique_by })?;
+            write(&Duplicate {
+                id,
+                at,
+                kept_id,
+                kept_at,
+                distance,
+                similarity,
+                cluster,
+                unique_by,
+            })?;
         }
         repeats.try_for_each(|(row, kept)| write(&self.repeat(row, kept)))
     }

@@ -52,10 +52,7 @@ impl Caught {
 
 impl Seen {
     /// Sees nothing yet, and waits for the documents at these positions.
-    pub(super) fn new(
-        pipeline: Option<&Pipeline>,
-        wanted: impl Iterator<Item = u32>,
-    ) -> Self {
+    pub(super) fn new(pipeline: Option<&Pipeline>, wanted: impl Iterator<Item = u32>) -> Self {
         Self {
             html: pipeline.is_some_and(input::takes_html),
             lengths: Vec::new(),
