@@ -72,9 +72,9 @@ pub(super) fn by_name(path: &Path) -> Named {
         "wat" => Named::Refused(
             "the metadata of a crawl is not supported; its texts are in the .warc and .wet files",
         ),
-        "parquet" | "arrow" | "arrows" | "feather" | "ipc" if packed => {
-            Named::Refused("is compressed inside already, and not read compressed; unpack it first")
-        }
+        "parquet" | "arrow" | "arrows" | "feather" | "ipc" if packed => Named::Refused(
+            "a second compression is not supported, for it is compressed inside; unpack it first",
+        ),
         "parquet" => Named::Certain(Format::Parquet),
         "arrow" | "arrows" | "feather" | "ipc" => Named::Certain(Format::Arrow),
         "html" | "htm" | "xhtml" | "md" | "markdown" | "rst" => Named::Certain(Format::Text),

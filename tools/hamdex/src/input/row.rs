@@ -126,8 +126,13 @@ pub(super) fn names(line: &[u8], found: &mut Vec<String>) -> bool {
             Ok(())
         }
     }
+    let known = found.len();
     let mut json = serde_json::Deserializer::from_slice(line);
-    json.deserialize_map(Names(found)).is_ok() && json.end().is_ok()
+    let whole = json.deserialize_map(Names(found)).is_ok() && json.end().is_ok();
+    if !whole {
+        found.truncate(known);
+    }
+    whole
 }
 
 fn is_known(name: &str) -> bool {

@@ -147,7 +147,7 @@ fn a_crawl_is_taken_by_the_other_verbs_and_chosen_for() {
             .any(|row| row["query"] == "http://a.example/" && row["id"] == "http://c.example/")
     );
     let pairs = bench.ok(&format!("pairs crawl.warc {QUICK}")).stdout;
-    assert_eq!(pairs, "http://a.example/\thttp://c.example/\t0\n");
+    assert_eq!(pairs, "http://a.example/\thttp://c.example/\t0\t1.0000\n");
     let wet = record(
         &format!(
             "WARC-Type: conversion\r\nContent-Type: text/plain\r\n{}",
