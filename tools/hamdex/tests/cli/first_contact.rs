@@ -23,7 +23,9 @@ fn arguments(case: &Value) -> Vec<String> {
         match value {
             Value::Bool(_) => words.push(format!("--{name}")),
             Value::String(text) => words.push(format!("--{name}={text}")),
-            other => words.push(format!("--{name}={other}")),
+            Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                words.push(format!("--{name}={value}"));
+            }
         }
     }
     words.push("--".to_owned());
@@ -115,7 +117,9 @@ pub(crate) fn whole(bench: &Bench, report: &Value) -> Result<(), String> {
     let sources = report["settings"]["inputs"].as_array().unwrap();
     let mut files: Vec<&str> = sources.iter().map(|source| source.as_str().unwrap()).collect();
     files.dedup();
-    if !files.iter().all(|file| bench.path(file).is_file() && file.ends_with(".jsonl")) {
+    if !files.iter().all(|file| {
+        bench.path(file).is_file() && Path::new(file).extension() == Some("jsonl".as_ref())
+    }) {
         return Ok(());
     }
     let mut lines: BTreeMap<String, i64> = BTreeMap::new();

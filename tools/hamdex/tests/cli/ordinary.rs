@@ -75,7 +75,7 @@ fn an_unreadable_file_among_good_ones_is_a_reject() {
     let bench = Bench::new();
     bench.file("d/a.jsonl", rows(0..20)).file("d/b.txt", text(50)).file("d/c.jsonl", rows(20..22));
     // To the superuser every file is readable: a link to nothing within a file's name is not.
-    std::fs::set_permissions(bench.path("d/c.jsonl"), PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(bench.path("d/c.jsonl"), PermissionsExt::from_mode(0o000)).unwrap();
     let ran = bench.ok("dedup d -o out");
     let report = report(&bench);
     let readable = std::fs::File::open(bench.path("d/c.jsonl")).is_ok();

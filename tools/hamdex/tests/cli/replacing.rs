@@ -90,7 +90,7 @@ fn results_never_become_inputs_of_the_next_run() {
 fn files_of_the_user_are_left_alone_whatever_their_names() {
     let bench = bench();
     bench.file(".hamdex-seed", "a secret of sixteen bytes and more");
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let old = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
     let seed = std::fs::File::options().write(true).open(bench.path(".hamdex-seed")).unwrap();
     seed.set_modified(old).unwrap();
     bench.ok("dedup rows.jsonl -o kept.jsonl --seed-file .hamdex-seed");
@@ -151,7 +151,7 @@ fn every_input_has_a_file_of_its_own_with_shards() {
     assert_eq!(bench.read("out/c.jsonl"), article);
     assert_eq!(bench.read("out/x/a.jsonl"), "");
     assert!(bench.read("out/documents.jsonl").contains("a document among"));
-    assert!(!row.is_empty() && !bench.path("out/kept.jsonl").exists());
+    assert!(!bench.path("out/kept.jsonl").exists());
     assert_eq!(bench.run("dedup d -o out --shards").status, 2);
     bench.ok("dedup d -o out --shards --overwrite");
     bench.file("e/c.jsonl", ROWS);

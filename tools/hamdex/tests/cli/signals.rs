@@ -115,7 +115,7 @@ fn a_later_signal_ends_the_process_at_once() {
     let bench = Bench::new();
     let mut child = spawn(&mut bench.command("fingerprint - --pipeline code"));
     // Its first message means that it has come past its beginnings.
-    child.stdin.as_mut().unwrap().write_all(b"{\n").unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"{\"text\":\"some words\"}\n{\n").unwrap();
     let mut first = [0];
     child.stderr.as_mut().unwrap().read_exact(&mut first).unwrap();
     while child.try_wait().unwrap().is_none() {
@@ -131,11 +131,11 @@ fn a_signal_that_the_parent_ignores_is_ignored() {
     let bench = Bench::new();
     let program = bench.command("");
     let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' INT; exec \"$0\" fingerprint - --pipeline code"]);
+    shell.args(["-c", "trap '' INT; exec \"$0\" fingerprint - --pipeline code --max-bad 9"]);
     shell.arg(program.get_program()).current_dir(bench.path(""));
     let mut child = spawn(&mut shell);
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"{\n").unwrap();
+    stdin.write_all(b"{\"text\":\"some words\"}\n{\n").unwrap();
     let mut first = [0];
     child.stderr.as_mut().unwrap().read_exact(&mut first).unwrap();
     send(&child, "-INT");
