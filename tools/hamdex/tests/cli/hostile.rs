@@ -112,7 +112,7 @@ fn deep_nesting_is_read_or_refused_and_never_a_crash() {
         // Numbers and texts are the only values that tell which of two rows is newer.
         let status = if verb.contains("newest") { 3 } else { 0 };
         assert_eq!(outcome.status, status, "{verb}: {}", outcome.stderr);
-        assert!(outcome.stderr.contains("rows.jsonl:1: "), "{verb}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("rows.jsonl:3: "), "{verb}: {}", outcome.stderr);
     }
     let outcome = bench.ok(&format!("query idx page.html {QUICK_QUERY}"));
     assert!(outcome.json().iter().any(|row| row["id"] == json!("page.html")), "{outcome:?}");
