@@ -110,7 +110,7 @@ mod tests {
         std::fs::write(&rows, "{\"text\":\"sunny days\"}\n{\"text\":\"sunny days\"}\n").unwrap();
         let Done { report, warnings } = run(&[&rows, "-o", &out], false).unwrap();
         assert!(warnings.iter().any(|warning| warning.contains("texts")), "{warnings:?}");
-        assert!(report.starts_with("{\"documents\":2,\"kept\":1,"), "{report}");
+        assert!(report.starts_with("{\"rows\":2,\"documents\":2,\"kept\":1,"), "{report}");
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "{\"text\":\"sunny days\"}\n");
 
         let stopped = run(&[&rows, "-o", &path("c.jsonl")], true).unwrap_err();

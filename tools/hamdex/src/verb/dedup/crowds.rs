@@ -111,7 +111,9 @@ impl Samples {
 /// What all texts have in common, in order, with a gap for all else.
 fn template(texts: &[&str]) -> String {
     let Some((first, others)) = texts.split_first() else { return String::new() };
-    let spaced = words(first).len() * LONG_WORD >= first.chars().count();
+    let count = words(first).len();
+    let long = first.chars().count() > count * LONG_WORD;
+    let spaced = !long && (count > 1 || first.is_ascii());
     let cut = |text: &str| if spaced { words(text) } else { letters(text) };
     let mut common = cut(first);
     for other in others {
