@@ -66,8 +66,9 @@ impl From<Failure> for PyErr {
         let (class, message) = match failure {
             Failure::Python(error) => return error,
             Failure::Usage(message) => ("UsageError", message),
-            Failure::Data(message) => ("DataError", message),
-            Failure::Stopped(Stopped { status: DATA, message, .. }) => ("DataError", message),
+            Failure::Data(message) | Failure::Stopped(Stopped { status: DATA, message, .. }) => {
+                ("DataError", message)
+            }
             Failure::Stopped(Stopped { fault, message, .. }) => (of(fault), message),
             Failure::Library(error) => (of(error.fault()), error.to_string()),
         };
