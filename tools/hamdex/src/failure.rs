@@ -238,7 +238,7 @@ pub(crate) fn object(code: &str, status: Status, message: &str, remedy: Option<&
 #[error("{0}")]
 pub(crate) struct BadTable(pub(crate) String);
 
-/// Tells whether a decoder complains of the bytes, and not the system of the disk.
+/// Returns whether a decoder complains of the bytes, and not the system of the disk.
 fn is_bad_data(error: &io::Error) -> bool {
     let kinds = [
         ErrorKind::InvalidData,

@@ -219,7 +219,7 @@ impl Default for Base {
 }
 
 impl PipelineArgs {
-    /// Tells whether any option says something about the pipeline.
+    /// Returns whether any option says something about the pipeline.
     pub(crate) fn given(&self) -> bool {
         self.pipeline.is_some()
             || self.parts_given()

@@ -183,7 +183,7 @@ impl Output {
         })
     }
 
-    /// Tells whether a person reads this, so that ids have to be shown by [`console::visible`].
+    /// Returns whether a person reads this, so that ids have to be shown by [`console::visible`].
     pub(crate) fn is_terminal(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| matches!(inner.get_ref(), Target::Terminal(_)))
     }
@@ -260,7 +260,7 @@ impl Write for Output {
     }
 }
 
-/// Tells whether a path stands for standard output.
+/// Returns whether a path stands for standard output.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == STDOUT
 }

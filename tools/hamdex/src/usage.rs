@@ -61,7 +61,7 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(Status::Usage.number())
 }
 
-/// Tells whether `--json` is among the arguments, which cannot be parsed as a whole.
+/// Returns whether `--json` is among the arguments, which cannot be parsed as a whole.
 fn asks_for_json() -> bool {
     std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|a| a == "--json")
 }

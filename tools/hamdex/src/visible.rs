@@ -73,7 +73,7 @@ fn escape_at(text: &str) -> Option<(char, usize)> {
     Some((c, "\\u{".len() + end + 1))
 }
 
-/// Tells whether a terminal would act on the character, or show the text around it elsewhere.
+/// Returns whether a terminal would act on the character, or show the text around it elsewhere.
 fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c,

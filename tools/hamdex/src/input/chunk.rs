@@ -82,7 +82,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Tells whether the main content is to be found first.
+    /// Returns whether the main content is to be found first.
     pub(crate) fn is_html(&self) -> bool {
         self.page.as_ref().map_or_else(|| is_html(&self.name), |page| page.html)
     }
@@ -387,7 +387,7 @@ pub(crate) fn changed(name: &str) -> Failure {
     )
 }
 
-/// Tells whether the first line of a file is UTF-16, whose line end is cut in two.
+/// Returns whether the first line of a file is UTF-16, whose line end is cut in two.
 fn is_utf16(line: &[u8]) -> bool {
     let whole = line.get(..line.len() & !1).unwrap_or_default();
     whole.contains(&0) && text::decode(whole).encoding.starts_with("UTF-16")

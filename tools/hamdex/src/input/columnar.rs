@@ -136,7 +136,7 @@ impl Columnar {
         self.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Tells whether a column, or one within a column, is there.
+    /// Returns whether a column, or one within a column, is there.
     pub(super) fn has(&self, name: &str) -> bool {
         find(self.schema().fields(), name).is_some()
     }

@@ -121,7 +121,7 @@ fn of_head(head: &[u8], whole: bool) -> Format {
     }
 }
 
-/// Tells whether the lines are objects: the first one, or most of them.
+/// Returns whether the lines are objects: the first one, or most of them.
 fn holds_lines(text: &[u8], whole: bool) -> bool {
     let mut lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
     if !whole && lines.len() > 1 && !text.ends_with(b"\n") {
@@ -141,7 +141,7 @@ fn holds_lines(text: &[u8], whole: bool) -> bool {
     objects.first() == Some(&true) || 2 * good > objects.len()
 }
 
-/// Tells whether the text is JSON as far as it was looked at.
+/// Returns whether the text is JSON as far as it was looked at.
 fn begins_values(text: &[u8]) -> bool {
     let first = serde_json::Deserializer::from_slice(text).into_iter::<IgnoredAny>().next();
     match first {

@@ -100,20 +100,20 @@ impl Head {
         }
     }
 
-    /// Tells whether a row has the field, null or not, as [`choose`] asks.
+    /// Returns whether a row has the field, null or not, as [`choose`] asks.
     pub(super) fn has(&self, names: &Names, text: &str) -> bool {
         let fields = Fields::of(names, text);
         let rows = self.lines().filter_map(|line| row::parse(&fields, line).ok());
         rows.into_iter().any(|row| row.text.is_some() || row.missing != Missing::Absent)
     }
 
-    /// Tells whether a row has an id.
+    /// Returns whether a row has an id.
     pub(super) fn has_id(&self, fields: &Fields) -> bool {
         self.lines().any(|line| row::parse(fields, line).is_ok_and(|row| row.id.is_some()))
     }
 }
 
-/// Tells whether one row of a live source says what its rows bring.
+/// Returns whether one row of a live source says what its rows bring.
 fn decides(line: &[u8], names: &Names) -> bool {
     let mut found = Vec::new();
     if !row::names(line, &mut found) {

@@ -180,7 +180,7 @@ pub(super) fn content<'t>(pipeline: &Pipeline, text: &'t str, html: bool) -> Cow
     }
 }
 
-/// Tells whether the pipeline finds the main content of a page by itself.
+/// Returns whether the pipeline finds the main content of a page by itself.
 pub(crate) fn takes_html(pipeline: &Pipeline) -> bool {
     says_html(pipeline.descriptor())
 }

@@ -425,7 +425,7 @@ impl Source {
         Ok(())
     }
 
-    /// Tells whether reading on may mean waiting for whoever writes.
+    /// Returns whether reading on may mean waiting for whoever writes.
     pub(crate) fn is_live(&self) -> bool {
         self.stream.is_some() && self.spool.is_none()
     }
@@ -459,7 +459,7 @@ impl Source {
         }
     }
 
-    /// Tells whether rows have named fields.
+    /// Returns whether rows have named fields.
     pub(super) fn has_fields(&self) -> bool {
         matches!(self.kind, Kind::Lines | Kind::Json | Kind::Columnar(_) | Kind::Delimited(_))
     }
@@ -482,7 +482,7 @@ impl Source {
     }
 }
 
-/// Tells whether a file holds nothing but one JSON object.
+/// Returns whether a file holds nothing but one JSON object.
 fn alone(path: &Path, (format, compression): (Format, Option<Compression>)) -> bool {
     let reader = || {
         let reader = open::counted(path, compression, &Meter::default()).ok()?;

@@ -65,7 +65,7 @@ pub(crate) struct Reading {
     pub(crate) hidden: bool,
 }
 
-/// Tells whether a directory is an index.
+/// Returns whether a directory is an index.
 pub(crate) fn is_index(path: &Path) -> bool {
     path.join(OF_AN_INDEX).is_file()
 }
@@ -117,7 +117,7 @@ pub(super) fn list(root: &Path, reading: Reading) -> Result<Tree> {
     Ok(tree)
 }
 
-/// Tells whether the walk goes on with an entry, and counts it if not.
+/// Returns whether the walk goes on with an entry, and counts it if not.
 fn enters(entry: &DirEntry, hidden: bool, skipped: &Mutex<Skipped>) -> bool {
     if entry.depth() == 0 {
         return true;
