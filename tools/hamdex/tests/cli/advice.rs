@@ -309,7 +309,8 @@ fn settings_are_suggested_with_labels_and_without() {
         let outcome = bench.ok(&format!("evaluate posts.jsonl {args}"));
         let command = outcome.stdout.lines().last().unwrap();
         assert!(command.starts_with("hamdex dedup posts.jsonl -o out --pipeline "), "{outcome:?}");
-        bench.ok(command.strip_prefix("hamdex ").unwrap());
+        let suggested = command.strip_prefix("hamdex ").unwrap();
+        bench.ok(&format!("{suggested} --overwrite"));
         let again = bench.ok(&format!("evaluate posts.jsonl {args}"));
         assert_eq!(again.stdout, outcome.stdout);
         let lines = bench.ok(&format!("evaluate posts.jsonl {args} --json")).json();
