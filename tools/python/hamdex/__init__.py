@@ -9,7 +9,14 @@ datasets, and anything else with `__arrow_c_stream__`.
 """
 
 from ._dedup import DedupResult, dedup
-from ._errors import DamageError, DataError, HamdexError, StorageError, UsageError
+from ._errors import (
+    DamageError,
+    DataError,
+    DataWarning,
+    HamdexError,
+    StorageError,
+    UsageError,
+)
 from ._evaluate import evaluate
 from ._files import dedup_file
 from ._fingerprint import fingerprint
@@ -18,6 +25,7 @@ from ._hamdex import Index, Match, Pipeline, Snapshot, Table, __version__
 __all__ = [
     "DamageError",
     "DataError",
+    "DataWarning",
     "DedupResult",
     "HamdexError",
     "Index",

@@ -16,6 +16,7 @@ from typing import (
 __all__ = [
     "DamageError",
     "DataError",
+    "DataWarning",
     "DedupResult",
     "HamdexError",
     "Index",
@@ -58,6 +59,9 @@ class DataError(HamdexError, ValueError):
 
 class StorageError(HamdexError, OSError):
     """Disk, permissions or another process stood in the way; try again later."""
+
+class DataWarning(UserWarning):
+    """The rows look odd: one group takes many of them, a source loses most, or a file grew."""
 
 class DamageError(HamdexError):
     """Stored bytes are not what was written; restore or rebuild."""

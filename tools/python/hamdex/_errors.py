@@ -1,6 +1,6 @@
 """Exceptions, by whose fault it is."""
 
-__all__ = ["DamageError", "DataError", "HamdexError", "StorageError", "UsageError"]
+__all__ = ["DamageError", "DataError", "DataWarning", "HamdexError", "StorageError", "UsageError"]
 
 
 class HamdexError(Exception):
@@ -23,6 +23,10 @@ class DamageError(HamdexError):
     """Stored bytes are not what was written; restore or rebuild."""
 
 
-for _class in (HamdexError, UsageError, DataError, StorageError, DamageError):
+class DataWarning(UserWarning):
+    """The rows look odd: one group takes many of them, a source loses most, or a file grew."""
+
+
+for _class in (HamdexError, UsageError, DataError, StorageError, DamageError, DataWarning):
     _class.__module__ = "hamdex"
 del _class

@@ -2,9 +2,10 @@
 
 import json
 import os
+import warnings
 
 from . import _hamdex
-from ._errors import UsageError
+from ._errors import DataWarning, UsageError
 
 
 def dedup_file(
@@ -70,7 +71,7 @@ def dedup_file(
         idf="learn" to learn the rarity of words from the inputs.
 
     Returns a dict, that of the command line's report.json: counts, settings, advice, and the
-    largest groups.
+    largest groups. What the command line would warn of is a `DataWarning`.
 
     The GIL is free meanwhile; Ctrl-C ends the call within a moment, and the output is as before.
 
@@ -127,7 +128,10 @@ def dedup_file(
     paths = map(_word, inputs)
     # A lone dash would be standard input.
     paths = [os.path.join(os.curdir, path) if path == "-" else path for path in paths]
-    return json.loads(_hamdex.dedup_file([*arguments, "--", *paths]))
+    result, found = _hamdex.dedup_file([*arguments, "--", *paths])
+    for warning in found:
+        warnings.warn(warning, DataWarning, stacklevel=2)
+    return json.loads(result)
 
 
 def _word(value):

@@ -6,11 +6,14 @@ use pyo3::prelude::*;
 
 use crate::interrupt::{detached, interruptible};
 
-/// Runs `hamdex dedup` with these arguments; returns what report.json holds.
+/// Runs `hamdex dedup` with these arguments; returns what report.json holds, and warnings.
 #[pyfunction]
-pub(crate) fn dedup_file(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<String> {
+pub(crate) fn dedup_file(
+    py: Python<'_>,
+    arguments: Vec<OsString>,
+) -> PyResult<(String, Vec<String>)> {
     let done = interruptible(py, |watch| Ok(hamdex_cli::embed::dedup(arguments, watch.flag())?))?;
-    Ok(done.report)
+    Ok((done.report, done.warnings))
 }
 
 /// Writes the page of a deduplication from its summary, as JSON.

@@ -39,8 +39,8 @@ def test_what_the_readme_shows_runs(posts, tmp_path, monkeypatch):
             exec(block, names)
     expected = hamdex.dedup(pa.table(posts)).kept["id"].to_pylist()
     assert names["clean"]["id"].tolist() == expected
-    assert pq.read_table("clean.parquet")["id"].to_pylist() == expected
-    assert "<html" in Path("report.html").read_text(encoding="utf-8")
+    assert pq.read_table("kept.parquet")["id"].to_pylist() == expected
+    assert "<html" in Path("kept.html").read_text(encoding="utf-8")
     (found,) = names["near"]
     assert found.key == "d1" and 0 < found.distance <= 12
     names["index"].close()

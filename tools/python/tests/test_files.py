@@ -185,8 +185,8 @@ def test_names_are_names_whatever_they_look_like(posts, tmp_path, monkeypatch):
         report = hamdex.dedup_file(name, f"-o {name}")
         assert report["documents"] == len(read_jsonl(f"-o {name}")) + report["removed"] == 100
     os.rename("a=b.jsonl", "-")
-    # No standard input is read: a file without an extension is one text.
-    assert hamdex.dedup_file("-", "out.jsonl")["documents"] == 1
+    # No standard input is read: a file is what its lines are, whatever its name.
+    assert hamdex.dedup_file("-", "out.jsonl")["documents"] == 100
 
 
 def test_what_is_near_a_stored_document_goes_too(posts, tmp_path):
@@ -196,7 +196,7 @@ def test_what_is_near_a_stored_document_goes_too(posts, tmp_path):
         expected = hamdex.dedup(table.slice(1000), against=index)
         for against in [index, tmp_path / "idx", os.fspath(tmp_path / "idx")]:
             report = hamdex.dedup_file(
-                tmp_path / "new.parquet", tmp_path / "clean.parquet", against=against
+                tmp_path / "new.parquet", tmp_path / "clean.parquet", against=against, overwrite=True
             )
             assert report["removed_against_index"] > 100
             assert pq.read_table(tmp_path / "clean.parquet").equals(expected.kept)
@@ -215,17 +215,21 @@ def test_bad_rows_are_told_and_skipped_or_too_many(tmp_path):
     source = tmp_path / "rows.jsonl"
     source.write_text('{"text":"sunny days are here"}\n{"text":\n{"text":" "}\n')
     rejects = tmp_path / "bad.jsonl"
-    report = hamdex.dedup_file(source, tmp_path / "clean.jsonl", rejects=rejects)
-    assert (report["documents"], report["rejects"]) == (1, 2)
-    assert [row["line"] for row in read_jsonl(rejects)] == [2, 3]
-    with pytest.raises(hamdex.UsageError, match="2 bad rows"):
-        hamdex.dedup_file(source, tmp_path / "clean.jsonl", max_bad=1)
+    clean = tmp_path / "clean.jsonl"
+    with pytest.raises(hamdex.DataError, match="1 of 3 rows are bad, --max-bad allows 10 %"):
+        hamdex.dedup_file(source, clean, rejects=rejects)
+    assert not clean.exists()
+    report = hamdex.dedup_file(source, clean, rejects=rejects, max_bad=1, overwrite=True)
+    counts = [report[name] for name in ("rows", "documents", "kept", "rejects")]
+    assert counts == [3, 2, 2, 1] and report["not_compared"] == {"empty text": 1}
+    assert [row["line"] for row in read_jsonl(rejects)] == [2]
 
 
 def test_what_cannot_be_is_refused_by_name(parquet, tmp_path, capfd):
     out = tmp_path / "clean.parquet"
+    with pytest.raises(hamdex.DataError, match=r'no field "body".*\(fields: id, text'):
+        hamdex.dedup_file(parquet, out, text="body")
     refused = [
-        ({"text": "body"}, 'no column "body".*its columns are id, text'),
         ({"keep": "last"}, "supported are first, longest and newest"),
         ({"distance": 17}, "distance 17 is above 16"),
         ({"bits": 48}, "supported are 32, 64 and 128"),
@@ -237,8 +241,12 @@ def test_what_cannot_be_is_refused_by_name(parquet, tmp_path, capfd):
     for given, words in refused:
         with pytest.raises(hamdex.UsageError, match=words):
             hamdex.dedup_file(parquet, out, **given)
-    for name in ["a.json", "a.jsonl.gz", "a.feather"]:
-        with pytest.raises(hamdex.UsageError, match="rows are written as .jsonl"):
+    for name, words in [
+        ("a.json", "rows are written as .jsonl"),
+        ("a.feather", "rows are written as .jsonl"),
+        ("a.jsonl.bz2", "results are compressed as .gz or .zst"),
+    ]:
+        with pytest.raises(hamdex.UsageError, match=words):
             hamdex.dedup_file(parquet, tmp_path / name)
     with pytest.raises(hamdex.UsageError, match="not provided: <INPUT>"):
         hamdex.dedup_file([], out)
@@ -272,7 +280,7 @@ def test_memory_does_not_grow_with_the_texts(tmp_path):
         with pq.ParquetWriter(source, pa.schema([("text", pa.string())])) as writer:
             for _ in range(groups):
                 writer.write_table(pa.table({"text": texts()}))
-        command = [sys.executable, "-c", textwrap.dedent(PEAK), source, tmp_path / "clean.parquet"]
+        command = [sys.executable, "-c", textwrap.dedent(PEAK), source, f"{groups}-clean.parquet"]
         done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
         documents, peaks[groups] = map(int, done.stdout.split())
         assert documents == groups * 1000
@@ -285,7 +293,9 @@ SLOW = """
     import hamdex
     print("ready", flush=True)
     try:
-        hamdex.dedup_file(sys.argv[1], sys.argv[2], distance=16, verify="edit:0.3")
+        hamdex.dedup_file(
+            sys.argv[1], sys.argv[2], distance=16, verify="edit:0.3", overwrite=True
+        )
     except KeyboardInterrupt:
         print("interrupted", flush=True)
     print(hamdex.dedup(["a b c", "a b c"], distance=3).report["kept"], flush=True)

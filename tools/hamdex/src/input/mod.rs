@@ -40,7 +40,7 @@ pub(crate) use make::{json_string, row_label, row_text, says_html, takes_html};
 pub(crate) use open::{Compression, without_compression};
 pub(crate) use proof::{Proofs, Wanted};
 pub(crate) use read::{Blank, Document, Ids, Reading, Sink, Totals};
-pub(crate) use reject::{Kinds, MaxBad, Policy, Reason, Rejects};
+pub(crate) use reject::{MaxBad, Policy, Reason, Rejects};
 pub(crate) use source::{Kind, Options, Source};
 pub(crate) use walk::{Reading as Walking, is_index};
 pub(crate) use warc::WarcId;

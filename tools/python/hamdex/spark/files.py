@@ -38,8 +38,9 @@ def dedup_file(
 ) -> dict[str, Any]:
     """Removes near-duplicates from Parquet files, keeping one row of every group.
 
-    The rows are those that `dedup` keeps, rows with nothing to compare among them, and those of `hamdex.dedup_file` and of `hamdex dedup` with
-    the same settings where ids rise along the files. Frames of other sources go through `dedup`.
+    The rows are those that `dedup` keeps, rows with nothing to compare among them, and those of
+    `hamdex.dedup_file` and of `hamdex dedup` with the same settings where ids rise along the files.
+    Frames of other sources go through `dedup`.
 
     inputs: a path of Parquet files, or several, as Spark knows them.
     output: a directory to be, for the Parquet files of the rows to keep; one that is there is refused.
@@ -84,7 +85,7 @@ def dedup_file(
         counted = figures(result, text, bits, told)
         seconds = time.monotonic() - started
         page = {**told, **settings, **counted, "seconds": seconds}
-        for name in ("rows", "removed", "not_compared", "largest"):
+        for name in ("rows", "removed", "largest"):
             del page[name]
         _hamdex._dedup_page(json.dumps(page), os.fspath(report))
     told["seconds"] = time.monotonic() - started

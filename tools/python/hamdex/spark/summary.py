@@ -68,7 +68,7 @@ def figures(result: Dedup, text: str, bits: int, told: dict[str, Any]) -> dict[s
         "similarities": _similarities(result._removed),
         "lengths": _lengths(result, texts),
         "ones": _ones(result._compared, bits),
-        "prefixes": _prefixes(result._compared, bits, told["documents"]),
+        "prefixes": _prefixes(result._compared, bits, told),
         "groups": _shown(result, texts),
     }
 
@@ -125,7 +125,8 @@ def _ones(documents: DataFrame, bits: int) -> list[int]:
     return [ones or 0 for ones in row]
 
 
-def _prefixes(documents: DataFrame, bits: int, count: int) -> list[tuple[str, int, int]]:
+def _prefixes(documents: DataFrame, bits: int, told: dict[str, Any]) -> list[tuple[str, int, int]]:
+    count = told["documents"] - sum(told["not_compared"].values())
     digits = next((digits for digits in (4, 3, 2) if count >> (4 * digits) >= EVEN), 1)
     prefixes = documents.groupBy(F.substring(_hexadecimal(bits), 1, digits).alias("prefix"))
     counted = prefixes.agg(

@@ -1,5 +1,6 @@
 //! The report: what a deduplication did, for report.json and for the console.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
@@ -8,7 +9,6 @@ use super::crowds::{Crowd, SourceCounts};
 use super::label::Label;
 use crate::advise::Advice;
 use crate::failure::{Failure, Result};
-use crate::input::Kinds;
 use crate::output::{Output, is_stdout};
 use crate::session::Session;
 use crate::size;
@@ -28,7 +28,7 @@ pub(super) struct Report<'a> {
     /// Of the removed ones, those that share a value with a kept row.
     pub(super) removed_unique_by: u64,
     /// Those with nothing to compare, by the reason; kept unless they share a value.
-    pub(super) not_compared: Kinds,
+    pub(super) not_compared: BTreeMap<&'a str, u64>,
     pub(super) clusters: u64,
     pub(super) rejects: u64,
     pub(super) skipped_binary: u64,

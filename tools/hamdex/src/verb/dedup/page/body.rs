@@ -28,6 +28,7 @@ pub(super) fn page(
         @if let Some(advice) = report.advice {
             @for warning in &advice.warnings { p.warn { "Warning: " (warning) } }
         }
+        @for warning in &report.warnings { p.warn { "Warning: " (warning) } }
         h2 { "Settings" }
         (settings(report))
         h2 { "Figures" }
@@ -59,6 +60,12 @@ fn counts(report: &Report<'_>) -> Markup {
             (count(report.removed, &format!("removed, {:.1} %", share(report.removed))))
             @if report.removed_against_index > 0 {
                 (count(report.removed_against_index, "of them near the index"))
+            }
+            @if report.removed_unique_by > 0 {
+                (count(report.removed_unique_by, "of them of equal value"))
+            }
+            @for (kind, number) in &report.not_compared {
+                (count(*number, &format!("kept, {kind}")))
             }
             (count(report.clusters, "groups"))
             (count(report.rejects, "bad rows skipped"))

@@ -4,6 +4,7 @@
 //! of the groups that are shown travel.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -12,7 +13,7 @@ use super::prints::{Prefix, Prints};
 use super::seen::{Caught, Seen};
 use super::{Group, PageFile};
 use crate::failure::{Failure, Result};
-use crate::input::{self, Kinds};
+use crate::input;
 use crate::output::Overwrite;
 use crate::verb::dedup::report::{self, Report};
 
@@ -25,6 +26,8 @@ pub(in super::super) struct Summary {
     clusters: u64,
     /// Rows that are no documents.
     rejects: u64,
+    /// Documents that had nothing to compare, by the reason.
+    not_compared: BTreeMap<String, u64>,
     seconds: f64,
     inputs: Vec<String>,
     bits: u32,
@@ -78,7 +81,7 @@ impl Summary {
         let mut page = file.open(Overwrite::Allowed)?;
         page.notes = Notes::of(&self.distances, &self.similarities);
         page.prints = Prints {
-            documents: self.documents,
+            documents: self.documents.saturating_sub(self.not_compared.values().sum()),
             ones: self.ones,
             digits: self.prefixes.first().map_or(1, |(name, ..)| name.len()),
             crowded: self.prefixes.into_iter().map(prefix).collect(),
@@ -103,7 +106,11 @@ impl Summary {
             removed: self.documents.saturating_sub(self.kept),
             removed_against_index: 0,
             removed_unique_by: 0,
-            not_compared: Kinds::new(),
+            not_compared: self
+                .not_compared
+                .iter()
+                .map(|(kind, &count)| (kind.as_str(), count))
+                .collect(),
             clusters: self.clusters,
             rejects: self.rejects,
             skipped_binary: 0,
@@ -144,7 +151,7 @@ fn caught_of(Member { id, text }: Member, html: bool) -> Caught {
 mod tests {
     use super::*;
 
-    const TOLD: &str = r#"{"documents":5,"kept":3,"clusters":1,"rejects":1,"seconds":2.5,
+    const TOLD: &str = r#"{"documents":6,"kept":4,"clusters":1,"rejects":1,"not_compared":{"empty text":1},"seconds":2.5,
         "inputs":["a.parquet"],"bits":64,"distance":3,"verification":"none",
         "verified_with_kept":false,"pipeline":"","keep":"first","sizes":[[3,1]],
         "distances":[[0,1],[2,1]],"similarities":[],"lengths":[[12,3,0],[40,0,2]],
@@ -160,8 +167,9 @@ mod tests {
         Summary::read(TOLD).unwrap().write(&file).unwrap();
         let page = std::fs::read_to_string(&path).unwrap();
         for part in [
-            "<b>5</b><span>documents</span>",
-            "kept, 60.0 %",
+            "<b>6</b><span>documents</span>",
+            "kept, 66.7 %",
+            "<b>1</b><span>kept, empty text</span>",
             "1 groups of near-duplicates, the largest of 3 documents.",
             "50 % of the removed documents have the kept one",
             "Lengths of texts",
@@ -177,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_summary_that_is_none_is_refused() {
-        for bad in ["", "{}", &TOLD.replace("\"kept\":3", "\"left\":3")] {
+        for bad in ["", "{}", &TOLD.replace("\"kept\":4", "\"left\":3")] {
             assert!(Summary::read(bad).is_err(), "{bad}");
         }
     }
