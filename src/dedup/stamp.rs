@@ -82,6 +82,35 @@ impl Stamp {
     pub const fn is_missing(&self) -> bool {
         matches!(self, Self::Missing)
     }
+
+    /// Returns a key for stores and shuffles that order rows by bytes.
+    ///
+    /// Keys compare, byte by byte, as their stamps do. A key is no longer than the text or the
+    /// digits of the stamp and 11 bytes more.
+    ///
+    /// ```
+    /// use hamdex::dedup::Stamp;
+    ///
+    /// let key = |text| Stamp::from_text(text).to_key();
+    /// assert!(key("9") < key("10") && key("-10") < key("-9"));
+    /// assert!(key("10") < key("2024-05-06"));
+    /// assert_eq!(key("10"), key("1e1"));
+    /// ```
+    pub fn to_key(&self) -> Vec<u8> {
+        match self {
+            Self::Missing => vec![0],
+            Self::Text(text) => [&[1], text.as_bytes()].concat(),
+            Self::Number(number) => [vec![2], number.to_key()].concat(),
+            Self::Time { seconds, nanos } => {
+                [&[3][..], &rising(*seconds), &nanos.to_be_bytes()].concat()
+            }
+        }
+    }
+}
+
+/// Returns bytes that rise with the value.
+fn rising(value: i64) -> [u8; 8] {
+    (value ^ i64::MIN).to_be_bytes()
 }
 
 impl From<i64> for Stamp {
@@ -190,6 +219,20 @@ impl Number {
         }
         let decimal = Decimal { exponent, digits: digits.into() };
         Self(Repr::Decimal { negative, decimal: decimal.into() })
+    }
+
+    /// Returns a byte for the sign, and the size; a smaller negative number has the greater size.
+    fn to_key(&self) -> Vec<u8> {
+        let (sign, size) = self.parts();
+        let Some(Decimal { exponent, digits }) = size else { return vec![1] };
+        let mut size = [&rising(exponent)[..], digits.as_bytes()].concat();
+        if sign == Ordering::Greater {
+            return [vec![2], size].concat();
+        }
+        // Below every digit, so that of two numbers the one with more digits has the greater size.
+        size.push(0);
+        size.iter_mut().for_each(|byte| *byte = !*byte);
+        [vec![0], size].concat()
     }
 
     /// Returns the sign, and the size unless the number is zero.
@@ -354,6 +397,55 @@ mod tests {
             "2024-05-05T19:00:00,000-05:00",
         ]);
         rises(&["2016-12-31T23:59:59Z", "2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"]);
+    }
+
+    #[test]
+    fn keys_are_ordered_as_their_stamps() {
+        let mut stamps: Vec<Stamp> = [
+            "",
+            " ",
+            "a",
+            "b",
+            "ab",
+            "\u{ffff}",
+            "\u{10000}",
+            "v10",
+            "v9",
+            "0",
+            "1",
+            "-1",
+            "10",
+            "12",
+            "-12",
+            "-10",
+            "-0.1",
+            "-0.12",
+            "-0.001",
+            "0.001",
+            "0.0012",
+            "1e300",
+            "-1e300",
+            "9.9",
+            "99",
+            "9223372036854775807",
+            "9223372036854775808",
+            "-9223372036854775809",
+            "1969-12-31",
+            "2024-05-06",
+            "2024-05-06T00:00:00.5",
+            "0001-01-01",
+            "2016-12-31T23:59:60Z",
+        ]
+        .map(Stamp::from_text)
+        .into();
+        stamps.extend(
+            [f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, 5e-324].map(Stamp::from),
+        );
+        for a in &stamps {
+            for b in &stamps {
+                assert_eq!(a.to_key().cmp(&b.to_key()), a.cmp(b), "{a:?} {b:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,16 +1,20 @@
 //! Stamps: a column of dates, numbers or texts becomes the order of the rows by age.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, BinaryArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
 use hamdex::dedup::Stamp;
+use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use crate::column::Texts;
 use crate::failure::{Failure, Result};
 use crate::fields::{self, Followed};
+use crate::interrupt::detached;
 use crate::table::Table;
 
 const SECONDS_A_DAY: i64 = 86_400;
@@ -43,6 +47,21 @@ pub(crate) fn ranks(table: &Table, column: &str) -> Result<Vec<u32>> {
         }
     }
     Ok(ranks)
+}
+
+/// Returns keys whose order is that of the values of a column; rows without a value have none.
+#[pyfunction]
+#[pyo3(name = "_stamps")]
+pub(crate) fn keys(py: Python<'_>, table: &Table, column: &str) -> PyResult<Table> {
+    Ok(detached(py, || {
+        let mut stamps = Vec::with_capacity(table.rows());
+        for piece in fields::pieces(table, column)? {
+            stamps_of(&piece, column, &mut stamps)?;
+        }
+        let key = |stamp: &Stamp| (!stamp.is_missing()).then(|| stamp.to_key());
+        let keys: BinaryArray = stamps.iter().map(key).collect();
+        Table::of(vec![("key", Arc::new(keys))])
+    })?)
 }
 
 #[allow(clippy::wildcard_enum_match_arm)] // Arrow has dozens of types

@@ -133,6 +133,16 @@ def distances(a: str, b: str, bits: int) -> Make:
     return make
 
 
+def stamps(column: str) -> Make:
+    """Makes keys whose order is that of the dates, numbers or texts of a column."""
+
+    def make(batch: pa.RecordBatch) -> pa.Array:
+        table = _hamdex.Table(batch.select([column]))
+        return pa.table(_hamdex._stamps(table, column)).column(0).combine_chunks()
+
+    return make
+
+
 def to_batches(table: _hamdex.Table) -> Iterator[pa.RecordBatch]:
     """A table of the library's as batches of a size that Spark takes well."""
     return (batch for batch in pa.table(table).to_batches(max_chunksize=1 << 16) if batch.num_rows)

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, DoubleType, IntegerType, LongType, StructField, StructType
 
 from .. import _dedup, _hamdex
-from .._errors import UsageError
-from . import _batches, _checks
+from .._errors import DataError, UsageError
+from . import _batches, _checks, _fields
 from .clusters import members
 from .fingerprints import documents, pipeline_of
 from .links import LINKS_LIMIT
@@ -39,8 +39,12 @@ class Dedup:
     _rows: DataFrame = field(repr=False)
     #: The documents removed and the ones kept for them, by row and id.
     _removed: DataFrame = field(repr=False)
-    #: The documents that could be compared: row, id and fingerprint.
-    _compared: DataFrame = field(repr=False)
+    #: The documents that have a fingerprint: row, id and fingerprint.
+    _made: DataFrame = field(repr=False)
+    #: The rows removed because another one has an equal value, by their numbers.
+    _repeats: DataFrame = field(repr=False)
+    #: Whether rows with nothing to compare were dropped.
+    _drop_empty: bool = field(repr=False)
 
 
 def dedup(
@@ -51,6 +55,8 @@ def dedup(
     *,
     verify: str | None = None,
     keep: str = "first",
+    unique_by: str | None = None,
+    drop_empty: bool = False,
     fingerprint_column: str | None = None,
     pipeline: str | _hamdex.Pipeline = "auto",
     bits: int = 64,
@@ -66,15 +72,20 @@ def dedup(
     with all its columns is written to the checkpoint directory once, with a number for each row.
 
     df: a frame of documents.
-    text_column: texts; None if `fingerprint_column` names fingerprints instead.
+    text_column: texts; None if `fingerprint_column` names fingerprints instead. A path such as
+        "meta.body" leads into structs, "title,body" joins columns by a line end.
     id_column: labels of a type that has an order; they may repeat and be null.
     distance: bits that near-duplicates differ in at most, 0 to a quarter of `bits`.
     verify: check of pairs within the distance: "jaccard:T", "zhou:K,T", "edit:T", or "none" to
         compare fingerprints alone. Default: the check that suits the pipeline ("edit:0.88" for
         "page"), and none for fingerprints. The documents that chains of pairs connect are decided
         on by one task together, so the largest such group has to fit its memory.
-    keep: which row of a group: "first", "longest" or "newest:COLUMN", the one with the largest
-        value there; of equals the first one.
+    keep: which row of a group: "first", "longest" or "newest:COLUMN", the one with the latest
+        value there; of equals the first one. Numbers, dates and timestamps are compared as such,
+        also if they are written as texts; nulls are older than everything.
+    unique_by: column whose values must not repeat: of rows with equal values, only the one that
+        `keep` prefers stays, before near-duplicates are looked for. Nulls are not equal.
+    drop_empty: drop rows with nothing to compare.
     pipeline, bits: how texts become fingerprints, as in `fingerprints`.
     limit, counts: as in `links`.
 
@@ -83,20 +94,31 @@ def dedup(
     """
     _checks.require_checkpoints(df)
     _checks.require_distance(distance, bits)
-    rank = _rank(df, keep, text_column)
+    _rank(df, keep, text_column)
+    if unique_by is not None:
+        _fields.value(df, unique_by)
     verify = verification(verify, text_column, pipeline, bits)
     # The numbers of a frame that is computed again may be others.
     rows = _checks.checkpointed(df.withColumn(ROW, F.monotonically_increasing_id()))
+    rank = _rank(rows, keep, text_column)
+    newest = keep.startswith("newest:")
+    if newest and _none_has(rows, rank):
+        raise DataError(f'keep="{keep}": no row has a value in that column')
     made = documents(
         rows, text_column, id_column, fingerprint_column, pipeline, bits, row_column=ROW
     )
-    grouped = members(made, distance, bits, limit, counts)
+    some = rows.join(made.select(F.col("row").alias(ROW)), ROW, "left_semi") if drop_empty else rows
+    repeats = _repeated(some, unique_by, id_column, rank, newest)
+    compared = made if unique_by is None else made.join(repeats, "row", "left_anti")
+    grouped = members(compared, distance, bits, limit, counts)
     more = [] if rank is None else [rank.alias("rank")]
     if verify != "none":
-        more.append(F.col(f"`{text_column}`").alias("text"))
+        more.append(_fields.text(rows, text_column).alias("text"))
     if more:
         grouped = grouped.join(rows.select(F.col(ROW).alias("row"), *more), "row")
     if verify == "none":
+        if newest:
+            grouped = _by_stamp(grouped)
         removed = _by_chains(grouped, bits, rank is not None)
     else:
         settings = {
@@ -107,9 +129,50 @@ def dedup(
         }
         removed = _verified(grouped, settings, rank is not None)
     removed = _checks.checkpointed(removed)
-    kept = rows.join(removed.select(F.col("row").alias(ROW)), ROW, "left_anti").drop(ROW)
+    gone = removed.select(F.col("row").alias(ROW))
+    if unique_by is not None:
+        gone = gone.unionAll(repeats.select(F.col("row").alias(ROW)))
+    kept = some.join(gone, ROW, "left_anti").drop(ROW)
     duplicates = removed.drop("row", "kept_row")
-    return Dedup(kept, duplicates, made.select("id", "fingerprint"), rows, removed, made)
+    prints = compared.select("id", "fingerprint")
+    return Dedup(kept, duplicates, prints, rows, removed, made, repeats, drop_empty)
+
+
+def _none_has(rows: DataFrame, value: Column) -> bool:
+    """Whether there are rows, and none of them has a value."""
+    blank = F.trim(value.cast("string")) == ""
+    return not rows.isEmpty() and rows.filter(value.isNotNull() & ~blank).isEmpty()
+
+
+def _repeated(
+    rows: DataFrame, column: str | None, id_column: str, rank: Column | None, newest: bool
+) -> DataFrame:
+    """The numbers of the rows whose value another row has that is preferred."""
+    if column is None:
+        return rows.select(F.col(ROW).alias("row")).limit(0)
+    chosen = rows.select(
+        F.col(ROW).alias("row"),
+        F.col(f"`{id_column}`").alias("id"),
+        _fields.value(rows, column).alias("value"),
+        *([] if rank is None else [rank.alias("rank")]),
+    ).filter("value is not null")
+    if newest:
+        chosen = _by_stamp(chosen)
+    by_value = Window.partitionBy("value").orderBy(*_preferred(rank is not None))
+    placed = chosen.withColumn("place", F.row_number().over(by_value))
+    return _checks.checkpointed(placed.filter("place > 1").select("row"))
+
+
+def _by_stamp(rows: DataFrame) -> DataFrame:
+    """Replaces the values of "rank" by keys whose order is that of dates, numbers and texts."""
+    prepare = lambda: _batches.stamps("rank")
+    return _batches.with_column(rows, "rank", BinaryType(), prepare, drop="rank")
+
+
+def _preferred(ranked: bool) -> list[Column]:
+    """The order of rows of which the first is kept."""
+    order = [F.col("id").asc_nulls_last(), F.col("row")]
+    return [F.col("rank").desc_nulls_last(), *order] if ranked else order
 
 
 def verification(
@@ -130,20 +193,16 @@ def _rank(df: DataFrame, keep: str, text_column: str | None) -> Column | None:
     if keep == "longest":
         if text_column is None:
             raise UsageError('keep="longest" needs a text_column')
-        return F.length(F.col(f"`{text_column}`"))
+        return F.length(_fields.text(df, text_column))
     newest = keep.removeprefix("newest:")
     if newest == keep or not newest:
         raise UsageError(f'keep is "{keep}"; supported are first, longest and newest:COLUMN')
-    _checks.require_columns(df, newest)
-    return F.col(f"`{newest}`")
+    return _fields.value(df, newest)
 
 
 def _by_chains(grouped: DataFrame, bits: int, ranked: bool) -> DataFrame:
     """Every other member of a cluster is a duplicate of the one that is kept."""
-    order = [F.col("id").asc_nulls_last(), F.col("row")]
-    if ranked:
-        order = [F.col("rank").desc_nulls_last(), *order]
-    by_rank = Window.partitionBy("component").orderBy(*order)
+    by_rank = Window.partitionBy("component").orderBy(*_preferred(ranked))
     best = grouped.withColumn("place", F.row_number().over(by_rank)).filter("place = 1")
     best = best.select(
         "component",

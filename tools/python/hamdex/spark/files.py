@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from .. import _hamdex
 from .._errors import UsageError
-from . import _checks
+from . import _checks, _fields
 from .dedup import dedup, verification
 from .fingerprints import pipeline_of
 from .links import LINKS_LIMIT
@@ -32,6 +32,8 @@ def dedup_file(
     report: Path | None = None,
     verify: str | None = None,
     keep: str = "first",
+    unique_by: str | None = None,
+    drop_empty: bool = False,
     pipeline: str | _hamdex.Pipeline = "auto",
     bits: int = 64,
     limit: int = LINKS_LIMIT,
@@ -47,7 +49,7 @@ def dedup_file(
     text, id: columns of texts and ids.
     report: a page to look at (.html), written where this is called: figures as charts, the largest
         groups side by side. Everything is counted by the tasks; the texts of ten groups are fetched.
-    distance, verify, keep, pipeline, bits, limit: as `dedup` takes them.
+    distance, verify, keep, unique_by, drop_empty, pipeline, bits, limit: as `dedup` takes them.
 
     Returns a dict of counts, settings and the largest groups, as report.json of `hamdex dedup` has.
 
@@ -65,11 +67,13 @@ def dedup_file(
         raise UsageError("name a path of Parquet files at least")
     _checks.require_absent(spark, os.fspath(output))
     rows = spark.read.parquet(*names)
-    _checks.require_columns(rows, text, id)
+    _fields.text(rows, text)
+    _checks.require_columns(rows, id)
     verify = verification(verify, text, pipeline, bits)
     result = dedup(
-        rows, text, id, distance, verify=verify, keep=keep, pipeline=pipeline, bits=bits, limit=limit
-    )
+        rows, text, id, distance, verify=verify, keep=keep, unique_by=unique_by,
+        drop_empty=drop_empty, pipeline=pipeline, bits=bits, limit=limit,
+    )  # fmt: skip
     result.kept.write.parquet(os.fspath(output))
     settings = {
         "inputs": names,

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from .. import _hamdex
 from .._errors import UsageError
-from . import _batches, _checks
+from . import _batches, _checks, _fields
 
 
 def fingerprints(
@@ -27,16 +27,18 @@ def fingerprints(
     b)` is the distance of two bigints.
 
     df: a frame with the two columns.
+    text_column: texts; a path such as "meta.body" leads into structs, "title,body" joins columns by
+        a line end.
     pipeline: "auto", "post", "page", "code", a descriptor or a `hamdex.Pipeline`, which may have
         tables of its own and a secret: they are sent to the workers with the tasks. Nothing is
         chosen by a look at the texts: to get what one machine would choose, run `hamdex dedup`
         over a sample and take the pipeline that it names.
     bits: width of the fingerprints: 32, 64 or 128.
     """
-    _checks.require_columns(df, text_column, id_column)
+    _checks.require_columns(df, id_column)
     _checks.context(df.sparkSession)
     documents = df.select(
-        F.col(f"`{id_column}`").alias("id"), F.col(f"`{text_column}`").alias("text")
+        F.col(f"`{id_column}`").alias("id"), _fields.text(df, text_column).alias("text")
     ).filter("id is not null")
     return of_texts(documents, pipeline, bits)
 
@@ -78,8 +80,8 @@ def documents(
     if row_column is not None:
         columns.append(F.col(row_column).alias("row"))
     if text_column is not None and fingerprint_column is None:
-        _checks.require_columns(df, text_column, id_column)
-        made = df.select(*columns, F.col(f"`{text_column}`").alias("text"))
+        _checks.require_columns(df, id_column)
+        made = df.select(*columns, _fields.text(df, text_column).alias("text"))
         made = of_texts(made, pipeline, bits)
     elif fingerprint_column is not None and text_column is None:
         _checks.require_columns(df, id_column)

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from . import _fields
 from .dedup import ROW, Dedup
 
 #: How many groups are listed, the largest.
@@ -25,18 +26,25 @@ LENGTHS = sorted({math.ceil(2 ** (half / 2)) for half in range(61)})
 
 def totals(result: Dedup, text: str) -> dict[str, Any]:
     """Counts of rows and groups, and the largest groups."""
-    compared, removed = result._compared.count(), result._removed.count()
-    rows, not_compared = _not_compared(result._rows, text, compared)
+    made, near, repeats = (
+        frame.count() for frame in (result._made, result._removed, result._repeats)
+    )
+    rows, not_compared = _not_compared(result._rows, text, made)
+    rejects = 0
+    if result._drop_empty:
+        rejects, not_compared = sum(not_compared.values()), {}
+    removed = near + repeats
     groups = _groups(result)
     largest = groups.orderBy(F.desc("size"), "kept_id", "kept_row").limit(LARGEST).collect()
     return {
         "rows": rows,
-        "documents": rows,
-        "kept": rows - removed,
+        "documents": rows - rejects,
+        "kept": rows - rejects - removed,
         "removed": removed,
+        "removed_unique_by": repeats,
         "not_compared": not_compared,
         "clusters": groups.count(),
-        "rejects": 0,
+        "rejects": rejects,
         "largest": [
             {"cluster": number, "size": row["size"], "kept_id": row["kept_id"]}
             for number, row in enumerate(largest, 1)
@@ -44,31 +52,31 @@ def totals(result: Dedup, text: str) -> dict[str, Any]:
     }
 
 
-def _not_compared(rows: DataFrame, text: str, compared: int) -> tuple[int, dict[str, int]]:
+def _not_compared(rows: DataFrame, text: str, made: int) -> tuple[int, dict[str, int]]:
     """How many rows there are, and how many had nothing to compare, by the reason."""
-    found = rows.select(F.col(f"`{text}`").alias("text")).agg(
+    found = rows.select(_fields.text(rows, text).alias("text")).agg(
         F.count(F.lit(1)).alias("all"),
         F.count_if(F.col("text").isNull()).alias("null"),
         F.count_if(F.col("text").rlike(r"(?U)^\s*$")).alias("empty"),
     )
     row = found.collect()[0]
     counts = {"null text": row["null"], "empty text": row["empty"]}
-    counts["no features"] = row["all"] - sum(counts.values()) - compared
+    counts["no features"] = row["all"] - sum(counts.values()) - made
     return row["all"], {reason: count for reason, count in counts.items() if count}
 
 
 def figures(result: Dedup, text: str, bits: int, told: dict[str, Any]) -> dict[str, Any]:
     """What the charts of a report show, and the texts of the largest groups."""
     texts = result._rows.select(
-        F.col(ROW).alias("row"), F.col(f"`{text}`").alias("text")
+        F.col(ROW).alias("row"), _fields.text(result._rows, text).alias("text")
     )
     return {
         "sizes": _counts(_groups(result), F.col("size")),
         "distances": _counts(result._removed, F.col("distance")),
         "similarities": _similarities(result._removed),
         "lengths": _lengths(result, texts),
-        "ones": _ones(result._compared, bits),
-        "prefixes": _prefixes(result._compared, bits, told),
+        "ones": _ones(result._made, bits),
+        "prefixes": _prefixes(result._made, bits, told),
         "groups": _shown(result, texts),
     }
 
@@ -93,8 +101,9 @@ def _similarities(duplicates: DataFrame) -> list[tuple[float, int]]:
 
 
 def _lengths(result: Dedup, texts: DataFrame) -> list[tuple[int, int, int]]:
-    removed = result._removed.select("row", F.lit(1).alias("removed"))
-    documents = result._compared.select("row").join(removed, "row", "left")
+    gone = result._removed.select("row").unionAll(result._repeats)
+    removed = gone.withColumn("removed", F.lit(1))
+    documents = result._made.select("row").join(removed, "row", "left")
     # Lengths take part in the join, and no texts.
     lengths = texts.select("row", F.greatest(F.length("text"), F.lit(1)).alias("length"))
     length = F.col("length")

@@ -108,3 +108,50 @@ def test_many_clusters_are_decided_on_in_one_call(spark, monkeypatch):
     assert pa.concat_tables(parts).equals(table) and 1 < len(parts) < 5
     seen = [set(part["component"].to_pylist()) for part in parts]
     assert sum(map(len, seen)) == 5
+
+
+def test_texts_are_found_in_structs_and_in_several_columns(spark):
+    rows = [(1, ("x", RAIN), BOOK), (2, ("y", RAIN), None), (3, ("z", None), RAIN)]
+    frame = spark.createDataFrame(rows, "id long, data struct<title string, text string>, more string")
+
+    def kept(field):
+        result = hs.dedup(frame, field, "id", 3, pipeline="post", verify="none")
+        return sorted(row.id for row in result.kept.collect())
+
+    assert kept("data.text") == [1, 3]
+    assert kept("data.text, more") == [1, 2]
+    assert kept("more") == [1, 2, 3]
+    for field in ("data.none", "none", "more.text"):
+        with pytest.raises(hamdex.UsageError, match="there is no column"):
+            kept(field)
+
+
+@pytest.mark.parametrize("verify", ["none", "edit:0.9"])
+def test_the_newest_is_found_by_value_and_not_by_spelling(spark, verify):
+    times = ["2024-05-06T10:00:00+09:00", "2024-05-06T05:00:00Z", "9", "10", None]
+    rows = [(n, RAIN, time) for n, time in enumerate(times)]
+    frame = spark.createDataFrame(rows, "id long, text string, time string")
+
+    def kept(frame):
+        result = hs.dedup(
+            frame, "text", "id", 3, pipeline="post", verify=verify, keep="newest:time"
+        )
+        return [row.id for row in result.kept.collect()]
+
+    assert kept(frame) == [1] and kept(frame.filter("id > 1")) == [3]
+    with pytest.raises(hamdex.DataError, match="no row has a value"):
+        kept(frame.filter("id = 4"))
+
+
+def test_one_row_of_equal_values_stays_and_empty_rows_go_on_request(spark, rows):
+    def kept(**options):
+        result = hs.dedup(rows, "text", "id", 3, pipeline="post", verify="none", **options)
+        return sorted(row.n for row in result.kept.collect()), result
+
+    # Of a: 2, 3 and 10, of c: 5 and 6; then 2 and 10 are duplicates of 1 and 5.
+    found, result = kept(unique_by="id", keep="newest:n")
+    assert found == [4, 6, 7, 8, 9, 10] and result.duplicates.count() == 1
+    found, _ = kept(drop_empty=True)
+    assert found == [2, 10]
+    found, _ = kept(drop_empty=True, unique_by="id")
+    assert found == [2, 5]

@@ -26,6 +26,8 @@ pub(in super::super) struct Summary {
     clusters: u64,
     /// Rows that are no documents.
     rejects: u64,
+    /// Documents removed because another one has an equal value.
+    removed_unique_by: u64,
     /// Documents that had nothing to compare, by the reason.
     not_compared: BTreeMap<String, u64>,
     seconds: f64,
@@ -105,7 +107,7 @@ impl Summary {
             kept: self.kept,
             removed: self.documents.saturating_sub(self.kept),
             removed_against_index: 0,
-            removed_unique_by: 0,
+            removed_unique_by: self.removed_unique_by,
             not_compared: self
                 .not_compared
                 .iter()
@@ -151,7 +153,7 @@ fn caught_of(Member { id, text }: Member, html: bool) -> Caught {
 mod tests {
     use super::*;
 
-    const TOLD: &str = r#"{"documents":6,"kept":4,"clusters":1,"rejects":1,"not_compared":{"empty text":1},"seconds":2.5,
+    const TOLD: &str = r#"{"documents":6,"kept":4,"clusters":1,"rejects":1,"removed_unique_by":0,"not_compared":{"empty text":1},"seconds":2.5,
         "inputs":["a.parquet"],"bits":64,"distance":3,"verification":"none",
         "verified_with_kept":false,"pipeline":"","keep":"first","sizes":[[3,1]],
         "distances":[[0,1],[2,1]],"similarities":[],"lengths":[[12,3,0],[40,0,2]],

@@ -1,0 +1,87 @@
+"""First contact on a cluster: the row rules hold for the rows of the same folders."""
+
+import json
+import subprocess
+from functools import reduce
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+hs = pytest.importorskip("hamdex.spark", reason="no Spark here", exc_type=ImportError)
+
+FOLDERS = Path(__file__).parents[4] / "tests" / "first_contact"
+
+#: Folders that are no frame: columns of mixed types, of several names or delimiters; fingerprints
+#: in place of some texts.
+ELSEWHERE = {
+    "csv_with_semicolons",
+    "fingerprints_beside_null_texts",
+    "one_field_in_each_file",
+    "texts_that_are_numbers",
+}
+
+
+def is_of_rows(folder):
+    """Whether Spark can read it: rows of JSON Lines or CSV that no rule refuses."""
+    case = json.loads((folder / "case.json").read_text())
+    rows = {".jsonl", ".csv"}
+    files = [path for path in (folder / "input").rglob("*") if path.is_file()]
+    return (
+        case["expect"]["status"] == 0
+        and case["expect"]["rows"] > 0
+        and case["expect"]["rejects"] in (0, case["expect"].get("not_compared", 0))
+        and all(path.suffix in rows for path in files)
+        # Bytes that Spark's own readers take for something else.
+        and not any(path.read_bytes().startswith(b"\xef\xbb\xbf") for path in files)
+        and folder.name not in ELSEWHERE
+    )
+
+
+NAMES = sorted(path.name for path in FOLDERS.iterdir() if is_of_rows(path))
+
+#: Options of the command line by the names that they have here.
+KEYWORDS = {"keep": "keep", "unique-by": "unique_by", "drop-empty": "drop_empty"}
+
+
+def test_there_are_folders_of_rows():
+    assert len(NAMES) >= 12, NAMES
+
+
+@pytest.mark.parametrize("name", [*NAMES, "empty_texts_dropped"])
+def test_the_rows_of_a_folder_are_kept_as_by_the_command_line(spark, program, tmp_path, name):
+    case = json.loads((FOLDERS / name / "case.json").read_text())
+    inputs = [str(FOLDERS / name / "input" / path) for path in case["inputs"]]
+    options = [
+        f"--{key}" if value is True else f"--{key}={value}" for key, value in case["options"].items()
+    ]
+    settings = ["--pipeline", "post", "-k", "14", "--verify", "edit:0.8", "--quiet"]
+    command = [program, "dedup", *inputs, "-o", str(tmp_path / "out"), *settings, *options]
+    subprocess.run(command, check=True, capture_output=True)
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    lines = (tmp_path / "out" / "kept.jsonl").read_text().splitlines()
+
+    # The order of the rows is that of the files, whatever their ids.
+    files = sorted(path for path in (FOLDERS / name / "input").rglob("*") if path.is_file())
+    frames = [
+        spark.read.csv(str(path), header=True) if path.suffix == ".csv" else spark.read.json(str(path))
+        for path in files
+    ]
+    frame = reduce(lambda a, b: a.unionByName(b), frames).coalesce(1)
+    known = [field for field in ("text", "content", "data", "title") if field in frame.columns]
+    text = case["options"].get("text-field", known[0])
+    given = {KEYWORDS[key]: value for key, value in case["options"].items() if key in KEYWORDS}
+    frame = frame.selectExpr("*", "monotonically_increasing_id() AS row_id")
+    frame.write.parquet(str(tmp_path / "rows"))
+    told = hs.dedup_file(
+        spark, tmp_path / "rows", tmp_path / "kept", text, "row_id", distance=14, pipeline="post",
+        verify="edit:0.8", **given,
+    )  # fmt: skip
+    for count in ("rows", "documents", "kept", "removed", "removed_unique_by", "not_compared"):
+        assert told[count] == report[count], count
+    assert told["rows"] == told["kept"] + told["removed"] + told["rejects"]
+    kept = pq.read_table(tmp_path / "kept").sort_by("row_id")
+    assert len(kept) == len(lines) == told["kept"]
+    column = text.split(",")[0].split(".")[0]
+    expected = [json.loads(line).get(column) for line in lines]
+    assert kept.column(column).to_pylist() == expected
