@@ -137,6 +137,11 @@ pub(crate) fn clock(duration: Duration) -> String {
     }
 }
 
+/// Rounds a similarity to the four digits that results have.
+pub(crate) fn similarity(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@ use hamdex::{
 use serde::Serialize;
 
 use crate::advise::{self, Wishes};
+use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Document, Ids, Reading, Sink};
 use crate::key::Name;
@@ -197,6 +198,7 @@ impl InsertArgs {
             waiting: Vec::new(),
             output: Some(Output::stdout(&session.console)),
             summary: Summary::default(),
+            console: &session.console,
         };
         let read = reading.run::<F>(&mut rejects, &mut batches);
         // Documents read before a failure are good ones.
@@ -253,6 +255,7 @@ struct Batches<'a, F: Fingerprint> {
     /// `None` once nobody reads any more, which is no reason to stop inserting.
     output: Option<Output>,
     summary: Summary,
+    console: &'a Console,
 }
 
 impl<F: Fingerprint> Sink<F> for Batches<'_, F> {
@@ -282,7 +285,7 @@ impl<F: Fingerprint> Batches<'_, F> {
                 let Some(near) = near else { continue };
                 self.summary.refused += 1;
                 let (id, of) = (Name::of(key), Name::of(&near.key));
-                let (distance, similarity) = (near.distance, near.similarity);
+                let (distance, similarity) = (near.distance, near.similarity.map(size::similarity));
                 let line = Refused { id, of, distance, similarity };
                 match self.output.as_mut().map_or(Ok(()), |output| output.json(&line)) {
                     Err(Failure::OutputClosed) => self.output = None,
@@ -301,6 +304,8 @@ impl<F: Fingerprint> Batches<'_, F> {
         self.summary.inserted += report.inserted;
         self.summary.replaced += report.replaced - report.unchanged;
         self.summary.unchanged += report.unchanged;
+        // What an interrupted run says is there already.
+        self.console.stored(report.inserted + report.replaced - report.unchanged, "inserted");
     }
 
     fn finish(self) -> Result<Summary> {

@@ -15,6 +15,7 @@ use crate::options::{DistanceArg, MemoryArg, RowArgs, WidthArg, stored_pipeline}
 use crate::output::Output;
 use crate::resource_options::SeedArg;
 use crate::session::Session;
+use crate::size;
 use crate::stored;
 use crate::verify_options::VerifyArg;
 use crate::width::{self, for_width};
@@ -205,7 +206,8 @@ impl<F: Fingerprint> Asked<'_, F> {
         for ((name, ..), matches) in self.waiting.iter().zip(self.index.search_batch(&queries)?) {
             for found in matches {
                 let (query, id) = (Name::of(name), Name::of(&found.key));
-                let (distance, similarity) = (found.distance, found.similarity);
+                let (distance, similarity) =
+                    (found.distance, found.similarity.map(size::similarity));
                 self.output.json(&Found { query, id, distance, similarity })?;
             }
         }

@@ -161,3 +161,20 @@ fn what_is_durable_is_said() {
     assert!(text.contains("1,000 documents were durably removed"), "{text}");
     assert_eq!(bench.export("idx").lines().count(), 500);
 }
+
+#[test]
+fn an_interrupted_insert_says_what_is_stored() {
+    let bench = Bench::new();
+    let mut child = spawn(&mut bench.command("insert idx - --pipeline post -k 3 --batch 5"));
+    child.stdin.as_mut().unwrap().write_all(rows(3000).as_bytes()).unwrap();
+    // Rows of a pipe are stored as they come, before its end.
+    let stored = || {
+        let stats = bench.run("stats idx --json");
+        (stats.status == 0).then(|| stats.json()[0]["documents"].as_u64().unwrap()).unwrap_or(0)
+    };
+    until(&mut child, || stored() > 0);
+    send(&child, "-TERM");
+    let (ended, text) = end(child);
+    assert_eq!(ended.code(), Some(143), "{text}");
+    assert!(text.contains("inserted"), "{text}");
+}

@@ -26,7 +26,7 @@ def clusters(
 ) -> DataFrame:
     """Returns "id", "cluster" and "size" for every document that has a near-duplicate.
 
-    The groups are those of `hamdex clusters -k DISTANCE` with the same pipeline, exactly. A cluster
+    The groups are those of `hamdex clusters -k DISTANCE --verify none` with the same pipeline, exactly. A cluster
     is named by its smallest id. Documents without near-duplicates are left out.
 
     df: a frame of documents. Ids are of a type that has an order.

@@ -28,7 +28,7 @@ def pairs(
 ) -> DataFrame:
     """Returns "id_a", "id_b" and "distance" for every near pair of documents, each once.
 
-    The pairs are those of `hamdex pairs`; `id_a` is the smaller id. Documents of equal fingerprints
+    The pairs are those of `hamdex pairs --verify none`; `id_a` is the smaller id. Documents of equal fingerprints
     are pairs at distance 0, so a million copies of one text are half a billion pairs: where groups
     are enough, `clusters` costs little whatever the number of copies.
 

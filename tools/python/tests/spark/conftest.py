@@ -19,6 +19,9 @@ BOUND = 240 + DOCUMENTS // 500
 #: Settings that one machine and the cluster share.
 SETTINGS = {"pipeline": "post"}
 
+#: The same for the command line, whose groups and pairs would be verified otherwise.
+UNVERIFIED = ["--pipeline", "post", "--verify", "none"]
+
 
 def pytest_collection_modifyitems(items):
     reason = cluster.missing()

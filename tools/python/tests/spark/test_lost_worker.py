@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from .conftest import SETTINGS, frame
+from .conftest import SETTINGS, UNVERIFIED, frame
 from .test_one_machine import grouped, wanted
 
 hs = pytest.importorskip(
@@ -33,5 +33,5 @@ def test_a_killed_worker_changes_nothing(started, spark, corpus, hamdex_lines):
     work.join()
     started.add_worker()
     assert found["at"] > killed
-    lines = hamdex_lines("clusters", corpus, "-k", 3, "--pipeline", "post")
+    lines = hamdex_lines("clusters", corpus, "-k", 3, *UNVERIFIED)
     assert grouped(found["rows"]) == wanted(lines)

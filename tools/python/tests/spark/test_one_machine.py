@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .conftest import DOCUMENTS, SETTINGS, documents, frame, write
+from .conftest import DOCUMENTS, SETTINGS, UNVERIFIED, documents, frame, write
 
 hs = pytest.importorskip(
     "hamdex.spark", reason="no Spark here", exc_type=ImportError
@@ -31,7 +31,7 @@ def test_clusters_are_those_of_one_machine(spark, corpus, hamdex_lines):
     counts = {}
     rows = hs.clusters(frame(spark, corpus), "text", "id", 3, counts=counts, **SETTINGS).collect()
     found = grouped(rows)
-    assert found == wanted(hamdex_lines("clusters", corpus, "-k", 3, "--pipeline", "post"))
+    assert found == wanted(hamdex_lines("clusters", corpus, "-k", 3, *UNVERIFIED))
     # The crowd is one group, whatever it costs.
     assert max(map(len, found.values())) > DOCUMENTS // 20
     # Of a million short texts most near ones are near to one crowd of strangers.
@@ -44,7 +44,7 @@ def test_heavy_groups_are_split_and_change_nothing(spark, corpus, hamdex_lines):
     counts, limit = {}, DOCUMENTS // 200
     near = hs.clusters(frame(spark, corpus), "text", "id", 3, limit=limit, counts=counts, **SETTINGS)
     found = grouped(near.collect())
-    assert found == wanted(hamdex_lines("clusters", corpus, "-k", 3, "--pipeline", "post"))
+    assert found == wanted(hamdex_lines("clusters", corpus, "-k", 3, *UNVERIFIED))
     assert counts["heavy"] > 0 and counts["levels"] > 1
 
 
@@ -53,7 +53,7 @@ def test_heavy_groups_are_split_and_change_nothing(spark, corpus, hamdex_lines):
 def test_other_widths_and_distances(spark, tmp_path, hamdex_lines, bits, distance, more_than):
     path = write(tmp_path / "rows.jsonl", documents(2000, 50, 50, seed=bits))
     near = hs.clusters(frame(spark, path), "text", "id", distance, bits=bits, limit=40, **SETTINGS)
-    options = ["-k", distance, "--bits", bits, "--pipeline", "post"]
+    options = ["-k", distance, "--bits", bits, *UNVERIFIED]
     found = grouped(near.collect())
     assert found == wanted(hamdex_lines("clusters", path, *options))
     assert len(found) > more_than
@@ -84,7 +84,7 @@ def test_dedup_decides_row_for_row(spark, tmp_path, hamdex_lines, verify, distan
 def test_pairs_come_once_each(spark, tmp_path, hamdex_lines):
     path = write(tmp_path / "rows.jsonl", documents(3000, 60, 60))
     found = hs.pairs(frame(spark, path), "text", "id", 4, limit=30, **SETTINGS).collect()
-    lines = [line.split("\t") for line in hamdex_lines("pairs", path, "-k", 4, "--pipeline", "post")]
+    lines = [line.split("\t") for line in hamdex_lines("pairs", path, "-k", 4, *UNVERIFIED)]
     pairs = sorted((*sorted([a, b]), int(distance)) for a, b, distance in lines)
     assert sorted((row.id_a, row.id_b, row.distance) for row in found) == pairs
     assert len({distance for _, _, distance in pairs}) == 5

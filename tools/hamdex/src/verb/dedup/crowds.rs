@@ -130,6 +130,10 @@ fn template(texts: &[&str]) -> String {
         common = shared;
     }
     let text = common.join(if spaced { " " } else { "" });
+    // Texts that have nothing in common have no template.
+    if text == GAP {
+        return String::new();
+    }
     if text.chars().count() <= SHOWN {
         return text;
     }
@@ -164,7 +168,7 @@ mod tests {
             "…今天晴转多云气温…度"
         );
         assert_eq!(template(&["same text", "same text"]), "same text");
-        assert_eq!(template(&["one", "other"]), GAP);
+        assert_eq!(template(&["one", "other"]), "");
         assert_eq!(template(&[]), "");
     }
 

@@ -13,6 +13,7 @@ use super::report::Group;
 use crate::failure::Result;
 use crate::input::{Inputs, Origins};
 use crate::output::Output;
+use crate::size;
 use crate::verb::clusters::Line as ClusterLine;
 
 /// Groups that the report names.
@@ -99,7 +100,7 @@ impl<'a, F: Fingerprint> Members<'a, F> {
                         (self.name(kept), kept_at, distance, similarity, Some(cluster))
                     }
                 };
-            let similarity = similarity.map(|value| (value * 1e4).round() / 1e4);
+            let similarity = similarity.map(size::similarity);
             noted(distance, similarity);
             let distance = Some(distance);
             let unique_by = None;
