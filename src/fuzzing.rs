@@ -1,6 +1,6 @@
 //! What a fuzzer feeds: bytes of any kind go into each decoder, and what comes out must hold.
 //!
-//! Under the feature `fuzzing` and in this crate's tests only. A target panics where the library
+//! Under the feature `fuzzing` only. A target panics where the library
 //! is wrong; damage that is refused is right.
 
 use crate::fingerprint::Fingerprint;
@@ -131,29 +131,4 @@ fn key_of<F: Fingerprint>(bytes: &[u8]) {
         assert!(fingerprint.hex().to_string().eq_ignore_ascii_case(text));
     }
     let _ = keys::check_document(bytes);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    fn replay(name: &str, target: fn(&[u8])) {
-        let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
-        let folder = root.join("tools/fuzz/corpus").join(name);
-        let mut files = 0;
-        for entry in std::fs::read_dir(folder).unwrap() {
-            target(&std::fs::read(entry.unwrap().path()).unwrap());
-            files += 1;
-        }
-        assert!(files > 3, "{files} files of {name}");
-        target(b"");
-    }
-
-    #[test]
-    fn the_corpora_of_the_decoders_hold() {
-        replay("run", super::run);
-        replay("record", super::record);
-        replay("header", super::header);
-        replay("key", super::key);
-    }
 }

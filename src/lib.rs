@@ -52,7 +52,7 @@ mod error;
 pub mod evaluate;
 mod fail_point;
 mod fingerprint;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
 mod index;

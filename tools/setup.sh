@@ -161,3 +161,13 @@ need_libclang
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/hamdex/target}
 mkdir -p "$CARGO_TARGET_DIR"
+
+# Cargo would compile RocksDB again for every set of features; where this fails it still does.
+if [ -z "${ROCKSDB_LIB_DIR:-}" ] && [ -z "${RUSTFLAGS:-}" ]; then
+    if ROCKSDB_LIB_DIR=$("$project/tools/rocksdb"); then
+        export ROCKSDB_LIB_DIR ROCKSDB_STATIC=1
+    else
+        unset ROCKSDB_LIB_DIR
+        echo "RocksDB is compiled by cargo instead, which takes longer."
+    fi
+fi

@@ -231,7 +231,9 @@ impl Number {
         }
         // Below every digit, so that of two numbers the one with more digits has the greater size.
         size.push(0);
-        size.iter_mut().for_each(|byte| *byte = !*byte);
+        for byte in &mut size {
+            *byte = !*byte;
+        }
         [vec![0], size].concat()
     }
 

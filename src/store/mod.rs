@@ -56,7 +56,7 @@ pub(crate) use files::read_files;
 pub(crate) use host::{HostBatch, HostSnapshot, descriptors};
 use lock::Lock;
 use log_records::LogRecords;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 pub(crate) use meta::decode_header;
 use meta::read_header;
 pub(crate) use reads::counting_reads;

@@ -3,10 +3,12 @@
 //! `tools/fuzz/run` feeds them under coverage; the tests feed them what that found worth keeping.
 #![allow(clippy::indexing_slicing)] // a target that fails may panic
 
+mod corpus;
 mod operations;
 mod plan;
 mod text;
 
+pub use corpus::replay;
 pub use operations::operations;
 pub use plan::plan;
 pub use text::text;

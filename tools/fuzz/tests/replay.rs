@@ -1,19 +1,14 @@
 //! What fuzzing found worth keeping is fed to the same targets again.
-#![allow(clippy::unwrap_used)] // a test that fails may panic
 
-use std::path::PathBuf;
+use hamdex::fuzzing;
+use hamdex_fuzz::replay;
 
-fn replay(name: &str, target: fn(&[u8])) {
-    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
-    let folder = root.join("corpus").join(name);
-    let mut files = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        target(&std::fs::read(&path).unwrap());
-        files += 1;
-    }
-    assert!(files > 3, "{files} files of {name}");
-    target(b"");
+#[test]
+fn the_corpora_of_the_decoders_hold() {
+    replay("run", fuzzing::run);
+    replay("record", fuzzing::record);
+    replay("header", fuzzing::header);
+    replay("key", fuzzing::key);
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn an_interrupted_insert_says_what_is_stored() {
     // Rows of a pipe are stored as they come, before its end.
     let stored = || {
         let stats = bench.run("stats idx --json");
-        (stats.status == 0).then(|| stats.json()[0]["documents"].as_u64().unwrap()).unwrap_or(0)
+        if stats.status == 0 { stats.json()[0]["documents"].as_u64().unwrap() } else { 0 }
     };
     until(&mut child, || stored() > 0);
     send(&child, "-TERM");

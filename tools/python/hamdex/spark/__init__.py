@@ -1,9 +1,10 @@
 """Near-duplicates of more documents than one machine holds, on Apache Spark.
 
-`clusters`, `dedup`, `pairs` and `search` give what `hamdex clusters`, `hamdex dedup` and the like
-give on one machine, exactly, out of data frames of any size; `dedup_file` goes from Parquet files to
-Parquet files and a page about it; `build_index` writes the files of an index in parallel, which
-`hamdex build --from-shards` takes over.
+`dedup` gives what `hamdex dedup` gives on one machine, exactly, out of data frames of any size;
+`clusters`, `pairs` and `search` what `hamdex clusters`, `pairs` and `query` give with
+`--verify none`; `dedup_file` goes from Parquet files to Parquet files and a page about it;
+`build_index` writes the files of an index in parallel, which `hamdex build --from-shards` takes
+over.
 
     from pyspark.sql import SparkSession
     import hamdex.spark

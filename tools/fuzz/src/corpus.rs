@@ -1,0 +1,30 @@
+//! The inputs that fuzzing found worth keeping: a file a target, an input a line, hexadecimal.
+
+use std::path::Path;
+
+/// Feeds a target all inputs that were kept for it, and the empty one.
+///
+/// # Panics
+///
+/// Whatever the target panics at, and if the inputs cannot be read or are fewer than four.
+pub fn replay(name: &str, target: fn(&[u8])) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join("corpus").join(name).with_extension("hex");
+    let pack = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let inputs: Vec<Vec<u8>> = pack.lines().map(bytes).collect();
+    assert!(inputs.len() > 3, "{} inputs of {name}", inputs.len());
+    for input in inputs {
+        target(&input);
+    }
+    target(b"");
+}
+
+fn bytes(line: &str) -> Vec<u8> {
+    let digit = |digit: u8| u8::try_from(char::from(digit).to_digit(16)?).ok();
+    let (pairs, rest) = line.as_bytes().as_chunks::<2>();
+    assert!(rest.is_empty(), "half a byte in {line}");
+    let byte = |&[high, low]: &[u8; 2]| Some(digit(high)? << 4 | digit(low)?);
+    let whole: Option<Vec<u8>> = pairs.iter().map(byte).collect();
+    whole.unwrap_or_else(|| panic!("not hexadecimal: {line}"))
+}
