@@ -141,7 +141,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// There is no interrupted bulk build that could be resumed.
-    #[error("{} holds no unfinished bulk build to resume", path.display())]
+    #[error("{} holds no unfinished bulk build", path.display())]
     NothingToResume {
         /// The directory.
         path: PathBuf,

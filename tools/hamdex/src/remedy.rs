@@ -64,7 +64,7 @@ pub(crate) fn of_library(error: &Error) -> Option<&'static str> {
             "run the same 'hamdex build' again with --resume, or drop it with --abandon"
         }
         Error::NothingToResume { .. } => {
-            "leave --resume out to build: no build is unfinished there"
+            "leave --resume or --abandon out: there is nothing to go on with or to drop"
         }
         Error::Locked { .. } => "wait for the other process or stop it",
         Error::WidthMismatch { .. } => "leave out --bits, or build an index of that width",

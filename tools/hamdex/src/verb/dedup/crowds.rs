@@ -45,6 +45,19 @@ pub(super) struct Crowd {
     pub(super) template: String,
 }
 
+/// Puts crowds of one template together, those of the largest group first.
+pub(super) fn by_template(crowds: &[Crowd]) -> Vec<(&str, Vec<&Crowd>)> {
+    let mut together: Vec<(&str, Vec<&Crowd>)> = Vec::new();
+    for crowd in crowds {
+        let known = together.iter_mut().find(|(template, _)| *template == crowd.template);
+        match known.filter(|_| !crowd.template.is_empty()) {
+            Some((_, groups)) => groups.push(crowd),
+            None => together.push((&crowd.template, vec![crowd])),
+        }
+    }
+    together
+}
+
 /// Rows of one source, and what became of them.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct SourceCounts {
@@ -170,6 +183,22 @@ mod tests {
         assert_eq!(template(&["same text", "same text"]), "same text");
         assert_eq!(template(&["one", "other"]), "");
         assert_eq!(template(&[]), "");
+    }
+
+    #[test]
+    fn groups_of_one_template_are_told_of_together() {
+        let crowd = |size, template: &str| Crowd {
+            cluster: 0,
+            size,
+            share: 0.0,
+            template: template.to_owned(),
+        };
+        let crowds =
+            [crowd(90, "a \u{2026}"), crowd(70, ""), crowd(50, "a \u{2026}"), crowd(40, "")];
+        let sizes = |groups: &[&Crowd]| groups.iter().map(|crowd| crowd.size).collect::<Vec<_>>();
+        let told: Vec<_> =
+            by_template(&crowds).iter().map(|(like, groups)| (*like, sizes(groups))).collect();
+        assert_eq!(told, [("a \u{2026}", vec![90, 50]), ("", vec![70]), ("", vec![40])]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::crowds::{Crowd, SourceCounts};
+use super::crowds::{self, Crowd, SourceCounts};
 use super::label::Label;
 use crate::advise::Advice;
 use crate::failure::{Failure, Result};
@@ -130,16 +130,22 @@ impl Report<'_> {
     /// What a person should know who looks at nothing else.
     pub(super) fn alarms(&self) -> Vec<String> {
         let mut alarms = Vec::new();
-        for Crowd { size, share, template, .. } in &self.crowds {
+        for (template, groups) in crowds::by_template(&self.crowds) {
+            let size: usize = groups.iter().map(|crowd| crowd.size).sum();
+            let share: f64 = groups.iter().map(|crowd| crowd.share).sum();
+            let have = match groups.len() {
+                1 => "one group has".to_owned(),
+                count => format!("{count} groups have"),
+            };
             let like = if template.is_empty() {
                 String::new()
             } else {
                 format!(", which share \"{template}\"")
             };
             alarms.push(format!(
-                "one group has {} of the documents, {:.0} %{like}; if they are different \
-                 documents, use a stricter --verify or a smaller -k",
-                size::thousands(*size as u64),
+                "{have} {} of the documents, {:.0} %{like}; if they are different documents, use \
+                 a stricter --verify or a smaller -k",
+                size::thousands(size as u64),
                 100.0 * share
             ));
         }
