@@ -15,6 +15,7 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 const EXAMPLES: &str = "Examples:
+  hamdex demo                              look at a first result
   hamdex dedup posts.jsonl -o clean        keep one document of every group
   hamdex build pages.idx pages.jsonl.gz    make an index
   hamdex query pages.idx --text 'a text'   find what is near a text

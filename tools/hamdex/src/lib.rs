@@ -37,6 +37,7 @@ mod verify_options;
 mod visible;
 mod width;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -49,9 +50,17 @@ use crate::signal::Signal;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    ExitCode::from(run(std::env::args_os()))
+}
+
+/// Runs the program with these arguments, the first its name, and returns its exit status.
+///
+/// Output, signals and messages are those of a process: it may end within.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage::refuse(&error),
+        Err(error) => return usage::refuse(&error, &arguments),
     };
     let json = cli.global.json;
     let session = match Session::new(&cli.global) {
@@ -63,7 +72,7 @@ pub fn main() -> ExitCode {
     signal::claim_end();
     session.console.close();
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => end(&cause(failure, &session), json),
     }
 }
@@ -85,11 +94,11 @@ pub fn fuzz_rows(bytes: &[u8]) {
 }
 
 /// Reports the failure, if it is one, and returns its status.
-fn end(failure: &Failure, json: bool) -> ExitCode {
+fn end(failure: &Failure, json: bool) -> u8 {
     if failure.status() != 0 {
         report(failure, json);
     }
-    ExitCode::from(failure.status())
+    failure.status()
 }
 
 /// Writes a failure for people, or with `--json` for programs, to standard error.

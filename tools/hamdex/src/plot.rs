@@ -1,22 +1,17 @@
 //! Plots: charts become a file, as SVG, PNG or HTML by its extension.
 
+#[cfg(feature = "png")]
+mod png;
+
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 
 use maud::html;
-use resvg::{tiny_skia, usvg};
 
 use crate::chart::{self, Chart};
 use crate::failure::Result;
 use crate::output::{Output, Overwrite};
 use crate::page;
-
-/// Family of the font that PNG files are lettered with: no machine has to have one.
-const FONT: &str = "Ubuntu";
-
-/// Pixels of a PNG for each pixel of the drawing.
-const FINENESS: f32 = 2.0;
 
 /// A file to draw into, as named on the command line.
 #[derive(Debug, Clone)]
@@ -28,6 +23,7 @@ pub(crate) struct PlotFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Svg,
+    #[cfg(feature = "png")]
     Png,
     Html,
 }
@@ -38,7 +34,10 @@ impl FromStr for PlotFile {
     fn from_str(path: &str) -> Result<Self, Self::Err> {
         let form = match extension(Path::new(path)).as_str() {
             "svg" => Form::Svg,
+            #[cfg(feature = "png")]
             "png" => Form::Png,
+            #[cfg(not(feature = "png"))]
+            "png" => return Err("this hamdex was built without PNG: use .svg or .html"),
             "html" | "htm" => Form::Html,
             _ => return Err("supported are names that end in .svg, .png or .html"),
         };
@@ -77,7 +76,8 @@ impl Plot {
         let sheet = || chart::sheet(title, charts, columns).map_err(|e| page::drawing(&e));
         let bytes = match self.form {
             Form::Svg => sheet()?.into_bytes(),
-            Form::Png => png(&sheet()?).map_err(|e| page::drawing(&e))?,
+            #[cfg(feature = "png")]
+            Form::Png => png::render(&sheet()?).map_err(|e| page::drawing(&e))?,
             Form::Html => {
                 let figures = charts.iter().map(|chart| page::figure(chart, ""));
                 let figures = figures.collect::<Result<Vec<_>>>()?;
@@ -95,19 +95,4 @@ impl Plot {
         self.output.with(|out| out.write_all(&bytes))?;
         self.output.finish()
     }
-}
-
-/// Renders a drawing, lettered with the font that the program brings along.
-fn png(svg: &str) -> Result<Vec<u8>, String> {
-    let mut fonts = usvg::fontdb::Database::new();
-    fonts.load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());
-    fonts.set_sans_serif_family(FONT);
-    let options = usvg::Options { fontdb: Arc::new(fonts), ..usvg::Options::default() };
-    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| error.to_string())?;
-    let size = tree.size().to_int_size().scale_by(FINENESS).ok_or("it has no size")?;
-    let mut pixels =
-        tiny_skia::Pixmap::new(size.width(), size.height()).ok_or("it is too large for a PNG")?;
-    let scale = tiny_skia::Transform::from_scale(FINENESS, FINENESS);
-    resvg::render(&tree, scale, &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| error.to_string())
 }

@@ -1,6 +1,6 @@
 //! Wrong calls: what the parser of arguments refuses is reported as every other failure is.
 
-use std::process::ExitCode;
+use std::ffi::OsString;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -40,17 +40,17 @@ fn words(text: &str) -> String {
 }
 
 /// Shows help if that was asked for, else what is wrong with the call.
-pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
+pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
     if !error.use_stderr() {
         let _ = error.print();
-        return ExitCode::SUCCESS;
+        return Status::Done.number();
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
-        return ExitCode::from(Status::Usage.number());
+        return Status::Usage.number();
     }
     let refused = Refused::new(error);
-    if asks_for_json() {
+    if asks_for_json(arguments) {
         let remedy = Some(refused.hints.join("; ")).filter(|hints| !hints.is_empty());
         let object = failure::object("usage", Status::Usage, &refused.message, remedy.as_deref());
         complain(&object.to_string());
@@ -58,12 +58,13 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
         complain(&format!("hamdex: {}", refused.message));
         refused.hints.iter().for_each(|hint| complain(&format!("  {hint}")));
     }
-    ExitCode::from(Status::Usage.number())
+    Status::Usage.number()
 }
 
 /// Returns whether `--json` is among the arguments, which cannot be parsed as a whole.
-fn asks_for_json() -> bool {
-    std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|a| a == "--json")
+fn asks_for_json(arguments: &[OsString]) -> bool {
+    let options = arguments.iter().skip(1).take_while(|argument| *argument != "--");
+    options.into_iter().any(|argument| argument == "--json")
 }
 
 #[cfg(test)]

@@ -16,6 +16,13 @@ pub(crate) fn dedup_file(
     Ok((done.report, done.warnings))
 }
 
+/// Runs the command line with these arguments, the first its name; returns its exit status.
+#[pyfunction]
+#[pyo3(name = "_command")]
+pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| hamdex_cli::run(arguments))
+}
+
 /// Writes the page of a deduplication from its summary, as JSON.
 #[pyfunction]
 #[pyo3(name = "_dedup_page")]

@@ -39,6 +39,7 @@ fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fields::text_field, module)?)?;
     module.add_function(wrap_pyfunction!(files::dedup_file, module)?)?;
     module.add_function(wrap_pyfunction!(files::dedup_page, module)?)?;
+    module.add_function(wrap_pyfunction!(files::command, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(stamps::keys, module)?)?;
     Ok(())

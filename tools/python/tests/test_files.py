@@ -255,7 +255,7 @@ def test_what_cannot_be_is_refused_by_name(parquet, tmp_path, capfd):
     with pytest.raises(OSError, match="absent.jsonl"):
         hamdex.dedup_file(tmp_path / "absent.jsonl", out)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(hamdex.UsageError, match="broken.parquet: cannot be read as Parquet"):
+    with pytest.raises(hamdex.DataError, match="broken.parquet: cannot be read as Parquet"):
         hamdex.dedup_file(tmp_path / "broken.parquet", out)
     assert sorted(os.listdir(tmp_path)) == ["broken.parquet"]
     assert capfd.readouterr() == ("", ""), "a library prints nothing"

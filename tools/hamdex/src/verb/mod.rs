@@ -7,6 +7,7 @@ mod clusters;
 mod compact;
 mod completions;
 pub(crate) mod dedup;
+mod demo;
 mod doctor;
 mod evaluate;
 mod explain;
@@ -42,6 +43,7 @@ pub(crate) enum Verb {
     Pairs(pairs::PairsArgs),
     Clusters(clusters::ClustersArgs),
     Dedup(Box<dedup::DedupArgs>),
+    Demo(demo::DemoArgs),
     Plan(plan::PlanArgs),
     Explain(explain::ExplainArgs),
     Stats(stats::StatsArgs),
@@ -69,6 +71,7 @@ impl Verb {
             Self::Pairs(args) => args.run(session),
             Self::Clusters(args) => args.run(session),
             Self::Dedup(args) => args.run(session),
+            Self::Demo(args) => args.run(session),
             Self::Plan(args) => args.run(session),
             Self::Explain(args) => args.run(session),
             Self::Stats(args) => args.run(session),

@@ -10,6 +10,7 @@ mod builds;
 mod calls;
 mod crawls;
 mod dedup;
+mod demo;
 mod exports;
 mod first_contact;
 mod habits;

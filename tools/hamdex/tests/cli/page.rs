@@ -195,13 +195,12 @@ fn a_browser_shows_the_page_light_and_dark_without_a_complaint() {
         let said = String::from_utf8_lossy(&outcome.stderr).into_owned();
         assert!(outcome.status.success(), "{said}");
         assert!(!said.contains("CONSOLE"), "{said}");
-        let pixels =
-            resvg::tiny_skia::Pixmap::decode_png(&std::fs::read(picture).unwrap()).unwrap();
+        let pixels = tiny_skia::Pixmap::decode_png(&std::fs::read(picture).unwrap()).unwrap();
         assert_eq!(pixels.width(), 1200);
         pixels
     };
     let (light, dark) = (shot("light"), shot("dark"));
-    let corner = |pixels: &resvg::tiny_skia::Pixmap| pixels.pixel(3, 3).unwrap().red();
+    let corner = |pixels: &tiny_skia::Pixmap| pixels.pixel(3, 3).unwrap().red();
     assert_eq!((corner(&light), corner(&dark)), (255, 0x15), "paper is white and dark");
     // A page that failed to draw is of one colour.
     let paper = light.pixels().iter().filter(|pixel| pixel.red() == 255).count();

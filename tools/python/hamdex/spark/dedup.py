@@ -102,7 +102,7 @@ def dedup(
     rows = _checks.checkpointed(df.withColumn(ROW, F.monotonically_increasing_id()))
     rank = _rank(rows, keep, text_column)
     newest = keep.startswith("newest:")
-    if newest and _none_has(rows, rank):
+    if newest and rank is not None and _none_has(rows, rank):
         raise DataError(f'keep="{keep}": no row has a value in that column')
     made = documents(
         rows, text_column, id_column, fingerprint_column, pipeline, bits, row_column=ROW
@@ -112,7 +112,7 @@ def dedup(
     compared = made if unique_by is None else made.join(repeats, "row", "left_anti")
     grouped = members(compared, distance, bits, limit, counts)
     more = [] if rank is None else [rank.alias("rank")]
-    if verify != "none":
+    if verify != "none" and text_column is not None:
         more.append(_fields.text(rows, text_column).alias("text"))
     if more:
         grouped = grouped.join(rows.select(F.col(ROW).alias("row"), *more), "row")

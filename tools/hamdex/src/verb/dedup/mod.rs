@@ -29,6 +29,7 @@ use self::collect::Purpose;
 use self::crowds::{Samples, SourceCounts};
 use self::files::Files;
 use self::form::Form;
+pub(super) use self::page::difference;
 use self::page::{Page, PageFile, Summary};
 use self::report::{Report, Settings};
 use self::write::Members;

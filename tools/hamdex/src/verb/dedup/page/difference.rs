@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Part of a difference, in the order of the texts.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(in crate::verb) enum Part {
     /// So many equal characters that are not shown.
     Alike(usize),
     /// What stands in the kept text and what in the removed one.
@@ -31,14 +31,14 @@ pub(super) enum Part {
 
 /// Characters of one text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) text: String,
+pub(in crate::verb) struct Piece {
+    pub(in crate::verb) text: String,
     /// Whether the other text has something else there.
-    pub(super) own: bool,
+    pub(in crate::verb) own: bool,
 }
 
 /// Compares two texts; equal ones are a single [`Part::Alike`].
-pub(super) fn parts(kept: &str, removed: &str) -> Vec<Part> {
+pub(in crate::verb) fn parts(kept: &str, removed: &str) -> Vec<Part> {
     let diff = TextDiff::configure().timeout(PATIENCE).diff_unicode_words(kept, removed);
     let mut parts = Parts::default();
     let ops = diff.ops();

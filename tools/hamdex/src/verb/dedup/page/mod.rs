@@ -1,7 +1,7 @@
 //! `dedup --report`: what was done becomes one page to look at.
 
 mod body;
-mod difference;
+pub(in crate::verb) mod difference;
 mod figures;
 mod notes;
 mod prints;

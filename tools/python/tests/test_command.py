@@ -1,0 +1,56 @@
+"""The command line that comes with the package."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import hamdex
+
+
+def command(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "hamdex", *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        **options,
+    )
+
+
+def test_the_package_brings_the_command_line(tmp_path):
+    assert command("--version").stdout == f"hamdex {hamdex.__version__}\n"
+    demo = command("demo", "--json", cwd=tmp_path)
+    assert (demo.returncode, demo.stderr) == (0, ""), demo
+    assert json.loads(demo.stdout)["removed"] == 14
+    assert (tmp_path / "hamdex-demo" / "report.html").exists()
+
+
+def test_statuses_and_codes_are_those_of_the_program(tmp_path):
+    refused = command("demo", "--colour", "--json")
+    assert refused.returncode == 2
+    assert json.loads(refused.stderr)["code"] == "usage"
+    missing = command("stats", "none.idx", "--json", cwd=tmp_path)
+    assert missing.returncode == 6, missing
+    assert json.loads(missing.stderr)["code"] == "no-such-file", missing
+    # Behind two hyphens nothing is an option.
+    assert not command("demo", "--colour", "--", "--json").stderr.startswith("{")
+
+
+def test_ctrl_c_ends_it_with_130_and_no_traceback(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = subprocess.Popen(
+        [sys.executable, "-m", "hamdex", "dedup", "pipe", "-o", "out", "--input-format", "jsonl"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    with open(tmp_path / "pipe", "w") as pipe:
+        # The other end is open now, so signals are heeded.
+        pipe.write('{"text":"one"}\n')
+        pipe.flush()
+        reader.send_signal(signal.SIGINT)
+        _, said = reader.communicate(timeout=60)
+    assert reader.returncode == 130, said
+    assert "Traceback" not in said and "KeyboardInterrupt" not in said, said
+    assert sorted(os.listdir(tmp_path)) == ["pipe"]
