@@ -9,32 +9,33 @@ import sys
 import hamdex
 
 
-def command(*arguments, **options):
+def command(place, *arguments):
+    # In another directory: the sources of the package would be found first here.
     return subprocess.run(
         [sys.executable, "-m", "hamdex", *arguments],
         capture_output=True,
         encoding="utf-8",
-        **options,
+        cwd=place,
     )
 
 
 def test_the_package_brings_the_command_line(tmp_path):
-    assert command("--version").stdout == f"hamdex {hamdex.__version__}\n"
-    demo = command("demo", "--json", cwd=tmp_path)
-    assert (demo.returncode, demo.stderr) == (0, ""), demo
+    assert command(tmp_path, "--version").stdout == f"hamdex {hamdex.__version__}\n"
+    demo = command(tmp_path, "demo", "--json")
+    assert demo.returncode == 0, demo
     assert json.loads(demo.stdout)["removed"] == 14
     assert (tmp_path / "hamdex-demo" / "report.html").exists()
 
 
 def test_statuses_and_codes_are_those_of_the_program(tmp_path):
-    refused = command("demo", "--colour", "--json")
+    refused = command(tmp_path, "demo", "--colour", "--json")
     assert refused.returncode == 2
-    assert json.loads(refused.stderr)["code"] == "usage"
-    missing = command("stats", "none.idx", "--json", cwd=tmp_path)
+    assert json.loads(refused.stderr)["error"]["code"] == "usage"
+    missing = command(tmp_path, "stats", "none.idx", "--json")
     assert missing.returncode == 6, missing
-    assert json.loads(missing.stderr)["code"] == "no-such-file", missing
+    assert json.loads(missing.stderr)["error"]["code"] == "not-found", missing
     # Behind two hyphens nothing is an option.
-    assert not command("demo", "--colour", "--", "--json").stderr.startswith("{")
+    assert not command(tmp_path, "demo", "--colour", "--", "--json").stderr.startswith("{")
 
 
 def test_ctrl_c_ends_it_with_130_and_no_traceback(tmp_path):
