@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures hamdex and its peers on the same data and writes tools/bench/report.
+# Measures hamdex and its peers on the same data and writes bench-report.
 #
 # Usage: tools/bench/report.sh [OPTIONS OF hamdex-bench report]
 #

@@ -2,14 +2,12 @@
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import hamdex
 import pytest
 
-FOLDERS = Path(__file__).parents[3] / "tests" / "first_contact"
-NAMES = sorted(path.name for path in FOLDERS.iterdir())
+from first_contact import CASES, lay_out
 
 #: Options of the command line that have another name here.
 KEYWORDS = {"text-field": "text", "id-field": "id"}
@@ -19,15 +17,15 @@ MISSING = {"hidden"}
 
 
 def test_there_are_folders():
-    assert len(NAMES) >= 40
+    assert len(CASES) >= 40
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 def test_every_folder_comes_out_as_its_table_says(name, tmp_path, monkeypatch):
-    case = json.loads((FOLDERS / name / "case.json").read_text())
+    case = CASES[name]
     if MISSING & case["options"].keys():
         pytest.skip("an option of the command line alone")
-    shutil.copytree(FOLDERS / name / "input", tmp_path, dirs_exist_ok=True)
+    lay_out(case, tmp_path)
     monkeypatch.chdir(tmp_path)
     options = {KEYWORDS.get(key, key.replace("-", "_")): value for key, value in case["options"].items()}
     expect = case["expect"]

@@ -40,7 +40,7 @@ const QUERIES: usize = 10_000;
 #[derive(clap::Args, Debug)]
 pub(crate) struct ReportArgs {
     /// Directory of report.json, report.md, report.html and the plots
-    #[arg(long, default_value = "tools/bench/report")]
+    #[arg(long, default_value = "bench-report")]
     out: PathBuf,
     /// Largest number of fingerprints; all powers of ten from 10,000 on are measured
     #[arg(long, default_value_t = 10_000_000)]

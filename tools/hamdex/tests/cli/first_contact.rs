@@ -1,8 +1,8 @@
 //! First contact: folders as people have them, and what becomes of every row of each.
 //!
-//! The folders of `tests/first_contact` are shared with the Python package: a `case.json` says
-//! which inputs and options are given, and what has to come of it. Whatever it says, a row that
-//! goes in is kept, removed or rejected: by count, and by content where rows are lines.
+//! The cases in `tests/first_contact` are shared with the Python package: each says what is in a
+//! folder, which inputs and options are given, and what has to come of it. Whatever it says, a row
+//! that goes in is kept, removed or rejected: by count, and by content where rows are lines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,18 +33,24 @@ fn arguments(case: &Value) -> Vec<String> {
     words
 }
 
-/// Copies a tree of files.
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
+/// Makes the folder: each file is a list of its lines, or its bytes as hexadecimal digits.
+fn lay_out(case: &Value, place: &Path) {
+    for (name, content) in case["files"].as_object().unwrap() {
+        let path = place.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let content = if let Some(digits) = content["hex"].as_str() {
+            bytes(digits)
         } else {
-            std::fs::copy(entry.path(), to).unwrap();
-        }
+            let lines = content.as_array().unwrap().iter().map(|line| line.as_str().unwrap());
+            lines.collect::<Vec<_>>().join("\n").into_bytes()
+        };
+        std::fs::write(path, content).unwrap();
     }
+}
+
+fn bytes(digits: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+    (0..digits.len()).step_by(2).map(byte).collect()
 }
 
 #[test]
@@ -53,17 +59,16 @@ fn every_folder_comes_out_as_its_table_says() {
         std::fs::read_dir(folders()).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
     assert!(names.len() >= 40, "{} folders", names.len());
-    let failed: Vec<String> = names.iter().filter_map(|folder| check(folder).err()).collect();
+    let failed: Vec<String> = names.iter().filter_map(|file| check(file).err()).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 /// Runs a case and compares; an error says what differs.
-fn check(folder: &Path) -> Result<(), String> {
-    let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-    let text = std::fs::read_to_string(folder.join("case.json")).unwrap();
-    let case: Value = serde_json::from_str(&text).unwrap();
+fn check(file: &Path) -> Result<(), String> {
+    let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+    let case: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     let bench = Bench::new();
-    copy(&folder.join("input"), &bench.path(""));
+    lay_out(&case, &bench.path(""));
     let mut command = bench.command("");
     let ran = outcome(command.args(arguments(&case)).output().unwrap());
     let expect = &case["expect"];

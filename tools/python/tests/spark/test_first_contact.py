@@ -3,14 +3,14 @@
 import json
 import subprocess
 from functools import reduce
-from pathlib import Path
+from pathlib import PurePath
 
 import pyarrow.parquet as pq
 import pytest
 
-hs = pytest.importorskip("hamdex.spark", reason="no Spark here", exc_type=ImportError)
+from first_contact import CASES, content, lay_out
 
-FOLDERS = Path(__file__).parents[4] / "tests" / "first_contact"
+hs = pytest.importorskip("hamdex.spark", reason="no Spark here", exc_type=ImportError)
 
 #: Folders that are no frame: columns of mixed types, of several names or delimiters; fingerprints
 #: in place of some texts.
@@ -22,23 +22,23 @@ ELSEWHERE = {
 }
 
 
-def is_of_rows(folder):
+def is_of_rows(name):
     """Whether Spark can read it: rows of JSON Lines or CSV that no rule refuses."""
-    case = json.loads((folder / "case.json").read_text())
+    case = CASES[name]
     rows = {".jsonl", ".csv"}
-    files = [path for path in (folder / "input").rglob("*") if path.is_file()]
+    files = case["files"]
     return (
         case["expect"]["status"] == 0
         and case["expect"]["rows"] > 0
         and case["expect"]["rejects"] in (0, case["expect"].get("not_compared", 0))
-        and all(path.suffix in rows for path in files)
+        and all(PurePath(file).suffix in rows for file in files)
         # Bytes that Spark's own readers take for something else.
-        and not any(path.read_bytes().startswith(b"\xef\xbb\xbf") for path in files)
-        and folder.name not in ELSEWHERE
+        and not any(content(given).startswith(b"\xef\xbb\xbf") for given in files.values())
+        and name not in ELSEWHERE
     )
 
 
-NAMES = sorted(path.name for path in FOLDERS.iterdir() if is_of_rows(path))
+NAMES = [name for name in CASES if is_of_rows(name)]
 
 #: Options of the command line by the names that they have here.
 KEYWORDS = {"keep": "keep", "unique-by": "unique_by", "drop-empty": "drop_empty"}
@@ -50,8 +50,10 @@ def test_there_are_folders_of_rows():
 
 @pytest.mark.parametrize("name", [*NAMES, "empty_texts_dropped"])
 def test_the_rows_of_a_folder_are_kept_as_by_the_command_line(spark, program, tmp_path, name):
-    case = json.loads((FOLDERS / name / "case.json").read_text())
-    inputs = [str(FOLDERS / name / "input" / path) for path in case["inputs"]]
+    case = CASES[name]
+    # The order of the rows is that of the files, whatever their ids.
+    files = lay_out(case, tmp_path / "input")
+    inputs = [str(tmp_path / "input" / path) for path in case["inputs"]]
     options = [
         f"--{key}" if value is True else f"--{key}={value}" for key, value in case["options"].items()
     ]
@@ -61,8 +63,6 @@ def test_the_rows_of_a_folder_are_kept_as_by_the_command_line(spark, program, tm
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     lines = (tmp_path / "out" / "kept.jsonl").read_text().splitlines()
 
-    # The order of the rows is that of the files, whatever their ids.
-    files = sorted(path for path in (FOLDERS / name / "input").rglob("*") if path.is_file())
     frames = [
         spark.read.csv(str(path), header=True) if path.suffix == ".csv" else spark.read.json(str(path))
         for path in files

@@ -1,0 +1,22 @@
+"""The cases of tests/first_contact: folders, calls, and what has to come of them."""
+
+import json
+from pathlib import Path
+
+CASES = {
+    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted((Path(__file__).parents[3] / "tests" / "first_contact").iterdir())
+}
+
+
+def content(given):
+    """The bytes of a file: its lines, or hexadecimal digits."""
+    return bytes.fromhex(given["hex"]) if isinstance(given, dict) else "\n".join(given).encode()
+
+
+def lay_out(case, place):
+    """Makes the folder of a case; returns the paths of its files, in order."""
+    for name, given in case["files"].items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(content(given))
+    return sorted(place / name for name in case["files"])
