@@ -1,7 +1,7 @@
 //! What a fuzzer feeds: bytes of any kind go into each decoder, and what comes out must hold.
 //!
-//! Under the feature `fuzzing` only. A target panics where the library
-//! is wrong; damage that is refused is right.
+//! Under the feature `fuzzing` only. A target panics where the library is wrong; damage that is
+//! refused is right.
 
 use crate::fingerprint::Fingerprint;
 use crate::index::Header;

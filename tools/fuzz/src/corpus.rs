@@ -12,7 +12,7 @@ pub fn replay(name: &str, target: fn(&[u8])) {
     let path = root.join("corpus").join(name).with_extension("hex");
     let pack = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let inputs: Vec<Vec<u8>> = pack.lines().map(bytes).collect();
+    let inputs: Vec<Vec<u8>> = pack.lines().map(from_hex).collect();
     assert!(inputs.len() > 3, "{} inputs of {name}", inputs.len());
     for input in inputs {
         target(&input);
@@ -20,7 +20,12 @@ pub fn replay(name: &str, target: fn(&[u8])) {
     target(b"");
 }
 
-fn bytes(line: &str) -> Vec<u8> {
+/// Returns the bytes that hexadecimal digits stand for.
+///
+/// # Panics
+///
+/// If they are not digits, or half a byte is left.
+pub fn from_hex(line: &str) -> Vec<u8> {
     let digit = |digit: u8| u8::try_from(char::from(digit).to_digit(16)?).ok();
     let (pairs, rest) = line.as_bytes().as_chunks::<2>();
     assert!(rest.is_empty(), "half a byte in {line}");

@@ -8,7 +8,7 @@ mod operations;
 mod plan;
 mod text;
 
-pub use corpus::replay;
+pub use corpus::{from_hex, replay};
 pub use operations::operations;
 pub use plan::plan;
 pub use text::text;

@@ -63,8 +63,7 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
 
 /// Returns whether `--json` is among the arguments, which cannot be parsed as a whole.
 fn asks_for_json(arguments: &[OsString]) -> bool {
-    let options = arguments.iter().skip(1).take_while(|argument| *argument != "--");
-    options.into_iter().any(|argument| argument == "--json")
+    arguments.iter().skip(1).take_while(|argument| *argument != "--").any(|a| a == "--json")
 }
 
 #[cfg(test)]

@@ -39,18 +39,13 @@ fn lay_out(case: &Value, place: &Path) {
         let path = place.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let content = if let Some(digits) = content["hex"].as_str() {
-            bytes(digits)
+            hamdex_fuzz::from_hex(digits)
         } else {
             let lines = content.as_array().unwrap().iter().map(|line| line.as_str().unwrap());
             lines.collect::<Vec<_>>().join("\n").into_bytes()
         };
         std::fs::write(path, content).unwrap();
     }
-}
-
-fn bytes(digits: &str) -> Vec<u8> {
-    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
-    (0..digits.len()).step_by(2).map(byte).collect()
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser};
 use serde::Deserialize;
 
-use super::dedup::DedupArgs;
 use super::dedup::difference::{self, Part, Piece};
+use crate::cli::Cli;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::session::Session;
@@ -30,13 +30,6 @@ pub(crate) struct DemoArgs {
     /// Directory for texts and results
     #[arg(short, long, value_name = "DIR", default_value = "hamdex-demo")]
     output: PathBuf,
-}
-
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct Dedup {
-    #[command(flatten)]
-    args: DedupArgs,
 }
 
 #[derive(Debug, Deserialize)]
@@ -73,15 +66,17 @@ impl DemoArgs {
             })?;
         }
         let arguments = [
+            "hamdex".as_ref(),
+            "dedup".as_ref(),
             texts.as_os_str(),
             "-o".as_ref(),
             results.as_os_str(),
             "--report".as_ref(),
             page.as_os_str(),
         ];
-        Dedup::try_parse_from(arguments)
+        Cli::try_parse_from(arguments)
             .map_err(|error| Failure::Usage(error.to_string()))?
-            .args
+            .verb
             .run(session)?;
         if !session.json {
             let found = duplicates(&results.join("duplicates.jsonl"))?;
