@@ -1,6 +1,6 @@
 //! The inputs that fuzzing found worth keeping: a file a target, an input a line, hexadecimal.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Feeds a target all inputs that were kept for it, and the empty one.
 ///
@@ -8,8 +8,10 @@ use std::path::Path;
 ///
 /// Whatever the target panics at, and if the inputs cannot be read or are fewer than four.
 pub fn replay(name: &str, target: fn(&[u8])) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = root.join("corpus").join(name).with_extension("hex");
+    // Asked at run time, since clones that share a target directory share what was compiled there.
+    let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("run by cargo"));
+    let corpus = package.join("../../tools/fuzz/corpus");
+    let path = corpus.join(name).with_extension("hex");
     let pack = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let inputs: Vec<Vec<u8>> = pack.lines().map(from_hex).collect();
