@@ -9,30 +9,18 @@
 #![allow(clippy::needless_bitwise_bool)]
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
+mod variant;
 
 pub(crate) use self::lanes::{LANES, Lanes};
+use self::variant::Variant;
+pub use self::variant::instructions;
 use crate::fingerprint::Fingerprint;
-
-/// Names the instructions that fingerprints are compared with on this machine.
-///
-/// `AVX-512`, `AVX2`, `popcnt` or `portable code`; the answers are the same with each of them.
-///
-/// ```
-/// assert!(!hamdex::instructions().is_empty());
-/// ```
-pub fn instructions() -> &'static str {
-    match Variant::best() {
-        Variant::Portable => "portable code",
-        #[cfg(target_arch = "x86_64")]
-        Variant::Popcnt => "popcnt",
-        #[cfg(target_arch = "x86_64")]
-        Variant::Avx2 => "AVX2",
-        #[cfg(target_arch = "x86_64")]
-        Variant::Avx512 => "AVX-512",
-    }
-}
 
 /// Work whose inner loop gains from wide vectors.
 ///
@@ -62,18 +50,6 @@ pub(crate) trait LaneWork {
 #[inline]
 pub(crate) fn dispatch_lanes(work: impl LaneWork) {
     Variant::best().run_lanes(work);
-}
-
-/// Lends plain code to one of the variants.
-struct PlainWork<W>(W);
-
-impl<W: LaneWork> Work for PlainWork<W> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        self.0.run(lanes::Plain);
-    }
 }
 
 /// Calls `hit` with index and distance of every member within `distance` of the query.
@@ -215,7 +191,14 @@ pub(crate) fn prefetch<T>(items: &[T], at: usize) {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(place.cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: prefetching reads nothing that the program can see and faults nowhere. The standard
+    // library's own function for it is not stable on this architecture.
+    unsafe {
+        std::arch::asm!("prfm pldl2keep, [{place}]", place = in(reg) place,
+            options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = place;
 }
 
@@ -233,113 +216,6 @@ impl<F: Fingerprint, H: FnMut(usize, u32)> Work for Within<'_, F, H> {
     fn run(self) {
         within_inlined(self.members, self.query, self.distance, self.hit);
     }
-}
-
-/// The instruction sets that the shared code is compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Variant {
-    /// What every machine of the target has; on aarch64 that includes NEON.
-    Portable,
-    #[cfg(target_arch = "x86_64")]
-    Popcnt,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Variant {
-    /// Every variant of this target, the widest first.
-    const ALL: &[Self] = &[
-        #[cfg(target_arch = "x86_64")]
-        Self::Avx512,
-        #[cfg(target_arch = "x86_64")]
-        Self::Avx2,
-        #[cfg(target_arch = "x86_64")]
-        Self::Popcnt,
-        Self::Portable,
-    ];
-
-    /// Tells whether this machine has the instructions; the standard library caches the answer.
-    #[inline]
-    fn available(self) -> bool {
-        match self {
-            Self::Portable => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Popcnt => is_x86_feature_detected!("popcnt"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("avx2"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => {
-                Self::Avx2.available()
-                    && is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512vpopcntdq")
-                    && is_x86_feature_detected!("avx512bitalg")
-            }
-        }
-    }
-
-    #[inline]
-    fn best() -> Self {
-        Self::ALL.iter().copied().find(|variant| variant.available()).unwrap_or(Self::Portable)
-    }
-
-    /// Runs the work with this variant's instructions, or portably if the machine lacks them.
-    #[inline]
-    fn run<W: Work>(self, work: W) -> W::Output {
-        match self {
-            // SAFETY: the guard has found every feature that the function is compiled with.
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 if self.available() => unsafe { avx512(work) },
-            // SAFETY: the guard has found every feature that the function is compiled with.
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 if self.available() => unsafe { avx2(work) },
-            // SAFETY: the guard has found the feature that the function is compiled with.
-            #[cfg(target_arch = "x86_64")]
-            Self::Popcnt if self.available() => unsafe { popcnt(work) },
-            #[cfg(target_arch = "x86_64")]
-            Self::Popcnt | Self::Avx2 | Self::Avx512 => work.run(),
-            Self::Portable => work.run(),
-        }
-    }
-
-    /// [`Variant::run`] for work over sliced members.
-    #[inline]
-    fn run_lanes(self, work: impl LaneWork) {
-        match self {
-            // SAFETY: the guard has found every feature that the function is compiled with.
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 if self.available() => unsafe { avx512_lanes(work) },
-            _ => self.run(PlainWork(work)),
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt,avx2,avx512f,avx512bw,avx512vl,avx512vpopcntdq,avx512bitalg")]
-fn avx512_lanes(work: impl LaneWork) {
-    // SAFETY: whoever calls this function has found all of these features.
-    work.run(unsafe { avx512::Avx512::assume() });
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt,avx2,avx512f,avx512bw,avx512vl,avx512vpopcntdq,avx512bitalg")]
-fn avx512<W: Work>(work: W) -> W::Output {
-    work.run()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt,avx2")]
-fn avx2<W: Work>(work: W) -> W::Output {
-    work.run()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt")]
-fn popcnt<W: Work>(work: W) -> W::Output {
-    work.run()
 }
 
 #[cfg(test)]

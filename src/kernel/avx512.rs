@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi16, _mm512_cmple_epu16_mask, _mm512_loadu_si512, _mm512_popcnt_epi16,
-    _mm512_set1_epi16, _mm512_storeu_si512, _mm512_xor_si512,
+    _mm512_set1_epi16, _mm512_xor_si512,
 };
 
 use super::lanes::{LANES, Lanes};
@@ -51,13 +51,5 @@ impl Lanes for Avx512 {
         let threshold = i16::try_from(threshold).unwrap_or(i16::MAX);
         // SAFETY: `self` proves the instructions.
         unsafe { _mm512_cmple_epu16_mask(sums, _mm512_set1_epi16(threshold)) }
-    }
-
-    #[inline(always)]
-    fn distances(self, sums: __m512i) -> [u16; LANES] {
-        let mut distances = [0; LANES];
-        // SAFETY: `self` proves the instructions; the array holds the 64 bytes that are written.
-        unsafe { _mm512_storeu_si512(distances.as_mut_ptr().cast(), sums) };
-        distances
     }
 }

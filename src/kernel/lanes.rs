@@ -9,27 +9,38 @@ pub(crate) const LANES: usize = 32;
 /// Compares columns of 16 bits with those of a query.
 ///
 /// Bit `i` of a returned mask stands for member `i`.
+#[allow(clippy::inline_always)]
 pub(crate) trait Lanes: Copy {
+    /// Tells whether 32 members are compared in about the time of one or two.
+    const WIDE: bool = true;
+
     /// The distances of all members so far.
     type Sums: Copy;
 
     /// Returns the distances of a first column.
     fn sums(self, column: &[u16; LANES], aim: u16) -> Self::Sums;
 
+    /// Tells which members are within the threshold in a first column.
+    ///
+    /// Most blocks end here, so that their distances need not be known.
+    #[inline(always)]
+    fn first_within(self, column: &[u16; LANES], aim: u16, threshold: u32) -> u32 {
+        self.within(self.sums(column, aim), threshold)
+    }
+
     /// Adds the distances of another column.
     fn add(self, sums: Self::Sums, column: &[u16; LANES], aim: u16) -> Self::Sums;
 
     /// Tells which distances are within the threshold, at most 128.
     fn within(self, sums: Self::Sums, threshold: u32) -> u32;
-
-    /// Returns the distances one by one.
-    fn distances(self, sums: Self::Sums) -> [u16; LANES];
 }
 
-/// What every machine can do.
+/// What every machine can do, and what its own lanes are tested against.
+#[cfg(any(test, not(target_arch = "x86_64")))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plain;
 
+#[cfg(any(test, not(target_arch = "x86_64")))]
 #[allow(clippy::inline_always)]
 impl Lanes for Plain {
     type Sums = [u16; LANES];
@@ -56,14 +67,10 @@ impl Lanes for Plain {
         }
         (0..).zip(&sums).fold(0, |mask, (at, &sum)| mask | (u32::from(sum <= threshold) << at))
     }
-
-    #[inline(always)]
-    fn distances(self, sums: Self::Sums) -> [u16; LANES] {
-        sums
-    }
 }
 
 /// Distances are at most 128.
+#[cfg(any(test, not(target_arch = "x86_64")))]
 #[allow(clippy::inline_always, clippy::cast_possible_truncation)]
 #[inline(always)]
 fn small(distance: u32) -> u16 {

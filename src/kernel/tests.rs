@@ -35,7 +35,7 @@ fn variants_agree_with_counting_bit_by_bit<F: Fingerprint>() {
         }
         for distance in [0, 1, 3, F::MAX_DISTANCE, F::BITS - 1, F::BITS] {
             let expected = expected(&members, query, distance);
-            for variant in Variant::ALL {
+            for variant in Variant::all() {
                 let mut found = Vec::new();
                 let mut hit = |at, d| found.push((at, d));
                 variant.run(Within { members: &members, query, distance, hit: &mut hit });
@@ -78,19 +78,19 @@ struct Answers<'a> {
     columns: &'a [[u16; LANES]],
     threshold: u32,
     within: &'a mut u32,
-    distances: &'a mut [u16; LANES],
+    first_within: &'a mut u32,
 }
 
 impl LaneWork for Answers<'_> {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
+        *self.first_within = lanes.first_within(&self.columns[0], AIM, self.threshold);
         let mut sums = lanes.sums(&self.columns[0], AIM);
         for column in &self.columns[1..] {
             sums = lanes.add(sums, column, AIM);
         }
         *self.within = lanes.within(sums, self.threshold);
-        *self.distances = lanes.distances(sums);
     }
 }
 
@@ -109,20 +109,29 @@ fn every_variant_compares_sliced_members_alike() {
         let apart = |at: usize| -> u32 {
             columns.iter().map(|column| (column[at] ^ AIM).count_ones()).sum()
         };
-        for threshold in [0, 1, 3, 8, 16, 31, 32, 64, 128] {
-            for variant in Variant::ALL {
-                let (mut within, mut distances) = (0, [0; LANES]);
-                variant.run_lanes(Answers {
+        for threshold in [0, 1, 3, 4, 5, 8, 16, 31, 32, 64, 128] {
+            let run = |variant: Option<Variant>| {
+                let (mut within, mut first_within) = (0, 0);
+                let answers = Answers {
                     columns: &columns,
                     threshold,
                     within: &mut within,
-                    distances: &mut distances,
-                });
-                for (at, &distance) in distances.iter().enumerate() {
+                    first_within: &mut first_within,
+                };
+                match variant {
+                    Some(variant) => variant.run_lanes(answers),
+                    None => answers.run(lanes::Plain),
+                }
+                (within, first_within)
+            };
+            for variant in Variant::all().map(Some).chain([None]) {
+                let (within, first_within) = run(variant);
+                for (at, first) in columns[0].iter().enumerate() {
                     let context =
                         format!("{variant:?} seed {SEED} lane {at} threshold {threshold}");
                     assert_eq!(within >> at & 1 == 1, apart(at) <= threshold, "{context}");
-                    assert_eq!(u32::from(distance), apart(at), "{context}");
+                    let first = (first ^ AIM).count_ones();
+                    assert_eq!(first_within >> at & 1 == 1, first <= threshold, "{context}");
                 }
             }
         }

@@ -21,13 +21,13 @@ const BLOCK: usize = 64 * LANES;
 const RULED_OUT_BY_TWO: u32 = 8;
 
 /// The comparison of some queries with all members of a table.
-pub(super) struct Flat<'a, F, H> {
+pub(super) struct Flat<'a, F> {
     pub(super) table: &'a Table,
     /// The own block of each member, and as many more as are compared at once.
     pub(super) own: &'a [u16],
     pub(super) distance: u32,
     pub(super) queries: &'a [F],
-    pub(super) hit: H,
+    pub(super) hit: &'a mut dyn FnMut(Hit<F>),
 }
 
 /// What the members are compared with: a query's own block, and the others.
@@ -47,7 +47,7 @@ struct Block<'a> {
 }
 
 #[allow(clippy::inline_always)]
-impl<F: Fingerprint, H: FnMut(Hit<F>)> LaneWork for Flat<'_, F, H> {
+impl<F: Fingerprint> LaneWork for Flat<'_, F> {
     #[inline(always)]
     fn run<L: Lanes>(mut self, lanes: L) {
         let (columns, cut) = (self.table.columns(), self.table.cut());
@@ -72,7 +72,7 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> LaneWork for Flat<'_, F, H> {
     }
 }
 
-impl<F: Fingerprint, H: FnMut(Hit<F>)> Flat<'_, F, H> {
+impl<F: Fingerprint> Flat<'_, F> {
     /// Counted by the width, so that the compiler knows how many columns there are.
     const OTHERS: usize = (F::BITS / BLOCK_BITS - 1) as usize;
 
@@ -95,20 +95,14 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> Flat<'_, F, H> {
             let near = lanes.within(sums, self.distance);
             if near != 0 {
                 let at = block.start + at * LANES;
-                self.report(columns, at, aim.query, near, &lanes.distances(sums));
+                self.report(columns, at, aim.query, near);
             }
         }
     }
 
     #[inline(never)]
-    fn report(
-        &mut self,
-        columns: &Columns<'_>,
-        at: usize,
-        query: usize,
-        mut near: u32,
-        distances: &[u16; LANES],
-    ) {
+    fn report(&mut self, columns: &Columns<'_>, at: usize, query: usize, mut near: u32) {
+        let Some(&aim) = self.queries.get(query) else { return };
         let cut = columns.cut();
         let members = self.own.len().saturating_sub(LANES);
         near &= u32::MAX >> LANES.saturating_sub(members - at);
@@ -116,8 +110,8 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> Flat<'_, F, H> {
             let lane = near.trailing_zeros() as usize;
             near &= near - 1;
             let own = self.own.get(at + lane).copied().unwrap_or_default();
-            let fingerprint = cut.join(&columns.member(cut.bucket(own), at + lane));
-            let distance = distances.get(lane).copied().map_or(0, u32::from);
+            let fingerprint: F = cut.join(&columns.member(cut.bucket(own), at + lane));
+            let distance = fingerprint.distance(aim);
             (self.hit)(Hit { query, fingerprint, distance });
         }
     }

@@ -288,7 +288,7 @@ impl<F: Fingerprint> ResidentTables<F> {
     pub fn scan(&self, query: F, distance: u32) -> Result<Vec<Near<F>>> {
         check(distance, F::BITS)?;
         let mut found = Vec::new();
-        self.scan_for(&[query], distance, |hit| {
+        self.scan_for(&[query], distance, &mut |hit| {
             found.push(Near { distance: hit.distance, fingerprint: hit.fingerprint });
         });
         found.sort_unstable();
@@ -320,13 +320,7 @@ impl<F: Fingerprint> ResidentTables<F> {
         Ok(())
     }
 
-    fn by(
-        &self,
-        route: Option<&Route>,
-        queries: &[F],
-        distance: u32,
-        hit: &mut impl FnMut(Hit<F>),
-    ) {
+    fn by(&self, route: Option<&Route>, queries: &[F], distance: u32, hit: &mut dyn FnMut(Hit<F>)) {
         match route {
             None => self.scan_for(queries, distance, hit),
             Some(route) => kernel::dispatch_lanes(Sweep {

@@ -13,11 +13,11 @@ const TOGETHER: usize = 8;
 
 impl<F: Fingerprint> ResidentTables<F> {
     /// Compares queries with all members of the first table.
-    pub(super) fn scan_for(&self, queries: &[F], distance: u32, mut hit: impl FnMut(Hit<F>)) {
+    pub(super) fn scan_for(&self, queries: &[F], distance: u32, hit: &mut dyn FnMut(Hit<F>)) {
         if let (Some(table), Some(own)) = (self.tables.first(), &self.own_blocks) {
             for (part, queries) in queries.chunks(flat::TOGETHER).enumerate() {
                 let before = part * flat::TOGETHER;
-                let hit = |found: Hit<F>| hit(Hit { query: before + found.query, ..found });
+                let hit = &mut |found: Hit<F>| hit(Hit { query: before + found.query, ..found });
                 let own = own.as_slice();
                 kernel::dispatch_lanes(Flat { table, own, distance, queries, hit });
             }
@@ -34,20 +34,22 @@ impl<F: Fingerprint> ResidentTables<F> {
                     masks: &self.masks,
                     cells: &self.cells,
                     queries: some,
-                    hit: |found: Hit<F>| hit(Hit { query: part * TOGETHER + found.query, ..found }),
+                    hit: &mut |found: Hit<F>| {
+                        hit(Hit { query: part * TOGETHER + found.query, ..found });
+                    },
                 },
             });
         }
     }
 }
 
-struct Scan<'a, F, H> {
+struct Scan<'a, F> {
     distance: u32,
-    sweep: Sweep<'a, F, H>,
+    sweep: Sweep<'a, F>,
 }
 
 #[allow(clippy::inline_always)]
-impl<F: Fingerprint, H: FnMut(Hit<F>)> LaneWork for Scan<'_, F, H> {
+impl<F: Fingerprint> LaneWork for Scan<'_, F> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Self { distance, mut sweep } = self;

@@ -28,7 +28,7 @@ pub(crate) struct Hit<F> {
 }
 
 /// The search of many queries at one distance with the same radii.
-pub(super) struct Sweep<'a, F, H> {
+pub(super) struct Sweep<'a, F> {
     pub(super) tables: &'a [Table],
     /// The radius of every table.
     pub(super) radii: &'a [Option<u32>],
@@ -38,7 +38,8 @@ pub(super) struct Sweep<'a, F, H> {
     pub(super) masks: &'a Masks,
     pub(super) cells: &'a Masks,
     pub(super) queries: &'a [F],
-    pub(super) hit: H,
+    /// Called so seldom that it need not be known when the search is compiled.
+    pub(super) hit: &'a mut dyn FnMut(Hit<F>),
 }
 
 /// A bucket, or a cell of one, that was asked for.
@@ -110,7 +111,7 @@ impl<T: Default> Waiting<T> {
 }
 
 #[allow(clippy::inline_always)]
-impl<F: Fingerprint, H: FnMut(Hit<F>)> LaneWork for Sweep<'_, F, H> {
+impl<F: Fingerprint> LaneWork for Sweep<'_, F> {
     #[inline(always)]
     fn run<L: Lanes>(mut self, lanes: L) {
         let mut columns = [Columns::EMPTY; MAX_TABLES];
@@ -130,7 +131,7 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> LaneWork for Sweep<'_, F, H> {
 }
 
 #[allow(clippy::inline_always)]
-impl<F: Fingerprint, H: FnMut(Hit<F>)> Sweep<'_, F, H> {
+impl<F: Fingerprint> Sweep<'_, F> {
     /// Asks for the places of a query's buckets where the directories lie in memory themselves.
     #[inline(always)]
     fn prefetch_cells(&self, columns: &[Columns<'_>; MAX_TABLES], query: usize) {
@@ -206,13 +207,13 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> Sweep<'_, F, H> {
         let all = of_table.cut().columns();
         for at in range.clone().step_by(LANES) {
             let valid = u32::MAX >> LANES.saturating_sub(range.end - at);
-            let Some((near, sums)) = near(lanes, of_table, chain, &aim, (at, valid, flips), ahead)
-            else {
+            let near = near(lanes, of_table, chain, &aim, (at, valid, flips), ahead);
+            if near == 0 {
                 continue;
-            };
+            }
             let close = Close { at, near, aim, query, table, bucket, flips };
             if ahead >= all {
-                self.report(of_table, &close, near, &lanes.distances(sums));
+                self.report(of_table, &close, near);
                 continue;
             }
             of_table.prefetch(&(at..at + LANES), ahead..all);
@@ -251,39 +252,33 @@ impl<F: Fingerprint, H: FnMut(Hit<F>)> Sweep<'_, F, H> {
         let Some(chain) = self.chains.get(close.table) else { return };
         let all = of_table.cut().columns();
         let from = (close.at, close.near, close.flips);
-        if let Some((near, sums)) = near(lanes, of_table, chain, &close.aim, from, all) {
-            self.report(of_table, close, near, &lanes.distances(sums));
+        let near = near(lanes, of_table, chain, &close.aim, from, all);
+        if near != 0 {
+            self.report(of_table, close, near);
         }
     }
 
     /// Reports members that an earlier table has not reported.
     #[inline(never)]
-    fn report(
-        &mut self,
-        columns: &Columns<'_>,
-        close: &Close,
-        mut near: u32,
-        distances: &[u16; LANES],
-    ) {
+    fn report(&mut self, columns: &Columns<'_>, close: &Close, mut near: u32) {
         let Some(&query) = self.queries.get(close.query) else { return };
         while near != 0 {
             let lane = near.trailing_zeros() as usize;
             near &= near - 1;
-            let apart = distances.get(lane).copied().map_or(0, u32::from);
             let parts = columns.member(close.bucket, close.at + lane);
             let fingerprint: F = columns.cut().join(&parts);
             let differing = fingerprint ^ query;
             let mut earlier = self.tables.iter().zip(self.radii).zip(self.chains).take(close.table);
             if !earlier.any(|((table, radius), chain)| chain.finds(table.cut(), *radius, differing))
             {
-                let distance = close.flips + apart;
+                let distance = fingerprint.distance(query);
                 (self.hit)(Hit { query: close.query, fingerprint, distance });
             }
         }
     }
 }
 
-/// Compares so many columns of 32 members; none if nothing is near, else which, and how far.
+/// Compares so many columns of 32 members and returns which of them are near.
 ///
 /// `from` is the place, the members there that count, and the flips of their bucket.
 #[allow(clippy::inline_always)]
@@ -295,18 +290,36 @@ fn near<L: Lanes>(
     aim: &Parts,
     from: (usize, u32, u32),
     count: usize,
-) -> Option<(u32, L::Sums)> {
+) -> u32 {
     let (at, mut near, flips) = from;
-    let mut steps = aim.columns.iter().zip(&chain.within).take(count).enumerate();
-    let (_, (&aim, &within)) = steps.next()?;
-    let mut sums = lanes.sums(columns.column(0, at)?, aim);
-    near &= lanes.within(sums, within.saturating_sub(flips));
-    for (column, (&aim, &within)) in steps {
-        if near == 0 {
-            return None;
-        }
-        sums = lanes.add(sums, columns.column(column, at)?, aim);
-        near &= lanes.within(sums, within.saturating_sub(flips));
+    let within = chain.within.map(|within| within.saturating_sub(flips));
+    let mut steps = aim.columns.iter().zip(within).take(count).enumerate();
+    let Some((_, (&of_first, threshold))) = steps.next() else { return 0 };
+    let Some(first) = columns.column(0, at) else { return 0 };
+    near &= lanes.first_within(first, of_first, threshold);
+    if near == 0 || count == 1 {
+        return near;
     }
-    (near != 0).then_some((near, sums))
+    if !L::WIDE && near.is_power_of_two() {
+        let lane = near.trailing_zeros() as usize;
+        let mut sum = 0;
+        for (column, (&aim, threshold)) in aim.columns.iter().zip(within).take(count).enumerate() {
+            let member = columns.column(column, at).and_then(|column| column.get(lane));
+            sum += member.map_or(0, |member| (member ^ aim).count_ones());
+            if sum > threshold {
+                return 0;
+            }
+        }
+        return near;
+    }
+    let mut sums = lanes.sums(first, of_first);
+    for (column, (&aim, threshold)) in steps {
+        let Some(column) = columns.column(column, at) else { return 0 };
+        sums = lanes.add(sums, column, aim);
+        near &= lanes.within(sums, threshold);
+        if near == 0 {
+            break;
+        }
+    }
+    near
 }
