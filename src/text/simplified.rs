@@ -3,17 +3,42 @@
 //! `OpenCC`'s tables (`t2s`): 乾 becomes 干 in 乾燥 and stays in 乾坤. One text written both ways
 //! gets one fingerprint; only when asked for, because it also makes different words alike.
 
-use std::sync::OnceLock;
-
-use ferrous_opencc::OpenCC;
-use ferrous_opencc::config::BuiltinConfig;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use super::segment::is_han;
 
-static TABLES: OnceLock<OpenCC> = OnceLock::new();
+/// What begins with a character, and what it becomes, the longest first.
+type Replacements = Vec<(&'static str, &'static str)>;
 
-fn tables() -> &'static OpenCC {
-    TABLES.get_or_init(|| OpenCC::from_config(BuiltinConfig::T2s).expect("the tables are built in"))
+static TABLE: LazyLock<HashMap<char, Replacements>> = LazyLock::new(|| {
+    let mut table: HashMap<char, Replacements> = HashMap::new();
+    let lines = include_str!("tables/simplified.tsv").lines();
+    for (from, to) in lines.filter_map(|line| line.split_once('\t')) {
+        if let Some(first) = from.chars().next() {
+            table.entry(first).or_default().push((from, to));
+        }
+    }
+    for replacements in table.values_mut() {
+        replacements.sort_unstable_by_key(|(from, _)| std::cmp::Reverse(from.len()));
+    }
+    table
+});
+
+/// Appends Chinese in simplified characters, each place by the longest entry that is there.
+fn convert_into(mut han: &str, out: &mut String) {
+    while let Some(first) = han.chars().next() {
+        let entries = TABLE.get(&first).map_or(&[][..], Vec::as_slice);
+        let entry = entries.iter().find(|(from, _)| han.starts_with(from));
+        let taken = if let Some((from, to)) = entry {
+            out.push_str(to);
+            from.len()
+        } else {
+            out.push(first);
+            first.len_utf8()
+        };
+        han = han.get(taken..).unwrap_or_default();
+    }
 }
 
 /// Writes the text in simplified characters over what `out` holds.
@@ -21,13 +46,13 @@ pub(super) fn simplify_into(text: &str, out: &mut String) {
     out.clear();
     out.reserve(text.len());
     let mut rest = text;
-    // The tables are asked about Chinese only: a lookup costs far more than a copy.
+    // The table is asked about Chinese only: a lookup costs far more than a copy.
     while let Some(start) = rest.find(is_han) {
         let (other, tail) = rest.split_at(start);
         let end = tail.find(|c| !is_han(c)).unwrap_or(tail.len());
         let (han, tail) = tail.split_at(end);
         out.push_str(other);
-        out.push_str(&tables().convert(han));
+        convert_into(han, out);
         rest = tail;
     }
     out.push_str(rest);
@@ -69,6 +94,17 @@ mod tests {
         let once = simplify(&han);
         assert_eq!(crate::text::normalise(&once), once);
         assert_ne!(once, han);
+    }
+
+    #[test]
+    fn every_entry_of_the_table_is_read_and_is_there_once() {
+        let lines = include_str!("tables/simplified.tsv").lines().filter(|l| !l.starts_with('#'));
+        let keys: Vec<&str> = lines.map(|line| line.split_once('\t').unwrap().0).collect();
+        assert!(keys.is_sorted_by(|a, b| a < b));
+        assert_eq!(TABLE.values().flatten().count(), keys.len());
+        for (from, to) in TABLE.values().flatten() {
+            assert_eq!(simplify(from), *to);
+        }
     }
 
     #[test]
