@@ -113,6 +113,7 @@ impl Fields {
     }
 
     /// The top-level fields that have to be read.
+    #[cfg(feature = "parquet")]
     pub(super) fn top(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().map(|node| node.name.as_str())
     }

@@ -4,7 +4,7 @@
 //! again, which is what a second pass and a resumed build stand on.
 
 mod chunk;
-mod columnar;
+pub(crate) mod columnar;
 mod delimited;
 mod detect;
 mod device;
@@ -29,7 +29,6 @@ mod walk;
 mod warc;
 
 pub(crate) use chunk::{Body, Chunk, Rows, Text, changed, for_each_chunk};
-pub(crate) use columnar::Columnar;
 pub(crate) use detect::Format;
 pub(crate) use exported::Export;
 pub(crate) use fields::{Fields, Names};

@@ -1,4 +1,4 @@
-//! Parquet and Arrow: rows of a columnar file become lines of JSON, some hundreds at a time.
+//! Reading: rows of a columnar file become lines of JSON, some hundreds at a time.
 //!
 //! From there on they are read as any other rows; only what has to come back unchanged is taken
 //! from the columns themselves (`dedup --format parquet`).
@@ -23,9 +23,9 @@ use parquet::arrow::arrow_reader::{
     RowSelector,
 };
 
-use super::fields::{FINGERPRINT, Fields};
-use super::open::{self, Meter, Pieces, Reader};
 use crate::failure::{Failure, Result};
+use crate::input::fields::{FINGERPRINT, Fields};
+use crate::input::open::{self, Meter, Pieces, Reader};
 
 /// Rows that are decoded together: some megabytes of long texts.
 const BATCH: usize = 256;
@@ -54,11 +54,11 @@ enum Table {
 }
 
 /// Batches of rows, in order.
-pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+pub(super) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
 impl Columnar {
     /// Reads the footer of a Parquet file.
-    pub(super) fn parquet(path: &Path) -> Result<Self> {
+    pub(in crate::input) fn parquet(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| Failure::io(path, e))?;
         let metadata =
             ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| {
@@ -68,7 +68,7 @@ impl Columnar {
     }
 
     /// Reads the schema of an Arrow file or stream.
-    pub(super) fn arrow(path: &Path) -> Result<Self> {
+    pub(in crate::input) fn arrow(path: &Path) -> Result<Self> {
         let open = || File::open(path).map(BufReader::new).map_err(|e| Failure::io(path, e));
         let table = if let Ok(reader) = FileReader::try_new(open()?, None) {
             Table::File(reader.schema())
@@ -86,7 +86,7 @@ impl Columnar {
     }
 
     /// Chooses the columns to read, and refuses those that cannot be what their names say.
-    pub(super) fn choose(&mut self, fields: &Fields) -> Result<()> {
+    pub(in crate::input) fn choose(&mut self, fields: &Fields) -> Result<()> {
         let schema = Arc::clone(self.schema());
         let wrong = |name: &str, kind: &DataType, expected: &str, option: &str| {
             let reason = format!(
@@ -119,12 +119,12 @@ impl Columnar {
     }
 
     /// The number of rows, as far as the file says it without being read.
-    pub(crate) fn rows(&self) -> Option<u64> {
+    pub(in crate::input) fn rows(&self) -> Option<u64> {
         let Table::Parquet(metadata) = &self.table else { return None };
         u64::try_from(metadata.metadata().file_metadata().num_rows()).ok()
     }
 
-    pub(crate) fn schema(&self) -> &SchemaRef {
+    pub(super) fn schema(&self) -> &SchemaRef {
         match &self.table {
             Table::Parquet(metadata) => metadata.schema(),
             Table::File(schema) | Table::Stream(schema) => schema,
@@ -132,22 +132,22 @@ impl Columnar {
     }
 
     /// Names of the columns.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(in crate::input) fn names(&self) -> Vec<String> {
         self.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
     /// Returns whether a column, or one within a column, is there.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(in crate::input) fn has(&self, name: &str) -> bool {
         find(self.schema().fields(), name).is_some()
     }
 
     /// Reads all columns of all rows.
-    pub(crate) fn batches(&self) -> Result<Batches> {
+    pub(super) fn batches(&self) -> Result<Batches> {
         self.read(None, None)
     }
 
     /// Reads all rows as lines of JSON: the columns that matter, or `whole` rows.
-    pub(super) fn lines(&self, whole: bool, meter: &Meter) -> Result<Reader> {
+    pub(in crate::input) fn lines(&self, whole: bool, meter: &Meter) -> Result<Reader> {
         let batches = self.read((!whole).then_some(&self.needed), None)?;
         let bytes = self.path.metadata().map_err(|e| Failure::io(&self.path, e))?.len();
         let rows = self.rows().unwrap_or(0);
@@ -155,7 +155,7 @@ impl Columnar {
     }
 
     /// Reads `rows` rows as lines of JSON, from all over a Parquet file, else from the beginning.
-    pub(super) fn sample(&self, rows: usize) -> Result<Reader> {
+    pub(in crate::input) fn sample(&self, rows: usize) -> Result<Reader> {
         let batches = self.read(Some(&self.needed), Some(rows))?;
         Ok(self.joined(batches, &Meter::default(), 0, 1))
     }
