@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 CASES = {
-    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    name: case
     for path in sorted((Path(__file__).parents[3] / "tests" / "first_contact").iterdir())
+    for name, case in json.loads(path.read_text(encoding="utf-8")).items()
 }
 
 
