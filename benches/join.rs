@@ -1,6 +1,6 @@
 //! Self-join against the comparison of all pairs, on the same sets.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use hamdex::join::{self, UnionFind};
 
 /// `SplitMix64` with a fixed seed.
@@ -117,4 +117,3 @@ fn cross_join(c: &mut Criterion) {
 }
 
 criterion_group!(benches, self_join, skew, clusters, cross_join);
-criterion_main!(benches);

@@ -3,7 +3,7 @@
 //! At a quarter of the width no table pays for a set this small, so the join compares all pairs
 //! and its time is that of the filter. Throughput is in pairs; both use one thread.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use hamdex::{Fingerprint, join};
 
 const LEN: u32 = 4096;
@@ -43,4 +43,3 @@ fn filter<F: Fingerprint>(c: &mut Criterion) {
 }
 
 criterion_group!(benches, filter<u32>, filter<u64>, filter<u128>);
-criterion_main!(benches);

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use hamdex::plan::probe_masks;
 use hamdex::{Fingerprint, Plan};
 
@@ -50,4 +50,3 @@ fn probes(c: &mut Criterion) {
 }
 
 criterion_group!(benches, permutation<u32>, permutation<u64>, permutation<u128>, probes);
-criterion_main!(benches);

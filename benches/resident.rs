@@ -1,6 +1,6 @@
 //! Fingerprints in memory: their scan, in cache and out of it, and searches by their tables.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use hamdex::{Fingerprint, ResidentTables};
 
 /// `SplitMix64`, the same fingerprints in every run.
@@ -100,4 +100,3 @@ fn batch(c: &mut Criterion) {
 }
 
 criterion_group!(benches, scan, search, batch, wide_search);
-criterion_main!(benches);
