@@ -44,6 +44,12 @@
 //! ```
 #![deny(missing_docs, clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(not(unix))]
+compile_error!(
+    "hamdex runs on Linux and macOS: its index relies on file locks, atomic renames and synced \
+    directories as Unix has them; on Windows, use it within WSL 2"
+);
+
 pub mod advice;
 mod bulk;
 mod calibrate;

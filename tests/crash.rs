@@ -1,7 +1,6 @@
 //! Kill -9 at random moments: what was acknowledged is there, whole, and the rest as if never begun.
 //!
 //! The tests start this binary again as a child that works on an index until it is killed.
-#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test that fails may panic
 
 mod support;

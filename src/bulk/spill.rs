@@ -124,7 +124,6 @@ impl SpillWriter {
 }
 
 /// Makes the directory entry of a new file durable, where directories can be opened.
-#[cfg(unix)]
 fn sync_parent(path: &Path) -> Result<()> {
     match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         Some(parent) => {
@@ -132,11 +131,6 @@ fn sync_parent(path: &Path) -> Result<()> {
         }
         None => Ok(()),
     }
-}
-
-#[cfg(not(unix))]
-fn sync_parent(_path: &Path) -> Result<()> {
-    Ok(())
 }
 
 fn encode_trailer(records: u64, length: u64) -> [u8; 24] {

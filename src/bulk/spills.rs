@@ -72,18 +72,11 @@ impl Owner {
     }
 }
 
-#[cfg(unix)]
 #[allow(clippy::unnecessary_wraps)] // as on other systems
 fn place(path: &Path) -> std::io::Result<Option<(u64, u64)>> {
     use std::os::unix::fs::MetadataExt;
     let found = fs::metadata(path)?;
     Ok(Some((found.dev(), found.ino())))
-}
-
-#[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps)] // as on other systems
-fn place(_: &Path) -> std::io::Result<Option<(u64, u64)>> {
-    Ok(None)
 }
 
 impl Outside {

@@ -40,7 +40,8 @@ pub(super) trait Source<F: Fingerprint>: Sync {
 /// Spreads fingerprints evenly over all numbers, whatever they are.
 fn mix<F: Fingerprint>(fingerprint: F) -> u64 {
     let wide = fingerprint.widen();
-    let word = u64::truncate(wide ^ (wide >> 64)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let word =
+        <u64 as Fingerprint>::truncate(wide ^ (wide >> 64)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (word ^ (word >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 

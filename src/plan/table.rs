@@ -32,8 +32,8 @@ impl Table {
         let lead = {
             let prefix = low_ones(prefix_bits) << (bits - prefix_bits);
             match bits {
-                32 => permutation.invert(u32::truncate(prefix)).widen(),
-                64 => permutation.invert(u64::truncate(prefix)).widen(),
+                32 => permutation.invert(<u32 as Fingerprint>::truncate(prefix)).widen(),
+                64 => permutation.invert(<u64 as Fingerprint>::truncate(prefix)).widen(),
                 _ => permutation.invert(prefix),
             }
         };

@@ -153,7 +153,7 @@ impl Writer for Appender<'_> {
 }
 
 /// Puts the version in front of a body and the right checksum behind it.
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn sealed(key: &[u8], body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![RECORD_VERSION];
     bytes.extend_from_slice(body);

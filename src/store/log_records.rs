@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use tempfile::TempDir;
@@ -138,20 +139,10 @@ pub(super) fn cut_short(path: &Path) -> Result<Option<TempDir>> {
             let mut file = File::create(&link).map_err(|e| Error::io(&link, e))?;
             std::io::copy(&mut beginning, &mut file).map_err(|e| Error::io(&link, e))?;
         } else {
-            self::link(&entry.path(), &link).map_err(|e| Error::io(&link, e))?;
+            symlink(entry.path(), &link).map_err(|e| Error::io(&link, e))?;
         }
     }
     Ok(Some(links))
-}
-
-#[cfg(unix)]
-fn link(original: &Path, link: &Path) -> std::io::Result<()> {
-    std::os::unix::fs::symlink(original, link)
-}
-
-#[cfg(not(unix))]
-fn link(original: &Path, link: &Path) -> std::io::Result<()> {
-    fs::hard_link(original, link).or_else(|_| fs::copy(original, link).map(drop))
 }
 
 #[cfg(test)]

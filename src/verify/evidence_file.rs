@@ -55,10 +55,7 @@ struct Places {
 /// The file has no name and goes when this is dropped. See [`EvidenceWriter`].
 #[derive(Debug)]
 pub struct EvidenceFile {
-    #[cfg(unix)]
     file: File,
-    #[cfg(not(unix))]
-    file: std::sync::Mutex<File>,
     name: PathBuf,
     places: Places,
 }
@@ -112,14 +109,7 @@ impl EvidenceWriter {
     /// [`Error::Io`] where the disk does not take the rest.
     pub fn finish(self) -> Result<EvidenceFile> {
         let file = self.file.into_inner().map_err(|e| Error::io(&self.name, e.into_error()))?;
-        Ok(EvidenceFile {
-            #[cfg(unix)]
-            file,
-            #[cfg(not(unix))]
-            file: std::sync::Mutex::new(file),
-            name: self.name,
-            places: self.places,
-        })
+        Ok(EvidenceFile { file, name: self.name, places: self.places })
     }
 }
 
@@ -144,17 +134,8 @@ impl EvidenceFile {
         Ok(bytes)
     }
 
-    #[cfg(unix)]
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
         std::os::unix::fs::FileExt::read_exact_at(&self.file, bytes, offset)
-    }
-
-    #[cfg(not(unix))]
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
-        use std::io::{Read, Seek, SeekFrom};
-        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        file.seek(SeekFrom::Start(offset))?;
-        file.read_exact(bytes)
     }
 
     /// Returns the similarity of two documents that pass, `None` for two that do not.

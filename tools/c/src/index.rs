@@ -124,13 +124,8 @@ pub extern "C" fn hamdex_open_options_default() -> HamdexOpenOptions {
 
 /// Reads a path: any bytes where the system allows it, else UTF-8.
 pub(crate) fn path(bytes: &HamdexBytes) -> Result<PathBuf> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::ffi::OsStrExt;
-        Ok(Path::new(std::ffi::OsStr::from_bytes(bytes.get("path")?)).to_owned())
-    }
-    #[cfg(not(unix))]
-    bytes.text("path").map(|path| Path::new(path).to_owned())
+    use std::os::unix::ffi::OsStrExt;
+    Ok(Path::new(std::ffi::OsStr::from_bytes(bytes.get("path")?)).to_owned())
 }
 
 /// Makes a new, empty index in a directory that is absent or empty.

@@ -26,16 +26,9 @@ pub(crate) fn clear() {
     }
 }
 
-#[cfg(unix)]
 fn identity(found: &std::fs::Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
     (found.dev(), found.ino())
-}
-
-// Nothing is cleared here: no signal is caught.
-#[cfg(not(unix))]
-fn identity(_: &std::fs::Metadata) -> Identity {
-    (0, 0)
 }
 
 #[cfg(test)]

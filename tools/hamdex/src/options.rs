@@ -143,15 +143,9 @@ fn files_from(list: &Path) -> Result<Vec<PathBuf>> {
     Ok(names.filter(|name| !name.is_empty()).map(path_of).collect())
 }
 
-#[cfg(unix)]
 fn path_of(name: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     std::ffi::OsStr::from_bytes(name).into()
-}
-
-#[cfg(not(unix))]
-fn path_of(name: &[u8]) -> PathBuf {
-    String::from_utf8_lossy(name).into_owned().into()
 }
 
 /// Fingerprint width.

@@ -74,7 +74,6 @@ impl SeedArg {
 }
 
 /// Tells, once, of a secret that others on this machine can read.
-#[cfg(unix)]
 fn warn_of_readers(path: &Path, file: &std::fs::File) {
     use std::os::unix::fs::PermissionsExt;
     static TOLD: std::sync::Once = std::sync::Once::new();
@@ -88,9 +87,6 @@ fn warn_of_readers(path: &Path, file: &std::fs::File) {
         });
     }
 }
-
-#[cfg(not(unix))]
-fn warn_of_readers(_: &Path, _: &std::fs::File) {}
 
 /// Which stop words are asked for.
 #[derive(Debug, Clone)]

@@ -102,7 +102,6 @@ pub(crate) fn claim_end() {
 ///
 /// `report` writes why the process ends. Without handlers a signal ends the process by itself, so
 /// failing to set them is no reason not to work.
-#[cfg(unix)]
 pub(crate) fn watch(console: &Console, report: impl Fn(&Failure) + Send + 'static) {
     use signal_hook::iterator::Signals;
     use signal_hook::{flag, low_level};
@@ -142,13 +141,9 @@ pub(crate) fn watch(console: &Console, report: impl Fn(&Failure) + Send + 'stati
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
 }
 
-#[cfg(not(unix))]
-pub(crate) fn watch(_: &Console, _: impl Fn(&Failure) + Send + 'static) {}
-
 /// The signals that the parent process chose to ignore, a bit each from signal 1 on.
 ///
 /// A shell without job control starts background jobs so: Ctrl-C is not meant for them.
-#[cfg(unix)]
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

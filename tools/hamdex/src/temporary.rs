@@ -91,7 +91,6 @@ pub(crate) fn result(path: &Path, overwrite: Overwrite) -> Result<Temporary> {
     }
     let directory = directory_of(&target);
     let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file = held(&builder, directory)?;
     if let Some(before) = before {
@@ -122,17 +121,11 @@ fn follow(path: &Path) -> Result<PathBuf> {
     Err(Failure::refused(path, "is a symbolic link in a circle"))
 }
 
-#[cfg(unix)]
 fn take_over(file: &File, before: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, fchown};
     // Only the superuser can give files away; the mode is what counts for everybody else.
     let _ = fchown(file, Some(before.uid()), Some(before.gid()));
     file.set_permissions(before.permissions())
-}
-
-#[cfg(not(unix))]
-fn take_over(_: &File, _: &Metadata) -> io::Result<()> {
-    Ok(())
 }
 
 /// Makes a file that is locked as long as its process lives, and clears what killed ones left.
@@ -225,7 +218,6 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
     }
 
-    #[cfg(unix)]
     #[test]
     fn links_are_followed_and_modes_kept() {
         use std::os::unix::fs::{PermissionsExt, symlink};

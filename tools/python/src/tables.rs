@@ -171,7 +171,6 @@ impl std::fmt::Debug for Seed {
 }
 
 /// Warns of a secret that others on this machine can read.
-#[cfg(unix)]
 fn warn_of_readers(path: &Path, file: &File) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mode = file.metadata().map_or(0, |found| found.permissions().mode());
@@ -184,11 +183,6 @@ fn warn_of_readers(path: &Path, file: &File) -> Result<()> {
     // A path has no zero byte.
     let text = std::ffi::CString::new(text).unwrap_or_default();
     Python::attach(|py| PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1))?;
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn warn_of_readers(_: &Path, _: &File) -> Result<()> {
     Ok(())
 }
 

@@ -20,14 +20,8 @@ pub(super) fn refuse(path: &Path, found: &Metadata) -> Result<()> {
     Err(Failure::file(path, "is a device, which may never end; give a file, a pipe or -"))
 }
 
-#[cfg(unix)]
 fn is_device(found: &Metadata) -> bool {
     use std::os::unix::fs::FileTypeExt;
     let kind = found.file_type();
     kind.is_char_device() || kind.is_block_device()
-}
-
-#[cfg(not(unix))]
-fn is_device(_: &Metadata) -> bool {
-    false
 }

@@ -53,7 +53,6 @@ fn directories_that_cannot_be_written_are_named() {
     assert_eq!(bench.export("idx"), EXPORTED);
 }
 
-#[cfg(unix)]
 #[test]
 fn files_without_permission_are_named() {
     use std::os::unix::fs::PermissionsExt;

@@ -93,14 +93,8 @@ pub(super) fn open_files() -> Finding {
     }
 }
 
-#[cfg(unix)]
 fn limit_of_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
-}
-
-#[cfg(not(unix))]
-fn limit_of_files() -> Option<u64> {
-    None
 }
 
 /// Whether large arrays in memory get large pages.
