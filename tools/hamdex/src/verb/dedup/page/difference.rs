@@ -9,6 +9,9 @@ use similar::{DiffTag, TextDiff};
 /// Equal characters that are shown on either side of a difference.
 const CONTEXT: usize = 80;
 
+/// Characters by which the context is longer, at most, so that it does not end within a word.
+const WORD: usize = 24;
+
 /// Characters of one difference that are shown; the middle of a longer one is left out.
 const LONGEST: usize = 1200;
 
@@ -75,12 +78,12 @@ impl Parts {
         }
         let cut =
             |characters: usize| text.char_indices().nth(characters).map_or(text.len(), |at| at.0);
-        let (head, rest) = text.split_at(cut(before));
-        let tail = text.get(cut(length - after)..).unwrap_or_default();
-        debug_assert!(rest.len() >= tail.len());
+        let (head, rest) = text.split_at(word_end(text, cut(before)));
+        let (hidden, tail) =
+            rest.split_at(word_start(text, cut(length - after)).saturating_sub(head.len()));
         self.both(head);
         self.close();
-        self.done.push(Part::Alike(length - before - after));
+        self.done.push(Part::Alike(hidden.chars().count()));
         self.both(tail);
     }
 
@@ -121,6 +124,26 @@ impl Parts {
         }
         self.done
     }
+}
+
+/// Moves a place within a word to the end of it, unless that is far away.
+fn word_end(text: &str, at: usize) -> usize {
+    let (before, after) = text.split_at(at);
+    if before.chars().next_back().is_none_or(char::is_whitespace) {
+        return at;
+    }
+    let mut near = after.char_indices().take(WORD);
+    near.find(|(_, c)| c.is_whitespace()).map_or(at, |(end, _)| at + end)
+}
+
+/// Moves a place within a word to the beginning of it, unless that is far away.
+fn word_start(text: &str, at: usize) -> usize {
+    let (before, after) = text.split_at(at);
+    if after.chars().next().is_none_or(char::is_whitespace) {
+        return at;
+    }
+    let mut near = before.char_indices().rev().take(WORD);
+    near.find(|(_, c)| c.is_whitespace()).map_or(at, |(end, c)| end + c.len_utf8())
 }
 
 /// Takes the middle out of a long text.
@@ -180,10 +203,25 @@ mod tests {
         else {
             panic!("{found:?}")
         };
-        assert_eq!((*before, *after), (2400 - CONTEXT, 3900 - CONTEXT));
         assert_eq!((own(kept), own(removed)), (vec!["one"], vec!["two"]));
         let shown: usize = kept.iter().map(|piece| piece.text.chars().count()).sum();
-        assert_eq!(shown, 2 * CONTEXT + 3);
+        assert_eq!(*before + *after + shown, 2400 + 3900 + 3);
+        assert!((2 * CONTEXT..2 * (CONTEXT + WORD)).contains(&shown), "{shown}");
+        // No word is cut.
+        assert!(kept[0].text.starts_with("alike "), "{kept:?}");
+        assert!(kept.last().unwrap().text.ends_with(" same"), "{kept:?}");
+    }
+
+    #[test]
+    fn words_too_long_to_be_shown_are_cut() {
+        let (head, tail) = ("a".repeat(400), "学".repeat(400));
+        let found = parts(&format!("{head} one {tail}"), &format!("{head} two {tail}"));
+        let [Part::Alike(before), Part::Stretch { kept, .. }, Part::Alike(after)] = &found[..]
+        else {
+            panic!("{found:?}")
+        };
+        assert_eq!((*before, *after), (401 - CONTEXT, 401 - CONTEXT));
+        assert_eq!(own(kept), ["one"]);
     }
 
     #[test]
