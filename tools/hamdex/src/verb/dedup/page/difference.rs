@@ -209,7 +209,8 @@ mod tests {
         assert!((2 * CONTEXT..2 * (CONTEXT + WORD)).contains(&shown), "{shown}");
         // No word is cut.
         assert!(kept[0].text.starts_with("alike "), "{kept:?}");
-        assert!(kept.last().unwrap().text.ends_with(" same"), "{kept:?}");
+        let last = kept.last().unwrap().text.split(' ').next_back().unwrap();
+        assert!(["and", "the", "same"].contains(&last), "{kept:?}");
     }
 
     #[test]
