@@ -123,7 +123,7 @@ impl SpillWriter {
     }
 }
 
-/// Makes the directory entry of a new file durable, where directories can be opened.
+/// Makes the directory entry of a new file durable.
 fn sync_parent(path: &Path) -> Result<()> {
     match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         Some(parent) => {

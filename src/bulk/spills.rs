@@ -11,6 +11,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bincode::{Decode, Encode};
@@ -47,14 +48,15 @@ struct Token {
 #[derive(Debug, PartialEq, Eq, Encode, Decode)]
 struct Owner {
     path: Vec<u8>,
-    /// Device and inode, where there are such.
+    /// Device and inode; a token without them names its index by the path alone.
     place: Option<(u64, u64)>,
 }
 
 impl Owner {
     fn of(index: &Path) -> Result<Self> {
         let path = index.canonicalize().map_err(|e| Error::io(index, e))?;
-        let place = place(&path).map_err(|e| Error::io(&path, e))?;
+        let found = path.metadata().map_err(|e| Error::io(&path, e))?;
+        let place = Some((found.dev(), found.ino()));
         Ok(Self { path: path.as_os_str().as_encoded_bytes().to_vec(), place })
     }
 
@@ -70,13 +72,6 @@ impl Owner {
             _ => self.path == other.path,
         }
     }
-}
-
-#[allow(clippy::unnecessary_wraps)] // as on other systems
-fn place(path: &Path) -> std::io::Result<Option<(u64, u64)>> {
-    use std::os::unix::fs::MetadataExt;
-    let found = fs::metadata(path)?;
-    Ok(Some((found.dev(), found.ino())))
 }
 
 impl Outside {

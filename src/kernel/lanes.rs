@@ -11,7 +11,7 @@ pub(crate) const LANES: usize = 32;
 /// Bit `i` of a returned mask stands for member `i`.
 #[allow(clippy::inline_always)]
 pub(crate) trait Lanes: Copy {
-    /// Tells whether 32 members are compared in about the time of one or two.
+    /// Whether 32 members are compared in about the time of one or two.
     const WIDE: bool = true;
 
     /// The distances of all members so far.
@@ -20,7 +20,7 @@ pub(crate) trait Lanes: Copy {
     /// Returns the distances of a first column.
     fn sums(self, column: &[u16; LANES], aim: u16) -> Self::Sums;
 
-    /// Tells which members are within the threshold in a first column.
+    /// Returns which members are within the threshold in a first column.
     ///
     /// Most blocks end here, so that their distances need not be known.
     #[inline(always)]

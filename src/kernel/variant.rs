@@ -33,7 +33,7 @@ static BEST: LazyLock<Variant> = LazyLock::new(|| {
 ///
 /// `AVX-512`, `AVX2`, `popcnt` or `portable code`; the answers are the same with each of them. The
 /// environment variable `HAMDEX_INSTRUCTIONS` names the widest that a process may use: `avx512`,
-/// `avx2`, `popcnt` or `portable`. It is read once, and any other value counts as none.
+/// `avx2`, `popcnt` or `portable`. It is read once, and any other value is ignored.
 ///
 /// ```
 /// assert!(!hamdex::instructions().is_empty());
@@ -61,7 +61,7 @@ pub(super) enum Variant {
 }
 
 impl Variant {
-    /// Tells whether this machine has the instructions; the standard library caches the answer.
+    /// Returns whether this machine has the instructions; the standard library caches the answer.
     pub(super) fn available(self) -> bool {
         match self {
             Self::Portable => true,

@@ -278,7 +278,7 @@ impl<F: Fingerprint> Sweep<'_, F> {
     }
 }
 
-/// Compares so many columns of 32 members and returns which of them are near.
+/// Compares the first `count` columns of 32 members and returns which of them are near.
 ///
 /// `from` is the place, the members there that count, and the flips of their bucket.
 #[allow(clippy::inline_always)]
