@@ -164,7 +164,7 @@ mkdir -p "$CARGO_TARGET_DIR"
 
 # Cargo would compile RocksDB again for every set of features; where this fails it still does.
 if [ -z "${ROCKSDB_LIB_DIR:-}" ] && [ -z "${RUSTFLAGS:-}" ]; then
-    if ROCKSDB_LIB_DIR=$("$project/tools/rocksdb"); then
+    if ROCKSDB_LIB_DIR=$("$project/tools/rocksdb" ${rocksdb:+"$rocksdb"}); then
         export ROCKSDB_LIB_DIR ROCKSDB_STATIC=1
     else
         unset ROCKSDB_LIB_DIR
