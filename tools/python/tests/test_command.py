@@ -45,6 +45,8 @@ def test_ctrl_c_ends_it_with_130_and_no_traceback(tmp_path):
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         encoding="utf-8",
+        # Jobs in the background of a script ignore Ctrl-C, and so does the program there.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     with open(tmp_path / "pipe", "w") as pipe:
         # The other end is open now, so signals are heeded.
