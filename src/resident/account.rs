@@ -1,7 +1,6 @@
 //! Accounts: what a search of resident tables reads, counted without searching.
 
 use super::ResidentTables;
-use super::chain::Route;
 use crate::fingerprint::Fingerprint;
 
 /// Nanoseconds that a search takes whatever it reads.
@@ -30,17 +29,12 @@ pub(crate) struct TableAccount {
 impl<F: Fingerprint> ResidentTables<F> {
     /// Counts what [`ResidentTables::search`] reads; the distance is within the width.
     pub(crate) fn account(&self, query: F, distance: u32) -> Account {
-        let route = if self.skewed {
-            self.route_for(query, distance)
-        } else {
-            self.known_route(distance).cloned()
-        };
+        let known = self.routing.known(distance);
+        let (route, nanos) = self.routing.priced(&self.tables, query, known);
         let tables = self.tables.iter().enumerate().map(|(number, table)| {
             let bits = table.cut().bucket_bits();
-            let (radius, chain) = match &route {
-                Some(Route { radii, chains }) => {
-                    (radii.of_tables.get(number).copied().flatten(), chains.get(number))
-                }
+            let (radius, chain) = match route {
+                Some(route) => (route.radii.of(number), route.chains.get(number)),
                 None => ((number == 0).then_some(bits), None),
             };
             let (columns, aim) = (table.columns(), table.cut().parts(query));
@@ -57,7 +51,6 @@ impl<F: Fingerprint> ResidentTables<F> {
                 members: members as u64,
             }
         });
-        let nanos = route.as_ref().map_or_else(|| self.scan_nanos(), |route| route.radii.nanos);
         Account { nanos: SEARCH + nanos, scan: route.is_none(), tables: tables.collect() }
     }
 }

@@ -24,12 +24,15 @@ pub(super) struct Chain {
     ahead: [u8; BLOCK_BITS as usize + 1],
 }
 
-impl Chain {
-    /// The chain of a table whose candidates are all compared to the end.
-    pub(super) fn of_scan(columns: usize, distance: u32) -> Self {
-        Self::new([distance; MAX_COLUMNS], columns, distance)
+impl Default for &Chain {
+    fn default() -> Self {
+        static NONE: Chain =
+            Chain { within: [0; MAX_COLUMNS], ahead: [1; BLOCK_BITS as usize + 1] };
+        &NONE
     }
+}
 
+impl Chain {
     fn new(within: [u32; MAX_COLUMNS], columns: usize, radius: u32) -> Self {
         let mut ahead = [1; BLOCK_BITS as usize + 1];
         for (flips, ahead) in (0..=radius).zip(&mut ahead) {
@@ -78,27 +81,29 @@ impl Chain {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Route {
     pub(super) radii: Radii,
+    pub(super) distance: u32,
     pub(super) chains: Vec<Chain>,
 }
 
 impl Route {
-    /// Works out the chains of tables that begin at each of the first blocks of a ring.
+    /// Works out the chains of tables that begin at each of the blocks of a ring.
     pub(super) fn new(radii: Radii, blocks: usize, columns: usize, distance: u32) -> Self {
-        let need = |block: usize| {
-            let radius = radii.of_tables.get(block % blocks).copied().flatten();
-            radius.map_or(0, |radius| radius + 1)
-        };
-        let chains = radii.of_tables.iter().enumerate().map(|(block, radius)| {
+        let chain = |block: usize| {
             let mut within = [distance; MAX_COLUMNS];
-            let mut needed = need(block);
+            let mut needed = radii.need(block);
             for (step, within) in (1..blocks).zip(&mut within) {
-                needed += need(block + step);
+                needed += radii.need((block + step) % blocks);
                 *within = needed.saturating_sub(1).min(distance);
             }
-            Chain::new(within, columns, radius.unwrap_or(0))
-        });
-        let chains = chains.collect();
-        Self { radii, chains }
+            Chain::new(within, columns, radii.of(block).unwrap_or(0))
+        };
+        Self { radii, distance, chains: (0..blocks).map(chain).collect() }
+    }
+
+    /// The route of a scan, whose candidates are all compared to the end.
+    pub(super) fn of_scan(columns: usize, distance: u32) -> Self {
+        let chain = Chain::new([distance; MAX_COLUMNS], columns, distance);
+        Self { radii: Radii::default(), distance, chains: vec![chain] }
     }
 }
 
@@ -132,11 +137,11 @@ mod tests {
         ];
         let (mut all, mut dropped) = (0, 0);
         for (blocks, distance, of_tables) in radii_of {
-            let radii = Radii { of_tables, nanos: 0.0 };
+            let radii = Radii::new(&of_tables);
             let route = Route::new(radii, blocks, blocks - 1, distance);
             spreads(blocks, distance, &mut Vec::new(), &mut |bits| {
                 let passes = |block: usize| {
-                    let Some(radius) = route.radii.of_tables[block] else { return false };
+                    let Some(radius) = route.radii.of(block) else { return false };
                     let mut sum = bits[block];
                     sum <= radius
                         && (1..blocks).zip(route.chains[block].within).all(|(step, within)| {
@@ -144,11 +149,10 @@ mod tests {
                             sum <= within
                         })
                 };
-                let tables = route.radii.of_tables.len();
-                assert!((0..tables).any(passes), "{bits:?} within {distance} by {route:?}");
-                let found = |block: &usize| route.radii.of_tables[*block] >= Some(bits[*block]);
-                all += (0..tables).filter(found).count();
-                dropped += (0..tables).filter(found).filter(|&block| !passes(block)).count();
+                assert!((0..blocks).any(passes), "{bits:?} within {distance} by {route:?}");
+                let found = |block: &usize| route.radii.of(*block) >= Some(bits[*block]);
+                all += (0..blocks).filter(found).count();
+                dropped += (0..blocks).filter(found).filter(|&block| !passes(block)).count();
             });
         }
         assert!(all > 0 && dropped * 4 > all, "{dropped} of {all} dropped by one table at least");
@@ -156,9 +160,9 @@ mod tests {
 
     #[test]
     fn columns_that_nearly_all_reach_are_asked_for_at_once() {
-        let radii = Radii { of_tables: vec![Some(0); 4], nanos: 0.0 };
+        let radii = Radii::new(&[Some(0); 4]);
         assert_eq!(Route::new(radii, 4, 3, 3).chains[0].ahead(0), 1);
-        let scan = Chain::of_scan(3, 20);
+        let scan = &Route::of_scan(3, 20).chains[0];
         assert_eq!((scan.ahead(0), scan.ahead(8), scan.ahead(16)), (3, 3, 2));
     }
 }

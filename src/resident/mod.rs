@@ -10,14 +10,15 @@ mod chain;
 mod cut;
 mod flat;
 mod radii;
+mod routing;
 mod scan;
 mod search;
+mod shells;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use std::marker::PhantomData;
-use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use rdst::RadixSort;
@@ -25,15 +26,17 @@ use rdst::RadixSort;
 pub(crate) use self::account::{Account, TableAccount};
 use self::chain::Route;
 use self::cut::Cut;
-use self::radii::{Masks, Radii};
+use self::radii::Masks;
+use self::routing::Routing;
 pub(crate) use self::search::Hit;
 use self::search::Sweep;
+use self::shells::Shells;
 use self::table::Table;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, LANES};
 use crate::pages::Pages;
-use crate::plan::{Costs, binomial};
+use crate::plan::Costs;
 
 /// The bits of a block: 65,536 buckets a table, whose directory a second-level cache holds.
 const BLOCK_BITS: u32 = 16;
@@ -63,8 +66,11 @@ pub struct Near<F> {
 /// Permutation tables of distinct fingerprints, held in memory.
 ///
 /// Made once and never changed; any number of threads may search. Takes 6 bytes a fingerprint
-/// and table at 64 bits, with four tables, and a megabyte for their directories, or up to a byte
-/// a fingerprint and table from 32 million on; below 2 million, 2 bytes a fingerprint more. Sources: Manku, Jain and Das Sarma, *Detecting
+/// and table at 64 bits, with four tables, and a megabyte for their directories, two where
+/// fingerprints crowd, or up to a byte a fingerprint and table from 32 million on; below 2
+/// million, 2 bytes a fingerprint more.
+///
+/// Sources: Manku, Jain and Das Sarma, *Detecting
 /// near-duplicates for web crawling*, WWW 2007 (tables); Norouzi, Punjani and Fleet, *Fast search
 /// in Hamming space with multi-index hashing*, CVPR 2012 (flipped prefixes); Qin et al., *GPH*,
 /// ICDE 2018 (radii by cost); Qin and Xiao, *Pigeonring*, VLDB 2018 (candidates dropped early).
@@ -86,14 +92,8 @@ pub struct ResidentTables<F> {
     /// Flips of a bucket's bits, and of a cell's.
     masks: Masks,
     cells: Masks,
-    costs: Costs,
     len: usize,
-    /// How many bits name a bucket, and how many more a cell.
-    directory: (u32, u32),
-    /// Whether some buckets are so large that radii have to be worked out for each query.
-    skewed: bool,
-    /// The cheapest radii for each distance, `None` where a scan is cheaper.
-    routes: Vec<OnceLock<Option<Route>>>,
+    routing: Routing,
     width: PhantomData<F>,
 }
 
@@ -181,36 +181,35 @@ impl<F: Fingerprint> ResidentTables<F> {
         let blocks = (0..tables.min(Self::MOST_TABLES)).into_par_iter();
         let cuts = blocks.map(|block| Cut::new::<F>(block, bucket_bits));
         let tables: Vec<Table> = cuts.map(|cut| Table::build(cut, cell_bits, members)).collect();
-        let skewed = tables.iter().any(|table| is_skewed(table, members.len()));
+        let routing = Routing::new::<F>(&tables, members.len(), (bucket_bits, cell_bits), costs);
         let flat = tables.first().filter(|_| is_flat(members.len(), (bucket_bits, cell_bits)));
         Ok(Self {
             own_blocks: flat.map(Table::own_blocks),
             tables,
             masks: Masks::new(bucket_bits),
             cells: Masks::new(cell_bits),
-            costs,
             len: members.len(),
-            directory: (bucket_bits, cell_bits),
-            skewed,
-            routes: (0..=F::BITS).map(|_| OnceLock::new()).collect(),
+            routing,
             width: PhantomData,
         })
     }
 
     /// Returns the expected time of one search among so many fingerprints, in nanoseconds.
     pub(crate) fn expected_nanos(len: usize, distance: u32, costs: &Costs) -> f64 {
-        let scan = scan_nanos(len, directory_bits(len), costs);
-        usual_radii(len, Self::MOST_TABLES as usize, distance, costs)
-            .map_or(scan, |radii| radii.nanos.min(scan))
+        let directory = directory_bits(len);
+        let scan = routing::scan_nanos(len, directory, costs);
+        routing::usual_radii(len, Self::MOST_TABLES as usize, distance, directory, costs)
+            .map_or(scan, |(_, nanos)| nanos.min(scan))
     }
 
-    /// Returns the bytes that so many distinct fingerprints take in so many tables.
+    /// Returns the most bytes that so many distinct fingerprints take in so many tables.
     pub(crate) fn bytes_of(len: u64, tables: u32) -> u64 {
         let count = usize::try_from(len).unwrap_or(usize::MAX);
         let (bucket_bits, cell_bits) = directory_bits(count);
         let cut = Cut::new::<F>(0, bucket_bits);
         let own = if is_flat(count, (bucket_bits, cell_bits)) { 2 * len } else { 0 };
-        u64::from(tables) * Table::bytes_of(cut, cell_bits, len) + own
+        let of_table = Table::bytes_of(cut, cell_bits, len) + Shells::bytes_of(cut.buckets());
+        u64::from(tables) * of_table + own
     }
 
     /// Returns the number of distinct fingerprints.
@@ -226,7 +225,7 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// Returns the bytes of memory that the tables take.
     pub fn bytes(&self) -> usize {
         let own = self.own_blocks.as_ref().map_or(0, Pages::bytes);
-        self.tables.iter().map(Table::bytes).sum::<usize>() + own
+        self.tables.iter().map(Table::bytes).sum::<usize>() + self.routing.bytes() + own
     }
 
     /// Finds every fingerprint within the distance, nearest first, equally near ones rising.
@@ -308,105 +307,85 @@ impl<F: Fingerprint> ResidentTables<F> {
         mut hit: impl FnMut(Hit<F>),
     ) -> Result<()> {
         check(distance, F::BITS)?;
-        if self.skewed {
-            for (number, query) in queries.iter().enumerate() {
-                let route = self.route_for(*query, distance);
-                let hit = &mut |found: Hit<F>| hit(Hit { query: number, ..found });
-                self.by(route.as_ref(), std::slice::from_ref(query), distance, hit);
+        let known = self.routing.known(distance);
+        if !self.routing.is_skewed() {
+            self.by(known.route(), queries, distance, &mut hit);
+            return Ok(());
+        }
+        if let &[query] = queries {
+            let route = self.routing.of(&self.tables, query, known);
+            self.by(route, queries, distance, &mut hit);
+            return Ok(());
+        }
+        // Queries that go their own ways are still searched together; the others scan.
+        let (mut ways, mut others) = (Together::default(), Together::default());
+        for (place, &query) in queries.iter().enumerate() {
+            match self.routing.of(&self.tables, query, known) {
+                Some(route) => ways.push(place, query, Some(route)),
+                None => others.push(place, query, None),
             }
-        } else {
-            self.by(self.known_route(distance), queries, distance, &mut hit);
+        }
+        self.follow(&ways.routes, &ways.queries, &mut |found| hit(ways.in_place(found)));
+        if !others.queries.is_empty() {
+            let mut hit = |found| hit(others.in_place(found));
+            self.scan_for(&others.queries, distance, &mut hit);
         }
         Ok(())
     }
 
+    /// Answers queries by one route, or by a scan without one.
     fn by(&self, route: Option<&Route>, queries: &[F], distance: u32, hit: &mut dyn FnMut(Hit<F>)) {
         match route {
             None => self.scan_for(queries, distance, hit),
-            Some(route) => kernel::dispatch_lanes(Sweep {
-                tables: &self.tables,
-                radii: &route.radii.of_tables,
-                chains: &route.chains,
-                masks: &self.masks,
-                cells: &self.cells,
-                queries,
-                hit,
-            }),
+            Some(route) => self.follow(&[route], queries, hit),
         }
     }
 
-    fn known_route(&self, distance: u32) -> Option<&Route> {
-        let known = self.routes.get(distance as usize)?;
-        known
-            .get_or_init(|| {
-                let radii = usual_radii(self.len, self.tables.len(), distance, &self.costs)?;
-                self.worth_it(radii, distance)
-            })
-            .as_ref()
-    }
-
-    /// Follows radii to their chains, unless a scan is cheaper.
-    fn worth_it(&self, radii: Radii, distance: u32) -> Option<Route> {
-        let columns = self.tables.first()?.cut().columns();
-        let cheaper = radii.nanos < self.scan_nanos();
-        cheaper.then(|| Route::new(radii, Self::MOST_TABLES as usize, columns, distance))
-    }
-
-    /// Returns the cheapest radii by the sizes of the buckets that a query would read.
-    fn route_for(&self, query: F, distance: u32) -> Option<Route> {
-        let tables = self.tables.iter();
-        let aims: Vec<_> = tables.map(|t| (t.columns(), t.cut().parts(query))).collect();
-        let bucket_bits = self.tables.first()?.cut().bucket_bits();
-        let shell = |table: usize, flips| {
-            let Some((columns, aim)) = aims.get(table) else { return f64::INFINITY };
-            let masks = self.masks.shell(flips);
-            let members = masks.iter().map(|mask| columns.range(aim.bucket ^ mask).len());
-            let members = members.sum::<usize>() as f64;
-            masks.len() as f64 * self.costs.bucket_ns + members * self.costs.member_ns
-        };
-        let radii = radii::cheapest(self.tables.len(), bucket_bits, distance, shell)?;
-        self.worth_it(radii, distance)
-    }
-
-    fn scan_nanos(&self) -> f64 {
-        scan_nanos(self.len, self.directory, &self.costs)
+    /// Answers queries by a route each, or one for all.
+    fn follow(&self, routes: &[&Route], queries: &[F], hit: &mut dyn FnMut(Hit<F>)) {
+        kernel::dispatch_lanes(Sweep {
+            tables: &self.tables,
+            routes,
+            masks: &self.masks,
+            cells: &self.cells,
+            queries,
+            hit,
+        });
     }
 }
 
-/// Returns the expected time of a scan, by buckets or flat.
-fn scan_nanos(len: usize, directory: (u32, u32), costs: &Costs) -> f64 {
-    let members = len as f64 * costs.resident_scan_ns;
-    if is_flat(len, directory) {
-        return members;
+/// Queries of a batch that are answered in the same way.
+#[derive(Debug)]
+struct Together<'a, F> {
+    places: Vec<usize>,
+    queries: Vec<F>,
+    routes: Vec<&'a Route>,
+}
+
+impl<F> Default for Together<'_, F> {
+    fn default() -> Self {
+        Self { places: Vec::new(), queries: Vec::new(), routes: Vec::new() }
     }
-    members.max(f64::from(directory.0).exp2() * costs.bucket_ns)
+}
+
+impl<'a, F> Together<'a, F> {
+    fn push(&mut self, place: usize, query: F, route: Option<&'a Route>) {
+        self.places.push(place);
+        self.queries.push(query);
+        self.routes.extend(route);
+    }
+
+    /// Returns a hit with the position of its query in the batch.
+    fn in_place(&self, found: Hit<F>) -> Hit<F> {
+        let query = self.places.get(found.query).copied().unwrap_or(usize::MAX);
+        Hit { query, ..found }
+    }
 }
 
 /// Tells whether a scan compares members wherever they lie: their buckets are too small to be
 /// compared one by one.
 fn is_flat(len: usize, (bucket_bits, cell_bits): (u32, u32)) -> bool {
     cell_bits == 0 && len < LANES << bucket_bits
-}
-
-/// Returns the cheapest radii where all buckets are of about equal size.
-fn usual_radii(len: usize, tables: usize, distance: u32, costs: &Costs) -> Option<Radii> {
-    let (bucket_bits, cell_bits) = directory_bits(len);
-    let members = len as f64 / f64::from(bucket_bits).exp2();
-    let bucket = if cell_bits > 0 && (distance as usize) < tables {
-        // No bucket is flipped, so that the next block is within one bit.
-        let cells = f64::from(1 + cell_bits);
-        let members = members * cells / f64::from(cell_bits).exp2();
-        cells * costs.bucket_ns + members * costs.member_ns
-    } else {
-        costs.bucket_ns + members * costs.member_ns
-    };
-    let shell = |_, flips| binomial(bucket_bits, flips) as f64 * bucket;
-    radii::cheapest(tables, bucket_bits, distance, shell)
-}
-
-/// Tells whether some bucket has far more members than the others.
-fn is_skewed(table: &Table, members: usize) -> bool {
-    table.largest_bucket() > 16 * (members >> table.cut().bucket_bits()) + 256
 }
 
 /// Returns how many bits name a bucket among so many members, and how many more a cell.

@@ -4,6 +4,7 @@
 //! than `r` bits of every bucket probed with radius `r`, so nothing within `k` is missed if the
 //! sum of all `r + 1` is above `k` (the general pigeonhole; Qin et al., *GPH*, ICDE 2018).
 
+use super::search::MAX_TABLES;
 use crate::plan::probe_masks;
 
 /// All flips of a bucket's bits: fewer flips first, equal ones rising.
@@ -29,72 +30,85 @@ impl Masks {
         let count = self.within.get(radius as usize).copied().unwrap_or(self.masks.len());
         self.masks.get(..count).unwrap_or(&self.masks)
     }
+}
 
-    /// Returns the masks of exactly so many flips.
-    pub(super) fn shell(&self, flips: u32) -> &[u32] {
-        let first = flips.checked_sub(1).map_or(0, |inner| self.within(inner).len());
-        self.within(flips).get(first..).unwrap_or(&[])
+/// The radius of every table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Radii {
+    /// The radius plus one, zero where a table is not probed.
+    needs: [u8; MAX_TABLES],
+}
+
+impl Radii {
+    /// Returns a table's radius, `None` where it is not probed.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn of(self, table: usize) -> Option<u32> {
+        self.need(table).checked_sub(1)
+    }
+
+    /// Returns the radius plus one, zero where a table is not probed.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn need(self, table: usize) -> u32 {
+        self.needs.get(table).copied().map_or(0, u32::from)
+    }
+
+    /// Returns a number that no other radii have.
+    pub(super) fn number(self) -> u64 {
+        self.needs.iter().fold(0, |number, &need| number << 8 | u64::from(need))
+    }
+
+    #[cfg(test)]
+    pub(super) fn new(radii: &[Option<u32>]) -> Self {
+        let mut needs = [0; MAX_TABLES];
+        for (need, radius) in needs.iter_mut().zip(radii) {
+            *need = radius.map_or(0, |radius| u8::try_from(radius + 1).unwrap());
+        }
+        Self { needs }
     }
 }
 
-/// The radius of every table, `None` where it is not probed.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Radii {
-    pub(super) of_tables: Vec<Option<u32>>,
-    /// Expected time of a search in nanoseconds.
-    pub(super) nanos: f64,
-}
-
-/// Returns the cheapest radii that miss nothing within the distance, `None` if there are none.
+/// Returns radii that miss nothing within the distance and their expected time, `None` if there
+/// are none.
 ///
 /// `shell(table, flips)` is the time to probe all buckets of a table that differ in exactly so
-/// many bits; it is asked for rising flips, up to `bucket_bits`.
+/// many bits; it is asked for rising flips, up to `bucket_bits`. There are no cheaper radii as long
+/// as no shell is cheaper than the one within; the cheapest shell is taken again and again.
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(super) fn cheapest(
     tables: usize,
     bucket_bits: u32,
     distance: u32,
     mut shell: impl FnMut(usize, u32) -> f64,
-) -> Option<Radii> {
-    let wanted = distance as usize + 1;
-    // The least time for needs (radius plus one) that add up to a number, and the last need.
-    let mut least = vec![f64::INFINITY; wanted + 1];
-    if let Some(none) = least.first_mut() {
-        *none = 0.0;
+) -> Option<(Radii, f64)> {
+    let most = (bucket_bits + 1).min(distance + 1);
+    let mut radii = Radii::default();
+    // The next shell of every table, at least as costly as the one within it.
+    let mut next = [f64::INFINITY; MAX_TABLES];
+    for (table, next) in next.iter_mut().take(tables).enumerate() {
+        *next = shell(table, 0);
     }
-    let mut choices: Vec<Vec<u32>> = Vec::with_capacity(tables);
-    for table in 0..tables {
-        let most = (bucket_bits + 1).min(distance + 1);
-        let mut next = least.clone();
-        let mut choice = vec![0; wanted + 1];
-        let mut time = 0.0;
-        for need in 1..=most {
-            time += shell(table, need - 1);
-            // No way through this table can be cheaper than what is known to be enough.
-            if next.last().is_some_and(|&enough| time >= enough) {
-                break;
-            }
-            for (before, &known) in least.iter().enumerate() {
-                let sum = before + need as usize;
-                if let (Some(best), Some(chosen)) = (next.get_mut(sum), choice.get_mut(sum))
-                    && known + time < *best
-                {
-                    *best = known + time;
-                    *chosen = need;
-                }
-            }
+    let mut nanos = 0.0;
+    for _ in 0..=distance {
+        let first = (0, f64::INFINITY);
+        let cheaper = |best: (usize, f64), (table, &nanos): (usize, &f64)| {
+            if nanos < best.1 { (table, nanos) } else { best }
+        };
+        let (table, price) = next.iter().enumerate().fold(first, cheaper);
+        let (Some(need), Some(next)) = (radii.needs.get_mut(table), next.get_mut(table)) else {
+            return None;
+        };
+        if price.is_infinite() {
+            return None;
         }
-        least = next;
-        choices.push(choice);
+        nanos += price;
+        *need += 1;
+        let flips = u32::from(*need);
+        *next = if flips < most { shell(table, flips).max(price) } else { f64::INFINITY };
     }
-    let nanos = least.last().copied().filter(|nanos| nanos.is_finite())?;
-    let mut of_tables = vec![None; tables];
-    let mut sum = wanted;
-    for (radius, choice) in of_tables.iter_mut().zip(&choices).rev() {
-        let need = choice.get(sum).copied().unwrap_or(0);
-        *radius = need.checked_sub(1);
-        sum -= need as usize;
-    }
-    Some(Radii { of_tables, nanos })
+    Some((radii, nanos))
 }
 
 #[cfg(test)]
@@ -107,10 +121,9 @@ mod tests {
         let masks = Masks::new(5);
         assert_eq!(masks.within(9).len(), 32);
         assert_eq!(masks.within(1), [0, 1, 2, 4, 8, 16]);
-        assert_eq!(masks.shell(0), [0]);
-        assert_eq!(masks.shell(2).len(), 10);
-        assert!(masks.shell(2).iter().all(|mask| mask.count_ones() == 2));
-        assert!(masks.shell(6).is_empty());
+        assert_eq!(masks.within(0), [0]);
+        assert_eq!(masks.within(2).len(), 16);
+        assert!(masks.within(9).is_sorted_by_key(|mask| mask.count_ones()));
         assert_eq!(Masks::new(0).within(0), [0]);
     }
 
@@ -122,16 +135,43 @@ mod tests {
             for distance in 0..=20 {
                 // Tables of unequal cost, so that radii differ.
                 let shell = |table: usize, flips| f64::from(flips + 1).powi(2) * (table + 1) as f64;
-                let Some(radii) = cheapest(leads.len(), bits, distance, shell) else {
+                let Some((radii, _)) = cheapest(leads.len(), bits, distance, shell) else {
                     let most = u32::try_from(leads.len()).unwrap() * (bits + 1);
                     assert!(most < distance + 1, "{tables} x {bits} can answer {distance}");
                     continue;
                 };
-                let probed = leads.iter().zip(&radii.of_tables);
+                let probed = leads.iter().enumerate();
                 let probed: Vec<(u128, u32)> =
-                    probed.filter_map(|(&lead, radius)| Some((lead, (*radius)?))).collect();
+                    probed.filter_map(|(table, &lead)| Some((lead, radii.of(table)?))).collect();
                 assert_eq!(defeat(&probed, 128, distance), Some(distance + 1), "{radii:?}");
             }
+        }
+    }
+
+    #[test]
+    fn no_other_radii_are_cheaper() {
+        fn least(shells: &[Vec<f64>], needed: u32) -> f64 {
+            let Some((table, others)) = shells.split_first() else {
+                return if needed == 0 { 0.0 } else { f64::INFINITY };
+            };
+            let within = |need: u32| table.iter().take(need as usize).sum::<f64>();
+            let most = needed.min(u32::try_from(table.len()).unwrap());
+            let ways = (0..=most).map(|need| within(need) + least(others, needed - need));
+            ways.fold(f64::INFINITY, f64::min)
+        }
+        let mut random = fastrand::Rng::with_seed(9);
+        for distance in 0..12 {
+            let shells: Vec<Vec<f64>> = (0..4)
+                .map(|_| {
+                    let growth = 1.0 + random.f64();
+                    let inner = random.f64();
+                    (0..=5).map(|flips| inner * growth.powi(flips)).collect()
+                })
+                .collect();
+            let (_, nanos) = cheapest(4, 5, distance, |table, flips| shells[table][flips as usize])
+                .expect("24 needs are enough");
+            let least = least(&shells, distance + 1);
+            assert!((nanos - least).abs() < 1e-9 * least, "seed 9, {distance}: {nanos} {least}");
         }
     }
 
@@ -139,8 +179,8 @@ mod tests {
     fn a_costly_table_is_left_out() {
         let shell =
             |table, flips: u32| if table == 0 { 1e6 } else { 10_f64.powi(flips.cast_signed()) };
-        let radii = cheapest(4, 16, 3, shell).unwrap();
-        assert_eq!(radii.of_tables, [None, Some(1), Some(0), Some(0)]);
-        assert!((radii.nanos - 13.0).abs() < 1e-9);
+        let (radii, nanos) = cheapest(4, 16, 3, shell).unwrap();
+        assert_eq!(radii, Radii::new(&[None, Some(1), Some(0), Some(0)]));
+        assert!((nanos - 13.0).abs() < 1e-9);
     }
 }

@@ -1,7 +1,7 @@
 //! Scanning resident tables: every member is compared, but for buckets that are too far.
 
 use super::ResidentTables;
-use super::chain::Chain;
+use super::chain::Route;
 use super::flat::{self, Flat};
 use super::search::{Hit, MAX_TABLES, Probe, Sweep, Underway};
 use super::table::Columns;
@@ -24,13 +24,13 @@ impl<F: Fingerprint> ResidentTables<F> {
             return;
         }
         let columns = self.tables.first().map_or(0, |table| table.cut().columns());
+        let route = Route::of_scan(columns, distance);
         for (part, some) in queries.chunks(TOGETHER).enumerate() {
             kernel::dispatch_lanes(Scan {
                 distance,
                 sweep: Sweep {
                     tables: self.tables.get(..1).unwrap_or(&[]),
-                    radii: &[None],
-                    chains: &[Chain::of_scan(columns, distance)],
+                    routes: &[&route],
                     masks: &self.masks,
                     cells: &self.cells,
                     queries: some,
@@ -54,6 +54,9 @@ impl<F: Fingerprint> LaneWork for Scan<'_, F> {
     fn run<L: Lanes>(self, lanes: L) {
         let Self { distance, mut sweep } = self;
         let Some(table) = sweep.tables.first() else { return };
+        let Some(chain) = sweep.routes.first().and_then(|route| route.chains.first()) else {
+            return;
+        };
         let mut columns = [Columns::EMPTY; MAX_TABLES];
         columns.fill(table.columns());
         let aims: Vec<_> = sweep.queries.iter().map(|query| table.cut().parts(*query)).collect();
@@ -65,7 +68,7 @@ impl<F: Fingerprint> LaneWork for Scan<'_, F> {
                 let flips = (aim.bucket ^ bucket).count_ones();
                 if flips <= distance {
                     let range = range.clone();
-                    let probe = Probe { range, aim, query, table: 0, bucket, flips };
+                    let probe = Probe { range, chain, aim, query, table: 0, bucket, flips };
                     sweep.compare(lanes, &columns, &probe, &mut underway);
                 }
             }

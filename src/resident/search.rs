@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::chain::Chain;
+use super::chain::{Chain, Route};
 use super::cut::Parts;
 use super::radii::Masks;
 use super::table::{Columns, Table};
@@ -27,13 +27,11 @@ pub(crate) struct Hit<F> {
     pub(crate) distance: u32,
 }
 
-/// The search of many queries at one distance with the same radii.
+/// The search of many queries at one distance.
 pub(super) struct Sweep<'a, F> {
     pub(super) tables: &'a [Table],
-    /// The radius of every table.
-    pub(super) radii: &'a [Option<u32>],
-    /// The chain of every table.
-    pub(super) chains: &'a [Chain],
+    /// One for each query, or one for all.
+    pub(super) routes: &'a [&'a Route],
     /// Flips of a bucket's bits, and of a cell's.
     pub(super) masks: &'a Masks,
     pub(super) cells: &'a Masks,
@@ -44,8 +42,9 @@ pub(super) struct Sweep<'a, F> {
 
 /// A bucket, or a cell of one, that was asked for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Probe {
+pub(super) struct Probe<'a> {
     pub(super) range: Range<usize>,
+    pub(super) chain: &'a Chain,
     pub(super) aim: Parts,
     pub(super) query: usize,
     pub(super) table: usize,
@@ -55,9 +54,10 @@ pub(super) struct Probe {
 
 /// Members that the first columns have not ruled out, 32 of them at a place.
 #[derive(Debug, Clone, Default)]
-struct Close {
+struct Close<'a> {
     at: usize,
     near: u32,
+    chain: &'a Chain,
     aim: Parts,
     query: usize,
     table: usize,
@@ -66,12 +66,12 @@ struct Close {
 }
 
 /// What is on its way from memory.
-pub(super) struct Underway {
-    probes: Waiting<Probe>,
-    closes: Waiting<Close>,
+pub(super) struct Underway<'a> {
+    probes: Waiting<Probe<'a>>,
+    closes: Waiting<Close<'a>>,
 }
 
-impl Underway {
+impl Underway<'_> {
     pub(super) fn new() -> Self {
         Self { probes: Waiting::new(), closes: Waiting::new() }
     }
@@ -131,7 +131,12 @@ impl<F: Fingerprint> LaneWork for Sweep<'_, F> {
 }
 
 #[allow(clippy::inline_always)]
-impl<F: Fingerprint> Sweep<'_, F> {
+impl<'a, F: Fingerprint> Sweep<'a, F> {
+    #[inline(always)]
+    fn route(&self, query: usize) -> Option<&'a Route> {
+        self.routes.get(query).or(self.routes.first()).copied()
+    }
+
     /// Asks for the places of a query's buckets where the directories lie in memory themselves.
     #[inline(always)]
     fn prefetch_cells(&self, columns: &[Columns<'_>; MAX_TABLES], query: usize) {
@@ -147,16 +152,16 @@ impl<F: Fingerprint> Sweep<'_, F> {
         &mut self,
         lanes: L,
         columns: &[Columns<'_>; MAX_TABLES],
-        underway: &mut Underway,
+        underway: &mut Underway<'a>,
         query: usize,
         table: usize,
     ) {
-        let (Some(of_table), Some(chain)) = (columns.get(table), self.chains.get(table)) else {
+        let (Some(of_table), Some(&fingerprint), Some(route)) =
+            (columns.get(table), self.queries.get(query), self.route(query))
+        else {
             return;
         };
-        let (Some(&fingerprint), Some(&Some(radius))) =
-            (self.queries.get(query), self.radii.get(table))
-        else {
+        let (Some(radius), Some(chain)) = (route.radii.of(table), route.chains.get(table)) else {
             return;
         };
         let (masks, cells) = (self.masks, self.cells);
@@ -165,7 +170,7 @@ impl<F: Fingerprint> Sweep<'_, F> {
             let (bucket, flips) = (aim.bucket ^ mask, mask.count_ones());
             let (near_cells, ahead) = (cells.within(chain.first(flips)), chain.ahead(flips));
             for range in of_table.ranges(bucket, &aim, near_cells) {
-                let probe = Probe { range, aim, query, table, bucket, flips };
+                let probe = Probe { range, chain, aim, query, table, bucket, flips };
                 self.ask(lanes, columns, underway, probe, ahead);
             }
         }
@@ -177,8 +182,8 @@ impl<F: Fingerprint> Sweep<'_, F> {
         &mut self,
         lanes: L,
         columns: &[Columns<'_>; MAX_TABLES],
-        underway: &mut Underway,
-        probe: Probe,
+        underway: &mut Underway<'a>,
+        probe: Probe<'a>,
         ahead: usize,
     ) {
         if let Some(of_table) = columns.get(probe.table) {
@@ -194,15 +199,11 @@ impl<F: Fingerprint> Sweep<'_, F> {
         &mut self,
         lanes: L,
         columns: &[Columns<'_>; MAX_TABLES],
-        probe: &Probe,
-        underway: &mut Underway,
+        probe: &Probe<'a>,
+        underway: &mut Underway<'a>,
     ) {
-        let (Some(of_table), Some(chain)) =
-            (columns.get(probe.table), self.chains.get(probe.table))
-        else {
-            return;
-        };
-        let &Probe { ref range, aim, query, table, bucket, flips } = probe;
+        let Some(of_table) = columns.get(probe.table) else { return };
+        let &Probe { ref range, chain, aim, query, table, bucket, flips } = probe;
         let ahead = chain.ahead(flips);
         let all = of_table.cut().columns();
         for at in range.clone().step_by(LANES) {
@@ -211,7 +212,7 @@ impl<F: Fingerprint> Sweep<'_, F> {
             if near == 0 {
                 continue;
             }
-            let close = Close { at, near, aim, query, table, bucket, flips };
+            let close = Close { at, near, chain, aim, query, table, bucket, flips };
             if ahead >= all {
                 self.report(of_table, &close, near);
                 continue;
@@ -228,7 +229,7 @@ impl<F: Fingerprint> Sweep<'_, F> {
         &mut self,
         lanes: L,
         columns: &[Columns<'_>; MAX_TABLES],
-        mut underway: Underway,
+        mut underway: Underway<'a>,
     ) {
         for number in underway.probes.left() {
             let probe = underway.probes.take(number);
@@ -246,13 +247,12 @@ impl<F: Fingerprint> Sweep<'_, F> {
         &mut self,
         lanes: L,
         columns: &[Columns<'_>; MAX_TABLES],
-        close: &Close,
+        close: &Close<'a>,
     ) {
         let Some(of_table) = columns.get(close.table).filter(|_| close.near != 0) else { return };
-        let Some(chain) = self.chains.get(close.table) else { return };
         let all = of_table.cut().columns();
         let from = (close.at, close.near, close.flips);
-        let near = near(lanes, of_table, chain, &close.aim, from, all);
+        let near = near(lanes, of_table, close.chain, &close.aim, from, all);
         if near != 0 {
             self.report(of_table, close, near);
         }
@@ -260,17 +260,20 @@ impl<F: Fingerprint> Sweep<'_, F> {
 
     /// Reports members that an earlier table has not reported.
     #[inline(never)]
-    fn report(&mut self, columns: &Columns<'_>, close: &Close, mut near: u32) {
+    fn report(&mut self, columns: &Columns<'_>, close: &Close<'a>, mut near: u32) {
         let Some(&query) = self.queries.get(close.query) else { return };
+        let Some(route) = self.route(close.query) else { return };
         while near != 0 {
             let lane = near.trailing_zeros() as usize;
             near &= near - 1;
             let parts = columns.member(close.bucket, close.at + lane);
             let fingerprint: F = columns.cut().join(&parts);
             let differing = fingerprint ^ query;
-            let mut earlier = self.tables.iter().zip(self.radii).zip(self.chains).take(close.table);
-            if !earlier.any(|((table, radius), chain)| chain.finds(table.cut(), *radius, differing))
-            {
+            let mut earlier = self.tables.iter().zip(&route.chains).enumerate().take(close.table);
+            let finds = |(number, (table, chain)): (usize, (&Table, &Chain))| {
+                chain.finds(table.cut(), route.radii.of(number), differing)
+            };
+            if !earlier.any(finds) {
                 let distance = fingerprint.distance(query);
                 (self.hit)(Hit { query: close.query, fingerprint, distance });
             }

@@ -170,11 +170,25 @@ impl Table {
         own
     }
 
+    /// Returns how many members each bucket has.
+    pub(super) fn bucket_sizes(&self) -> Vec<u64> {
+        let columns = self.columns();
+        let buckets = (0..=u32::MAX).take(self.cut.buckets());
+        buckets.map(|bucket| columns.range(bucket).len() as u64).collect()
+    }
+
     /// Returns how many members the largest bucket has.
     pub(super) fn largest_bucket(&self) -> usize {
         let columns = self.columns();
         let buckets = (0..=u32::MAX).take(self.cut.buckets());
         buckets.map(|bucket| columns.range(bucket).len()).max().unwrap_or(0)
+    }
+
+    /// Tells whether so many cells of a bucket are read slower than all of it, which lies in order.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn reads_whole(cells: usize, all: usize) -> bool {
+        cells * 4 > all
     }
 
     /// Returns the bytes that the table takes.
@@ -223,10 +237,9 @@ impl Columns<'_> {
 
     /// Returns where members of a bucket in some cells lie; cells are given by their flips.
     ///
-    /// A bucket lies in order, so that all of it is read faster than many of its cells.
     #[inline(always)]
     pub(super) fn ranges<'m>(&self, bucket: u32, aim: &Parts, cells: &'m [u32]) -> Ranges<'_, 'm> {
-        let whole = self.cell_bits == 0 || cells.len() * 4 > 1 << self.cell_bits;
+        let whole = self.cell_bits == 0 || Table::reads_whole(cells.len(), 1 << self.cell_bits);
         let cells = if whole { &[0] } else { cells };
         Ranges { columns: self, bucket, own: self.cell_of(aim), whole, cells: cells.iter() }
     }

@@ -122,10 +122,69 @@ fn a_crowded_bucket_is_gone_round() {
     // All agree on the first block, so its table would compare them all.
     let set: Vec<u64> = (0..100_000).map(|_| random.next() >> 16).collect();
     let resident = ResidentTables::build(&set).unwrap();
-    assert!(resident.skewed);
-    let radii = resident.route_for(set[0], 3).unwrap().radii;
-    assert_eq!(radii.of_tables[0], None, "{radii:?}");
+    assert!(resident.routing.is_skewed());
+    let known = resident.routing.known(3);
+    let radii = resident.routing.of(&resident.tables, set[0], known).unwrap().radii;
+    assert_eq!(radii.of(0), None, "{radii:?}");
     assert_eq!(resident.search(set[0], 3).unwrap(), expected(&set, set[0], 3));
+}
+
+/// Fingerprints as texts give them: most bits are often the same, and neighbours are many.
+fn skewed<F: Fingerprint>(len: usize, random: &mut Random) -> Vec<F> {
+    let mut set: Vec<F> = Vec::with_capacity(len);
+    for at in 0..len {
+        let (a, b, c): (F, F, F) = (random.word(), random.word(), random.word());
+        let near = set.get(at / 2).copied().filter(|_| random.next().is_multiple_of(4));
+        set.push(near.map_or(a & b | (a & c & F::high_mask(F::BITS / 2)), |of| random.flip(of, 9)));
+    }
+    set
+}
+
+fn routes_of_queries_lose_nothing<F: Fingerprint>() {
+    const SEED: u64 = 29;
+    let mut random = Random(SEED);
+    let set = skewed::<F>(20_000, &mut random);
+    let mut distinct = set.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let mut queries = vec![F::ZERO, F::ONES];
+    queries.extend((0..30).map(|at| random.flip(set[at * 650], F::MAX_DISTANCE)));
+    queries.extend((0..10).map(|_| random.word::<F>()));
+    let mut routes = std::collections::BTreeSet::new();
+    // With dear scans nothing is scanned, else a part of a batch is.
+    for resident_scan_ns in [0.2, 2.0, 1e9] {
+        let costs = Costs { resident_scan_ns, ..Costs::default() };
+        let resident = ResidentTables::of_distinct(&distinct, F::BITS / BLOCK_BITS, costs).unwrap();
+        assert!(resident.routing.is_skewed());
+        for distance in [0, 2, 3, 6, F::MAX_DISTANCE, F::BITS / 3] {
+            let answers = resident.search_batch(&queries, distance).unwrap();
+            let known = resident.routing.known(distance);
+            for (&query, answer) in queries.iter().zip(answers) {
+                let at = format!("seed {SEED}, {} bits, {distance}", F::BITS);
+                assert_eq!(answer, expected(&set, query, distance), "{at}");
+                assert_eq!(resident.search(query, distance).unwrap(), answer, "{at}");
+                let route = resident.routing.of(&resident.tables, query, known);
+                routes.insert((distance, route.map(|route| route.radii.number())));
+            }
+        }
+    }
+    let scans = routes.iter().filter(|(_, route)| route.is_none()).count();
+    assert!(scans > 0 && routes.len() > 9, "{routes:?}");
+}
+
+#[test]
+fn routes_of_queries_of_32_bits_lose_nothing() {
+    routes_of_queries_lose_nothing::<u32>();
+}
+
+#[test]
+fn routes_of_queries_of_64_bits_lose_nothing() {
+    routes_of_queries_lose_nothing::<u64>();
+}
+
+#[test]
+fn routes_of_queries_of_128_bits_lose_nothing() {
+    routes_of_queries_lose_nothing::<u128>();
 }
 
 #[test]
@@ -133,6 +192,13 @@ fn bytes_are_told_beforehand() {
     let set: Vec<u64> = (0..5000_u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     let resident = ResidentTables::build(&set).unwrap();
     let told = usize::try_from(ResidentTables::<u64>::bytes_of(5000, 4)).unwrap();
+    let shells = 4 * usize::try_from(Shells::bytes_of(resident.tables[0].cut().buckets())).unwrap();
+    assert!(!resident.routing.is_skewed(), "shells are made where they are needed");
+    let bytes = resident.bytes() + shells;
+    assert!(bytes.abs_diff(told) < 2000, "{bytes} for {told}");
+    let crowded: Vec<u64> = set.iter().map(|fingerprint| fingerprint >> 16).collect();
+    let resident = ResidentTables::build(&crowded).unwrap();
+    assert!(resident.routing.is_skewed());
     assert!(resident.bytes().abs_diff(told) < 2000, "{} for {told}", resident.bytes());
 }
 

@@ -1,17 +1,34 @@
 //! Distinct features: sets that are cleared and filled again for every text.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::OnceLock;
+
 use crate::sketch::feature_hash;
 
 /// A set of 64-bit feature hashes, by open addressing.
 ///
-/// The hashes are well mixed already: their top bits choose the slot.
-#[derive(Debug, Default)]
+/// Whoever makes up a text knows the hashes of its features, and could choose words that all want
+/// the same slots; so the slot depends on a random number of the process as well. What is in the
+/// set does not.
+#[derive(Debug)]
 pub(super) struct Seen {
     /// Slots of a power of two, at most three quarters of them taken; zero is free.
     slots: Vec<u64>,
     len: usize,
     /// The hash that looks like a free slot.
     zero: bool,
+    /// Odd, so that the product of no two hashes is equal.
+    factor: u64,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        static FACTOR: OnceLock<u64> = OnceLock::new();
+        // The standard library's hasher is keyed by the system's random numbers.
+        let factor = *FACTOR.get_or_init(|| RandomState::new().hash_one(0_u64) | 1);
+        Self { slots: Vec::new(), len: 0, zero: false, factor }
+    }
 }
 
 const FEWEST: usize = 256;
@@ -35,7 +52,7 @@ impl Seen {
         if 4 * self.len >= 3 * self.slots.len() {
             self.grow();
         }
-        let new = put(&mut self.slots, hash);
+        let new = put(&mut self.slots, hash, self.factor);
         self.len += usize::from(new);
         new
     }
@@ -44,7 +61,7 @@ impl Seen {
     fn grow(&mut self) {
         let mut slots = vec![0; (2 * self.slots.len()).max(FEWEST)];
         for &hash in self.slots.iter().filter(|&&hash| hash != 0) {
-            put(&mut slots, hash);
+            put(&mut slots, hash, self.factor);
         }
         self.slots = slots;
     }
@@ -60,9 +77,12 @@ impl Seen {
 #[inline]
 #[allow(clippy::indexing_slicing)] // the slot is masked by a length that is a power of two
 #[allow(clippy::cast_possible_truncation)] // masked at once
-fn put(slots: &mut [u64], hash: u64) -> bool {
+fn put(slots: &mut [u64], hash: u64, factor: u64) -> bool {
     let mask = slots.len() - 1;
-    let mut at = (hash >> 32) as usize & mask;
+    // The uppermost bits of the product, which depend on all of the hash (multiply-shift hashing;
+    // Dietzfelbinger and others, 1997).
+    let unused = (slots.len() as u64).leading_zeros() + 1;
+    let mut at = (hash.wrapping_mul(factor) >> unused) as usize & mask;
     // Whether a hash is new cannot be foretold, so nothing branches on it.
     while slots[at] != 0 && slots[at] != hash {
         at = (at + 1) & mask;
@@ -170,9 +190,26 @@ mod tests {
         }
         seen.reset(1);
         assert!(seen.insert(0) && !seen.insert(0));
-        // Equal top bits all want one slot.
         assert!((1..300).all(|hash| seen.insert(hash)));
         assert!((0..300).all(|hash| !seen.insert(hash)));
+    }
+
+    #[test]
+    fn chosen_hashes_do_not_want_the_same_slots() {
+        // Equal in all bits but a few, wherever these are: some would share a slot by each of them.
+        for shift in [0, 16, 32, 47] {
+            let mut seen = Seen::default();
+            let chosen = || (1..=50_000_u64).map(|hash| hash << shift);
+            assert!(chosen().all(|hash| seen.insert(hash)));
+            let slots = seen.slots.len();
+            let (mut run, mut longest) = (0, 0);
+            for slot in seen.slots.iter().chain(&seen.slots).take(2 * slots) {
+                run = if *slot == 0 { 0 } else { run + 1 };
+                longest = longest.max(run);
+            }
+            // All of them would be one run; at random the longest has some hundreds.
+            assert!(longest < 10_000, "shift {shift}, factor {:x}: {longest}", seen.factor);
+        }
     }
 
     #[test]

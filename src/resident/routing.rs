@@ -1,0 +1,213 @@
+//! Routing: which buckets a query reads, worked out for the distance, or for the query as well.
+
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use super::chain::Route;
+use super::radii::{self, Masks, Radii};
+use super::search::MAX_TABLES;
+use super::shells::Shells;
+use super::table::Table;
+use super::{BLOCK_BITS, is_flat};
+use crate::fingerprint::Fingerprint;
+use crate::plan::{Costs, binomial};
+
+/// Routes that are kept; with more of them the usual one serves, which is as complete.
+const KEPT: usize = 1024;
+/// Places that are looked at for a route.
+const PLACES: usize = 8;
+
+/// What decides on the routes of a set.
+#[derive(Debug)]
+pub(super) struct Routing {
+    costs: Costs,
+    len: usize,
+    tables: usize,
+    blocks: usize,
+    columns: usize,
+    /// How many bits name a bucket, and how many more a cell.
+    directory: (u32, u32),
+    /// Of every table, where some buckets are far larger than others; else empty.
+    shells: Vec<Shells>,
+    /// What is known for each distance.
+    known: Vec<OnceLock<Known>>,
+    /// Routes of queries, by distance and radii; never taken away.
+    routes: Vec<OnceLock<Route>>,
+}
+
+/// What is known for one distance.
+#[derive(Debug)]
+pub(super) struct Known {
+    distance: u32,
+    /// The way of most queries, `None` where a scan is cheaper, and its expected time.
+    usual: Option<Route>,
+    nanos: f64,
+    /// The time to find all buckets at a number of flips, and to compare a member of one.
+    prices: [(f64, f64); BLOCK_BITS as usize + 1],
+}
+
+impl Known {
+    pub(super) fn route(&self) -> Option<&Route> {
+        self.usual.as_ref()
+    }
+}
+
+impl Routing {
+    pub(super) fn new<F: Fingerprint>(
+        tables: &[Table],
+        len: usize,
+        directory: (u32, u32),
+        costs: Costs,
+    ) -> Self {
+        let skewed = tables.iter().any(|table| is_skewed(table, len));
+        let shells = if skewed { tables.par_iter().map(Shells::of).collect() } else { Vec::new() };
+        let kept = if skewed { KEPT } else { 0 };
+        Self {
+            costs,
+            len,
+            tables: tables.len(),
+            blocks: (F::BITS / BLOCK_BITS) as usize,
+            columns: tables.first().map_or(0, |table| table.cut().columns()),
+            directory,
+            shells,
+            known: (0..=F::BITS).map(|_| OnceLock::new()).collect(),
+            routes: (0..kept).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// Tells whether buckets are of so unequal sizes that each query has its own route.
+    pub(super) fn is_skewed(&self) -> bool {
+        !self.shells.is_empty()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.shells.iter().map(Shells::bytes).sum()
+    }
+
+    /// Returns what is known for a distance, which is the width at most.
+    #[allow(clippy::indexing_slicing)] // a place for each distance up to the width
+    pub(super) fn known(&self, distance: u32) -> &Known {
+        self.known[distance as usize].get_or_init(|| self.work_out(distance))
+    }
+
+    fn work_out(&self, distance: u32) -> Known {
+        let usual = usual_radii(self.len, self.tables, distance, self.directory, &self.costs);
+        let route = usual.map(|(radii, _)| self.follow(radii, distance));
+        let (bucket_bits, cell_bits) = self.directory;
+        let cells = Masks::new(cell_bits);
+        let all = 1_usize << cell_bits;
+        let price = |flips: u32| {
+            let chain = route.as_ref().and_then(|route| route.chains.first());
+            let near = chain.map_or(u32::MAX, |chain| chain.first(flips));
+            let read = cells.within(near).len();
+            let whole = cell_bits == 0 || Table::reads_whole(read, all);
+            let ranges = if whole { 1.0 } else { read as f64 };
+            let share = if whole { 1.0 } else { ranges / all as f64 };
+            let buckets = binomial(bucket_bits, flips) as f64 * ranges;
+            (buckets * self.costs.bucket_ns, share * self.costs.member_ns)
+        };
+        let mut prices = [(0.0, 0.0); BLOCK_BITS as usize + 1];
+        (0..).zip(&mut prices).for_each(|(flips, place)| *place = price(flips));
+        let scan = self.scan_nanos();
+        let nanos = usual.map_or(scan, |(_, nanos)| nanos.min(scan));
+        Known { distance, usual: route.filter(|_| nanos < scan), nanos, prices }
+    }
+
+    /// Returns the cheapest way of a query, `None` where that is a scan.
+    pub(super) fn of<'a, F: Fingerprint>(
+        &'a self,
+        tables: &[Table],
+        query: F,
+        known: &'a Known,
+    ) -> Option<&'a Route> {
+        self.priced(tables, query, known).0
+    }
+
+    /// [`Routing::of`] with its expected time in nanoseconds.
+    #[inline]
+    pub(super) fn priced<'a, F: Fingerprint>(
+        &'a self,
+        tables: &[Table],
+        query: F,
+        known: &'a Known,
+    ) -> (Option<&'a Route>, f64) {
+        if !self.is_skewed() {
+            return (known.route(), known.nanos);
+        }
+        let mut classes = [0; MAX_TABLES];
+        for ((classes, shells), table) in classes.iter_mut().zip(&self.shells).zip(tables) {
+            *classes = shells.classes(table.cut().parts(query).bucket);
+        }
+        let shell = |table: usize, flips: u32| {
+            let (Some(shells), Some(&classes), Some(&(find, compare))) =
+                (self.shells.get(table), classes.get(table), known.prices.get(flips as usize))
+            else {
+                return f64::INFINITY;
+            };
+            find + shells.members(classes, flips) * compare
+        };
+        let scan = self.scan_nanos();
+        match radii::cheapest(self.tables, self.directory.0, known.distance, shell) {
+            Some((radii, nanos)) if nanos < scan => (self.route(radii, known), nanos),
+            _ => (None, scan),
+        }
+    }
+
+    /// Returns the route of some radii, made at its first use.
+    fn route<'a>(&'a self, radii: Radii, known: &'a Known) -> Option<&'a Route> {
+        let key = radii.number().wrapping_add(u64::from(known.distance) << 57);
+        // The golden section spreads numbers that differ in few bits (Knuth, volume 3, 6.4).
+        let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        let places = (first..first + PLACES).map(|place| place % KEPT);
+        let mut routes = places
+            .filter_map(|place| self.routes.get(place))
+            .map(|place| place.get_or_init(|| self.follow(radii, known.distance)));
+        routes
+            .find(|route| route.radii == radii && route.distance == known.distance)
+            .or(known.route())
+    }
+
+    fn follow(&self, radii: Radii, distance: u32) -> Route {
+        Route::new(radii, self.blocks, self.columns, distance)
+    }
+
+    fn scan_nanos(&self) -> f64 {
+        scan_nanos(self.len, self.directory, &self.costs)
+    }
+}
+
+/// Returns the expected time of a scan, by buckets or flat.
+pub(super) fn scan_nanos(len: usize, directory: (u32, u32), costs: &Costs) -> f64 {
+    let members = len as f64 * costs.resident_scan_ns;
+    if is_flat(len, directory) {
+        return members;
+    }
+    members.max(f64::from(directory.0).exp2() * costs.bucket_ns)
+}
+
+/// Returns the cheapest radii where all buckets are of about equal size, and their time.
+pub(super) fn usual_radii(
+    len: usize,
+    tables: usize,
+    distance: u32,
+    (bucket_bits, cell_bits): (u32, u32),
+    costs: &Costs,
+) -> Option<(Radii, f64)> {
+    let members = len as f64 / f64::from(bucket_bits).exp2();
+    let bucket = if cell_bits > 0 && (distance as usize) < tables {
+        // No bucket is flipped, so that the next block is within one bit.
+        let cells = f64::from(1 + cell_bits);
+        let members = members * cells / f64::from(cell_bits).exp2();
+        cells * costs.bucket_ns + members * costs.member_ns
+    } else {
+        costs.bucket_ns + members * costs.member_ns
+    };
+    let shell = |_, flips| binomial(bucket_bits, flips) as f64 * bucket;
+    radii::cheapest(tables, bucket_bits, distance, shell)
+}
+
+/// Tells whether some bucket has far more members than the others.
+fn is_skewed(table: &Table, members: usize) -> bool {
+    table.largest_bucket() > 16 * (members >> table.cut().bucket_bits()) + 256
+}
