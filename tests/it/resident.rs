@@ -151,8 +151,8 @@ fn what_does_not_fit_is_searched_in_the_store() -> Result<()> {
     // With room for two tables only, all distances are still answered.
     let model: Model<u64> = documents.iter().cloned().collect();
     drop(index);
-    let index = Index::open_with(directory.path(), &OpenOptions::new().resident(380_000))?;
-    assert!(index.resident_bytes().unwrap() <= 380_000);
+    let index = Index::open_with(directory.path(), &OpenOptions::new().resident(400_000))?;
+    assert!(index.resident_bytes().unwrap() <= 400_000);
     answers_as_the_model(&index, &model, &[documents[0].1, 0], "two tables");
     // Inserts outgrow the budget: the memory is given back, and nothing is lost.
     let more = fresh(rng, 9000);
