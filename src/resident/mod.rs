@@ -70,10 +70,10 @@ pub struct Near<F> {
 /// fingerprints crowd, or up to a byte a fingerprint and table from 32 million on; below 2
 /// million, 2 bytes a fingerprint more.
 ///
-/// Sources: Manku, Jain and Das Sarma, *Detecting
-/// near-duplicates for web crawling*, WWW 2007 (tables); Norouzi, Punjani and Fleet, *Fast search
-/// in Hamming space with multi-index hashing*, CVPR 2012 (flipped prefixes); Qin et al., *GPH*,
-/// ICDE 2018 (radii by cost); Qin and Xiao, *Pigeonring*, VLDB 2018 (candidates dropped early).
+/// Sources: Manku, Jain and Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007
+/// (tables); Norouzi, Punjani and Fleet, *Fast search in Hamming space with multi-index hashing*,
+/// CVPR 2012 (flipped prefixes); Qin et al., *GPH*, ICDE 2018 (radii by cost); Qin and
+/// Xiao, *Pigeonring*, VLDB 2018 (candidates dropped early).
 ///
 /// ```
 /// use hamdex::ResidentTables;

@@ -76,7 +76,7 @@ impl Routing {
         }
     }
 
-    /// Tells whether buckets are of so unequal sizes that each query has its own route.
+    /// Returns true if buckets differ so much in size that each query has its own route.
     pub(super) fn is_skewed(&self) -> bool {
         !self.shells.is_empty()
     }
@@ -101,7 +101,7 @@ impl Routing {
             let chain = route.as_ref().and_then(|route| route.chains.first());
             let near = chain.map_or(u32::MAX, |chain| chain.first(flips));
             let read = cells.within(near).len();
-            let whole = cell_bits == 0 || Table::reads_whole(read, all);
+            let whole = Table::reads_whole(read, all);
             let ranges = if whole { 1.0 } else { read as f64 };
             let share = if whole { 1.0 } else { ranges / all as f64 };
             let buckets = binomial(bucket_bits, flips) as f64 * ranges;
@@ -207,7 +207,8 @@ pub(super) fn usual_radii(
     radii::cheapest(tables, bucket_bits, distance, shell)
 }
 
-/// Tells whether some bucket has far more members than the others.
+/// Returns true if some bucket has far more members than the others.
 fn is_skewed(table: &Table, members: usize) -> bool {
-    table.largest_bucket() > 16 * (members >> table.cut().bucket_bits()) + 256
+    let largest = table.bucket_sizes().max().unwrap_or(0);
+    largest > 16 * (members as u64 >> table.cut().bucket_bits()) + 256
 }

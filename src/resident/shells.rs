@@ -25,7 +25,7 @@ impl Shells {
         let bucket_bits = table.cut().bucket_bits();
         let mut classes = Pages::<u32>::zeroed(table.cut().buckets());
         let mut within = vec![0_u64; table.cut().buckets()];
-        let mut shell = table.bucket_sizes();
+        let mut shell: Vec<u64> = table.bucket_sizes().collect();
         for flips in 0..COUNTED {
             for (classes, &members) in classes.as_mut_slice().iter_mut().zip(&shell) {
                 *classes |= u32::from(class(members)) << (8 * flips);
@@ -118,11 +118,12 @@ mod tests {
             set.sort_unstable();
             set.dedup();
             let table = Table::build(Cut::new::<u64>(1, bits), 0, &set);
-            let (shells, sizes) = (Shells::of(&table), table.bucket_sizes());
+            let shells = Shells::of(&table);
             for bucket in 0..1_u32 << bits {
                 for flips in 0..COUNTED {
-                    let at = |&(other, _): &(u32, &u64)| (other ^ bucket).count_ones() == flips;
-                    let exact: u64 = (0..).zip(&sizes).filter(at).map(|(_, size)| size).sum();
+                    let at = |&(other, _): &(u32, u64)| (other ^ bucket).count_ones() == flips;
+                    let exact: u64 =
+                        (0..).zip(table.bucket_sizes()).filter(at).map(|(_, size)| size).sum();
                     let told = shells.members(shells.classes(bucket), flips);
                     let off = (exact as f64 - told).abs();
                     assert!(off <= exact as f64 / 8.0, "seed 2, {bits}: {told} for {exact}");

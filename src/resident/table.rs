@@ -170,21 +170,15 @@ impl Table {
         own
     }
 
-    /// Returns how many members each bucket has.
-    pub(super) fn bucket_sizes(&self) -> Vec<u64> {
+    /// Returns the number of members of each bucket, in order.
+    pub(super) fn bucket_sizes(&self) -> impl Iterator<Item = u64> {
         let columns = self.columns();
         let buckets = (0..=u32::MAX).take(self.cut.buckets());
-        buckets.map(|bucket| columns.range(bucket).len() as u64).collect()
+        buckets.map(move |bucket| columns.range(bucket).len() as u64)
     }
 
-    /// Returns how many members the largest bucket has.
-    pub(super) fn largest_bucket(&self) -> usize {
-        let columns = self.columns();
-        let buckets = (0..=u32::MAX).take(self.cut.buckets());
-        buckets.map(|bucket| columns.range(bucket).len()).max().unwrap_or(0)
-    }
-
-    /// Tells whether so many cells of a bucket are read slower than all of it, which lies in order.
+    /// Returns true if `cells` of a bucket's `all` cells are read slower than the whole bucket, which
+    /// lies in order; without cells it is the only one.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn reads_whole(cells: usize, all: usize) -> bool {
@@ -236,10 +230,9 @@ impl Columns<'_> {
     }
 
     /// Returns where members of a bucket in some cells lie; cells are given by their flips.
-    ///
     #[inline(always)]
     pub(super) fn ranges<'m>(&self, bucket: u32, aim: &Parts, cells: &'m [u32]) -> Ranges<'_, 'm> {
-        let whole = self.cell_bits == 0 || Table::reads_whole(cells.len(), 1 << self.cell_bits);
+        let whole = Table::reads_whole(cells.len(), 1 << self.cell_bits);
         let cells = if whole { &[0] } else { cells };
         Ranges { columns: self, bucket, own: self.cell_of(aim), whole, cells: cells.iter() }
     }
