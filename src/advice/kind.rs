@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::profile::Profile;
 use crate::error::Result;
-use crate::text::{Pipeline, PipelineOptions};
+use crate::text::{self, Pipeline, PipelineOptions};
 
 /// A sort of documents that has settings of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,13 +56,13 @@ impl Kind {
 
     /// Returns the kind whose preset a descriptor names; `None` for one put together by hand.
     ///
-    /// A preset with a secret is that preset still.
+    /// A preset with a secret or with a centre is that preset still.
     ///
     /// # Errors
     ///
     /// As [`Kind::of_pipeline`].
     pub fn of_descriptor(descriptor: &str) -> Result<Option<Self>> {
-        let open = descriptor.split_once(";secret=").map_or(descriptor, |(open, _)| open);
+        let open = text::without_keys(descriptor);
         for (kind, name) in Self::PRESETS {
             for html in [false, true] {
                 let preset = Pipeline::new(&PipelineOptions::preset(name)?.html(html))?;

@@ -176,7 +176,83 @@ impl<F: Fingerprint> BitSums<F> {
     pub fn fingerprint(&self) -> Option<F> {
         self.clone().signature()
     }
+
+    /// Returns the share of the total weight that counts at each bit, the least significant first.
+    ///
+    /// In parts of 65,536, rounded down; `None` without features of any weight.
+    pub(crate) fn shares(&mut self) -> Option<Vec<u16>> {
+        if self.total == 0 {
+            return None;
+        }
+        self.settle_all();
+        let at = |word: F, bit: u32| (word >> bit).widen() & 1;
+        let count = |bit| {
+            let planes = self.planes.iter().take(self.used).rev();
+            planes.fold(0_u128, |count, &plane| (count << 1) + at(plane, bit))
+        };
+        // Totals of 2^112 and more lose digits that no share shows.
+        let spare = u128::BITS - self.total.leading_zeros();
+        let shift = spare.saturating_sub(u128::BITS - HALF_BITS - 1);
+        let total = (self.total >> shift).max(1);
+        let share = |bit| ((count(bit) >> shift) << (HALF_BITS + 1)) / total;
+        Some((0..F::BITS).map(|bit| u16::try_from(share(bit)).unwrap_or(u16::MAX)).collect())
+    }
+
+    /// Returns the fingerprint whose bits are compared with the usual share instead of a half.
+    ///
+    /// A bit is one where its count is above `1/2 + offset/65,536` of the total weight, exactly.
+    /// `offsets` holds one number a bit, the least significant first; where all are 0, this is
+    /// [`BitSums::fingerprint`].
+    pub(crate) fn signature_above(&mut self, offsets: &[i16]) -> Option<F> {
+        let total = self.total;
+        // Split, because the product of a total and 16 bits more does not fit.
+        let (high, low) = (total >> (HALF_BITS + 1), total & 0xffff);
+        self.compare(|wanted| {
+            let mut top = 0;
+            for (bit, &offset) in (0..F::BITS).zip(offsets) {
+                let part = u128::from(i32::from(offset).abs_diff(-(1 << HALF_BITS)));
+                let threshold = high * part + ((low * part) >> (HALF_BITS + 1));
+                let planes = u128::BITS - threshold.leading_zeros();
+                let one = F::truncate(1 << bit);
+                for (plane, wanted) in wanted.iter_mut().enumerate().take(planes as usize) {
+                    if threshold >> plane & 1 == 1 {
+                        *wanted = *wanted | one;
+                    }
+                }
+                top = top.max(planes as usize);
+            }
+            top
+        })
+    }
+
+    /// Adds all that waits to the counts.
+    fn settle_all(&mut self) {
+        (0..self.waiting.len()).for_each(|plane| self.settle(plane));
+        self.settle_weighed();
+    }
+
+    /// Sets every bit whose count is above its threshold.
+    ///
+    /// `thresholds` writes their binary digits, plane by plane, and returns how many it used.
+    fn compare(&mut self, thresholds: impl FnOnce(&mut [F; PLANES]) -> usize) -> Option<F> {
+        if self.total == 0 {
+            return None;
+        }
+        self.settle_all();
+        let mut wanted = [F::ZERO; PLANES];
+        let top = self.used.max(thresholds(&mut wanted));
+        // Comparing from the top digit down settles every position at once.
+        let (mut above, mut equal) = (F::ZERO, F::ONES);
+        for (&digit, &wanted) in self.planes.iter().zip(&wanted).take(top).rev() {
+            above = above | (equal & digit & !wanted);
+            equal = equal & !(digit ^ wanted);
+        }
+        Some(above)
+    }
 }
+
+/// Digits behind the point of a half: offsets are in parts of 2^16.
+const HALF_BITS: u32 = 15;
 
 impl<F: Fingerprint> Signature<F> for BitSums<F> {
     #[inline]
@@ -232,22 +308,15 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
     }
 
     fn signature(&mut self) -> Option<F> {
-        if self.total == 0 {
-            return None;
-        }
-        (0..self.waiting.len()).for_each(|plane| self.settle(plane));
-        self.settle_weighed();
-        // A sum is above zero where the count is above half of the total. Comparing from the top
-        // digit down settles every position at once.
+        // A sum is above zero where the count is above half of the total.
         let half = self.total / 2;
-        let top = self.used.max(128 - half.leading_zeros() as usize).min(PLANES);
-        let (mut above, mut equal) = (F::ZERO, F::ONES);
-        for (plane, &digit) in self.planes.iter().enumerate().take(top).rev() {
-            let wanted = if half >> plane & 1 == 1 { F::ONES } else { F::ZERO };
-            above = above | (equal & digit & !wanted);
-            equal = equal & !(digit ^ wanted);
-        }
-        Some(above)
+        self.compare(|wanted| {
+            let digits = (u128::BITS - half.leading_zeros()) as usize;
+            for (plane, wanted) in wanted.iter_mut().enumerate().take(digits) {
+                *wanted = if half >> plane & 1 == 1 { F::ONES } else { F::ZERO };
+            }
+            digits
+        })
     }
 
     fn clear(&mut self) {

@@ -26,6 +26,16 @@ const LEARNT: &str = "learnt,";
 /// Field of a secret, by its digest.
 const SECRET: &str = "secret";
 
+/// Field of a learnt centre, by its digest; like a secret, only pipelines that have one name it.
+const CENTRE: &str = "centre";
+
+/// Returns the descriptor as it is without a secret and without a centre.
+pub(crate) fn without_keys(descriptor: &str) -> &str {
+    let field = |name: &str| descriptor.find(&format!(";{name}="));
+    let end = [SECRET, CENTRE].into_iter().filter_map(field).min();
+    end.and_then(|end| descriptor.get(..end)).unwrap_or(descriptor)
+}
+
 /// How a secret keys the hash, before its digest.
 const KEYED: &str = "siphash24,";
 
@@ -48,7 +58,7 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
         "{HEAD};html={html};normal=nfkc-lower-fold;unicode={unicode};simplified={simplified};\
          clean={clean};short={short};segment={segment};jieba={jieba};dictionary={dictionary};\
          stop-words={stop_words};ngram={ngram};weights={weights};idf={idf};given={given};\
-         sketch={sketch};hash=xxh3;seed={seed:016x}{secret}",
+         sketch={sketch};hash=xxh3;seed={seed:016x}{secret}{centre}",
         html = if options.html { "reader" } else { "none" },
         unicode = unicode(),
         simplified = digest(options.simplified, simplified::digest),
@@ -74,6 +84,9 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
         secret = options
             .secret
             .map_or_else(String::new, |secret| format!(";{SECRET}={KEYED}{}", secret.digest())),
+        centre = resources
+            .digest(CENTRE)
+            .map_or_else(String::new, |digest| format!(";{CENTRE}={digest}")),
     )
 }
 
@@ -101,6 +114,7 @@ pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<Pipelin
     options.dictionary = resources.dictionary.clone().filter(|_| named("dictionary"));
     options.idf = resources.idf.clone().filter(|_| named("idf"));
     options.secret = resources.secret.filter(|_| fields.get(SECRET).is_some());
+    options.centre = resources.centre.clone().filter(|_| named(CENTRE));
     options.weight_table = resources.weights.clone().filter(|_| named("weights"));
     options.stop_words = match resources.stop_words.clone() {
         _ if fields.get("stop-words")?.starts_with(BUILTIN) => StopWords::builtin(),

@@ -9,6 +9,7 @@
 //! ([`Weights`], [`IdfTable`], [`WeightTable`]), fingerprint.
 
 mod batch;
+mod centre;
 mod clean;
 mod descriptor;
 mod dictionary;
@@ -37,8 +38,9 @@ mod stop_words;
 mod weight_table;
 mod words;
 
+pub use centre::Centre;
 pub use clean::{clean_page, clean_post};
-pub(crate) use descriptor::require as require_resources;
+pub(crate) use descriptor::{require as require_resources, without_keys};
 pub use dictionary::Dictionary;
 pub use encoding::{Decoded, Encoding, decode, looks_binary};
 pub use html::main_text;

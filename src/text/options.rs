@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::centre::{self, Centre};
 use super::dictionary::Dictionary;
 use super::idf_table::IdfTable;
 use super::secret::Secret;
@@ -153,6 +154,7 @@ pub struct PipelineOptions {
     pub(super) idf: Option<IdfTable>,
     pub(super) weight_table: Option<WeightTable>,
     pub(super) secret: Option<Secret>,
+    pub(super) centre: Option<Centre>,
 }
 
 impl PipelineOptions {
@@ -179,6 +181,7 @@ impl PipelineOptions {
             idf: None,
             weight_table: None,
             secret: None,
+            centre: None,
         }
     }
 
@@ -284,6 +287,15 @@ impl PipelineOptions {
         self
     }
 
+    /// Compares every bit with its usual share in a corpus. Default: with a half.
+    ///
+    /// Only with [`SketchKind::SimHash`]; see [`Centre`].
+    #[must_use]
+    pub fn centre(mut self, centre: Centre) -> Self {
+        self.centre = Some(centre);
+        self
+    }
+
     /// Sets the seed of the feature hash, which everyone may know. Default: 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
@@ -357,6 +369,9 @@ impl PipelineOptions {
             let reason =
                 format!("{weights} weighs words, and segment {segment} makes none: {words}");
             return refused("weights", reason);
+        }
+        if self.centre.is_some() {
+            centre::of_simhash(self.sketch)?;
         }
         if self.simplified && segment == Segment::Raw {
             return refused("simplified", "segment raw takes text exactly as it is".to_owned());
@@ -465,6 +480,7 @@ mod tests {
             (base().weight_table(table.clone()).weights(Weights::Levels), "weights"),
             (base().weight_table(table.clone()).segment(Segment::Grams), "weights"),
             (base().simplified(true).segment(Segment::Raw), "simplified"),
+            (base().centre(Centre::of_halves()).sketch(SketchKind::MinHash), "centre"),
         ] {
             let Err(Error::InvalidOption { name, .. }) = options.validate() else {
                 panic!("accepted {options:?}");

@@ -149,6 +149,10 @@ impl Pipeline {
         }
     }
 
+    pub(super) fn options(&self) -> &PipelineOptions {
+        &self.inner.options
+    }
+
     /// Returns the line that names all the fingerprints depend on.
     pub fn descriptor(&self) -> &str {
         &self.inner.descriptor
@@ -172,11 +176,18 @@ impl Pipeline {
     pub fn fingerprint<F: Fingerprint>(&self, text: &str) -> Option<Sketch<F>> {
         SCRATCH.with_borrow_mut(|scratch| {
             self.read(text, Mentions::Dropped, scratch);
-            let fingerprint = match self.inner.options.sketch {
-                SketchKind::SimHash => self.sign(scratch, BitSums::<F>::new),
-                SketchKind::MinHash => self.sign(scratch, MinHash::<F>::new),
+            let options = &self.inner.options;
+            let fingerprint = match options.sketch {
+                SketchKind::SimHash => {
+                    self.sign(scratch, BitSums::<F>::new, |sums| match &options.centre {
+                        None => sums.signature(),
+                        Some(centre) => sums.signature_above(centre.offsets::<F>()),
+                    })
+                }
+                SketchKind::MinHash => self.sign(scratch, MinHash::<F>::new, MinHash::signature),
                 SketchKind::Longest(sentences) => {
-                    self.sign(scratch, || Longest::<F>::new(sentences as usize))
+                    let make = || Longest::<F>::new(sentences as usize);
+                    self.sign(scratch, make, Longest::signature)
                 }
             };
             scratch.release_huge();
@@ -184,12 +195,27 @@ impl Pipeline {
         })
     }
 
+    /// Returns the share of a text's features that sets each bit of a width; see [`Centre`].
+    ///
+    /// `None` when nothing in the text is a feature.
+    ///
+    /// [`Centre`]: super::Centre
+    pub(super) fn shares<F: Fingerprint>(&self, text: &str) -> Option<Vec<u16>> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            self.read(text, Mentions::Dropped, scratch);
+            let shares = self.sign(scratch, BitSums::<F>::new, BitSums::shares);
+            scratch.release_huge();
+            shares.map(|sketch| sketch.fingerprint)
+        })
+    }
+
     /// Signs the text at hand with a method that is kept from text to text.
-    fn sign<F: Fingerprint, S: Signature<F> + 'static>(
+    fn sign<F: Fingerprint, S: Signature<F> + 'static, T>(
         &self,
         scratch: &mut Scratch,
         make: impl Fn() -> S,
-    ) -> Option<Sketch<F>> {
+        finish: impl FnOnce(&mut S) -> Option<T>,
+    ) -> Option<Sketch<T>> {
         let at = scratch.signers.iter().position(|signer| signer.is::<S>());
         let mut signer: Box<dyn Any> = match at {
             Some(at) => scratch.signers.swap_remove(at),
@@ -218,7 +244,7 @@ impl Pipeline {
             } else {
                 features::for_each(&self.inner, scratch, signing);
             }
-            sketch = signer.signature().map(|fingerprint| Sketch { fingerprint, features });
+            sketch = finish(signer).map(|fingerprint| Sketch { fingerprint, features });
         }
         scratch.signers.push(signer);
         sketch

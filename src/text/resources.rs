@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::centre::Centre;
 use super::dictionary::Dictionary;
 use super::idf_table::IdfTable;
 use super::options::PipelineOptions;
@@ -36,13 +37,14 @@ pub struct Resources {
     pub(super) stop_words: Option<StopWords>,
     pub(super) idf: Option<IdfTable>,
     pub(super) weights: Option<WeightTable>,
+    pub(super) centre: Option<Centre>,
     /// Never stored.
     pub(super) secret: Option<Secret>,
 }
 
 impl Resources {
     /// Names of all kinds of resources.
-    pub const NAMES: [&str; 4] = ["dictionary", "stop-words", "idf", "weights"];
+    pub const NAMES: [&str; 5] = ["dictionary", "stop-words", "idf", "weights", "centre"];
 
     /// The resources that the options hold.
     pub(super) fn of(options: &PipelineOptions) -> Self {
@@ -52,6 +54,7 @@ impl Resources {
             stop_words: own,
             idf: options.idf.clone(),
             weights: options.weight_table.clone(),
+            centre: options.centre.clone(),
             secret: options.secret,
         }
     }
@@ -86,6 +89,7 @@ impl Resources {
             "stop-words" => self.stop_words = Some(StopWords::stored(text()?)),
             "idf" => self.idf = Some(IdfTable::from_bytes(bytes)?),
             "weights" => self.weights = Some(WeightTable::stored(text()?)),
+            "centre" => self.centre = Some(Centre::from_bytes(bytes)?),
             _ => return Err(damaged("is of no known kind".to_owned())),
         }
         Ok(())
@@ -96,6 +100,7 @@ impl Resources {
             "dictionary" => self.dictionary.as_ref()?.as_str(),
             "stop-words" => self.stop_words.as_ref()?.own()?,
             "weights" => self.weights.as_ref()?.as_str(),
+            "centre" => return self.centre.as_ref().map(|centre| Cow::Owned(centre.to_bytes())),
             _ => return self.idf.as_ref().map(|table| Cow::Owned(table.to_bytes())),
         };
         Some(Cow::Borrowed(text.as_bytes()))

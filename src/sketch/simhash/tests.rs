@@ -174,3 +174,48 @@ fn extreme_weights_stay_exact() {
     assert_eq!(sums.fingerprint(), Some(0));
     assert_eq!(sums.sum(64), 0);
 }
+
+#[test]
+fn bits_above_their_thresholds_are_those_of_a_loop_over_bits() {
+    for (size, most) in [(0, 1), (1, 1), (1, 9), (60, 3), (2_000, 1), (5, i64::MAX), (300, 1 << 40)]
+    {
+        let mut state = size;
+        let features: Vec<(u64, i64)> = (0..size)
+            .map(|_| (splitmix(&mut state), splitmix(&mut state).cast_signed() % most))
+            .collect();
+        let mut sums = sums_of(&features);
+        let total: i128 = features.iter().map(|&(_, weight)| i128::from(weight).abs()).sum();
+        let shares = sums.shares();
+        assert_eq!(shares.is_none(), total == 0);
+        let random: Vec<i16> = (0..64).map(|_| offset(splitmix(&mut state) >> 48)).collect();
+        // Offsets at the very shares, where one part more or less decides.
+        let close = shares.clone().unwrap_or(vec![0; 64]).into_iter().zip(0..);
+        let close = close.map(|(share, n)| offset((u64::from(share) + n % 3).saturating_sub(1)));
+        let close: Vec<i16> = close.collect();
+        for offsets in [random, close, vec![i16::MIN; 64], vec![i16::MAX; 64], vec![0; 64]] {
+            let wanted = (0..64).fold(0_u64, |wanted, bit| {
+                let count = i128::midpoint(sums.sum(63 - bit), total);
+                let above = exceeds(count, total, i128::from(offsets[bit as usize]) + (1 << 15));
+                wanted | u64::from(above) << bit
+            });
+            assert_eq!(sums.signature_above(&offsets), (total > 0).then_some(wanted), "{size}");
+        }
+        assert_eq!(sums.signature_above(&[0; 64]), sums.fingerprint());
+        for (share, bit) in shares.unwrap_or_default().into_iter().zip(0..) {
+            let count = i128::midpoint(sums.sum(63 - bit), total);
+            let exact = count as f64 / total as f64 * 65_536.0;
+            assert!((f64::from(share) - exact.min(65_535.0)).abs() <= 1.0, "{share} {exact}");
+        }
+    }
+}
+
+/// The offset whose threshold is this part of 2^16, as near as there is one.
+fn offset(part: u64) -> i16 {
+    let part = i32::try_from(part.min(65_535)).unwrap();
+    i16::try_from(part - (1 << 15)).unwrap()
+}
+
+/// Whether `count * 2^16 > total * part`; both are far below 2^111.
+fn exceeds(count: i128, total: i128, part: i128) -> bool {
+    count << 16 > total * part
+}

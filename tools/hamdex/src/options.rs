@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use hamdex::Header;
-use hamdex::advice::Kind;
+use hamdex::advice::{Kind, SAMPLE};
 use hamdex::sketch::SketchKind;
-use hamdex::text::{Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOptions, Segment};
+use hamdex::text::{
+    Centre, Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOptions, Segment,
+};
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
@@ -253,13 +255,7 @@ impl PipelineArgs {
         // Presets are single words, descriptors name every field.
         let descriptor = self.pipeline.as_deref().filter(|name| name.contains(';'));
         let Some(name) = descriptor else { return Ok(Pipeline::new(&self.options(base)?)?) };
-        if self.parts_given() || self.sketch.is_some() {
-            return Err(Failure::Usage(
-                "a --pipeline descriptor is complete: leave out all that says how text is read, \
-                 but for the files of tables that it names"
-                    .to_owned(),
-            ));
-        }
+        self.refuse_parts_of_descriptor()?;
         let mut resources = self.resources.resources()?;
         if let Some(weights) = &self.weights {
             weights.insert(&mut resources)?;
@@ -267,7 +263,20 @@ impl PipelineArgs {
         Ok(Pipeline::from_descriptor_with(name, &resources)?)
     }
 
-    /// The options over a preset, but for a table of rarity that is still to be learnt.
+    /// A descriptor says all there is to say.
+    fn refuse_parts_of_descriptor(&self) -> Result<()> {
+        let is_descriptor = self.pipeline.as_deref().is_some_and(|name| name.contains(';'));
+        if is_descriptor && (self.parts_given() || self.sketch.is_some()) {
+            return Err(Failure::Usage(
+                "a --pipeline descriptor is complete: leave out all that says how text is read, \
+                 but for the files of tables that it names"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The options over a preset, but for tables that are still to be learnt.
     fn options(&self, base: Base) -> Result<PipelineOptions> {
         let open = !self.given();
         let preset = match self.pipeline.as_deref() {
@@ -319,24 +328,48 @@ impl PipelineArgs {
         inputs: &Arc<Inputs>,
         console: &Console,
     ) -> Result<Pipeline> {
-        if !self.resources.learns() {
+        let resources = &self.resources;
+        if !resources.learns() && !resources.learns_centre() {
             return self.pipeline(base);
         }
-        let options = self.options(base)?;
-        // Weights that take no account of rarity are refused before anything is read.
-        Pipeline::new(&options.clone().idf(IdfLearner::new().finish()))?;
-        let table = input::learn(inputs, &Pipeline::new(&options)?, console)?;
-        Ok(Pipeline::new(&options.idf(table))?)
+        self.refuse_parts_of_descriptor()?;
+        let mut options = self.options(base)?;
+        if resources.learns() {
+            // Weights that take no account of rarity are refused before anything is read.
+            Pipeline::new(&options.clone().idf(IdfLearner::new().finish()))?;
+            let table = input::learn(inputs, &Pipeline::new(&options)?, console)?;
+            options = options.idf(table);
+        }
+        if resources.learns_centre() {
+            input::readable_twice(inputs, "--centre learn")?;
+            let texts = inputs.sample(SAMPLE)?;
+            match Centre::learn(&Pipeline::new(&options)?, &texts)? {
+                Some(centre) => options = options.centre(centre),
+                None => console.warn(
+                    "too few of the texts differ to learn a centre from, so there is none: every \
+                     bit is compared with a half",
+                ),
+            }
+        }
+        Ok(Pipeline::new(&options)?)
     }
 
     /// The pipeline that is asked for, if an index was made with it.
     pub(crate) fn stored(&self, header: &Header, index: &Path) -> Result<Option<Pipeline>> {
-        let wanted = if self.resources.learns() {
+        let wanted = if self.resources.learns() || self.resources.learns_centre() {
             // What was learnt for an index stays as it is.
             let mut options = self.options(Base::default())?;
             let stored = stored_pipeline(header, index, &self.resources.seed)?;
-            if let Some(table) = stored.as_ref().and_then(learnt) {
-                options = options.idf(table);
+            for (name, bytes) in stored.iter().flat_map(|stored| stored.resources().parts()) {
+                match name {
+                    "idf" if self.resources.learns() => {
+                        options = options.idf(IdfTable::from_bytes(&bytes)?);
+                    }
+                    "centre" if self.resources.learns_centre() => {
+                        options = options.centre(Centre::from_bytes(&bytes)?);
+                    }
+                    _ => {}
+                }
             }
             Pipeline::new(&options)?
         } else {
@@ -359,13 +392,8 @@ impl PipelineArgs {
 
 /// What a descriptor says of a secret.
 fn secret_of(descriptor: &str) -> &str {
-    descriptor.split_once(";secret=").map_or("none", |(_, secret)| secret)
-}
-
-/// The table of rarity that a pipeline was given.
-fn learnt(pipeline: &Pipeline) -> Option<IdfTable> {
-    let (_, bytes) = pipeline.resources().parts().find(|(name, _)| *name == "idf")?;
-    IdfTable::from_bytes(&bytes).ok()
+    let (_, secret) = descriptor.split_once(";secret=").unwrap_or((descriptor, "none"));
+    secret.split(';').next().unwrap_or(secret)
 }
 
 /// The pipeline of an index; `None` when it was built from fingerprints only.

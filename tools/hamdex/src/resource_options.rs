@@ -7,7 +7,8 @@ use std::str::FromStr;
 use clap::Args;
 use hamdex::Error;
 use hamdex::text::{
-    self, Dictionary, IdfTable, PipelineOptions, Resources, Secret, StopWords, WeightTable, Weights,
+    self, Centre, Dictionary, IdfTable, PipelineOptions, Resources, Secret, StopWords, WeightTable,
+    Weights,
 };
 
 use crate::console;
@@ -29,6 +30,10 @@ pub(crate) struct ResourceArgs {
     /// Rarity of words for tfidf and levels: jieba, learn (from the inputs), or a file of --save-idf
     #[arg(long, value_name = "jieba|learn|FILE")]
     idf: Option<IdfArg>,
+    /// What each bit is compared with: none (a half), learn (its usual share in the inputs, which
+    /// balances the bits), or a file of --save-centre
+    #[arg(long, value_name = "none|learn|FILE")]
+    centre: Option<CentreArg>,
     #[command(flatten)]
     pub(crate) seed: SeedArg,
 }
@@ -124,6 +129,24 @@ impl From<&str> for IdfArg {
     }
 }
 
+/// Where the centre of the bits comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum CentreArg {
+    None,
+    Learn,
+    File(PathBuf),
+}
+
+impl From<&str> for CentreArg {
+    fn from(text: &str) -> Self {
+        match text {
+            "none" => Self::None,
+            "learn" => Self::Learn,
+            path => Self::File(path.into()),
+        }
+    }
+}
+
 /// How features are weighed: by a kind of weights, or by a table in a file.
 #[derive(Debug, Clone)]
 pub(crate) enum WeightsArg {
@@ -176,7 +199,9 @@ impl ResourceArgs {
     /// Tells whether a word that is no file is among the options.
     pub(crate) fn words_given(&self) -> bool {
         let words = !matches!(self.stop_words, None | Some(StopWordsArg::File(_)));
-        words || !matches!(self.idf, None | Some(IdfArg::File(_)))
+        words
+            || !matches!(self.idf, None | Some(IdfArg::File(_)))
+            || !matches!(self.centre, None | Some(CentreArg::File(_)))
     }
 
     /// Tells whether the rarity of words is to be learnt from the inputs.
@@ -184,7 +209,12 @@ impl ResourceArgs {
         self.idf == Some(IdfArg::Learn)
     }
 
-    /// Sets every table but the one that is still to be learnt.
+    /// Tells whether the usual shares of the bits are to be learnt from the inputs.
+    pub(crate) fn learns_centre(&self) -> bool {
+        self.centre == Some(CentreArg::Learn)
+    }
+
+    /// Sets every table but those that are still to be learnt.
     pub(crate) fn apply(&self, mut options: PipelineOptions) -> Result<PipelineOptions> {
         options = match &self.stop_words {
             None => options,
@@ -197,6 +227,9 @@ impl ResourceArgs {
         }
         if let Some(IdfArg::File(path)) = &self.idf {
             options = options.idf(idf(path)?);
+        }
+        if let Some(CentreArg::File(path)) = &self.centre {
+            options = options.centre(centre(path)?);
         }
         if let Some(secret) = self.seed.secret()? {
             options = options.secret(secret);
@@ -217,6 +250,9 @@ impl ResourceArgs {
         }
         if let Some(IdfArg::File(path)) = &self.idf {
             resources.insert("idf", &idf(path)?.to_bytes())?;
+        }
+        if let Some(CentreArg::File(path)) = &self.centre {
+            resources.insert("centre", &centre(path)?.to_bytes())?;
         }
         if let Some(secret) = self.seed.secret()? {
             resources = resources.with_secret(secret);
@@ -240,9 +276,18 @@ fn table<T>(path: &Path, parse: impl Fn(&str) -> hamdex::Result<T>) -> Result<T>
 }
 
 fn idf(path: &Path) -> Result<IdfTable> {
+    saved(path, "idf", IdfTable::from_bytes)
+}
+
+fn centre(path: &Path) -> Result<Centre> {
+    saved(path, "centre", Centre::from_bytes)
+}
+
+/// Reads what an option `--save-...` has written.
+fn saved<T>(path: &Path, name: &str, read: impl FnOnce(&[u8]) -> hamdex::Result<T>) -> Result<T> {
     let bytes = std::fs::read(path).map_err(|e| Failure::io(path, e))?;
-    IdfTable::from_bytes(&bytes).map_err(|error| {
+    read(&bytes).map_err(|error| {
         let why = if let Error::Corrupt { detail, .. } = &error { detail } else { "unreadable" };
-        Failure::file(path, format!("no table of 'hamdex fingerprint --save-idf': {why}"))
+        Failure::file(path, format!("is not of 'hamdex fingerprint --save-{name}': {why}"))
     })
 }

@@ -13,18 +13,24 @@ use super::row;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 
+/// Refuses inputs that can be read only once.
+pub(crate) fn readable_twice(inputs: &Inputs, option: &str) -> Result<()> {
+    match inputs.sources.iter().find(|source| source.is_live()) {
+        None => Ok(()),
+        Some(source) => Err(Failure::Usage(format!(
+            "{}: {option} reads the inputs twice; save them to a file and give that",
+            source.name
+        ))),
+    }
+}
+
 /// Counts words as the pipeline cuts them; bad rows are left to the pass that reports them.
 pub(crate) fn learn(
     inputs: &Arc<Inputs>,
     pipeline: &Pipeline,
     console: &Console,
 ) -> Result<IdfTable> {
-    if let Some(source) = inputs.sources.iter().find(|source| source.is_live()) {
-        return Err(Failure::Usage(format!(
-            "{}: --idf learn reads the inputs twice; save them to a file and give that",
-            source.name
-        )));
-    }
+    readable_twice(inputs, "--idf learn")?;
     console.begin_reading("learning", inputs.bytes());
     let mut learner = IdfLearner::new();
     for_each_chunk(inputs, Rows::Needed, None, console, |chunk| {

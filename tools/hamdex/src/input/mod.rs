@@ -33,7 +33,7 @@ pub(crate) use detect::Format;
 pub(crate) use exported::Export;
 pub(crate) use fields::{Fields, Names};
 pub(crate) use inputs::{Inputs, Origins};
-pub(crate) use learn::learn;
+pub(crate) use learn::{learn, readable_twice};
 pub(crate) use look::Bring;
 pub(crate) use make::{json_string, row_label, row_text, says_html, takes_html};
 pub(crate) use open::{Compression, without_compression};

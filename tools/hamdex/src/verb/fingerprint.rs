@@ -38,6 +38,9 @@ pub(crate) struct FingerprintArgs {
     /// Write the rarity of words that --idf learn has found, for --idf FILE elsewhere
     #[arg(long, value_name = "FILE", requires = "idf", help_heading = "Fingerprints")]
     save_idf: Option<PathBuf>,
+    /// Write the usual shares that --centre learn has found, for --centre FILE elsewhere
+    #[arg(long, value_name = "FILE", requires = "centre", help_heading = "Fingerprints")]
+    save_centre: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -52,8 +55,10 @@ impl FingerprintArgs {
         let inputs = self.rows.inputs(&self.inputs, &session.console)?;
         let bits = width::settle(self.width.bits, None, inputs.raw_width()?)?;
         let pipeline = self.pipeline.fresh(&inputs, &session.console)?;
-        if let (Some(path), Some(pipeline)) = (&self.save_idf, &pipeline) {
-            save_idf(pipeline, path, session.overwrite)?;
+        for (name, path) in [("idf", &self.save_idf), ("centre", &self.save_centre)] {
+            if let (Some(path), Some(pipeline)) = (path, &pipeline) {
+                save(name, pipeline, path, session.overwrite)?;
+            }
         }
         let reading = Reading {
             inputs: &inputs,
@@ -87,10 +92,12 @@ impl FingerprintArgs {
     }
 }
 
-/// Writes the table of rarity that the pipeline weighs by.
-fn save_idf(pipeline: &Pipeline, path: &Path, overwrite: Overwrite) -> Result<()> {
-    let Some((_, bytes)) = pipeline.resources().parts().find(|(name, _)| *name == "idf") else {
-        return Err(Failure::Usage("--save-idf keeps what was learnt: add --idf learn".to_owned()));
+/// Writes a table that was learnt for the pipeline.
+fn save(name: &str, pipeline: &Pipeline, path: &Path, overwrite: Overwrite) -> Result<()> {
+    let Some((_, bytes)) = pipeline.resources().parts().find(|(part, _)| *part == name) else {
+        return Err(Failure::Usage(format!(
+            "--save-{name} keeps what --{name} learn has found, and there is nothing"
+        )));
     };
     let mut file = Output::file(path, overwrite)?;
     file.with(|out| out.write_all(&bytes))?;

@@ -141,6 +141,40 @@ fn an_index_keeps_the_tables_that_its_texts_need() {
 }
 
 #[test]
+fn a_centre_that_was_learnt_goes_with_the_index_and_can_be_saved() {
+    let bench = Bench::new();
+    let mut random = fastrand::Rng::with_seed(5);
+    let rows: Vec<String> = (0..80)
+        .map(|n| {
+            let words: Vec<String> = (0..40).map(|_| format!("{:x}", random.u64(..))).collect();
+            format!("{{\"id\":\"{n}\",\"text\":\"the {}\"}}\n", words.join(" "))
+        })
+        .collect();
+    bench.file("rows.jsonl", rows.concat());
+    bench.ok("build idx rows.jsonl --centre learn");
+    let stats = bench.ok("stats idx --json").json();
+    assert!(stats[0]["pipeline"].as_str().unwrap().contains(";centre="));
+    assert_eq!(stats[0]["resources"]["centre"], 396);
+    bench.ok("insert idx rows.jsonl --centre learn");
+    bench.ok("insert idx rows.jsonl");
+    assert_eq!(bench.ok("query idx rows.jsonl -k 0").json().len(), 80);
+    let prints = bench.ok("fingerprint rows.jsonl --centre learn --save-centre usual").stdout;
+    assert_eq!(bench.ok("fingerprint rows.jsonl --centre usual").stdout, prints);
+    assert_ne!(bench.ok("fingerprint rows.jsonl").stdout, prints);
+    bench.ok("insert idx rows.jsonl --centre usual");
+    bench.run("insert idx rows.jsonl --centre none").refused(1, &["pipeline", "centre="]);
+    // One template many times over has no middle of its own.
+    let notices: Vec<String> = (0..200)
+        .map(|n| format!("{{\"id\":{n},\"text\":\"your parcel {n} is on its way to you\"}}\n"))
+        .collect();
+    bench.file("notices.jsonl", notices.concat());
+    let plain = bench.ok("fingerprint notices.jsonl").stdout;
+    let tried = bench.ok("fingerprint notices.jsonl --centre learn");
+    assert_eq!(tried.stdout, plain);
+    assert!(tried.stderr.contains("no centre") || tried.stderr.contains("too few"));
+}
+
+#[test]
 fn given_weights_and_built_in_stop_words_decide_what_counts() {
     let bench = Bench::new();
     bench.file("rows.jsonl", STORIES).file("weights.tsv", "saucer\t1000\n*\t1\nhill\t0\n");
@@ -180,9 +214,14 @@ fn wrong_lines_of_tables_are_named_with_file_and_line() {
         ("--dictionary words.txt --pipeline post", 3, ["words.txt:2", "x3!"]),
         ("--stop-words builtin --pipeline code --idf learn", 2, ["idf", "rarity"]),
         ("--idf jieba --save-idf out.idf", 2, ["--save-idf", "learn"]),
+        ("--centre noise.idf", 3, ["noise.idf", "--save-centre"]),
+        ("--centre learn --save-centre out", 2, ["--save-centre", "learn"]),
+        ("--centre learn --sketch minhash", 2, ["centre", "simhash"]),
     ] {
         bench.run(&format!("fingerprint rows.jsonl {option}")).refused(status, &words);
     }
     let piped = bench.feed("fingerprint - --weights tfidf --idf learn", STORIES.as_bytes());
+    piped.refused(2, &["-", "twice"]);
+    let piped = bench.feed("fingerprint - --centre learn", STORIES.as_bytes());
     piped.refused(2, &["-", "twice"]);
 }

@@ -1,0 +1,148 @@
+//! Centre: what is usual in a corpus becomes the middle that every bit is compared with.
+//!
+//! The n-grams that all texts of a language share push the same bits of all fingerprints one way.
+//! Compared with a half, these bits say little and some buckets of every table grow huge;
+//! compared with their usual share, each is one in half of the texts.
+//!
+//! Balanced bits: Weiss, Torralba and Fergus, "Spectral hashing", NIPS 2008, section 2; centring:
+//! Gong and Lazebnik, "Iterative quantization", CVPR 2011, section 2.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::sketch::SketchKind;
+
+mod learn;
+
+/// First bytes of a stored centre.
+const MAGIC: &[u8; 8] = b"hamctr/1";
+
+/// Bits of the hash that fingerprints of up to 64 bits are cut from.
+const NARROW: usize = 64;
+
+/// Bits of both hashes: 64, and 128 for the widest fingerprints.
+const BITS: usize = NARROW + 128;
+
+/// Refuses a sketch without bit sums.
+pub(super) fn of_simhash(sketch: SketchKind) -> Result<()> {
+    if sketch == SketchKind::SimHash {
+        return Ok(());
+    }
+    let reason = format!("sketch {sketch} has no bit sums: take simhash");
+    Err(Error::InvalidOption { name: "centre", reason })
+}
+
+/// Usual shares of the bits of a corpus's fingerprints.
+///
+/// A bit of a [`SketchKind::SimHash`](super::SketchKind::SimHash) fingerprint is then one where
+/// more than its usual share of a text's features sets it, instead of more than a half. Learnt by
+/// [`Centre::learn`], it serves fingerprints of 32, 64 and 128 bits.
+///
+/// Fingerprints with different centres cannot be compared, so it is a part of the pipeline:
+/// stored with an index and named by its digest in the descriptor. 400 bytes, cheap to clone.
+///
+/// ```
+/// use hamdex::text::{Centre, Pipeline};
+/// use hamdex::PipelineOptions;
+///
+/// let plain = PipelineOptions::preset("page")?;
+/// let texts: Vec<String> = (0_u64..100)
+///     .map(|n| format!("{:x} the {:x}", n.pow(9) * 0x9e37_79b9, (n + 7).pow(8) * 0x94d0_49bb))
+///     .collect();
+/// let centre = Centre::learn(&Pipeline::new(&plain)?, &texts)?.expect("they differ");
+/// let centred = Pipeline::new(&plain.centre(centre.clone()))?;
+/// assert!(centred.descriptor().contains(";centre="));
+/// assert_eq!(Centre::from_bytes(&centre.to_bytes())?, centre);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Centre {
+    /// What the usual share is above a half, in parts of 65,536, the least significant bit of
+    /// each hash first.
+    offsets: Arc<[i16; BITS]>,
+}
+
+impl Centre {
+    /// The centre that changes nothing.
+    #[cfg(test)]
+    pub(super) fn of_halves() -> Self {
+        Self { offsets: Arc::new([0; BITS]) }
+    }
+
+    /// Returns the offsets for a width of fingerprints, the least significant bit first.
+    pub(super) fn offsets<F: Fingerprint>(&self) -> &[i16] {
+        let (narrow, wide) = self.offsets.split_at(NARROW);
+        // A narrower fingerprint is the low end of the 64-bit hash.
+        if F::BITS > u64::BITS { wide } else { narrow }
+    }
+
+    /// Writes the centre as bytes that [`Centre::from_bytes`] reads.
+    ///
+    /// Big-endian: `hamctr/1`, 64 offsets of the 64-bit hash and 128 of the 128-bit hash in 2
+    /// bytes each, the least significant bit first, and a CRC-32 of all that.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        self.offsets.iter().for_each(|offset| out.extend_from_slice(&offset.to_be_bytes()));
+        out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
+        out
+    }
+
+    /// Reads a centre that [`Centre::to_bytes`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] for anything else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let damaged = |detail| Error::corrupt("centre", detail);
+        let (body, sum) = bytes.split_last_chunk::<4>().ok_or_else(|| damaged("is cut short"))?;
+        let Some(rest) = body.strip_prefix(MAGIC) else {
+            return Err(damaged("does not begin with \"hamctr/1\""));
+        };
+        if crc32fast::hash(body) != u32::from_be_bytes(*sum) {
+            return Err(damaged("checksum does not match"));
+        }
+        let (offsets, end) = rest.as_chunks::<2>();
+        let offsets: Vec<i16> = offsets.iter().map(|&bytes| i16::from_be_bytes(bytes)).collect();
+        match <[i16; BITS]>::try_from(offsets) {
+            Ok(offsets) if end.is_empty() => Ok(Self { offsets: Arc::new(offsets) }),
+            _ => Err(damaged("does not hold 192 offsets")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_and_damage_is_told() {
+        let mut offsets = [0; BITS];
+        offsets.iter_mut().zip(-96..).for_each(|(offset, n)| *offset = n * 341);
+        let centre = Centre { offsets: Arc::new(offsets) };
+        let bytes = centre.to_bytes();
+        assert_eq!(bytes.len(), 8 + 2 * BITS + 4);
+        assert_eq!(Centre::from_bytes(&bytes).unwrap(), centre);
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert!(matches!(Centre::from_bytes(&damaged), Err(Error::Corrupt { .. })), "{at}");
+            let cut = Centre::from_bytes(&bytes[..at]);
+            assert!(matches!(cut, Err(Error::Corrupt { .. })), "{at}");
+        }
+        let mut long = bytes[..bytes.len() - 4].to_vec();
+        long.push(0);
+        long.extend_from_slice(&crc32fast::hash(&long).to_be_bytes());
+        assert!(matches!(Centre::from_bytes(&long), Err(Error::Corrupt { .. })));
+    }
+
+    #[test]
+    fn each_width_has_the_offsets_of_its_hash() {
+        let mut offsets = [0; BITS];
+        offsets.iter_mut().zip(0..).for_each(|(offset, n)| *offset = n);
+        let centre = Centre { offsets: Arc::new(offsets) };
+        assert_eq!(centre.offsets::<u32>()[..32], centre.offsets::<u64>()[..32]);
+        assert_eq!(centre.offsets::<u64>(), (0..64).collect::<Vec<i16>>());
+        assert_eq!(centre.offsets::<u128>(), (64..192).collect::<Vec<i16>>());
+    }
+}
