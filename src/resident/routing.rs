@@ -207,8 +207,16 @@ pub(super) fn usual_radii(
     radii::cheapest(tables, bucket_bits, distance, shell)
 }
 
-/// Returns true if some bucket has far more members than the others.
+/// Returns true if members crowd: queries near them meet far more than the average bucket holds.
+///
+/// A few larger buckets are no crowd. To plan every query for itself costs more than they do, and
+/// queries that go different ways share no bucket.
 fn is_skewed(table: &Table, members: usize) -> bool {
-    let largest = table.bucket_sizes().max().unwrap_or(0);
-    largest > 16 * (members as u64 >> table.cut().bucket_bits()) + 256
+    let (mut largest, mut met) = (0, 0_u128);
+    for size in table.bucket_sizes() {
+        largest = largest.max(size);
+        met += u128::from(size) * u128::from(size);
+    }
+    let even = members as u64 >> table.cut().bucket_bits();
+    largest > 128 * even + 256 || met > members as u128 * u128::from(2 * even + 16)
 }
