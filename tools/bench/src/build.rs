@@ -26,7 +26,7 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     let raw = dir.join("fingerprints.u64");
     // In a process of its own memory would be clean; here the data is made, written and freed
     // first, and its size is told beside the peak.
-    data::write(&raw, &data::mixed(args.seed, args.count))?;
+    data::write(&raw, &args.source.take(args.seed, args.count)?)?;
     let before = report::peak_memory();
     let plan = Plan::parse(&args.plan, 64, 3, Some(args.count))?;
     let options = IndexOptions::new().plan(plan.clone());
@@ -62,7 +62,7 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
             &format!("{} MB (making the data took {} MB)", after / 1_000_000, before / 1_000_000),
         );
     }
-    let sorting = sorting(&plan, &data::mixed(args.seed, args.count));
+    let sorting = sorting(&plan, &args.source.take(args.seed, args.count)?);
     report::rate("radix sort of as many fingerprints, once a table", args.count, sorting);
     let ratio = tables.as_secs_f64() / sorting.as_secs_f64();
     report::row("the tables' part beside that sorting", &format!("{ratio:.1} times"));

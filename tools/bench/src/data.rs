@@ -1,8 +1,10 @@
-//! Synthetic fingerprints: mostly random, some of them near copies of earlier ones.
+//! Fingerprints in files, queries near them, and the random numbers of both.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Result, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Result, Write};
 use std::path::Path;
+
+use crate::measure::Outcome;
 
 /// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): the same numbers everywhere for a seed.
 pub(crate) struct Random(pub(crate) u64);
@@ -10,10 +12,7 @@ pub(crate) struct Random(pub(crate) u64);
 impl Random {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        mix(self.0)
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
@@ -27,19 +26,11 @@ impl Random {
     }
 }
 
-/// Makes `count` fingerprints, one in five a copy of an earlier one with 0 to 3 flips.
-pub(crate) fn mixed(seed: u64, count: u64) -> Vec<u64> {
-    let mut random = Random(seed);
-    let mut all: Vec<u64> = Vec::new();
-    for _ in 0..count {
-        let earlier = usize::try_from(random.below(all.len() as u64)).unwrap_or(0);
-        let next = match all.get(earlier) {
-            Some(&earlier) if random.below(5) == 0 => random.flip(earlier, 3),
-            _ => random.next(),
-        };
-        all.push(next);
-    }
-    all
+/// The second half of `SplitMix64`: numbers that differ in few bits become unlike each other.
+pub(crate) fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// Writes raw little-endian fingerprints.
@@ -68,10 +59,21 @@ pub(crate) fn near(seed: u64, stored: &[u64], flips: u32, count: usize) -> Vec<u
     (0..count).map(|_| pick()).collect()
 }
 
-/// Makes queries that have nothing to do with what is stored.
-pub(crate) fn random(seed: u64, count: usize) -> Vec<u64> {
-    let mut random = Random(seed);
-    (0..count).map(|_| random.next()).collect()
+/// Reads fingerprints of a corpus, `most` at most: JSON Lines of `hamdex fingerprint`, else raw little-endian.
+pub(crate) fn read_corpus(path: &Path, most: u64) -> Outcome<Vec<u64>> {
+    let most = usize::try_from(most)?;
+    if path.extension().is_none_or(|extension| extension != "jsonl") {
+        return Ok(read_some(path, most)?);
+    }
+    let lines = BufReader::with_capacity(1 << 20, File::open(path)?).lines();
+    lines.take(most).map(|line| of_line(&line?)).collect()
+}
+
+fn of_line(line: &str) -> Outcome<u64> {
+    let row: serde_json::Value = serde_json::from_str(line)?;
+    let text = row.get("fingerprint").and_then(serde_json::Value::as_str);
+    let text = text.ok_or_else(|| format!("no \"fingerprint\" in {line}"))?;
+    Ok(u64::from_str_radix(text, 16)?)
 }
 
 /// Reads raw little-endian fingerprints one by one.
@@ -86,4 +88,24 @@ pub(crate) fn read(path: &Path) -> Result<impl Iterator<Item = Result<u64>>> {
             Err(error) => Some(Err(error)),
         }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_of_a_corpus_are_read_from_lines_and_from_numbers() {
+        let dir = tempfile::tempdir().unwrap();
+        let (lines, raw) = (dir.path().join("a.jsonl"), dir.path().join("a.u64"));
+        let text = "{\"id\":\"1\",\"fingerprint\":\"00000000000000ff\",\"features\":3}\n\
+                    {\"id\":\"2\",\"fingerprint\":\"8000000000000000\",\"features\":1}\n";
+        std::fs::write(&lines, text).unwrap();
+        assert_eq!(read_corpus(&lines, 9).unwrap(), [0xff, 1 << 63]);
+        assert_eq!(read_corpus(&lines, 1).unwrap(), [0xff]);
+        write(&raw, &[7, 9]).unwrap();
+        assert_eq!(read_corpus(&raw, 9).unwrap(), [7, 9]);
+        std::fs::write(&lines, "{\"id\":\"1\"}\n").unwrap();
+        assert!(read_corpus(&lines, 9).is_err());
+    }
 }

@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use hamdex::{Durability, Index, IndexOptions};
 
-use crate::{Args, data, report};
+use crate::shape::{self, Shape};
+use crate::{Args, report};
 
 pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     let documents: Vec<([u8; 8], u64)> = (0_u64..)
-        .zip(data::mixed(args.seed, args.insert_count))
+        .zip(shape::mixed::<u64>(Shape::Random, args.seed, args.insert_count))
         .map(|(row, fingerprint)| (row.to_be_bytes(), fingerprint))
         .collect();
     let options = IndexOptions::new().memory(args.memory << 20);

@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use hamdex::{BuildOptions, Builder, Index, IndexOptions, Plan, join};
 
-use crate::{Args, data, report};
+use crate::{Args, report};
 
 /// Runs of each join, of which the best is told: others may be at work on the machine.
 const RUNS: usize = 3;
 
 pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
-    let fingerprints = data::mixed(args.seed, args.join_count);
+    let fingerprints = args.source.take(args.seed, args.join_count)?;
     for distance in [0, 3, 6, 8] {
         let mut best: Option<(std::time::Duration, join::JoinReport)> = None;
         for _ in 0..RUNS {

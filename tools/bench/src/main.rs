@@ -6,12 +6,14 @@
 
 mod build;
 mod data;
+mod evenness;
 mod insert;
 mod join;
 mod measure;
 mod report;
 mod row;
 mod search;
+mod shape;
 mod skew;
 mod suite;
 mod text;
@@ -19,6 +21,9 @@ mod text;
 use std::path::PathBuf;
 
 use clap::Parser;
+
+use evenness::Evenness;
+use shape::Shape;
 
 /// Builds, searches, inserts and joins at the sizes asked for.
 #[derive(Parser, Debug)]
@@ -75,6 +80,29 @@ struct Args {
     /// Seed of all data
     #[arg(long, default_value_t = 7)]
     seed: u64,
+    #[command(flatten)]
+    source: Source,
+}
+
+/// Where fingerprints come from.
+#[derive(clap::Args, Clone, Debug, Default)]
+struct Source {
+    /// How fingerprints are spread
+    #[arg(long, value_enum, default_value_t)]
+    shape: Shape,
+    /// Fingerprints of a corpus instead: .jsonl of `hamdex fingerprint`, else raw little-endian u64
+    #[arg(long, conflicts_with = "shape")]
+    fingerprints: Option<PathBuf>,
+}
+
+impl Source {
+    /// Makes or reads so many fingerprints; a file may have fewer.
+    fn take(&self, seed: u64, count: u64) -> measure::Outcome<Vec<u64>> {
+        match &self.fingerprints {
+            Some(file) => data::read_corpus(file, count),
+            None => Ok(shape::mixed(self.shape, seed, count)),
+        }
+    }
 }
 
 /// One measurement.
@@ -88,6 +116,8 @@ enum Work {
     Insert,
     /// Self-join in memory and of an index, and joins of two sets
     Join,
+    /// How crowded the fingerprints are, random ones beside them
+    Shape,
     /// Short posts: plain bucketing beside splitting, even and skewed
     Skew,
     /// Fingerprinting of texts, one thread
@@ -120,6 +150,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     if matches!(args.work, Work::All | Work::Join) {
         join::run(dir.path(), &args)?;
+    }
+    if matches!(args.work, Work::All | Work::Shape) {
+        for shape in [Shape::Random, Shape::Text, Shape::Balanced] {
+            let made = shape::mixed(shape, args.seed, args.join_count);
+            Evenness::of(&made).tell(&format!("{shape:?}"));
+        }
+        if let Some(file) = &args.source.fingerprints {
+            Evenness::of(&data::read_corpus(file, u64::MAX)?).tell("corpus");
+        }
     }
     if matches!(args.work, Work::All | Work::Skew) {
         skew::run(&args)?;

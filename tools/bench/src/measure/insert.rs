@@ -9,6 +9,7 @@ use super::disk::size;
 use super::harness::{MAIN_DISTANCE, percentile};
 use super::{Job, Outcome, print};
 use crate::data;
+use crate::shape::{self, Shape};
 
 pub(super) const NAME: &str = "hamdex, inserts";
 
@@ -75,7 +76,7 @@ fn beside_a_reader(job: &Job, index: &Index<u64>, documents: &[Document]) -> Out
     }
     let added: Vec<Document> = (documents.len() as u64..)
         .map(u64::to_be_bytes)
-        .zip(data::random(1, documents.len()))
+        .zip(shape::strangers(Shape::Random, 1, documents.len()))
         .collect();
     let done = AtomicBool::new(false);
     let start = Instant::now();

@@ -7,6 +7,7 @@ use hamdex::verify::edit_similarity;
 
 use super::{Job, print};
 use crate::data::Random;
+use crate::shape::{self, Shape};
 
 pub(crate) const NAME: &str = "hamdex, two distances";
 
@@ -29,7 +30,7 @@ pub(super) fn run(job: &Job) {
         .map(|_| (0..CHARS).filter_map(|_| letters.get(pick(letters.len()))).collect())
         .collect();
     let pairs: Vec<(usize, usize)> = (0..MILLION).map(|_| (pick(TEXTS), pick(TEXTS))).collect();
-    let fingerprints = crate::data::mixed(1, TEXTS as u64);
+    let fingerprints = shape::mixed::<u64>(Shape::Random, 1, TEXTS as u64);
     let mut row = job.row("distance");
     row.count = MILLION as u64;
     for _ in 0..job.repetitions {

@@ -21,9 +21,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::data;
 use crate::measure::yardstick;
 use crate::row::Row;
+use crate::{Source, data, shape};
 use agree::Verdict;
 use process::Ground;
 
@@ -78,6 +78,8 @@ pub(crate) struct ReportArgs {
     /// Seed of all data
     #[arg(long, default_value_t = 7)]
     seed: u64,
+    #[command(flatten)]
+    source: Source,
 }
 
 impl ReportArgs {
@@ -111,6 +113,7 @@ impl ReportArgs {
             ("batch", self.batch.to_string()),
             ("distances", self.distances.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
             ("seed", self.seed.to_string()),
+            ("shape", format!("{:?}", self.source.shape).to_lowercase()),
             ("only", self.only.join(",")),
             ("sizes", self.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",")),
         ];
@@ -167,6 +170,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Box<dyn Error>> {
 fn describe(args: &ReportArgs) -> Vec<(&'static str, String)> {
     let mut facts = machine::describe();
     facts.push(("seed", args.seed.to_string()));
+    let shape = match &args.source.fingerprints {
+        Some(_) => "a corpus".into(),
+        None => format!("{:?}", args.source.shape).to_lowercase(),
+    };
+    facts.push(("shape", shape));
     facts.push(("repetitions", args.repetitions().to_string()));
     facts.push(("command", args.command()));
     for package in PACKAGES {
@@ -192,9 +200,10 @@ fn ground(args: &ReportArgs, sizes: &[u64], dir: &Path) -> Result<Ground, Box<dy
         patience: Duration::from_secs(u64::from(2 * args.patience())),
     };
     fs::write(&ground.driver, DRIVER)?;
-    let fingerprints = data::mixed(args.seed, sizes.last().copied().unwrap_or(0));
+    let fingerprints = args.source.take(args.seed, sizes.last().copied().unwrap_or(0))?;
     data::write(&ground.data, &fingerprints)?;
-    data::write(&dir.join("random.u64"), &data::random(args.seed ^ 0xabcd, QUERIES))?;
+    let strangers = shape::strangers(args.source.shape, args.seed ^ 0xabcd, QUERIES);
+    data::write(&dir.join("random.u64"), &strangers)?;
     Ok(ground)
 }
 
