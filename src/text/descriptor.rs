@@ -5,10 +5,10 @@
 
 use std::str::FromStr;
 
-use super::options::PipelineOptions;
+use super::options::{NormalForm, PipelineOptions};
 use super::resources::Resources;
 use super::stop_words::{Kind, StopWords};
-use super::{dictionary, idf, simplified};
+use super::{dictionary, idf, simplified, unicode};
 use crate::error::{Error, Result};
 
 /// Head of every descriptor; the number rises when a step changes that no field names.
@@ -55,12 +55,16 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
     // The words of the table are told apart by the dictionary, so it counts with either.
     let jieba = digest(options.segment.needs_dictionary() || jieba_idf, dictionary::digest);
     format!(
-        "{HEAD};html={html};normal=nfkc-lower-fold;unicode={unicode};simplified={simplified};\
+        "{HEAD};html={html};normal={normal};unicode={unicode};simplified={simplified};\
          clean={clean};short={short};segment={segment};jieba={jieba};dictionary={dictionary};\
          stop-words={stop_words};ngram={ngram};weights={weights};idf={idf};given={given};\
          sketch={sketch};hash=xxh3;seed={seed:016x}{secret}{centre}",
         html = if options.html { "reader" } else { "none" },
-        unicode = unicode(),
+        normal = normal(options.normal),
+        unicode = match options.normal {
+            NormalForm::LowerFold => unicode(),
+            NormalForm::Casefold => words(),
+        },
         simplified = digest(options.simplified, simplified::digest),
         clean = options.clean,
         short = options.short,
@@ -101,6 +105,10 @@ pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<Pipelin
             "none" => false,
             "reader" => true,
             _ => return None,
+        })
+        .normal(match fields.get("normal")? {
+            form if form == normal(NormalForm::Casefold) => NormalForm::Casefold,
+            _ => NormalForm::LowerFold,
         })
         .clean(parse(fields.get("clean")?)?)
         .short(parse(fields.get("short")?)?)
@@ -173,6 +181,20 @@ fn parse<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
+/// Name of a normal form, and the digest of its table where it has one.
+fn normal(form: NormalForm) -> String {
+    match form {
+        NormalForm::LowerFold => "nfkc-lower-fold".to_owned(),
+        NormalForm::Casefold => format!("casefold-1,{:016x}", unicode::digest()),
+    }
+}
+
+/// Version of the Unicode tables for words; all else is in the table of the normal form.
+fn words() -> String {
+    let words = unicode_segmentation::UNICODE_VERSION;
+    format!("{}.{}.{}", words.0, words.1, words.2)
+}
+
 /// Versions of the Unicode tables for normal form, words and lower case.
 fn unicode() -> String {
     let normal = unicode_normalization::UNICODE_VERSION;
@@ -215,7 +237,8 @@ mod tests {
         let given = PipelineOptions::new()
             .stop_words(StopWords::builtin())
             .weight_table(WeightTable::parse("美国\t4").unwrap());
-        for preset in presets.into_iter().chain([other, tables, given]) {
+        let folded = PipelineOptions::new().normal(NormalForm::Casefold);
+        for preset in presets.into_iter().chain([other, tables, given, folded]) {
             let resources = Resources::of(&preset);
             let descriptor = describe(&preset, &resources);
             assert_eq!(options(&descriptor, &resources), Some(preset), "{descriptor}");
@@ -230,6 +253,7 @@ mod tests {
             base.clone(),
             base.clone().segment(Segment::Jieba),
             base.clone().ngram(2),
+            base.clone().normal(NormalForm::Casefold),
             base.clone().weights(Weights::Tf),
             base.clone().sketch(SketchKind::MinHash),
             base.clone().clean(Clean { web: true, weibo: false }),

@@ -5,9 +5,8 @@
 //! n-grams are half as long, and short texts need the single characters besides, because one
 //! changed character changes every n-gram that it is in.
 
-use unicode_normalization::char::is_combining_mark;
-
 use super::letter::{is_dense, is_letter};
+use super::unicode::table;
 
 /// The letters of a text, one space between words, and where each one begins.
 #[derive(Debug, Default)]
@@ -109,7 +108,7 @@ impl Letters {
                     _ => self.bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
                 }
                 after_letter = true;
-            } else if after_letter && (c.is_ascii() || !is_combining_mark(c)) {
+            } else if after_letter && (c.is_ascii() || !table().class(c).is_mark()) {
                 self.starts.push(Start::new(start, false));
                 self.bytes.push(b' ');
                 after_letter = false;

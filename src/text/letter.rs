@@ -1,6 +1,6 @@
 //! Letters: what characters say, the common ones told without a table.
 
-use unicode_script::{Script, UnicodeScript};
+use super::unicode::table;
 
 /// Tells whether a character is a letter or a digit of any script.
 #[inline]
@@ -9,7 +9,7 @@ pub(super) fn is_letter(c: char) -> bool {
         '\0'..='\u{7f}' => c.is_ascii_alphanumeric(),
         '\u{4e00}'..='\u{9fff}' => true,
         '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{3004}' | '\u{3008}'..='\u{3020}' => false,
-        _ => c.is_alphanumeric(),
+        _ => table().class(c).is_letter(),
     }
 }
 
@@ -19,15 +19,7 @@ pub(super) fn is_dense(c: char) -> bool {
     match c {
         '\u{4e00}'..='\u{9fff}' => true,
         ..'\u{1100}' => false,
-        _ => matches!(
-            c.script(),
-            Script::Han
-                | Script::Hiragana
-                | Script::Katakana
-                | Script::Hangul
-                | Script::Bopomofo
-                | Script::Yi
-        ),
+        _ => table().class(c).is_dense(),
     }
 }
 

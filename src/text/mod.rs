@@ -9,6 +9,7 @@
 //! ([`Weights`], [`IdfTable`], [`WeightTable`]), fingerprint.
 
 mod batch;
+mod casefold;
 mod centre;
 mod clean;
 mod descriptor;
@@ -35,9 +36,11 @@ mod segment;
 mod sift;
 mod simplified;
 mod stop_words;
+mod unicode;
 mod weight_table;
 mod words;
 
+pub use casefold::casefold;
 pub use centre::Centre;
 pub use clean::{clean_page, clean_post};
 pub(crate) use descriptor::{require as require_resources, without_keys};
@@ -47,7 +50,7 @@ pub use html::main_text;
 pub use idf_learner::IdfLearner;
 pub use idf_table::IdfTable;
 pub use normalise::normalise;
-pub use options::{Clean, PipelineOptions, Segment};
+pub use options::{Clean, NormalForm, PipelineOptions, Segment};
 pub use pipeline::{Feature, Pipeline, Sketch};
 pub use resources::Resources;
 pub use secret::Secret;

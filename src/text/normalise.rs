@@ -74,7 +74,7 @@ fn even_prefix(bytes: &[u8]) -> usize {
 }
 
 /// Length of the prefix that is ASCII whose white space is single spaces and line feeds.
-fn even_ascii(bytes: &[u8]) -> usize {
+pub(super) fn even_ascii(bytes: &[u8]) -> usize {
     const BLOCK: usize = 32;
     let class = |byte: &u8| CLASSES.get(usize::from(*byte)).copied().unwrap_or(STOP);
     // In long runs, blocks without a way out in the middle are looked at in wide steps.
@@ -198,6 +198,28 @@ impl<'a> Folder<'a> {
         self.out
     }
 
+    /// Makes room for so many bytes.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.out.reserve(bytes);
+    }
+
+    /// The last character that was written, if no white space follows it.
+    pub(super) fn last(&self) -> Option<char> {
+        self.out.chars().next_back().filter(|_| self.gap.is_none())
+    }
+
+    /// Takes back the last character.
+    pub(super) fn pop(&mut self) {
+        self.out.pop();
+    }
+
+    /// Writes a character that is seen and no white space.
+    #[inline]
+    pub(super) fn push_letter(&mut self, c: char) {
+        self.push_gap();
+        self.out.push(c);
+    }
+
     pub(super) fn truncate(&mut self, len: usize) {
         self.out.truncate(len);
         self.gap = None;
@@ -219,14 +241,20 @@ impl<'a> Folder<'a> {
     /// Writes a run of plain characters; an even one has to be put in lower case at most.
     fn push_plain(&mut self, run: &str, even: bool) {
         if even && !run.is_empty() {
-            self.push_gap();
-            let start = self.out.len();
-            self.out.push_str(run);
-            if let Some(written) = self.out.get_mut(start..) {
-                written.make_ascii_lowercase();
-            }
+            self.push_even(run);
         } else {
             run.chars().for_each(|c| self.push(from_full_width(c)));
+        }
+    }
+
+    /// Writes a run that neither begins nor ends with white space, in lower case of ASCII.
+    #[inline]
+    pub(super) fn push_even(&mut self, run: &str) {
+        self.push_gap();
+        let start = self.out.len();
+        self.out.push_str(run);
+        if let Some(written) = self.out.get_mut(start..) {
+            written.make_ascii_lowercase();
         }
     }
 

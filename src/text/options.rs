@@ -127,6 +127,18 @@ impl FromStr for Clean {
     }
 }
 
+/// Which spellings count as the same text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum NormalForm {
+    /// NFKC and lower case, by the tables of the crates and the compiler; see
+    /// [`super::normalise`].
+    #[default]
+    LowerFold,
+    /// `NFKC_Casefold` and more, by a table of this library; see [`super::casefold`].
+    Casefold,
+}
+
 /// What a [`super::Pipeline`] does with a text, part by part.
 ///
 /// ```
@@ -141,6 +153,7 @@ impl FromStr for Clean {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineOptions {
     pub(super) segment: Segment,
+    pub(super) normal: NormalForm,
     pub(super) ngram: u32,
     pub(super) weights: Weights,
     pub(super) clean: Clean,
@@ -168,6 +181,7 @@ impl PipelineOptions {
     pub fn new() -> Self {
         Self {
             segment: Segment::Grams,
+            normal: NormalForm::LowerFold,
             ngram: 3,
             weights: Weights::Uniform,
             clean: Clean::default(),
@@ -219,6 +233,16 @@ impl PipelineOptions {
     pub fn segment(mut self, segment: Segment) -> Self {
         self.segment = segment;
         self.ngram = segment.usual_ngram();
+        self
+    }
+
+    /// Sets which spellings count as the same text. Default: [`NormalForm::LowerFold`].
+    ///
+    /// Dictionaries, stop words and tables of weights hold words of the default form, and are
+    /// refused beside another one.
+    #[must_use]
+    pub fn normal(mut self, form: NormalForm) -> Self {
+        self.normal = form;
         self
     }
 
@@ -373,6 +397,14 @@ impl PipelineOptions {
         if self.centre.is_some() {
             centre::of_simhash(self.sketch)?;
         }
+        let tables =
+            self.dictionary.is_some() || self.weight_table.is_some() || !self.stop_words.is_none();
+        if self.normal != NormalForm::LowerFold && tables {
+            return refused("normal", "tables of words are in the form nfkc-lower-fold".to_owned());
+        }
+        if self.normal != NormalForm::LowerFold && segment == Segment::Raw {
+            return refused("normal", "segment raw takes text exactly as it is".to_owned());
+        }
         if self.simplified && segment == Segment::Raw {
             return refused("simplified", "segment raw takes text exactly as it is".to_owned());
         }
@@ -481,6 +513,8 @@ mod tests {
             (base().weight_table(table.clone()).segment(Segment::Grams), "weights"),
             (base().simplified(true).segment(Segment::Raw), "simplified"),
             (base().centre(Centre::of_halves()).sketch(SketchKind::MinHash), "centre"),
+            (base().normal(NormalForm::Casefold).segment(Segment::Raw), "normal"),
+            (base().normal(NormalForm::Casefold).stop_words(StopWords::builtin()), "normal"),
         ] {
             let Err(Error::InvalidOption { name, .. }) = options.validate() else {
                 panic!("accepted {options:?}");

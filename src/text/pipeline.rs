@@ -17,12 +17,12 @@ use super::idf::Rarities;
 use super::idf_table::word_hash;
 use super::lexicon::Lexicon;
 use super::ngrams::{SEPARATOR, Tokens};
-use super::options::{PipelineOptions, Segment};
+use super::options::{NormalForm, PipelineOptions, Segment};
 use super::resources::Resources;
 use super::secret::Secret;
 use super::seen::{Firsts, Seen};
 use super::segment::Parts;
-use super::{clean, descriptor, html, normalise, segment, simplified};
+use super::{casefold, clean, descriptor, html, normalise, segment, simplified};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::sketch::{BitSums, Longest, MinHash, Signature, SketchKind};
@@ -346,7 +346,10 @@ impl Pipeline {
             normal.push_str(&content);
             return;
         }
-        normalise::normalise_into(&content, normal);
+        match options.normal {
+            NormalForm::LowerFold => normalise::normalise_into(&content, normal),
+            NormalForm::Casefold => casefold::casefold_into(&content, normal),
+        }
         if options.simplified {
             simplified::simplify_into(normal, cleaned);
             std::mem::swap(normal, cleaned);

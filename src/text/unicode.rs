@@ -1,0 +1,406 @@
+//! Unicode as this library pins it: a table of its own, whatever compiler and crates come later.
+//!
+//! The table in `tables/casefold-1.tsv` says what each character becomes, which marks compose and
+//! in which order they stand, and what is a letter. It is read once and looked up in two stages.
+
+#[cfg(test)]
+mod generate;
+
+use std::collections::BTreeMap;
+use std::str::Split;
+use std::sync::LazyLock;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+const SOURCE: &str = include_str!("tables/casefold-1.tsv");
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(SOURCE));
+
+/// Digest of the table, as descriptors name it.
+pub(super) fn digest() -> u64 {
+    static DIGEST: LazyLock<u64> = LazyLock::new(|| xxh3_64(SOURCE.as_bytes()));
+    *DIGEST
+}
+
+/// Returns the table.
+pub(super) fn table() -> &'static Table {
+    &TABLE
+}
+
+/// What a character says, as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Class(u8);
+
+impl Class {
+    const ALPHABETIC: u8 = 1;
+    const NUMERIC: u8 = 2;
+    const DENSE: u8 = 4;
+    const MARK: u8 = 8;
+
+    /// Whether it is a letter or a digit of any script.
+    #[inline]
+    pub(super) fn is_letter(self) -> bool {
+        self.0 & (Self::ALPHABETIC | Self::NUMERIC) != 0
+    }
+
+    /// Whether it is of a script whose characters say as much as two letters.
+    #[inline]
+    pub(super) fn is_dense(self) -> bool {
+        self.0 & Self::DENSE != 0
+    }
+
+    /// Whether it is a combining mark.
+    #[inline]
+    pub(super) fn is_mark(self) -> bool {
+        self.0 & Self::MARK != 0
+    }
+}
+
+/// What normalising does to a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fold {
+    /// It stays, and nothing before it can change that; marks if they stand in order.
+    Stays,
+    /// It stays unless it composes with what is before.
+    MayCompose,
+    White,
+    Dropped,
+    One(char),
+    /// It becomes [`Table::sequence`] of this number.
+    Many(usize),
+}
+
+/// How a character is normalised: its combining class, what becomes of it, and more by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Form(u32);
+
+impl Form {
+    const MAY_COMPOSE: u32 = 1 << 8;
+    const WHITE: u32 = 2 << 8;
+    const DROPPED: u32 = 3 << 8;
+    const ONE: u32 = 4 << 8;
+    const MANY: u32 = 5 << 8;
+    const KIND: u32 = 7 << 8;
+    const DECOMPOSES: u32 = 1 << 11;
+
+    /// Whether it stays as it is wherever it stands; marks if none of a higher class is before.
+    #[inline]
+    pub(super) fn stays(self) -> bool {
+        self.0 & Self::KIND == 0
+    }
+
+    /// The canonical combining class; 0 for all but marks.
+    #[inline]
+    pub(super) fn class(self) -> u32 {
+        self.0 & 0xff
+    }
+
+    /// Whether it has a canonical decomposition.
+    #[inline]
+    pub(super) fn decomposes(self) -> bool {
+        self.0 & Self::DECOMPOSES != 0
+    }
+
+    #[inline]
+    pub(super) fn fold(self) -> Fold {
+        match self.0 & Self::KIND {
+            0 => Fold::Stays,
+            Self::MAY_COMPOSE => Fold::MayCompose,
+            Self::WHITE => Fold::White,
+            Self::ONE => Fold::One(char::from_u32(self.0 >> 11).unwrap_or_default()),
+            Self::MANY => Fold::Many((self.0 >> 11) as usize),
+            _ => Fold::Dropped,
+        }
+    }
+}
+
+/// Entries in a block, so many as characters share all bytes but the last.
+const BLOCK: usize = 64;
+
+/// A value for every character, in two stages; equal blocks are kept once.
+#[derive(Debug)]
+struct Stages<T> {
+    index: Vec<u16>,
+    blocks: Vec<[T; BLOCK]>,
+}
+
+impl<T: Copy + Default + PartialEq> Stages<T> {
+    fn new(values: &[T]) -> Self {
+        let mut stages = Self { index: Vec::new(), blocks: Vec::new() };
+        for values in values.chunks(BLOCK) {
+            let mut block = [T::default(); BLOCK];
+            block.iter_mut().zip(values).for_each(|(slot, value)| *slot = *value);
+            let known = stages.blocks.iter().position(|other| *other == block);
+            let number = known.unwrap_or_else(|| {
+                stages.blocks.push(block);
+                stages.blocks.len() - 1
+            });
+            stages.index.push(u16::try_from(number).expect("fewer blocks than 65,536"));
+        }
+        stages
+    }
+
+    #[inline]
+    #[allow(clippy::indexing_slicing)] // a block for every character there is
+    fn get(&self, c: char) -> T {
+        let at = c as usize;
+        self.blocks[usize::from(self.index[at / BLOCK])][at % BLOCK]
+    }
+}
+
+/// The pinned table.
+#[derive(Debug)]
+pub(super) struct Table {
+    classes: Stages<Class>,
+    forms: Stages<Form>,
+    sequences: Vec<Vec<char>>,
+    /// Canonical decompositions of characters that stay, but for Hangul.
+    decompositions: BTreeMap<char, Vec<char>>,
+    /// Second and first character of each pair that composes, but for Hangul, rising.
+    pairs: Vec<((char, char), char)>,
+}
+
+impl Table {
+    /// Reads the table in the crate, whose lines the tests have all seen.
+    fn read(source: &str) -> Self {
+        let characters = char::MAX as usize + 1;
+        let mut classes = vec![Class::default(); characters];
+        let mut forms = vec![Form::default(); characters];
+        let mut table = Self {
+            classes: Stages { index: Vec::new(), blocks: Vec::new() },
+            forms: Stages { index: Vec::new(), blocks: Vec::new() },
+            sequences: Vec::new(),
+            decompositions: BTreeMap::new(),
+            pairs: Vec::new(),
+        };
+        for line in source.lines().filter(|line| !line.starts_with('#')) {
+            let mut fields = line.split('\t');
+            let tag = fields.next().unwrap_or_default();
+            let characters = fields.next().unwrap_or_default();
+            match tag {
+                "D" | "P" => table.read_composition(tag, characters, &mut fields, &mut forms),
+                _ => {
+                    let (first, last) = characters.split_once("..").unwrap_or_default();
+                    let value = fields.next().unwrap_or_default();
+                    let range = number(first)..=number(last);
+                    let Some(forms) = forms.get_mut(range.clone()) else { continue };
+                    match tag {
+                        "F" => table.read_folds(value, forms),
+                        "M" => {
+                            let class: u32 = value.parse().unwrap_or_default();
+                            for form in forms {
+                                form.0 |= class;
+                            }
+                        }
+                        _ => {
+                            let bit = match tag {
+                                "L" => Class::ALPHABETIC,
+                                "N" => Class::NUMERIC,
+                                "S" => Class::DENSE,
+                                _ => Class::MARK,
+                            };
+                            let classes = classes.get_mut(range).into_iter().flatten();
+                            classes.for_each(|class| class.0 |= bit);
+                        }
+                    }
+                }
+            }
+        }
+        let mut set = |range: std::ops::RangeInclusive<u32>, bits: u32| {
+            let range = *range.start() as usize..=*range.end() as usize;
+            forms.get_mut(range).into_iter().flatten().for_each(|form| form.0 |= bits);
+        };
+        set(hangul::SYLLABLES, Form::DECOMPOSES);
+        set(hangul::VOWELS, Form::MAY_COMPOSE);
+        set(hangul::TAILS, Form::MAY_COMPOSE);
+        for c in ('\0'..='\u{ffff}').filter(|c| c.is_whitespace()) {
+            if let Some(form) = forms.get_mut(c as usize) {
+                *form = Form(Form::WHITE);
+            }
+        }
+        table.pairs.sort_unstable();
+        table.classes = Stages::new(&classes);
+        table.forms = Stages::new(&forms);
+        table
+    }
+
+    /// Reads what the characters of a range become: one each, or all the same sequence.
+    fn read_folds(&mut self, value: &str, forms: &mut [Form]) {
+        let sequence = characters(value);
+        for (form, n) in forms.iter_mut().zip(0..) {
+            *form = match sequence[..] {
+                [] => Form(Form::DROPPED),
+                [one] => Form(Form::ONE | (u32::from(one) + n) << 11),
+                _ => {
+                    let number = u32::try_from(self.sequences.len()).unwrap_or(u32::MAX);
+                    self.sequences.push(sequence.clone());
+                    Form(Form::MANY | number << 11)
+                }
+            };
+        }
+    }
+
+    /// Reads a decomposition, or a pair and what it composes to.
+    fn read_composition(
+        &mut self,
+        tag: &str,
+        from: &str,
+        fields: &mut Split<'_, char>,
+        forms: &mut [Form],
+    ) {
+        let (from, to) = (characters(from), characters(fields.next().unwrap_or_default()));
+        let mut set = |c: char, bits| {
+            if let Some(form) = forms.get_mut(c as usize) {
+                form.0 |= bits;
+            }
+        };
+        match (tag, &from[..], &to[..]) {
+            ("D", &[composed], _) => {
+                set(composed, Form::DECOMPOSES);
+                self.decompositions.insert(composed, to);
+            }
+            ("P", &[first, second], &[composed]) => {
+                set(second, Form::MAY_COMPOSE);
+                self.pairs.push(((second, first), composed));
+            }
+            _ => {}
+        }
+    }
+
+    /// What a character says.
+    #[inline]
+    pub(super) fn class(&self, c: char) -> Class {
+        self.classes.get(c)
+    }
+
+    /// How a character is normalised.
+    #[inline]
+    pub(super) fn form(&self, c: char) -> Form {
+        self.forms.get(c)
+    }
+
+    /// The characters that one becomes whose form is [`Fold::Many`].
+    pub(super) fn sequence(&self, number: usize) -> &[char] {
+        self.sequences.get(number).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Calls `emit` with the canonical decomposition of a character that stays.
+    pub(super) fn decompose(&self, c: char, mut emit: impl FnMut(char)) {
+        if !self.form(c).decomposes() {
+            return emit(c);
+        }
+        match self.decompositions.get(&c) {
+            Some(parts) => parts.iter().copied().for_each(emit),
+            None => hangul::decompose(c, &mut emit),
+        }
+    }
+
+    /// Returns what two characters compose to.
+    pub(super) fn compose(&self, first: char, second: char) -> Option<char> {
+        let at = self.pairs.binary_search_by_key(&(second, first), |(pair, _)| *pair);
+        match at {
+            Ok(at) => self.pairs.get(at).map(|(_, composed)| *composed),
+            Err(_) => hangul::compose(first, second),
+        }
+    }
+}
+
+fn number(hex: &str) -> usize {
+    usize::from_str_radix(hex, 16).unwrap_or(usize::MAX)
+}
+
+fn characters(hex: &str) -> Vec<char> {
+    let character = |hex| char::from_u32(u32::from_str_radix(hex, 16).ok()?);
+    hex.split(' ').filter_map(character).collect()
+}
+
+/// Hangul syllables, which are put together by arithmetic (The Unicode Standard, 3.12).
+mod hangul {
+    use std::ops::RangeInclusive;
+
+    const SYLLABLE: u32 = 0xac00;
+    const LEAD: u32 = 0x1100;
+    const VOWEL: u32 = 0x1161;
+    /// One before the first tail, which stands for none.
+    const TAIL: u32 = 0x11a7;
+    const LEAD_COUNT: u32 = 19;
+    const VOWEL_COUNT: u32 = 21;
+    const TAIL_COUNT: u32 = 28;
+
+    pub(super) const SYLLABLES: RangeInclusive<u32> =
+        SYLLABLE..=SYLLABLE + LEAD_COUNT * VOWEL_COUNT * TAIL_COUNT - 1;
+    pub(super) const VOWELS: RangeInclusive<u32> = VOWEL..=VOWEL + VOWEL_COUNT - 1;
+    pub(super) const TAILS: RangeInclusive<u32> = TAIL + 1..=TAIL + TAIL_COUNT - 1;
+
+    pub(super) fn decompose(c: char, emit: &mut impl FnMut(char)) {
+        let Some(at) = u32::from(c).checked_sub(SYLLABLE) else { return emit(c) };
+        let tail = at % TAIL_COUNT;
+        let parts = [
+            LEAD + at / TAIL_COUNT / VOWEL_COUNT,
+            VOWEL + at / TAIL_COUNT % VOWEL_COUNT,
+            TAIL + tail,
+        ];
+        let some = parts.into_iter().take(if tail == 0 { 2 } else { 3 });
+        some.filter_map(char::from_u32).for_each(emit);
+    }
+
+    pub(super) fn compose(first: char, second: char) -> Option<char> {
+        let (first, second) = (u32::from(first), u32::from(second));
+        let composed = if VOWELS.contains(&second) {
+            let lead = first.checked_sub(LEAD).filter(|&lead| lead < LEAD_COUNT)?;
+            SYLLABLE + (lead * VOWEL_COUNT + second - VOWEL) * TAIL_COUNT
+        } else if TAILS.contains(&second) && SYLLABLES.contains(&first) {
+            (first - SYLLABLE).is_multiple_of(TAIL_COUNT).then_some(first + second - TAIL)?
+        } else {
+            return None;
+        };
+        char::from_u32(composed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_the_one_that_descriptors_name() {
+        assert_eq!(format!("{:016x}", digest()), "5a2c8152561ef459");
+    }
+
+    #[test]
+    fn every_line_is_understood() {
+        let lines = SOURCE.lines().filter(|line| !line.starts_with('#'));
+        for line in lines {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let valid = |hex: &str| characters(hex).len() == hex.split(' ').count();
+            let range = |text: &str| {
+                text.split_once("..")
+                    .is_some_and(|(a, b)| number(a) <= number(b) && number(b) <= char::MAX as usize)
+            };
+            let understood = match fields[..] {
+                ["D" | "P", from, to] => valid(from) && valid(to),
+                ["F", from, to] => range(from) && valid(to),
+                ["F" | "L" | "N" | "S" | "C", from] => range(from),
+                ["M", from, class] => range(from) && class.parse::<u8>().is_ok(),
+                _ => false,
+            };
+            assert!(understood, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn compositions_are_those_of_the_standard() {
+        let table = table();
+        for c in '\0'..=char::MAX {
+            if !matches!(table.form(c).fold(), Fold::Stays | Fold::MayCompose) {
+                continue;
+            }
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            table.decompose(c, |c| ours.push(c));
+            unicode_normalization::char::decompose_canonical(c, |c| theirs.push(c));
+            assert_eq!(ours, theirs, "{c:?}");
+            let class = unicode_normalization::char::canonical_combining_class(c);
+            assert_eq!(table.form(c).class(), u32::from(class), "{c:?}");
+        }
+    }
+}
