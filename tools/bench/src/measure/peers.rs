@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use all_pairs_hamming::ChunkedJoiner;
 use gaoya::simhash::SimHashIndex;
+use rayon::prelude::*;
 use web_simhash::SimHash64;
 
 use super::digest::Digest;
@@ -15,6 +16,7 @@ pub(super) fn run(name: &str, job: &Job) -> Outcome<()> {
         "gaoya, 6 blocks by 3" => harness::run::<Gaoya<3>>(job),
         "gaoya, 6 blocks by 2" => harness::run::<Gaoya<4>>(job),
         "web-simhash" => harness::run::<Web>(job),
+        "mih-rs" => harness::run::<Mih>(job),
         "all-pairs-hamming" => join(job),
         name => Err(format!("no engine {name:?}").into()),
     }
@@ -84,6 +86,48 @@ impl Engine for Web {
 
     fn note(&self) -> String {
         "20 sorted tables, sorted again at every insert; in memory".into()
+    }
+}
+
+/// As many blocks as it chooses by the number of codes itself.
+struct Mih(mih_rs::Index<u64>);
+
+impl Engine for Mih {
+    type Answer = Vec<u32>;
+
+    fn build(_: &Job, fingerprints: &[u64]) -> Outcome<Self> {
+        Ok(Self(mih_rs::Index::new(fingerprints.to_vec())?))
+    }
+
+    fn answers(&self, _: u32) -> bool {
+        true
+    }
+
+    fn search(&self, query: u64, distance: u32) -> Outcome<Vec<u32>> {
+        let distance = usize::try_from(distance)?;
+        Ok(self.0.range_searcher().run(query, distance).to_vec())
+    }
+
+    fn batch(&self, queries: &[u64], distance: u32) -> Outcome<Option<Vec<Vec<u32>>>> {
+        let distance = usize::try_from(distance)?;
+        let queries = queries.par_iter();
+        let search = queries.map_init(
+            || self.0.range_searcher(),
+            |searcher, query| searcher.run(*query, distance).to_vec(),
+        );
+        Ok(Some(search.collect()))
+    }
+
+    fn found(&self, answer: &Vec<u32>, fingerprints: &[u64]) -> Vec<u64> {
+        let at = |id: &u32| fingerprints.get(usize::try_from(*id).ok()?).copied();
+        answer.iter().filter_map(at).collect()
+    }
+
+    fn note(&self) -> String {
+        let blocks = self.0.num_blocks();
+        format!(
+            "{blocks} blocks, its own choice; a searcher for every query, in batches one a thread"
+        )
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Contender {
 }
 
 /// Peers with how they are run and whether they find everything.
-const PEERS: [(&str, Host, bool); 8] = [
+const PEERS: [(&str, Host, bool); 9] = [
     ("FAISS BinaryFlat", Host::Python, true),
     ("FAISS BinaryHash", Host::Python, true),
     ("FAISS MultiHash 4 x 16", Host::Python, true),
@@ -31,6 +31,7 @@ const PEERS: [(&str, Host, bool); 8] = [
     ("gaoya, 6 blocks by 3", Host::Rust, false),
     ("gaoya, 6 blocks by 2", Host::Rust, true),
     ("web-simhash", Host::Rust, true),
+    ("mih-rs", Host::Rust, true),
     ("all-pairs-hamming", Host::Rust, true),
 ];
 
