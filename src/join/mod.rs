@@ -38,6 +38,7 @@ mod partition;
 mod parts;
 mod permutation;
 mod postings;
+mod representatives;
 mod sink;
 mod source;
 mod sweep;

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rayon::prelude::*;
 
 use super::directory::Directory;
+use super::representatives::under_representatives;
 use super::union_find::UnionFind;
 use super::{JoinOptions, Pair, join};
 use crate::error::{Error, Result};
@@ -87,7 +88,9 @@ pub fn verified_clusters<F: Fingerprint>(
                 let label = component.first().map_or(0, |&(_, first, _)| first);
                 component.iter().map(|&(_, _, unit)| (unit, label)).collect()
             }
-            Linkage::Representative => under_representatives(fps, component, distance, verify)?,
+            Linkage::Representative => {
+                under_representatives(fps, component, distance, progress, verify)?
+            }
         };
         progress.advance(1);
         Ok(labels)
@@ -170,33 +173,6 @@ impl<F: Fingerprint> Units<F> {
     }
 }
 
-/// Gives every unit of a component the first near representative that it passes with.
-fn under_representatives<F: Fingerprint>(
-    fps: &[F],
-    component: &[(u32, u32, u32)],
-    distance: u32,
-    verify: &Verify<'_>,
-) -> Result<Vec<(u32, u32)>> {
-    let fingerprint = |position: u32| fps.get(position as usize).copied().unwrap_or_default();
-    let mut representatives: Vec<u32> = Vec::new();
-    let mut labels = Vec::with_capacity(component.len());
-    for &(_, position, unit) in component {
-        let mut label = None;
-        for &representative in &representatives {
-            let apart = fingerprint(representative).distance(fingerprint(position));
-            if apart <= distance && verify(representative, position, apart)? {
-                label = Some(representative);
-                break;
-            }
-        }
-        labels.push((unit, label.unwrap_or(position)));
-        if label.is_none() {
-            representatives.push(position);
-        }
-    }
-    Ok(labels)
-}
-
 /// Units that are linked so far.
 struct Links<'a, F> {
     units: &'a Units<F>,
@@ -207,6 +183,9 @@ struct Links<'a, F> {
 
 impl<F: Fingerprint> Links<'_, F> {
     /// Links units of equal fingerprints.
+    ///
+    /// A unit that is linked asks those alone that are not: a group whose units all pass with the
+    /// first costs one check a unit.
     fn join_equal(&self) -> Result<()> {
         let count = u32::try_from(self.units.distinct.len()).unwrap_or(u32::MAX);
         (0..count).into_par_iter().try_for_each(|at| {
@@ -214,14 +193,28 @@ impl<F: Fingerprint> Links<'_, F> {
             if units.len() < 2 {
                 return Ok(());
             }
-            progress::check(self.progress)?;
-            let mut waiting = Waiting::new(self);
-            for a in units.clone() {
-                for b in a + 1..units.end {
-                    waiting.push(a, b, 0)?;
+            let mut apart: Vec<u32> = units.collect();
+            while let Some(seed) = apart.pop() {
+                let mut asking = vec![seed];
+                while let Some(a) = asking.pop().filter(|_| !apart.is_empty()) {
+                    let asked = apart.par_iter().map(|&b| {
+                        progress::check(self.progress)?;
+                        let (first, second) = self.units.positions(a, b);
+                        Ok((b, (self.verify)(first, second, 0)?))
+                    });
+                    let asked = asked.collect::<Result<Vec<_>>>()?;
+                    apart.clear();
+                    for (b, passed) in asked {
+                        if passed {
+                            self.sets().union(a, b);
+                            asking.push(b);
+                        } else {
+                            apart.push(b);
+                        }
+                    }
                 }
             }
-            waiting.check()
+            Ok(())
         })
     }
 
@@ -239,6 +232,9 @@ impl<F: Fingerprint> Links<'_, F> {
                     else {
                         continue;
                     };
+                    if self.are_one_set(a, b) {
+                        continue;
+                    }
                     for a in self.units.at(a) {
                         for b in self.units.at(b) {
                             waiting.push(a, b, pair.distance)?;
@@ -249,6 +245,19 @@ impl<F: Fingerprint> Links<'_, F> {
             },
         )?;
         Ok(())
+    }
+
+    /// Returns true if all units of two distinct fingerprints, of many, are linked already.
+    fn are_one_set(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (self.units.at(a), self.units.at(b));
+        // Fewer pairs than that are looked up together.
+        if a.len() * b.len() <= CHECKED_TOGETHER {
+            return false;
+        }
+        let mut sets = self.sets();
+        let mut roots = a.chain(b).map(|unit| sets.find(unit));
+        let first = roots.next();
+        roots.all(|root| Some(root) == first)
     }
 
     fn sets(&self) -> MutexGuard<'_, UnionFind> {
@@ -277,12 +286,13 @@ impl<'a, 'b, F: Fingerprint> Waiting<'a, 'b, F> {
         self.pairs.retain(|&(a, b, _)| sets.find(a) != sets.find(b));
         drop(sets);
         for (a, b, distance) in self.pairs.drain(..) {
+            progress::check(self.links.progress)?;
             let (first, second) = self.links.units.positions(a, b);
             if (self.links.verify)(first, second, distance)? {
                 self.links.sets().union(a, b);
             }
         }
-        progress::check(self.links.progress)
+        Ok(())
     }
 }
 

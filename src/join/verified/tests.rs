@@ -130,3 +130,17 @@ fn failures_of_the_check_and_missing_digests_end_the_join() {
         Err(Error::InvalidDistance { .. })
     ));
 }
+
+#[test]
+fn equal_fingerprints_cost_one_check_a_unit_that_passes_with_the_first() {
+    let fps = [9_u64; 2000];
+    let digests: Vec<u64> = (0..2000).collect();
+    let calls = AtomicU64::new(0);
+    let verify = |_, _, _| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        Ok(true)
+    };
+    let labels = verified_clusters(&fps, &digests, 3, Linkage::Chain, &(), &verify).unwrap();
+    assert!(labels.iter().all(|&label| label == 0));
+    assert_eq!(calls.into_inner(), 1999);
+}

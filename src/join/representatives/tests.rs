@@ -1,0 +1,99 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::Error;
+
+/// The rule as it is written: one unit after another, one representative after another.
+fn one_by_one(
+    fps: &[u64],
+    component: &[(u32, u32, u32)],
+    distance: u32,
+    verify: &Verify<'_>,
+) -> Vec<(u32, u32)> {
+    let mut representatives: Vec<u32> = Vec::new();
+    let mut labels = Vec::new();
+    for &(_, position, unit) in component {
+        let near = representatives.iter().copied().find(|&kept| {
+            let apart = fps[kept as usize].distance(fps[position as usize]);
+            apart <= distance && verify(kept, position, apart).unwrap()
+        });
+        if near.is_none() {
+            representatives.push(position);
+        }
+        labels.push((unit, near.unwrap_or(position)));
+    }
+    labels.sort_unstable();
+    labels
+}
+
+fn in_threads(
+    threads: usize,
+    fps: &[u64],
+    component: &[(u32, u32, u32)],
+    distance: u32,
+    verify: &Verify<'_>,
+) -> Vec<(u32, u32)> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let found = pool.install(|| under_representatives(fps, component, distance, &(), verify));
+    let mut labels = found.unwrap();
+    labels.sort_unstable();
+    labels
+}
+
+/// Units that are each a position of its own, in one component.
+fn units(count: usize) -> Vec<(u32, u32, u32)> {
+    (0..u32::try_from(count).unwrap()).map(|at| (0, at, at)).collect()
+}
+
+#[test]
+fn labels_are_those_of_the_sequential_rule_for_any_number_of_threads() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    for count in [0, 1, 2, 3, 50, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7] {
+        let few: Vec<u64> =
+            (0..count).map(|_| (0..3).fold(0, |f, _| f | 1 << rng.u32(0..12))).collect();
+        let chained: Vec<u64> = (0..count).map(|at| (1 << (at % 64)) - 1).collect();
+        for fps in [few, chained, vec![7; count]] {
+            for part in [1, 3, 40] {
+                // Passes a part of the pairs and is no equivalence.
+                let verify = |a: u32, b: u32, apart: u32| {
+                    let mixed =
+                        (u64::from(a) << 32 | u64::from(b)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    Ok((mixed >> 40).is_multiple_of(part + u64::from(apart)))
+                };
+                for distance in [0, 2, 6] {
+                    let expected = one_by_one(&fps, &units(count), distance, &verify);
+                    for threads in [1, 4] {
+                        let found = in_threads(threads, &fps, &units(count), distance, &verify);
+                        assert!(found == expected, "{count} {part} {distance} {threads}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Asks to stop after so many checks.
+struct StopAfter<'a>(&'a AtomicUsize, usize);
+
+impl Progress for StopAfter<'_> {
+    fn cancelled(&self) -> bool {
+        self.0.load(Ordering::SeqCst) >= self.1
+    }
+}
+
+#[test]
+fn no_check_begins_once_the_caller_asks_to_stop() {
+    let checks = AtomicUsize::new(0);
+    let verify = |_, _, _| {
+        checks.fetch_add(1, Ordering::SeqCst);
+        Ok(false)
+    };
+    let (fps, count) = (vec![7_u64; 5000], 5000);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    let stopped = pool.install(|| {
+        under_representatives(&fps, &units(count), 0, &StopAfter(&checks, 2000), &verify)
+    });
+    assert!(matches!(stopped, Err(Error::Cancelled)), "{stopped:?}");
+    // Each thread may be between its look and its check.
+    assert!(checks.into_inner() < 2000 + 4);
+}
