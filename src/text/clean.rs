@@ -3,7 +3,11 @@
 //! Both cleaners read normalised text and give normalised text: lower case, narrow punctuation,
 //! folded white space.
 
+use std::fmt;
+use std::str::FromStr;
+
 use super::normalise::Folder;
+use crate::error::{Error, Result};
 
 /// Longest name of a person that is mentioned or forwarded, in characters (Weibo's limit).
 const NAME_LIMIT: usize = 30;
@@ -13,6 +17,52 @@ const NOTICE_LIMIT: usize = 200;
 
 /// What the services put before a forwarded post whose forwarder said nothing.
 const BARE_FORWARDS: [&str; 5] = ["转发微博", "轉發微博", "转发", "repost", "rt"];
+
+/// Which noise is taken out of a text before it is cut.
+///
+/// Written `none`, `web`, `weibo` or `web,weibo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Clean {
+    /// URLs and copyright lines of pages; see [`clean_page`].
+    pub web: bool,
+    /// Emoticons, URLs, mentions and forwarded tails; see [`clean_post`].
+    pub weibo: bool,
+}
+
+impl fmt::Display for Clean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.web, self.weibo) {
+            (false, false) => "none",
+            (true, false) => "web",
+            (false, true) => "weibo",
+            (true, true) => "web,weibo",
+        })
+    }
+}
+
+impl FromStr for Clean {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut clean = Self::default();
+        if text == "none" {
+            return Ok(clean);
+        }
+        for name in text.split(',') {
+            match name {
+                "web" => clean.web = true,
+                "weibo" => clean.weibo = true,
+                other => {
+                    return Err(Error::InvalidOption {
+                        name: "clean",
+                        reason: format!("\"{other}\" is none of web, weibo, none"),
+                    });
+                }
+            }
+        }
+        Ok(clean)
+    }
+}
 
 /// Returns a normalised microblog post without what surrounds its own words.
 ///

@@ -42,7 +42,7 @@ mod words;
 
 pub use casefold::casefold;
 pub use centre::Centre;
-pub use clean::{clean_page, clean_post};
+pub use clean::{Clean, clean_page, clean_post};
 pub(crate) use descriptor::{require as require_resources, without_keys};
 pub use dictionary::Dictionary;
 pub use encoding::{Decoded, Encoding, decode, looks_binary};
@@ -50,7 +50,7 @@ pub use html::main_text;
 pub use idf_learner::IdfLearner;
 pub use idf_table::IdfTable;
 pub use normalise::normalise;
-pub use options::{Clean, NormalForm, PipelineOptions, Segment};
+pub use options::{NormalForm, PipelineOptions, Segment};
 pub use pipeline::{Feature, Pipeline, Sketch};
 pub use resources::Resources;
 pub use secret::Secret;

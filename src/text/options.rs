@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::centre::{self, Centre};
+use super::clean::Clean;
 use super::dictionary::Dictionary;
 use super::idf_table::IdfTable;
 use super::secret::Secret;
@@ -78,52 +79,6 @@ impl FromStr for Segment {
                 reason: format!("\"{text}\" is none of auto, jieba, words, chars, grams, raw"),
             },
         )
-    }
-}
-
-/// Which noise is taken out of a text before it is cut.
-///
-/// Written `none`, `web`, `weibo` or `web,weibo`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Clean {
-    /// URLs and copyright lines of pages; see [`super::clean_page`].
-    pub web: bool,
-    /// Emoticons, URLs, mentions and forwarded tails; see [`super::clean_post`].
-    pub weibo: bool,
-}
-
-impl fmt::Display for Clean {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match (self.web, self.weibo) {
-            (false, false) => "none",
-            (true, false) => "web",
-            (false, true) => "weibo",
-            (true, true) => "web,weibo",
-        })
-    }
-}
-
-impl FromStr for Clean {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let mut clean = Self::default();
-        if text == "none" {
-            return Ok(clean);
-        }
-        for name in text.split(',') {
-            match name {
-                "web" => clean.web = true,
-                "weibo" => clean.weibo = true,
-                other => {
-                    return Err(Error::InvalidOption {
-                        name: "clean",
-                        reason: format!("\"{other}\" is none of web, weibo, none"),
-                    });
-                }
-            }
-        }
-        Ok(clean)
     }
 }
 
