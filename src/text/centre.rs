@@ -47,9 +47,9 @@ pub(super) fn of_simhash(sketch: SketchKind) -> Result<()> {
 /// use hamdex::PipelineOptions;
 ///
 /// let plain = PipelineOptions::preset("page")?;
-/// let texts: Vec<String> = (0_u64..100)
-///     .map(|n| format!("{:x} the {:x}", n.pow(9) * 0x9e37_79b9, (n + 7).pow(8) * 0x94d0_49bb))
-///     .collect();
+/// let word = |n: u64| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+/// let texts: Vec<String> =
+///     (1..100).map(|n| format!("the {} of {}", word(n), word(n + 100))).collect();
 /// let centre = Centre::learn(&Pipeline::new(&plain)?, &texts)?.expect("they differ");
 /// let centred = Pipeline::new(&plain.centre(centre.clone()))?;
 /// assert!(centred.descriptor().contains(";centre="));
