@@ -207,22 +207,20 @@ impl<F: Fingerprint> BitSums<F> {
         let total = self.total;
         // Split, because the product of a total and 16 bits more does not fit.
         let (high, low) = (total >> (HALF_BITS + 1), total & 0xffff);
-        self.compare(|wanted| {
-            let mut top = 0;
-            for (bit, &offset) in (0..F::BITS).zip(offsets) {
-                let part = u128::from(i32::from(offset).abs_diff(-(1 << HALF_BITS)));
-                let threshold = high * part + ((low * part) >> (HALF_BITS + 1));
-                let planes = u128::BITS - threshold.leading_zeros();
-                let one = F::truncate(1 << bit);
-                for (plane, wanted) in wanted.iter_mut().enumerate().take(planes as usize) {
-                    if threshold >> plane & 1 == 1 {
-                        *wanted = *wanted | one;
-                    }
+        let (mut digits, mut wanted) = (0, [F::ZERO; PLANES]);
+        for (bit, &offset) in (0..F::BITS).zip(offsets) {
+            let part = u128::from(i32::from(offset).abs_diff(-(1 << HALF_BITS)));
+            let threshold = high * part + ((low * part) >> (HALF_BITS + 1));
+            let planes = (u128::BITS - threshold.leading_zeros()) as usize;
+            let one = F::truncate(1 << bit);
+            for (plane, wanted) in wanted.iter_mut().enumerate().take(planes) {
+                if threshold >> plane & 1 == 1 {
+                    *wanted = *wanted | one;
                 }
-                top = top.max(planes as usize);
             }
-            top
-        })
+            digits = digits.max(planes);
+        }
+        self.compare(digits, |plane| wanted.get(plane).copied().unwrap_or_default())
     }
 
     /// Adds all that waits to the counts.
@@ -233,17 +231,18 @@ impl<F: Fingerprint> BitSums<F> {
 
     /// Sets every bit whose count is above its threshold.
     ///
-    /// `thresholds` writes their binary digits, plane by plane, and returns how many it used.
-    fn compare(&mut self, thresholds: impl FnOnce(&mut [F; PLANES]) -> usize) -> Option<F> {
+    /// `wanted` gives the binary digits of all thresholds at a plane, of `digits` in all.
+    #[inline]
+    fn compare(&mut self, digits: usize, wanted: impl Fn(usize) -> F) -> Option<F> {
         if self.total == 0 {
             return None;
         }
         self.settle_all();
-        let mut wanted = [F::ZERO; PLANES];
-        let top = self.used.max(thresholds(&mut wanted));
         // Comparing from the top digit down settles every position at once.
+        let top = self.used.max(digits);
         let (mut above, mut equal) = (F::ZERO, F::ONES);
-        for (&digit, &wanted) in self.planes.iter().zip(&wanted).take(top).rev() {
+        for (plane, &digit) in self.planes.iter().enumerate().take(top).rev() {
+            let wanted = wanted(plane);
             above = above | (equal & digit & !wanted);
             equal = equal & !(digit ^ wanted);
         }
@@ -310,13 +309,8 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
     fn signature(&mut self) -> Option<F> {
         // A sum is above zero where the count is above half of the total.
         let half = self.total / 2;
-        self.compare(|wanted| {
-            let digits = (u128::BITS - half.leading_zeros()) as usize;
-            for (plane, wanted) in wanted.iter_mut().enumerate().take(digits) {
-                *wanted = if half >> plane & 1 == 1 { F::ONES } else { F::ZERO };
-            }
-            digits
-        })
+        let digits = (u128::BITS - half.leading_zeros()) as usize;
+        self.compare(digits, |plane| if half >> plane & 1 == 1 { F::ONES } else { F::ZERO })
     }
 
     fn clear(&mut self) {
