@@ -202,7 +202,7 @@ impl<F: Fingerprint> ResidentTables<F> {
             .map_or(scan, |(_, nanos)| nanos.min(scan))
     }
 
-    /// Returns the most bytes that so many distinct fingerprints take in so many tables.
+    /// Returns the most bytes that `len` distinct fingerprints take in `tables` tables.
     pub(crate) fn bytes_of(len: u64, tables: u32) -> u64 {
         let count = usize::try_from(len).unwrap_or(usize::MAX);
         let (bucket_bits, cell_bits) = directory_bits(count);

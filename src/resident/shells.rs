@@ -45,7 +45,7 @@ impl Shells {
         self.classes.as_slice().get(bucket as usize).copied().unwrap_or(0)
     }
 
-    /// Returns about how many members the buckets at so many flips have, within an eighth.
+    /// Returns about how many members the buckets at `flips` flips have, within an eighth.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn members(&self, classes: u32, flips: u32) -> f64 {
@@ -60,7 +60,7 @@ impl Shells {
         self.classes.bytes()
     }
 
-    /// Returns the bytes that the shells of so many buckets take.
+    /// Returns the bytes that the shells of `buckets` buckets take.
     pub(super) fn bytes_of(buckets: usize) -> u64 {
         size_of::<u32>() as u64 * buckets as u64
     }

@@ -168,7 +168,7 @@ impl Writer<'_> {
         self.last = class;
     }
 
-    /// Tells whether a character may compose with what was written last.
+    /// Returns true if a character may compose with what was written last.
     fn may_compose(&self, c: char) -> bool {
         let Some(before) = self.fold.last() else { return false };
         // A mark that does not compose with the whole may do so with its parts.

@@ -198,7 +198,7 @@ impl<'a> Folder<'a> {
         self.out
     }
 
-    /// Makes room for so many bytes.
+    /// Makes room for `bytes` more bytes.
     pub(super) fn reserve(&mut self, bytes: usize) {
         self.out.reserve(bytes);
     }

@@ -114,7 +114,7 @@ impl Form {
     }
 }
 
-/// Entries in a block, so many as characters share all bytes but the last.
+/// Entries in a block: characters that share all bytes but the last of their UTF-8.
 const BLOCK: usize = 64;
 
 /// A value for every character, in two stages; equal blocks are kept once.

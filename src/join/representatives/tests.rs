@@ -72,7 +72,7 @@ fn labels_are_those_of_the_sequential_rule_for_any_number_of_threads() {
     }
 }
 
-/// Asks to stop after so many checks.
+/// Asks to stop after this number of checks.
 struct StopAfter<'a>(&'a AtomicUsize, usize);
 
 impl Progress for StopAfter<'_> {

@@ -21,7 +21,7 @@ const FEWEST: usize = 64;
 /// Feature hashes by which two texts are compared.
 const KEPT: usize = 64;
 
-/// One in so many features that two texts share makes them alike.
+/// Two texts are alike if they share one feature in this many.
 const ALIKE: usize = 4;
 
 impl Centre {
@@ -29,14 +29,16 @@ impl Centre {
     ///
     /// Of each bit, the mean over the middle half of the texts. Texts that share a quarter of
     /// their features count once; `None` if fewer than 64 are left, because then nothing says
-    /// what is usual. Up to 2,048 texts are looked at, spread evenly over those given: some 2 ms
-    /// a text of a page on one core. The same texts in the same order give the same centre.
+    /// what is usual. Up to 2,048 texts are looked at, spread evenly over those given, each some
+    /// three times as long as a fingerprint takes. The same texts in the same order give the same
+    /// centre.
     ///
     /// A centre that `pipeline` has already is not looked at.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`](crate::Error::InvalidOption) for a sketch other than [`SketchKind::SimHash`](crate::sketch::SketchKind::SimHash).
+    /// [`Error::InvalidOption`](crate::Error::InvalidOption) for a sketch other than
+    /// [`SketchKind::SimHash`](crate::sketch::SketchKind::SimHash).
     pub fn learn<T: AsRef<str> + Sync>(pipeline: &Pipeline, texts: &[T]) -> Result<Option<Self>> {
         of_simhash(pipeline.options().sketch)?;
         let stride = texts.len().div_ceil(MOST).max(1);

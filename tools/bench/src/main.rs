@@ -96,7 +96,7 @@ struct Source {
 }
 
 impl Source {
-    /// Makes or reads so many fingerprints; a file may have fewer.
+    /// Makes or reads `count` fingerprints; a file may have fewer.
     fn take(&self, seed: u64, count: u64) -> measure::Outcome<Vec<u64>> {
         match &self.fingerprints {
             Some(file) => data::read_corpus(file, count),

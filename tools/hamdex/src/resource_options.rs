@@ -209,7 +209,7 @@ impl ResourceArgs {
         self.idf == Some(IdfArg::Learn)
     }
 
-    /// Tells whether the usual shares of the bits are to be learnt from the inputs.
+    /// Returns true if the usual shares of the bits are to be learnt from the inputs.
     pub(crate) fn learns_centre(&self) -> bool {
         self.centre == Some(CentreArg::Learn)
     }
