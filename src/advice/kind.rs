@@ -2,14 +2,17 @@
 
 use std::fmt;
 
+use super::choice::{Choice, HABITS};
 use super::profile::Profile;
 use crate::error::Result;
-use crate::text::{self, Pipeline, PipelineOptions};
+use crate::text::{self, Pipeline};
 
 /// A sort of documents that has settings of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
+    /// Texts of any sort and length.
+    Text,
     /// Microblog posts and other short texts.
     Post,
     /// Articles and web pages.
@@ -23,8 +26,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    const PRESETS: [(Self, &'static str); 4] =
-        [(Self::Post, "post"), (Self::Page, "page"), (Self::Mixed, "auto"), (Self::Code, "code")];
+    const PRESETS: [(Self, &'static str); 5] = [
+        (Self::Text, "text"),
+        (Self::Post, "post"),
+        (Self::Page, "page"),
+        (Self::Mixed, "auto"),
+        (Self::Code, "code"),
+    ];
 
     /// Returns the name of the preset that suits these texts; none for fingerprints.
     pub fn preset(self) -> Option<&'static str> {
@@ -45,7 +53,7 @@ impl Kind {
 
     /// Returns the kind whose preset a pipeline is; `None` for one put together by hand.
     ///
-    /// A preset that also takes HTML is that preset still.
+    /// A preset that also takes HTML, or cleans short texts as posts, is that preset still.
     ///
     /// # Errors
     ///
@@ -63,9 +71,12 @@ impl Kind {
     /// As [`Kind::of_pipeline`].
     pub fn of_descriptor(descriptor: &str) -> Result<Option<Self>> {
         let open = text::without_keys(descriptor);
-        for (kind, name) in Self::PRESETS {
-            for html in [false, true] {
-                let preset = Pipeline::new(&PipelineOptions::preset(name)?.html(html))?;
+        for (kind, _) in Self::PRESETS {
+            let choices = HABITS.into_iter().flat_map(|short_clean| {
+                [false, true].map(|html| Choice { kind, html, short_clean })
+            });
+            for choice in choices {
+                let preset = Pipeline::new(&choice.options()?)?;
                 if preset.descriptor() == open {
                     return Ok(Some(kind));
                 }
@@ -74,15 +85,14 @@ impl Kind {
         Ok(None)
     }
 
-    /// Says in a sentence why the texts of a profile are of this kind.
+    /// Says in half a sentence what the texts of a profile are like.
     pub fn reason(self, profile: &Profile) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-        let Profile { texts, short, median_length, code, .. } = profile;
+        let Profile { texts, short, median_length, .. } = profile;
         match self {
             _ if *texts == 0 => "there is no text to look at".to_owned(),
-            Self::Code => format!("{} of {texts} texts look like source code", percent(*code)),
             Self::Fingerprints => "the inputs are fingerprints without texts".to_owned(),
-            Self::Post | Self::Page | Self::Mixed => format!(
+            Self::Text | Self::Post | Self::Page | Self::Mixed | Self::Code => format!(
                 "{} of {texts} texts are shorter than {} characters, the median has {median_length}",
                 percent(*short),
                 super::SHORT_TEXT,
@@ -94,6 +104,7 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Text => "texts",
             Self::Post => "posts",
             Self::Page => "pages",
             Self::Mixed => "short and long texts",
@@ -106,7 +117,7 @@ impl fmt::Display for Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Secret;
+    use crate::text::{PipelineOptions, Secret};
 
     #[test]
     fn every_preset_has_its_kind_and_back() {

@@ -47,6 +47,30 @@ pub(super) fn like_page(text: &str) -> bool {
     begins("<!doctype html") || begins("<html") || (begins("<") && closed_tags(head) >= 3)
 }
 
+/// Tells whether a text mentions somebody, or holds an address as microblogs cut it.
+pub(super) fn like_post(text: &str) -> bool {
+    let head = head(text);
+    let cut = ["://t.co/", "://t.cn/", "://bit.ly/"].iter().any(|address| head.contains(address));
+    let person = |word: &str| {
+        let name = word.trim_start_matches(['(', '.', '"', ':']).strip_prefix('@');
+        let name = name.map(|name| name.trim_end_matches([':', ',', '.', '!', '?', ')', '"']));
+        name.is_some_and(|name| {
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        })
+    };
+    cut || head.split_whitespace().any(person)
+}
+
+/// Tells whether a post is forwarded, or holds an emoticon, as Weibo writes them.
+pub(super) fn like_weibo(text: &str) -> bool {
+    let head = head(text);
+    let emoticon = |part: &str| {
+        let name = part.split(']').next().filter(|name| name.len() < part.len());
+        name.is_some_and(|name| (1..=8).contains(&name.chars().count()) && han_share(name) > 0.99)
+    };
+    head.contains("//@") || head.split('[').skip(1).any(emoticon)
+}
+
 fn closed_tags(text: &str) -> usize {
     ["</p>", "</div>", "</head>", "</title>", "</a>", "</li>"]
         .iter()
@@ -91,6 +115,27 @@ mod tests {
         assert!(like_page("<div><p>a</p><p>b</p></div>"));
         for text in ["", "a < b", "<3 you all", "<b>bold</b> words", "see https://a.example/"] {
             assert!(!like_page(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn posts_are_told_by_mentions_and_short_addresses() {
+        for post in ["@bob: hi", "RT @bob_1 sunny", "(@amy)", "see http://t.co/x", "at .@bob!"] {
+            assert!(like_post(post), "{post}");
+        }
+        for other in ["bump @types/node", "@Override()", "a@b.c", "see https://a.org/", "@", ""] {
+            assert!(!like_post(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn weibo_is_told_by_forwards_and_chinese_emoticons() {
+        for post in ["今天是晴天//@张三:哈哈", "好[哈哈]", "[太阳] 早"] {
+            assert!(like_weibo(post), "{post}");
+        }
+        for other in ["[python] how to read a file", "// name: a", "好[", "[1] 好", "【公告】", ""]
+        {
+            assert!(!like_weibo(other), "{other}");
         }
     }
 

@@ -1,9 +1,10 @@
 //! Advice: a sample of texts becomes the settings under which near-duplicates are found best.
 //!
-//! Short posts, long pages and source code need other features, other distances and other
-//! checks. What a kind needs was measured once, on labelled pairs; what kind the texts at hand
-//! are is told from a sample of them.
+//! Posts, pages and source code in any language are under one rule, measured on labelled pairs:
+//! the preset `text` with a centre learnt from a sample, a wide distance, and a check whose
+//! threshold rises with the length of the texts. Older presets keep the settings measured for them.
 
+mod choice;
 mod kind;
 mod looks;
 mod perturb;
@@ -14,6 +15,7 @@ mod settle;
 mod warning;
 mod wishes;
 
+pub use choice::Choice;
 pub use kind::Kind;
 pub use perturb::Perturber;
 pub use profile::{Features, LONG_TEXT, Profile, SHORT_TEXT};

@@ -2,7 +2,6 @@
 
 use rayon::prelude::*;
 
-use super::kind::Kind;
 use super::looks;
 use crate::text::{Pipeline, normalise};
 
@@ -15,26 +14,16 @@ pub const LONG_TEXT: usize = 1 << 15;
 /// Features below which a single word decides over a fingerprint.
 pub(super) const FEW_FEATURES: usize = 10;
 
-/// Part of short texts from which a set is one of posts.
-const POSTS_FROM: f64 = 0.9;
-
-/// Part of short texts up to which a set is one of pages.
-const PAGES_TO: f64 = 0.1;
-
 /// Part of the characters in long texts from which edit distances take too long.
 const LONG_FROM: f64 = 0.5;
-
-/// Part of texts that look like source code from which a set is one of code.
-const CODE_FROM: f64 = 0.6;
 
 /// What a sample says about texts; shares are parts of the sample, 0 to 1.
 ///
 /// ```
-/// use hamdex::advice::{Kind, Profile};
+/// use hamdex::advice::Profile;
 ///
 /// let profile = Profile::of(&["今天是晴天", "good morning all", "早上好"]);
-/// assert_eq!(profile.texts, 3);
-/// assert_eq!(profile.kind(), Kind::Post);
+/// assert_eq!((profile.texts, profile.median_length), (3, 5));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Profile {
@@ -50,6 +39,10 @@ pub struct Profile {
     pub markup: f64,
     /// Share of texts that look like source code.
     pub code: f64,
+    /// Share of the short texts that mention somebody, or hold an address as microblogs cut it.
+    pub posts: f64,
+    /// Share of the short texts that are forwarded, or hold emoticons, as Weibo writes them.
+    pub weibo: f64,
     /// Share of the characters that are in texts of more than [`LONG_TEXT`] characters.
     pub long: f64,
 }
@@ -70,6 +63,10 @@ impl Profile {
         let share = |test: &dyn Fn(&Look) -> bool| {
             part(looks.iter().filter(|look| test(look)).count(), texts.len())
         };
+        let shorts = looks.iter().filter(|look| look.length < SHORT_TEXT);
+        let of_short = |test: &dyn Fn(&Look) -> bool| {
+            part(shorts.clone().filter(|look| test(look)).count(), shorts.clone().count())
+        };
         let characters = |test: &dyn Fn(&Look) -> bool| {
             looks.iter().filter(|look| test(look)).map(|look| look.length).sum()
         };
@@ -80,6 +77,8 @@ impl Profile {
             han: looks.iter().map(|look| look.han).sum::<f64>() / texts.len().max(1) as f64,
             markup: share(&|look| look.markup),
             code: share(&|look| look.code && !look.markup),
+            posts: of_short(&|look| look.habits.post),
+            weibo: of_short(&|look| look.habits.weibo),
             long: part(characters(&|look| look.length > LONG_TEXT), characters(&|_| true)),
         }
     }
@@ -91,21 +90,6 @@ impl Profile {
     pub fn is_long(&self) -> bool {
         self.long >= LONG_FROM
     }
-
-    /// Tells what kind of texts these are; [`Kind::Mixed`] for an empty sample.
-    pub fn kind(&self) -> Kind {
-        if self.texts == 0 {
-            Kind::Mixed
-        } else if self.code >= CODE_FROM {
-            Kind::Code
-        } else if self.short >= POSTS_FROM {
-            Kind::Post
-        } else if self.short <= PAGES_TO {
-            Kind::Page
-        } else {
-            Kind::Mixed
-        }
-    }
 }
 
 /// What there is to see of one text.
@@ -114,12 +98,24 @@ struct Look {
     han: f64,
     markup: bool,
     code: bool,
+    habits: Habits,
+}
+
+/// What a short text shows of the habits of posts.
+struct Habits {
+    post: bool,
+    weibo: bool,
 }
 
 impl Look {
     fn at(text: &str) -> Self {
+        let length = normalise(text).chars().count();
         Self {
-            length: normalise(text).chars().count(),
+            length,
+            habits: Habits {
+                post: length < SHORT_TEXT && looks::like_post(text),
+                weibo: length < SHORT_TEXT && looks::like_weibo(text),
+            },
             han: looks::han_share(text),
             markup: looks::like_page(text),
             code: looks::like_code(text),
@@ -151,24 +147,6 @@ fn median(mut values: Vec<usize>) -> usize {
 mod tests {
     use super::*;
     use crate::text::PipelineOptions;
-
-    #[test]
-    fn kinds_follow_from_the_share_of_short_texts() {
-        let (short, long) = ("good morning".to_owned(), "all is well here. ".repeat(40));
-        let kind = |shorts: usize, longs: usize| {
-            let mut texts = vec![short.clone(); shorts];
-            texts.extend(vec![long.clone(); longs]);
-            Profile::of(&texts).kind()
-        };
-        assert_eq!(kind(9, 1), Kind::Post);
-        assert_eq!(kind(8, 2), Kind::Mixed);
-        assert_eq!(kind(2, 8), Kind::Mixed);
-        assert_eq!(kind(1, 9), Kind::Page);
-        assert_eq!(Profile::of::<&str>(&[]).kind(), Kind::Mixed);
-        let code = include_str!("profile.rs");
-        assert_eq!(Profile::of(&[code, code, &long]).kind(), Kind::Code);
-        assert_eq!(Profile::of(&[code, &long, &long]).kind(), Kind::Page);
-    }
 
     #[test]
     fn figures_are_those_of_the_sample() {

@@ -43,18 +43,25 @@ struct Measured {
     verified: u32,
     /// Distance without.
     alone: u32,
-    edit: f64,
+    edit: Verification,
     jaccard: f64,
 }
 
 impl Kind {
     fn measured(self) -> Measured {
+        let edit = Verification::Edit;
         match self {
-            Self::Post => Measured { verified: 14, alone: 9, edit: 0.8, jaccard: 0.66 },
-            Self::Page => Measured { verified: 12, alone: 8, edit: 0.88, jaccard: 0.78 },
-            Self::Mixed => Measured { verified: 12, alone: 8, edit: 0.85, jaccard: 0.72 },
-            Self::Code => Measured { verified: 6, alone: 6, edit: 0.9, jaccard: 0.8 },
-            Self::Fingerprints => Measured { verified: 3, alone: 3, edit: 0.9, jaccard: 0.8 },
+            Self::Text => Measured {
+                verified: 16,
+                alone: 9,
+                edit: Verification::EditByLength { short: 0.78, long: 0.88 },
+                jaccard: 0.66,
+            },
+            Self::Post => Measured { verified: 14, alone: 9, edit: edit(0.8), jaccard: 0.66 },
+            Self::Page => Measured { verified: 12, alone: 8, edit: edit(0.88), jaccard: 0.78 },
+            Self::Mixed => Measured { verified: 12, alone: 8, edit: edit(0.85), jaccard: 0.72 },
+            Self::Code => Measured { verified: 6, alone: 6, edit: edit(0.9), jaccard: 0.8 },
+            Self::Fingerprints => Measured { verified: 3, alone: 3, edit: edit(0.9), jaccard: 0.8 },
         }
     }
 }
@@ -70,7 +77,7 @@ impl Settings {
             (Kind::Fingerprints, _) | (_, Support::Nothing) => Verification::None,
             // Code that was reformatted has many edits and the same words.
             (Kind::Code, Support::Texts) | (_, Support::Features) => Verification::Jaccard(jaccard),
-            (_, Support::Texts) => Verification::Edit(edit),
+            (_, Support::Texts) => edit,
         };
         let distance = if verification == Verification::None { alone } else { verified };
         Self { kind, distance: scaled(distance, bits), verification }
@@ -96,7 +103,8 @@ fn scaled(distance: u32, bits: u32) -> u32 {
 mod tests {
     use super::*;
 
-    const KINDS: [Kind; 5] = [Kind::Post, Kind::Page, Kind::Mixed, Kind::Code, Kind::Fingerprints];
+    const KINDS: [Kind; 6] =
+        [Kind::Text, Kind::Post, Kind::Page, Kind::Mixed, Kind::Code, Kind::Fingerprints];
 
     #[test]
     fn distances_scale_with_the_width_and_stay_searchable() {

@@ -37,6 +37,8 @@ pub struct Wishes {
     pub support: Support,
     /// Width of the fingerprints: 32, 64 or 128.
     pub bits: u32,
+    /// Whether the preset `text` gets a centre that is learnt from the sample.
+    pub centre: bool,
 }
 
 impl Default for Wishes {
@@ -48,6 +50,7 @@ impl Default for Wishes {
             sketch: None,
             support: Support::Texts,
             bits: 64,
+            centre: true,
         }
     }
 }
@@ -79,6 +82,14 @@ impl Wishes {
     /// Sets the width of the fingerprints. Default = 64.
     pub fn bits(mut self, bits: u32) -> Self {
         self.bits = bits;
+        self
+    }
+
+    /// Sets whether the preset `text` gets a centre. Default = true.
+    ///
+    /// Fingerprints with a centre of their own cannot be compared with those of another corpus.
+    pub fn centre(mut self, learnt: bool) -> Self {
+        self.centre = learnt;
         self
     }
 

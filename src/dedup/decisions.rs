@@ -217,7 +217,7 @@ fn measuring(verification: Verification) -> Verification {
         Verification::None => Verification::None,
         Verification::Jaccard(_) => Verification::Jaccard(0.0),
         Verification::Zhou { k, .. } => Verification::Zhou { k, threshold: 0.0 },
-        Verification::Edit(_) => Verification::Edit(0.0),
+        Verification::Edit(_) | Verification::EditByLength { .. } => Verification::Edit(0.0),
     }
 }
 

@@ -62,11 +62,7 @@ impl Settings {
 
     /// Returns which documents a group holds, the default filled in.
     pub fn linking(&self) -> Linkage {
-        self.linkage.unwrap_or(match self.verification {
-            Verification::None => Linkage::Chain,
-            Verification::Jaccard(_) | Verification::Zhou { .. } | Verification::Edit(_) => {
-                Linkage::Representative
-            }
-        })
+        let unverified = self.verification == Verification::None;
+        self.linkage.unwrap_or(if unverified { Linkage::Chain } else { Linkage::Representative })
     }
 }

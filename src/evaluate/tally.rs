@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::join::{self, Copies};
 use crate::progress::{self, Progress};
-use crate::verify::{EvidenceFile, Verification};
+use crate::verify::{Evidence, EvidenceFile, Verification, by_length};
 
 /// Steps of similarity from 0 to 1.
 const STEPS: usize = 1000;
@@ -57,11 +57,14 @@ pub struct Labels {
     pub ignored: Vec<(u32, u32)>,
 }
 
-/// Counts by distance, and within a distance by step of similarity.
+/// Counts by distance, by step of the threshold by length and by step of similarity.
 #[derive(Debug)]
 struct Histogram {
     counts: Vec<Vec<Count>>,
 }
+
+/// Steps of the threshold by length, that of short texts with them.
+const LENGTHS: usize = by_length::STEPS + 1;
 
 /// Everything that was counted of one signature.
 #[derive(Debug)]
@@ -74,13 +77,16 @@ pub struct Tally {
 }
 
 impl Histogram {
-    /// Adds up all pairs within a distance whose similarity at each distance is `least` or more.
-    fn up_to(&self, distance: u32, least: impl Fn(u32) -> f64) -> Count {
+    /// Adds up all pairs within a distance whose similarity is `least` or more, at each distance
+    /// and step by length.
+    fn up_to(&self, distance: u32, least: impl Fn(u32, usize) -> f64) -> Count {
         let mut sum = Count::default();
         for (counts, apart) in self.counts.iter().zip(0..=distance) {
-            for count in counts.iter().skip(first_step(least(apart))) {
-                sum.found += count.found;
-                sum.correct += count.correct;
+            for (counts, length) in counts.chunks(STEPS + 1).zip(0..) {
+                for count in counts.iter().skip(first_step(least(apart, length))) {
+                    sum.found += count.found;
+                    sum.correct += count.correct;
+                }
             }
         }
         sum
@@ -168,18 +174,23 @@ impl Tally {
 
     /// Returns what settings find; `None` where their similarity was not measured.
     ///
-    /// Thresholds count in steps of 0.001, those of `edit` from 0.5 on.
+    /// Thresholds count in steps of 0.001, those of `edit` from 0.5 on; thresholds between, as
+    /// those by length have, are taken for the next one.
     pub fn at(&self, distance: u32, verification: Verification) -> Option<Count> {
         Some(match verification {
-            Verification::None => self.plain.up_to(distance, |_| 0.0),
+            Verification::None => self.plain.up_to(distance, |_, _| 0.0),
             Verification::Jaccard(threshold) => {
-                self.jaccard.as_ref()?.up_to(distance, |_| threshold)
+                self.jaccard.as_ref()?.up_to(distance, |_, _| threshold)
             }
             Verification::Edit(threshold) => {
-                self.edit.as_ref()?.up_to(distance, |_| threshold.max(LEAST_EDIT))
+                self.edit.as_ref()?.up_to(distance, |_, _| threshold.max(LEAST_EDIT))
+            }
+            Verification::EditByLength { short, long } => {
+                let least = |_, length| by_length::threshold(short, long, length).max(LEAST_EDIT);
+                self.edit.as_ref()?.up_to(distance, least)
             }
             Verification::Zhou { k, threshold } => {
-                let least = |apart: u32| (threshold - 1.0 / f64::from(1 + apart)) / k.max(1e-9);
+                let least = |apart: u32, _| (threshold - 1.0 / f64::from(1 + apart)) / k.max(1e-9);
                 self.jaccard.as_ref()?.up_to(distance, least)
             }
         })
@@ -194,16 +205,25 @@ struct Counter<'a> {
 
 impl<'a> Counter<'a> {
     fn new(largest: u32, measure: Option<(Verification, &'a EvidenceFile)>) -> Self {
-        let steps = if measure.is_some() { STEPS + 1 } else { 1 };
+        let steps = match measure {
+            None => 1,
+            Some((Verification::Edit(_), _)) => LENGTHS * (STEPS + 1),
+            Some(_) => STEPS + 1,
+        };
         let row = |_| (0..steps).map(|_| AtomicU64::new(0)).collect();
         Self { measure, cells: (0..=largest).map(row).collect() }
     }
 
-    /// The step of similarity of two documents; 0 where only the distance counts.
+    /// The cell of two documents within their distance; 0 where only the distance counts.
     fn step(&self, distance: u32, a: u32, b: u32) -> Result<usize> {
         let Some((verification, evidence)) = self.measure else { return Ok(0) };
         let found = evidence.check(verification, distance, a as usize, b as usize)?;
-        Ok(found.map_or(0, step))
+        let Some(found) = found.map(step) else { return Ok(0) };
+        if verification.needs() != Evidence::Text {
+            return Ok(found);
+        }
+        let length = evidence.step_by_length(a as usize, b as usize)?;
+        Ok(length * (STEPS + 1) + found)
     }
 
     fn add(&self, distance: u32, a: u32, b: u32) -> Result<()> {
@@ -291,6 +311,7 @@ mod tests {
         assert_eq!(at(3, "jaccard:0.8"), Some(Count { found: 7, correct: 3 }));
         assert_eq!(at(3, "jaccard:0.801"), Some(Count { found: 2, correct: 2 }));
         assert_eq!(at(3, "edit:0.8"), None);
+        assert_eq!(at(3, "edit:0.8,0.9"), None);
         // 1 / (1 + 3) + 2 * 0.8 = 1.85 and 1 + 2 = 3.
         assert_eq!(at(3, "zhou:2,1.85").unwrap().found, 7);
         assert_eq!(at(3, "zhou:2,1.86").unwrap().found, 2);

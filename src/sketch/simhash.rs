@@ -201,15 +201,16 @@ impl<F: Fingerprint> BitSums<F> {
     /// Returns the fingerprint whose bits are compared with the usual share instead of a half.
     ///
     /// A bit is one where its count is above `1/2 + offset/65,536` of the total weight, exactly.
-    /// `offsets` holds one number a bit, the least significant first; where all are 0, this is
-    /// [`BitSums::fingerprint`].
+    /// `offsets` holds one number a bit, the least significant first, and shrinks with the weight
+    /// ([`shrunk`]); where all are 0, this is [`BitSums::fingerprint`].
     pub(crate) fn signature_above(&mut self, offsets: &[i16]) -> Option<F> {
         let total = self.total;
+        let trust = trust(total);
         // Split, because the product of a total and 16 bits more does not fit.
         let (high, low) = (total >> (HALF_BITS + 1), total & 0xffff);
         let (mut digits, mut wanted) = (0, [F::ZERO; PLANES]);
         for (bit, &offset) in (0..F::BITS).zip(offsets) {
-            let part = u128::from(i32::from(offset).abs_diff(-(1 << HALF_BITS)));
+            let part = u128::from(shrunk(offset, trust).abs_diff(-(1 << HALF_BITS)));
             let threshold = high * part + ((low * part) >> (HALF_BITS + 1));
             let planes = (u128::BITS - threshold.leading_zeros()) as usize;
             let one = F::truncate(1 << bit);
@@ -252,6 +253,23 @@ impl<F: Fingerprint> BitSums<F> {
 
 /// Digits behind the point of a half: offsets are in parts of 2^16.
 const HALF_BITS: u32 = 15;
+
+/// Weight at which a text is compared half of the way from a half to the usual share.
+///
+/// In a few features the usual share hardly shows, and the bits that it flips are what near texts
+/// have in common; in a page it is nearly all that shows.
+const DOUBT: u128 = 128;
+
+/// The part of the way, in parts of 65,536, that a text of this weight goes.
+fn trust(total: u128) -> i32 {
+    let total = total.min(1 << 64);
+    i32::try_from((total << (HALF_BITS + 1)) / (total + DOUBT)).unwrap_or(1 << (HALF_BITS + 1))
+}
+
+/// That part of an offset, rounded down.
+fn shrunk(offset: i16, trust: i32) -> i32 {
+    i32::try_from((i64::from(offset) * i64::from(trust)) >> (HALF_BITS + 1)).unwrap_or_default()
+}
 
 impl<F: Fingerprint> Signature<F> for BitSums<F> {
     #[inline]

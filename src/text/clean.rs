@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::letter::letters;
 use super::normalise::Folder;
 use crate::error::{Error, Result};
 
@@ -20,23 +21,35 @@ const BARE_FORWARDS: [&str; 5] = ["转发微博", "轉發微博", "转发", "rep
 
 /// Which noise is taken out of a text before it is cut.
 ///
-/// Written `none`, `web`, `weibo` or `web,weibo`.
+/// Written `none`, or `web`, `weibo` and `links` with commas between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Clean {
     /// URLs and copyright lines of pages; see [`clean_page`].
     pub web: bool,
     /// Emoticons, URLs, mentions and forwarded tails; see [`clean_post`].
     pub weibo: bool,
+    /// URLs and mentions, with the `rt` before them; nothing that other texts write as well.
+    pub links: bool,
+}
+
+impl Clean {
+    const NAMES: [&str; 3] = ["web", "weibo", "links"];
+
+    /// Takes out nothing.
+    pub const NONE: Self = Self { web: false, weibo: false, links: false };
+    /// URLs and copyright lines of pages.
+    pub const WEB: Self = Self { web: true, ..Self::NONE };
+    /// What surrounds the words of a microblog post.
+    pub const WEIBO: Self = Self { weibo: true, ..Self::NONE };
+    /// URLs and mentions.
+    pub const LINKS: Self = Self { links: true, ..Self::NONE };
 }
 
 impl fmt::Display for Clean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match (self.web, self.weibo) {
-            (false, false) => "none",
-            (true, false) => "web",
-            (false, true) => "weibo",
-            (true, true) => "web,weibo",
-        })
+        let set = Self::NAMES.iter().zip([self.web, self.weibo, self.links]);
+        let names: Vec<&str> = set.filter(|(_, set)| *set).map(|(name, _)| *name).collect();
+        if names.is_empty() { f.write_str("none") } else { f.write_str(&names.join(",")) }
     }
 }
 
@@ -44,7 +57,7 @@ impl FromStr for Clean {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let mut clean = Self::default();
+        let mut clean = Self::NONE;
         if text == "none" {
             return Ok(clean);
         }
@@ -52,10 +65,11 @@ impl FromStr for Clean {
             match name {
                 "web" => clean.web = true,
                 "weibo" => clean.weibo = true,
+                "links" => clean.links = true,
                 other => {
                     return Err(Error::InvalidOption {
                         name: "clean",
-                        reason: format!("\"{other}\" is none of web, weibo, none"),
+                        reason: format!("\"{other}\" is none of web, weibo, links, none"),
                     });
                 }
             }
@@ -81,6 +95,19 @@ pub fn clean_post(text: &str) -> String {
     let mut out = String::new();
     clean_post_into(text, Mentions::Dropped, &mut out);
     out
+}
+
+/// Tells whether a normalised text has fewer characters than `short`.
+pub(super) fn is_short(text: &str, short: u32, clean: Clean) -> bool {
+    let short = usize::try_from(short).unwrap_or(usize::MAX);
+    // A character has at most four bytes, so most texts are settled without counting.
+    if text.len() >= short.saturating_mul(4) {
+        return false;
+    }
+    if clean == Clean::WEIBO {
+        return short > 0 && text.chars().nth(short.saturating_sub(1)).is_none();
+    }
+    letters(text) < short
 }
 
 /// What becomes of people's names.
@@ -154,6 +181,51 @@ pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) 
     }
     let end = out.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
     out.truncate(end);
+}
+
+/// Writes the text without addresses and mentions over what `out` holds.
+///
+/// What stands in brackets or behind two slashes is a subject in most texts, and stays.
+pub(super) fn clean_links_into(text: &str, mentions: Mentions, out: &mut String) {
+    let mut fold = Folder::new(out);
+    let mut rest = text;
+    let mut before = None;
+    while let Some(c) = rest.chars().next() {
+        let noise = match c {
+            'h' | 'w' => url(rest, before),
+            '@' => mention(rest, before).filter(|&len| is_person(rest, before, len)),
+            _ => None,
+        };
+        match noise {
+            Some(len)
+                if c == '@'
+                    && mentions == Mentions::WithinSentences
+                    && is_within_sentence(fold.text(), rest.split_at(len)) =>
+            {
+                rest.get(1..len).unwrap_or_default().chars().for_each(|c| fold.push(c));
+            }
+            Some(_) => {
+                if c == '@' {
+                    drop_reply_word(&mut fold);
+                }
+                fold.push(' ');
+            }
+            None => fold.push(c),
+        }
+        before = if noise.is_some() { None } else { Some(c) };
+        rest = rest.get(noise.unwrap_or(c.len_utf8())..).unwrap_or_default();
+    }
+}
+
+/// Tells a person from a part of a name: `@scope/package`, `@decorator(...)`, `a/@b`.
+fn is_person(text: &str, before: Option<char>, len: usize) -> bool {
+    let mut after = text.get(len..).unwrap_or_default().chars();
+    let goes_on = match after.next() {
+        Some('/' | '(' | '=') => true,
+        Some('.') => after.next().is_some_and(char::is_alphanumeric),
+        _ => false,
+    };
+    !goes_on && before.is_none_or(|c| !matches!(c, '/' | '.' | '_' | '-'))
 }
 
 /// Writes the cleaned page over what `out` holds.
@@ -339,6 +411,36 @@ mod tests {
             clean_post_into(post, Mentions::WithinSentences, &mut out);
             assert_eq!(out, own, "{post}");
         }
+    }
+
+    #[test]
+    fn addresses_and_mentions_go_and_subjects_stay() {
+        let texts = [
+            ("rt @bob: sunny today! http://t.co/x", "sunny today!"),
+            ("[python] how to read a file", "[python] how to read a file"),
+            ("// name: a note", "// name: a note"),
+            ("bump @types/node to 2", "bump @types/node to 2"),
+            ("@override() is kept", "@override() is kept"),
+            ("thanks @amy. see you", "thanks . see you"),
+            ("@app.route stays", "@app.route stays"),
+            ("a@b.org, see www.x.org", "a@b.org, see"),
+        ];
+        for (text, kept) in texts {
+            let mut out = String::new();
+            clean_links_into(text, Mentions::Dropped, &mut out);
+            assert_eq!(out, kept, "{text}");
+        }
+        let mut out = String::new();
+        clean_links_into("i'm at @equinox (boston)", Mentions::WithinSentences, &mut out);
+        assert_eq!(out, "i'm at equinox (boston)");
+    }
+
+    #[test]
+    fn a_text_is_short_by_its_characters_or_its_letters() {
+        let (latin, han) = ("a".repeat(199), "晴".repeat(100));
+        assert!(is_short(&latin, 200, Clean::WEIBO) && is_short(&latin, 200, Clean::LINKS));
+        assert!(is_short(&han, 200, Clean::WEIBO) && !is_short(&han, 200, Clean::LINKS));
+        assert!(!is_short(&"a".repeat(200), 200, Clean::LINKS) && !is_short("", 0, Clean::WEIBO));
     }
 
     #[test]

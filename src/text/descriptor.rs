@@ -5,6 +5,7 @@
 
 use std::str::FromStr;
 
+use super::clean::Clean;
 use super::options::{NormalForm, PipelineOptions};
 use super::resources::Resources;
 use super::stop_words::{Kind, StopWords};
@@ -67,7 +68,7 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
         },
         simplified = digest(options.simplified, simplified::digest),
         clean = options.clean,
-        short = options.short,
+        short = short(options),
         segment = options.segment,
         dictionary = own("dictionary"),
         stop_words = match &options.stop_words.0 {
@@ -111,7 +112,11 @@ pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<Pipelin
             _ => NormalForm::LowerFold,
         })
         .clean(parse(fields.get("clean")?)?)
-        .short(parse(fields.get("short")?)?)
+        .short(parse(fields.get("short")?.split(',').next()?)?)
+        .short_clean(match fields.get("short")?.split_once(',') {
+            None => Clean::WEIBO,
+            Some((_, clean)) => parse(clean)?,
+        })
         .segment(parse(fields.get("segment")?)?)
         .ngram(parse(fields.get("ngram")?)?)
         .weights(parse(fields.get("weights")?)?)
@@ -181,6 +186,14 @@ fn parse<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
+/// Length of short texts, and how they are cleaned where it is not as posts.
+fn short(options: &PipelineOptions) -> String {
+    match (options.short, options.short_clean) {
+        (length, Clean::WEIBO) => length.to_string(),
+        (length, clean) => format!("{length},{clean}"),
+    }
+}
+
 /// Name of a normal form, and the digest of its table where it has one.
 fn normal(form: NormalForm) -> String {
     match form {
@@ -210,7 +223,7 @@ fn unicode() -> String {
 mod tests {
     use super::*;
     use crate::sketch::{SketchKind, Weights};
-    use crate::text::{Clean, Dictionary, IdfLearner, Secret, Segment, WeightTable};
+    use crate::text::{Dictionary, IdfLearner, Secret, Segment, WeightTable};
 
     fn described(options: &PipelineOptions) -> String {
         describe(options, &Resources::of(options))
@@ -224,7 +237,7 @@ mod tests {
             .ngram(3)
             .weights(Weights::Levels)
             .sketch(SketchKind::Longest(3))
-            .clean(Clean { web: true, weibo: true })
+            .clean(Clean { links: true, ..Clean::WEB })
             .short(0)
             .html(true)
             .seed(u64::MAX);
@@ -256,8 +269,10 @@ mod tests {
             base.clone().normal(NormalForm::Casefold),
             base.clone().weights(Weights::Tf),
             base.clone().sketch(SketchKind::MinHash),
-            base.clone().clean(Clean { web: true, weibo: false }),
+            base.clone().clean(Clean::WEB),
             base.clone().short(0),
+            base.clone().short_clean(Clean::LINKS),
+            base.clone().segment(Segment::Mixed),
             base.clone().html(true),
             base.clone().seed(1),
             base.clone().secret(Secret::from_bytes(b"a secret of many letters").unwrap()),

@@ -95,6 +95,21 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
                 letters.for_each_gram(n, &mut |gram| sift.take(gram, |_| 0));
             }
         }
+        Segment::Mixed => {
+            letters.read(normal);
+            let (dense, shorter) = (n.div_ceil(2), n.saturating_sub(1));
+            if let Some(ascii) = letters.ascii()
+                && sift.take_ascii(ascii, n, firsts)
+            {
+                sift.count_double();
+                sift.take_ascii(ascii, shorter, firsts);
+            } else {
+                sift.begin(2 * letters.len());
+                letters.for_each_fitted(n, dense, &mut |gram| sift.take(gram, |_| 0));
+                sift.count_double();
+                letters.for_each_fitted(shorter, dense - 1, &mut |gram| sift.take(gram, |_| 0));
+            }
+        }
         Segment::Raw => {
             if !normal.is_ascii() || !sift.take_bytes(normal.as_bytes(), n) {
                 sift.begin(normal.len());

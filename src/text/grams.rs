@@ -117,16 +117,37 @@ impl Letters {
         }
     }
 
-    /// Calls `emit` with every n-gram fitted to the script.
+    /// Calls `emit` with every n-gram fitted to the script, single dense characters besides.
     ///
     /// A text of fewer letters is one n-gram as a whole, an empty one has none.
     pub(super) fn for_each_gram<'t>(&'t self, n: usize, emit: &mut impl FnMut(&'t [u8])) {
+        let singles = (2..=SINGLES).contains(&n) && self.len() > 1;
+        self.for_each_of(n, n.div_ceil(2), singles, emit);
+    }
+
+    /// Calls `emit` with every n-gram of `n` letters, or of `dense_n` dense characters.
+    ///
+    /// A text of fewer letters is one n-gram as a whole, an empty one has none.
+    pub(super) fn for_each_fitted<'t>(
+        &'t self,
+        n: usize,
+        dense_n: usize,
+        emit: &mut impl FnMut(&'t [u8]),
+    ) {
+        self.for_each_of(n, dense_n, false, emit);
+    }
+
+    fn for_each_of<'t>(
+        &'t self,
+        n: usize,
+        dense_n: usize,
+        singles: bool,
+        emit: &mut impl FnMut(&'t [u8]),
+    ) {
         let (bytes, starts) = (self.bytes.as_slice(), self.starts.as_slice());
         let Some(letters) = starts.len().checked_sub(1) else {
             return windows(bytes, n, emit);
         };
-        let dense_n = n.div_ceil(2);
-        let singles = (2..=SINGLES).contains(&n) && letters > 1;
         // Letters too few for an n-gram are one all the same where nothing before takes them in.
         let mut first = true;
         for (at, start) in starts.iter().enumerate().take(letters) {
@@ -138,9 +159,11 @@ impl Letters {
                 if singles {
                     gram(1, false).into_iter().for_each(&mut *emit);
                 }
-                gram(dense_n, at == 0).into_iter().for_each(&mut *emit);
+                if dense_n > 0 {
+                    gram(dense_n, at == 0).into_iter().for_each(&mut *emit);
+                }
             } else {
-                let short = at == 0 || (first && letters - at >= dense_n);
+                let short = at == 0 || (first && letters - at >= dense_n.max(1));
                 gram(n, short).into_iter().for_each(&mut *emit);
             }
             first = start.is_dense();
@@ -243,6 +266,24 @@ mod tests {
         assert_eq!(grams("가나", 4), ["가나"]);
         assert_eq!(grams("かな", 4), ["かな"]);
         assert_eq!(grams("晴天好", 5), ["晴天好"]);
+    }
+
+    #[test]
+    fn two_lengths_are_fitted_each() {
+        let fitted = |text: &str, n: usize, dense: usize| {
+            let mut letters = Letters::default();
+            letters.read(text);
+            let mut out = Vec::new();
+            letters.for_each_fitted(n, dense, &mut |gram| {
+                out.push(String::from_utf8(gram.to_vec()).unwrap());
+            });
+            out
+        };
+        assert_eq!(fitted("晴天ab", 3, 2), ["晴天", "天a", "ab"]);
+        assert_eq!(fitted("晴天ab", 2, 1), ["晴", "天", "ab"]);
+        assert_eq!(fitted("晴天ab", 1, 0), ["a", "b"]);
+        assert_eq!(fitted("to be", 2, 1), ["to", "o ", " b", "be"]);
+        assert_eq!(fitted("né", 3, 2), ["né"]);
     }
 
     #[test]

@@ -23,6 +23,14 @@ pub(super) fn is_dense(c: char) -> bool {
     }
 }
 
+/// Counts the characters of a text, those of dense scripts as two.
+pub(crate) fn letters(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
+    text.chars().map(|c| 1 + usize::from(is_dense(c))).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

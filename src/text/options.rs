@@ -31,6 +31,12 @@ pub enum Segment {
     /// N letters of an alphabet; half as many, rounded up, of Chinese characters, kana and
     /// Hangul, each of which says as much as two letters, and up to N = 3 single ones as well.
     Grams,
+    /// Character n-grams of two lengths, fitted to the script; the shorter ones count double.
+    ///
+    /// N letters of an alphabet and N - 1; of Chinese characters, kana and Hangul half as many of
+    /// each, rounded up. A changed letter leaves more of the shorter ones as they are, which short
+    /// texts need; long texts have so many more different longer ones that these decide there.
+    Mixed,
     /// Character n-grams of the text exactly as it is.
     ///
     /// Nothing is normalised or cleaned: every character counts, white space too.
@@ -38,12 +44,13 @@ pub enum Segment {
 }
 
 impl Segment {
-    const NAMES: [(&str, Self); 6] = [
+    const NAMES: [(&str, Self); 7] = [
         ("auto", Self::Auto),
         ("jieba", Self::Jieba),
         ("words", Self::Words),
         ("chars", Self::Chars),
         ("grams", Self::Grams),
+        ("mixed", Self::Mixed),
         ("raw", Self::Raw),
     ];
 
@@ -76,7 +83,9 @@ impl FromStr for Segment {
         Self::NAMES.iter().find(|(name, _)| *name == text).map(|&(_, segment)| segment).ok_or_else(
             || Error::InvalidOption {
                 name: "segment",
-                reason: format!("\"{text}\" is none of auto, jieba, words, chars, grams, raw"),
+                reason: format!(
+                    "\"{text}\" is none of auto, jieba, words, chars, grams, mixed, raw"
+                ),
             },
         )
     }
@@ -113,6 +122,7 @@ pub struct PipelineOptions {
     pub(super) weights: Weights,
     pub(super) clean: Clean,
     pub(super) short: u32,
+    pub(super) short_clean: Clean,
     pub(super) html: bool,
     pub(super) sketch: SketchKind,
     pub(super) seed: u64,
@@ -130,7 +140,7 @@ impl PipelineOptions {
     pub const MAX_NGRAM: u32 = 64;
 
     /// The names that [`PipelineOptions::preset`] knows.
-    pub const PRESETS: [&str; 4] = ["auto", "page", "post", "code"];
+    pub const PRESETS: [&str; 5] = ["text", "auto", "page", "post", "code"];
 
     /// Starts with the preset `auto`.
     pub fn new() -> Self {
@@ -141,6 +151,7 @@ impl PipelineOptions {
             weights: Weights::Uniform,
             clean: Clean::default(),
             short: 200,
+            short_clean: Clean::WEIBO,
             html: false,
             sketch: SketchKind::SimHash,
             seed: 0,
@@ -156,8 +167,11 @@ impl PipelineOptions {
 
     /// Returns the options of a named preset.
     ///
-    /// All but `code` take character n-grams fitted to the script ([`Segment::Grams`]). `auto` is
-    /// for texts of all lengths side by side, short ones cleaned as posts. `page` is for articles
+    /// `text` is for texts of all kinds and lengths, and what new indexes take: n-grams of two
+    /// lengths ([`Segment::Mixed`]), and the normal form [`NormalForm::Casefold`]. It is made for a centre besides ([`PipelineOptions::centre`]).
+    ///
+    /// The others are older. All but `code` take n-grams of one length ([`Segment::Grams`]).
+    /// `auto` is for texts of all lengths side by side, short ones cleaned as posts. `page` is for articles
     /// and pages of some hundred words and more, cleaned as pages: every distinct n-gram of four
     /// counts once. `post` is for microblog posts: n-grams of three, as often as they occur.
     /// `code` is for source code: words in threes, so that their order counts.
@@ -168,11 +182,13 @@ impl PipelineOptions {
     pub fn preset(name: &str) -> Result<Self> {
         let base = Self::new();
         match name {
+            "text" => Ok(base
+                .segment(Segment::Mixed)
+                .normal(NormalForm::Casefold)
+                .short_clean(Clean::NONE)),
             "auto" => Ok(base),
-            "page" => Ok(base.ngram(4).clean(Clean { web: true, weibo: false }).short(0)),
-            "post" => {
-                Ok(base.weights(Weights::Tf).clean(Clean { web: false, weibo: true }).short(0))
-            }
+            "page" => Ok(base.ngram(4).clean(Clean::WEB).short(0)),
+            "post" => Ok(base.weights(Weights::Tf).clean(Clean::WEIBO).short(0)),
             "code" => Ok(base.segment(Segment::Words).ngram(3).weights(Weights::Tf).short(0)),
             other => Err(Error::InvalidOption {
                 name: "pipeline",
@@ -231,12 +247,21 @@ impl PipelineOptions {
         self
     }
 
-    /// Sets the length in characters below which a text is cleaned as a post. Default: 200.
+    /// Sets the length in characters below which a text is short. Default: 200.
     ///
     /// Counted in the normal form, before any cleaning; 0 leaves it to [`PipelineOptions::clean`].
     #[must_use]
     pub fn short(mut self, characters: u32) -> Self {
         self.short = characters;
+        self
+    }
+
+    /// Sets which noise is taken out of short texts besides. Default: [`Clean::WEIBO`].
+    ///
+    /// With any other, Chinese characters, kana and Hangul count double towards the length.
+    #[must_use]
+    pub fn short_clean(mut self, clean: Clean) -> Self {
+        self.short_clean = clean;
         self
     }
 
@@ -343,6 +368,9 @@ impl PipelineOptions {
             return refused("ngram", reason);
         }
         let segment = self.segment;
+        if segment == Segment::Mixed && self.ngram < 2 {
+            return refused("ngram", "segment mixed takes n-grams of 2 at least".to_owned());
+        }
         let (weights, words) = (self.weights, "take auto, jieba or words");
         if weights.needs_idf() && !segment.is_words() {
             let reason =
@@ -396,86 +424,4 @@ impl Default for PipelineOptions {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_parse_back_and_others_are_refused() {
-        for (name, segment) in Segment::NAMES {
-            assert_eq!(segment.to_string(), name);
-            assert_eq!(name.parse::<Segment>().unwrap(), segment);
-        }
-        for name in ["none", "web", "weibo", "web,weibo"] {
-            assert_eq!(name.parse::<Clean>().unwrap().to_string(), name);
-        }
-        assert!(matches!(
-            "word".parse::<Segment>(),
-            Err(Error::InvalidOption { name: "segment", .. })
-        ));
-        for bad in ["", "web,", "none,web", "Weibo"] {
-            assert!(
-                matches!(bad.parse::<Clean>(), Err(Error::InvalidOption { name: "clean", .. })),
-                "{bad}"
-            );
-        }
-    }
-
-    #[test]
-    fn every_preset_is_valid_and_they_differ() {
-        let presets = PipelineOptions::PRESETS.map(|name| PipelineOptions::preset(name).unwrap());
-        for (n, preset) in presets.iter().enumerate() {
-            preset.validate().unwrap();
-            assert!(!presets[..n].contains(preset), "{preset:?}");
-        }
-        assert_eq!(presets[0], PipelineOptions::default());
-        assert!(matches!(
-            PipelineOptions::preset("tweet"),
-            Err(Error::InvalidOption { name: "pipeline", .. })
-        ));
-    }
-
-    #[test]
-    fn words_are_weighed_by_rarity_and_characters_are_not() {
-        let words = PipelineOptions::new().weights(Weights::TfIdf);
-        assert_eq!((words.segment, words.ngram), (Segment::Auto, 1));
-        words.validate().unwrap();
-        let refused = words.segment(Segment::Grams).validate();
-        assert!(matches!(refused, Err(Error::InvalidOption { name: "weights", .. })));
-    }
-
-    #[test]
-    fn ngrams_of_no_tokens_or_too_many_are_refused() {
-        for tokens in [0, PipelineOptions::MAX_NGRAM + 1] {
-            let refused = PipelineOptions::new().ngram(tokens).validate();
-            assert!(matches!(refused, Err(Error::InvalidOption { name: "ngram", .. })), "{tokens}");
-        }
-    }
-
-    #[test]
-    fn options_that_would_do_nothing_are_refused() {
-        let base = PipelineOptions::new;
-        let table = WeightTable::parse("").unwrap();
-        let learnt = crate::text::IdfLearner::new().finish();
-        for (options, wanted) in [
-            (
-                base().dictionary(Dictionary::parse("").unwrap()).segment(Segment::Words),
-                "dictionary",
-            ),
-            (base().stop_words(StopWords::builtin()).segment(Segment::Chars), "stop-words"),
-            (base().idf(learnt.clone()).weights(Weights::Tf), "idf"),
-            (base().idf(learnt).weight_table(table.clone()), "idf"),
-            (base().weight_table(table.clone()).weights(Weights::Levels), "weights"),
-            (base().weight_table(table.clone()).segment(Segment::Grams), "weights"),
-            (base().simplified(true).segment(Segment::Raw), "simplified"),
-            (base().centre(Centre::of_halves()).sketch(SketchKind::MinHash), "centre"),
-            (base().normal(NormalForm::Casefold).segment(Segment::Raw), "normal"),
-            (base().normal(NormalForm::Casefold).stop_words(StopWords::builtin()), "normal"),
-        ] {
-            let Err(Error::InvalidOption { name, .. }) = options.validate() else {
-                panic!("accepted {options:?}");
-            };
-            assert_eq!(name, wanted);
-        }
-        base().weight_table(table).weights(Weights::Tf).validate().unwrap();
-    }
-}
+mod tests;

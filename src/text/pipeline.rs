@@ -10,7 +10,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::clean::Mentions;
+use super::centre::Centre;
+use super::clean::{Clean, Mentions};
 use super::features::{self, Counted, Visit};
 use super::grams::Letters;
 use super::idf::Rarities;
@@ -147,6 +148,20 @@ impl Pipeline {
         } else {
             Err(mismatch(pipeline.descriptor().to_owned()))
         }
+    }
+
+    /// Returns the same pipeline with every bit compared with its share in `centre`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidOption`] for a sketch without bit sums.
+    pub(crate) fn with_centre(&self, centre: Centre) -> Result<Self> {
+        Self::new(&self.inner.options.clone().centre(centre))
+    }
+
+    /// Tells whether bits are compared with a centre instead of a half.
+    pub(crate) fn has_centre(&self) -> bool {
+        self.inner.options.centre.is_some()
     }
 
     pub(super) fn options(&self) -> &PipelineOptions {
@@ -360,21 +375,22 @@ impl Pipeline {
     /// Cleans the text in place; a text that is nothing but noise stays as it is.
     fn clean(&self, normal: &mut String, mentions: Mentions, spare: &mut String) {
         let options = &self.inner.options;
-        let short = usize::try_from(options.short).unwrap_or(usize::MAX);
-        // A character has at most four bytes, so most texts are settled without counting.
-        let is_short = normal.len() < short.saturating_mul(4)
-            && normal.chars().nth(short.saturating_sub(1)).is_none();
+        let is_short = clean::is_short(normal, options.short, options.short_clean);
         let mut keep_words = |clean: &dyn Fn(&str, &mut String)| {
             clean(normal, spare);
             if spare.contains(char::is_alphanumeric) {
                 std::mem::swap(normal, spare);
             }
         };
-        if options.clean.web {
+        let asked =
+            |set: fn(Clean) -> bool| set(options.clean) || (is_short && set(options.short_clean));
+        if asked(|clean| clean.web) {
             keep_words(&clean::clean_page_into);
         }
-        if options.clean.weibo || (is_short && short > 0) {
+        if asked(|clean| clean.weibo) {
             keep_words(&|text, out| clean::clean_post_into(text, mentions, out));
+        } else if asked(|clean| clean.links) {
+            keep_words(&|text, out| clean::clean_links_into(text, mentions, out));
         }
     }
 }

@@ -13,7 +13,7 @@ use super::words::for_each_word;
 
 /// Returns the tokens of a normalised text in order.
 ///
-/// For [`Segment::Grams`] and [`Segment::Raw`] these are the letters and digits of n-grams.
+/// For [`Segment::Grams`], [`Segment::Mixed`] and [`Segment::Raw`] these are the letters and digits of n-grams.
 ///
 /// ```
 /// use hamdex::text::{Segment, tokens};
@@ -41,7 +41,7 @@ pub(super) fn for_each_token<'t, 'd>(
         Segment::Auto => mixed(text, jieba, emit),
         Segment::Jieba => cut(jieba(), text, emit),
         Segment::Words => for_each_word(text, emit),
-        Segment::Chars | Segment::Grams | Segment::Raw => text
+        Segment::Chars | Segment::Grams | Segment::Mixed | Segment::Raw => text
             .char_indices()
             .filter(|&(_, c)| is_letter(c))
             .filter_map(|(at, c)| text.get(at..at + c.len_utf8()))

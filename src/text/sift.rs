@@ -14,8 +14,10 @@ pub(super) struct Sift<'s, V> {
     weights: Weights,
     /// The caller's own weights, which stand for the rarity.
     given: Option<&'s LoadedWeights>,
-    /// Every occurrence has weight 1.
+    /// Every occurrence has the same weight.
     alike: bool,
+    /// Which is 1, or more where features of a kind count for more.
+    times: u32,
     seed: u64,
     /// What came already, where each feature counts once.
     distinct: Option<&'s mut Seen>,
@@ -38,6 +40,7 @@ impl<'s, V: Visit> Sift<'s, V> {
             weights,
             given,
             alike: given.is_none() && !weights.needs_idf(),
+            times: 1,
             seed,
             distinct: (weights == Weights::Uniform).then_some(seen),
             visit,
@@ -54,12 +57,18 @@ impl<'s, V: Visit> Sift<'s, V> {
         }
     }
 
+    /// Lets features that are alike count twice from here on.
+    pub(super) fn count_double(&mut self) {
+        self.flush();
+        self.times = 2;
+    }
+
     #[inline]
     pub(super) fn take(&mut self, bytes: &[u8], rarity: impl FnOnce(u64) -> u32) {
         let hash = feature_hash(bytes, self.seed);
         if self.alike {
             let new = self.is_new(hash);
-            self.hand_on(bytes, hash, 1, new);
+            self.hand_on(bytes, hash, self.times, new);
         } else {
             self.take_weighed(bytes, hash, rarity(hash));
         }
@@ -114,7 +123,7 @@ impl<'s, V: Visit> Sift<'s, V> {
             4 => firsts.hashes::<4>(letters, self.seed),
             _ => return false,
         };
-        self.visit.hashes(hashes);
+        visit_alike(&mut self.visit, hashes, self.times);
         true
     }
 
@@ -169,10 +178,21 @@ impl<'s, V: Visit> Sift<'s, V> {
     pub(super) fn flush(&mut self) {
         let hashes = self.hashes.get(..self.len).unwrap_or_default();
         if self.alike {
-            self.visit.hashes(hashes);
+            visit_alike(&mut self.visit, hashes, self.times);
         } else {
             self.visit.weighted(hashes, self.heavy.get(..self.len).unwrap_or_default());
         }
         self.len = 0;
+    }
+}
+
+/// Hands on features of one weight.
+fn visit_alike(visit: &mut impl Visit, hashes: &[u64], times: u32) {
+    if times == 1 {
+        return visit.hashes(hashes);
+    }
+    let weights = [times; BATCH];
+    for hashes in hashes.chunks(BATCH) {
+        visit.weighted(hashes, weights.get(..hashes.len()).unwrap_or_default());
     }
 }

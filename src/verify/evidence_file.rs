@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::Verification;
+use super::{Verification, by_length};
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 use crate::sketch::feature_hash;
@@ -155,6 +155,12 @@ impl EvidenceFile {
         b: usize,
     ) -> Result<Option<f64>> {
         self.check_while(verification, (distance, a, b), &())
+    }
+
+    /// Returns the step of the threshold by length of two documents whose evidence is text.
+    pub(crate) fn step_by_length(&self, a: usize, b: usize) -> Result<usize> {
+        let (a, b) = (self.read(a)?, self.read(b)?);
+        Ok(by_length::step(super::utf8(&a)?, super::utf8(&b)?))
     }
 
     /// Does what [`check`](Self::check) does to a distance and two positions, and can be cancelled.

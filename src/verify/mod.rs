@@ -4,6 +4,7 @@
 //! takes the evidence of two documents, their [`FeatureSet`]s or their cleaned texts, and lets the
 //! pair pass or not.
 
+pub(crate) mod by_length;
 mod edit;
 mod evidence_file;
 mod feature_set;
@@ -40,7 +41,7 @@ impl Verification {
     ///
     /// `distance` is the Hamming distance of the fingerprints; both sides of the evidence come
     /// from [`evidence`](Self::evidence). `Jaccard` gives the part of their features that two
-    /// documents share, `Edit` the edit similarity, both from 0 to 1, and `Zhou` the sum
+    /// documents share, `Edit` and `EditByLength` the edit similarity, from 0 to 1, and `Zhou` the sum
     /// 1 / (1 + distance) + k times the Jaccard similarity (Zhou, Computer and Modernization
     /// 2017-07). `None` passes every pair and gives 1 / (1 + distance).
     ///
@@ -74,6 +75,7 @@ impl Verification {
         progress: &dyn Progress,
     ) -> Result<Option<f64>> {
         let near = 1.0 / (1.0 + f64::from(distance));
+        let go_on = || progress::check(progress);
         let (similarity, threshold) = match self {
             Self::None => (near, 0.0),
             Self::Jaccard(threshold) => (feature_set::jaccard_encoded(a, b)?, threshold),
@@ -81,8 +83,12 @@ impl Verification {
                 (near + k * feature_set::jaccard_encoded(a, b)?, threshold)
             }
             Self::Edit(threshold) => {
-                let go_on = || progress::check(progress);
                 return edit::similarity_while(utf8(a)?, utf8(b)?, threshold, &go_on);
+            }
+            Self::EditByLength { short, long } => {
+                let (a, b) = (utf8(a)?, utf8(b)?);
+                let threshold = by_length::threshold(short, long, by_length::step(a, b));
+                return edit::similarity_while(a, b, threshold, &go_on);
             }
         };
         Ok((similarity >= threshold).then_some(similarity))

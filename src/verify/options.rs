@@ -21,7 +21,7 @@ pub enum Evidence {
 
 /// A check that candidates within the distance have to pass.
 ///
-/// Written `none`, `jaccard:T`, `zhou:K,T` or `edit:T`. Thresholds are inclusive.
+/// Written `none`, `jaccard:T`, `zhou:K,T`, `edit:T` or `edit:S,L`. Thresholds are inclusive.
 ///
 /// ```
 /// use hamdex::Verification;
@@ -50,6 +50,16 @@ pub enum Verification {
     },
     /// Asks for an edit similarity of the cleaned texts, 0 to 1.
     Edit(f64),
+    /// Asks for an edit similarity that rises with the length of the longer text.
+    ///
+    /// From 200 to 1,600 letters the threshold rises by equal parts with every doubling. Chinese
+    /// characters, kana and Hangul count as two letters.
+    EditByLength {
+        /// Threshold of texts of up to 200 letters, 0 to 1.
+        short: f64,
+        /// Threshold of texts of 1,600 letters and more, 0 to 1.
+        long: f64,
+    },
 }
 
 impl Verification {
@@ -58,7 +68,7 @@ impl Verification {
         match self {
             Self::None => Evidence::Nothing,
             Self::Jaccard(_) | Self::Zhou { .. } => Evidence::Features,
-            Self::Edit(_) => Evidence::Text,
+            Self::Edit(_) | Self::EditByLength { .. } => Evidence::Text,
         }
     }
 
@@ -79,6 +89,9 @@ impl Verification {
         match self {
             Self::Jaccard(threshold) => part("jaccard", threshold),
             Self::Edit(threshold) => part("edit", threshold),
+            Self::EditByLength { short, long } => {
+                part("edit", short).and_then(|()| part("edit", long))
+            }
             Self::Zhou { k, .. } if !(0.0..=MAX_K).contains(&k) => {
                 Err(invalid(format!("zhou takes a weight from 0 to {MAX_K}, not {k}")))
             }
@@ -101,6 +114,7 @@ impl fmt::Display for Verification {
             Self::Jaccard(threshold) => write!(f, "jaccard:{threshold}"),
             Self::Zhou { k, threshold } => write!(f, "zhou:{k},{threshold}"),
             Self::Edit(threshold) => write!(f, "edit:{threshold}"),
+            Self::EditByLength { short, long } => write!(f, "edit:{short},{long}"),
         }
     }
 }
@@ -111,7 +125,7 @@ impl FromStr for Verification {
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             invalid(format!(
-                "\"{text}\" is none of none, jaccard:T, zhou:K,T, edit:T, such as jaccard:0.8 or \
+                "\"{text}\" is none of none, jaccard:T, zhou:K,T, edit:T, edit:S,L, such as jaccard:0.8 or \
                  zhou:3,2.4"
             ))
         };
@@ -119,7 +133,12 @@ impl FromStr for Verification {
         let verification = match text.split_once(':') {
             None if text == "none" => Self::None,
             Some(("jaccard", threshold)) => Self::Jaccard(number(threshold)?),
-            Some(("edit", threshold)) => Self::Edit(number(threshold)?),
+            Some(("edit", thresholds)) => match thresholds.split_once(',') {
+                None => Self::Edit(number(thresholds)?),
+                Some((short, long)) => {
+                    Self::EditByLength { short: number(short)?, long: number(long)? }
+                }
+            },
             Some(("zhou", both)) => {
                 let (k, threshold) = both.split_once(',').ok_or_else(unknown)?;
                 Self::Zhou { k: number(k)?, threshold: number(threshold)? }
@@ -137,7 +156,9 @@ mod tests {
 
     #[test]
     fn words_read_back_as_they_are_written() {
-        for words in ["none", "jaccard:0.8", "jaccard:0", "zhou:3,2.4", "zhou:0,0", "edit:1"] {
+        for words in
+            ["none", "jaccard:0.8", "jaccard:0", "zhou:3,2.4", "zhou:0,0", "edit:1", "edit:0.8,0.9"]
+        {
             assert_eq!(words.parse::<Verification>().unwrap().to_string(), words);
         }
     }
@@ -154,6 +175,8 @@ mod tests {
             ("zhou:3,2,1", "none of none"),
             ("jaccard:1.01", "from 0 to 1, not 1.01"),
             ("jaccard:NaN", "from 0 to 1, not NaN"),
+            ("edit:0.8,", "none of none"),
+            ("edit:0.8,2", "from 0 to 1, not 2"),
             ("edit:-0.1", "from 0 to 1, not -0.1"),
             ("zhou:101,1", "from 0 to 100, not 101"),
             ("zhou:-1,1", "from 0 to 100, not -1"),

@@ -43,7 +43,7 @@ fn pipelines() -> Result<Vec<(String, PipelineOptions)>> {
         }
         all.push((format!("{segment} pairs"), new().segment(segment).ngram(2)));
     }
-    let both = Clean { web: true, weibo: true };
+    let both = Clean { web: true, ..Clean::WEIBO };
     let dictionary = Dictionary::parse("海量指紋 10 n\n外星人 0\n")?;
     let own = new().dictionary(dictionary).stop_words(StopWords::parse("the\n的\n")?);
     all.extend([

@@ -192,10 +192,13 @@ fn bits_above_their_thresholds_are_those_of_a_loop_over_bits() {
         let close = shares.clone().unwrap_or(vec![0; 64]).into_iter().zip(0..);
         let close = close.map(|(share, n)| offset((u64::from(share) + n % 3).saturating_sub(1)));
         let close: Vec<i16> = close.collect();
+        let weight = total.min(1 << 64);
+        let trust = (weight << 16) / (weight + 128);
         for offsets in [random, close, vec![i16::MIN; 64], vec![i16::MAX; 64], vec![0; 64]] {
             let wanted = (0..64).fold(0_u64, |wanted, bit| {
                 let count = i128::midpoint(sums.sum(63 - bit), total);
-                let above = exceeds(count, total, i128::from(offsets[bit as usize]) + (1 << 15));
+                let offset = (i128::from(offsets[bit as usize]) * trust) >> 16;
+                let above = exceeds(count, total, offset + (1 << 15));
                 wanted | u64::from(above) << bit
             });
             assert_eq!(sums.signature_above(&offsets), (total > 0).then_some(wanted), "{size}");

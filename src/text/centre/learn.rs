@@ -22,12 +22,12 @@ const FEWEST: usize = 64;
 const KEPT: usize = 64;
 
 /// Two texts are alike if they share one feature in this many.
-const ALIKE: usize = 4;
+const ALIKE: usize = 2;
 
 impl Centre {
     /// Learns the usual shares from a sample of a corpus.
     ///
-    /// Of each bit, the mean over the middle half of the texts. Texts that share a quarter of
+    /// Of each bit, the mean over the middle half of the texts. Texts that share half of
     /// their features count once; `None` if fewer than 64 are left, because then nothing says
     /// what is usual. Up to 2,048 texts are looked at, spread evenly over those given, each some
     /// three times as long as a fingerprint takes. The same texts in the same order give the same
@@ -86,7 +86,7 @@ fn voters(sketches: &[Vec<u64>]) -> Vec<usize> {
     chosen
 }
 
-/// Returns true if a quarter of the features of two texts is common to both, as far as the least
+/// Returns true if half of the features of two texts are common to both, as far as the least
 /// hashes tell.
 ///
 /// Broder, "On the resemblance and containment of documents", SEQUENCES 1997, section 4.

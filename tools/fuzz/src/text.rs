@@ -70,7 +70,7 @@ fn options(first: u8, second: u8, third: u8) -> PipelineOptions {
         .ngram(u32::from(second >> 2 & 7).max(1))
         .html(second & 0x20 != 0)
         .simplified(second & 0x40 != 0)
-        .clean(Clean { web: third & 0x10 != 0, weibo: third & 0x20 != 0 })
+        .clean(Clean { web: third & 0x10 != 0, weibo: third & 0x20 != 0, ..Clean::NONE })
         .short(if third & 0x40 == 0 { 0 } else { 200 });
     if second & 0x80 != 0 { options.stop_words(StopWords::builtin()) } else { options }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hamdex::Verification;
-use hamdex::advice::{self, Kind, SAMPLE, Support};
+use hamdex::advice::{self, Choice, Kind, SAMPLE, Support};
 use hamdex::sketch::SketchKind;
 use hamdex::text::Pipeline;
 use hamdex::verify::Evidence;
@@ -47,6 +47,7 @@ impl<'a> Wishes<'a> {
             sketch: self.sketch,
             support: self.support,
             bits: self.bits,
+            centre: self.pipeline.centre_open(),
         }
     }
 }
@@ -141,13 +142,14 @@ pub(crate) fn settle(
         return fingerprints(wishes);
     }
     let preset = wishes.pipeline.preset();
-    let open = preset.is_none() || wishes.distance.is_none() || wishes.verify.is_none();
+    let centre = preset == Kind::Text.preset() && wishes.pipeline.centre_open();
+    let open = preset.is_none() || wishes.distance.is_none() || wishes.verify.is_none() || centre;
     if bring == Bring::Texts && open {
         return advised(console, inputs, wishes);
     }
     let base = Base { sketch: wishes.sketch, ..Base::default() };
     let pipeline = wishes.pipeline.over(base, inputs, console)?;
-    let kind = preset.and_then(Kind::of_preset).unwrap_or(Kind::Mixed);
+    let kind = preset.and_then(Kind::of_preset).unwrap_or(Kind::Text);
     let mut asked = wishes.asked();
     if bring == Bring::Fingerprints {
         // A pipeline was named, but there is no text that it could be applied to.
@@ -199,8 +201,8 @@ fn fingerprints(wishes: &Wishes<'_>) -> Result<Settled> {
 fn advised(console: &Console, inputs: &Arc<Inputs>, wishes: &Wishes<'_>) -> Result<Settled> {
     let texts = inputs.sample(SAMPLE)?;
     let own = wishes.pipeline.given() && wishes.pipeline.preset().is_none();
-    let make = |kind: Kind, html: bool| {
-        let base = Base { kind, html, sketch: wishes.sketch };
+    let make = |choice: Choice| {
+        let base = Base { choice, sketch: wishes.sketch };
         wishes.pipeline.over(base, inputs, console)
     };
     let settled = advice::settle_with(&texts, &wishes.asked(), own, make)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use hamdex::Header;
-use hamdex::advice::{Kind, SAMPLE};
+use hamdex::advice::{Choice, Kind, SAMPLE};
 use hamdex::sketch::SketchKind;
 use hamdex::text::{
     Centre, Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOptions, Segment,
@@ -171,11 +171,11 @@ fn bits(text: &str) -> Result<u32, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fingerprints")]
 pub(crate) struct PipelineArgs {
-    /// Text pipeline: auto, page, post, code, or a descriptor as 'hamdex stats' shows it
+    /// Text pipeline: text, auto, page, post, code, or a descriptor as 'hamdex stats' shows it
     #[arg(long, value_name = "NAME")]
     pipeline: Option<String>,
     /// How text is cut into tokens
-    #[arg(long, value_name = "auto|jieba|words|chars|grams|raw")]
+    #[arg(long, value_name = "auto|jieba|words|chars|grams|mixed|raw")]
     segment: Option<Segment>,
     /// Tokens in one feature
     #[arg(long, value_name = "N")]
@@ -183,8 +183,8 @@ pub(crate) struct PipelineArgs {
     /// How features are weighed: by a kind of weights, or a file of lines 'word<TAB>weight'
     #[arg(long, value_name = "uniform|tf|tfidf|levels|FILE")]
     weights: Option<WeightsArg>,
-    /// What is cut away first: web, weibo, both with a comma between, or none
-    #[arg(long, value_name = "web,weibo|none")]
+    /// What is cut away first: web, weibo, links, several with commas between, or none
+    #[arg(long, value_name = "web,weibo,links|none")]
     clean: Option<Clean>,
     /// Take every text for HTML
     #[arg(long)]
@@ -202,15 +202,14 @@ pub(crate) struct PipelineArgs {
 /// What a look at the texts suggests; it counts where the user says nothing about the pipeline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Base {
-    pub(crate) kind: Kind,
-    pub(crate) html: bool,
+    pub(crate) choice: Choice,
     /// Goes before the user's own.
     pub(crate) sketch: Option<SketchKind>,
 }
 
 impl Default for Base {
     fn default() -> Self {
-        Self { kind: Kind::Mixed, html: false, sketch: None }
+        Self { choice: Choice::of(Kind::Text), sketch: None }
     }
 }
 
@@ -231,6 +230,11 @@ impl PipelineArgs {
             || self.html
             || self.simplified
             || self.resources.words_given()
+    }
+
+    /// Tells whether it is open if bits are compared with a centre.
+    pub(crate) fn centre_open(&self) -> bool {
+        self.resources.centre_open()
     }
 
     /// The secret that is asked for.
@@ -266,7 +270,8 @@ impl PipelineArgs {
     /// A descriptor says all there is to say.
     fn refuse_parts_of_descriptor(&self) -> Result<()> {
         let is_descriptor = self.pipeline.as_deref().is_some_and(|name| name.contains(';'));
-        if is_descriptor && (self.parts_given() || self.sketch.is_some()) {
+        let parts = self.parts_given() || self.sketch.is_some() || self.resources.centre_by_word();
+        if is_descriptor && parts {
             return Err(Failure::Usage(
                 "a --pipeline descriptor is complete: leave out all that says how text is read, \
                  but for the files of tables that it names"
@@ -278,13 +283,12 @@ impl PipelineArgs {
 
     /// The options over a preset, but for tables that are still to be learnt.
     fn options(&self, base: Base) -> Result<PipelineOptions> {
-        let open = !self.given();
         let preset = match self.pipeline.as_deref() {
-            Some(name) => name,
-            None if open => base.kind.preset().unwrap_or("auto"),
-            None => "auto",
+            Some(name) => PipelineOptions::preset(name)?,
+            None if self.given() => PipelineOptions::preset("auto")?,
+            None => base.choice.options()?,
         };
-        let mut options = PipelineOptions::preset(preset)?.simplified(self.simplified);
+        let mut options = preset.simplified(self.simplified);
         if let Some(sketch) = base.sketch.or(self.sketch) {
             options = options.sketch(sketch);
         }
@@ -298,7 +302,7 @@ impl PipelineArgs {
         if let Some(clean) = self.clean {
             options = options.clean(clean);
         }
-        if self.html || (open && base.html) {
+        if self.html {
             options = options.html(true);
         }
         options = self.resources.apply(options)?;

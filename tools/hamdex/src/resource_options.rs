@@ -199,14 +199,22 @@ impl ResourceArgs {
     /// Tells whether a word that is no file is among the options.
     pub(crate) fn words_given(&self) -> bool {
         let words = !matches!(self.stop_words, None | Some(StopWordsArg::File(_)));
-        words
-            || !matches!(self.idf, None | Some(IdfArg::File(_)))
-            || !matches!(self.centre, None | Some(CentreArg::File(_)))
+        words || !matches!(self.idf, None | Some(IdfArg::File(_)))
     }
 
     /// Tells whether the rarity of words is to be learnt from the inputs.
     pub(crate) fn learns(&self) -> bool {
         self.idf == Some(IdfArg::Learn)
+    }
+
+    /// Returns true if nothing is said of a centre.
+    pub(crate) fn centre_open(&self) -> bool {
+        self.centre.is_none()
+    }
+
+    /// Returns true if a centre is asked for by a word, which a descriptor leaves no room for.
+    pub(crate) fn centre_by_word(&self) -> bool {
+        matches!(self.centre, Some(CentreArg::None | CentreArg::Learn))
     }
 
     /// Returns true if the usual shares of the bits are to be learnt from the inputs.

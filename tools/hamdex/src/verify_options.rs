@@ -43,7 +43,7 @@ impl VerifyArg {
         if self.verify.is_some() || !header.keeps_features {
             return Ok(self);
         }
-        let kind = Kind::of_descriptor(&header.pipeline)?.unwrap_or(Kind::Mixed);
+        let kind = Kind::of_descriptor(&header.pipeline)?.unwrap_or(Kind::Text);
         let check = Settings::of(kind, header.bits, Support::Features).verification;
         console.say(&format!(
             "verification {check}, as the index keeps features; --verify none leaves it out"

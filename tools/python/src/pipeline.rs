@@ -1,6 +1,6 @@
 //! Pipelines: names, descriptors and parts become what turns a text into a fingerprint.
 
-use hamdex::advice::Kind;
+use hamdex::advice::{Choice, Kind};
 use hamdex::sketch::SketchKind;
 use hamdex::text::{Clean, IdfTable, Resources, Segment};
 use hamdex::{Error, PipelineOptions};
@@ -95,17 +95,16 @@ impl Asked {
     pub(crate) fn pipeline(&self, learn: Learn<'_>) -> Result<hamdex::Pipeline> {
         match self {
             Self::Own(pipeline) => Ok(pipeline.clone()),
-            Self::Open(seed) => preset(Kind::Mixed, false, seed.as_ref()),
-            Self::Preset(kind, seed) => preset(*kind, false, seed.as_ref()),
+            Self::Open(seed) => preset(Choice::of(Kind::Text), seed.as_ref()),
+            Self::Preset(kind, seed) => preset(Choice::of(*kind), seed.as_ref()),
             Self::Learning(options) => learnt(options, learn),
         }
     }
 }
 
 /// Makes the preset of a kind of texts.
-pub(crate) fn preset(kind: Kind, html: bool, seed: Option<&Seed>) -> Result<hamdex::Pipeline> {
-    let options = PipelineOptions::preset(kind.preset().unwrap_or("auto"))?.html(html);
-    Ok(hamdex::Pipeline::new(&secretly(options, seed))?)
+pub(crate) fn preset(choice: Choice, seed: Option<&Seed>) -> Result<hamdex::Pipeline> {
+    Ok(hamdex::Pipeline::new(&secretly(choice.options()?, seed))?)
 }
 
 /// Makes a pipeline with the table that it is given last.

@@ -1,6 +1,6 @@
 //! Settings: what a call leaves open is chosen by a look at a sample of the column.
 
-use hamdex::advice::{self, Advice, Kind, SAMPLE, Sampler, Settled, Support, Wishes};
+use hamdex::advice::{self, Advice, Choice, Kind, SAMPLE, Sampler, Settled, Support, Wishes};
 use hamdex::text::IdfTable;
 use hamdex::{Header, Verification};
 use pyo3::prelude::*;
@@ -30,10 +30,10 @@ pub(crate) fn settle(
 ) -> Result<Settled> {
     let seed = match asked {
         Asked::Own(own) => {
-            return advice::settle_with(&sample()?, &wishes, true, |_, _| Ok(own.clone()));
+            return advice::settle_with(&sample()?, &wishes, true, |_| Ok(own.clone()));
         }
         Asked::Learning(options) => {
-            let make = |_, _| pipeline::learnt(options, learn);
+            let make = |_| pipeline::learnt(options, learn);
             return advice::settle_with(&sample()?, &wishes, true, make);
         }
         Asked::Open(seed) => seed,
@@ -43,20 +43,21 @@ pub(crate) fn settle(
         }
     };
     let named = wishes.kind;
-    if let (Some(kind), Some(_)) = (named, wishes.distance) {
+    if let (Some(kind), Some(_)) = (named, wishes.distance)
+        && kind != Kind::Text
+    {
         // What is all given needs no look.
         let advice::Settings { distance, verification, .. } = wishes.settings(kind);
-        let pipeline = Some(pipeline::preset(kind, false, seed.as_ref())?);
+        let pipeline = Some(pipeline::preset(Choice::of(kind), seed.as_ref())?);
         return Ok(Settled { pipeline, distance, verification, advice: None });
     }
-    // A preset that is named is taken as it is.
-    let make = |kind, html| pipeline::preset(kind, html && named.is_none(), seed.as_ref());
+    let make = |choice| pipeline::preset(choice, seed.as_ref());
     advice::settle_with(&sample()?, &wishes, false, make)
 }
 
 /// Returns the check that is advised for texts of a pipeline that are there.
 pub(crate) fn advised(pipeline: &hamdex::Pipeline, bits: u32) -> Result<Verification> {
-    let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Mixed);
+    let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Text);
     Ok(advice::Settings::of(kind, bits, Support::Texts).verification)
 }
 
@@ -65,7 +66,7 @@ pub(crate) fn as_made(header: &Header) -> Result<Verification> {
     if !header.keeps_features || header.pipeline.is_empty() {
         return Ok(Verification::None);
     }
-    let kind = Kind::of_descriptor(&header.pipeline)?.unwrap_or(Kind::Mixed);
+    let kind = Kind::of_descriptor(&header.pipeline)?.unwrap_or(Kind::Text);
     Ok(advice::Settings::of(kind, header.bits, Support::Features).verification)
 }
 
@@ -133,7 +134,7 @@ pub(crate) fn require_stored(verification: Verification, keeps_features: bool) -
         Verification::Jaccard(_) | Verification::Zhou { .. } => {
             Err(hamdex::Error::NoFeatureSets.into())
         }
-        Verification::Edit(_) => Err(Failure::usage(
+        Verification::Edit(_) | Verification::EditByLength { .. } => Err(Failure::usage(
             "edit:T compares texts, which an index does not keep: ask for jaccard:T or zhou:K,T",
         )),
     }

@@ -135,7 +135,7 @@ fn a_crawl_is_taken_by_the_other_verbs_and_chosen_for() {
     let bench = Bench::new();
     bench.file("crawl.warc", crawl().concat());
     let built = bench.ok("build idx crawl.warc --on-repeat first");
-    assert!(built.stderr.contains("pipeline page"), "{}", built.stderr);
+    assert!(built.stderr.contains("pipeline text"), "{}", built.stderr);
     assert!(built.stdout.contains("repeated ids dropped"), "{}", built.stdout);
     bench
         .run("build other crawl.warc")

@@ -191,7 +191,7 @@ fn given_weights_and_built_in_stop_words_decide_what_counts() {
     assert_eq!(of("--stop-words builtin").2, 4, "saucer, landed, hill, night");
     assert_eq!(of("--stop-words none --segment auto").2, 7);
     let prints = bench.ok("fingerprint rows.jsonl --stop-words none").stdout;
-    assert_eq!(prints, bench.ok("fingerprint rows.jsonl").stdout);
+    assert_eq!(prints, bench.ok("fingerprint rows.jsonl --pipeline auto").stdout);
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(super) fn options(
     let support = if keep_features { Support::Features } else { Support::Nothing };
     let advised = match pipeline {
         Some(pipeline) => {
-            let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Mixed);
+            let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Text);
             Wishes::new().bits(bits).support(support).settings(kind).distance
         }
         None => DISTANCE,

@@ -236,7 +236,7 @@ impl DedupArgs {
         let verification = match (&pipeline, distance, verify) {
             (_, _, Some(verification)) => verification,
             (Some(pipeline), _, None) if header.keeps_features => {
-                let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Mixed);
+                let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Text);
                 advice::Settings::of(kind, bits, Support::Features).verification
             }
             _ => Verification::None,

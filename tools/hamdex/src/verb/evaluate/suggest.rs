@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use hamdex::advice::{Kind, Perturber, Profile, Support};
+use hamdex::advice::{Choice, Kind, Perturber, Profile, Support};
 use hamdex::sketch::{SketchKind, feature_hash};
-use hamdex::text::{Pipeline, PipelineOptions, Segment, Weights};
+use hamdex::text::{Centre, Pipeline, PipelineOptions, Segment, Weights};
 use hamdex::verify::edit_similarity;
 use hamdex::{Fingerprint, Verification, advice, join};
 use rayon::prelude::*;
@@ -44,6 +44,9 @@ struct Trial {
     source: String,
 }
 
+/// The words for the preset that gets a centre.
+const BALANCED: &str = "--pipeline text";
+
 /// A pipeline to try, as options and as the words that ask for it.
 struct Candidate {
     words: &'static str,
@@ -56,6 +59,7 @@ fn candidates() -> Result<Vec<Candidate>> {
     let minhash = |options: &PipelineOptions| options.clone().sketch(SketchKind::MinHash);
     let words = |weights| auto.clone().segment(Segment::Auto).ngram(1).weights(weights);
     let all = [
+        (BALANCED, preset("text")?),
         ("--pipeline post", post.clone()),
         ("--pipeline page", page.clone()),
         ("--pipeline auto", auto.clone()),
@@ -84,7 +88,7 @@ pub(super) fn suggest<F: Fingerprint>(
     let html = profile.markup >= 0.5;
     let trial = match labels {
         Some(labels) => labelled(args, session, inputs, labels)?,
-        None => perturbed::<F>(args, sample, profile.kind(), html)?,
+        None => perturbed::<F>(args, sample, html)?,
     };
     session.console.say(&format!(
         "{} texts, {} near pairs {}",
@@ -103,7 +107,13 @@ pub(super) fn suggest<F: Fingerprint>(
     hamdex::Progress::begin(&session.console, "trying", Some(candidates.len() as u64));
     let mut tried: Vec<(&'static str, Figure)> = Vec::new();
     for Candidate { words, options } in candidates {
-        let pipeline = Pipeline::new(&options.html(html))?;
+        let mut options = options.html(html);
+        if words == BALANCED
+            && let Some(centre) = Centre::learn(&Pipeline::new(&options)?, &trial.texts)?
+        {
+            options = options.centre(centre);
+        }
+        let pipeline = Pipeline::new(&options)?;
         let (fingerprints, evidence) = prepare::<F>(args, &pipeline, &trial.texts)?;
         let largest = args.distance.unwrap_or(F::MAX_DISTANCE);
         let tally = tally::measure(session, &fingerprints, &evidence, &trial.judged, largest)?;
@@ -238,13 +248,16 @@ fn labelled(
 fn perturbed<F: Fingerprint>(
     args: &EvaluateArgs,
     sample: Vec<String>,
-    kind: Kind,
     html: bool,
 ) -> Result<Trial> {
-    let preset = kind.preset().unwrap_or("auto");
-    let pipeline = Pipeline::new(&PipelineOptions::preset(preset)?.html(html))?;
-    let measured = advice::Settings::of(kind, F::BITS, Support::Texts).verification;
-    let usual = if let Verification::Edit(threshold) = measured { threshold } else { 0.9 };
+    let choice = Choice { html, ..Choice::of(Kind::Text) };
+    let pipeline = Pipeline::new(&choice.options()?)?;
+    let measured = advice::Settings::of(choice.kind, F::BITS, Support::Texts).verification;
+    let usual = match measured {
+        Verification::Edit(threshold) => threshold,
+        Verification::EditByLength { long, .. } => long,
+        Verification::None | Verification::Jaccard(_) | Verification::Zhou { .. } => 0.9,
+    };
     let near_from = args.min_similarity.unwrap_or(usual);
     let ignored_from = args.ignore_above.unwrap_or(near_from - 0.1);
     let mut bytes = 0;

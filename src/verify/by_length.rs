@@ -1,0 +1,56 @@
+//! Thresholds by length: what short texts may differ in is too much for long ones.
+//!
+//! In a sentence a changed name is a fifth of the text and the sentence is still the same; two
+//! pages that differ in a fifth have little more than their template in common. No length is a
+//! border: the threshold rises by equal parts with every doubling.
+
+use crate::text::letters;
+
+/// Steps from the threshold of short texts to that of long ones.
+pub(crate) const STEPS: usize = 24;
+
+/// Letters from which each step counts: eight for each doubling, from 200 to 1,600.
+const LENGTHS: [usize; STEPS] = [
+    218, 238, 259, 283, 308, 336, 367, 400, 436, 476, 519, 566, 617, 673, 734, 800, 872, 951, 1037,
+    1131, 1234, 1345, 1467, 1600,
+];
+
+/// Bytes from which a text has 1,600 letters whatever they are.
+const LONG: usize = 4 * 1600;
+
+/// Returns how many steps the threshold of a pair is above that of short texts, by the longer one.
+///
+/// Chinese characters, kana and Hangul count as two letters.
+pub(crate) fn step(a: &str, b: &str) -> usize {
+    if a.len().max(b.len()) >= LONG {
+        return STEPS;
+    }
+    let longer = letters(a).max(letters(b));
+    LENGTHS.partition_point(|&length| length <= longer)
+}
+
+/// Returns the threshold that many steps above that of short texts.
+pub(crate) fn threshold(short: f64, long: f64, step: usize) -> f64 {
+    short + (long - short) * step as f64 / STEPS as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_rise_with_the_longer_text_from_200_to_1600_letters() {
+        let of = |a: usize, b: usize| step(&"a".repeat(a), &"b".repeat(b));
+        assert_eq!([of(0, 0), of(1, 217), of(218, 9), of(400, 400)], [0, 0, 1, 8]);
+        assert_eq!([of(1599, 1), of(1600, 1), of(1, 9000)], [23, 24, 24]);
+        assert_eq!(step(&"晴".repeat(109), ""), 1);
+        assert_eq!(step(&"é".repeat(217), ""), 0);
+        for (at, &length) in LENGTHS.iter().enumerate() {
+            let exact = 200.0 * 2_f64.powf((at + 1) as f64 / 8.0);
+            assert!((exact - length as f64).abs() <= 0.51, "{exact} {length}");
+        }
+        let of = |step| threshold(0.8, 0.9, step);
+        assert_eq!((of(0), of(STEPS)), (0.8, 0.9));
+        assert!((of(12) - 0.85).abs() < 1e-9);
+    }
+}
