@@ -186,6 +186,7 @@ pub(crate) fn settle_index(
 
 /// Fingerprints have no text to look at and nothing to verify.
 fn fingerprints(wishes: &Wishes<'_>) -> Result<Settled> {
+    wishes.pipeline.refuse_centre()?;
     let verification = wishes.verify.unwrap_or_default();
     if verification.needs() != Evidence::Nothing {
         return Err(Failure::Usage(format!(

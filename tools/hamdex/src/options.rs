@@ -15,7 +15,7 @@ use hamdex::text::{
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Bring, Format, Inputs, MaxBad, Names, Policy, Rejects, Walking, WarcId};
-use crate::resource_options::{ResourceArgs, SeedArg, WeightsArg};
+use crate::resource_options::{ResourceArgs, SeedArg, Wanted, WeightsArg};
 use crate::session::Session;
 use crate::size::Size;
 
@@ -166,6 +166,9 @@ fn bits(text: &str) -> Result<u32, String> {
         _ => Err("supported are 32, 64 and 128".to_owned()),
     }
 }
+
+/// Last field of a descriptor, which names the digest of a centre.
+const CENTRE: &str = ";centre=";
 
 /// How text becomes a fingerprint.
 #[derive(Debug, Args)]
@@ -320,6 +323,7 @@ impl PipelineArgs {
         console: &Console,
     ) -> Result<Option<Pipeline>> {
         if !self.given() && inputs.bring() == Bring::Fingerprints {
+            self.refuse_centre()?;
             return Ok(None);
         }
         self.over(Base::default(), inputs, console).map(Some)
@@ -356,6 +360,40 @@ impl PipelineArgs {
             }
         }
         Ok(Pipeline::new(&options)?)
+    }
+
+    /// Refuses a centre that is none for fingerprints that are there.
+    pub(crate) fn refuse_centre(&self) -> Result<()> {
+        if self.centre_open() {
+            return Ok(());
+        }
+        Err(Failure::Usage(
+            "--centre is for texts, but the inputs bring fingerprints only; leave it out"
+                .to_owned(),
+        ))
+    }
+
+    /// Refuses another centre than the one that an index was made with.
+    pub(crate) fn require_centre(&self, header: &Header) -> Result<()> {
+        let stored = header.pipeline.as_str();
+        let (open, centre) = stored.split_at(stored.find(CENTRE).unwrap_or(stored.len()));
+        let wanted = match self.resources.centre()? {
+            Wanted::Open => return Ok(()),
+            Wanted::Learnt if !centre.is_empty() => return Ok(()),
+            Wanted::Learnt => format!("{open}{CENTRE}learnt"),
+            Wanted::None => open.to_owned(),
+            Wanted::Given(given) => {
+                let pipeline = Pipeline::new(&PipelineOptions::new().centre(given))?;
+                let descriptor = pipeline.descriptor();
+                let at = descriptor.find(CENTRE).unwrap_or(descriptor.len());
+                format!("{open}{}", descriptor.get(at..).unwrap_or_default())
+            }
+        };
+        if wanted == stored {
+            return Ok(());
+        }
+        let stored = stored.to_owned();
+        Err(hamdex::Error::HeaderMismatch { what: "pipeline", stored, wanted }.into())
     }
 
     /// The pipeline that is asked for, if an index was made with it.

@@ -147,6 +147,14 @@ impl From<&str> for CentreArg {
     }
 }
 
+/// Which centre fingerprints are to have.
+pub(crate) enum Wanted {
+    Open,
+    None,
+    Learnt,
+    Given(Centre),
+}
+
 /// How features are weighed: by a kind of weights, or by a table in a file.
 #[derive(Debug, Clone)]
 pub(crate) enum WeightsArg {
@@ -243,6 +251,16 @@ impl ResourceArgs {
             options = options.secret(secret);
         }
         Ok(options)
+    }
+
+    /// Returns what is said of a centre.
+    pub(crate) fn centre(&self) -> Result<Wanted> {
+        Ok(match &self.centre {
+            None => Wanted::Open,
+            Some(CentreArg::None) => Wanted::None,
+            Some(CentreArg::Learn) => Wanted::Learnt,
+            Some(CentreArg::File(path)) => Wanted::Given(centre(path)?),
+        })
     }
 
     /// Reads the files that a descriptor names by digest.

@@ -89,6 +89,7 @@ pub(crate) fn pipeline_for(
     if asked.given() {
         asked.stored(header, index)
     } else {
+        asked.require_centre(header)?;
         pipeline_of(header, index, inputs, asked.seed())
     }
 }
