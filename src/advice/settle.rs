@@ -226,14 +226,14 @@ mod tests {
         let books = vec!["all is well in the north. ".repeat(2000); 3];
         let verification =
             |wishes: Wishes| settle(&books, &wishes).map(|settled| settled.verification).unwrap();
-        assert_eq!(verification(Wishes::new()), Verification::Jaccard(0.66));
+        assert_eq!(verification(Wishes::new()), Verification::Jaccard(0.78));
         let named = Wishes::new().kind(Kind::Mixed).distance(5);
         assert_eq!(verification(named), Verification::Jaccard(0.72));
         assert_eq!(verification(named.verify(Verification::None)), Verification::None);
         let edit = Verification::Edit(0.88);
         assert_eq!(verification(Wishes::new().verify(edit)), edit);
         let advice = settle(&books, &Wishes::new()).unwrap().advice.unwrap();
-        assert_eq!(advice.settings.verification, Verification::Jaccard(0.66));
+        assert_eq!(advice.settings.verification, Verification::Jaccard(0.78));
         assert!(advice.reason.contains("100 % of the characters"), "{}", advice.reason);
     }
 

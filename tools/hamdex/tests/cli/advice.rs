@@ -162,7 +162,7 @@ fn a_given_distance_leaves_the_verification_on() {
     assert!(pairs("-k 16 --verify none").lines().count() >= 1);
     bench.ok("dedup posts.jsonl -o named --pipeline page -k 3");
     assert_eq!(verification("named/report.json"), "edit:0.88");
-    assert!(bench.ok("pairs posts.jsonl --verify none").stderr.contains("distance 9, "));
+    assert!(bench.ok("pairs posts.jsonl --verify none").stderr.contains("distance 8, "));
 }
 
 #[test]
