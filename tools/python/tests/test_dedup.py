@@ -63,11 +63,11 @@ def test_the_command_line_agrees_row_for_row(posts, cli, options, given):
 
 def test_a_sample_of_many_rows_is_that_of_the_command_line(cli):
     many = made(6000, seed=5)
-    # The first rows are long: who looks at them alone takes all for pages.
+    # The first rows are long: who looks at them alone sees no short text.
     many["text"] = [text * 9 if n < 900 else text for n, text in enumerate(many["text"])]
     result = hamdex.dedup(pa.table(many))
     agree(result, cli(many))
-    assert result.report["advice"]["kind"] == "short and long texts"
+    assert 0.5 < result.report["advice"]["short_share"] < 1
 
 
 def test_ids_are_labels_of_any_layout_or_row_numbers(posts):

@@ -221,7 +221,8 @@ def test_an_index_refuses_rows_of_one_id_unless_told_which_counts(tmp_path):
         hamdex.Index.build(tmp_path / "refused", table)
     assert not (tmp_path / "refused").exists()
     for choice, text in [("first", RAIN), ("last", BOOK + " again")]:
-        with hamdex.Index.build(tmp_path / choice, table, on_repeat=choice) as index:
+        made = hamdex.Index.build(tmp_path / choice, table, pipeline="post", on_repeat=choice)
+        with made as index:
             assert index.get("a") == hamdex.Pipeline("post").fingerprint(text)
             built = index.built
             assert (built["rows"], built["documents"], built["repeated"]) == (5, 2, 1)
