@@ -47,7 +47,7 @@ pub(super) fn like_page(text: &str) -> bool {
     begins("<!doctype html") || begins("<html") || (begins("<") && closed_tags(head) >= 3)
 }
 
-/// Tells whether a text mentions somebody, or holds an address as microblogs cut it.
+/// Returns true if a text mentions somebody, or holds an address as microblogs cut it.
 pub(super) fn like_post(text: &str) -> bool {
     let head = head(text);
     let cut = ["://t.co/", "://t.cn/", "://bit.ly/"].iter().any(|address| head.contains(address));
@@ -61,7 +61,7 @@ pub(super) fn like_post(text: &str) -> bool {
     cut || head.split_whitespace().any(person)
 }
 
-/// Tells whether a post is forwarded, or holds an emoticon, as Weibo writes them.
+/// Returns true if a post is forwarded, or holds an emoticon, as Weibo writes them.
 pub(super) fn like_weibo(text: &str) -> bool {
     let head = head(text);
     let emoticon = |part: &str| {

@@ -97,7 +97,7 @@ pub fn clean_post(text: &str) -> String {
     out
 }
 
-/// Tells whether a normalised text has fewer characters than `short`.
+/// Returns true if a normalised text has fewer characters than `short`.
 pub(super) fn is_short(text: &str, short: u32, clean: Clean) -> bool {
     let short = usize::try_from(short).unwrap_or(usize::MAX);
     // A character has at most four bytes, so most texts are settled without counting.

@@ -35,7 +35,7 @@ pub enum Segment {
     ///
     /// N letters of an alphabet and N - 1; of Chinese characters, kana and Hangul half as many of
     /// each, rounded up. A changed letter leaves more of the shorter ones as they are, which short
-    /// texts need; long texts have so many more different longer ones that these decide there.
+    /// texts need; in long texts the longer ones decide, because most of them are different.
     Mixed,
     /// Character n-grams of the text exactly as it is.
     ///
@@ -168,7 +168,8 @@ impl PipelineOptions {
     /// Returns the options of a named preset.
     ///
     /// `text` is for texts of all kinds and lengths, and what new indexes take: n-grams of two
-    /// lengths ([`Segment::Mixed`]), and the normal form [`NormalForm::Casefold`]. It is made for a centre besides ([`PipelineOptions::centre`]).
+    /// lengths ([`Segment::Mixed`]), and the normal form [`NormalForm::Casefold`]. It is made for
+    /// a centre besides ([`PipelineOptions::centre`]).
     ///
     /// The others are older. All but `code` take n-grams of one length ([`Segment::Grams`]).
     /// `auto` is for texts of all lengths side by side, short ones cleaned as posts. `page` is for articles

@@ -159,7 +159,7 @@ impl Pipeline {
         Self::new(&self.inner.options.clone().centre(centre))
     }
 
-    /// Tells whether bits are compared with a centre instead of a half.
+    /// Returns true if bits are compared with a centre instead of a half.
     pub(crate) fn has_centre(&self) -> bool {
         self.inner.options.centre.is_some()
     }

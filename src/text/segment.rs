@@ -13,7 +13,8 @@ use super::words::for_each_word;
 
 /// Returns the tokens of a normalised text in order.
 ///
-/// For [`Segment::Grams`], [`Segment::Mixed`] and [`Segment::Raw`] these are the letters and digits of n-grams.
+/// For [`Segment::Grams`], [`Segment::Mixed`] and [`Segment::Raw`] these are the letters and
+/// digits of n-grams.
 ///
 /// ```
 /// use hamdex::text::{Segment, tokens};

@@ -235,7 +235,7 @@ impl PipelineArgs {
             || self.resources.words_given()
     }
 
-    /// Tells whether it is open if bits are compared with a centre.
+    /// Returns true if nothing is said of a centre.
     pub(crate) fn centre_open(&self) -> bool {
         self.resources.centre_open()
     }
