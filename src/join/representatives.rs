@@ -1,84 +1,269 @@
-//! Representatives: the units of a component join the first one that they pass with.
+//! Representatives: every unit joins the first near one before it that it passes with.
 //!
-//! The rule is sequential, its checks are not: those of a block of units with the representatives
-//! before it run on all threads, and so do those of the rest of the block with each new one.
+//! The rule is sequential, its checks are not. Units are taken by halves: first the earlier half
+//! among themselves, then the later one is held against the representatives that came of it, and
+//! what joined none of them is taken among itself. So every two halves are one join of two sets,
+//! and what has joined a representative is compared no more: many copies of one template cost a
+//! comparison each, and many different documents what a join of them costs.
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
-use super::Verify;
+use super::directory::Directory;
+use super::{JoinOptions, Pair, Verify, join};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 
-/// Units that are compared at once with the representatives before them.
+/// Units that are taken one after another.
 const BLOCK: usize = 1024;
 
 /// Representatives passed over by distance between two looks at whether to go on.
 const PASSED_TOGETHER: usize = 1 << 14;
 
-/// Gives every unit of a component the first near representative that it passes with.
+/// Members of each side that tell how much of two sets is near.
+const SAMPLE: usize = 128;
+
+/// Two sets are compared one by one if one pair in so many is near, or more.
 ///
-/// Units are root, first position and number, by rising position. Returns number and label of
-/// each, in no order; they are those of the sequential rule for any number of threads.
+/// A pair that a join finds costs as much as passing over so many by distance.
+const CROWDED: usize = 32;
+
+/// Representatives with which so few more are compared one by one.
+const FEW: usize = 256;
+
+/// A document that others may join, or that may join one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unit<F> {
+    pub(super) position: u32,
+    /// What its label is told by.
+    pub(super) number: u32,
+    pub(super) fingerprint: F,
+}
+
+/// Tells the label of every unit: the position of its representative, maybe its own.
+///
+/// Units come by rising position. Labels are told once for each unit, in no order; they are those
+/// of the sequential rule for any number of threads.
 pub(super) fn under_representatives<F: Fingerprint>(
-    fps: &[F],
-    component: &[(u32, u32, u32)],
+    units: &[Unit<F>],
     distance: u32,
     progress: &dyn Progress,
     verify: &Verify<'_>,
-) -> Result<Vec<(u32, u32)>> {
-    let fingerprint = |position: u32| fps.get(position as usize).copied().unwrap_or_default();
-    let passes = |(kept, ours): (u32, F), position: u32| {
-        let apart = ours.distance(fingerprint(position));
-        if apart > distance {
+    label: &mut dyn FnMut(u32, u32),
+) -> Result<()> {
+    let rule = Rule { distance, progress, verify };
+    rule.among(units, label).map(drop)
+}
+
+/// When a unit joins another.
+struct Rule<'a> {
+    distance: u32,
+    progress: &'a dyn Progress,
+    verify: &'a Verify<'a>,
+}
+
+impl Rule<'_> {
+    fn passes<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> Result<bool> {
+        let apart = kept.fingerprint.distance(unit.fingerprint);
+        if apart > self.distance {
             return Ok(false);
         }
-        progress::check(progress)?;
-        verify(kept, position, apart)
-    };
-    let mut representatives: Vec<(u32, F)> = Vec::new();
-    let mut labels = Vec::with_capacity(component.len());
-    for block in component.chunks(BLOCK) {
-        progress::check(progress)?;
-        let first = |&(_, position, unit): &(u32, u32, u32)| -> Result<_> {
-            for some in representatives.chunks(PASSED_TOGETHER) {
-                progress::check(progress)?;
-                for &representative in some {
-                    if passes(representative, position)? {
-                        return Ok((unit, position, Some(representative.0)));
+        progress::check(self.progress)?;
+        (self.verify)(kept.position, unit.position, apart)
+    }
+
+    /// Applies the rule to units alone, and returns the representatives, by rising position.
+    fn among<F: Fingerprint>(
+        &self,
+        units: &[Unit<F>],
+        label: &mut dyn FnMut(u32, u32),
+    ) -> Result<Vec<Unit<F>>> {
+        progress::check(self.progress)?;
+        if units.len() <= BLOCK {
+            return self.one_by_one(units, label);
+        }
+        let (earlier, later) = units.split_at(units.len() / 2);
+        let mut kept = self.among(earlier, label)?;
+        let left = self.apart(&kept, later, label)?;
+        kept.append(&mut self.among(&left, label)?);
+        Ok(kept)
+    }
+
+    /// The rule as it is written, for a few units.
+    fn one_by_one<F: Fingerprint>(
+        &self,
+        units: &[Unit<F>],
+        label: &mut dyn FnMut(u32, u32),
+    ) -> Result<Vec<Unit<F>>> {
+        let mut left = units.to_vec();
+        let mut kept = Vec::new();
+        // What is left is like none before it, so its first is a representative.
+        while let Some((&first, rest)) = left.split_first() {
+            kept.push(first);
+            label(first.number, first.position);
+            let asked = rest.par_iter().map(|unit| self.passes(&first, unit));
+            let passed = asked.collect::<Result<Vec<_>>>()?;
+            let mut after = Vec::with_capacity(rest.len());
+            for (unit, passed) in rest.iter().zip(passed) {
+                if passed {
+                    label(unit.number, first.position);
+                } else {
+                    after.push(*unit);
+                }
+            }
+            left = after;
+        }
+        self.progress.advance(units.len() as u64);
+        Ok(kept)
+    }
+
+    /// Labels the units that join a representative before them, and returns the others.
+    fn apart<F: Fingerprint>(
+        &self,
+        kept: &[Unit<F>],
+        units: &[Unit<F>],
+        label: &mut dyn FnMut(u32, u32),
+    ) -> Result<Vec<Unit<F>>> {
+        let found = if kept.len() <= FEW || self.is_crowded(kept, units) {
+            self.first_by_scan(kept, units)?
+        } else {
+            self.first_by_join(kept, units)?
+        };
+        let mut left = Vec::new();
+        for (unit, first) in units.iter().zip(found) {
+            match kept.get(first as usize) {
+                Some(kept) => label(unit.number, kept.position),
+                None => left.push(*unit),
+            }
+        }
+        self.progress.advance((units.len() - left.len()) as u64);
+        Ok(left)
+    }
+
+    /// Tells whether so many pairs of two sets are near that a join finds most of them.
+    fn is_crowded<F: Fingerprint>(&self, kept: &[Unit<F>], units: &[Unit<F>]) -> bool {
+        let some = |all: &[Unit<F>]| -> Vec<F> {
+            let step = (all.len() / SAMPLE).max(1);
+            all.iter().step_by(step).map(|unit| unit.fingerprint).collect()
+        };
+        let (kept, units) = (some(kept), some(units));
+        let near = |a: F| units.iter().filter(|&&b| a.distance(b) <= self.distance).count();
+        let pairs: usize = kept.iter().map(|&a| near(a)).sum();
+        pairs * CROWDED >= kept.len() * units.len()
+    }
+
+    /// Returns for each unit the place of the first representative that it passes with.
+    fn first_by_scan<F: Fingerprint>(
+        &self,
+        kept: &[Unit<F>],
+        units: &[Unit<F>],
+    ) -> Result<Vec<u32>> {
+        let first = |unit: &Unit<F>| {
+            for (some, begin) in kept.chunks(PASSED_TOGETHER).zip((0..).step_by(PASSED_TOGETHER)) {
+                progress::check(self.progress)?;
+                for (kept, at) in some.iter().zip(begin..) {
+                    if self.passes(kept, unit)? {
+                        return Ok(at);
                     }
                 }
             }
-            Ok((unit, position, None))
+            Ok(NONE)
         };
-        let found = block.par_iter().map(first).collect::<Result<Vec<_>>>()?;
-        let mut left = Vec::new();
-        for (unit, position, label) in found {
-            match label {
-                Some(label) => labels.push((unit, label)),
-                None => left.push((unit, position)),
-            }
-        }
-        // What is left is like none before the block, so its first is a representative.
-        while let Some(&(unit, kept)) = left.first() {
-            let representative = (kept, fingerprint(kept));
-            representatives.push(representative);
-            labels.push((unit, kept));
-            let rest = left.get(1..).unwrap_or_default().par_iter();
-            let asked = rest.map(|&(_, position)| passes(representative, position));
-            let passed = asked.collect::<Result<Vec<_>>>()?;
-            let after: Vec<(u32, u32)> = left.drain(1..).collect();
-            left.clear();
-            for ((unit, position), passed) in after.into_iter().zip(passed) {
-                if passed {
-                    labels.push((unit, kept));
-                } else {
-                    left.push((unit, position));
+        units.par_iter().map(first).collect()
+    }
+
+    /// Does what [`first_by_scan`](Self::first_by_scan) does, over the near pairs alone.
+    fn first_by_join<F: Fingerprint>(
+        &self,
+        kept: &[Unit<F>],
+        units: &[Unit<F>],
+    ) -> Result<Vec<u32>> {
+        let (ours, theirs) = (Side::new(kept), Side::new(units));
+        let (our_places, their_places) = (ours.directory(), theirs.directory());
+        let first: Vec<AtomicU32> = units.iter().map(|_| AtomicU32::new(NONE)).collect();
+        let visit = |pairs: &[Pair<F>]| {
+            for pair in pairs {
+                let (Some(a), Some(b)) = (our_places.find(pair.a), their_places.find(pair.b))
+                else {
+                    continue;
+                };
+                for &unit in theirs.units(b) {
+                    let Some(least) = first.get(unit as usize) else { continue };
+                    for &representative in ours.units(a) {
+                        // Rising, and one that is found already needs no later one.
+                        if representative >= least.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let both = kept.get(representative as usize).zip(units.get(unit as usize));
+                        let Some((kept, document)) = both else { continue };
+                        if self.passes(kept, document)? {
+                            least.fetch_min(representative, Ordering::Relaxed);
+                        }
+                    }
                 }
             }
-        }
+            Ok(())
+        };
+        join(
+            [&ours.distinct, &theirs.distinct],
+            JoinOptions::new(self.distance),
+            &Silent(self.progress),
+            &visit,
+        )?;
+        progress::check(self.progress)?;
+        Ok(first.into_iter().map(AtomicU32::into_inner).collect())
     }
-    Ok(labels)
+}
+
+/// Stands for no representative.
+const NONE: u32 = u32::MAX;
+
+/// The distinct fingerprints of some units, and where their units are.
+struct Side<F> {
+    distinct: Vec<F>,
+    starts: Vec<u32>,
+    /// Places of the units, by fingerprint, rising for each.
+    places: Vec<u32>,
+}
+
+impl<F: Fingerprint> Side<F> {
+    fn new(units: &[Unit<F>]) -> Self {
+        let mut sorted: Vec<(F, u32)> =
+            units.iter().map(|unit| unit.fingerprint).zip(0..).collect();
+        sorted.par_sort_unstable();
+        let (mut distinct, mut starts) = (Vec::new(), Vec::new());
+        for (&(fingerprint, _), at) in sorted.iter().zip(0..) {
+            if distinct.last() != Some(&fingerprint) {
+                distinct.push(fingerprint);
+                starts.push(at);
+            }
+        }
+        let places: Vec<u32> = sorted.into_iter().map(|(_, place)| place).collect();
+        starts.push(u32::try_from(places.len()).unwrap_or(u32::MAX));
+        Self { distinct, starts, places }
+    }
+
+    fn directory(&self) -> Directory<'_, F> {
+        Directory::new(&self.distinct)
+    }
+
+    /// Places of the units of one of the distinct fingerprints.
+    fn units(&self, distinct: u32) -> &[u32] {
+        let at = |at: usize| self.starts.get(at).copied().unwrap_or(0) as usize;
+        let (start, end) = (at(distinct as usize), at(distinct as usize + 1));
+        self.places.get(start..end).unwrap_or_default()
+    }
+}
+
+/// Hands on the wish to stop, and none of the steps of the joins.
+struct Silent<'a>(&'a dyn Progress);
+
+impl Progress for Silent<'_> {
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Verified clusters: near pairs that pass a check become groups, and long chains are cut.
+//! Verified clusters: near pairs that pass a check become groups, by chains or representatives.
 //!
 //! Documents that are equal in fingerprint and evidence are one unit, linked without a check, so
 //! a million copies cost as much as one. Links are joined as they are found and never kept.
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rayon::prelude::*;
 
 use super::directory::Directory;
-use super::representatives::under_representatives;
+use super::representatives::{Unit, under_representatives};
 use super::union_find::UnionFind;
 use super::{JoinOptions, Pair, join};
 use crate::error::{Error, Result};
@@ -29,10 +29,10 @@ pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<bool> + Sync + 'a;
 /// them, or when fingerprint and digest are equal. `digests` holds a hash of what `verify`
 /// compares, one a document. With [`Linkage::Chain`] a cluster is what chains of links connect.
 ///
-/// With [`Linkage::Representative`] the documents of such a chain are taken by rising position:
-/// each joins the first representative within `distance` that it passes the check with, or
-/// becomes a representative itself. The label of a cluster is its representative, so chains
-/// A-B-C-D do not put A and D together.
+/// With [`Linkage::Representative`] documents are taken by rising position: each joins the first
+/// representative within `distance` that it passes the check with, or becomes a representative
+/// itself. The label of a cluster is its representative, so chains A-B-C-D do not put A and D
+/// together.
 ///
 /// `verify` is called from several threads and not for pairs that are known to be connected. The
 /// answer does not depend on the order of calls. Memory is about 60 bytes a document.
@@ -65,43 +65,15 @@ pub fn verified_clusters<F: Fingerprint>(
     progress: &dyn Progress,
     verify: &Verify<'_>,
 ) -> Result<Vec<u32>> {
-    let units = Units::new(fps, digests)?;
-    let links =
-        Links { units: &units, sets: Mutex::new(UnionFind::new(units.count())), progress, verify };
-    links.join_equal()?;
-    links.join_near(distance)?;
-    progress::check(progress)?;
-    let mut sets = links.sets.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Rising by component, then by first position.
-    let mut members: Vec<(u32, u32, u32)> = (0..)
-        .zip(&units.firsts)
-        .map(|(unit, &first)| (sets.find(unit).unwrap_or(unit), first, unit))
-        .collect();
-    drop(sets);
-    members.par_sort_unstable();
-    let components: Vec<&[(u32, u32, u32)]> = members.chunk_by(|a, b| a.0 == b.0).collect();
-    progress.begin("grouping", Some(components.len() as u64));
-    let labelled = components.par_iter().map(|component| {
-        progress::check(progress)?;
-        let labels = match linkage {
-            Linkage::Chain => {
-                let label = component.first().map_or(0, |&(_, first, _)| first);
-                component.iter().map(|&(_, _, unit)| (unit, label)).collect()
-            }
-            Linkage::Representative => {
-                under_representatives(fps, component, distance, progress, verify)?
-            }
-        };
-        progress.advance(1);
-        Ok(labels)
-    });
-    let labelled: Vec<Vec<(u32, u32)>> = labelled.collect::<Result<_>>()?;
-    let mut of_unit = vec![0_u32; units.firsts.len()];
-    for (unit, label) in labelled.into_iter().flatten() {
-        if let Some(slot) = of_unit.get_mut(unit as usize) {
-            *slot = label;
-        }
+    let (bits, max) = (F::BITS, F::BITS);
+    if distance > max {
+        return Err(Error::InvalidDistance { distance, bits, max });
     }
+    let units = Units::new(fps, digests)?;
+    let of_unit = match linkage {
+        Linkage::Chain => units.chained(distance, progress, verify)?,
+        Linkage::Representative => units.represented(fps, distance, progress, verify)?,
+    };
     Ok(units.of.iter().map(|&unit| of_unit.get(unit as usize).copied().unwrap_or(0)).collect())
 }
 
@@ -153,6 +125,58 @@ impl<F: Fingerprint> Units<F> {
         }
         units.starts.push(units.count());
         Ok(units)
+    }
+
+    /// Returns the smallest position of what chains of links connect, for every unit.
+    fn chained(
+        &self,
+        distance: u32,
+        progress: &dyn Progress,
+        verify: &Verify<'_>,
+    ) -> Result<Vec<u32>> {
+        let sets = Mutex::new(UnionFind::new(self.count()));
+        let links = Links { units: self, sets, progress, verify };
+        links.join_equal()?;
+        links.join_near(distance)?;
+        progress::check(progress)?;
+        let mut sets = links.sets.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let roots: Vec<u32> =
+            (0..self.count()).map(|unit| sets.find(unit).unwrap_or(unit)).collect();
+        let mut smallest = vec![u32::MAX; roots.len()];
+        for (&root, &first) in roots.iter().zip(&self.firsts) {
+            if let Some(smallest) = smallest.get_mut(root as usize) {
+                *smallest = first.min(*smallest);
+            }
+        }
+        Ok(roots.iter().map(|&root| smallest.get(root as usize).copied().unwrap_or(0)).collect())
+    }
+
+    /// Returns the representative of every unit.
+    ///
+    /// Whatever passes with a representative is linked to it, so chains need not be known.
+    fn represented(
+        &self,
+        fps: &[F],
+        distance: u32,
+        progress: &dyn Progress,
+        verify: &Verify<'_>,
+    ) -> Result<Vec<u32>> {
+        progress::check(progress)?;
+        let unit = |(number, &position): (u32, &u32)| Unit {
+            position,
+            number,
+            fingerprint: fps.get(position as usize).copied().unwrap_or_default(),
+        };
+        let mut rising: Vec<Unit<F>> = (0..).zip(&self.firsts).map(unit).collect();
+        rising.par_sort_unstable_by_key(|unit| unit.position);
+        progress.begin("grouping", Some(rising.len() as u64));
+        let mut labels = vec![0_u32; rising.len()];
+        under_representatives(&rising, distance, progress, verify, &mut |number, label| {
+            if let Some(slot) = labels.get_mut(number as usize) {
+                *slot = label;
+            }
+        })?;
+        Ok(labels)
     }
 
     /// There are no more units than positions, which are numbers of 32 bits.

@@ -8,8 +8,7 @@ pub enum Linkage {
     /// Everything that chains of near pairs connect.
     #[default]
     Chain,
-    /// Of such a chain, what is within the distance of the cluster's first document and passes
-    /// the check with it as well.
+    /// What is within the distance of the cluster's first document and passes the check with it.
     Representative,
 }
 

@@ -4,15 +4,10 @@ use super::*;
 use crate::Error;
 
 /// The rule as it is written: one unit after another, one representative after another.
-fn one_by_one(
-    fps: &[u64],
-    component: &[(u32, u32, u32)],
-    distance: u32,
-    verify: &Verify<'_>,
-) -> Vec<(u32, u32)> {
+fn one_by_one(fps: &[u64], distance: u32, verify: &Verify<'_>) -> Vec<(u32, u32)> {
     let mut representatives: Vec<u32> = Vec::new();
     let mut labels = Vec::new();
-    for &(_, position, unit) in component {
+    for Unit { position, number: unit, .. } in units(fps) {
         let near = representatives.iter().copied().find(|&kept| {
             let apart = fps[kept as usize].distance(fps[position as usize]);
             apart <= distance && verify(kept, position, apart).unwrap()
@@ -26,23 +21,31 @@ fn one_by_one(
     labels
 }
 
-fn in_threads(
-    threads: usize,
-    fps: &[u64],
-    component: &[(u32, u32, u32)],
-    distance: u32,
-    verify: &Verify<'_>,
-) -> Vec<(u32, u32)> {
+fn in_threads(threads: usize, fps: &[u64], distance: u32, verify: &Verify<'_>) -> Vec<(u32, u32)> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let found = pool.install(|| under_representatives(fps, component, distance, &(), verify));
+    let found = pool.install(|| labels(&units(fps), distance, &(), verify));
     let mut labels = found.unwrap();
     labels.sort_unstable();
     labels
 }
 
-/// Units that are each a position of its own, in one component.
-fn units(count: usize) -> Vec<(u32, u32, u32)> {
-    (0..u32::try_from(count).unwrap()).map(|at| (0, at, at)).collect()
+/// Units that are each a position of its own.
+fn units(fps: &[u64]) -> Vec<Unit<u64>> {
+    let unit = |(position, &fingerprint)| Unit { position, number: position + 1, fingerprint };
+    (0..).zip(fps).map(unit).collect()
+}
+
+/// Number and label of each unit.
+fn labels(
+    units: &[Unit<u64>],
+    distance: u32,
+    progress: &dyn Progress,
+    verify: &Verify<'_>,
+) -> Result<Vec<(u32, u32)>> {
+    let mut labels = Vec::new();
+    let mut told = |number, label| labels.push((number, label));
+    under_representatives(units, distance, progress, verify, &mut told)?;
+    Ok(labels)
 }
 
 #[test]
@@ -52,7 +55,13 @@ fn labels_are_those_of_the_sequential_rule_for_any_number_of_threads() {
         let few: Vec<u64> =
             (0..count).map(|_| (0..3).fold(0, |f, _| f | 1 << rng.u32(0..12))).collect();
         let chained: Vec<u64> = (0..count).map(|at| (1 << (at % 64)) - 1).collect();
-        for fps in [few, chained, vec![7; count]] {
+        // Near pairs are few, so that joins find them.
+        let families: Vec<u64> = (0..count).map(|_| rng.u64(0..200)).collect();
+        let sparse: Vec<u64> = families
+            .iter()
+            .map(|family| family.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 1 << rng.u32(0..64))
+            .collect();
+        for fps in [few, chained, sparse, vec![7; count]] {
             for part in [1, 3, 40] {
                 // Passes a part of the pairs and is no equivalence.
                 let verify = |a: u32, b: u32, apart: u32| {
@@ -61,9 +70,9 @@ fn labels_are_those_of_the_sequential_rule_for_any_number_of_threads() {
                     Ok((mixed >> 40).is_multiple_of(part + u64::from(apart)))
                 };
                 for distance in [0, 2, 6] {
-                    let expected = one_by_one(&fps, &units(count), distance, &verify);
+                    let expected = one_by_one(&fps, distance, &verify);
                     for threads in [1, 4] {
-                        let found = in_threads(threads, &fps, &units(count), distance, &verify);
+                        let found = in_threads(threads, &fps, distance, &verify);
                         assert!(found == expected, "{count} {part} {distance} {threads}");
                     }
                 }
@@ -88,11 +97,9 @@ fn no_check_begins_once_the_caller_asks_to_stop() {
         checks.fetch_add(1, Ordering::SeqCst);
         Ok(false)
     };
-    let (fps, count) = (vec![7_u64; 5000], 5000);
+    let units = units(&[7; 5000]);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
-    let stopped = pool.install(|| {
-        under_representatives(&fps, &units(count), 0, &StopAfter(&checks, 2000), &verify)
-    });
+    let stopped = pool.install(|| labels(&units, 0, &StopAfter(&checks, 2000), &verify));
     assert!(matches!(stopped, Err(Error::Cancelled)), "{stopped:?}");
     // Each thread may be between its look and its check.
     assert!(checks.into_inner() < 2000 + 4);
