@@ -97,7 +97,7 @@ fn no_check_begins_once_the_caller_asks_to_stop() {
         checks.fetch_add(1, Ordering::SeqCst);
         Ok(false)
     };
-    let units = units(&[7; 5000]);
+    let units = units(&vec![7; 5000]);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
     let stopped = pool.install(|| labels(&units, 0, &StopAfter(&checks, 2000), &verify));
     assert!(matches!(stopped, Err(Error::Cancelled)), "{stopped:?}");
