@@ -60,9 +60,9 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         if distance > max {
             return Err(Error::InvalidDistance { distance, bits, max });
         }
-        let verifies = settings.verification.needs() != Evidence::Nothing;
-        let evidence =
-            verifies.then(|| EvidenceWriter::new(settings.tmp.as_deref())).transpose()?;
+        let kind = settings.verification.needs();
+        let writer = || EvidenceWriter::new(kind, settings.tmp.as_deref());
+        let evidence = (kind != Evidence::Nothing).then(writer).transpose()?;
         Ok(Self {
             settings: settings.clone(),
             fingerprints: Vec::new(),

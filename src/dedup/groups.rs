@@ -118,7 +118,7 @@ pub fn groups(labels: &[u32]) -> Vec<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::EvidenceWriter;
+    use crate::verify::{Evidence, EvidenceWriter};
 
     #[test]
     fn groups_come_largest_first_and_leave_out_single_documents() {
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn evidence_is_that_of_the_position_in_any_order() {
-        let mut writer = EvidenceWriter::new(None).unwrap();
+        let mut writer = EvidenceWriter::new(Evidence::Text, None).unwrap();
         for text in ["0123456789", "abcdefghij", "012345678x"] {
             writer.push(text.as_bytes()).unwrap();
         }

@@ -22,6 +22,9 @@ const BLOCK: usize = 1024;
 /// Representatives passed over by distance between two looks at whether to go on.
 const PASSED_TOGETHER: usize = 1 << 14;
 
+/// Checks that are worth the other threads' while.
+const TOGETHER: usize = 8;
+
 /// Members of each side that tell how much of two sets is near.
 const SAMPLE: usize = 128;
 
@@ -65,6 +68,10 @@ struct Rule<'a> {
 }
 
 impl Rule<'_> {
+    fn is_near<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> bool {
+        kept.fingerprint.distance(unit.fingerprint) <= self.distance
+    }
+
     fn passes<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> Result<bool> {
         let apart = kept.fingerprint.distance(unit.fingerprint);
         if apart > self.distance {
@@ -72,6 +79,15 @@ impl Rule<'_> {
         }
         progress::check(self.progress)?;
         (self.verify)(kept.position, unit.position, apart)
+    }
+
+    /// Tells of several units whether they pass with one.
+    fn all_pass<F: Fingerprint>(&self, kept: &Unit<F>, units: &[&Unit<F>]) -> Result<Vec<bool>> {
+        let passes = |unit: &&Unit<F>| self.passes(kept, unit);
+        if units.len() < TOGETHER {
+            return units.iter().map(passes).collect();
+        }
+        units.par_iter().map(passes).collect()
     }
 
     /// Applies the rule to units alone, and returns the representatives, by rising position.
@@ -103,14 +119,15 @@ impl Rule<'_> {
         while let Some((&first, rest)) = left.split_first() {
             kept.push(first);
             label(first.number, first.position);
-            let asked = rest.par_iter().map(|unit| self.passes(&first, unit));
-            let passed = asked.collect::<Result<Vec<_>>>()?;
+            let is_near = |unit: &&Unit<F>| self.is_near(&first, unit);
+            let near: Vec<&Unit<F>> = rest.iter().filter(is_near).collect();
+            let passed = self.all_pass(&first, &near)?;
+            let mut answers = near.iter().zip(passed).peekable();
             let mut after = Vec::with_capacity(rest.len());
-            for (unit, passed) in rest.iter().zip(passed) {
-                if passed {
-                    label(unit.number, first.position);
-                } else {
-                    after.push(*unit);
+            for unit in rest {
+                match answers.next_if(|(near, _)| std::ptr::eq(**near, unit)) {
+                    Some((_, true)) => label(unit.number, first.position),
+                    Some((_, false)) | None => after.push(*unit),
                 }
             }
             left = after;

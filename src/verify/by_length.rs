@@ -21,12 +21,16 @@ const LONG: usize = 4 * 1600;
 /// Returns how many steps the threshold of a pair is above that of short texts, by the longer one.
 ///
 /// Chinese characters, kana and Hangul count as two letters.
-pub(crate) fn step(a: &str, b: &str) -> usize {
+pub(super) fn step(a: &str, b: &str) -> usize {
     if a.len().max(b.len()) >= LONG {
         return STEPS;
     }
-    let longer = letters(a).max(letters(b));
-    LENGTHS.partition_point(|&length| length <= longer)
+    step_of(letters(a).max(letters(b)))
+}
+
+/// Returns what [`step`] does, by the letters of the longer text.
+pub(super) fn step_of(letters: usize) -> usize {
+    LENGTHS.partition_point(|&length| length <= letters)
 }
 
 /// Returns the threshold that many steps above that of short texts.

@@ -62,7 +62,7 @@ pub(super) fn similarity_while(
 
 /// So many edits leave the similarity at the threshold, or one more than that by rounding.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn most_edits(longest: usize, threshold: f64) -> usize {
+pub(super) fn most_edits(longest: usize, threshold: f64) -> usize {
     // A cast of a float saturates, and the text cannot have more edits than characters.
     (((1.0 - threshold) * longest as f64).ceil() as usize).min(longest)
 }

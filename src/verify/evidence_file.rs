@@ -1,28 +1,35 @@
-//! Evidence files: what verifications compare of many documents, on disk, by position.
+//! Evidence files: what verifications compare of many documents, by position.
 //!
-//! Memory holds a number for each document and a place for each distinct piece of evidence;
-//! copies of one text are written once.
+//! The first pieces stay in memory and the others go to disk. Beside them memory holds a number
+//! for each document and a place for each distinct piece of evidence, of texts an outline too,
+//! which refuses most pairs before anything is read. Copies of one text are written once.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Verification, by_length};
+use super::outline::Outline;
+use super::{Evidence, Verification};
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 use crate::sketch::feature_hash;
 
-/// Collects evidence, document by document, in an unnamed temporary file.
+/// Bytes of evidence that stay in memory.
+const HELD: usize = 64 << 20;
+
+/// Collects evidence, document by document, in memory and an unnamed temporary file.
 ///
-/// Memory is 4 bytes a document, and up to 90 for each distinct piece while it is written.
+/// Memory is 64 MiB of evidence, 4 bytes a document, and up to 90 for each distinct piece while it
+/// is written, 44 more for each distinct text.
 ///
 /// ```
 /// use hamdex::Verification;
-/// use hamdex::verify::EvidenceWriter;
+/// use hamdex::verify::{Evidence, EvidenceWriter};
 ///
-/// let mut writer = EvidenceWriter::new(None)?;
+/// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;
 /// for text in ["sunny days", "sunny day", "sunny days"] {
 ///     writer.push(text.as_bytes())?;
 /// }
@@ -33,6 +40,8 @@ use crate::sketch::feature_hash;
 /// ```
 #[derive(Debug)]
 pub struct EvidenceWriter {
+    kind: Evidence,
+    held: Vec<u8>,
     file: BufWriter<File>,
     /// Names the file in errors.
     name: PathBuf,
@@ -44,8 +53,10 @@ pub struct EvidenceWriter {
 /// Where every document's evidence stands in the file.
 #[derive(Debug, Default)]
 struct Places {
-    /// Offset and end of each distinct piece.
+    /// Offset and end of each distinct piece: first those that are held, then those of the file.
     pieces: Vec<(u64, u64)>,
+    /// Outlines of the pieces that are texts.
+    outlines: Vec<Outline>,
     /// The piece of every document.
     of: Vec<u32>,
 }
@@ -55,6 +66,7 @@ struct Places {
 /// The file has no name and goes when this is dropped. See [`EvidenceWriter`].
 #[derive(Debug)]
 pub struct EvidenceFile {
+    held: Vec<u8>,
     file: File,
     name: PathBuf,
     places: Places,
@@ -63,13 +75,17 @@ pub struct EvidenceFile {
 impl EvidenceWriter {
     /// Makes an unnamed file in a directory; without one, in that for temporary files.
     ///
+    /// `kind` is what will be pushed: of texts more is remembered, so that fewer are read.
+    ///
     /// # Errors
     ///
     /// [`Error::Io`] where no file can be made.
-    pub fn new(directory: Option<&Path>) -> Result<Self> {
+    pub fn new(kind: Evidence, directory: Option<&Path>) -> Result<Self> {
         let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let file = tempfile::tempfile_in(&directory).map_err(|e| Error::io(&directory, e))?;
         Ok(Self {
+            kind,
+            held: Vec::new(),
             file: BufWriter::with_capacity(1 << 18, file),
             name: format!("temporary file in {}", directory.display()).into(),
             known: HashMap::new(),
@@ -85,8 +101,9 @@ impl EvidenceWriter {
     ///
     /// - [`Error::Io`] where the disk does not take it.
     /// - [`Error::InvalidOption`] for more than `u32::MAX` different pieces.
+    /// - [`Error::Corrupt`] for evidence of texts that is no UTF-8.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        let Places { pieces, of } = &mut self.places;
+        let Places { pieces, outlines, of } = &mut self.places;
         let next = u32::try_from(pieces.len()).map_err(|_| Error::InvalidOption {
             name: "documents",
             reason: format!("more than {} different ones are too many", u32::MAX),
@@ -95,7 +112,15 @@ impl EvidenceWriter {
         let piece = *self.known.entry(hash).or_insert(next);
         if piece == next {
             let start = pieces.last().map_or(0, |&(_, end)| end);
-            self.file.write_all(bytes).map_err(|e| Error::io(&self.name, e))?;
+            if self.kind == Evidence::Text {
+                outlines.push(Outline::new(super::utf8(bytes)?));
+            }
+            // What follows a piece in the file goes there too, so that offsets rise.
+            if start == self.held.len() as u64 && self.held.len() + bytes.len() <= HELD {
+                self.held.extend_from_slice(bytes);
+            } else {
+                self.file.write_all(bytes).map_err(|e| Error::io(&self.name, e))?;
+            }
             pieces.push((start, start + bytes.len() as u64));
         }
         of.push(piece);
@@ -109,7 +134,7 @@ impl EvidenceWriter {
     /// [`Error::Io`] where the disk does not take the rest.
     pub fn finish(self) -> Result<EvidenceFile> {
         let file = self.file.into_inner().map_err(|e| Error::io(&self.name, e.into_error()))?;
-        Ok(EvidenceFile { file, name: self.name, places: self.places })
+        Ok(EvidenceFile { held: self.held, file, name: self.name, places: self.places })
     }
 }
 
@@ -127,15 +152,29 @@ impl EvidenceFile {
     ///
     /// [`Error::Io`] where the file cannot be read.
     pub fn read(&self, position: usize) -> Result<Vec<u8>> {
-        let piece = self.places.pieces.get(self.piece(position) as usize);
-        let (start, end) = piece.copied().unwrap_or_default();
-        let mut bytes = vec![0; usize::try_from(end - start).unwrap_or(usize::MAX)];
-        self.read_at(&mut bytes, start).map_err(|e| Error::io(&self.name, e))?;
-        Ok(bytes)
+        let mut buffer = Vec::new();
+        Ok(self.bytes(position, &mut buffer)?.to_vec())
     }
 
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, bytes, offset)
+    /// Borrows what is held in memory, or reads into a buffer.
+    fn bytes<'a>(&'a self, position: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        let piece = self.places.pieces.get(self.piece(position) as usize);
+        let (start, end) = piece.copied().unwrap_or_default();
+        let in_memory = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        if let Some(held) = self.held.get(in_memory(start)..in_memory(end)) {
+            return Ok(held);
+        }
+        buffer.clear();
+        buffer.resize(in_memory(end - start), 0);
+        let offset = start - self.held.len() as u64;
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, offset)
+            .map_err(|e| Error::io(&self.name, e))?;
+        Ok(buffer)
+    }
+
+    fn outlines(&self, a: usize, b: usize) -> Option<(&Outline, &Outline)> {
+        let outline = |at: usize| self.places.outlines.get(self.piece(at) as usize);
+        outline(a).zip(outline(b))
     }
 
     /// Returns the similarity of two documents that pass, `None` for two that do not.
@@ -157,10 +196,9 @@ impl EvidenceFile {
         self.check_while(verification, (distance, a, b), &())
     }
 
-    /// Returns the step of the threshold by length of two documents whose evidence is text.
-    pub(crate) fn step_by_length(&self, a: usize, b: usize) -> Result<usize> {
-        let (a, b) = (self.read(a)?, self.read(b)?);
-        Ok(by_length::step(super::utf8(&a)?, super::utf8(&b)?))
+    /// Returns the step of the threshold by length of two documents; 0 where texts are not kept.
+    pub(crate) fn step_by_length(&self, a: usize, b: usize) -> usize {
+        self.outlines(a, b).map_or(0, |(a, b)| a.step_by_length(b))
     }
 
     /// Does what [`check`](Self::check) does to a distance and two positions, and can be cancelled.
@@ -173,9 +211,9 @@ impl EvidenceFile {
     ///
     /// ```
     /// use hamdex::Verification;
-    /// use hamdex::verify::EvidenceWriter;
+    /// use hamdex::verify::{Evidence, EvidenceWriter};
     ///
-    /// let mut writer = EvidenceWriter::new(None)?;
+    /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;
     /// for text in ["sunny days", "sunny day"] {
     ///     writer.push(text.as_bytes())?;
     /// }
@@ -189,19 +227,42 @@ impl EvidenceFile {
         (distance, a, b): (u32, usize, usize),
         progress: &dyn Progress,
     ) -> Result<Option<f64>> {
-        let ours = self.read(a)?;
+        let refused = |(a, b): (&Outline, &Outline)| a.refuses(b, verification);
+        if self.outlines(a, b).is_some_and(refused) {
+            return Ok(None);
+        }
+        let mut buffers = BUFFERS.take();
+        let found = self.check_read(verification, (distance, a, b), &mut buffers, progress);
+        BUFFERS.set(buffers);
+        found
+    }
+
+    /// Checks two documents by what is read of them.
+    fn check_read(
+        &self,
+        verification: Verification,
+        (distance, a, b): (u32, usize, usize),
+        [ours, theirs]: &mut [Vec<u8>; 2],
+        progress: &dyn Progress,
+    ) -> Result<Option<f64>> {
+        let ours = self.bytes(a, ours)?;
         if self.piece(a) == self.piece(b) {
             if ours.is_empty() {
                 return Ok((distance == 0).then_some(1.0));
             }
-            return verification.check_while(distance, &ours, &ours, progress);
+            return verification.check_while(distance, ours, ours, progress);
         }
-        let theirs = self.read(b)?;
+        let theirs = self.bytes(b, theirs)?;
         if ours.is_empty() || theirs.is_empty() {
             return Ok(None);
         }
-        verification.check_while(distance, &ours, &theirs, progress)
+        verification.check_while(distance, ours, theirs, progress)
     }
+}
+
+thread_local! {
+    /// Where this thread reads to, so that a check needs no memory of its own.
+    static BUFFERS: Cell<[Vec<u8>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
 }
 
 #[cfg(test)]
@@ -209,7 +270,7 @@ mod tests {
     use super::*;
 
     fn evidence(texts: &[&str]) -> EvidenceFile {
-        let mut writer = EvidenceWriter::new(None).unwrap();
+        let mut writer = EvidenceWriter::new(Evidence::Text, None).unwrap();
         for text in texts {
             writer.push(text.as_bytes()).unwrap();
         }
@@ -228,6 +289,29 @@ mod tests {
     }
 
     #[test]
+    fn what_memory_does_not_hold_is_read_from_the_file() {
+        let mut writer = EvidenceWriter::new(Evidence::Text, None).unwrap();
+        let long = "long ".repeat(HELD / 5);
+        let texts = ["0123456789", long.as_str(), "012345678x", "short"];
+        for text in texts {
+            writer.push(text.as_bytes()).unwrap();
+        }
+        let evidence = writer.finish().unwrap();
+        assert_eq!(evidence.held, b"0123456789");
+        for (position, text) in texts.iter().enumerate() {
+            assert!(evidence.read(position).unwrap() == text.as_bytes(), "{position}");
+        }
+        let check = |a, b| evidence.check(Verification::Edit(0.9), 5, a, b).unwrap();
+        assert_eq!((check(0, 2), check(2, 3), check(2, 2)), (Some(0.9), None, Some(1.0)));
+    }
+
+    #[test]
+    fn text_that_is_no_utf8_is_refused_as_it_comes() {
+        let mut writer = EvidenceWriter::new(Evidence::Text, None).unwrap();
+        assert!(matches!(writer.push(&[0xff]), Err(Error::Corrupt { .. })));
+    }
+
+    #[test]
     fn documents_pass_by_their_evidence() {
         let evidence = evidence(&["0123456789", "012345678x", "", "0123456789", ""]);
         let check =
@@ -240,7 +324,7 @@ mod tests {
     fn a_directory_that_is_not_there_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let absent = directory.path().join("absent");
-        let refused = EvidenceWriter::new(Some(&absent)).unwrap_err();
+        let refused = EvidenceWriter::new(Evidence::Text, Some(&absent)).unwrap_err();
         assert!(matches!(refused, Error::Io { path, .. } if path == absent));
     }
 }

@@ -10,6 +10,7 @@ mod evidence_file;
 mod feature_set;
 mod nearness;
 mod options;
+mod outline;
 mod varint;
 
 use xxhash_rust::xxh3::xxh3_64;

@@ -27,10 +27,11 @@ pub(crate) struct Kept {
 
 impl Keeper {
     pub(crate) fn new(wanted: Wanted, directory: Option<&Path>) -> Result<Self> {
-        let writer = |wanted: bool| wanted.then(|| EvidenceWriter::new(directory)).transpose();
+        let writer =
+            |kind, wanted: bool| wanted.then(|| EvidenceWriter::new(kind, directory)).transpose();
         Ok(Self {
-            features: writer(wanted.features)?,
-            texts: writer(wanted.text)?,
+            features: writer(Evidence::Features, wanted.features)?,
+            texts: writer(Evidence::Text, wanted.text)?,
             kept: Kept::default(),
         })
     }

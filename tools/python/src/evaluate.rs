@@ -8,7 +8,7 @@ use arrow_array::Array;
 use hamdex::Verification;
 use hamdex::advice::{Settled, Wishes};
 use hamdex::evaluate::{Count, Labels, Tally};
-use hamdex::verify::{EvidenceWriter, FeatureSet};
+use hamdex::verify::{Evidence, EvidenceWriter, FeatureSet};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -118,8 +118,9 @@ fn measure<F: Width>(
         return Err(Failure::usage("there is no pipeline for texts"));
     };
     let verified = wanted.largest.is_none() || wanted.verify.is_some();
-    let writer = || verified.then(|| EvidenceWriter::new(wanted.tmp.as_deref())).transpose();
-    let (mut features, mut texts) = (writer()?, writer()?);
+    let writer =
+        |kind| verified.then(|| EvidenceWriter::new(kind, wanted.tmp.as_deref())).transpose();
+    let (mut features, mut texts) = (writer(Evidence::Features)?, writer(Evidence::Text)?);
     let extra = |_: usize, text: &str| {
         verified.then(|| {
             let features = FeatureSet::of_text(pipeline, text).encode();

@@ -1,0 +1,159 @@
+//! Outlines: counts of characters that refuse most pairs of texts before either is read.
+//!
+//! An edit adds one character at most and takes one away at most, so what one text has more often
+//! than the other is a number of edits that is never too high: the bag distance (Bartolini, Ciaccia
+//! and Patella, String matching with metric trees using an approximate distance, SPIRE 2002).
+
+use super::edit::most_edits;
+use super::{Verification, by_length};
+use crate::text::letters;
+
+/// Counters of a text; characters share them.
+const COUNTERS: usize = 32;
+
+/// What is known of a text without reading it: 44 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Outline {
+    chars: u32,
+    /// Dense characters count as two.
+    letters: u32,
+    /// Low bits that the counts lack.
+    shift: u32,
+    counts: [u8; COUNTERS],
+}
+
+impl Outline {
+    /// Counts the characters of a text.
+    pub(super) fn new(text: &str) -> Self {
+        let mut counts = [0_u32; COUNTERS];
+        let mut chars = 0_u32;
+        for c in text.chars() {
+            if let Some(count) = counts.get_mut(counter(c)) {
+                *count = count.saturating_add(1);
+            }
+            chars = chars.saturating_add(1);
+        }
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let shift = (u32::BITS - most.leading_zeros()).saturating_sub(u8::BITS);
+        let letters = u32::try_from(letters(text)).unwrap_or(u32::MAX);
+        let counts = counts.map(|count| u8::try_from(count >> shift).unwrap_or(u8::MAX));
+        Self { chars, letters, shift, counts }
+    }
+
+    /// Returns a number of edits that two texts need at least.
+    pub(super) fn least_edits(&self, other: &Self) -> u32 {
+        let (mut more, mut fewer) = (0_u32, 0_u32);
+        for (&a, &b) in self.counts.iter().zip(&other.counts) {
+            let (a, b) = (self.range(a), other.range(b));
+            more += a.0.saturating_sub(b.1);
+            fewer += b.0.saturating_sub(a.1);
+        }
+        more.max(fewer).max(self.chars.abs_diff(other.chars))
+    }
+
+    /// The counts that a counter may stand for: the least and the largest.
+    fn range(&self, count: u8) -> (u32, u32) {
+        let least = u32::from(count) << self.shift;
+        (least, least | !(u32::MAX << self.shift))
+    }
+
+    /// Returns true if no reading of the texts can make them pass.
+    pub(super) fn refuses(&self, other: &Self, verification: Verification) -> bool {
+        let threshold = match verification {
+            Verification::Edit(threshold) => threshold,
+            Verification::EditByLength { short, long } => {
+                by_length::threshold(short, long, self.step_by_length(other))
+            }
+            Verification::None | Verification::Jaccard(_) | Verification::Zhou { .. } => {
+                return false;
+            }
+        };
+        let most = most_edits(self.chars.max(other.chars) as usize, threshold);
+        self.least_edits(other) as usize > most
+    }
+
+    /// Returns the step of the threshold by length for two texts.
+    pub(super) fn step_by_length(&self, other: &Self) -> usize {
+        by_length::step_of(self.letters.max(other.letters) as usize)
+    }
+}
+
+/// The counter of a character: capitals and digits have those of small letters, which are rarer.
+fn counter(c: char) -> usize {
+    let code = u32::from(c);
+    let spread = if c.is_ascii() { code } else { code.wrapping_mul(0x9e37_79b1) >> 27 };
+    spread as usize % COUNTERS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::edit_similarity;
+
+    fn least(a: &str, b: &str) -> u32 {
+        let (a, b) = (Outline::new(a), Outline::new(b));
+        assert_eq!(a.least_edits(&b), b.least_edits(&a));
+        a.least_edits(&b)
+    }
+
+    #[test]
+    fn bounds_are_those_of_worked_examples() {
+        assert_eq!(least("kitten", "sitting"), 3);
+        assert_eq!(least("", "abcd"), 4);
+        assert_eq!((least("", ""), least("abc", "cba")), (0, 0));
+        assert_eq!(least("天晴雨雪风", "雪天晴雨风"), 0);
+        // Counts above 255 lose their low bits, so 0 may be 3 here.
+        assert_eq!(least(&"a".repeat(1000), &"b".repeat(1000)), 997);
+        assert_eq!(least(&"a".repeat(1001), &"b".repeat(1003)), 997);
+    }
+
+    #[test]
+    fn what_is_refused_does_not_pass() {
+        let seed = 21;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let letters: Vec<char> = "aabcdeeee  tABC01é晴雨ัก".chars().collect();
+        let (mut refused, mut passed) = (0, 0);
+        for round in 0..4000 {
+            let longest = if round % 100 == 0 { 3000 } else { 60 };
+            let a: String =
+                (0..rng.usize(0..longest)).map(|_| *rng.choice(&letters).unwrap()).collect();
+            let mut b: Vec<char> = a.chars().collect();
+            for _ in 0..rng.usize(0..=b.len() / 2) {
+                let at = rng.usize(0..b.len());
+                b[at] = *rng.choice(&letters).unwrap();
+            }
+            b.truncate(b.len() - rng.usize(0..=b.len() / 4));
+            let b: String = b.into_iter().collect();
+            let (ours, theirs) = (Outline::new(&a), Outline::new(&b));
+            for verification in [
+                Verification::Edit(0.8),
+                Verification::Edit(1.0),
+                Verification::EditByLength { short: 0.7, long: 0.95 },
+            ] {
+                let found = verification.check(0, a.as_bytes(), b.as_bytes()).unwrap();
+                let refuses = ours.refuses(&theirs, verification);
+                assert!(!(refuses && found.is_some()), "seed {seed}: {verification} {a:?} {b:?}");
+                refused += u32::from(refuses);
+                passed += u32::from(found.is_some());
+            }
+            if let Some(all) = edit_similarity(&a, &b, 0.0) {
+                let longest = a.chars().count().max(b.chars().count());
+                let edits = (1.0 - all) * longest as f64;
+                assert!(
+                    f64::from(ours.least_edits(&theirs)) <= edits + 1e-6,
+                    "seed {seed}: {a:?} {b:?}"
+                );
+            }
+        }
+        assert!(refused > 1000 && passed > 1000, "{refused} {passed}");
+    }
+
+    #[test]
+    fn sets_of_features_are_not_refused() {
+        let (a, b) = (Outline::new("a"), Outline::new("bcd"));
+        assert!(a.refuses(&b, Verification::Edit(0.5)));
+        for verification in [Verification::None, Verification::Jaccard(1.0)] {
+            assert!(!a.refuses(&b, verification));
+        }
+    }
+}
