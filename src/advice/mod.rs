@@ -18,7 +18,7 @@ mod wishes;
 pub use choice::Choice;
 pub use kind::Kind;
 pub use perturb::Perturber;
-pub use profile::{Features, LONG_TEXT, Profile, SHORT_TEXT};
+pub use profile::{Features, Profile, SHORT_TEXT};
 pub use sampler::{SAMPLE, Sampler};
 pub use settings::{Settings, Support};
 pub use settle::{Advice, Settled, settle, settle_with};

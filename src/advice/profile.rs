@@ -8,14 +8,8 @@ use crate::text::{Pipeline, normalise};
 /// Characters below which a text is short, in its normal form.
 pub const SHORT_TEXT: usize = 200;
 
-/// Characters above which a text is long, in its normal form.
-pub const LONG_TEXT: usize = 1 << 15;
-
 /// Features below which a single word decides over a fingerprint.
 pub(super) const FEW_FEATURES: usize = 10;
-
-/// Part of the characters in long texts from which edit distances take too long.
-const LONG_FROM: f64 = 0.5;
 
 /// What a sample says about texts; shares are parts of the sample, 0 to 1.
 ///
@@ -43,8 +37,6 @@ pub struct Profile {
     pub posts: f64,
     /// Share of the short texts that are forwarded, or hold emoticons, as Weibo writes them.
     pub weibo: f64,
-    /// Share of the characters that are in texts of more than [`LONG_TEXT`] characters.
-    pub long: f64,
 }
 
 /// How many features a pipeline finds in the texts of a sample.
@@ -67,9 +59,6 @@ impl Profile {
         let of_short = |test: &dyn Fn(&Look) -> bool| {
             part(shorts.clone().filter(|look| test(look)).count(), shorts.clone().count())
         };
-        let characters = |test: &dyn Fn(&Look) -> bool| {
-            looks.iter().filter(|look| test(look)).map(|look| look.length).sum()
-        };
         Self {
             texts: texts.len(),
             short: share(&|look| look.length < SHORT_TEXT),
@@ -79,16 +68,7 @@ impl Profile {
             code: share(&|look| look.code && !look.markup),
             posts: of_short(&|look| look.habits.post),
             weibo: of_short(&|look| look.habits.weibo),
-            long: part(characters(&|look| look.length > LONG_TEXT), characters(&|_| true)),
         }
-    }
-
-    /// Returns true if edit distances of these texts would take too long.
-    ///
-    /// That is so if half of the characters or more are in texts longer than [`LONG_TEXT`]: the
-    /// time of an edit distance grows with the square of the length, up to 65,536 characters.
-    pub fn is_long(&self) -> bool {
-        self.long >= LONG_FROM
     }
 }
 
@@ -156,15 +136,6 @@ mod tests {
         let third = |share: f64| (share - 1.0 / 3.0).abs() < 1e-9;
         assert!(third(profile.han) && third(profile.markup) && third(1.0 - profile.short));
         assert!(profile.code < 1e-9);
-    }
-
-    #[test]
-    fn texts_are_long_if_most_characters_are_in_long_ones() {
-        let (short, long) = ("good morning".to_owned(), "all is well. ".repeat(3000));
-        let is_long = |texts: &[&String]| Profile::of(texts).is_long();
-        assert!(is_long(&[&long]) && is_long(&[&long, &short, &short]));
-        let limit = "a".repeat(LONG_TEXT);
-        assert!(!is_long(&[&limit]) && !is_long(&[&long, &limit, &limit]) && !is_long(&[]));
     }
 
     #[test]

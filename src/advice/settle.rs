@@ -2,14 +2,14 @@
 
 use super::choice::{Choice, HABITS};
 use super::kind::Kind;
-use super::profile::{Features, LONG_TEXT, Profile};
-use super::settings::{Settings, Support};
+use super::profile::{Features, Profile};
+use super::settings::Settings;
 use super::warning::warnings;
 use super::wishes::Wishes;
 use crate::error::{Error, Result};
 use crate::sketch::SketchKind;
 use crate::text::{Centre, Clean, Pipeline};
-use crate::verify::{Evidence, Verification};
+use crate::verify::Verification;
 
 /// Texts whose features are counted.
 const COUNTED: usize = 300;
@@ -55,9 +55,6 @@ pub struct Advice {
 /// Some hundred texts are enough, [`SAMPLE`](super::SAMPLE) are plenty; they should come from all over the
 /// documents. Texts are ignored if kind, distance and verification are given, or if kind and
 /// distance are given and there is no text.
-///
-/// Edit distances of long texts take too long, so feature sets are compared instead if
-/// [`Profile::is_long`] and no verification is given.
 ///
 /// # Errors
 ///
@@ -121,19 +118,8 @@ pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
     if !own && kind == Kind::Text {
         pipeline = balanced(pipeline, texts, wishes)?;
     }
-    let mut settings = wishes.settings(kind);
+    let settings = wishes.settings(kind);
     let mut reason = kind.reason(&profile);
-    if profile.is_long() && settings.verification.needs() == Evidence::Text {
-        let by_features = wishes.support(Support::Features).settings(kind);
-        if by_features != settings {
-            settings = by_features;
-            reason = format!(
-                "{reason}; {:.0} % of the characters are in texts longer than {LONG_TEXT}, so \
-                 features are compared instead of edits",
-                100.0 * profile.long
-            );
-        }
-    }
     let counted = texts.get(..texts.len().min(COUNTED)).unwrap_or_default();
     let features = Features::of(&pipeline, counted);
     // A few long sentences are all that their signature needs.
@@ -219,22 +205,6 @@ mod tests {
         let advice = settled.advice.unwrap();
         assert_eq!((advice.settings.kind, advice.pipeline), (Kind::Page, "page"));
         assert_eq!((settled.distance, settled.verification), (12, Verification::Edit(0.88)));
-    }
-
-    #[test]
-    fn long_texts_are_verified_by_their_features() {
-        let books = vec!["all is well in the north. ".repeat(2000); 3];
-        let verification =
-            |wishes: Wishes| settle(&books, &wishes).map(|settled| settled.verification).unwrap();
-        assert_eq!(verification(Wishes::new()), Verification::Jaccard(0.78));
-        let named = Wishes::new().kind(Kind::Mixed).distance(5);
-        assert_eq!(verification(named), Verification::Jaccard(0.72));
-        assert_eq!(verification(named.verify(Verification::None)), Verification::None);
-        let edit = Verification::Edit(0.88);
-        assert_eq!(verification(Wishes::new().verify(edit)), edit);
-        let advice = settle(&books, &Wishes::new()).unwrap().advice.unwrap();
-        assert_eq!(advice.settings.verification, Verification::Jaccard(0.78));
-        assert!(advice.reason.contains("100 % of the characters"), "{}", advice.reason);
     }
 
     #[test]

@@ -118,7 +118,6 @@ mod tests {
             code: 0.0,
             posts: 0.0,
             weibo: 0.0,
-            long: 0.0,
         }
     }
 

@@ -153,6 +153,37 @@ fn refusals_change_no_answer() {
 }
 
 #[test]
+fn parts_of_long_texts_cost_what_their_edits_are() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let alphabet: Vec<char> = ('a'..='z').chain('一'..='丐').collect();
+    for changed in [0, 30, 300, 3000] {
+        let a: Vec<char> = (0..40_000).map(|_| alphabet[rng.usize(0..alphabet.len())]).collect();
+        let b = edited(&mut rng, &a, changed, &alphabet);
+        let [a, b]: [String; 2] = [a, b].map(|text| text.into_iter().collect());
+        let exact = levenshtein::distance(a.chars(), b.chars());
+        let found = edits_up_to(&a, &b, 40_000, &|| Ok(())).unwrap().unwrap();
+        assert!(found >= exact && found <= exact + exact / 50, "{changed} {found} {exact}");
+        assert_eq!(edits_up_to(&a, &b, found, &|| Ok(())).unwrap(), Some(found));
+        let fewer = found.checked_sub(1).map(|most| edits_up_to(&a, &b, most, &|| Ok(())).unwrap());
+        assert_eq!(fewer.flatten(), None);
+    }
+}
+
+#[test]
+fn a_passage_that_comes_in_between_shifts_nothing() {
+    let mut rng = fastrand::Rng::with_seed(6);
+    let letters: Vec<char> = ('a'..='z').collect();
+    let mut text =
+        |len: usize| -> String { (0..len).map(|_| letters[rng.usize(0..letters.len())]).collect() };
+    let (begin, between, end) = (text(100_000), text(5_000), text(100_000));
+    let a = format!("x{begin}{end}y");
+    let b = format!("y{begin}{between}{end}x");
+    let found = edit_similarity(&a, &b, 0.9).unwrap();
+    let exact = 1.0 - 5_002.0 / 205_002.0;
+    assert!((found - exact).abs() < 1e-9, "{found} {exact}");
+}
+
+#[test]
 fn different_texts_of_many_pieces_are_refused_as_pieces_are() {
     let mut rng = fastrand::Rng::with_seed(4);
     let letters: Vec<char> = ('a'..='z').collect();

@@ -1,0 +1,186 @@
+//! Anchors: passages that two long texts share cut them into parts to be compared.
+//!
+//! A passage that each text has once stands for the same place in both, and the longest sequence
+//! of such passages that rises in both texts is kept, as patience diff does with lines. Whatever
+//! the cut, the edits of all parts together turn one text into the other: a bad cut needs too
+//! many of them, never too few.
+
+/// Bytes of a passage: ten Chinese characters, five English words.
+const PASSAGE: usize = 32;
+
+/// One passage in eight is looked at, chosen by its hash, so that both texts choose alike.
+const LEAST_SPARSE: u32 = 3;
+
+/// Passages of a text that are looked at, about, so that memory is a few megabytes.
+const PASSAGES: usize = 1 << 17;
+
+/// Factor of the rolling hash: odd and without a pattern.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Returns the parts that differ, in order; what lies between them is equal.
+pub(super) fn parts<'a>(a: &'a str, b: &'a str) -> Vec<(&'a str, &'a str)> {
+    let mut parts = Vec::new();
+    let (mut left, mut right) = (a, b);
+    for (i, j) in rising(&shared(a, b)) {
+        // What is left ends where the texts end, so places count from there.
+        let (x, y) = (a.len() - left.len(), b.len() - right.len());
+        let (Some(i), Some(j)) = (i.checked_sub(x), j.checked_sub(y)) else { continue };
+        let split = left.split_at_checked(i).zip(right.split_at_checked(j));
+        let Some(((ours, our_rest), (theirs, their_rest))) = split else { continue };
+        let after = common(our_rest.chars(), their_rest.chars());
+        // A hash may be that of another passage.
+        if after == 0 {
+            continue;
+        }
+        let before = common(ours.chars().rev(), theirs.chars().rev());
+        let part = |text: &'a str| text.get(..text.len() - before).unwrap_or(text);
+        parts.push((part(ours), part(theirs)));
+        left = our_rest.get(after..).unwrap_or_default();
+        right = their_rest.get(after..).unwrap_or_default();
+    }
+    parts.push((left, right));
+    parts.retain(|(a, b)| !(a.is_empty() && b.is_empty()));
+    parts
+}
+
+/// Bytes of the characters that two texts begin with alike.
+fn common(a: impl Iterator<Item = char>, b: impl Iterator<Item = char>) -> usize {
+    a.zip(b).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
+}
+
+/// Returns where passages are that each text has once, by their place in the first.
+fn shared(a: &str, b: &str) -> Vec<(usize, usize)> {
+    let longest = a.len().max(b.len());
+    let sparse = LEAST_SPARSE.max((longest / PASSAGES).checked_ilog2().map_or(0, |bits| bits + 1));
+    let (ours, theirs) = (single(a, sparse), single(b, sparse));
+    let mut theirs = theirs.into_iter().peekable();
+    let mut shared = Vec::new();
+    for (hash, i) in ours {
+        while theirs.next_if(|other| other.0 < hash).is_some() {}
+        if let Some((_, j)) = theirs.next_if(|other| other.0 == hash) {
+            shared.push((i, j));
+        }
+    }
+    shared.sort_unstable();
+    shared
+}
+
+/// Returns hash and place of the passages that a text has once, by rising hash.
+fn single(text: &str, sparse: u32) -> Vec<(u64, usize)> {
+    let bytes = text.as_bytes();
+    let last = FACTOR.wrapping_pow(u32::try_from(PASSAGE).unwrap_or(u32::MAX));
+    let mut hash = 0_u64;
+    let mut found = Vec::new();
+    for (end, &byte) in bytes.iter().enumerate() {
+        hash = hash.wrapping_mul(FACTOR).wrapping_add(u64::from(byte) + 1);
+        let Some(start) = (end + 1).checked_sub(PASSAGE) else { continue };
+        if let Some(&gone) = start.checked_sub(1).and_then(|at| bytes.get(at)) {
+            hash = hash.wrapping_sub(last.wrapping_mul(u64::from(gone) + 1));
+        }
+        // The high bits of a product depend on all bits.
+        let mixed = (hash ^ hash >> 32).wrapping_mul(FACTOR);
+        if mixed >> (u64::BITS - sparse) == 0 && text.is_char_boundary(start) {
+            found.push((hash, start));
+        }
+    }
+    found.sort_unstable();
+    let groups = found.chunk_by(|a, b| a.0 == b.0);
+    groups.filter(|group| group.len() == 1).flatten().copied().collect()
+}
+
+/// Returns the longest sequence of pairs that rises on both sides.
+///
+/// Pairs come by rising first place, and no place comes twice.
+fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // The last pair of the best sequence of each length, and before each pair the one it follows.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut follows: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    let second = |at: usize| pairs.get(at).map_or(0, |pair| pair.1);
+    for (at, &(_, j)) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|&end| second(end) < j);
+        follows.push(length.checked_sub(1).and_then(|before| ends.get(before)).copied());
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut sequence = Vec::with_capacity(ends.len());
+    let mut at = ends.last().copied();
+    while let Some(here) = at {
+        sequence.extend(pairs.get(here));
+        at = follows.get(here).copied().flatten();
+    }
+    sequence.reverse();
+    sequence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prose(rng: &mut fastrand::Rng, words: usize) -> String {
+        let words: Vec<String> = (0..words).map(|_| format!("{:x}", rng.u16(..))).collect();
+        words.join(" ") + " "
+    }
+
+    #[test]
+    fn the_longest_rising_sequence_is_found() {
+        let of = |seconds: &[usize]| -> Vec<usize> {
+            let pairs: Vec<(usize, usize)> = (0..).zip(seconds.iter().copied()).collect();
+            rising(&pairs).into_iter().map(|pair| pair.1).collect()
+        };
+        assert_eq!(of(&[]), []);
+        assert_eq!(of(&[3]), [3]);
+        assert_eq!(of(&[7, 8, 1, 2, 3, 9]), [1, 2, 3, 9]);
+        assert_eq!(of(&[5, 4, 3]), [3]);
+    }
+
+    #[test]
+    fn equal_texts_have_no_parts_and_unlike_ones_are_one() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let (a, b) = (prose(&mut rng, 5000), prose(&mut rng, 5000));
+        assert_eq!(parts(&a, &a), []);
+        assert_eq!(parts("", ""), []);
+        assert_eq!(parts(&a, ""), [(a.as_str(), "")]);
+        assert_eq!(parts(&a, &b), [(a.as_str(), b.as_str())]);
+    }
+
+    #[test]
+    fn changes_are_cut_out_of_what_is_equal() {
+        let mut rng = fastrand::Rng::with_seed(2);
+        let [one, two, three] = [(); 3].map(|()| prose(&mut rng, 2000));
+        let a = format!("{one}晴天{two}gone {three}");
+        let b = format!("{one}雨天{two}{three}added");
+        assert_eq!(parts(&a, &b), [("晴", "雨"), ("gone ", ""), ("", "added")]);
+        let moved = format!("{two}{one}");
+        assert_eq!(parts(&format!("{one}{two}"), &moved).len(), 2);
+    }
+
+    #[test]
+    fn parts_and_what_is_equal_are_the_whole_text() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        for _ in 0..50 {
+            let a: Vec<char> =
+                prose(&mut rng, 3000).replace('7', "é").replace('8', "雨").chars().collect();
+            let mut b = a.clone();
+            for _ in 0..rng.usize(0..300) {
+                let at = rng.usize(0..b.len());
+                match rng.u8(0..3) {
+                    0 => b.insert(at, '雪'),
+                    1 => drop(b.remove(at)),
+                    _ => b[at] = 'ê',
+                }
+            }
+            let [a, b]: [String; 2] = [a, b].map(|text| text.into_iter().collect());
+            let (mut x, mut y) = (0, 0);
+            for (ours, theirs) in parts(&a, &b) {
+                let (at, to) = (a.len() - a[x..].len(), b.len() - b[y..].len());
+                let start = ours.as_ptr() as usize - a.as_ptr() as usize;
+                let begin = theirs.as_ptr() as usize - b.as_ptr() as usize;
+                assert_eq!(a[at..start], b[to..begin]);
+                (x, y) = (start + ours.len(), begin + theirs.len());
+            }
+            assert_eq!(a[x..], b[y..]);
+        }
+    }
+}
