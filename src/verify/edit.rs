@@ -25,8 +25,9 @@ const FEW_EDITS: usize = 64;
 /// Common beginnings and ends are taken off first, and lengths, letters and n-grams refuse most
 /// different texts before their distance is computed, which changes no answer. Where more than
 /// 16,384 characters are left between them, they are cut at passages that both have once, and the
-/// parts are compared one to one, parts above that length in equal pieces: the similarity of such
-/// texts may come out too low, never too high. Time grows in proportion to their length.
+/// parts are compared one to one. Parts above that length are compared in equal pieces, or count
+/// as different throughout if they share less than 1 in 64 of their passages. The similarity of
+/// such texts may come out too low, never too high; time grows in proportion to their length.
 ///
 /// ```
 /// use hamdex::verify::edit_similarity;
@@ -120,7 +121,12 @@ fn part_edits(
     if lens.0.abs_diff(lens.1) > most {
         return Ok(None);
     }
-    let pieces = lens.0.max(lens.1).div_ceil(EXACT_CHARS).max(1);
+    let longest = lens.0.max(lens.1);
+    let pieces = longest.div_ceil(EXACT_CHARS).max(1);
+    // No cut makes such parts similar, and each would cost the square of its length.
+    if pieces > 1 && !anchors::are_alike(a, b) {
+        return Ok(Some(longest).filter(|edits| *edits <= most));
+    }
     let (mut a, mut b) = (Pieces::new(a, lens.0, pieces), Pieces::new(b, lens.1, pieces));
     let (mut edits, mut hint) = (0, FEW_EDITS);
     for piece in 0..pieces {

@@ -14,6 +14,9 @@ const LEAST_SPARSE: u32 = 3;
 /// Passages of a text that are looked at, about, so that memory is a few megabytes.
 const PASSAGES: usize = 1 << 17;
 
+/// Texts that share a smaller part of their passages are unlike: one in so many.
+const ALIKE: usize = 64;
+
 /// Factor of the rolling hash: odd and without a pattern.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -48,10 +51,29 @@ fn common(a: impl Iterator<Item = char>, b: impl Iterator<Item = char>) -> usize
     a.zip(b).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
 }
 
+/// Returns false if two texts share next to no passage, however often they have each.
+pub(super) fn are_alike(a: &str, b: &str) -> bool {
+    let sparse = sparse(a, b);
+    let (ours, theirs) = (passages(a, sparse), passages(b, sparse));
+    let all = ours.len().max(theirs.len());
+    let mut theirs = theirs.into_iter().peekable();
+    let mut shared = 0;
+    for (hash, _) in ours {
+        while theirs.next_if(|other| other.0 < hash).is_some() {}
+        shared += usize::from(theirs.next_if(|other| other.0 == hash).is_some());
+    }
+    shared * ALIKE >= all
+}
+
+/// High bits of the hash that are zero for passages of two texts that are looked at.
+fn sparse(a: &str, b: &str) -> u32 {
+    let longest = a.len().max(b.len());
+    LEAST_SPARSE.max((longest / PASSAGES).checked_ilog2().map_or(0, |bits| bits + 1))
+}
+
 /// Returns where passages are that each text has once, by their place in the first.
 fn shared(a: &str, b: &str) -> Vec<(usize, usize)> {
-    let longest = a.len().max(b.len());
-    let sparse = LEAST_SPARSE.max((longest / PASSAGES).checked_ilog2().map_or(0, |bits| bits + 1));
+    let sparse = sparse(a, b);
     let (ours, theirs) = (single(a, sparse), single(b, sparse));
     let mut theirs = theirs.into_iter().peekable();
     let mut shared = Vec::new();
@@ -67,6 +89,13 @@ fn shared(a: &str, b: &str) -> Vec<(usize, usize)> {
 
 /// Returns hash and place of the passages that a text has once, by rising hash.
 fn single(text: &str, sparse: u32) -> Vec<(u64, usize)> {
+    let found = passages(text, sparse);
+    let groups = found.chunk_by(|a, b| a.0 == b.0);
+    groups.filter(|group| group.len() == 1).flatten().copied().collect()
+}
+
+/// Returns hash and place of the passages that are looked at, by rising hash.
+fn passages(text: &str, sparse: u32) -> Vec<(u64, usize)> {
     let bytes = text.as_bytes();
     let last = FACTOR.wrapping_pow(u32::try_from(PASSAGE).unwrap_or(u32::MAX));
     let mut hash = 0_u64;
@@ -84,8 +113,7 @@ fn single(text: &str, sparse: u32) -> Vec<(u64, usize)> {
         }
     }
     found.sort_unstable();
-    let groups = found.chunk_by(|a, b| a.0 == b.0);
-    groups.filter(|group| group.len() == 1).flatten().copied().collect()
+    found
 }
 
 /// Returns the longest sequence of pairs that rises on both sides.
@@ -143,6 +171,17 @@ mod tests {
         assert_eq!(parts("", ""), []);
         assert_eq!(parts(&a, ""), [(a.as_str(), "")]);
         assert_eq!(parts(&a, &b), [(a.as_str(), b.as_str())]);
+    }
+
+    #[test]
+    fn texts_are_alike_if_they_share_passages_though_they_repeat_them() {
+        let mut rng = fastrand::Rng::with_seed(4);
+        let (a, b) = (prose(&mut rng, 5000), prose(&mut rng, 5000));
+        let table = "all is well in the north of the country. ".repeat(1000);
+        assert!(are_alike(&a, &a) && !are_alike(&a, &b) && !are_alike(&a, &table));
+        assert!(are_alike(&table, &table.replacen("well", "good", 300)));
+        assert!(are_alike(&a, &(b + &a)));
+        assert!(are_alike("", ""));
     }
 
     #[test]
