@@ -22,33 +22,33 @@ const BLOCK: usize = 1024;
 /// Representatives passed over by distance between two looks at whether to go on.
 const PASSED_TOGETHER: usize = 1 << 14;
 
-/// Checks that are worth the other threads' while.
+/// Checks from which on other threads take their part.
 const TOGETHER: usize = 8;
 
-/// Members of each side that tell how much of two sets is near.
+/// Members of each side by which the number of near pairs is estimated.
 const SAMPLE: usize = 128;
 
-/// Two sets are compared one by one if one pair in so many is near, or more.
+/// Two sets are compared one by one if at least one pair in 32 is near.
 ///
-/// A pair that a join finds costs as much as passing over so many by distance.
+/// A pair that a join finds costs as much as passing over 32 by distance.
 const CROWDED: usize = 32;
 
-/// Representatives with which so few more are compared one by one.
+/// Representatives up to which units are compared with them one by one.
 const FEW: usize = 256;
 
 /// A document that others may join, or that may join one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unit<F> {
     pub(super) position: u32,
-    /// What its label is told by.
+    /// What the caller knows it by.
     pub(super) number: u32,
     pub(super) fingerprint: F,
 }
 
-/// Tells the label of every unit: the position of its representative, maybe its own.
+/// Calls `label` with the number of each unit and the position of its representative.
 ///
-/// Units come by rising position. Labels are told once for each unit, in no order; they are those
-/// of the sequential rule for any number of threads.
+/// Units come by rising position, and a representative has its own as label. Each unit is labelled
+/// once, in no order; labels are those of the sequential rule for any number of threads.
 pub(super) fn under_representatives<F: Fingerprint>(
     units: &[Unit<F>],
     distance: u32,
@@ -73,17 +73,14 @@ impl Rule<'_> {
     }
 
     fn passes<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> Result<bool> {
-        let apart = kept.fingerprint.distance(unit.fingerprint);
-        if apart > self.distance {
-            return Ok(false);
-        }
         progress::check(self.progress)?;
+        let apart = kept.fingerprint.distance(unit.fingerprint);
         (self.verify)(kept.position, unit.position, apart)
     }
 
-    /// Tells of several units whether they pass with one.
-    fn all_pass<F: Fingerprint>(&self, kept: &Unit<F>, units: &[&Unit<F>]) -> Result<Vec<bool>> {
-        let passes = |unit: &&Unit<F>| self.passes(kept, unit);
+    /// Checks near units against a representative, in parallel if they are many.
+    fn all_pass<F: Fingerprint>(&self, kept: &Unit<F>, units: &[Unit<F>]) -> Result<Vec<bool>> {
+        let passes = |unit: &Unit<F>| self.passes(kept, unit);
         if units.len() < TOGETHER {
             return units.iter().map(passes).collect();
         }
@@ -119,18 +116,19 @@ impl Rule<'_> {
         while let Some((&first, rest)) = left.split_first() {
             kept.push(first);
             label(first.number, first.position);
-            let is_near = |unit: &&Unit<F>| self.is_near(&first, unit);
-            let near: Vec<&Unit<F>> = rest.iter().filter(is_near).collect();
+            let is_near = |unit: &Unit<F>| self.is_near(&first, unit);
+            let (near, mut others): (Vec<_>, Vec<_>) = rest.iter().copied().partition(is_near);
             let passed = self.all_pass(&first, &near)?;
-            let mut answers = near.iter().zip(passed).peekable();
-            let mut after = Vec::with_capacity(rest.len());
-            for unit in rest {
-                match answers.next_if(|(near, _)| std::ptr::eq(**near, unit)) {
-                    Some((_, true)) => label(unit.number, first.position),
-                    Some((_, false)) | None => after.push(*unit),
+            for (unit, passed) in near.into_iter().zip(passed) {
+                if passed {
+                    label(unit.number, first.position);
+                } else {
+                    others.push(unit);
                 }
             }
-            left = after;
+            // Two rising runs, which a stable sort merges.
+            others.sort_by_key(|unit| unit.position);
+            left = others;
         }
         self.progress.advance(units.len() as u64);
         Ok(kept)
@@ -159,7 +157,7 @@ impl Rule<'_> {
         Ok(left)
     }
 
-    /// Tells whether so many pairs of two sets are near that a join finds most of them.
+    /// Returns true if a join would find so large a part of all pairs that a scan is cheaper.
     fn is_crowded<F: Fingerprint>(&self, kept: &[Unit<F>], units: &[Unit<F>]) -> bool {
         let some = |all: &[Unit<F>]| -> Vec<F> {
             let step = (all.len() / SAMPLE).max(1);
@@ -181,7 +179,7 @@ impl Rule<'_> {
             for (some, begin) in kept.chunks(PASSED_TOGETHER).zip((0..).step_by(PASSED_TOGETHER)) {
                 progress::check(self.progress)?;
                 for (kept, at) in some.iter().zip(begin..) {
-                    if self.passes(kept, unit)? {
+                    if self.is_near(kept, unit) && self.passes(kept, unit)? {
                         return Ok(at);
                     }
                 }

@@ -15,7 +15,7 @@ pub(super) fn is_letter(c: char) -> bool {
 
 /// Tells whether a character says as much as two letters or more.
 #[inline]
-pub(super) fn is_dense(c: char) -> bool {
+pub(crate) fn is_dense(c: char) -> bool {
     match c {
         '\u{4e00}'..='\u{9fff}' => true,
         ..'\u{1100}' => false,

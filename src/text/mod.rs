@@ -49,7 +49,7 @@ pub use encoding::{Decoded, Encoding, decode, looks_binary};
 pub use html::main_text;
 pub use idf_learner::IdfLearner;
 pub use idf_table::IdfTable;
-pub(crate) use letter::letters;
+pub(crate) use letter::{is_dense, letters};
 pub use normalise::normalise;
 pub use options::{NormalForm, PipelineOptions, Segment};
 pub use pipeline::{Feature, Pipeline, Sketch};

@@ -53,7 +53,7 @@ pub(super) fn similarity_while(
     let similarity = |edits: usize| {
         if longest == 0 { 1.0 } else { longest.saturating_sub(edits) as f64 / longest as f64 }
     };
-    // A difference in length is so many edits at least.
+    // Every character that one text has more is an edit.
     if similarity(lens.0.abs_diff(lens.1)) < threshold {
         return Ok(None);
     }
@@ -62,7 +62,7 @@ pub(super) fn similarity_while(
     Ok(edits.map(similarity).filter(|similarity| *similarity >= threshold))
 }
 
-/// So many edits leave the similarity at the threshold, or one more than that by rounding.
+/// Returns the most edits that leave the similarity at the threshold, or one more by rounding.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(super) fn most_edits(longest: usize, threshold: f64) -> usize {
     // A cast of a float saturates, and the text cannot have more edits than characters.
@@ -71,12 +71,15 @@ pub(super) fn most_edits(longest: usize, threshold: f64) -> usize {
 
 /// Takes off what both begin and end with.
 fn differing<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a str) {
-    let same = |(x, y): &(char, char)| x == y;
-    let begin: usize = a.chars().zip(b.chars()).take_while(same).map(|(x, _)| x.len_utf8()).sum();
+    let begin = common(a.chars(), b.chars());
     let (a, b) = (a.get(begin..).unwrap_or(a), b.get(begin..).unwrap_or(b));
-    let backwards = a.chars().rev().zip(b.chars().rev());
-    let end: usize = backwards.take_while(same).map(|(x, _)| x.len_utf8()).sum();
+    let end = common(a.chars().rev(), b.chars().rev());
     (a.get(..a.len() - end).unwrap_or(a), b.get(..b.len() - end).unwrap_or(b))
+}
+
+/// Counts the bytes of the characters that two texts begin with alike.
+fn common(a: impl Iterator<Item = char>, b: impl Iterator<Item = char>) -> usize {
+    a.zip(b).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
 }
 
 /// Counts the edits between two middles; `None` when there are more than `most`.
@@ -99,18 +102,16 @@ fn edits_up_to(
         // Bounds below the least number of edits would be tried without effect.
         return Ok(distance(a, b, most, FEW_EDITS.max(least * 5 / 4)));
     }
-    let mut edits = 0;
+    let mut left = most;
     for (a, b) in anchors::parts(a, b) {
         go_on()?;
-        let left = most.checked_sub(edits);
-        let found = left.map(|left| part_edits(a, b, left, go_on)).transpose()?.flatten();
-        let Some(found) = found else { return Ok(None) };
-        edits += found;
+        let Some(found) = part_edits(a, b, left, go_on)? else { return Ok(None) };
+        left -= found;
     }
-    Ok(Some(edits).filter(|edits| *edits <= most))
+    Ok(Some(most - left))
 }
 
-/// Counts the edits between two parts, in equal pieces if they are long.
+/// Counts the edits between two parts, in equal pieces if they are long; `None` above `most`.
 fn part_edits(
     a: &str,
     b: &str,
@@ -128,18 +129,17 @@ fn part_edits(
         return Ok(Some(longest).filter(|edits| *edits <= most));
     }
     let (mut a, mut b) = (Pieces::new(a, lens.0, pieces), Pieces::new(b, lens.1, pieces));
-    let (mut edits, mut hint) = (0, FEW_EDITS);
+    let (mut left, mut hint) = (most, FEW_EDITS);
     for piece in 0..pieces {
         if piece > 0 {
             go_on()?;
         }
-        let Some(left) = most.checked_sub(edits) else { return Ok(None) };
         let Some(found) = distance(a.next(), b.next(), left, hint) else { return Ok(None) };
-        edits += found;
+        left -= found;
         // The pieces of one text are about as different as each other.
         hint = found.max(FEW_EDITS);
     }
-    Ok(Some(edits))
+    Ok(Some(most - left))
 }
 
 /// Computes the edits of two pieces; `None` when there are more than `most`.

@@ -6,7 +6,7 @@
 
 use super::edit::most_edits;
 use super::{Verification, by_length};
-use crate::text::letters;
+use crate::text::is_dense;
 
 /// Counters of a text; characters share them.
 const COUNTERS: usize = 32;
@@ -26,18 +26,18 @@ impl Outline {
     /// Counts the characters of a text.
     pub(super) fn new(text: &str) -> Self {
         let mut counts = [0_u32; COUNTERS];
-        let mut chars = 0_u32;
+        let (mut chars, mut dense) = (0_u32, 0_u32);
         for c in text.chars() {
             if let Some(count) = counts.get_mut(counter(c)) {
                 *count = count.saturating_add(1);
             }
             chars = chars.saturating_add(1);
+            dense = dense.saturating_add(u32::from(is_dense(c)));
         }
         let most = counts.iter().copied().max().unwrap_or(0);
         let shift = (u32::BITS - most.leading_zeros()).saturating_sub(u8::BITS);
-        let letters = u32::try_from(letters(text)).unwrap_or(u32::MAX);
         let counts = counts.map(|count| u8::try_from(count >> shift).unwrap_or(u8::MAX));
-        Self { chars, letters, shift, counts }
+        Self { chars, letters: chars.saturating_add(dense), shift, counts }
     }
 
     /// Returns a number of edits that two texts need at least.

@@ -5,6 +5,8 @@
 //! the cut, the edits of all parts together turn one text into the other: a bad cut needs too
 //! many of them, never too few.
 
+use super::common;
+
 /// Bytes of a passage: ten Chinese characters, five English words.
 const PASSAGE: usize = 32;
 
@@ -14,7 +16,7 @@ const LEAST_SPARSE: u32 = 3;
 /// Passages of a text that are looked at, about, so that memory is a few megabytes.
 const PASSAGES: usize = 1 << 17;
 
-/// Texts that share a smaller part of their passages are unlike: one in so many.
+/// Texts that share less than one passage in 64 are unlike.
 const ALIKE: usize = 64;
 
 /// Factor of the rolling hash: odd and without a pattern.
@@ -46,23 +48,12 @@ pub(super) fn parts<'a>(a: &'a str, b: &'a str) -> Vec<(&'a str, &'a str)> {
     parts
 }
 
-/// Bytes of the characters that two texts begin with alike.
-fn common(a: impl Iterator<Item = char>, b: impl Iterator<Item = char>) -> usize {
-    a.zip(b).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
-}
-
 /// Returns false if two texts share next to no passage, however often they have each.
 pub(super) fn are_alike(a: &str, b: &str) -> bool {
     let sparse = sparse(a, b);
     let (ours, theirs) = (passages(a, sparse), passages(b, sparse));
     let all = ours.len().max(theirs.len());
-    let mut theirs = theirs.into_iter().peekable();
-    let mut shared = 0;
-    for (hash, _) in ours {
-        while theirs.next_if(|other| other.0 < hash).is_some() {}
-        shared += usize::from(theirs.next_if(|other| other.0 == hash).is_some());
-    }
-    shared * ALIKE >= all
+    in_both(ours, theirs).count() * ALIKE >= all
 }
 
 /// High bits of the hash that are zero for passages of two texts that are looked at.
@@ -74,17 +65,21 @@ fn sparse(a: &str, b: &str) -> u32 {
 /// Returns where passages are that each text has once, by their place in the first.
 fn shared(a: &str, b: &str) -> Vec<(usize, usize)> {
     let sparse = sparse(a, b);
-    let (ours, theirs) = (single(a, sparse), single(b, sparse));
-    let mut theirs = theirs.into_iter().peekable();
-    let mut shared = Vec::new();
-    for (hash, i) in ours {
-        while theirs.next_if(|other| other.0 < hash).is_some() {}
-        if let Some((_, j)) = theirs.next_if(|other| other.0 == hash) {
-            shared.push((i, j));
-        }
-    }
+    let mut shared: Vec<_> = in_both(single(a, sparse), single(b, sparse)).collect();
     shared.sort_unstable();
     shared
+}
+
+/// Pairs the places of equal passages; both sides come by rising hash.
+fn in_both(
+    ours: Vec<(u64, usize)>,
+    theirs: Vec<(u64, usize)>,
+) -> impl Iterator<Item = (usize, usize)> {
+    let mut theirs = theirs.into_iter().peekable();
+    ours.into_iter().filter_map(move |(hash, i)| {
+        while theirs.next_if(|other| other.0 < hash).is_some() {}
+        theirs.next_if(|other| other.0 == hash).map(|(_, j)| (i, j))
+    })
 }
 
 /// Returns hash and place of the passages that a text has once, by rising hash.
