@@ -191,23 +191,55 @@ impl Pipeline {
     pub fn fingerprint<F: Fingerprint>(&self, text: &str) -> Option<Sketch<F>> {
         SCRATCH.with_borrow_mut(|scratch| {
             self.read(text, Mentions::Dropped, scratch);
-            let options = &self.inner.options;
-            let fingerprint = match options.sketch {
-                SketchKind::SimHash => {
-                    self.sign(scratch, BitSums::<F>::new, |sums| match &options.centre {
-                        None => sums.signature(),
-                        Some(centre) => sums.signature_above(centre.offsets::<F>()),
-                    })
-                }
-                SketchKind::MinHash => self.sign(scratch, MinHash::<F>::new, MinHash::signature),
-                SketchKind::Longest(sentences) => {
-                    let make = || Longest::<F>::new(sentences as usize);
-                    self.sign(scratch, make, Longest::signature)
-                }
-            };
+            let sketch = self.sketch(scratch);
             scratch.release_huge();
-            fingerprint
+            sketch
         })
+    }
+
+    /// Returns the fingerprint of a text and what [`cleaned`](Self::cleaned) returns.
+    ///
+    /// Most texts are read once for both, which saves a third of the time of two calls.
+    ///
+    /// ```
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let pipeline = Pipeline::new(&PipelineOptions::preset("page")?)?;
+    /// let (sketch, cleaned) = pipeline.fingerprint_and_cleaned::<u64>("Sunny  Days");
+    /// assert_eq!(sketch, pipeline.fingerprint("Sunny  Days"));
+    /// assert_eq!(cleaned, "sunny days");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn fingerprint_and_cleaned<F: Fingerprint>(
+        &self,
+        text: &str,
+    ) -> (Option<Sketch<F>>, String) {
+        let (sketch, cleaned) = SCRATCH.with_borrow_mut(|scratch| {
+            let dropped_names = self.read(text, Mentions::Dropped, scratch);
+            let cleaned = (!dropped_names).then(|| scratch.normal.clone());
+            let sketch = self.sketch(scratch);
+            scratch.release_huge();
+            (sketch, cleaned)
+        });
+        (sketch, cleaned.unwrap_or_else(|| self.cleaned(text)))
+    }
+
+    /// Signs what was read by the pipeline's method.
+    fn sketch<F: Fingerprint>(&self, scratch: &mut Scratch) -> Option<Sketch<F>> {
+        let options = &self.inner.options;
+        match options.sketch {
+            SketchKind::SimHash => {
+                self.sign(scratch, BitSums::<F>::new, |sums| match &options.centre {
+                    None => sums.signature(),
+                    Some(centre) => sums.signature_above(centre.offsets::<F>()),
+                })
+            }
+            SketchKind::MinHash => self.sign(scratch, MinHash::<F>::new, MinHash::signature),
+            SketchKind::Longest(sentences) => {
+                let make = || Longest::<F>::new(sentences as usize);
+                self.sign(scratch, make, Longest::signature)
+            }
+        }
     }
 
     /// Returns the share of a text's features that sets each bit of a width; see [`Centre`].
@@ -352,14 +384,16 @@ impl Pipeline {
     }
 
     /// Reads a text into the scratch: main content, normal form, noise taken out.
-    fn read(&self, text: &str, mentions: Mentions, scratch: &mut Scratch) {
+    ///
+    /// Returns whether `mentions` may have changed what was read.
+    fn read(&self, text: &str, mentions: Mentions, scratch: &mut Scratch) -> bool {
         let options = &self.inner.options;
         let Scratch { normal, cleaned, .. } = scratch;
         let content = if options.html { Cow::Owned(html::main_text(text)) } else { text.into() };
         if options.segment == Segment::Raw {
             normal.clear();
             normal.push_str(&content);
-            return;
+            return false;
         }
         match options.normal {
             NormalForm::LowerFold => normalise::normalise_into(&content, normal),
@@ -369,11 +403,13 @@ impl Pipeline {
             simplified::simplify_into(normal, cleaned);
             std::mem::swap(normal, cleaned);
         }
-        self.clean(normal, mentions, cleaned);
+        self.clean(normal, mentions, cleaned)
     }
 
     /// Cleans the text in place; a text that is nothing but noise stays as it is.
-    fn clean(&self, normal: &mut String, mentions: Mentions, spare: &mut String) {
+    ///
+    /// Returns whether `mentions` was heeded.
+    fn clean(&self, normal: &mut String, mentions: Mentions, spare: &mut String) -> bool {
         let options = &self.inner.options;
         let is_short = clean::is_short(normal, options.short, options.short_clean);
         let mut keep_words = |clean: &dyn Fn(&str, &mut String)| {
@@ -387,11 +423,13 @@ impl Pipeline {
         if asked(|clean| clean.web) {
             keep_words(&clean::clean_page_into);
         }
-        if asked(|clean| clean.weibo) {
+        let (weibo, links) = (asked(|clean| clean.weibo), asked(|clean| clean.links));
+        if weibo {
             keep_words(&|text, out| clean::clean_post_into(text, mentions, out));
-        } else if asked(|clean| clean.links) {
+        } else if links {
             keep_words(&|text, out| clean::clean_links_into(text, mentions, out));
         }
+        weibo || links
     }
 }
 

@@ -113,10 +113,8 @@ impl Maker<'_> {
             return Ok(Err(Reason::EmptyText));
         }
         let content = content(pipeline, text, html);
-        let Some(sketch) = pipeline.fingerprint::<F>(&content) else {
-            return Ok(Err(Reason::NoFeatures));
-        };
-        let proofs = Proofs::of(self.wanted, pipeline, &content);
+        let made = Proofs::with_sketch::<F>(self.wanted, pipeline, &content);
+        let Some((sketch, proofs)) = made else { return Ok(Err(Reason::NoFeatures)) };
         let (fingerprint, features) = (sketch.fingerprint, Some(sketch.features));
         Ok(Ok(Sketch { fingerprint, features, proofs }))
     }

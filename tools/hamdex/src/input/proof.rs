@@ -1,8 +1,8 @@
 //! Proofs: what a verification compares of a document, made beside its fingerprint.
 
-use hamdex::Verification;
-use hamdex::text::Pipeline;
+use hamdex::text::{Pipeline, Sketch};
 use hamdex::verify::{Evidence, FeatureSet};
+use hamdex::{Fingerprint, Verification};
 
 /// Kinds of evidence to make.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,17 +41,26 @@ impl Proofs {
         if self.features.is_empty() { &self.text } else { &self.features }
     }
 
-    pub(crate) fn of(wanted: Wanted, pipeline: &Pipeline, text: &str) -> Self {
+    /// Fingerprints a text and makes what is wanted of it; `None` for one without features.
+    pub(crate) fn with_sketch<F: Fingerprint>(
+        wanted: Wanted,
+        pipeline: &Pipeline,
+        text: &str,
+    ) -> Option<(Sketch<F>, Self)> {
         let mut proofs = Self::default();
+        let sketch = if wanted.text {
+            let (sketch, cleaned) = pipeline.fingerprint_and_cleaned(text);
+            proofs.text = cleaned.into_bytes();
+            sketch?
+        } else {
+            pipeline.fingerprint(text)?
+        };
         if wanted.features {
             proofs.features = FeatureSet::of_text(pipeline, text).encode();
-        }
-        if wanted.text {
-            proofs.text = pipeline.cleaned(text).into_bytes();
         }
         if wanted.source {
             proofs.text = text.as_bytes().to_vec();
         }
-        proofs
+        Some((sketch, proofs))
     }
 }

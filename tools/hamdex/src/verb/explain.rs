@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::query::sketch;
 use crate::failure::Result;
+use crate::input::Wanted;
 use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, WidthArg};
 use crate::output::Output;
@@ -106,7 +107,10 @@ impl ExplainArgs {
         let header = stored::require(&self.index, self.width.bits)?;
         for_width!(header.bits, F => {
             let fingerprint = match (&self.fingerprint, &self.text) {
-                (None, Some(text)) => sketch::<F>(&header, &self.index, &self.seed, text)?.1,
+                (None, Some(text)) => {
+                    let text = (text.as_str(), Wanted::NOTHING);
+                    sketch::<F>(&header, &self.index, &self.seed, text)?.0
+                }
                 (hex, _) => width::from_hex(hex.as_deref().unwrap_or_default())?,
             };
             let query = Query::new(fingerprint)

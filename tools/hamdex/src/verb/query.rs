@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use hamdex::text::Pipeline;
 use hamdex::{Fingerprint, Header, Index, Query};
 use serde::Serialize;
 
@@ -115,8 +114,9 @@ impl QueryArgs {
             return self.documents(session, header, inputs, asked);
         }
         if let Some(text) = &self.text {
-            let (pipeline, fingerprint) = sketch::<F>(header, &self.index, &self.seed, text)?;
-            let proofs = Proofs::of(Wanted::by(verify.check()), &pipeline, text);
+            let wanted = Wanted::by(verify.check());
+            let (fingerprint, proofs) =
+                sketch::<F>(header, &self.index, &self.seed, (text, wanted))?;
             asked.push(text.as_bytes(), fingerprint, proofs)?;
         } else {
             for hex in &self.fingerprint {
@@ -151,21 +151,22 @@ impl QueryArgs {
     }
 }
 
-/// Fingerprints the text of `--text` by the pipeline of the index.
+/// Fingerprints the text of `--text` by the pipeline of the index, and makes what is wanted of it.
 pub(super) fn sketch<F: Fingerprint>(
     header: &Header,
     index: &Path,
     seed: &SeedArg,
-    text: &str,
-) -> Result<(Pipeline, F)> {
+    (text, wanted): (&str, Wanted),
+) -> Result<(F, Proofs)> {
     let pipeline = stored_pipeline(header, index, seed)?;
     let pipeline = pipeline.ok_or_else(|| stored::no_pipeline(index))?;
-    let sketch = pipeline.fingerprint::<F>(text).ok_or_else(|| {
+    let made = Proofs::with_sketch::<F>(wanted, &pipeline, text);
+    let (sketch, proofs) = made.ok_or_else(|| {
         Failure::Usage(
             "--text has no features to search by; give a text with words in it".to_owned(),
         )
     })?;
-    Ok((pipeline, sketch.fingerprint))
+    Ok((sketch.fingerprint, proofs))
 }
 
 /// Queries on their way to answers.

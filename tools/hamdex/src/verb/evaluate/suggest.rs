@@ -180,8 +180,12 @@ fn prepare<F: Fingerprint>(
     pipeline: &Pipeline,
     texts: &[String],
 ) -> Result<(Vec<F>, Kept)> {
-    let make = |(position, text): (usize, &String)| match pipeline.fingerprint::<F>(text) {
-        Some(sketch) => (sketch.fingerprint, Proofs::of(Wanted::ALL, pipeline, text)),
+    let make = |(position, text): (usize, &String)| match Proofs::with_sketch::<F>(
+        Wanted::ALL,
+        pipeline,
+        text,
+    ) {
+        Some((sketch, proofs)) => (sketch.fingerprint, proofs),
         None => (feature_hash(&position.to_be_bytes(), SEED), Proofs::default()),
     };
     let made: Vec<(F, Proofs)> = texts.par_iter().enumerate().map(|(n, t)| make((n, t))).collect();
