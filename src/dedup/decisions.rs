@@ -6,7 +6,7 @@ use super::groups::groups;
 use super::stored::Stored;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::join::{self, Diameter};
+use crate::join::{self, Diameter, Labelled};
 use crate::progress::{self, Progress};
 use crate::verify::{EvidenceFile, Verification};
 
@@ -80,10 +80,12 @@ struct Removed {
 }
 
 impl<F: Fingerprint> Decisions<F> {
-    /// Reads the decisions off labels that name what is kept, and measures what is removed.
+    /// Reads the decisions off labels that name what is kept.
+    ///
+    /// Duplicates that were not compared with what is kept are measured now.
     pub(super) fn new(
         fingerprints: Vec<F>,
-        labels: &[u32],
+        Labelled { labels, similarities }: &Labelled,
         stored: Stored,
         (evidence, verification): (Option<&EvidenceFile>, Verification),
         progress: &dyn Progress,
@@ -112,8 +114,12 @@ impl<F: Fingerprint> Decisions<F> {
             let (a, b) = (position as usize, kept as usize);
             let fingerprint = |at: usize| fingerprints.get(at).copied().unwrap_or_default();
             let distance = fingerprint(a).distance(fingerprint(b));
+            let known = similarities.get(a).copied().flatten();
             let similarity = match evidence {
-                Some(evidence) => evidence.check_while(measuring, (distance, a, b), progress)?,
+                Some(evidence) if known.is_none() => {
+                    evidence.check_while(measuring, (distance, a, b), progress)?
+                }
+                Some(_) => known,
                 None => None,
             };
             Ok(Removed { position, distance, similarity })
@@ -228,6 +234,7 @@ mod tests {
     fn decisions(labels: &[u32]) -> Decisions<u64> {
         let fingerprints = (0..labels.len() as u64).collect();
         let nothing = (None, Verification::None);
+        let labels = &Labelled { labels: labels.to_vec(), similarities: Vec::new() };
         Decisions::new(fingerprints, labels, Stored::default(), nothing, &()).unwrap()
     }
 

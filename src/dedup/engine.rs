@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::decisions::Decisions;
 use super::excluded::Excluded;
-use super::groups::labels;
+use super::groups::labelled;
 use super::order::best_first;
 use super::settings::Settings;
 use super::stored::{OwnKey, Search, Stored};
@@ -229,7 +229,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         let some_out = stored.len() > 0 || !excluded.is_empty();
         let order = best_first(&ranks, some_out.then_some(out));
         drop(ranks);
-        let labels = labels(&fingerprints, evidence, &settings, order.as_deref(), progress)?;
+        let labels = labelled(&fingerprints, evidence, &settings, order.as_deref(), progress)?;
         drop(order);
         Decisions::new(fingerprints, &labels, stored, (evidence, settings.verification), progress)
     }
@@ -253,8 +253,9 @@ impl<F: Fingerprint> Dedup<F> {
         let mut positions = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
             let make = |text: &T| {
-                let sketch = pipeline.fingerprint::<F>(text.as_ref())?;
-                Some((sketch.fingerprint, verification.evidence(pipeline, text.as_ref())))
+                let text = text.as_ref();
+                let (sketch, evidence) = verification.fingerprint_and_evidence(pipeline, text)?;
+                Some((sketch.fingerprint, evidence))
             };
             let made: Vec<Option<(F, Vec<u8>)>> = batch.par_iter().map(make).collect();
             for made in made {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::settings::Settings;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::join;
+use crate::join::{self, Labelled};
 use crate::progress::Progress;
 use crate::verify::{EvidenceFile, Linkage, Verification};
 
@@ -42,20 +42,40 @@ pub fn labels<F: Fingerprint>(
     order: Option<&[u32]>,
     progress: &dyn Progress,
 ) -> Result<Vec<u32>> {
+    labelled(fingerprints, evidence, settings, order, progress).map(|labelled| labelled.labels)
+}
+
+/// Does what [`labels`] does, and returns the similarities that checks returned.
+pub(super) fn labelled<F: Fingerprint>(
+    fingerprints: &[F],
+    evidence: Option<&EvidenceFile>,
+    settings: &Settings,
+    order: Option<&[u32]>,
+    progress: &dyn Progress,
+) -> Result<Labelled> {
     let evidence = evidence.filter(|_| settings.verification != Verification::None);
     let linking = Linking { settings, evidence, progress };
-    let Some(order) = order else { return linking.labels(fingerprints, &|position| position) };
+    let Some(order) = order else { return linking.labelled(fingerprints, &|position| position) };
     let at = |place: u32| order.get(place as usize).copied().unwrap_or(place);
     let ordered: Vec<F> =
         order.iter().filter_map(|&position| fingerprints.get(position as usize).copied()).collect();
-    let grouped = linking.labels(&ordered, &at)?;
-    let mut labels: Vec<u32> = (0..).zip(fingerprints).map(|(position, _)| position).collect();
-    for (&position, label) in order.iter().zip(grouped) {
-        if let Some(slot) = labels.get_mut(position as usize) {
+    let grouped = linking.labelled(&ordered, &at)?;
+    let labels = (0..).zip(fingerprints).map(|(position, _)| position).collect();
+    let mut all = Labelled { labels, similarities: Vec::new() };
+    if !grouped.similarities.is_empty() {
+        all.similarities.resize(fingerprints.len(), None);
+    }
+    for (&position, label) in order.iter().zip(grouped.labels) {
+        if let Some(slot) = all.labels.get_mut(position as usize) {
             *slot = at(label);
         }
     }
-    Ok(labels)
+    for (&position, similarity) in order.iter().zip(grouped.similarities) {
+        if let Some(slot) = all.similarities.get_mut(position as usize) {
+            *slot = similarity;
+        }
+    }
+    Ok(all)
 }
 
 /// What two documents need to come into one group.
@@ -67,28 +87,29 @@ struct Linking<'a> {
 
 impl Linking<'_> {
     /// Groups fingerprints, whose documents are where `at` says.
-    fn labels<F: Fingerprint>(
+    fn labelled<F: Fingerprint>(
         &self,
         fingerprints: &[F],
         at: &(dyn Fn(u32) -> u32 + Sync),
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Labelled> {
         let Settings { distance, verification, .. } = *self.settings;
         let linkage = self.settings.linking();
         if self.evidence.is_none() && linkage == Linkage::Chain {
-            return join::clusters(fingerprints, distance, self.progress);
+            let labels = join::clusters(fingerprints, distance, self.progress)?;
+            return Ok(Labelled { labels, similarities: Vec::new() });
         }
         let piece = |place: u32| {
             self.evidence.map_or(0, |evidence| u64::from(evidence.piece(at(place) as usize)))
         };
         let digests: Vec<u64> = (0..).zip(fingerprints).map(|(place, _)| piece(place)).collect();
         let verify = |a: u32, b: u32, apart: u32| match self.evidence {
-            None => Ok(apart <= distance),
+            None => Ok((apart <= distance).then_some(0.0)),
             Some(evidence) => {
                 let (a, b) = (at(a) as usize, at(b) as usize);
-                Ok(evidence.check_while(verification, (apart, a, b), self.progress)?.is_some())
+                evidence.check_while(verification, (apart, a, b), self.progress)
             }
         };
-        join::verified_clusters(fingerprints, &digests, distance, linkage, self.progress, &verify)
+        join::labelled(fingerprints, &digests, distance, linkage, self.progress, &verify)
     }
 }
 

@@ -29,11 +29,7 @@ pub(super) fn clusters<F: Fingerprint>(
         near.distance,
         near.linkage,
         progress,
-        &|a, b, distance| {
-            let passed =
-                checker.compare(distance, &evidence(a)?, &evidence(b)?, documents.key(b))?;
-            Ok(passed.is_some())
-        },
+        &|a, b, distance| checker.compare(distance, &evidence(a)?, &evidence(b)?, documents.key(b)),
     )?;
     let mut members: Vec<(u32, u32)> = labels.into_iter().zip(0..).collect();
     members.sort_unstable();

@@ -6,7 +6,7 @@
 //! and what has joined a representative is compared no more: many copies of one template cost a
 //! comparison each, and many different documents what a join of them costs.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -45,20 +45,27 @@ pub(super) struct Unit<F> {
     pub(super) fingerprint: F,
 }
 
-/// Calls `label` with the number of each unit and the position of its representative.
+/// Calls `label` with each unit's number, its representative's position and their similarity.
 ///
-/// Units come by rising position, and a representative has its own as label. Each unit is labelled
-/// once, in no order; labels are those of the sequential rule for any number of threads.
+/// Units come by rising position, and a representative has its own as label, without a similarity.
+/// Each unit is labelled once, in no order; labels are those of the sequential rule for any number
+/// of threads.
 pub(super) fn under_representatives<F: Fingerprint>(
     units: &[Unit<F>],
     distance: u32,
     progress: &dyn Progress,
     verify: &Verify<'_>,
-    label: &mut dyn FnMut(u32, u32),
+    label: &mut Label<'_>,
 ) -> Result<()> {
     let rule = Rule { distance, progress, verify };
     rule.among(units, label).map(drop)
 }
+
+/// Takes the number of a unit, the position of its representative, and their similarity.
+pub(super) type Label<'a> = dyn FnMut(u32, u32, Option<f64>) + 'a;
+
+/// The place of a representative and the similarity of a unit that joins it.
+type Joined = (u32, f64);
 
 /// When a unit joins another.
 struct Rule<'a> {
@@ -72,14 +79,18 @@ impl Rule<'_> {
         kept.fingerprint.distance(unit.fingerprint) <= self.distance
     }
 
-    fn passes<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> Result<bool> {
+    fn passes<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> Result<Option<f64>> {
         progress::check(self.progress)?;
         let apart = kept.fingerprint.distance(unit.fingerprint);
         (self.verify)(kept.position, unit.position, apart)
     }
 
     /// Checks near units against a representative, in parallel if they are many.
-    fn all_pass<F: Fingerprint>(&self, kept: &Unit<F>, units: &[Unit<F>]) -> Result<Vec<bool>> {
+    fn all_pass<F: Fingerprint>(
+        &self,
+        kept: &Unit<F>,
+        units: &[Unit<F>],
+    ) -> Result<Vec<Option<f64>>> {
         let passes = |unit: &Unit<F>| self.passes(kept, unit);
         if units.len() < TOGETHER {
             return units.iter().map(passes).collect();
@@ -91,7 +102,7 @@ impl Rule<'_> {
     fn among<F: Fingerprint>(
         &self,
         units: &[Unit<F>],
-        label: &mut dyn FnMut(u32, u32),
+        label: &mut Label<'_>,
     ) -> Result<Vec<Unit<F>>> {
         progress::check(self.progress)?;
         if units.len() <= BLOCK {
@@ -108,20 +119,20 @@ impl Rule<'_> {
     fn one_by_one<F: Fingerprint>(
         &self,
         units: &[Unit<F>],
-        label: &mut dyn FnMut(u32, u32),
+        label: &mut Label<'_>,
     ) -> Result<Vec<Unit<F>>> {
         let mut left = units.to_vec();
         let mut kept = Vec::new();
         // What is left is like none before it, so its first is a representative.
         while let Some((&first, rest)) = left.split_first() {
             kept.push(first);
-            label(first.number, first.position);
+            label(first.number, first.position, None);
             let is_near = |unit: &Unit<F>| self.is_near(&first, unit);
             let (near, mut others): (Vec<_>, Vec<_>) = rest.iter().copied().partition(is_near);
             let passed = self.all_pass(&first, &near)?;
             for (unit, passed) in near.into_iter().zip(passed) {
-                if passed {
-                    label(unit.number, first.position);
+                if passed.is_some() {
+                    label(unit.number, first.position, passed);
                 } else {
                     others.push(unit);
                 }
@@ -139,7 +150,7 @@ impl Rule<'_> {
         &self,
         kept: &[Unit<F>],
         units: &[Unit<F>],
-        label: &mut dyn FnMut(u32, u32),
+        label: &mut Label<'_>,
     ) -> Result<Vec<Unit<F>>> {
         let found = if kept.len() <= FEW || self.is_crowded(kept, units) {
             self.first_by_scan(kept, units)?
@@ -148,8 +159,8 @@ impl Rule<'_> {
         };
         let mut left = Vec::new();
         for (unit, first) in units.iter().zip(found) {
-            match kept.get(first as usize) {
-                Some(kept) => label(unit.number, kept.position),
+            match first.and_then(|(at, similarity)| Some((kept.get(at as usize)?, similarity))) {
+                Some((kept, similarity)) => label(unit.number, kept.position, Some(similarity)),
                 None => left.push(*unit),
             }
         }
@@ -174,17 +185,19 @@ impl Rule<'_> {
         &self,
         kept: &[Unit<F>],
         units: &[Unit<F>],
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Vec<Option<Joined>>> {
         let first = |unit: &Unit<F>| {
             for (some, begin) in kept.chunks(PASSED_TOGETHER).zip((0..).step_by(PASSED_TOGETHER)) {
                 progress::check(self.progress)?;
                 for (kept, at) in some.iter().zip(begin..) {
-                    if self.is_near(kept, unit) && self.passes(kept, unit)? {
-                        return Ok(at);
+                    if self.is_near(kept, unit)
+                        && let Some(similarity) = self.passes(kept, unit)?
+                    {
+                        return Ok(Some((at, similarity)));
                     }
                 }
             }
-            Ok(NONE)
+            Ok(None)
         };
         units.par_iter().map(first).collect()
     }
@@ -194,10 +207,10 @@ impl Rule<'_> {
         &self,
         kept: &[Unit<F>],
         units: &[Unit<F>],
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Vec<Option<Joined>>> {
         let (ours, theirs) = (Side::new(kept), Side::new(units));
         let (our_places, their_places) = (ours.directory(), theirs.directory());
-        let first: Vec<AtomicU32> = units.iter().map(|_| AtomicU32::new(NONE)).collect();
+        let first: Vec<First> = units.iter().map(|_| First::default()).collect();
         let visit = |pairs: &[Pair<F>]| {
             for pair in pairs {
                 let (Some(a), Some(b)) = (our_places.find(pair.a), their_places.find(pair.b))
@@ -205,16 +218,16 @@ impl Rule<'_> {
                     continue;
                 };
                 for &unit in theirs.units(b) {
-                    let Some(least) = first.get(unit as usize) else { continue };
+                    let Some(first) = first.get(unit as usize) else { continue };
                     for &representative in ours.units(a) {
                         // Rising, and one that is found already needs no later one.
-                        if representative >= least.load(Ordering::Relaxed) {
+                        if first.is_at_most(representative) {
                             break;
                         }
                         let both = kept.get(representative as usize).zip(units.get(unit as usize));
                         let Some((kept, document)) = both else { continue };
-                        if self.passes(kept, document)? {
-                            least.fetch_min(representative, Ordering::Relaxed);
+                        if let Some(similarity) = self.passes(kept, document)? {
+                            first.offer((representative, similarity));
                         }
                     }
                 }
@@ -228,12 +241,31 @@ impl Rule<'_> {
             &visit,
         )?;
         progress::check(self.progress)?;
-        Ok(first.into_iter().map(AtomicU32::into_inner).collect())
+        Ok(first.into_iter().map(First::into_inner).collect())
     }
 }
 
-/// Stands for no representative.
-const NONE: u32 = u32::MAX;
+/// The first representative found so far that a unit joins.
+#[derive(Debug, Default)]
+struct First(Mutex<Option<Joined>>);
+
+impl First {
+    fn is_at_most(&self, representative: u32) -> bool {
+        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        found.is_some_and(|(first, _)| first <= representative)
+    }
+
+    fn offer(&self, joined: Joined) {
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if found.is_none_or(|(first, _)| joined.0 < first) {
+            *found = Some(joined);
+        }
+    }
+
+    fn into_inner(self) -> Option<Joined> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The distinct fingerprints of some units, and where their units are.
 struct Side<F> {

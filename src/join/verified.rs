@@ -19,9 +19,21 @@ use crate::verify::Linkage;
 /// Pairs that are checked between two looks at what is linked by now.
 const CHECKED_TOGETHER: usize = 64;
 
-/// Tells whether two near documents pass: their positions, the smaller one first, and the
-/// Hamming distance of their fingerprints.
-pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<bool> + Sync + 'a;
+/// Returns the similarity of two near documents that pass, `None` for two that do not.
+///
+/// The arguments are their positions, the smaller one first, and the Hamming distance of their
+/// fingerprints.
+pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<Option<f64>> + Sync + 'a;
+
+/// The cluster of every position.
+#[derive(Debug)]
+pub(crate) struct Labelled {
+    /// The position that names its cluster.
+    pub(crate) labels: Vec<u32>,
+    /// Its similarity to that one as the check returned it, `None` if they were not compared;
+    /// empty if no two were.
+    pub(crate) similarities: Vec<Option<f64>>,
+}
 
 /// Returns for every position the smallest position in its cluster.
 ///
@@ -50,7 +62,7 @@ pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<bool> + Sync + 'a;
 /// // Near by fingerprint, but only texts of the same length pass.
 /// let texts = ["rain", "snow", "sunshine", "rain"];
 /// let lens = texts.map(|text| text.len() as u64);
-/// let same = |a: u32, b: u32, _| Ok(lens[a as usize] == lens[b as usize]);
+/// let same = |a: u32, b: u32, _| Ok((lens[a as usize] == lens[b as usize]).then_some(1.0));
 /// let fingerprints = [0b0001_u64, 0b0011, 0b0001, 0xffff];
 /// let clusters =
 ///     join::verified_clusters(&fingerprints, &lens, 2, Linkage::Chain, &(), &same)?;
@@ -65,6 +77,18 @@ pub fn verified_clusters<F: Fingerprint>(
     progress: &dyn Progress,
     verify: &Verify<'_>,
 ) -> Result<Vec<u32>> {
+    labelled(fps, digests, distance, linkage, progress, verify).map(|labelled| labelled.labels)
+}
+
+/// Does what [`verified_clusters`] does, and returns the similarities that checks returned.
+pub(crate) fn labelled<F: Fingerprint>(
+    fps: &[F],
+    digests: &[u64],
+    distance: u32,
+    linkage: Linkage,
+    progress: &dyn Progress,
+    verify: &Verify<'_>,
+) -> Result<Labelled> {
     let (bits, max) = (F::BITS, F::BITS);
     if distance > max {
         return Err(Error::InvalidDistance { distance, bits, max });
@@ -74,7 +98,9 @@ pub fn verified_clusters<F: Fingerprint>(
         Linkage::Chain => units.chained(distance, progress, verify)?,
         Linkage::Representative => units.represented(fps, distance, progress, verify)?,
     };
-    Ok(units.of.iter().map(|&unit| of_unit.get(unit as usize).copied().unwrap_or(0)).collect())
+    let of = units.of.iter().map(|&unit| of_unit.get(unit as usize).copied().unwrap_or_default());
+    let (labels, similarities) = of.unzip();
+    Ok(Labelled { labels, similarities })
 }
 
 /// Documents of one fingerprint and one digest count as one unit.
@@ -133,7 +159,7 @@ impl<F: Fingerprint> Units<F> {
         distance: u32,
         progress: &dyn Progress,
         verify: &Verify<'_>,
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Vec<(u32, Option<f64>)>> {
         let sets = Mutex::new(UnionFind::new(self.count()));
         let links = Links { units: self, sets, progress, verify };
         links.join_equal()?;
@@ -148,7 +174,8 @@ impl<F: Fingerprint> Units<F> {
                 *smallest = first.min(*smallest);
             }
         }
-        Ok(roots.iter().map(|&root| smallest.get(root as usize).copied().unwrap_or(0)).collect())
+        let label = |&root: &u32| (smallest.get(root as usize).copied().unwrap_or(0), None);
+        Ok(roots.iter().map(label).collect())
     }
 
     /// Returns the representative of every unit.
@@ -160,7 +187,7 @@ impl<F: Fingerprint> Units<F> {
         distance: u32,
         progress: &dyn Progress,
         verify: &Verify<'_>,
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Vec<(u32, Option<f64>)>> {
         progress::check(progress)?;
         let unit = |(number, &position): (u32, &u32)| Unit {
             position,
@@ -170,12 +197,13 @@ impl<F: Fingerprint> Units<F> {
         let mut rising: Vec<Unit<F>> = (0..).zip(&self.firsts).map(unit).collect();
         rising.par_sort_unstable_by_key(|unit| unit.position);
         progress.begin("grouping", Some(rising.len() as u64));
-        let mut labels = vec![0_u32; rising.len()];
-        under_representatives(&rising, distance, progress, verify, &mut |number, label| {
+        let mut labels = vec![(0, None); rising.len()];
+        let mut label = |number: u32, label, similarity| {
             if let Some(slot) = labels.get_mut(number as usize) {
-                *slot = label;
+                *slot = (label, similarity);
             }
-        })?;
+        };
+        under_representatives(&rising, distance, progress, verify, &mut label)?;
         Ok(labels)
     }
 
@@ -224,7 +252,7 @@ impl<F: Fingerprint> Links<'_, F> {
                     let asked = apart.par_iter().map(|&b| {
                         progress::check(self.progress)?;
                         let (first, second) = self.units.positions(a, b);
-                        Ok((b, (self.verify)(first, second, 0)?))
+                        Ok((b, (self.verify)(first, second, 0)?.is_some()))
                     });
                     let asked = asked.collect::<Result<Vec<_>>>()?;
                     apart.clear();
@@ -312,7 +340,7 @@ impl<'a, 'b, F: Fingerprint> Waiting<'a, 'b, F> {
         for (a, b, distance) in self.pairs.drain(..) {
             progress::check(self.links.progress)?;
             let (first, second) = self.links.units.positions(a, b);
-            if (self.links.verify)(first, second, distance)? {
+            if (self.links.verify)(first, second, distance)?.is_some() {
                 self.links.sets().union(a, b);
             }
         }

@@ -16,8 +16,9 @@ mod varint;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
-use crate::text::Pipeline;
+use crate::text::{Pipeline, Sketch};
 
 pub use edit::edit_similarity;
 pub use evidence_file::{EvidenceFile, EvidenceWriter};
@@ -36,6 +37,22 @@ impl Verification {
             Evidence::Features => FeatureSet::of_text(pipeline, text).encode(),
             Evidence::Text => pipeline.cleaned(text).into_bytes(),
         }
+    }
+
+    /// Makes the fingerprint of a text and its [`evidence`](Self::evidence), reading it once.
+    ///
+    /// `None` when nothing in the text is a feature.
+    pub(crate) fn fingerprint_and_evidence<F: Fingerprint>(
+        self,
+        pipeline: &Pipeline,
+        text: &str,
+    ) -> Option<(Sketch<F>, Vec<u8>)> {
+        if self.needs() == Evidence::Text {
+            let (sketch, cleaned) = pipeline.fingerprint_and_cleaned(text);
+            return Some((sketch?, cleaned.into_bytes()));
+        }
+        let sketch = pipeline.fingerprint(text)?;
+        Some((sketch, self.evidence(pipeline, text)))
     }
 
     /// Returns the similarity of a pair that passes, `None` for one that does not.

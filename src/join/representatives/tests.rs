@@ -10,7 +10,7 @@ fn one_by_one(fps: &[u64], distance: u32, verify: &Verify<'_>) -> Vec<(u32, u32)
     for Unit { position, number: unit, .. } in units(fps) {
         let near = representatives.iter().copied().find(|&kept| {
             let apart = fps[kept as usize].distance(fps[position as usize]);
-            apart <= distance && verify(kept, position, apart).unwrap()
+            apart <= distance && verify(kept, position, apart).unwrap().is_some()
         });
         if near.is_none() {
             representatives.push(position);

@@ -11,7 +11,7 @@ fn by_definition(fps: &[u64], digests: &[u64], distance: u32, verify: &Verify<'_
             let (i, j) = (a as usize, b as usize);
             let apart = fps[i].distance(fps[j]);
             let equal = apart == 0 && digests[i] == digests[j];
-            if equal || (apart <= distance && verify(a, b, apart).unwrap()) {
+            if equal || (apart <= distance && verify(a, b, apart).unwrap().is_some()) {
                 let (one, other) = (labels[i].min(labels[j]), labels[i].max(labels[j]));
                 labels.iter_mut().filter(|label| **label == other).for_each(|l| *l = one);
             }
@@ -35,7 +35,7 @@ fn clusters_are_those_of_the_definition() {
         let digests: Vec<u64> = (0..count).map(|_| rng.u64(0..8)).collect();
         let verify = |a: u32, b: u32, _| {
             assert!(a < b);
-            Ok(digests[a as usize].abs_diff(digests[b as usize]) <= 1)
+            Ok((digests[a as usize].abs_diff(digests[b as usize]) <= 1).then_some(1.0))
         };
         for distance in [0, 1, 3, 6] {
             let labels =
@@ -51,7 +51,7 @@ fn a_chain_is_cut_where_the_representative_is_too_far() {
     // Neighbours pass, documents two steps apart pass too, farther ones do not.
     let fps: Vec<u64> = (0..7).map(|step| (1 << step) - 1).collect();
     let digests: Vec<u64> = (0..7).collect();
-    let verify = |a: u32, b: u32, _| Ok(a.abs_diff(b) <= 2);
+    let verify = |a: u32, b: u32, _| Ok((a.abs_diff(b) <= 2).then_some(1.0));
     let run = |linkage| verified_clusters(&fps, &digests, 3, linkage, &(), &verify).unwrap();
     assert_eq!(run(Linkage::Chain), [0; 7]);
     assert_eq!(run(Linkage::Representative), [0, 0, 0, 3, 3, 3, 6]);
@@ -62,7 +62,7 @@ fn a_representative_is_within_the_distance_of_its_documents() {
     // Chains connect all of them, and every pair passes the check.
     let fps: Vec<u64> = (0..7).map(|step| (1 << step) - 1).collect();
     let digests: Vec<u64> = (0..7).collect();
-    let verify = |_, _, _| Ok(true);
+    let verify = |_, _, _| Ok(Some(1.0));
     for (distance, expected) in
         [(1, [0, 0, 2, 2, 4, 4, 6]), (2, [0, 0, 0, 3, 3, 3, 6]), (6, [0; 7])]
     {
@@ -76,7 +76,7 @@ fn a_representative_is_within_the_distance_of_its_documents() {
 #[test]
 fn the_representative_check_sees_the_distance_of_the_two() {
     let fps = [0b000_u64, 0b001, 0b011, 0b111];
-    let verify = |_, _, distance| Ok(distance <= 2);
+    let verify = |_, _, distance| Ok((distance <= 2).then_some(1.0));
     let digests = [1, 2, 3, 4];
     let run = |linkage| verified_clusters(&fps, &digests, 3, linkage, &(), &verify).unwrap();
     assert_eq!(run(Linkage::Representative), [0, 0, 0, 3]);
@@ -86,7 +86,8 @@ fn the_representative_check_sees_the_distance_of_the_two() {
 fn equal_fingerprints_of_different_documents_are_checked() {
     let fps = [9_u64; 6];
     let digests = [1, 2, 1, 3, 2, 1];
-    let verify = |a: u32, b: u32, _| Ok(digests[a as usize] + digests[b as usize] == 3);
+    let verify =
+        |a: u32, b: u32, _| Ok((digests[a as usize] + digests[b as usize] == 3).then_some(1.0));
     let labels = verified_clusters(&fps, &digests, 3, Linkage::Chain, &(), &verify).unwrap();
     assert_eq!(labels, [0, 0, 0, 3, 0, 0]);
 }
@@ -98,7 +99,7 @@ fn copies_cost_no_checks() {
     let calls = AtomicU64::new(0);
     let verify = |_, _, _| {
         calls.fetch_add(1, Ordering::Relaxed);
-        Ok(true)
+        Ok(Some(1.0))
     };
     let labels =
         verified_clusters(&fps, &digests, 1, Linkage::Representative, &(), &verify).unwrap();
@@ -108,7 +109,7 @@ fn copies_cost_no_checks() {
 
 #[test]
 fn nothing_and_one_document_are_no_clusters() {
-    let verify = |_, _, _| Ok(true);
+    let verify = |_, _, _| Ok(Some(1.0));
     for linkage in [Linkage::Chain, Linkage::Representative] {
         let run = |fps: &[u64]| verified_clusters(fps, &[0][..fps.len()], 3, linkage, &(), &verify);
         assert_eq!(run(&[]).unwrap(), [0_u32; 0]);
@@ -138,7 +139,7 @@ fn equal_fingerprints_cost_one_check_a_unit_that_passes_with_the_first() {
     let calls = AtomicU64::new(0);
     let verify = |_, _, _| {
         calls.fetch_add(1, Ordering::Relaxed);
-        Ok(true)
+        Ok(Some(1.0))
     };
     let labels = verified_clusters(&fps, &digests, 3, Linkage::Chain, &(), &verify).unwrap();
     assert!(labels.iter().all(|&label| label == 0));
