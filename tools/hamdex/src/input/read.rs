@@ -1,5 +1,6 @@
 //! Reading: chunks of rows become documents, made in parallel and handed on in order.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use hamdex::Fingerprint;
@@ -135,20 +136,25 @@ impl Reading<'_> {
             seeds: Seeds::default(),
         };
         let seen = (self.ids == Ids::Keys { unique: true }).then(Seen::default);
-        let mut work = Work {
-            reading: self,
-            maker,
-            rejects,
-            sink,
-            seen,
-            raw_rows: 0,
-            totals: Totals::default(),
-        };
+        let mut work =
+            Work { reading: self, rejects, sink, seen, raw_rows: 0, totals: Totals::default() };
+        let mut waiting: Option<MadeChunk<F>> = None;
         let extents = for_each_chunk(self.inputs, Rows::Needed, None, self.console, |chunk| {
-            work.chunk(chunk)?;
-            // Whatever kills the run later, the rows before it can be looked up.
-            work.rejects.flush()
+            let is_live = self.inputs.sources.get(chunk.source).is_some_and(Source::is_live);
+            let mut made = None;
+            // Documents are made while those before them are handed on.
+            rayon::in_place_scope(|scope| {
+                scope.spawn(|_| made = Some(maker.chunk(self, chunk)));
+                waiting.take().map_or(Ok(()), |before| work.chunk(before))
+            })?;
+            if is_live {
+                made.map_or(Ok(()), |made| work.chunk(made))?;
+                return work.sink.pause();
+            }
+            waiting = made;
+            Ok(())
         })?;
+        waiting.map_or(Ok(()), |last| work.chunk(last))?;
         work.totals.extents = extents;
         self.console.end_phase();
         let Totals { rows, documents, blank, .. } = &work.totals;
@@ -180,10 +186,61 @@ impl Reading<'_> {
     }
 }
 
+/// A chunk whose documents are made.
+struct MadeChunk<F> {
+    source: usize,
+    base: u64,
+    body: MadeBody<F>,
+}
+
+/// A document or why there is none; `None` for a row that is passed over.
+type MadeRow<F> = Option<Result<Made<F>, Reason>>;
+
+enum MadeBody<F> {
+    Lines { bytes: Vec<u8>, made: Vec<(u64, Range<usize>, MadeRow<F>)> },
+    Texts(Vec<(Text, MadeRow<F>)>),
+    Raw { first: u64, bytes: Vec<u8> },
+}
+
+impl Maker<'_> {
+    /// Makes the documents of a chunk, on all threads.
+    fn chunk<F: Fingerprint>(&self, reading: &Reading<'_>, chunk: Chunk) -> MadeChunk<F> {
+        let Chunk { source: at, base, body, .. } = chunk;
+        let source = reading.inputs.sources.get(at);
+        let body = match (body, source) {
+            (Body::Raw { first, bytes, .. }, _) => MadeBody::Raw { first, bytes },
+            (Body::Lines { bytes, lines }, Some(source)) => {
+                let (file, fields) = (source.name.as_str(), &source.fields);
+                let make = |Line { ordinal, bytes: range, fault }| {
+                    let row = bytes.get(Range::clone(&range)).unwrap_or_default();
+                    let wanted = !reading.passes_over(base + ordinal);
+                    let made = wanted.then(|| match fault {
+                        Some(reason) => Err(reason),
+                        None => self.line::<F>(fields, (file, ordinal), row),
+                    });
+                    (ordinal, range, made)
+                };
+                let made = lines.into_par_iter().map(make).collect();
+                MadeBody::Lines { bytes, made }
+            }
+            (Body::Texts(texts), Some(source)) => {
+                let make = |mut text: Text| {
+                    let wanted = !reading.passes_over(base + text.ordinal);
+                    let bytes = std::mem::replace(&mut text.bytes, Ok(Vec::new()));
+                    let made = wanted.then(|| self.text::<F>(&source.fields, &text, bytes));
+                    (text, made)
+                };
+                MadeBody::Texts(texts.into_par_iter().map(make).collect())
+            }
+            (Body::Lines { .. } | Body::Texts(_), None) => MadeBody::Texts(Vec::new()),
+        };
+        MadeChunk { source: at, base, body }
+    }
+}
+
 /// The serial end of reading: what was made, one after another.
 struct Work<'a, F> {
     reading: &'a Reading<'a>,
-    maker: Maker<'a>,
     rejects: &'a mut Rejects,
     sink: &'a mut dyn Sink<F>,
     seen: Option<Seen>,
@@ -193,58 +250,38 @@ struct Work<'a, F> {
 }
 
 impl<F: Fingerprint> Work<'_, F> {
-    fn chunk(&mut self, chunk: Chunk) -> Result<()> {
+    fn chunk(&mut self, MadeChunk { source: at, base, body }: MadeChunk<F>) -> Result<()> {
         let reading = self.reading;
-        let Some(source) = reading.inputs.sources.get(chunk.source) else { return Ok(()) };
-        self.totals.origins.note(chunk.base, chunk.source);
-        match chunk.body {
-            Body::Lines { bytes, lines } => {
-                self.lines(chunk.base, source, &bytes, lines)?;
-                if source.is_live() { self.sink.pause() } else { Ok(()) }
-            }
-            Body::Texts(texts) => self.texts(chunk.base, source, texts),
-            Body::Raw { first, bytes, .. } => self.raw(chunk.base, &source.name, first, &bytes),
+        let Some(source) = reading.inputs.sources.get(at) else { return Ok(()) };
+        self.totals.origins.note(base, at);
+        match body {
+            MadeBody::Lines { bytes, made } => self.lines(base, source, &bytes, made)?,
+            MadeBody::Texts(texts) => self.texts(base, source, texts)?,
+            MadeBody::Raw { first, bytes } => self.raw(base, &source.name, first, &bytes)?,
         }
+        // Whatever kills the run later, the rows before it can be looked up.
+        self.rejects.flush()
     }
 
-    fn lines(&mut self, base: u64, source: &Source, bytes: &[u8], lines: Vec<Line>) -> Result<()> {
-        let (reading, maker) = (self.reading, &self.maker);
-        let (file, fields) = (source.name.as_str(), &source.fields);
-        let mut made = Vec::with_capacity(lines.len());
-        lines
-            .into_par_iter()
-            .map(|Line { ordinal, bytes: range, fault }| {
-                let row = bytes.get(range).unwrap_or_default();
-                let wanted = !reading.passes_over(base + ordinal);
-                let made = wanted.then(|| match fault {
-                    Some(reason) => Err(reason),
-                    None => maker.line::<F>(fields, (file, ordinal), row),
-                });
-                (ordinal, row, made)
-            })
-            .collect_into_vec(&mut made);
-        for (ordinal, row, made) in made {
+    fn lines(
+        &mut self,
+        base: u64,
+        source: &Source,
+        bytes: &[u8],
+        made: Vec<(u64, Range<usize>, MadeRow<F>)>,
+    ) -> Result<()> {
+        let file = source.name.as_str();
+        for (ordinal, range, made) in made {
             if let Some(made) = made {
                 let place = Place { file, at: At::Line(ordinal + 1) };
-                self.take(base + ordinal, made, place, Some(row))?;
+                self.take(base + ordinal, made, place, bytes.get(range))?;
             }
         }
         Ok(())
     }
 
-    fn texts(&mut self, base: u64, source: &Source, texts: Vec<Text>) -> Result<()> {
-        let (reading, maker) = (self.reading, &self.maker);
-        let mut made = Vec::with_capacity(texts.len());
-        texts
-            .into_par_iter()
-            .map(|mut text| {
-                let wanted = !reading.passes_over(base + text.ordinal);
-                let bytes = std::mem::replace(&mut text.bytes, Ok(Vec::new()));
-                let made = wanted.then(|| maker.text::<F>(&source.fields, &text, bytes));
-                (text, made)
-            })
-            .collect_into_vec(&mut made);
-        for (text, made) in made {
+    fn texts(&mut self, base: u64, source: &Source, texts: Vec<(Text, MadeRow<F>)>) -> Result<()> {
+        for (text, made) in texts {
             let Some(made) = made else { continue };
             // Directories and crawls hold all sorts of things; a file that is an input was meant.
             let passed = match (&made, &source.kind) {
