@@ -17,6 +17,7 @@ mod shape;
 mod skew;
 mod suite;
 mod text;
+mod texts;
 
 use std::path::PathBuf;
 
@@ -39,6 +40,8 @@ struct Cli {
 enum Command {
     /// Measures hamdex and its peers on the same data and writes a report with plots
     Report(suite::ReportArgs),
+    /// Writes texts of one template as JSON Lines
+    Texts(texts::Texts),
     /// Measures one engine for a report
     #[command(hide = true)]
     Measure(measure::Job),
@@ -128,6 +131,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Cli { command, args } = Cli::parse();
     match &command {
         Some(Command::Report(args)) => return suite::run(args),
+        Some(Command::Texts(args)) => return texts::run(args),
         Some(Command::Measure(job)) => return measure::run(job),
         None => {}
     }
