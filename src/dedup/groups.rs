@@ -106,7 +106,7 @@ impl Linking<'_> {
             None => Ok((apart <= distance).then_some(0.0)),
             Some(evidence) => {
                 let (a, b) = (at(a) as usize, at(b) as usize);
-                evidence.check_while(verification, (apart, a, b), self.progress)
+                evidence.check_within(verification, distance, (apart, a, b), self.progress)
             }
         };
         join::labelled(fingerprints, &digests, distance, linkage, self.progress, &verify)

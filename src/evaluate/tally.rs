@@ -186,7 +186,12 @@ impl Tally {
                 self.edit.as_ref()?.up_to(distance, |_, _| threshold.max(LEAST_EDIT))
             }
             Verification::EditByLength { short, long } => {
-                let least = |_, length| by_length::threshold(short, long, length).max(LEAST_EDIT);
+                let least = |apart, length| {
+                    if apart > verification.reach(distance, length) {
+                        return f64::INFINITY;
+                    }
+                    by_length::threshold(short, long, length).max(LEAST_EDIT)
+                };
                 self.edit.as_ref()?.up_to(distance, least)
             }
             Verification::Zhou { k, threshold } => {

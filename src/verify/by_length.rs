@@ -2,18 +2,27 @@
 //!
 //! In a sentence a changed name is a fifth of the text and the sentence is still the same; two
 //! pages that differ in a fifth have little more than their template in common. No length is a
-//! border: the threshold rises by equal parts with every doubling.
+//! border: the threshold rises by equal parts with every doubling. Long texts have so many features
+//! that near ones come nearer by fingerprint too, while unlike ones do not: the distance falls as
+//! the threshold rises.
 
 use crate::text::letters;
 
 /// Steps from the threshold of short texts to that of long ones.
 pub(crate) const STEPS: usize = 24;
+const STEPS_32: u32 = 24;
 
 /// Letters from which each step counts: eight for each doubling, from 200 to 1,600.
 const LENGTHS: [usize; STEPS] = [
     218, 238, 259, 283, 308, 336, 367, 400, 436, 476, 519, 566, 617, 673, 734, 800, 872, 951, 1037,
     1131, 1234, 1345, 1467, 1600,
 ];
+
+/// The distance of long texts is that of short ones less this part.
+///
+/// Of 2,571 pairs of pages and sources in twelve languages with 1,600 letters and more and an edit
+/// similarity of 0.9, 98.9 % are within 12 of 64 bits, and 99.6 % within 16.
+const LESS: u32 = 4;
 
 /// Bytes from which a text has 1,600 letters whatever they are.
 const LONG: usize = 4 * 1600;
@@ -38,9 +47,25 @@ pub(crate) fn threshold(short: f64, long: f64, step: usize) -> f64 {
     short + (long - short) * step as f64 / STEPS as f64
 }
 
+/// Returns the largest distance of a pair that many steps up, where short ones have `distance`.
+pub(crate) fn reach(distance: u32, step: usize) -> u32 {
+    let steps = u32::try_from(step).map_or(0, |step| STEPS_32.saturating_sub(step));
+    // All of the distance but a part, and of that part as much as there are steps left.
+    let part = distance / LESS;
+    distance - part + part * steps / STEPS_32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn distances_fall_to_three_quarters_as_thresholds_rise() {
+        let of = |distance| [0, 1, 6, 12, 23, 24].map(|step| reach(distance, step));
+        assert_eq!(of(16), [16, 15, 15, 14, 12, 12]);
+        assert_eq!((of(0), of(3)), ([0; 6], [3; 6]));
+        assert_eq!(of(32), [32, 31, 30, 28, 24, 24]);
+    }
 
     #[test]
     fn thresholds_rise_with_the_longer_text_from_200_to_1600_letters() {

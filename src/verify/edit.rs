@@ -8,7 +8,7 @@ mod anchors;
 mod bound;
 
 /// Characters of the differing middles up to which the distance is exact.
-const EXACT_CHARS: usize = 1 << 14;
+const EXACT_CHARS: usize = 1 << 12;
 
 /// Edits up to which a band of one machine word is enough.
 const BAND_EDITS: usize = 31;
@@ -16,15 +16,18 @@ const BAND_EDITS: usize = 31;
 /// Edits that are tried first where pieces are compared.
 const FEW_EDITS: usize = 64;
 
+/// Edits from which counting n-grams costs less than the distance that it may save.
+const MANY_EDITS: usize = 512;
+
 /// Returns 1 - edits / characters of the longer text, if it is `threshold` at least.
 ///
 /// Edits are insertions, deletions and substitutions of single characters (Levenshtein); the
 /// work ends as soon as too many are certain. Two empty texts are equal: 1.
 ///
 /// The distance is that of Hyyrö's bit vectors, bounded to a band as wide as the threshold allows.
-/// Common beginnings and ends are taken off first, and lengths, letters and n-grams refuse most
+/// Common beginnings and ends are taken off first, and lengths, letters and n-grams refuse many
 /// different texts before their distance is computed, which changes no answer. Where more than
-/// 16,384 characters are left between them, they are cut at passages that both have once, and the
+/// 4,096 characters are left between them, they are cut at passages that both have once, and the
 /// parts are compared one to one. Parts above that length are compared in equal pieces, or count
 /// as different throughout if they share less than 1 in 64 of their passages. The similarity of
 /// such texts may come out too low, never too high; time grows in proportion to their length.
@@ -89,26 +92,43 @@ fn edits_up_to(
     most: usize,
     go_on: &dyn Fn() -> Result<()>,
 ) -> Result<Option<usize>> {
-    let is_short = a.chars().count().max(b.chars().count()) <= EXACT_CHARS;
-    if is_short {
-        // Near texts are settled in one word a row, which costs less than a refusal.
-        let found = distance(a, b, most.min(BAND_EDITS), BAND_EDITS);
-        if found.is_some() || most <= BAND_EDITS {
-            return Ok(found);
+    if a.chars().count().max(b.chars().count()) <= EXACT_CHARS {
+        return Ok(exact_up_to(a, b, most));
+    }
+    let parts = anchors::parts(a, b);
+    // Most pairs that fail do so by what one side of a part has and the other has not.
+    let mut needed = 0;
+    for (a, b) in &parts {
+        needed += bound::letters(a, b);
+        if needed > most {
+            return Ok(None);
         }
     }
-    let Ok(least) = bound::least(a, b, most) else { return Ok(None) };
-    if is_short {
-        // Bounds below the least number of edits would be tried without effect.
-        return Ok(distance(a, b, most, FEW_EDITS.max(least * 5 / 4)));
-    }
     let mut left = most;
-    for (a, b) in anchors::parts(a, b) {
+    for (a, b) in parts {
         go_on()?;
         let Some(found) = part_edits(a, b, left, go_on)? else { return Ok(None) };
         left -= found;
     }
     Ok(Some(most - left))
+}
+
+/// Counts the edits between two texts that are short enough for an exact answer.
+fn exact_up_to(a: &str, b: &str, most: usize) -> Option<usize> {
+    // Near texts are settled in one word a row, which costs less than a refusal.
+    let found = distance(a, b, most.min(BAND_EDITS), BAND_EDITS);
+    if found.is_some() || most <= BAND_EDITS {
+        return found;
+    }
+    let least =
+        if most < MANY_EDITS { bound::letters(a, b) } else { bound::least(a, b, most).ok()? };
+    if least > most {
+        return None;
+    }
+    // Bounds below the least number of edits would be tried without effect, and the last one is
+    // tried at once if all before it together would cost nearly as much.
+    let hint = FEW_EDITS.max(least * 5 / 4);
+    distance(a, b, most, if hint * 2 > most { most } else { hint })
 }
 
 /// Counts the edits between two parts, in equal pieces if they are long; `None` above `most`.
@@ -147,6 +167,9 @@ fn part_edits(
 /// `hint` is the first bound tried, doubled until it holds, and changes the time only.
 fn distance(a: &str, b: &str, most: usize, hint: usize) -> Option<usize> {
     let args = levenshtein::Args::default().score_cutoff(most).score_hint(hint.min(most));
+    if a.is_ascii() && b.is_ascii() {
+        return levenshtein::distance_with_args(a.bytes(), b.bytes(), &args);
+    }
     levenshtein::distance_with_args(a.chars(), b.chars(), &args)
 }
 

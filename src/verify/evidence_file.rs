@@ -172,6 +172,11 @@ impl EvidenceFile {
         Ok(buffer)
     }
 
+    fn is_empty(&self, position: usize) -> bool {
+        let piece = self.places.pieces.get(self.piece(position) as usize);
+        piece.is_none_or(|(start, end)| start == end)
+    }
+
     fn outlines(&self, a: usize, b: usize) -> Option<(&Outline, &Outline)> {
         let outline = |at: usize| self.places.outlines.get(self.piece(at) as usize);
         outline(a).zip(outline(b))
@@ -199,6 +204,27 @@ impl EvidenceFile {
     /// Returns the step of the threshold by length of two documents; 0 where texts are not kept.
     pub(crate) fn step_by_length(&self, a: usize, b: usize) -> usize {
         self.outlines(a, b).map_or(0, |(a, b)| a.step_by_length(b))
+    }
+
+    /// Does what [`check_while`](Self::check_while) does to documents that are near enough.
+    ///
+    /// Farther apart than `within` nothing passes. With [`Verification::EditByLength`] that is the
+    /// distance of short texts, and long ones have to be nearer, as described there.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check_while`](Self::check_while).
+    pub fn check_within(
+        &self,
+        verification: Verification,
+        within: u32,
+        (distance, a, b): (u32, usize, usize),
+        progress: &dyn Progress,
+    ) -> Result<Option<f64>> {
+        if distance > verification.reach(within, self.step_by_length(a, b)) {
+            return Ok(None);
+        }
+        self.check_while(verification, (distance, a, b), progress)
     }
 
     /// Does what [`check`](Self::check) does to a distance and two positions, and can be cancelled.
@@ -245,8 +271,13 @@ impl EvidenceFile {
         [ours, theirs]: &mut [Vec<u8>; 2],
         progress: &dyn Progress,
     ) -> Result<Option<f64>> {
+        let copies = self.piece(a) == self.piece(b);
+        // Whatever the threshold, equal texts pass, and need not be read for that.
+        if copies && verification.needs() == Evidence::Text && !self.is_empty(a) {
+            return Ok(Some(1.0));
+        }
         let ours = self.bytes(a, ours)?;
-        if self.piece(a) == self.piece(b) {
+        if copies {
             if ours.is_empty() {
                 return Ok((distance == 0).then_some(1.0));
             }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::by_length;
 use crate::error::{Error, Result};
 
 /// The largest weight that [`Verification::Zhou`] gives the features shared.
@@ -52,8 +53,9 @@ pub enum Verification {
     Edit(f64),
     /// Asks for an edit similarity that rises with the length of the longer text.
     ///
-    /// From 200 to 1,600 letters the threshold rises by equal parts with every doubling. Chinese
-    /// characters, kana and Hangul count as two letters.
+    /// From 200 to 1,600 letters the threshold rises by equal parts with every doubling, and the
+    /// distance within which pairs are compared falls to three quarters. Chinese characters, kana
+    /// and Hangul count as two letters.
     EditByLength {
         /// Threshold of texts of up to 200 letters, 0 to 1.
         short: f64,
@@ -69,6 +71,14 @@ impl Verification {
             Self::None => Evidence::Nothing,
             Self::Jaccard(_) | Self::Zhou { .. } => Evidence::Features,
             Self::Edit(_) | Self::EditByLength { .. } => Evidence::Text,
+        }
+    }
+
+    /// Returns the largest distance of two documents, that many steps of length up.
+    pub(crate) fn reach(self, distance: u32, step: usize) -> u32 {
+        match self {
+            Self::EditByLength { .. } => by_length::reach(distance, step),
+            Self::None | Self::Jaccard(_) | Self::Zhou { .. } | Self::Edit(_) => distance,
         }
     }
 

@@ -10,8 +10,8 @@ use super::common;
 /// Bytes of a passage: ten Chinese characters, five English words.
 const PASSAGE: usize = 32;
 
-/// One passage in eight is looked at, chosen by its hash, so that both texts choose alike.
-const LEAST_SPARSE: u32 = 3;
+/// One passage in 32 is looked at, chosen by its hash, so that both texts choose alike.
+const LEAST_SPARSE: u32 = 5;
 
 /// Passages of a text that are looked at, about, so that memory is a few megabytes.
 const PASSAGES: usize = 1 << 17;
@@ -19,8 +19,26 @@ const PASSAGES: usize = 1 << 17;
 /// Texts that share less than one passage in 64 are unlike.
 const ALIKE: usize = 64;
 
-/// Factor of the rolling hash: odd and without a pattern.
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Bits by which a byte moves up as the next one comes, so that it is gone after a passage.
+const STEP: u32 = u64::BITS / PASSAGE as u32;
+
+/// A word without a pattern for each byte.
+static WORDS: [u64; 256] = words();
+
+#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
+const fn words() -> [u64; 256] {
+    let mut words = [0; 256];
+    let (mut at, mut state) = (0, 0_u64);
+    while at < words.len() {
+        // SplitMix64 (Steele, Lea and Flood 2014).
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        words[at] = mixed ^ mixed >> 31;
+        at += 1;
+    }
+    words
+}
 
 /// Returns the parts that differ, in order; what lies between them is equal.
 pub(super) fn parts<'a>(a: &'a str, b: &'a str) -> Vec<(&'a str, &'a str)> {
@@ -91,21 +109,32 @@ fn single(text: &str, sparse: u32) -> Vec<(u64, usize)> {
 
 /// Returns hash and place of the passages that are looked at, by rising hash.
 fn passages(text: &str, sparse: u32) -> Vec<(u64, usize)> {
-    let bytes = text.as_bytes();
-    let last = FACTOR.wrapping_pow(u32::try_from(PASSAGE).unwrap_or(u32::MAX));
-    let mut hash = 0_u64;
-    let mut found = Vec::new();
-    for (end, &byte) in bytes.iter().enumerate() {
-        hash = hash.wrapping_mul(FACTOR).wrapping_add(u64::from(byte) + 1);
-        let Some(start) = (end + 1).checked_sub(PASSAGE) else { continue };
-        if let Some(&gone) = start.checked_sub(1).and_then(|at| bytes.get(at)) {
-            hash = hash.wrapping_sub(last.wrapping_mul(u64::from(gone) + 1));
-        }
-        // The high bits of a product depend on all bits.
-        let mixed = (hash ^ hash >> 32).wrapping_mul(FACTOR);
-        if mixed >> (u64::BITS - sparse) == 0 && text.is_char_boundary(start) {
+    let mut found = Vec::with_capacity(2 * (text.len() >> sparse));
+    let mut look = |hash: u64, end: usize| {
+        // All bytes of the passage reach the high bits.
+        if hash >> (u64::BITS - sparse) == 0
+            && let Some(start) = end.checked_sub(PASSAGE)
+            && text.is_char_boundary(start)
+        {
             found.push((hash, start));
         }
+    };
+    let roll = |hash: u64, byte: u8| {
+        (hash << STEP).wrapping_add(WORDS.get(usize::from(byte)).copied().unwrap_or(0))
+    };
+    // The hash of a byte waits for that of the byte before it, so two halves take turns.
+    let bytes = text.as_bytes();
+    let (left, right) = bytes.split_at(bytes.len() / 2);
+    let warm = left.len().saturating_sub(PASSAGE);
+    let before = left.get(warm..).unwrap_or_default().iter().fold(0, |hash, &b| roll(hash, b));
+    let mut hashes = (0, before);
+    for ((&ours, &theirs), end) in left.iter().zip(right).zip(1..) {
+        hashes = (roll(hashes.0, ours), roll(hashes.1, theirs));
+        look(hashes.0, end);
+        look(hashes.1, left.len() + end);
+    }
+    if let (Some(&last), true) = (bytes.last(), right.len() > left.len()) {
+        look(roll(hashes.1, last), bytes.len());
     }
     found.sort_unstable();
     found

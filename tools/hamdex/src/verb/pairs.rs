@@ -240,14 +240,15 @@ struct Checked<'a, F> {
 impl<F: Fingerprint> Checked<'_, F> {
     /// Writes the pairs between two sets of positions that pass.
     fn write(&self, ours: &[u32], theirs: &[u32], distance: u32) -> Result<()> {
-        let verification = self.settled.verification;
+        let Settled { verification, distance: within, .. } = *self.settled;
         for &a in ours {
             for &b in theirs {
                 let (first, second) = (a.min(b) as usize, a.max(b) as usize);
                 let similarity = match self.evidence {
                     None => None,
                     Some(evidence) => {
-                        let passed = evidence.check(verification, distance, first, second)?;
+                        let pair = (distance, first, second);
+                        let passed = evidence.check_within(verification, within, pair, &())?;
                         if passed.is_none() {
                             continue;
                         }
