@@ -1,12 +1,13 @@
 //! Indexes that an earlier version stored: opened and answered, or refused by name.
 //!
-//! `tests/fixtures/format-1` is never written anew. A version that changes the format adds a
-//! folder of its own and either reads the old one or refuses it as [`Error::FormatVersion`].
-//! `cargo nextest run --run-ignored only years` writes the folder of the present format where
-//! it is missing.
+//! The archives in `tests/fixtures/format-1` are never written again. A version that changes the
+//! format adds a folder of archives and either reads the old ones or refuses them as
+//! [`Error::FormatVersion`]. `cargo nextest run --run-ignored only years` writes the archives of
+//! the present format that are missing.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use hamdex::verify::FeatureSet;
 use hamdex::{
@@ -16,7 +17,7 @@ use hamdex::{
 
 use crate::architecture::root;
 use crate::pipelines::own_tables;
-use crate::support::{Model, Rng, assert_holds, copy_directory, scan};
+use crate::support::{Model, Rng, assert_holds, scan};
 
 const POSTS: [(&[u8], &str); 6] = [
     (b"saucer", "美国51区雇员称内部有9架飞碟,曾看见灰色外星人"),
@@ -31,14 +32,21 @@ const POSTS: [(&[u8], &str); 6] = [
 const CASE_THEN: (u8, u8, u8) = (17, 0, 0);
 
 fn stored(name: &str) -> PathBuf {
-    root().join("tests/fixtures/format-1").join(name)
+    root().join("tests/fixtures/format-1").join(name).with_extension("tar")
 }
 
-/// A copy that may be written to.
-fn copied(name: &str) -> tempfile::TempDir {
+fn tar(action: &str, archive: &Path, directory: &Path, what: &str) {
+    let mut command = Command::new("tar");
+    command.arg(action).arg(archive).arg("-C").arg(directory).arg(what);
+    assert!(command.status().unwrap().success(), "{command:?}");
+}
+
+/// Unpacks a stored index; returns the directory that holds it, and its path.
+fn unpacked(name: &str) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
-    copy_directory(&stored(name), directory.path()).unwrap();
-    directory
+    tar("-xf", &stored(name), directory.path(), name);
+    let index = directory.path().join(name);
+    (directory, index)
 }
 
 fn pipeline() -> Result<Pipeline> {
@@ -64,13 +72,13 @@ fn numbers_left() -> Model<u128> {
 
 #[test]
 fn an_index_of_fingerprints_of_format_1_is_searched_checked_and_written() -> Result<()> {
-    let directory = copied("raw-128");
-    let header = Header::read(directory.path())?;
+    let (_directory, path) = unpacked("raw-128");
+    let header = Header::read(&path)?;
     assert_eq!((header.format, header.bits, header.distance), (1, 128, 6));
     assert_eq!((header.plan.as_str(), header.pipeline.as_str()), ("4", ""));
     let mut model = numbers_left();
-    assert_holds(&Index::<u128>::open_read_only(directory.path())?, &model, "read only");
-    let index = Index::<u128>::open(directory.path())?;
+    assert_holds(&Index::<u128>::open_read_only(&path)?, &model, "read only");
+    let index = Index::<u128>::open(&path)?;
     assert_holds(&index, &model, "as it was stored");
     for query in model.values().step_by(7) {
         for distance in [0, 6, 20] {
@@ -85,7 +93,7 @@ fn an_index_of_fingerprints_of_format_1_is_searched_checked_and_written() -> Res
     model.remove(&[0, 0, 0, 1][..]);
     index.fold(&())?;
     drop(index);
-    let index = Index::<u128>::open(directory.path())?;
+    let index = Index::<u128>::open(&path)?;
     assert_holds(&index, &model, "written by this version");
     assert_eq!(index.check(&())?.problem_count, 0);
     Ok(())
@@ -93,8 +101,8 @@ fn an_index_of_fingerprints_of_format_1_is_searched_checked_and_written() -> Res
 
 #[test]
 fn an_index_of_texts_of_format_1_is_searched_by_text_or_refused_by_name() -> Result<()> {
-    let directory = copied("text-64");
-    let index = Index::<u64>::open(directory.path())?;
+    let (_directory, path) = unpacked("text-64");
+    let index = Index::<u64>::open(&path)?;
     assert_eq!(index.check_deep(&())?.problem_count, 0);
     assert_eq!(index.len()?, POSTS.len() as u64);
     assert!(index.header().keeps_features);
@@ -124,8 +132,9 @@ fn an_index_of_texts_of_format_1_is_searched_by_text_or_refused_by_name() -> Res
 #[test]
 #[ignore = "writes the fixture where it is missing; see the module"]
 fn years_are_prepared_for() -> Result<()> {
-    let raw = stored("raw-128");
-    if !raw.exists() {
+    let directory = tempfile::tempdir().unwrap();
+    if !stored("raw-128").exists() {
+        let raw = directory.path().join("raw-128");
         let options = IndexOptions::new().plan(Plan::named("4", 128)?).distance(6).memory(16 << 20);
         let numbers: Vec<_> = numbers().into_iter().collect();
         let (bulk, rest) = numbers.split_at(200);
@@ -140,8 +149,8 @@ fn years_are_prepared_for() -> Result<()> {
             numbers.iter().map(|(key, _)| key).filter(|key| key[3] % 10 == 0).collect();
         index.remove_batch(&gone, Durability::Synced)?;
     }
-    let text = stored("text-64");
-    if !text.exists() {
+    if !stored("text-64").exists() {
+        let text = directory.path().join("text-64");
         let pipeline = pipeline()?;
         let options =
             IndexOptions::new().text(&pipeline).keep_features(true).distance(12).memory(16 << 20);
@@ -154,7 +163,11 @@ fn years_are_prepared_for() -> Result<()> {
         }
         index.flush()?;
     }
-    for folder in [raw, text] {
+    for name in ["raw-128", "text-64"] {
+        let folder = directory.path().join(name);
+        if !folder.exists() {
+            continue;
+        }
         let names = |start: &str| {
             let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
             let of =
@@ -170,6 +183,8 @@ fn years_are_prepared_for() -> Result<()> {
         for path in needless {
             fs::remove_file(path).unwrap();
         }
+        fs::create_dir_all(stored(name).parent().unwrap()).unwrap();
+        tar("-cf", &stored(name), directory.path(), name);
     }
     Ok(())
 }
