@@ -59,7 +59,7 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     if let (Some(before), Some(after)) = (before, report::peak_memory()) {
         report::row(
             "peak memory",
-            &format!("{} MB (making the data took {} MB)", after / 1_000_000, before / 1_000_000),
+            &format!("{:.0} MB (making the data took {:.0} MB)", after / 1e6, before / 1e6),
         );
     }
     let sorting = sorting(&plan, &args.source.take(args.seed, args.count)?);

@@ -29,10 +29,19 @@ pub(crate) fn spread(figure: &str, times: &mut [Duration]) {
     row(figure, &format!("median {} us, p90 {} us, p99 {} us", at(50), at(90), at(99)));
 }
 
-/// Peak resident size of this process in bytes, where the system tells.
-pub(crate) fn peak_memory() -> Option<u64> {
+/// Returns the resident bytes of this process, if the system reports them.
+pub(crate) fn resident_memory() -> Option<f64> {
+    memory("VmRSS:")
+}
+
+/// Returns the most bytes that were ever resident, if the system reports them.
+pub(crate) fn peak_memory() -> Option<f64> {
+    memory("VmHWM:")
+}
+
+fn memory(field: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
+    let line = status.lines().find(|line| line.starts_with(field))?;
+    let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024.0)
 }

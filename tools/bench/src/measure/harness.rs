@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::engine::Engine;
-use super::{Job, Outcome, digest, memory, print};
+use super::{Job, Outcome, digest, print};
 use crate::data;
+use crate::report;
 use crate::row::Row;
 
 /// Single queries at most; enough for the 99.9th percentile.
@@ -24,7 +25,7 @@ pub(super) fn run<E: Engine>(job: &Job) -> Outcome<()> {
     let fingerprints = job.fingerprints()?;
     let one = ThreadPoolBuilder::new().num_threads(1).build()?;
     let all = ThreadPoolBuilder::new().build()?;
-    let before = memory::resident().unwrap_or_default();
+    let before = report::resident_memory().unwrap_or_default();
     let engine: E = build(job, &fingerprints, &all, before)?;
     let bench = Bench { job, engine: &engine, fingerprints: &fingerprints, one, all };
     for &distance in job.distances.iter().filter(|k| engine.answers(**k)) {
@@ -34,7 +35,7 @@ pub(super) fn run<E: Engine>(job: &Job) -> Outcome<()> {
         }
     }
     let mut row = job.row("memory");
-    if let (Some(now), Some(peak)) = (memory::resident(), memory::peak()) {
+    if let (Some(now), Some(peak)) = (report::resident_memory(), report::peak_memory()) {
         row.add("resident_bytes", now - before);
         row.add("peak_bytes", peak - before);
         print(&row);
@@ -61,7 +62,7 @@ fn build<E: Engine>(job: &Job, fingerprints: &[u64], pool: &ThreadPool, before: 
         let builds = row.figures.get("seconds").map_or(0, Vec::len);
         // Only the first build finds clean memory.
         if builds == 1
-            && let Some(after) = memory::resident()
+            && let Some(after) = report::resident_memory()
         {
             row.add("memory_bytes", (after - before).max(0.0));
         }

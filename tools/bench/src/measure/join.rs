@@ -6,7 +6,8 @@ use std::time::Instant;
 use hamdex::join::{self, Pair};
 
 use super::digest::Digest;
-use super::{Job, Outcome, memory, print};
+use super::{Job, Outcome, print};
+use crate::report;
 
 pub(super) const NAME: &str = "hamdex, self-join";
 
@@ -45,7 +46,7 @@ pub(super) fn measure<P>(
     find: impl Fn(u32) -> Outcome<P>,
     digest: impl Fn(P) -> Digest,
 ) -> Outcome<()> {
-    let before = memory::resident();
+    let before = report::resident_memory();
     for distance in DISTANCES {
         let mut row = job.row("join");
         row.k = Some(distance.into());
@@ -64,7 +65,7 @@ pub(super) fn measure<P>(
                 break;
             }
         }
-        if let (Some(before), Some(peak)) = (before, memory::peak()) {
+        if let (Some(before), Some(peak)) = (before, report::peak_memory()) {
             row.add("peak_bytes", (peak - before).max(0.0));
         }
         print(&row);

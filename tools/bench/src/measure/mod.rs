@@ -8,7 +8,6 @@ mod engine;
 mod harness;
 mod insert;
 mod join;
-mod memory;
 #[cfg(feature = "peers")]
 mod peers;
 mod prediction;

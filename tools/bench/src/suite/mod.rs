@@ -3,14 +3,13 @@
 mod agree;
 mod contender;
 mod document;
-mod html;
 mod limits;
 mod machine;
-mod markdown;
 mod number;
 mod plot;
 mod process;
 mod ratio;
+mod render;
 mod sections;
 mod tables;
 
@@ -257,8 +256,8 @@ fn write(report: &Report, out: &Path) -> Result<(), Box<dyn Error>> {
         fs::write(out.join(format!("{}.svg", plot.name)), &plot.svg)?;
     }
     let title = "hamdex and its peers";
-    fs::write(out.join("report.md"), markdown::render(title, &sections)?)?;
-    fs::write(out.join("report.html"), html::render(title, &sections)?)?;
+    fs::write(out.join("report.md"), render::markdown(title, &sections)?)?;
+    fs::write(out.join("report.html"), render::html(title, &sections)?)?;
     let facts: serde_json::Map<_, _> =
         report.machine.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     // One row a line, so that two reports can be compared line by line.

@@ -1,6 +1,8 @@
-"""The cluster gives what one machine gives, exactly."""
+"""The cluster gives what one machine gives, exactly, also if a worker is killed."""
 
 import json
+import threading
+import time
 
 import pytest
 
@@ -121,3 +123,27 @@ def test_shards_become_the_index_of_one_machine(spark, tmp_path, hamdex_lines, b
     assert export[0] == export[1] and len(export[0]) == 5001
     answers = [hamdex_lines("query", tmp_path / name, path, "-k", 6) for name in ("idx", "one")]
     assert answers[0] == answers[1]
+
+
+def test_a_killed_worker_changes_nothing(started, spark, corpus, hamdex_lines):
+    checkpoints = started.directory / "checkpoints"
+    before = set(checkpoints.rglob("rdd-*"))
+    found = {}
+
+    def run():
+        rows = hs.clusters(frame(spark, corpus), "text", "id", 3, **SETTINGS).collect()
+        found["rows"], found["at"] = rows, time.monotonic()
+
+    work = threading.Thread(target=run, daemon=True)
+    work.start()
+    # The second checkpoint is behind the fingerprints and before the groups.
+    while len(set(checkpoints.rglob("rdd-*")) - before) < 2 and work.is_alive():
+        time.sleep(0.05)
+    assert work.is_alive(), "the work was done before the worker was killed"
+    started.kill_worker(0)
+    killed = time.monotonic()
+    work.join()
+    started.add_worker()
+    assert found["at"] > killed
+    lines = hamdex_lines("clusters", corpus, "-k", 3, *UNVERIFIED)
+    assert grouped(found["rows"]) == wanted(lines)

@@ -1,4 +1,4 @@
-//! The report as one HTML file that needs no other.
+//! The sections of a report as Markdown and as HTML.
 
 use std::fmt::Write;
 
@@ -10,7 +10,37 @@ td,th{border-bottom:1px solid #ddd;padding:3px 8px;text-align:right}\
 td:first-child,th:first-child{text-align:left}\
 .ours{background:#fdf1ef}.behind{color:#b00020;font-weight:bold}svg{max-width:100%;height:auto}";
 
-pub(crate) fn render(title: &str, sections: &[Section]) -> Result<String, std::fmt::Error> {
+/// Renders the report as Markdown; plots are files beside it.
+pub(crate) fn markdown(title: &str, sections: &[Section]) -> Result<String, std::fmt::Error> {
+    let mut text = format!("# {title}\n");
+    for section in sections {
+        write!(text, "\n## {}\n\n", section.title)?;
+        for paragraph in &section.text {
+            write!(text, "{paragraph}\n\n")?;
+        }
+        for plot in &section.plots {
+            write!(text, "![{}]({}.svg)\n\n", plot.title, plot.name)?;
+        }
+        markdown_table(&mut text, &section.table)?;
+    }
+    Ok(text)
+}
+
+fn markdown_table(text: &mut String, table: &Table) -> std::fmt::Result {
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(text, "| {} |", table.head.join(" | "))?;
+    writeln!(text, "|{}", "---|".repeat(table.head.len()))?;
+    for row in &table.rows {
+        let cells: Vec<_> = row.iter().map(|cell| cell.text.replace('|', "\\|")).collect();
+        writeln!(text, "| {} |", cells.join(" | "))?;
+    }
+    Ok(())
+}
+
+/// Renders the report as one HTML file that needs no other.
+pub(crate) fn html(title: &str, sections: &[Section]) -> Result<String, std::fmt::Error> {
     let title = escape(title);
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
@@ -24,13 +54,13 @@ pub(crate) fn render(title: &str, sections: &[Section]) -> Result<String, std::f
         for plot in &section.plots {
             writeln!(text, "<figure>{}</figure>", plot.svg)?;
         }
-        table(&mut text, &section.table)?;
+        html_table(&mut text, &section.table)?;
     }
     text.push_str("</body></html>\n");
     Ok(text)
 }
 
-fn table(text: &mut String, table: &Table) -> std::fmt::Result {
+fn html_table(text: &mut String, table: &Table) -> std::fmt::Result {
     if table.rows.is_empty() {
         return Ok(());
     }
