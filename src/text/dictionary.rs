@@ -1,9 +1,12 @@
 //! The jieba dictionary: loaded once per process, with the caller's own words once per pipeline.
 //!
-//! The dictionary of the crate is named by a digest of what it does, the caller's by its bytes.
+//! `tables/jieba.zst` is a file of this library, so that an update of the crate changes no words:
+//! from `dict.txt` and `idf.txt` of jieba-rs 0.11.0 (MIT), a line for every word of the first, in
+//! its order: `word frequency [rarity]`. The dictionary is named by a digest of what it does, the
+//! caller's by its bytes.
 
 use std::fmt::Write;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use jieba_rs::Jieba;
 
@@ -11,11 +14,33 @@ use super::normalise::normalise;
 use super::simplified::simplify;
 use crate::error::{Error, Result};
 
-static JIEBA: OnceLock<Jieba> = OnceLock::new();
+static JIEBA: LazyLock<Jieba> = LazyLock::new(|| {
+    let mut jieba = Jieba::empty();
+    for (word, frequency, _) in entries(&unpacked()) {
+        jieba.add_word(word, Some(frequency), None);
+    }
+    jieba
+});
 
-/// Returns the dictionary of the crate, loading it on the first call.
+/// Unpacks the words of jieba with their frequencies and rarities.
+pub(super) fn unpacked() -> String {
+    let bytes = zstd::decode_all(include_bytes!("tables/jieba.zst").as_slice())
+        .expect("the table was packed by zstd");
+    String::from_utf8(bytes).expect("the table is text")
+}
+
+/// Returns words with their frequencies, and their rarities if those differ from the median.
+pub(super) fn entries(table: &str) -> impl Iterator<Item = (&str, usize, Option<u16>)> {
+    table.lines().filter_map(|line| {
+        let mut fields = line.split(' ');
+        let (word, frequency) = (fields.next()?, fields.next()?.parse().ok()?);
+        Some((word, frequency, fields.next().and_then(|rarity| rarity.parse().ok())))
+    })
+}
+
+/// Returns the dictionary of the library, loading it on the first call.
 pub(super) fn jieba() -> &'static Jieba {
-    JIEBA.get_or_init(Jieba::new)
+    &JIEBA
 }
 
 /// Words of the caller's own, which jieba cuts beside those it knows.
@@ -70,7 +95,7 @@ impl Dictionary {
         Self(text.into())
     }
 
-    /// Loads the dictionary of the crate with these words added, in their order.
+    /// Loads the dictionary of the library with these words added, in their order.
     pub(super) fn load(&self, simplified: bool) -> Jieba {
         let mut jieba = jieba().clone();
         for entry in self.0.lines().filter_map(|line| Entry::parse(line).ok().flatten()) {
@@ -176,13 +201,22 @@ mod tests {
     }
 
     #[test]
+    fn every_line_of_the_table_is_an_entry() {
+        let table = unpacked();
+        assert_eq!(entries(&table).count(), 349_045);
+        assert_eq!(table.lines().count(), 349_045);
+        assert_eq!(entries(&table).filter(|(.., rarity)| rarity.is_some()).count(), 233_945);
+        assert_eq!(crc32fast::hash(table.as_bytes()), 0x4acc_0c5b);
+    }
+
+    #[test]
     fn golden_digest_holds_until_the_dictionary_changes() {
         assert_eq!(digest(), 0x30e2_eaf6);
     }
 
     #[test]
     fn other_words_give_another_digest() {
-        let mut other = Jieba::new();
+        let mut other = jieba().clone();
         other.add_word("下属科室", None, None);
         assert_ne!(other.cut(PROBE, true), jieba().cut(PROBE, true));
     }

@@ -4,51 +4,31 @@
 //! median of the table; the commonest English words, which it does not hold either, are taken
 //! to be as common as the commonest Chinese ones.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
-use jieba_rs::{DEFAULT_STOP_WORDS, KeywordExtract, KeywordExtractConfig, TfIdf};
-
-use super::dictionary::jieba;
+use super::dictionary;
+use super::idf_table::{WordMap, word_hash};
 use crate::sketch::IDF_SCALE;
 
 /// Steps for words that carry no subject of their own.
 const STOP_WORD: u32 = IDF_SCALE;
 
-static TABLE: OnceLock<Table> = OnceLock::new();
+/// The commonest English words, as jieba lists them.
+const STOP_WORDS: [&str; 31] = [
+    "all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if",
+    "in", "is", "it", "not", "of", "on", "one", "or", "that", "the", "then", "this", "to", "we",
+    "which", "with", "you",
+];
 
-struct Table {
-    words: TfIdf,
-    median: u32,
-}
+/// Steps of the median of jieba's table.
+const MEDIAN: u32 = 96;
 
-impl Table {
-    fn load() -> Self {
-        let mut words = TfIdf::default();
-        *words.config_mut() = KeywordExtractConfig::builder()
-            .set_stop_words(std::collections::BTreeSet::new())
-            .min_keyword_length(1)
-            .use_hmm(false)
-            .build();
-        let median = lookup(&words, "zzzz").unwrap_or(10 * IDF_SCALE);
-        Self { words, median }
-    }
-}
-
-fn table() -> &'static Table {
-    TABLE.get_or_init(Table::load)
-}
-
-/// Asks the table for one word by having it extract the keywords of a text that is this word.
-fn lookup(words: &TfIdf, token: &str) -> Option<u32> {
-    let found = words.extract_keywords(jieba(), token, 1, Vec::new()).pop()?;
-    // A word that the dictionary cuts apart has no entry of its own.
-    (found.keyword == token).then(|| quantise(found.weight))
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped first
-fn quantise(idf: f64) -> u32 {
-    (idf * f64::from(IDF_SCALE)).round().clamp(1.0, 1024.0) as u32
-}
+/// Steps of the words that the dictionary does not cut apart; those of the median are left out.
+static TABLE: LazyLock<WordMap<u16>> = LazyLock::new(|| {
+    dictionary::entries(&dictionary::unpacked())
+        .filter_map(|(word, _, rarity)| Some((word_hash(word), rarity?)))
+        .collect()
+});
 
 /// Rarities of tokens, remembered from text to text.
 #[derive(Debug, Default)]
@@ -76,7 +56,7 @@ impl Rarities {
     fn recall(&mut self, token: &str, hash: u64) -> u32 {
         let mut idf = self.far.get(hash);
         if idf == 0 {
-            idf = look_up(token);
+            idf = look_up(token, hash);
             self.far.put(hash, idf);
         }
         self.near.put(hash, idf);
@@ -119,14 +99,13 @@ impl<const BITS: u32> Remembered<BITS> {
     }
 }
 
-fn look_up(token: &str) -> u32 {
-    let table = table();
-    if DEFAULT_STOP_WORDS.contains(token) {
+fn look_up(token: &str, hash: u64) -> u32 {
+    if STOP_WORDS.contains(&token) {
         STOP_WORD
     } else if token.is_ascii() {
-        table.median
+        MEDIAN
     } else {
-        lookup(&table.words, token).unwrap_or(table.median)
+        TABLE.get(&hash).map_or(MEDIAN, |&rarity| rarity.into())
     }
 }
 
@@ -152,28 +131,31 @@ pub(super) fn digest() -> u32 {
     ];
     let mut crc = crc32fast::Hasher::new();
     for word in PROBE {
-        crc.update(&look_up(word).to_be_bytes());
+        crc.update(&look_up(word, word_hash(word)).to_be_bytes());
     }
     crc.finalize()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::idf_table::word_hash;
     use super::*;
+
+    fn steps(word: &str) -> u32 {
+        look_up(word, word_hash(word))
+    }
 
     #[test]
     fn steps_follow_the_table() {
-        assert_eq!(["的", "称", "飞碟"].map(look_up), [7, 37, 85]);
+        assert_eq!(["的", "称", "飞碟"].map(steps), [7, 37, 85]);
     }
 
     #[test]
     fn words_outside_the_table_get_the_median_or_count_as_stop_words() {
-        assert_eq!(look_up("the"), STOP_WORD);
-        assert_eq!(look_up("hurricane"), table().median);
-        assert_eq!(look_up("龘靐齉"), table().median);
-        assert_eq!(look_up(""), table().median);
-        assert!(table().median > look_up("雇员"));
+        assert_eq!(steps("the"), STOP_WORD);
+        assert_eq!(steps("hurricane"), MEDIAN);
+        assert_eq!(steps("龘靐齉"), MEDIAN);
+        assert_eq!(steps(""), MEDIAN);
+        assert!(MEDIAN > steps("雇员"));
     }
 
     #[test]
@@ -182,11 +164,11 @@ mod tests {
         let mut idf = |word: &str| rarities.idf(word, word_hash(word));
         for _ in 0..2 {
             for word in ["的", "称", "飞碟", "the", "", "的"] {
-                assert_eq!(idf(word), look_up(word), "{word}");
+                assert_eq!(idf(word), steps(word), "{word}");
             }
             // More words than there are slots.
             for n in 0..150_000 {
-                assert_eq!(idf(&format!("w{n}")), table().median);
+                assert_eq!(idf(&format!("w{n}")), MEDIAN);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The feature hash over real words: fair bits, and bits that know nothing of each other.
 
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use hamdex::sketch::feature_hash;
@@ -10,15 +11,17 @@ fn words() -> &'static [String] {
     WORDS.get_or_init(|| {
         // The first level of GB 2312: the 3,755 characters in daily use.
         let rows = (0xb0..=0xd7_u8).flat_map(|row| (0xa1..=0xfe).map(move |cell| [row, cell]));
-        let common: Vec<String> = rows
+        let common: HashSet<char> = rows
             .filter_map(|bytes| {
                 let (text, failed) = encoding_rs::GBK.decode_without_bom_handling(&bytes);
-                (!failed).then(|| text.into_owned())
+                text.chars().next().filter(|_| !failed)
             })
             .collect();
-        let jieba = jieba_rs::Jieba::new();
-        let pairs = common.iter().flat_map(|a| common.iter().map(move |b| format!("{a}{b}")));
-        pairs.filter(|word| jieba.has_word(word)).collect()
+        let table = include_bytes!("../../src/text/tables/jieba.zst");
+        let table = String::from_utf8(zstd::decode_all(&table[..]).unwrap()).unwrap();
+        let words = table.lines().filter_map(|line| line.split_once(' ')).map(|(word, _)| word);
+        let pairs = words.filter(|word| word.chars().count() == 2);
+        pairs.filter(|word| word.chars().all(|c| common.contains(&c))).map(str::to_owned).collect()
     })
 }
 
