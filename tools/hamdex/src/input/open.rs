@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::{CONCATENATED, Stream};
 use lz4_flex::frame::FrameDecoder;
-use lzma_rust2::XzReader;
 
 use crate::failure::{Failure, Result};
 
@@ -22,8 +23,8 @@ pub(super) const BUFFER: usize = 1 << 18;
 /// A frame of nine bytes may ask for 2 GiB; whoever knows where a file comes from can allow it.
 pub(super) const WINDOW_LOG: u32 = 27;
 
-/// Largest memory of an xz stream in KiB, as of a dictionary of 128 MiB.
-const XZ_MEMORY: u32 = 160 << 10;
+/// Largest memory of an xz stream in bytes, as of a dictionary of 128 MiB.
+const XZ_MEMORY: u64 = 160 << 20;
 
 /// A stream of bytes whose buffer tells whether reading on may have to wait.
 pub(crate) type Reader = BufReader<Box<dyn Read + Send>>;
@@ -120,7 +121,11 @@ pub(super) fn decompressed(
         // Several members after one another are one file, as gzip and bzip2 themselves have it.
         Compression::Gzip => buffered(MultiGzDecoder::new(packed)),
         Compression::Bzip2 => buffered(MultiBzDecoder::new(packed)),
-        Compression::Xz => buffered(XzReader::new_mem_limit(packed, true, XZ_MEMORY)),
+        Compression::Xz => {
+            let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)
+                .map_err(|e| Failure::io(path, e.into()))?;
+            buffered(XzDecoder::new_stream(packed, stream))
+        }
         Compression::Lz4 => buffered(Lz4 { decoder: FrameDecoder::new(packed) }),
         Compression::Zstd => {
             let decoder = zstd::Decoder::with_buffer(packed).and_then(|mut decoder| {

@@ -1,10 +1,9 @@
 //! Directories: a tree becomes data files, which hold rows, and documents, one a file.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use ignore::{DirEntry, WalkBuilder};
 use rayon::prelude::*;
+use walkdir::{DirEntry, WalkDir};
 
 use super::detect::{self, Format, Named};
 use super::open::Compression;
@@ -44,7 +43,7 @@ pub(super) struct Tree {
 }
 
 /// Files that are not read, by the reason.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 struct Skipped {
     hidden: u64,
     links: u64,
@@ -73,13 +72,11 @@ pub(crate) fn is_index(path: &Path) -> bool {
 /// Lists every regular file; symbolic links are not followed, so no file comes twice.
 pub(super) fn list(root: &Path, reading: Reading) -> Result<Tree> {
     std::fs::read_dir(root).map_err(|e| Failure::io(root, e))?;
-    let skipped = Arc::new(Mutex::new(Skipped::default()));
+    let mut skipped = Skipped::default();
     let mut tree = Tree::default();
     let mut files = Vec::new();
-    let counts = Arc::clone(&skipped);
-    let wanted = move |entry: &DirEntry| enters(entry, reading.hidden, &counts);
-    let mut walk = WalkBuilder::new(root);
-    for entry in walk.standard_filters(false).follow_links(false).filter_entry(wanted).build() {
+    let wanted = |entry: &DirEntry| enters(entry, reading.hidden, &mut skipped);
+    for entry in WalkDir::new(root).into_iter().filter_entry(wanted) {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -88,7 +85,7 @@ pub(super) fn list(root: &Path, reading: Reading) -> Result<Tree> {
                 continue;
             }
         };
-        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+        if !entry.file_type().is_file() {
             continue;
         }
         let size = entry.metadata().map_or(0, |found| found.len());
@@ -100,7 +97,7 @@ pub(super) fn list(root: &Path, reading: Reading) -> Result<Tree> {
         }
     }
     files.sort_unstable();
-    tree.skipped = skipped.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    tree.skipped = skipped;
     let kinds: Vec<_> = files.par_iter().map(|(_, path, _)| kind(path, reading)).collect();
     for ((name, _, size), kind) in files.into_iter().zip(kinds) {
         match kind {
@@ -118,12 +115,11 @@ pub(super) fn list(root: &Path, reading: Reading) -> Result<Tree> {
 }
 
 /// Returns whether the walk goes on with an entry, and counts it if not.
-fn enters(entry: &DirEntry, hidden: bool, skipped: &Mutex<Skipped>) -> bool {
+fn enters(entry: &DirEntry, hidden: bool, skipped: &mut Skipped) -> bool {
     if entry.depth() == 0 {
         return true;
     }
-    let mut skipped = skipped.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(kind) = entry.file_type() else { return true };
+    let kind = entry.file_type();
     let count = if !hidden && entry.file_name().as_encoded_bytes().starts_with(b".") {
         &mut skipped.hidden
     } else if kind.is_symlink() {
