@@ -42,6 +42,8 @@ enum Command {
     Report(suite::ReportArgs),
     /// Writes texts of one template as JSON Lines
     Texts(texts::Texts),
+    /// Rewrites the tables of README.md and DESIGN.md from reports
+    Tables(suite::readme::TablesArgs),
     /// Measures one engine for a report
     #[command(hide = true)]
     Measure(measure::Job),
@@ -132,6 +134,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match &command {
         Some(Command::Report(args)) => return suite::run(args),
         Some(Command::Texts(args)) => return texts::run(args),
+        Some(Command::Tables(args)) => return suite::readme::run(args),
         Some(Command::Measure(job)) => return measure::run(job),
         None => {}
     }

@@ -9,6 +9,7 @@ mod number;
 mod plot;
 mod process;
 mod ratio;
+pub(crate) mod readme;
 mod render;
 mod sections;
 mod tables;

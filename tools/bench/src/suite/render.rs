@@ -26,6 +26,13 @@ pub(crate) fn markdown(title: &str, sections: &[Section]) -> Result<String, std:
     Ok(text)
 }
 
+/// Renders one table as Markdown.
+pub(crate) fn table(table: &Table) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    markdown_table(&mut text, table)?;
+    Ok(text)
+}
+
 fn markdown_table(text: &mut String, table: &Table) -> std::fmt::Result {
     if table.rows.is_empty() {
         return Ok(());
