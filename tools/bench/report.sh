@@ -17,8 +17,7 @@ if [ ! -x "$python" ]; then
     python3 -m venv "$peers" || echo "no virtual environment: Python peers stay out" >&2
 fi
 if [ -x "$python" ]; then
-    "$python" -m pip install --quiet --disable-pip-version-check \
-        --requirement tools/peers/requirements.txt ||
+    "$python" -m pip install --quiet --disable-pip-version-check faiss-cpu numpy simhash ||
         echo "pip failed: Python peers that are not installed stay out" >&2
     set -- --python "$python" "$@"
 fi

@@ -8,7 +8,7 @@ hamdex-bench starts this for every package and size, and reads what it prints. D
 are raw little-endian 64-bit fingerprints. Single queries use one thread; builds use what the
 package takes; batches are measured on one thread and on all.
 
-Needs: pip install -r tools/peers/requirements.txt. A package that is not there is a line in the
+Needs: pip install faiss-cpu numpy simhash. A package that is not there is a line in the
 report, not a failure.
 """
 

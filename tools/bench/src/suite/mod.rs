@@ -3,7 +3,6 @@
 mod agree;
 mod contender;
 mod document;
-mod limits;
 mod machine;
 mod number;
 mod plot;
@@ -69,7 +68,7 @@ pub(crate) struct ReportArgs {
     /// Only contenders whose name contains one of these
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Python that has the peers of tools/peers/requirements.txt
+    /// Python that has faiss-cpu, numpy and simhash
     #[arg(long)]
     python: Option<PathBuf>,
     /// Directory for data and indexes; default is the system's temporary one
@@ -224,7 +223,7 @@ fn measure(
         let reason = if contender.ours {
             None
         } else {
-            limits::reason(contender.name, n, args.patience().into(), rows)
+            contender::too_slow(contender.name, n, args.patience().into(), rows)
         };
         let new = match reason {
             Some(reason) => vec![Row::absent(contender.name, n, reason)],
