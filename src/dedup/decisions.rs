@@ -224,6 +224,7 @@ fn measuring(verification: Verification) -> Verification {
         Verification::Jaccard(_) => Verification::Jaccard(0.0),
         Verification::Zhou { k, .. } => Verification::Zhou { k, threshold: 0.0 },
         Verification::Edit(_) | Verification::EditByLength { .. } => Verification::Edit(0.0),
+        Verification::Contains(_) => Verification::Contains(0.0),
     }
 }
 

@@ -21,7 +21,9 @@ const BATCH: usize = 1024;
 /// Collects documents and decides which of them to keep.
 ///
 /// `R` ranks documents against each other: of a group the highest is kept, of equals the one that
-/// was pushed first. Without ranks that is the first of all.
+/// was pushed first. Without ranks that is the first of all. With
+/// [`Verification::Contains`](crate::Verification::Contains) the largest document is kept whatever
+/// the ranks, which decide between equally large ones.
 ///
 /// ```
 /// use hamdex::dedup::{Decision, Dedup, Settings};

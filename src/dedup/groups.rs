@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use rayon::prelude::*;
+
 use super::settings::Settings;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -13,7 +15,8 @@ use crate::verify::{EvidenceFile, Linkage, Verification};
 ///
 /// That is the first position of the group, or the first in `order`, which lists positions,
 /// those first that are rather to stand for a group. Positions that `order` leaves out stand
-/// alone. `evidence` is what the verification of `settings` compares; without it the distance
+/// alone. With [`Verification::Contains`] it is the largest document of the group, as
+/// [`Extent`](crate::verify::Extent) measures it, and the first of equal ones. `evidence` is what the verification of `settings` compares; without it the distance
 /// decides. Memory is about 60 bytes a document.
 ///
 /// # Errors
@@ -55,6 +58,10 @@ pub(super) fn labelled<F: Fingerprint>(
 ) -> Result<Labelled> {
     let evidence = evidence.filter(|_| settings.verification != Verification::None);
     let linking = Linking { settings, evidence, progress };
+    let largest = evidence
+        .filter(|_| matches!(settings.verification, Verification::Contains(_)))
+        .map(|evidence| largest_first(evidence, fingerprints.len(), order));
+    let order = largest.as_deref().or(order);
     let Some(order) = order else { return linking.labelled(fingerprints, &|position| position) };
     let at = |place: u32| order.get(place as usize).copied().unwrap_or(place);
     let ordered: Vec<F> =
@@ -76,6 +83,16 @@ pub(super) fn labelled<F: Fingerprint>(
         }
     }
     Ok(all)
+}
+
+/// Lists positions again, those first that others may be contained in.
+fn largest_first(evidence: &EvidenceFile, documents: usize, order: Option<&[u32]>) -> Vec<u32> {
+    let mut largest: Vec<u32> = match order {
+        Some(order) => order.to_vec(),
+        None => (0..).take(documents).collect(),
+    };
+    largest.par_sort_by_key(|&position| Reverse(evidence.extent(position as usize)));
+    largest
 }
 
 /// What two documents need to come into one group.

@@ -198,6 +198,7 @@ impl Tally {
                 let least = |apart: u32, _| (threshold - 1.0 / f64::from(1 + apart)) / k.max(1e-9);
                 self.jaccard.as_ref()?.up_to(distance, least)
             }
+            Verification::Contains(_) => return None,
         })
     }
 }

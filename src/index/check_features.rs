@@ -39,12 +39,8 @@ impl<'a> Checker<'a> {
                 Ok(Some(Self { snapshot, verification }))
             }
             Evidence::Features => Err(Error::NoFeatureSets),
-            Evidence::Text => Err(Error::InvalidOption {
-                name: "verify",
-                reason:
-                    "edit compares texts, which an index does not keep; ask for jaccard or zhou"
-                        .to_owned(),
-            }),
+            Evidence::Text => Err(not_kept("edit compares texts")),
+            Evidence::Phrases => Err(not_kept("contains compares all words")),
         }
     }
 
@@ -72,6 +68,12 @@ impl<'a> Checker<'a> {
             Error::corrupt("docs", format!("record of key {}: {detail}", key.escape_ascii()))
         })
     }
+}
+
+/// The error for a check of what is not stored.
+fn not_kept(what: &str) -> Error {
+    let reason = format!("{what}, which an index does not keep; ask for jaccard or zhou");
+    Error::InvalidOption { name: "verify", reason }
 }
 
 /// The error for a document that came without features.

@@ -23,6 +23,7 @@ use super::resources::Resources;
 use super::secret::Secret;
 use super::seen::{Firsts, Seen};
 use super::segment::Parts;
+use super::words::for_each_single;
 use super::{casefold, clean, descriptor, html, normalise, segment, simplified};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -359,6 +360,27 @@ impl Pipeline {
         });
         hashes.sort_unstable();
         hashes.dedup();
+        hashes
+    }
+
+    /// Returns the hashes of a cleaned text's words, in order; one of a text without any.
+    ///
+    /// Words are those of Unicode whatever features are cut from, dense characters single.
+    pub(crate) fn words_in_order(&self, text: &str) -> Vec<u64> {
+        let secret = self.inner.options.secret;
+        let hash = |word: &str| {
+            let hash = word_hash(word);
+            secret.map_or(hash, |secret| secret.keyed(hash))
+        };
+        let mut hashes = Vec::new();
+        SCRATCH.with_borrow_mut(|scratch| {
+            self.read(text, Mentions::WithinSentences, scratch);
+            for_each_single(&scratch.normal, &mut |word| hashes.push(hash(word)));
+            if hashes.is_empty() && !scratch.normal.is_empty() {
+                hashes.push(hash(&scratch.normal));
+            }
+            scratch.release_huge();
+        });
         hashes
     }
 

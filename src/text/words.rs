@@ -5,6 +5,8 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::letter::is_dense;
+
 /// What an ASCII character does to the word that it stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -57,6 +59,25 @@ pub(super) fn for_each_word<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
         rest = tail;
     }
     ascii_words(rest, emit);
+}
+
+/// Calls `emit` with every word of a text, in order, each dense character as a word of its own.
+pub(super) fn for_each_single<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+    for_each_word(text, &mut |word| {
+        if word.is_ascii() {
+            return emit(word);
+        }
+        let mut rest = word;
+        while let Some((at, dense)) = rest.char_indices().find(|&(_, c)| is_dense(c)) {
+            let (before, from) = rest.split_at(at);
+            let (single, after) = from.split_at(dense.len_utf8());
+            [before, single].into_iter().filter(|part| !part.is_empty()).for_each(&mut *emit);
+            rest = after;
+        }
+        if !rest.is_empty() {
+            emit(rest);
+        }
+    });
 }
 
 /// Blanks end a word whatever stands around them.

@@ -12,7 +12,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::outline::Outline;
-use super::{Evidence, Verification};
+use super::{Evidence, Extent, Verification};
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 use crate::sketch::feature_hash;
@@ -23,7 +23,7 @@ const HELD: usize = 64 << 20;
 /// Collects evidence, document by document, in memory and an unnamed temporary file.
 ///
 /// Memory is 64 MiB of evidence, 4 bytes a document, and up to 90 for each distinct piece while it
-/// is written, 44 more for each distinct text.
+/// is written, 44 more for each distinct text, 8 for each distinct set of phrases.
 ///
 /// ```
 /// use hamdex::Verification;
@@ -57,6 +57,8 @@ struct Places {
     pieces: Vec<(u64, u64)>,
     /// Outlines of the pieces that are texts.
     outlines: Vec<Outline>,
+    /// Extents of the pieces that are phrases.
+    extents: Vec<Extent>,
     /// The piece of every document.
     of: Vec<u32>,
 }
@@ -101,9 +103,9 @@ impl EvidenceWriter {
     ///
     /// - [`Error::Io`] where the disk does not take it.
     /// - [`Error::InvalidOption`] for more than `u32::MAX` different pieces.
-    /// - [`Error::Corrupt`] for evidence of texts that is no UTF-8.
+    /// - [`Error::Corrupt`] for evidence of texts that is no UTF-8, and for phrases without a size.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        let Places { pieces, outlines, of } = &mut self.places;
+        let Places { pieces, outlines, extents, of } = &mut self.places;
         let next = u32::try_from(pieces.len()).map_err(|_| Error::InvalidOption {
             name: "documents",
             reason: format!("more than {} different ones are too many", u32::MAX),
@@ -112,8 +114,11 @@ impl EvidenceWriter {
         let piece = *self.known.entry(hash).or_insert(next);
         if piece == next {
             let start = pieces.last().map_or(0, |&(_, end)| end);
-            if self.kind == Evidence::Text {
-                outlines.push(Outline::new(super::utf8(bytes)?));
+            match self.kind {
+                Evidence::Text => outlines.push(Outline::new(super::utf8(bytes)?)),
+                Evidence::Phrases if bytes.is_empty() => extents.push(Extent::default()),
+                Evidence::Phrases => extents.push(Extent::of_encoded(bytes)?),
+                Evidence::Nothing | Evidence::Features => {}
             }
             // What follows a piece in the file goes there too, so that offsets rise.
             if start == self.held.len() as u64 && self.held.len() + bytes.len() <= HELD {
@@ -180,6 +185,20 @@ impl EvidenceFile {
     fn outlines(&self, a: usize, b: usize) -> Option<(&Outline, &Outline)> {
         let outline = |at: usize| self.places.outlines.get(self.piece(at) as usize);
         outline(a).zip(outline(b))
+    }
+
+    /// Returns how much there is of a document; nothing of one without phrases.
+    pub(crate) fn extent(&self, position: usize) -> Extent {
+        self.places.extents.get(self.piece(position) as usize).copied().unwrap_or_default()
+    }
+
+    /// Returns true if no reading of two documents can make them pass.
+    fn refuses(&self, verification: Verification, a: usize, b: usize) -> bool {
+        if let Verification::Contains(threshold) = verification {
+            let refuses = || self.extent(a).refuses(self.extent(b), threshold);
+            return self.piece(a) != self.piece(b) && refuses();
+        }
+        self.outlines(a, b).is_some_and(|(a, b)| a.refuses(b, verification))
     }
 
     /// Returns the similarity of two documents that pass, `None` for two that do not.
@@ -253,8 +272,7 @@ impl EvidenceFile {
         (distance, a, b): (u32, usize, usize),
         progress: &dyn Progress,
     ) -> Result<Option<f64>> {
-        let refused = |(a, b): (&Outline, &Outline)| a.refuses(b, verification);
-        if self.outlines(a, b).is_some_and(refused) {
+        if self.refuses(verification, a, b) {
             return Ok(None);
         }
         let mut buffers = BUFFERS.take();

@@ -1,8 +1,8 @@
 //! Verification: candidates near by fingerprint are held against what the documents share.
 //!
 //! Fingerprints of short texts collide; the words behind them do not. A check after the search
-//! takes the evidence of two documents, their [`FeatureSet`]s or their cleaned texts, and lets the
-//! pair pass or not.
+//! takes the evidence of two documents, their [`FeatureSet`]s, their [`PhraseSet`]s or their cleaned
+//! texts, and lets the pair pass or not.
 
 pub(crate) mod by_length;
 mod edit;
@@ -11,6 +11,7 @@ mod feature_set;
 mod nearness;
 mod options;
 mod outline;
+mod phrase_set;
 mod varint;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -25,17 +26,19 @@ pub use evidence_file::{EvidenceFile, EvidenceWriter};
 pub use feature_set::{FeatureSet, KEPT_FEATURES};
 pub use nearness::{Linkage, Nearness};
 pub use options::{Evidence, Verification};
+pub use phrase_set::{Extent, PhraseSet};
 
 impl Verification {
     /// Makes the evidence of a text that this check compares.
     ///
-    /// An encoded [`FeatureSet`], the cleaned text as UTF-8, or nothing, as
+    /// An encoded [`FeatureSet`] or [`PhraseSet`], the cleaned text as UTF-8, or nothing, as
     /// [`needs`](Self::needs) says.
     pub fn evidence(self, pipeline: &Pipeline, text: &str) -> Vec<u8> {
         match self.needs() {
             Evidence::Nothing => Vec::new(),
             Evidence::Features => FeatureSet::of_text(pipeline, text).encode(),
             Evidence::Text => pipeline.cleaned(text).into_bytes(),
+            Evidence::Phrases => PhraseSet::of_text(pipeline, text).encode(),
         }
     }
 
@@ -59,9 +62,11 @@ impl Verification {
     ///
     /// `distance` is the Hamming distance of the fingerprints; both sides of the evidence come
     /// from [`evidence`](Self::evidence). `Jaccard` gives the part of their features that two
-    /// documents share, `Edit` and `EditByLength` the edit similarity, from 0 to 1, and `Zhou` the sum
+    /// documents share, `Edit` and `EditByLength` the edit similarity, `Contains` the part of the
+    /// smaller document that occurs in the larger, all from 0 to 1, and `Zhou` the sum
     /// 1 / (1 + distance) + k times the Jaccard similarity (Zhou, Computer and Modernization
-    /// 2017-07). `None` passes every pair and gives 1 / (1 + distance).
+    /// 2017-07). `None` passes every pair and gives 1 / (1 + distance). The order of the two sides
+    /// does not matter.
     ///
     /// # Errors
     ///
@@ -107,6 +112,9 @@ impl Verification {
                 let (a, b) = (utf8(a)?, utf8(b)?);
                 let threshold = by_length::threshold(short, long, by_length::step(a, b));
                 return edit::similarity_while(a, b, threshold, &go_on);
+            }
+            Self::Contains(threshold) => {
+                return phrase_set::containment_encoded(a, b, threshold);
             }
         };
         Ok((similarity >= threshold).then_some(similarity))

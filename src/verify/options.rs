@@ -18,11 +18,14 @@ pub enum Evidence {
     Features,
     /// Cleaned texts, [`Pipeline::cleaned`](crate::Pipeline::cleaned).
     Text,
+    /// Encoded phrases, [`PhraseSet`](super::PhraseSet).
+    Phrases,
 }
 
 /// A check that candidates within the distance have to pass.
 ///
-/// Written `none`, `jaccard:T`, `zhou:K,T`, `edit:T` or `edit:S,L`. Thresholds are inclusive.
+/// Written `none`, `jaccard:T`, `zhou:K,T`, `edit:T`, `edit:S,L` or `contains:T`. Thresholds are
+/// inclusive.
 ///
 /// ```
 /// use hamdex::Verification;
@@ -62,6 +65,11 @@ pub enum Verification {
         /// Threshold of texts of 1,600 letters and more, 0 to 1.
         long: f64,
     },
+    /// Asks for a part of the smaller text's phrases to occur in the larger one, 0 to 1.
+    ///
+    /// What goes by it is always the smaller one; see [`PhraseSet`](super::PhraseSet). Candidates
+    /// come from the distance, so texts of very different lengths do not get so far.
+    Contains(f64),
 }
 
 impl Verification {
@@ -71,6 +79,7 @@ impl Verification {
             Self::None => Evidence::Nothing,
             Self::Jaccard(_) | Self::Zhou { .. } => Evidence::Features,
             Self::Edit(_) | Self::EditByLength { .. } => Evidence::Text,
+            Self::Contains(_) => Evidence::Phrases,
         }
     }
 
@@ -78,7 +87,11 @@ impl Verification {
     pub(crate) fn reach(self, distance: u32, step: usize) -> u32 {
         match self {
             Self::EditByLength { .. } => by_length::reach(distance, step),
-            Self::None | Self::Jaccard(_) | Self::Zhou { .. } | Self::Edit(_) => distance,
+            Self::None
+            | Self::Jaccard(_)
+            | Self::Zhou { .. }
+            | Self::Edit(_)
+            | Self::Contains(_) => distance,
         }
     }
 
@@ -99,6 +112,7 @@ impl Verification {
         match self {
             Self::Jaccard(threshold) => part("jaccard", threshold),
             Self::Edit(threshold) => part("edit", threshold),
+            Self::Contains(threshold) => part("contains", threshold),
             Self::EditByLength { short, long } => {
                 part("edit", short).and_then(|()| part("edit", long))
             }
@@ -125,6 +139,7 @@ impl fmt::Display for Verification {
             Self::Zhou { k, threshold } => write!(f, "zhou:{k},{threshold}"),
             Self::Edit(threshold) => write!(f, "edit:{threshold}"),
             Self::EditByLength { short, long } => write!(f, "edit:{short},{long}"),
+            Self::Contains(threshold) => write!(f, "contains:{threshold}"),
         }
     }
 }
@@ -135,14 +150,15 @@ impl FromStr for Verification {
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             invalid(format!(
-                "\"{text}\" is none of none, jaccard:T, zhou:K,T, edit:T, edit:S,L, such as jaccard:0.8 or \
-                 zhou:3,2.4"
+                "\"{text}\" is none of none, jaccard:T, zhou:K,T, edit:T, edit:S,L, contains:T, such as \
+                 jaccard:0.8 or zhou:3,2.4"
             ))
         };
         let number = |digits: &str| digits.trim().parse::<f64>().map_err(|_| unknown());
         let verification = match text.split_once(':') {
             None if text == "none" => Self::None,
             Some(("jaccard", threshold)) => Self::Jaccard(number(threshold)?),
+            Some(("contains", threshold)) => Self::Contains(number(threshold)?),
             Some(("edit", thresholds)) => match thresholds.split_once(',') {
                 None => Self::Edit(number(thresholds)?),
                 Some((short, long)) => {
@@ -166,9 +182,16 @@ mod tests {
 
     #[test]
     fn words_read_back_as_they_are_written() {
-        for words in
-            ["none", "jaccard:0.8", "jaccard:0", "zhou:3,2.4", "zhou:0,0", "edit:1", "edit:0.8,0.9"]
-        {
+        for words in [
+            "none",
+            "jaccard:0.8",
+            "jaccard:0",
+            "zhou:3,2.4",
+            "zhou:0,0",
+            "edit:1",
+            "edit:0.8,0.9",
+            "contains:0.95",
+        ] {
             assert_eq!(words.parse::<Verification>().unwrap().to_string(), words);
         }
     }
@@ -188,6 +211,9 @@ mod tests {
             ("edit:0.8,", "none of none"),
             ("edit:0.8,2", "from 0 to 1, not 2"),
             ("edit:-0.1", "from 0 to 1, not -0.1"),
+            ("contains", "none of none"),
+            ("contains:0.8,0.9", "none of none"),
+            ("contains:1.2", "from 0 to 1, not 1.2"),
             ("zhou:101,1", "from 0 to 100, not 101"),
             ("zhou:-1,1", "from 0 to 100, not -1"),
             ("zhou:3,-1", "0 or more, not -1"),

@@ -64,9 +64,10 @@ impl Outline {
             Verification::EditByLength { short, long } => {
                 by_length::threshold(short, long, self.step_by_length(other))
             }
-            Verification::None | Verification::Jaccard(_) | Verification::Zhou { .. } => {
-                return false;
-            }
+            Verification::None
+            | Verification::Jaccard(_)
+            | Verification::Zhou { .. }
+            | Verification::Contains(_) => return false,
         };
         let most = most_edits(self.chars.max(other.chars) as usize, threshold);
         self.least_edits(other) as usize > most

@@ -274,3 +274,122 @@ fn a_deduplication_is_cancelled_in_every_phase() {
         assert!(matches!(ended, Err(Error::Cancelled)), "{phase}: {ended:?}");
     }
 }
+
+/// Decides on texts of one fingerprint; ranks are numbers.
+fn contained(texts: &[&str], ranks: &[u32], threshold: f64) -> Decisions<u64> {
+    let check = Verification::Contains(threshold);
+    let pipeline = pipeline();
+    let mut dedup = Dedup::<u64, u32>::new(&Settings::new(3).verify(check)).unwrap();
+    for (text, rank) in texts.iter().zip(ranks) {
+        dedup.push(7, &check.evidence(&pipeline, text), *rank).unwrap();
+    }
+    dedup.finish(&()).unwrap()
+}
+
+#[test]
+fn an_excerpt_goes_and_the_full_text_stays_in_every_order() {
+    let full = "heavy rain is expected in the north tonight and snow on the hills tomorrow";
+    let part = "heavy rain is expected in the north tonight";
+    for (texts, stays) in [([full, part], 0), ([part, full], 1)] {
+        for ranks in [[0, 0], [1, 2], [2, 1]] {
+            let decisions = contained(&texts, &ranks, 0.9);
+            assert_eq!(kept(&decisions), [stays], "{ranks:?}");
+        }
+    }
+    // Ranks decide between equally long ones.
+    assert_eq!(kept(&contained(&[part, full, full], &[5, 1, 2], 0.9)), [2]);
+    assert_eq!(kept(&contained(&[part, full, full], &[5, 2, 1], 0.9)), [1]);
+}
+
+#[test]
+fn forms_of_one_template_with_other_contents_stay() {
+    let forms: Vec<String> = (0..40)
+        .map(|n| {
+            format!(
+                "dear customer {n} your parcel number {} from sender {} will arrive on day {} thank you",
+                n * 7919,
+                n * 104_729,
+                n * 31
+            )
+        })
+        .collect();
+    let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
+    let decisions = contained(&forms, &[0; 40], 0.9);
+    assert_eq!(decisions.kept(), 40);
+    let copies = [&forms[..], &forms[..]].concat();
+    assert_eq!(contained(&copies, &[0; 80], 0.9).kept(), 40);
+}
+
+#[test]
+fn texts_of_one_length_go_only_if_they_say_the_same() {
+    let texts =
+        ["one two three four five", "one two three four six", "One, two, three: four five!"];
+    assert_eq!(kept(&contained(&texts, &[0; 3], 0.9)), [0, 1]);
+    assert_eq!(kept(&contained(&texts, &[0, 0, 1], 0.9)), [1, 2]);
+    // Of as many words, the one that says less goes: "a b c a b" is all in "a b c a b c d".
+    let repeats = ["a b c a b c a", "x a b c a b c"];
+    assert_eq!(kept(&contained(&repeats, &[9, 0], 0.9)), [1]);
+}
+
+#[test]
+fn every_script_is_contained_by_its_own_words() {
+    let chinese =
+        ["今天晴转多云气温三度", "北京今天晴转多云气温三度，明天有雪", "上海今天大雨气温九度"];
+    assert_eq!(kept(&contained(&chinese, &[0; 3], 0.9)), [1, 2]);
+    let thai = ["วันนี้ฝนตกหนัก", "กรุงเทพ วันนี้ฝนตกหนักมาก", "พรุ่งนี้อากาศดีและแดดออก"];
+    assert_eq!(kept(&contained(&thai, &[0; 3], 0.9)), [1, 2]);
+}
+
+#[test]
+fn containment_removes_what_the_definition_removes() {
+    let seed = 11;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let check = Verification::Contains(0.75);
+    let pipeline = pipeline();
+    for round in 0..200 {
+        let texts: Vec<Vec<u8>> = (0..rng.usize(2..24))
+            .map(|_| (0..rng.usize(3..9)).map(|_| b'a' + rng.u8(0..3)).collect())
+            .collect();
+        let fingerprints: Vec<u64> = texts.iter().map(|_| rng.u64(0..64)).collect();
+        let ranks: Vec<u32> = texts.iter().map(|_| rng.u32(0..3)).collect();
+        let phrases = |text: &[u8]| -> std::collections::BTreeSet<Vec<u8>> {
+            text.windows(3).map(<[u8]>::to_vec).collect()
+        };
+        let extent = |at: usize| (texts[at].len(), phrases(&texts[at]).len());
+        let mut order: Vec<usize> = (0..texts.len()).collect();
+        order.sort_by_key(|&at| std::cmp::Reverse((extent(at), ranks[at])));
+        let mut stays: Vec<usize> = Vec::new();
+        for at in order {
+            let is_in = |&kept: &usize| {
+                let (part, whole) = (phrases(&texts[at]), phrases(&texts[kept]));
+                let near = fingerprints[at].distance(fingerprints[kept]) <= 2;
+                let shared = part.intersection(&whole).count();
+                near && shared as f64 / part.len() as f64 >= 0.75
+            };
+            if !stays.iter().any(is_in) {
+                stays.push(at);
+            }
+        }
+        stays.sort_unstable();
+        let mut dedup = Dedup::<u64, u32>::new(&Settings::new(2).verify(check)).unwrap();
+        for ((text, &fingerprint), &rank) in texts.iter().zip(&fingerprints).zip(&ranks) {
+            let text: String = text.iter().flat_map(|&word| [char::from(word), ' ']).collect();
+            dedup.push(fingerprint, &check.evidence(&pipeline, &text), rank).unwrap();
+        }
+        let found: Vec<usize> =
+            kept(&dedup.finish(&()).unwrap()).iter().map(|&at| at as usize).collect();
+        assert_eq!(found, stays, "seed {seed}, round {round}: {texts:?}");
+    }
+}
+
+#[test]
+fn an_index_cannot_tell_what_is_contained() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = IndexOptions::new().keep_features(true);
+    let index = Index::<u64>::create(directory.path(), &options).unwrap();
+    let check = Verification::Contains(0.9);
+    let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(check)).unwrap();
+    dedup.push(7, &check.evidence(&pipeline(), CHAIN[0]), ()).unwrap();
+    let refused = dedup.finish_against(&index, &()).unwrap_err();
+    assert!(matches!(refused, Error::InvalidOption { name: "verify", .. }), "{refused:?}");
+}

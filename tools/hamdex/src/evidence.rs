@@ -13,6 +13,7 @@ use crate::input::{Proofs, Wanted};
 pub(crate) struct Keeper {
     features: Option<EvidenceWriter>,
     texts: Option<EvidenceWriter>,
+    phrases: Option<EvidenceWriter>,
     kept: Kept,
 }
 
@@ -21,6 +22,7 @@ pub(crate) struct Keeper {
 pub(crate) struct Kept {
     pub(crate) features: Option<EvidenceFile>,
     pub(crate) texts: Option<EvidenceFile>,
+    pub(crate) phrases: Option<EvidenceFile>,
     /// Documents that brought a fingerprint and no text.
     pub(crate) without: u64,
 }
@@ -32,20 +34,24 @@ impl Keeper {
         Ok(Self {
             features: writer(Evidence::Features, wanted.features)?,
             texts: writer(Evidence::Text, wanted.text)?,
+            phrases: writer(Evidence::Phrases, wanted.phrases)?,
             kept: Kept::default(),
         })
     }
 
     /// Appends the next document's evidence.
     pub(crate) fn push(&mut self, proofs: &Proofs) -> Result<()> {
-        for (writer, proof) in
-            [(&mut self.features, &proofs.features), (&mut self.texts, &proofs.text)]
-        {
-            writer.as_mut().map_or(Ok(()), |writer| writer.push(proof))?;
+        let mut kept = false;
+        for (writer, proof) in [
+            (&mut self.features, &proofs.features),
+            (&mut self.texts, &proofs.text),
+            (&mut self.phrases, &proofs.phrases),
+        ] {
+            let Some(writer) = writer else { continue };
+            writer.push(proof)?;
+            kept = true;
         }
-        if self.features.is_some() || self.texts.is_some() {
-            self.kept.without += u64::from(proofs.features.is_empty() && proofs.text.is_empty());
-        }
+        self.kept.without += u64::from(kept && proofs.evidence().is_empty());
         Ok(())
     }
 
@@ -53,6 +59,7 @@ impl Keeper {
         Ok(Kept {
             features: self.features.map(EvidenceWriter::finish).transpose()?,
             texts: self.texts.map(EvidenceWriter::finish).transpose()?,
+            phrases: self.phrases.map(EvidenceWriter::finish).transpose()?,
             ..self.kept
         })
     }
@@ -65,6 +72,7 @@ impl Kept {
             Evidence::Nothing => None,
             Evidence::Features => self.features.as_ref(),
             Evidence::Text => self.texts.as_ref(),
+            Evidence::Phrases => self.phrases.as_ref(),
         }
     }
 }

@@ -15,8 +15,16 @@ use crate::key::Name;
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Verification")]
 pub(crate) struct VerifyArg {
-    /// Check near documents: none, jaccard:T, zhou:K,T or edit:T [default: where -k is left open,
-    /// by the texts or as the index was made for, else none]
+    /// Check near documents: none, jaccard:T, zhou:K,T, edit:T or contains:T [default: where -k is
+    /// left open, by the texts or as the index was made for, else none]
+    ///
+    /// jaccard asks for a part of the features to be shared, edit for an edit similarity of the
+    /// texts; edit:S,L rises from S for short texts to L for long ones. contains asks for a part of
+    /// the smaller text's phrases of three words to occur in the larger one: what dedup removes by it
+    /// is never the longer text, whatever --keep says, which decides between equally long ones. -k
+    /// finds the pairs to check, and texts of very different lengths are far apart: of an excerpt of
+    /// less than about half, few are found. An index keeps features for jaccard and zhou, and nothing
+    /// for edit and contains.
     #[arg(long, value_name = "CHECK")]
     pub(crate) verify: Option<Verification>,
 }
@@ -27,11 +35,8 @@ impl VerifyArg {
         match self.check().needs() {
             Evidence::Features if !keeps_features => Err(Error::NoFeatureSets.into()),
             Evidence::Nothing | Evidence::Features => Ok(()),
-            Evidence::Text => Err(Failure::Usage(
-                "--verify edit:T compares texts, which an index does not keep: ask for jaccard:T \
-                 or zhou:K,T"
-                    .to_owned(),
-            )),
+            Evidence::Text => Err(not_kept("edit:T compares texts")),
+            Evidence::Phrases => Err(not_kept("contains:T compares all words")),
         }
     }
 
@@ -70,6 +75,14 @@ impl VerifyArg {
     pub(crate) fn check(self) -> Verification {
         self.verify.unwrap_or_default()
     }
+}
+
+/// The failure of a check of what is not stored.
+fn not_kept(what: &str) -> Failure {
+    Failure::Usage(format!(
+        "--verify {what}, which an index does not keep: ask for jaccard:T or zhou:K,T, or give the \
+         documents instead of an index, as hamdex dedup OLD NEW"
+    ))
 }
 
 /// Whether members of a group are held against its representative as well.

@@ -137,6 +137,10 @@ pub(crate) fn require_stored(verification: Verification, keeps_features: bool) -
         Verification::Edit(_) | Verification::EditByLength { .. } => Err(Failure::usage(
             "edit:T compares texts, which an index does not keep: ask for jaccard:T or zhou:K,T",
         )),
+        Verification::Contains(_) => Err(Failure::usage(
+            "contains:T compares all words, which an index does not keep: ask for jaccard:T or \
+             zhou:K,T",
+        )),
     }
 }
 

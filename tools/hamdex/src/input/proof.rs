@@ -1,28 +1,36 @@
 //! Proofs: what a verification compares of a document, made beside its fingerprint.
 
 use hamdex::text::{Pipeline, Sketch};
-use hamdex::verify::{Evidence, FeatureSet};
+use hamdex::verify::{Evidence, FeatureSet, PhraseSet};
 use hamdex::{Fingerprint, Verification};
 
 /// Kinds of evidence to make.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // kinds of which any may be wanted
 pub(crate) struct Wanted {
     pub(crate) features: bool,
     pub(crate) text: bool,
+    pub(crate) phrases: bool,
     /// The text as it came, instead of the cleaned one.
     pub(crate) source: bool,
 }
 
 impl Wanted {
-    pub(crate) const NOTHING: Self = Self { features: false, text: false, source: false };
-    pub(crate) const FEATURES: Self = Self { features: true, text: false, source: false };
-    pub(crate) const ALL: Self = Self { features: true, text: true, source: false };
-    pub(crate) const SOURCE: Self = Self { features: false, text: false, source: true };
+    pub(crate) const NOTHING: Self =
+        Self { features: false, text: false, phrases: false, source: false };
+    pub(crate) const FEATURES: Self = Self { features: true, ..Self::NOTHING };
+    pub(crate) const ALL: Self = Self { text: true, ..Self::FEATURES };
+    pub(crate) const SOURCE: Self = Self { source: true, ..Self::NOTHING };
 
     /// What a verification compares.
     pub(crate) fn by(verification: Verification) -> Self {
-        let needs = verification.needs();
-        Self { features: needs == Evidence::Features, text: needs == Evidence::Text, source: false }
+        let needs = |evidence| verification.needs() == evidence;
+        Self {
+            features: needs(Evidence::Features),
+            text: needs(Evidence::Text),
+            phrases: needs(Evidence::Phrases),
+            source: false,
+        }
     }
 }
 
@@ -33,12 +41,15 @@ pub(crate) struct Proofs {
     pub(crate) features: Vec<u8>,
     /// The cleaned text.
     pub(crate) text: Vec<u8>,
+    /// An encoded set of phrases.
+    pub(crate) phrases: Vec<u8>,
 }
 
 impl Proofs {
     /// The one kind of evidence that a verification wanted.
     pub(crate) fn evidence(&self) -> &[u8] {
-        if self.features.is_empty() { &self.text } else { &self.features }
+        let kinds = [&self.features, &self.text, &self.phrases];
+        kinds.into_iter().find(|kind| !kind.is_empty()).map_or(&[], Vec::as_slice)
     }
 
     /// Fingerprints a text and makes what is wanted of it; `None` for one without features.
@@ -57,6 +68,9 @@ impl Proofs {
         };
         if wanted.features {
             proofs.features = FeatureSet::of_text(pipeline, text).encode();
+        }
+        if wanted.phrases {
+            proofs.phrases = PhraseSet::of_text(pipeline, text).encode();
         }
         if wanted.source {
             proofs.text = text.as_bytes().to_vec();

@@ -21,7 +21,7 @@ use super::gather::{self, Gathered};
 use super::labels::Labels;
 use crate::advise::{self, Settled, Wishes};
 use crate::chart::Chart;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::input::{Ids, Inputs, Wanted};
 use crate::options::{PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
@@ -89,6 +89,11 @@ pub(crate) struct EvaluateArgs {
 
 impl EvaluateArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        if let Some(Verification::Contains(_)) = self.verify.verify {
+            return Err(Failure::Usage(
+                "evaluate measures distance, jaccard, zhou and edit, but not contains:T".to_owned(),
+            ));
+        }
         let plot = self.plot.as_ref().map(|plot| plot.open(session.overwrite)).transpose()?;
         let labels = match &self.pairs {
             Some(pairs) => Some(Labels::read(pairs, self.similarity.as_deref())?),

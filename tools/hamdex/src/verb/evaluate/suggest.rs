@@ -260,7 +260,10 @@ fn perturbed<F: Fingerprint>(
     let usual = match measured {
         Verification::Edit(threshold) => threshold,
         Verification::EditByLength { long, .. } => long,
-        Verification::None | Verification::Jaccard(_) | Verification::Zhou { .. } => 0.9,
+        Verification::None
+        | Verification::Jaccard(_)
+        | Verification::Zhou { .. }
+        | Verification::Contains(_) => 0.9,
     };
     let near_from = args.min_similarity.unwrap_or(usual);
     let ignored_from = args.ignore_above.unwrap_or(near_from - 0.1);
