@@ -23,7 +23,7 @@ use super::resources::Resources;
 use super::secret::Secret;
 use super::seen::{Firsts, Seen};
 use super::segment::Parts;
-use super::words::for_each_single;
+use super::words::{for_each_single, is_part};
 use super::{casefold, clean, descriptor, html, normalise, segment, simplified};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -365,12 +365,14 @@ impl Pipeline {
 
     /// Returns the hashes of a cleaned text's words, in order; one of a text without any.
     ///
-    /// Words are those of Unicode whatever features are cut from, dense characters single.
+    /// Words are those of Unicode whatever features are cut from, dense characters single. A hash is
+    /// odd where it is that of a letter alone, of a script that puts no blanks between words.
     pub(crate) fn words_in_order(&self, text: &str) -> Vec<u64> {
         let secret = self.inner.options.secret;
         let hash = |word: &str| {
             let hash = word_hash(word);
-            secret.map_or(hash, |secret| secret.keyed(hash))
+            let hash = secret.map_or(hash, |secret| secret.keyed(hash));
+            hash & !1 | u64::from(is_part(word))
         };
         let mut hashes = Vec::new();
         SCRATCH.with_borrow_mut(|scratch| {

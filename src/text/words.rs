@@ -80,6 +80,19 @@ pub(super) fn for_each_single<'t>(text: &'t str, emit: &mut impl FnMut(&'t str))
     });
 }
 
+/// Tells whether a word is a letter of a script that puts no blanks between words.
+///
+/// The annex leaves those to dictionaries (line breaking class SA) and parts their letters: Thai,
+/// Lao, Burmese, Khmer and their neighbours.
+pub(super) fn is_part(word: &str) -> bool {
+    let first = word.chars().next().filter(|c| *c >= '\u{e00}');
+    first.is_some_and(|c| {
+        matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+            | '\u{1950}'..='\u{19df}' | '\u{1a20}'..='\u{1aaf}' | '\u{a9e0}'..='\u{a9ff}'
+            | '\u{aa60}'..='\u{aadf}')
+    })
+}
+
 /// Blanks end a word whatever stands around them.
 #[inline]
 fn is_blank(byte: u8) -> bool {

@@ -12,6 +12,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::outline::Outline;
+use super::phrase_set::PhraseOutline;
 use super::{Evidence, Extent, Verification};
 use crate::error::{Error, Result};
 use crate::progress::Progress;
@@ -23,7 +24,7 @@ const HELD: usize = 64 << 20;
 /// Collects evidence, document by document, in memory and an unnamed temporary file.
 ///
 /// Memory is 64 MiB of evidence, 4 bytes a document, and up to 90 for each distinct piece while it
-/// is written, 44 more for each distinct text, 8 for each distinct set of phrases.
+/// is written, 44 more for each distinct text, 72 for each distinct set of phrases.
 ///
 /// ```
 /// use hamdex::Verification;
@@ -57,8 +58,8 @@ struct Places {
     pieces: Vec<(u64, u64)>,
     /// Outlines of the pieces that are texts.
     outlines: Vec<Outline>,
-    /// Extents of the pieces that are phrases.
-    extents: Vec<Extent>,
+    /// Outlines of the pieces that are phrases.
+    phrases: Vec<PhraseOutline>,
     /// The piece of every document.
     of: Vec<u32>,
 }
@@ -103,9 +104,9 @@ impl EvidenceWriter {
     ///
     /// - [`Error::Io`] where the disk does not take it.
     /// - [`Error::InvalidOption`] for more than `u32::MAX` different pieces.
-    /// - [`Error::Corrupt`] for evidence of texts that is no UTF-8, and for phrases without a size.
+    /// - [`Error::Corrupt`] for evidence of texts that is no UTF-8, and for phrases that do not decode.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        let Places { pieces, outlines, extents, of } = &mut self.places;
+        let Places { pieces, outlines, phrases, of } = &mut self.places;
         let next = u32::try_from(pieces.len()).map_err(|_| Error::InvalidOption {
             name: "documents",
             reason: format!("more than {} different ones are too many", u32::MAX),
@@ -116,8 +117,8 @@ impl EvidenceWriter {
             let start = pieces.last().map_or(0, |&(_, end)| end);
             match self.kind {
                 Evidence::Text => outlines.push(Outline::new(super::utf8(bytes)?)),
-                Evidence::Phrases if bytes.is_empty() => extents.push(Extent::default()),
-                Evidence::Phrases => extents.push(Extent::of_encoded(bytes)?),
+                Evidence::Phrases if bytes.is_empty() => phrases.push(PhraseOutline::NOTHING),
+                Evidence::Phrases => phrases.push(PhraseOutline::of_encoded(bytes)?),
                 Evidence::Nothing | Evidence::Features => {}
             }
             // What follows a piece in the file goes there too, so that offsets rise.
@@ -189,14 +190,19 @@ impl EvidenceFile {
 
     /// Returns how much there is of a document; nothing of one without phrases.
     pub(crate) fn extent(&self, position: usize) -> Extent {
-        self.places.extents.get(self.piece(position) as usize).copied().unwrap_or_default()
+        self.phrases(position).map_or(Extent::default(), |outline| outline.extent)
+    }
+
+    fn phrases(&self, position: usize) -> Option<&PhraseOutline> {
+        self.places.phrases.get(self.piece(position) as usize)
     }
 
     /// Returns true if no reading of two documents can make them pass.
     fn refuses(&self, verification: Verification, a: usize, b: usize) -> bool {
         if let Verification::Contains(threshold) = verification {
-            let refuses = || self.extent(a).refuses(self.extent(b), threshold);
-            return self.piece(a) != self.piece(b) && refuses();
+            let outlines = self.phrases(a).zip(self.phrases(b));
+            return self.piece(a) != self.piece(b)
+                && outlines.is_some_and(|(a, b)| a.refuses(b, threshold));
         }
         self.outlines(a, b).is_some_and(|(a, b)| a.refuses(b, verification))
     }

@@ -9,15 +9,15 @@ use crate::error::{Error, Result};
 use crate::sketch::feature_hash;
 use crate::text::Pipeline;
 
-/// Words of a phrase.
-const PHRASE_WORDS: usize = 3;
+/// Half words of a phrase: three words, or six letters of a script without blanks.
+const PHRASE_HALVES: usize = 6;
 
 /// The distinct phrases of a document, about 4 bytes each.
 ///
 /// A phrase is three words in a row of the cleaned text. Words are those of Unicode (UAX #29);
-/// Chinese characters, kana and Hangul syllables are words of their own, and so are the letters of
-/// scripts that need a dictionary, such as Thai. The phrases of a text of fewer words are its
-/// words; a text without any is one word.
+/// Chinese characters, kana and Hangul syllables are words of their own. Scripts that put no blanks
+/// between words, such as Thai, have phrases of six letters, as a letter counts as half a word. The
+/// phrases of a text of fewer words are its words; a text without any is one word.
 ///
 /// ```
 /// use hamdex::verify::PhraseSet;
@@ -53,11 +53,11 @@ impl PhraseSet {
     /// Takes the phrases of a text, cleaned as a pipeline does it.
     pub fn of_text(pipeline: &Pipeline, text: &str) -> Self {
         let words = pipeline.words_in_order(text);
-        let mut values: Vec<u32> = if words.len() < PHRASE_WORDS {
-            words.iter().map(|&word| value(word)).collect()
-        } else {
-            words.array_windows().map(|&phrase| phrase_value(phrase)).collect()
-        };
+        let mut values: Vec<u32> =
+            (0..words.len()).map_while(|first| phrase(words.get(first..)?)).map(value).collect();
+        if values.is_empty() {
+            values = words.iter().map(|&word| value(word)).collect();
+        }
         values.sort_unstable();
         values.dedup();
         Self { words: u32::try_from(words.len()).unwrap_or(u32::MAX), values }
@@ -112,14 +112,58 @@ impl PhraseSet {
     }
 }
 
-impl Extent {
-    /// Reads the size of an encoded set.
+/// Counters of an outline; phrases share them by their hashes.
+const COUNTERS: usize = 64;
+
+/// What is known of a set without reading it: 72 bytes.
+///
+/// What one set has more often in a counter than the other is missing there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PhraseOutline {
+    pub(super) extent: Extent,
+    /// Numbers of phrases; the largest one stands for any above, too.
+    counts: [u8; COUNTERS],
+}
+
+impl PhraseOutline {
+    /// Stands for a document without evidence.
+    pub(super) const NOTHING: Self =
+        Self { extent: Extent { words: 0, phrases: 0 }, counts: [0; COUNTERS] };
+
+    /// Counts the phrases of an encoded set.
     pub(super) fn of_encoded(bytes: &[u8]) -> Result<Self> {
-        Ok(Encoded::new(bytes)?.extent)
+        let mut encoded = Encoded::new(bytes)?;
+        let mut outline = Self { extent: encoded.extent, ..Self::NOTHING };
+        while let Some(value) = encoded.next_value()? {
+            let counter = value >> (u32::BITS - COUNTERS.ilog2());
+            if let Some(count) = outline.counts.get_mut(counter as usize) {
+                *count = count.saturating_add(1);
+            }
+        }
+        Ok(outline)
     }
 
+    /// Returns true if no reading of two sets can find `threshold` of the smaller in the larger.
+    pub(super) fn refuses(&self, other: &Self, threshold: f64) -> bool {
+        if self.extent.refuses(other.extent, threshold) {
+            return true;
+        }
+        let (small, large) =
+            if self.extent <= other.extent { (self, other) } else { (other, self) };
+        let more = |(&small, &large): (&u8, &u8)| {
+            // A full counter may have counted any number.
+            let large = if large == u8::MAX { small } else { large };
+            u32::from(small.saturating_sub(large))
+        };
+        let missing: u32 = small.counts.iter().zip(&large.counts).map(more).sum();
+        let total = small.extent.phrases;
+        share(total.saturating_sub(missing), total) < threshold
+    }
+}
+
+impl Extent {
     /// Returns true if so few phrases cannot hold `threshold` of the smaller document's.
-    pub(super) fn refuses(self, other: Self, threshold: f64) -> bool {
+    fn refuses(self, other: Self, threshold: f64) -> bool {
         let (small, large) = (self.min(other), self.max(other));
         share(small.phrases.min(large.phrases), small.phrases) < threshold
     }
@@ -182,13 +226,20 @@ fn share(part: u32, total: u32) -> f64 {
     f64::from(part) / f64::from(total.max(1))
 }
 
-/// Hashes the words of a phrase together.
-fn phrase_value(words: [u64; PHRASE_WORDS]) -> u32 {
-    let mut bytes = [0_u8; 8 * PHRASE_WORDS];
-    for (slot, word) in bytes.chunks_exact_mut(8).zip(words) {
+/// Hashes the phrase that some words begin with; `None` if they are too few for one.
+fn phrase(words: &[u64]) -> Option<u64> {
+    let mut bytes = [0_u8; 8 * PHRASE_HALVES];
+    let (mut halves, mut len) = (0, 0);
+    for (&word, slot) in words.iter().zip(bytes.chunks_exact_mut(8)) {
         slot.copy_from_slice(&word.to_be_bytes());
+        // Odd hashes are those of letters that are less than a word.
+        halves += if word & 1 == 1 { 1 } else { 2 };
+        len += slot.len();
+        if halves >= PHRASE_HALVES {
+            return bytes.get(..len).map(|bytes| feature_hash(bytes, 0));
+        }
     }
-    value(feature_hash(&bytes, 0))
+    None
 }
 
 /// The leading half of a hash.
@@ -235,4 +286,195 @@ fn damage(what: &str) -> Error {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::text::PipelineOptions;
+    use crate::verify::{Evidence, Verification};
+
+    fn pipeline() -> Pipeline {
+        Pipeline::new(&PipelineOptions::preset("page").unwrap()).unwrap()
+    }
+
+    fn set(text: &str) -> PhraseSet {
+        PhraseSet::of_text(&pipeline(), text)
+    }
+
+    /// All ways to compare, which have to agree.
+    fn containment(a: &str, b: &str) -> f64 {
+        let (a, b) = (set(a), set(b));
+        let decoded = a.containment(&b);
+        assert_eq!(b.containment(&a).to_bits(), decoded.to_bits(), "not symmetric");
+        let encoded = containment_encoded(&a.encode(), &b.encode(), 0.0).unwrap().unwrap();
+        assert_eq!(encoded.to_bits(), decoded.to_bits());
+        decoded
+    }
+
+    /// The same in hundredths.
+    fn percent(a: &str, b: &str) -> String {
+        format!("{:.0} %", 100.0 * containment(a, b))
+    }
+
+    #[test]
+    fn the_smaller_text_is_looked_for_in_the_larger() {
+        let whole = "one two three four five six seven eight";
+        assert_eq!(percent("three four five six", whole), "100 %");
+        assert_eq!(percent("Three, FOUR; five six!", whole), "100 %");
+        // Of five phrases, the last three are not there.
+        assert_eq!(percent("one two three four nine six seven", whole), "40 %");
+        assert_eq!(percent("eight seven six five", whole), "0 %");
+        assert_eq!(percent(whole, whole), "100 %");
+    }
+
+    #[test]
+    fn short_texts_are_compared_by_their_words() {
+        let extent = |text: &str| (set(text).extent().words, set(text).extent().phrases);
+        assert_eq!(["rain", "rain rain", "rain and snow"].map(extent), [(1, 1), (2, 1), (3, 1)]);
+        assert_eq!(percent("sunny day", "day"), "100 %");
+        assert_eq!(percent("sunny day", "rainy day"), "50 %");
+        // A word is no phrase of three.
+        assert_eq!(percent("day", "a sunny day"), "0 %");
+        assert_eq!([percent("", ""), percent("", "day")], ["0 %", "0 %"]);
+    }
+
+    #[test]
+    fn texts_without_a_word_are_one_as_a_whole() {
+        assert_eq!(set("?!").extent(), Extent { words: 1, phrases: 1 });
+        assert_eq!([percent("?!", "?!"), percent("?!", "...")], ["100 %", "0 %"]);
+    }
+
+    #[test]
+    fn every_script_has_its_words() {
+        let words = |text: &str| set(text).extent().words;
+        assert_eq!(words("晴天好"), 3);
+        assert_eq!(words("カード です"), 5);
+        assert_eq!(words("안녕 세계"), 4);
+        assert_eq!(words("v2版本"), 3);
+        assert_eq!(words("привет, дивный мир"), 3);
+        assert_eq!(words("مرحبا بالعالم"), 2);
+        assert_eq!(percent("今天晴转多云", "北京今天晴转多云，气温三度"), "100 %");
+        assert!(containment("今天晴转多云", "北京明天有雨夹雪，气温三度") < 0.5);
+        assert_eq!(words("วันนี้ฝนตกหนัก"), 10);
+        assert_eq!(set("วันนี้ฝนตกหนัก").extent().phrases, 5);
+        assert_eq!(set("ไทย v2 ไทย").extent().phrases, 3);
+        assert_eq!(percent("วันนี้ฝนตกหนัก", "กรุงเทพ วันนี้ฝนตกหนักมาก"), "100 %");
+        assert!(containment("วันนี้ฝนตกหนัก", "พรุ่งนี้อากาศดีและแดดออก") < 0.5);
+    }
+
+    #[test]
+    fn words_are_those_of_the_cleaned_text() {
+        let post = Pipeline::new(&PipelineOptions::preset("post").unwrap()).unwrap();
+        let of = |text| PhraseSet::of_text(&post, text);
+        assert_eq!(of("今天是晴天.//A:xxx//B:xxx"), of("今天是晴天"));
+        // A secret changes the hashes and not what is shared.
+        let secret = crate::text::Secret::from_bytes(b"0123456789abcdefghij").unwrap();
+        let options = PipelineOptions::preset("page").unwrap().secret(secret);
+        let keyed = Pipeline::new(&options).unwrap();
+        let of = |text| PhraseSet::of_text(&keyed, text);
+        assert_ne!(of("a b c d"), set("a b c d"));
+        let shared = of("a b c d").containment(&of("a b c x y"));
+        assert!((0.49..0.51).contains(&shared), "{shared}");
+    }
+
+    /// What the definition says, over texts of a few words.
+    fn by_the_definition(a: &[u8], b: &[u8]) -> f64 {
+        let phrases = |text: &[u8]| -> HashSet<Vec<u8>> {
+            let n = if text.len() < 3 { 1 } else { 3 };
+            text.windows(n).map(<[u8]>::to_vec).collect()
+        };
+        let extent = |text: &[u8]| (text.len(), phrases(text).len());
+        let (small, large) = if extent(a) <= extent(b) { (a, b) } else { (b, a) };
+        let (small, large) = (phrases(small), phrases(large));
+        small.intersection(&large).count() as f64 / small.len().max(1) as f64
+    }
+
+    #[test]
+    fn containment_is_that_of_the_definition() {
+        let seed = 7;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (mut some, mut all, mut refused) = (0, 0, 0);
+        for _ in 0..3000 {
+            let letters = rng.u8(2..9);
+            let mut text = || -> Vec<u8> {
+                (0..rng.usize(0..12)).map(|_| b'a' + rng.u8(0..letters)).collect()
+            };
+            let (a, b) = (text(), text());
+            let spaced = |text: &[u8]| -> String {
+                text.iter().flat_map(|&word| [char::from(word), ' ']).collect()
+            };
+            let expected = by_the_definition(&a, &b);
+            let (a, b) = (spaced(&a), spaced(&b));
+            assert_eq!(
+                containment(&a, &b).to_bits(),
+                expected.to_bits(),
+                "seed {seed}: {a:?} {b:?}"
+            );
+            some += u32::from(expected > 0.0 && expected < 1.0);
+            all += u32::from(expected >= 1.0);
+            let (a, b) = (set(&a), set(&b));
+            for threshold in [0.0, 0.25, 0.5, expected, 0.9, 1.0] {
+                let passed = containment_encoded(&a.encode(), &b.encode(), threshold).unwrap();
+                assert_eq!(
+                    passed,
+                    Some(expected).filter(|found| *found >= threshold),
+                    "{threshold}"
+                );
+                let outline = |set: &PhraseSet| PhraseOutline::of_encoded(&set.encode()).unwrap();
+                if outline(&a).refuses(&outline(&b), threshold) {
+                    assert_eq!(passed, None);
+                    refused += 1;
+                }
+            }
+        }
+        assert!(some > 300 && all > 100 && refused > 1000, "{some} {all} {refused}");
+    }
+
+    #[test]
+    fn full_counters_refuse_nothing_that_passes() {
+        let words = |range: std::ops::Range<u32>| -> PhraseSet {
+            let words: Vec<String> = range.map(|n| format!("w{n}")).collect();
+            set(&words.join(" "))
+        };
+        let outline = |set: &PhraseSet| PhraseOutline::of_encoded(&set.encode()).unwrap();
+        let (part, whole, other) = (words(0..20_000), words(0..20_100), words(30_000..50_100));
+        assert!(outline(&part).counts.contains(&u8::MAX));
+        assert!(!outline(&part).refuses(&outline(&whole), 1.0));
+        assert!(!outline(&part).refuses(&outline(&other), 0.9));
+        let (part, other) = (words(0..300), words(1000..1310));
+        assert!(outline(&part).refuses(&outline(&other), 0.9));
+        assert!(!outline(&part).refuses(&outline(&words(0..310)), 1.0));
+    }
+
+    #[test]
+    fn sets_read_back_as_they_were_written() {
+        for text in
+            ["", "a", "a b", "a b c d e", &"many different words and more of them ".repeat(99)]
+        {
+            let set = set(text);
+            assert_eq!(PhraseSet::decode(&set.encode()).unwrap(), set);
+            assert_eq!(PhraseOutline::of_encoded(&set.encode()).unwrap().extent, set.extent());
+        }
+        let long: Vec<String> = (0..5000).map(|n| format!("w{n}")).collect();
+        let long = long.join(" ");
+        let bytes = set(&long).encode().len();
+        assert!((3 * 5000..4 * 5000).contains(&bytes), "{bytes}");
+    }
+
+    #[test]
+    fn damaged_sets_are_refused() {
+        let good = set("a b c d").encode();
+        let cut = &good[..good.len() - 1];
+        let longer = [&good[..], &[0]].concat();
+        let large = [2, 2, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00];
+        for bytes in [&[][..], &[1], &[0x80, 0, 1], cut, &longer, &large] {
+            let refused = PhraseSet::decode(bytes);
+            assert!(matches!(refused, Err(Error::Corrupt { .. })), "{bytes:?}: {refused:?}");
+        }
+        let check = Verification::Contains(0.0);
+        assert_eq!(check.needs(), Evidence::Phrases);
+        for (a, b) in [(&good[..], &[][..]), (&[0xff], &good)] {
+            assert!(matches!(check.check(0, a, b), Err(Error::Corrupt { .. })));
+        }
+    }
+}
