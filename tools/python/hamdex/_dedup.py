@@ -88,12 +88,15 @@ def dedup(
         Without it a column named "id", or else the numbers of the rows from 0.
     distance: bits that near-duplicates may differ in, 0 to a quarter of `bits`. The verification
         stays on.
-    verify: check of pairs within the distance: "jaccard:T", "zhou:K,T", "edit:T", or "none" to
-        compare fingerprints alone. Default: the check that suits the texts.
+    verify: check of pairs within the distance: "jaccard:T", "zhou:K,T", "edit:T", "contains:T", or
+        "none" to compare fingerprints alone. "contains:0.9" removes a text only if nine tenths of
+        its phrases of three words occur in the kept one, which is the longer one whatever `keep`
+        says. Default: the check that suits the texts.
     pipeline: "auto", "post", "page", "code", a descriptor or a `Pipeline`.
-    keep: which row of a group: "first", "longest" or "newest:COLUMN", the one with the latest
-        value there. Numbers, dates and timestamps are compared as such, also if they are written
-        as texts; nulls are older than everything.
+    keep: which row of a group: "first", "longest", "newest:COLUMN" or "best:COLUMN", the one with
+        the largest value there, such as a date or a score. Numbers, dates and timestamps are
+        compared as such, also if they are written as texts; nulls are below everything. With
+        "contains:T" it decides between equally long texts.
     unique_by: column whose values must not repeat: of rows with equal values, only the one that
         `keep` prefers stays, before near-duplicates are looked for. Nulls are not equal.
     drop_empty: drop rows with nothing to compare; `rejects` names them.
@@ -118,8 +121,9 @@ def dedup(
     >>> result.kept, result.report["not_compared"]
     (['It will rain tomorrow', None], {'null text': 1})
     """
-    newest = keep.removeprefix("newest:") if keep.startswith("newest:") else None
-    form, table, text, id, odd = _data.for_call(data, text, id, newest or None, unique_by)
+    word, _, ranked_by = keep.partition(":")
+    ranked_by = ranked_by if word in ("newest", "best") and ranked_by else None
+    form, table, text, id, odd = _data.for_call(data, text, id, ranked_by, unique_by)
     wanted = {
         "text": text,
         "id": id,

@@ -34,21 +34,25 @@ type Answer<'py> = (Bound<'py, PyBytes>, Table, Table, Table, Bound<'py, PyDict>
 pub(crate) enum Keep {
     First,
     Longest,
-    /// The one with the largest value in this column.
-    Newest(String),
+    /// The one with the largest value in this column, by the word that asked for it.
+    Largest(&'static str, String),
 }
 
 impl Keep {
     fn of(text: &str) -> Result<Self> {
-        match text {
-            "first" => Ok(Self::First),
-            "longest" => Ok(Self::Longest),
-            _ => match text.strip_prefix("newest:") {
-                Some(column) if !column.is_empty() => Ok(Self::Newest(column.to_owned())),
-                _ => Err(Failure::usage(format!(
-                    "keep is \"{text}\"; supported are first, longest and newest:COLUMN"
-                ))),
-            },
+        let refused = || {
+            Failure::usage(format!(
+                "keep is \"{text}\"; supported are first, longest, newest:COLUMN and best:COLUMN"
+            ))
+        };
+        match text.split_once(':') {
+            None if text == "first" => Ok(Self::First),
+            None if text == "longest" => Ok(Self::Longest),
+            Some((word, column)) if !column.is_empty() => {
+                let word = ["newest", "best"].into_iter().find(|known| *known == word);
+                word.map(|word| Self::Largest(word, column.to_owned())).ok_or_else(refused)
+            }
+            _ => Err(refused()),
         }
     }
 }
@@ -154,8 +158,8 @@ impl Job<'_> {
         let (decisions, read, repeated) = match &self.keep {
             Keep::First => engine.decide::<F, ()>(|_, _| ())?,
             Keep::Longest => engine.decide::<F, u64>(|_, text| text.chars().count() as u64)?,
-            Keep::Newest(column) => {
-                let ranks = stamps::ranks(self.table, column)?;
+            Keep::Largest(word, column) => {
+                let ranks = stamps::ranks(self.table, word, column)?;
                 engine.decide::<F, u32>(|row, _| ranks.get(row).copied().unwrap_or(0))?
             }
         };

@@ -20,19 +20,19 @@ use crate::table::Table;
 const SECONDS_A_DAY: i64 = 86_400;
 const NANOS_A_SECOND: i64 = 1_000_000_000;
 
-/// Returns the place of every row by its value in a column, the oldest first; equals share one.
+/// Returns the place of every row by its value in a column, the smallest first; equals share one.
 ///
 /// # Errors
 ///
 /// Usage, for a column whose values have no order and for one without any value.
-pub(crate) fn ranks(table: &Table, column: &str) -> Result<Vec<u32>> {
+pub(crate) fn ranks(table: &Table, word: &str, column: &str) -> Result<Vec<u32>> {
     let mut stamps = Vec::with_capacity(table.rows());
     for piece in fields::pieces(table, column)? {
         stamps_of(&piece, column, &mut stamps)?;
     }
     if !stamps.is_empty() && stamps.iter().all(Stamp::is_missing) {
         return Err(Failure::usage(format!(
-            "keep=\"newest:{column}\": no row has a value in that column"
+            "keep=\"{word}:{column}\": no row has a value in that column"
         )));
     }
     let mut order: Vec<(&Stamp, usize)> = stamps.iter().zip(0..).collect();
@@ -107,7 +107,7 @@ fn stamps_of(piece: &Followed, column: &str, stamps: &mut Vec<Stamp>) -> Result<
         other => {
             let texts = Texts::of(array.as_ref(), column).map_err(|_| {
                 Failure::usage(format!(
-                    "keep=\"newest:{column}\": values of type {other} have no order; supported are \
+                    "keep: values of column \"{column}\" of type {other} have no order; supported are \
                      numbers, dates, timestamps and strings"
                 ))
             })?;

@@ -235,7 +235,7 @@ def test_what_cannot_be_is_refused_by_name(parquet, tmp_path, capfd):
     with pytest.raises(hamdex.DataError, match=r'no field "body".*\(fields: id, text'):
         hamdex.dedup_file(parquet, out, text="body")
     refused = [
-        ({"keep": "last"}, "supported are first, longest and newest"),
+        ({"keep": "last"}, "supported are first, longest, newest"),
         ({"distance": 17}, "distance 17 is above 16"),
         ({"bits": 48}, "supported are 32, 64 and 128"),
         ({"verify": "cosine:1"}, "cosine:1"),

@@ -76,13 +76,16 @@ def dedup(
         "meta.body" leads into structs, "title,body" joins columns by a line end.
     id_column: labels of a type that has an order; they may repeat and be null.
     distance: bits that near-duplicates differ in at most, 0 to a quarter of `bits`.
-    verify: check of pairs within the distance: "jaccard:T", "zhou:K,T", "edit:T", or "none" to
-        compare fingerprints alone. Default: the check that suits the pipeline ("edit:0.88" for
+    verify: check of pairs within the distance: "jaccard:T", "zhou:K,T", "edit:T", "contains:T", or
+        "none" to compare fingerprints alone. "contains:0.9" removes a text only if nine tenths of
+        its phrases of three words occur in the kept one, which is the longer one whatever `keep`
+        says. Default: the check that suits the pipeline ("edit:0.88" for
         "page"), and none for fingerprints. The documents that chains of pairs connect are decided
         on by one task together, so the largest such group has to fit its memory.
-    keep: which row of a group: "first", "longest" or "newest:COLUMN", the one with the latest
-        value there; of equals the first one. Numbers, dates and timestamps are compared as such,
-        also if they are written as texts; nulls are older than everything.
+    keep: which row of a group: "first", "longest", "newest:COLUMN" or "best:COLUMN", the one with
+        the largest value there; of equals the first one. Numbers, dates and timestamps are compared
+        as such, also if they are written as texts; nulls are below everything. With "contains:T" it
+        decides between equally long texts.
     unique_by: column whose values must not repeat: of rows with equal values, only the one that
         `keep` prefers stays, before near-duplicates are looked for. Nulls are not equal.
     drop_empty: drop rows with nothing to compare.
@@ -101,14 +104,14 @@ def dedup(
     # The numbers of a frame that is computed again may be others.
     rows = _checks.checkpointed(df.withColumn(ROW, F.monotonically_increasing_id()))
     rank = _rank(rows, keep, text_column)
-    newest = keep.startswith("newest:")
-    if newest and rank is not None and _none_has(rows, rank):
+    stamped = keep not in ("first", "longest")
+    if stamped and rank is not None and _none_has(rows, rank):
         raise DataError(f'keep="{keep}": no row has a value in that column')
     made = documents(
         rows, text_column, id_column, fingerprint_column, pipeline, bits, row_column=ROW
     )
     some = rows.join(made.select(F.col("row").alias(ROW)), ROW, "left_semi") if drop_empty else rows
-    repeats = _repeated(some, unique_by, id_column, rank, newest)
+    repeats = _repeated(some, unique_by, id_column, rank, stamped)
     compared = made if unique_by is None else made.join(repeats, "row", "left_anti")
     grouped = members(compared, distance, bits, limit, counts)
     more = [] if rank is None else [rank.alias("rank")]
@@ -117,7 +120,7 @@ def dedup(
     if more:
         grouped = grouped.join(rows.select(F.col(ROW).alias("row"), *more), "row")
     if verify == "none":
-        if newest:
+        if stamped:
             grouped = _by_stamp(grouped)
         removed = _by_chains(grouped, bits, rank is not None)
     else:
@@ -145,7 +148,7 @@ def _none_has(rows: DataFrame, value: Column) -> bool:
 
 
 def _repeated(
-    rows: DataFrame, column: str | None, id_column: str, rank: Column | None, newest: bool
+    rows: DataFrame, column: str | None, id_column: str, rank: Column | None, stamped: bool
 ) -> DataFrame:
     """The numbers of the rows whose value another row has that is preferred."""
     if column is None:
@@ -156,7 +159,7 @@ def _repeated(
         _fields.value(rows, column).alias("value"),
         *([] if rank is None else [rank.alias("rank")]),
     ).filter("value is not null")
-    if newest:
+    if stamped:
         chosen = _by_stamp(chosen)
     by_value = Window.partitionBy("value").orderBy(*_preferred(rank is not None))
     placed = chosen.withColumn("place", F.row_number().over(by_value))
@@ -194,10 +197,12 @@ def _rank(df: DataFrame, keep: str, text_column: str | None) -> Column | None:
         if text_column is None:
             raise UsageError('keep="longest" needs a text_column')
         return F.length(_fields.text(df, text_column))
-    newest = keep.removeprefix("newest:")
-    if newest == keep or not newest:
-        raise UsageError(f'keep is "{keep}"; supported are first, longest and newest:COLUMN')
-    return _fields.value(df, newest)
+    word, _, column = keep.partition(":")
+    if word not in ("newest", "best") or not column:
+        raise UsageError(
+            f'keep is "{keep}"; supported are first, longest, newest:COLUMN and best:COLUMN'
+        )
+    return _fields.value(df, column)
 
 
 def _by_chains(grouped: DataFrame, bits: int, ranked: bool) -> DataFrame:

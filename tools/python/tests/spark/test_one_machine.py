@@ -64,7 +64,12 @@ def test_other_widths_and_distances(spark, tmp_path, hamdex_lines, bits, distanc
 @small
 @pytest.mark.parametrize(
     ("verify", "distance", "keep"),
-    [("none", 3, "first"), ("none", 3, "longest"), ("edit:0.9", 10, "first")],
+    [
+        ("none", 3, "first"),
+        ("none", 3, "longest"),
+        ("edit:0.9", 10, "first"),
+        ("contains:0.6", 10, "longest"),
+    ],
 )
 def test_dedup_decides_row_for_row(spark, tmp_path, hamdex_lines, verify, distance, keep):
     path, out = write(tmp_path / "rows.jsonl", documents(3000, 60, 60)), tmp_path / "out"
