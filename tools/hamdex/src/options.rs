@@ -86,6 +86,7 @@ impl RowArgs {
             text: self.text_field.clone(),
             stamp: None,
             unique: None,
+            source: None,
             encoding: self.encoding,
             warc_id: self.warc_id,
             delimiter: self.delimiter,

@@ -169,6 +169,16 @@ class Group(TypedDict):
     kept_id: str | int
 
 @type_check_only
+class SourceCounts(TypedDict):
+    name: str
+    documents: int
+    kept: int
+    removed: int
+    removed_share: float
+    largest_group: dict[str, int] | None
+    farthest: dict[str, Any] | None
+
+@type_check_only
 class FileReport(TypedDict):
     documents: int
     kept: int
@@ -183,6 +193,7 @@ class FileReport(TypedDict):
     settings: FileSettings
     advice: Advice | None
     largest: list[Group]
+    sources: list[SourceCounts]
 
 def dedup_file(
     inputs: _Path | Iterable[_Path],
@@ -196,6 +207,7 @@ def dedup_file(
     pipeline: str | Pipeline | None = None,
     keep: str = "first",
     unique_by: str | None = None,
+    source_field: str | None = None,
     drop_empty: bool = False,
     bits: _Bits | None = None,
     verify_chain: bool = False,

@@ -20,6 +20,7 @@ def dedup_file(
     pipeline=None,
     keep="first",
     unique_by=None,
+    source_field=None,
     drop_empty=False,
     bits=None,
     verify_chain=False,
@@ -56,6 +57,7 @@ def dedup_file(
     report: a page to look at (.html): figures as charts, the largest groups side by side.
     distance, verify, pipeline, keep, unique_by, drop_empty, verify_chain, tmp: as `dedup` takes
         them.
+    source_field: field by whose values, instead of by file, the report's `sources` counts rows.
     bits: width of the fingerprints: 32, 64 or 128. Default: that of `against`, else 64.
     against: an `Index` or the path of one: what is near a document of it is removed too.
     format: form of the kept rows in a directory: "jsonl", "parquet", "csv" or "tsv".
@@ -70,8 +72,8 @@ def dedup_file(
     simplified, stop_words, dictionary, weights, idf, seed_file: as `Pipeline` takes them, and
         idf="learn" to learn the rarity of words from the inputs.
 
-    Returns a dict, that of the command line's report.json: counts, settings, advice, and the
-    largest groups. What the command line would warn of is a `DataWarning`.
+    Returns a dict, that of the command line's report.json: counts, settings, advice,
+    sources and the largest groups. What the command line would warn of is a `DataWarning`.
 
     The GIL is free meanwhile; Ctrl-C ends the call within a moment, and the output is as before.
 
@@ -101,6 +103,7 @@ def dedup_file(
         "pipeline": pipeline,
         "keep": keep,
         "unique-by": unique_by,
+        "source-field": source_field,
         "bits": bits,
         "against": against,
         "format": format,

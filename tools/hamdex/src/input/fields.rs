@@ -31,6 +31,8 @@ pub(crate) struct Names {
     pub(crate) stamp: Option<String>,
     /// The field whose value a row must not share with another one.
     pub(crate) unique: Option<String>,
+    /// The field that says where a row comes from.
+    pub(crate) source: Option<String>,
     /// What text files are decoded from; rows of JSON are UTF-8 by their standard.
     pub(crate) encoding: Encoding,
     /// What identifies pages of a crawl.
@@ -49,6 +51,7 @@ pub(super) enum Role {
     Features,
     Stamp,
     Unique,
+    Source,
 }
 
 /// A field that matters, or the way to such a one.
@@ -68,6 +71,7 @@ pub(crate) struct Fields {
     pub(crate) texts: Vec<String>,
     pub(crate) stamp: Option<String>,
     pub(crate) unique: Option<String>,
+    pub(crate) source: Option<String>,
     pub(crate) encoding: Encoding,
     pub(crate) warc_id: WarcId,
     pub(super) nodes: Vec<Node>,
@@ -87,6 +91,7 @@ impl Fields {
             texts: text.split(',').map(|name| name.trim().to_owned()).collect(),
             stamp: names.stamp.clone(),
             unique: names.unique.clone(),
+            source: names.source.clone(),
             encoding: names.encoding,
             warc_id: names.warc_id,
             nodes: Vec::new(),
@@ -98,7 +103,11 @@ impl Fields {
         grow(&mut nodes, &fields.id, Role::Id);
         grow(&mut nodes, FINGERPRINT, Role::Fingerprint);
         grow(&mut nodes, FEATURES, Role::Features);
-        for (name, role) in [(&fields.stamp, Role::Stamp), (&fields.unique, Role::Unique)] {
+        for (name, role) in [
+            (&fields.stamp, Role::Stamp),
+            (&fields.unique, Role::Unique),
+            (&fields.source, Role::Source),
+        ] {
             if let Some(name) = name {
                 grow(&mut nodes, name, role);
             }

@@ -22,6 +22,8 @@ pub(super) struct Made<F> {
     pub(super) stamp: Stamp,
     /// Stands for the value that the row must not share.
     pub(super) unique: Option<u128>,
+    /// Where the row comes from, by a field.
+    pub(super) source: Option<Box<str>>,
     /// Characters of the text.
     pub(super) length: u64,
     /// Malformed places of the text, each a U+FFFD now.
@@ -73,7 +75,8 @@ impl Maker<'_> {
         };
         let unique = row.unique.map(|value| self.seeds.json(value));
         let length = row.text.map_or(0, |text| text.chars().count() as u64);
-        Ok(Made { key, stamp: row.stamp, unique, length, replaced: 0, sketch })
+        let source = row.source.map(|value| value.as_ref().into());
+        Ok(Made { key, stamp: row.stamp, unique, source, length, replaced: 0, sketch })
     }
 
     /// Fingerprints a text file or page, its bytes taken out of it.
@@ -94,7 +97,8 @@ impl Maker<'_> {
         let length = decoded.text.chars().count() as u64;
         let stamp = named(fields.stamp.as_deref(), text).map_or(Stamp::Missing, Stamp::from_text);
         let unique = named(fields.unique.as_deref(), text).map(|value| self.seeds.text(value));
-        Ok(Made { key, stamp, unique, length, replaced: decoded.replaced, sketch })
+        let source = named(fields.source.as_deref(), text).map(Box::from);
+        Ok(Made { key, stamp, unique, source, length, replaced: decoded.replaced, sketch })
     }
 
     /// A label that cannot be a key is taken as it is.

@@ -34,6 +34,8 @@ pub(crate) struct Document<'a, F> {
     pub(crate) proofs: Proofs,
     /// Stands for the value that the row must not share.
     pub(crate) unique: Option<u128>,
+    /// Where the row comes from, by a field.
+    pub(crate) source: Option<Box<str>>,
     /// Ordinal of the row over all inputs.
     pub(crate) origin: u64,
 }
@@ -44,6 +46,7 @@ pub(crate) struct Blank {
     pub(crate) length: u64,
     pub(crate) stamp: Stamp,
     pub(crate) unique: Option<u128>,
+    pub(crate) source: Option<Box<str>>,
     pub(crate) origin: u64,
 }
 
@@ -347,6 +350,7 @@ impl<F: Fingerprint> Work<'_, F> {
                 stamp: Stamp::Missing,
                 proofs: Proofs::default(),
                 unique: None,
+                source: None,
                 origin,
             })?;
         }
@@ -365,7 +369,7 @@ impl<F: Fingerprint> Work<'_, F> {
         row: Option<&[u8]>,
     ) -> Result<()> {
         self.totals.rows += 1;
-        let Made { key, stamp, unique, length, replaced, sketch } = match made {
+        let Made { key, stamp, unique, source, length, replaced, sketch } = match made {
             Ok(made) => made,
             Err(reason) => return self.rejects.add(place, reason, row),
         };
@@ -374,7 +378,8 @@ impl<F: Fingerprint> Work<'_, F> {
             Err(reason) => match reason.not_compared().filter(|_| self.reading.keep_blank) {
                 Some(kind) => {
                     *self.totals.blank.entry(kind).or_default() += 1;
-                    return self.sink.blank(Blank { length, stamp, unique, origin });
+                    let blank = Blank { length, stamp, unique, source, origin };
+                    return self.sink.blank(blank);
                 }
                 None => return self.rejects.add(place, reason, row),
             },
@@ -397,6 +402,7 @@ impl<F: Fingerprint> Work<'_, F> {
             stamp,
             proofs,
             unique,
+            source,
             origin,
         })
     }

@@ -25,6 +25,8 @@ pub(crate) struct Row<'a> {
     pub(crate) stamp: Stamp,
     /// The value that the row must not share, as JSON.
     pub(crate) unique: Option<&'a str>,
+    /// Where the row comes from.
+    pub(crate) source: Option<Cow<'a, str>>,
 }
 
 /// Why a row has no text.
@@ -71,6 +73,7 @@ pub(crate) fn parse<'a>(fields: &Fields, line: &'a [u8]) -> Result<Row<'a>, Reas
         },
         stamp: found.stamp,
         unique: found.unique.filter(|value| *value != "null"),
+        source: found.source.and_then(plain),
     })
 }
 
@@ -103,6 +106,15 @@ fn stamp(raw: &str) -> Stamp {
         [b'0'..=b'9' | b'-', ..] => Stamp::from_text(raw),
         _ => Stamp::Missing,
     }
+}
+
+/// Takes a value without the quotes of a text; `None` of null and of an empty text.
+fn plain(raw: &str) -> Option<Cow<'_, str>> {
+    let value = match raw.as_bytes() {
+        [b'"', ..] => serde_json::from_str::<Cow<'_, str>>(raw).ok()?,
+        _ => raw.into(),
+    };
+    Some(value).filter(|value| !value.trim().is_empty() && raw != "null")
 }
 
 /// Collects the top-level fields of one line that is an object.
@@ -150,6 +162,7 @@ struct Found<'a> {
     features: Scalar<'a>,
     stamp: Stamp,
     unique: Option<&'a str>,
+    source: Option<&'a str>,
 }
 
 #[derive(Default)]
@@ -169,7 +182,7 @@ impl<'a> Found<'a> {
             Role::Text(at) => self.texts.get_mut(at),
             Role::Fingerprint => Some(&mut self.fingerprint),
             Role::Features => Some(&mut self.features),
-            Role::Id | Role::Unique | Role::Stamp => None,
+            Role::Id | Role::Unique | Role::Stamp | Role::Source => None,
         }
     }
 
@@ -179,6 +192,7 @@ impl<'a> Found<'a> {
             match role {
                 Role::Id => self.id = Some(raw),
                 Role::Unique => self.unique = Some(raw),
+                Role::Source => self.source = Some(raw),
                 Role::Stamp => self.stamp = stamp(raw),
                 Role::Text(_) | Role::Fingerprint | Role::Features => {
                     let mut json = serde_json::Deserializer::from_str(raw);

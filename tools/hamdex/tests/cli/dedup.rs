@@ -74,6 +74,73 @@ fn the_longest_or_newest_of_a_group_can_be_kept() {
 }
 
 #[test]
+fn the_best_of_a_group_has_the_largest_number() {
+    let bench = Bench::new();
+    let row = |id: &str, score: &str| {
+        format!(
+            "{{\"id\":\"{id}\",\"q\":{{\"score\":{score}}},\"text\":\"sunny days are here again\"}}\n"
+        )
+    };
+    let rows = [row("a", "9.5"), row("b", "\"10\""), row("c", "null"), row("d", "-1e3")].concat();
+    bench.file("rows.jsonl", rows);
+    bench.ok("dedup rows.jsonl -o out --keep best:q.score");
+    assert_eq!(bench.read("out/kept.jsonl"), row("b", "\"10\""));
+    let report: serde_json::Value = serde_json::from_str(&bench.read("out/report.json")).unwrap();
+    assert_eq!(report["settings"]["keep"], "best:q.score");
+    bench.run("dedup rows.jsonl -o no --keep best:score").refused(3, &["--keep best", "score"]);
+}
+
+#[test]
+fn every_source_is_accounted_for() {
+    let bench = Bench::new();
+    let rows = |from: &str, texts: std::ops::Range<u32>| -> String {
+        let text = |n: u32| {
+            format!("article {} speaks of {} and of {} alone", n * n, n * 7919, n * 104_729)
+        };
+        let row = |n: u32| json!({ "id": format!("{from}{n}"), "from": from, "text": text(n) });
+        texts.map(|n| row(n).to_string() + "\n").collect()
+    };
+    bench.file("a.jsonl", rows("a", 0..30)).file("b.jsonl", rows("b", 0..25) + &rows("c", 30..40));
+    let report = |call: &str| -> serde_json::Value {
+        bench.ok(&format!("dedup {call} -o out --overwrite -k 0 --verify none --report out.html"));
+        serde_json::from_str(&bench.read("out/report.json")).unwrap()
+    };
+    let counts = |report: &serde_json::Value| -> Vec<String> {
+        let sources = report["sources"].as_array().unwrap();
+        sources
+            .iter()
+            .map(|from| {
+                let [name, documents, kept, share] =
+                    ["name", "documents", "kept", "removed_share"].map(|field| &from[field]);
+                format!("{name} {documents} {kept} {share}")
+            })
+            .collect()
+    };
+    let files = report("a.jsonl b.jsonl");
+    assert_eq!(counts(&files), ["\"b.jsonl\" 35 10 0.7143", "\"a.jsonl\" 30 30 0.0"]);
+    assert_eq!(files["sources"][0]["largest_group"]["documents"], 1);
+    let pair = &files["sources"][0]["farthest"];
+    assert_eq!(
+        [&pair["id"], &pair["kept_id"], &pair["distance"]],
+        [&json!("b0"), &json!("a0"), &json!(0)]
+    );
+    assert_eq!(files["sources"][1]["farthest"], json!(null));
+    let fields = report("a.jsonl b.jsonl --source-field from");
+    assert_eq!(counts(&fields), ["\"b\" 25 0 1.0", "\"a\" 30 30 0.0", "\"c\" 10 10 0.0"]);
+    let warnings = fields["warnings"].to_string();
+    assert!(
+        warnings.contains("25 of the 25 documents of b were removed, next to all"),
+        "{warnings}"
+    );
+    let page = bench.read("out.html");
+    assert!(page.contains("All or nearly all was removed of: b."), "{page}");
+    // In one input alone, a field tells of more sources than one.
+    let one = report("b.jsonl --source-field id");
+    assert_eq!(one["sources"].as_array().unwrap().len(), 35);
+    bench.run("dedup b.jsonl -o no --source-field host").refused(3, &["--source-field", "host"]);
+}
+
+#[test]
 fn what_is_near_a_stored_document_is_dropped_too() {
     let bench = Bench::new();
     bench

@@ -134,3 +134,54 @@ fn an_index_that_keeps_nothing_says_so() {
     bench.run("insert idx posts.jsonl --keep-features").refused(1, &["keep_features"]);
     assert!(bench.ok("stats idx").stdout.contains("features kept"));
 }
+
+/// An excerpt, the full text, and another text of the same template.
+const NOTICES: &str = "\
+{\"id\":\"part\",\"from\":\"a\",\"date\":\"2024\",\"text\":\"the north of the country expects heavy rain tonight and strong winds from the sea\"}
+{\"id\":\"whole\",\"from\":\"b\",\"date\":\"2021\",\"text\":\"warning: the north of the country expects heavy rain tonight and strong winds from the sea, says the office\"}
+{\"id\":\"other\",\"from\":\"b\",\"date\":\"2022\",\"text\":\"warning: the south of the country expects heavy snow tonight and strong winds from the east, says the office\"}
+";
+
+#[test]
+fn an_excerpt_goes_and_the_text_that_holds_it_stays() {
+    let bench = Bench::new();
+    let check = "-k 16 --pipeline page --verify contains:0.9";
+    let turned: Vec<&str> = NOTICES.lines().rev().collect();
+    bench.file("rows.jsonl", NOTICES).file("turned.jsonl", turned.join("\n"));
+    for (input, keep) in [
+        ("rows.jsonl", "first"),
+        ("turned.jsonl", "first"),
+        ("rows.jsonl", "longest"),
+        ("rows.jsonl", "newest:date"),
+        ("turned.jsonl", "best:date"),
+    ] {
+        bench.ok(&format!("dedup {input} -o out --overwrite {check} --keep {keep}"));
+        let removed = json_lines(&bench.read("out/duplicates.jsonl"));
+        let removed: Vec<_> =
+            removed.iter().map(|row| [&row["id"], &row["kept_id"], &row["similarity"]]).collect();
+        assert_eq!(removed, [[&json!("part"), &json!("whole"), &json!(1.0)]], "{input} {keep}");
+    }
+    let pairs = bench.ok(&format!("pairs rows.jsonl {check}")).stdout;
+    assert_eq!(pairs.lines().count(), 1, "{pairs}");
+    assert!(pairs.starts_with("part\twhole\t") && pairs.ends_with("\t1.0000\n"), "{pairs}");
+    let clusters = bench.ok(&format!("clusters rows.jsonl {check} --verify-representative")).json();
+    assert_eq!(clusters.len(), 1);
+    assert_eq!(clusters[0]["ids"], json!(["part", "whole"]));
+    let told = bench.ok(&format!("dedup rows.jsonl -o told {check} --keep best:date"));
+    assert!(told.stderr.contains("keeps the longest"), "{}", told.stderr);
+}
+
+#[test]
+fn what_is_contained_is_no_question_to_an_index() {
+    let bench = kept();
+    for call in [
+        "query idx posts.jsonl",
+        "pairs idx",
+        "clusters idx",
+        "insert idx posts.jsonl --if-new",
+        "dedup posts.jsonl -o out --against idx",
+        "evaluate posts.jsonl --pairs none.tsv",
+    ] {
+        bench.run(&format!("{call} --verify contains:0.9")).refused(2, &["contains:T"]);
+    }
+}

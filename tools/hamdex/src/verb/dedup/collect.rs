@@ -6,6 +6,7 @@ use hamdex::dedup::{Decisions, Dedup, Settings, Stamp, key_hash};
 use hamdex::{Fingerprint, Index, Progress};
 
 use super::Keep;
+use super::sources::Named;
 use crate::failure::Result;
 use crate::input::{Blank, Document, Reading, Rejects, Sink, Totals};
 
@@ -17,8 +18,10 @@ pub(super) struct Documents<F> {
     origins: Vec<u64>,
     /// The same of rows with nothing to compare.
     blanks: Vec<u64>,
-    /// Whether a row has a value that decides which one is newer.
+    /// Whether a row has a value that decides which one is kept.
     stamped: bool,
+    /// Where rows come from; `None` if that is their file.
+    named: Option<Named>,
     /// Values that rows must not share; `None` if they may.
     unique: Option<Unique>,
     /// Hashes of the documents' ids as keys of an index; `None` if none is compared with.
@@ -30,7 +33,7 @@ pub(super) struct Documents<F> {
 enum Ranked<F> {
     Order(Dedup<F>),
     Length(Dedup<F, u64>),
-    Newest(Dedup<F, Stamp>),
+    Largest(Dedup<F, Stamp>),
 }
 
 /// Rows by a value that only one of them may keep.
@@ -53,7 +56,7 @@ struct UniqueRow {
 enum Rank {
     Order,
     Length(u64),
-    Newest(Stamp),
+    Largest(Stamp),
 }
 
 /// What the documents are for.
@@ -63,6 +66,7 @@ pub(super) struct Purpose<'a> {
     pub(super) near: &'a Settings,
     pub(super) unique: bool,
     pub(super) against: bool,
+    pub(super) sourced: bool,
 }
 
 impl<F: Fingerprint> Documents<F> {
@@ -71,13 +75,14 @@ impl<F: Fingerprint> Documents<F> {
         let ranked = match purpose.keep {
             Keep::First => Ranked::Order(Dedup::new(settings)?),
             Keep::Longest => Ranked::Length(Dedup::new(settings)?),
-            Keep::Newest(_) => Ranked::Newest(Dedup::new(settings)?),
+            Keep::Largest(_) => Ranked::Largest(Dedup::new(settings)?),
         };
         Ok(Self {
             ranked,
             origins: Vec::new(),
             blanks: Vec::new(),
             stamped: false,
+            named: purpose.sourced.then(Named::default),
             unique: purpose.unique.then(Unique::default),
             keys: purpose.against.then(Vec::new),
         })
@@ -88,7 +93,12 @@ impl<F: Fingerprint> Documents<F> {
         (self.origins.len() + self.blanks.len()) as u64
     }
 
-    /// Returns whether a row has a value that decides which one is newer.
+    /// Returns whether a row says where it comes from, where that is asked for.
+    pub(super) fn sourced(&self) -> bool {
+        self.named.as_ref().is_some_and(Named::any)
+    }
+
+    /// Returns whether a row has a value that decides which one is kept.
     pub(super) fn stamped(&self) -> bool {
         self.stamped
     }
@@ -98,7 +108,7 @@ impl<F: Fingerprint> Documents<F> {
         match &self.ranked {
             Ranked::Order(dedup) => dedup.unverifiable(),
             Ranked::Length(dedup) => dedup.unverifiable(),
-            Ranked::Newest(dedup) => dedup.unverifiable(),
+            Ranked::Largest(dedup) => dedup.unverifiable(),
         }
     }
 
@@ -106,7 +116,7 @@ impl<F: Fingerprint> Documents<F> {
         match self.ranked {
             Ranked::Order(_) => Rank::Order,
             Ranked::Length(_) => Rank::Length(length),
-            Ranked::Newest(_) => Rank::Newest(stamp.clone()),
+            Ranked::Largest(_) => Rank::Largest(stamp.clone()),
         }
     }
 
@@ -127,10 +137,11 @@ impl<F: Fingerprint> Documents<F> {
         let decisions = match self.ranked {
             Ranked::Order(dedup) => finish(dedup, &excluded, against, keys, progress)?,
             Ranked::Length(dedup) => finish(dedup, &excluded, against, keys, progress)?,
-            Ranked::Newest(dedup) => finish(dedup, &excluded, against, keys, progress)?,
+            Ranked::Largest(dedup) => finish(dedup, &excluded, against, keys, progress)?,
         };
         let shared = repeats.values().copied().collect();
-        Ok(Choice { decisions, origins: self.origins, blanks: self.blanks, repeats, shared })
+        let Self { origins, blanks, named, .. } = self;
+        Ok(Choice { decisions, origins, blanks, named, repeats, shared })
     }
 }
 
@@ -177,7 +188,11 @@ impl Unique {
 
 impl<F: Fingerprint> Sink<F> for Documents<F> {
     fn document(&mut self, document: Document<'_, F>) -> Result<()> {
-        let Document { key, fingerprint, proofs, length, stamp, unique, origin, .. } = document;
+        let Document { key, fingerprint, proofs, length, stamp, unique, source, origin, .. } =
+            document;
+        if let Some(named) = &mut self.named {
+            named.document(source.as_deref());
+        }
         if unique.is_some() {
             let position = u32::try_from(self.origins.len()).ok();
             self.note(unique, origin, position, self.rank(length, &stamp));
@@ -187,7 +202,7 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
         match &mut self.ranked {
             Ranked::Order(dedup) => dedup.push(fingerprint, evidence, ())?,
             Ranked::Length(dedup) => dedup.push(fingerprint, evidence, length)?,
-            Ranked::Newest(dedup) => dedup.push(fingerprint, evidence, stamp)?,
+            Ranked::Largest(dedup) => dedup.push(fingerprint, evidence, stamp)?,
         };
         self.origins.push(origin);
         if let Some(keys) = &mut self.keys {
@@ -196,7 +211,11 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
         Ok(())
     }
 
-    fn blank(&mut self, Blank { length, stamp, unique, origin }: Blank) -> Result<()> {
+    fn blank(&mut self, blank: Blank) -> Result<()> {
+        let Blank { length, stamp, unique, source, origin } = blank;
+        if let Some(named) = &mut self.named {
+            named.blank(source.as_deref());
+        }
         self.stamped |= !stamp.is_missing();
         self.note(unique, origin, None, self.rank(length, &stamp));
         self.blanks.push(origin);
@@ -212,6 +231,8 @@ pub(super) struct Choice<F> {
     pub(super) origins: Vec<u64>,
     /// The same of rows with nothing to compare, which are kept.
     pub(super) blanks: Vec<u64>,
+    /// Where they come from; `None` if that is their file.
+    pub(super) named: Option<Named>,
     /// Rows that share a value with a kept one, by ordinal, and the ordinal of that one.
     pub(super) repeats: HashMap<u64, u64>,
     /// Ordinals of the rows that are kept of these.

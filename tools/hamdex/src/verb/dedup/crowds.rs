@@ -15,7 +15,7 @@ use super::row::Row;
 /// Share of all rows above which a group is a crowd.
 const SHARE: f64 = 0.01;
 
-/// Members or removed rows below which nothing is worth a warning.
+/// Members below which nothing is worth a warning.
 const FEW: usize = 20;
 
 /// Crowds that are described, the largest.
@@ -56,22 +56,6 @@ pub(super) fn by_template(crowds: &[Crowd]) -> Vec<(&str, Vec<&Crowd>)> {
         }
     }
     together
-}
-
-/// Rows of one source, and what became of them.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct SourceCounts {
-    pub(super) name: String,
-    pub(super) documents: u64,
-    pub(super) kept: u64,
-    pub(super) removed: u64,
-}
-
-impl SourceCounts {
-    /// Returns whether most of a source was removed.
-    pub(super) fn is_halved(&self) -> bool {
-        self.removed * 2 > self.documents && self.removed >= FEW as u64
-    }
 }
 
 /// Texts of the members of crowds, caught in the second pass.
@@ -199,18 +183,5 @@ mod tests {
         let told: Vec<_> =
             by_template(&crowds).iter().map(|(like, groups)| (*like, sizes(groups))).collect();
         assert_eq!(told, [("a \u{2026}", vec![90, 50]), ("", vec![70]), ("", vec![40])]);
-    }
-
-    #[test]
-    fn half_of_a_source_is_worth_a_word_if_it_is_many() {
-        let counts = |documents, removed| SourceCounts {
-            name: String::new(),
-            documents,
-            kept: documents - removed,
-            removed,
-        };
-        assert!(counts(39, 20).is_halved());
-        assert!(!counts(40, 20).is_halved());
-        assert!(!counts(20, 19).is_halved());
     }
 }

@@ -14,6 +14,7 @@ mod pass;
 mod report;
 mod row;
 mod sinks;
+mod sources;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -25,8 +26,8 @@ use hamdex::advice::{self, Kind, Support};
 use hamdex::join::Linkage;
 use hamdex::{Fingerprint, Header, Index, OpenOptions, Verification, dedup};
 
-use self::collect::Purpose;
-use self::crowds::{Samples, SourceCounts};
+use self::collect::{Documents, Purpose};
+use self::crowds::Samples;
 use self::files::Files;
 use self::form::Form;
 pub(super) use self::page::difference;
@@ -89,14 +90,21 @@ pub(crate) struct DedupArgs {
     /// Drop also what is near a document of this index
     #[arg(long, value_name = "INDEX")]
     against: Option<PathBuf>,
-    /// Which document of a group to keep: first, longest or newest:FIELD
+    /// Which document of a group to keep: first, longest, newest:FIELD or best:FIELD
     ///
-    /// Of newest, numbers are compared as numbers and RFC 3339 or ISO 8601 dates as times.
+    /// newest and best keep the document with the largest value of a field, such as a date or a
+    /// score. Numbers are compared as numbers and RFC 3339 or ISO 8601 dates as times; numbers are
+    /// larger than other texts, dates larger than numbers, and no value is the smallest. Of equal
+    /// ones the first is kept. A field that no row has is refused. With --verify contains:T the
+    /// longest document of a group is kept in any case, and this decides between equally long ones.
     #[arg(long, value_name = "WHICH", default_value = "first")]
     keep: Keep,
     /// Keep one of the rows that share a value of this field, before anything else is compared
     #[arg(long, value_name = "FIELD")]
     unique_by: Option<String>,
+    /// Count what becomes of the rows by the values of this field, not by file, in the report
+    #[arg(long, value_name = "FIELD")]
+    source_field: Option<String>,
     /// Remove rows with nothing to compare: null and empty texts, texts without features
     #[arg(long)]
     drop_empty: bool,
@@ -136,20 +144,31 @@ enum Keep {
     First,
     Longest,
     /// The one with the largest value of this field.
-    Newest(String),
+    Largest(Field),
 }
+
+/// A field whose largest value is kept, by the word that asked for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Field {
+    word: &'static str,
+    name: String,
+}
+
+const KEEPS: &str = "supported are first, longest, newest:FIELD and best:FIELD";
 
 impl std::str::FromStr for Keep {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "first" => Ok(Self::First),
-            "longest" => Ok(Self::Longest),
-            _ => match text.strip_prefix("newest:") {
-                Some(field) if !field.is_empty() => Ok(Self::Newest(field.to_owned())),
-                _ => Err("supported are first, longest and newest:FIELD"),
-            },
+        match text.split_once(':') {
+            None if text == "first" => Ok(Self::First),
+            None if text == "longest" => Ok(Self::Longest),
+            Some((word, name)) if !name.is_empty() => {
+                let word = ["newest", "best"].into_iter().find(|known| *known == word);
+                let field = |word| Self::Largest(Field { word, name: name.to_owned() });
+                word.map(field).ok_or(KEEPS)
+            }
+            _ => Err(KEEPS),
         }
     }
 }
@@ -159,7 +178,7 @@ impl std::fmt::Display for Keep {
         match self {
             Self::First => f.write_str("first"),
             Self::Longest => f.write_str("longest"),
-            Self::Newest(field) => write!(f, "newest:{field}"),
+            Self::Largest(Field { word, name }) => write!(f, "{word}:{name}"),
         }
     }
 }
@@ -186,10 +205,11 @@ impl DedupArgs {
         done: &mut dyn FnMut(&Report<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut names = self.rows.names();
-        if let Keep::Newest(field) = &self.keep {
-            names.stamp = Some(field.clone());
+        if let Keep::Largest(field) = &self.keep {
+            names.stamp = Some(field.name.clone());
         }
         names.unique.clone_from(&self.unique_by);
+        names.source.clone_from(&self.source_field);
         let mut files = Files::of(&self.output, self.format, session.overwrite)?;
         let mut inputs = self.rows.resolve(&self.inputs, names, &session.console)?;
         if self.shards {
@@ -210,6 +230,15 @@ impl DedupArgs {
         let inputs = Arc::new(inputs);
         let settled = self.settle(session, &inputs, header.as_ref(), bits)?;
         settled.say(&session.console);
+        if let Verification::Contains(_) = settled.verification
+            && self.keep != Keep::First
+        {
+            session.console.say(&format!(
+                "contains keeps the longest document of a group; --keep {} decides between equally \
+                 long ones",
+                self.keep
+            ));
+        }
         for_width!(bits, F => self.dedup::<F>(session, &inputs, &settled, (&files, page), done))?;
         place.keep();
         Ok(())
@@ -283,14 +312,10 @@ impl DedupArgs {
         };
         let (keep, unique, against) =
             (&self.keep, self.unique_by.is_some(), self.against.is_some());
-        let purpose = Purpose { keep, near: &near, unique, against };
+        let sourced = self.source_field.is_some();
+        let purpose = Purpose { keep, near: &near, unique, against, sourced };
         let (documents, totals) = collect::collect::<F>(&reading, &purpose, &mut rejects)?;
-        if let Keep::Newest(field) = &self.keep
-            && documents.len() > 0
-            && !documents.stamped()
-        {
-            return Err(Failure::NoField { field: field.clone(), option: "--keep newest" });
-        }
+        self.require_fields(&documents)?;
         let total = documents.len();
         let against = self.against.as_ref().map(|index| {
             let memory = self.memory.memory.0;
@@ -348,7 +373,7 @@ impl DedupArgs {
             advice: settled.advice.as_ref(),
             largest: members.largest(),
             crowds: samples.crowds(),
-            sources: sources(inputs, &kept.sources),
+            sources: sources::sources(&members),
             warnings: Vec::new(),
         };
         let alarms = report.alarms();
@@ -368,6 +393,27 @@ impl DedupArgs {
         done(&report)
     }
 
+    /// Refuses fields that no row has.
+    fn require_fields<F: Fingerprint>(&self, documents: &Documents<F>) -> Result<()> {
+        if documents.len() == 0 {
+            return Ok(());
+        }
+        let (keep, keeps) = match &self.keep {
+            Keep::Largest(Field { word: "best", name }) => (Some(name), "--keep best"),
+            Keep::Largest(Field { name, .. }) => (Some(name), "--keep newest"),
+            Keep::First | Keep::Longest => (None, ""),
+        };
+        for (field, option, found) in [
+            (keep, keeps, documents.stamped()),
+            (self.source_field.as_ref(), "--source-field", documents.sourced()),
+        ] {
+            if let Some(field) = field.filter(|_| !found) {
+                return Err(Failure::NoField { field: field.clone(), option });
+            }
+        }
+        Ok(())
+    }
+
     /// What is removed is near the kept document itself wherever that can be verified.
     fn linkage(&self, verification: Verification) -> Linkage {
         if verification != Verification::None && !self.verify_chain {
@@ -385,20 +431,6 @@ fn publish(mut written: Vec<Output>, stale: &[PathBuf]) -> Result<()> {
         std::fs::remove_file(path).map_err(|e| Failure::io(path, e))?;
     }
     written.into_iter().try_for_each(Output::finish)
-}
-
-/// What became of every source, those first that lost the largest share.
-fn sources(inputs: &Inputs, counts: &[(u64, u64)]) -> Vec<SourceCounts> {
-    let counts = inputs.sources.iter().zip(counts).map(|(source, &(kept, removed))| SourceCounts {
-        name: source.name.clone(),
-        documents: kept + removed,
-        kept,
-        removed,
-    });
-    let mut counts: Vec<SourceCounts> = counts.collect();
-    let share = |counts: &SourceCounts| counts.removed as f64 / counts.documents.max(1) as f64;
-    counts.sort_by(|a, b| share(b).total_cmp(&share(a)));
-    counts
 }
 
 /// The directory of the results; one that was made for them goes again if there are none.
@@ -440,10 +472,10 @@ mod tests {
 
     #[test]
     fn choices_of_what_to_keep_parse_back() {
-        for text in ["first", "longest", "newest:date"] {
+        for text in ["first", "longest", "newest:date", "best:meta.score"] {
             assert_eq!(text.parse::<Keep>().unwrap().to_string(), text);
         }
-        for bad in ["", "newest", "newest:", "last"] {
+        for bad in ["", "newest", "newest:", "best:", "worst:score", "last"] {
             assert!(bad.parse::<Keep>().is_err(), "{bad}");
         }
     }

@@ -12,6 +12,7 @@ use super::files::Files;
 use super::page::Seen;
 use super::row::Row;
 use super::sinks::Sinks;
+use super::sources::Named;
 use crate::console::Console;
 use crate::failure::Result;
 use crate::input::{Body, Chunk, Inputs, Totals, changed, for_each_chunk};
@@ -71,7 +72,7 @@ pub(super) fn run<F: Fingerprint>(
         count: 0,
         ids: Ids::default(),
         labels: HashMap::new(),
-        sources: vec![(0, 0); inputs.sources.len()],
+        sources: vec![(0, 0); choice.named.as_ref().map_or(inputs.sources.len(), Named::len)],
     };
     let mut pass = Pass {
         inputs,
@@ -150,6 +151,12 @@ impl<F: Fingerprint> Pass<'_, F> {
     fn row(&mut self, source: usize, origin: u64, row: &Row<'_, F>) -> Result<()> {
         let position = self.next;
         let document = self.choice.origins.get(position as usize) == Some(&origin);
+        let named = self.choice.named.as_ref();
+        let from = match named {
+            Some(named) if document => named.of_document(position),
+            Some(named) => named.of_blank(self.next_blank),
+            None => source,
+        };
         if document {
             self.next += 1;
         } else if self.choice.blanks.get(self.next_blank) == Some(&origin) {
@@ -163,7 +170,7 @@ impl<F: Fingerprint> Pass<'_, F> {
             self.kept.labels.insert(origin, row.label()?);
         }
         if repeats {
-            self.count(source, false);
+            self.count(from, false);
             return Ok(());
         }
         if document {
@@ -176,11 +183,11 @@ impl<F: Fingerprint> Pass<'_, F> {
                 self.kept.ids.note(row.label()?.as_bytes(), position);
             }
             if !matches!(decision, Decision::Kept { .. }) {
-                self.count(source, false);
+                self.count(from, false);
                 return Ok(());
             }
         }
-        self.count(source, true);
+        self.count(from, true);
         self.kept.count += 1;
         self.rows.row(self.inputs, self.files, (source, origin), self.console, |out| row.copy(out))
     }

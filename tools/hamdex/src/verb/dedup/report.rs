@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::crowds::{self, Crowd, SourceCounts};
+use super::crowds::{self, Crowd};
 use super::label::Label;
+use super::sources::SourceCounts;
 use crate::advise::Advice;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, is_stdout};
@@ -44,7 +45,7 @@ pub(super) struct Report<'a> {
     /// Groups so large that they may be a template.
     pub(super) crowds: Vec<Crowd>,
     /// What became of every source, those first that lost the largest share.
-    pub(super) sources: Vec<SourceCounts>,
+    pub(super) sources: Vec<SourceCounts<'a>>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -116,6 +117,9 @@ impl Report<'_> {
             }
         }
         table.pair("clusters", size::thousands(self.clusters));
+        if let Some(gone) = self.gone() {
+            table.pair("sources all but gone", gone);
+        }
         table.pair("seconds", format!("{:.2}", self.seconds));
         if is_stdout(output) {
             let mut text = Vec::new();
@@ -125,6 +129,22 @@ impl Report<'_> {
         }
         table.pair("written to", output.display());
         session.report(self, &table)
+    }
+
+    /// Names some of the sources of which next to nothing is left, and counts the others.
+    pub(super) fn gone(&self) -> Option<String> {
+        let gone: Vec<&str> = self
+            .sources
+            .iter()
+            .filter(|source| source.is_gone())
+            .map(|source| source.name.as_str())
+            .collect();
+        let named = gone.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        match gone.len() {
+            0 => None,
+            count if count <= NAMED => Some(named),
+            count => Some(format!("{named} and {} more", size::thousands((count - NAMED) as u64))),
+        }
     }
 
     /// What a person should know who looks at nothing else.
@@ -150,9 +170,11 @@ impl Report<'_> {
             ));
         }
         let halved = self.sources.iter().filter(|source| source.is_halved());
-        for SourceCounts { name, documents, removed, .. } in halved.take(NAMED) {
+        for source in halved.take(NAMED) {
+            let SourceCounts { name, documents, removed, .. } = source;
+            let gone = if source.is_gone() { ", next to all that this source had" } else { "" };
             alarms.push(format!(
-                "{} of the {} documents of {name} were removed",
+                "{} of the {} documents of {name} were removed{gone}",
                 size::thousands(*removed),
                 size::thousands(*documents)
             ));

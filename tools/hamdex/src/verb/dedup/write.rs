@@ -54,7 +54,15 @@ impl<'a, F: Fingerprint> Members<'a, F> {
         &self.choice.decisions
     }
 
-    fn name(&self, position: u32) -> Label<'a> {
+    /// The number of the source that a document comes from.
+    pub(super) fn source(&self, position: u32) -> usize {
+        match &self.choice.named {
+            Some(named) => named.of_document(position),
+            None => self.origins.find(self.origin(position)).map_or(usize::MAX, |(at, _)| at),
+        }
+    }
+
+    pub(super) fn name(&self, position: u32) -> Label<'a> {
         let ids = &self.kept.ids;
         Label::of(ids.slot(position).map_or(&[], |slot| ids.get(slot)))
     }

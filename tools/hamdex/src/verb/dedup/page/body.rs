@@ -11,6 +11,7 @@ use crate::failure::Result;
 use crate::page;
 use crate::size;
 use crate::verb::dedup::report::Report;
+use crate::verb::dedup::sources::SourceCounts;
 
 /// Writes the whole page.
 pub(super) fn page(
@@ -31,6 +32,10 @@ pub(super) fn page(
         @for warning in &report.warnings { p.warn { "Warning: " (warning) } }
         h2 { "Settings" }
         (settings(report))
+        @if report.sources.len() > 1 {
+            h2 { "Sources" }
+            (sources(report))
+        }
         h2 { "Figures" }
         @if !texts && report.documents > 0 {
             p.quiet { "The inputs brought fingerprints without texts, so there are no lengths of texts." }
@@ -92,7 +97,14 @@ fn settings(report: &Report<'_>) -> Markup {
             }
             .to_owned(),
         ),
-        ("kept of a group", settings.keep.clone()),
+        (
+            "kept of a group",
+            if settings.verification.starts_with("contains:") {
+                format!("the longest, of equally long ones {}", settings.keep)
+            } else {
+                settings.keep.clone()
+            },
+        ),
     ];
     if !settings.pipeline.is_empty() {
         pairs.push(("pipeline", settings.pipeline.to_owned()));
@@ -110,6 +122,52 @@ fn settings(report: &Report<'_>) -> Markup {
     pairs.push(("time", format!("{:.2} s", report.seconds)));
     let pairs: Vec<_> = pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     page::pairs(&pairs)
+}
+
+/// What became of the sources, those first that lost the largest share.
+fn sources(report: &Report<'_>) -> Markup {
+    const SHOWN: usize = 50;
+    let heading = [
+        "source",
+        "documents",
+        "kept",
+        "removed",
+        "share removed",
+        "largest group",
+        "farthest pair",
+    ];
+    let row = |source: &SourceCounts<'_>| {
+        let group = source.largest_group.map_or_else(String::new, |group| {
+            format!("{} in group {}", size::thousands(group.documents), group.cluster)
+        });
+        let pair = source.farthest.as_ref().map_or_else(String::new, |pair| {
+            let apart = pair
+                .similarity
+                .map_or_else(String::new, |similarity| format!(", similarity {similarity}"));
+            format!("{} for {}: {} bits{apart}", pair.id, pair.kept_id, pair.distance)
+        });
+        vec![
+            source.name.clone(),
+            size::thousands(source.documents),
+            size::thousands(source.kept),
+            size::thousands(source.removed),
+            format!("{:.1} %", 100.0 * source.removed_share),
+            group,
+            pair,
+        ]
+    };
+    let rows: Vec<Vec<String>> = report.sources.iter().take(SHOWN).map(row).collect();
+    let more = report.sources.len().saturating_sub(SHOWN);
+    html! {
+        p.quiet {
+            @match report.gone() {
+                Some(gone) => { "All or nearly all was removed of: " (gone) "." }
+                None => { "No source lost all or nearly all of its documents." }
+            }
+            @if more > 0 { " " (size::thousands(more as u64)) " more sources lost a smaller share." }
+        }
+        div.scroll { (page::table(&heading.map(str::to_owned), &rows)) }
+    }
 }
 
 /// Names some inputs and counts the others.
