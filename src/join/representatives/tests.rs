@@ -4,24 +4,30 @@ use super::*;
 use crate::Error;
 
 /// The rule as it is written: one unit after another, one representative after another.
-fn one_by_one(fps: &[u64], distance: u32, verify: &Verify<'_>) -> Vec<(u32, u32)> {
+fn one_by_one(fps: &[u64], distance: u32, verify: &Verify<'_>) -> Vec<Labelled> {
     let mut representatives: Vec<u32> = Vec::new();
     let mut labels = Vec::new();
     for Unit { position, number: unit, .. } in units(fps) {
-        let near = representatives.iter().copied().find(|&kept| {
+        let near = representatives.iter().find_map(|&kept| {
             let apart = fps[kept as usize].distance(fps[position as usize]);
-            apart <= distance && verify(kept, position, apart).unwrap().is_some()
+            let similarity =
+                if apart <= distance { verify(kept, position, apart) } else { Ok(None) };
+            Some((kept, similarity.unwrap()?))
         });
         if near.is_none() {
             representatives.push(position);
         }
-        labels.push((unit, near.unwrap_or(position)));
+        let (label, similarity) = near.map_or((position, None), |(kept, s)| (kept, Some(s)));
+        labels.push((unit, label, similarity.map(f64::to_bits)));
     }
     labels.sort_unstable();
     labels
 }
 
-fn in_threads(threads: usize, fps: &[u64], distance: u32, verify: &Verify<'_>) -> Vec<(u32, u32)> {
+/// Number and label of a unit, and the bits of their similarity.
+type Labelled = (u32, u32, Option<u64>);
+
+fn in_threads(threads: usize, fps: &[u64], distance: u32, verify: &Verify<'_>) -> Vec<Labelled> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let found = pool.install(|| labels(&units(fps), distance, &(), verify));
     let mut labels = found.unwrap();
@@ -35,16 +41,17 @@ fn units(fps: &[u64]) -> Vec<Unit<u64>> {
     (0..).zip(fps).map(unit).collect()
 }
 
-/// Number and label of each unit.
 fn labels(
     units: &[Unit<u64>],
     distance: u32,
     progress: &dyn Progress,
     verify: &Verify<'_>,
-) -> Result<Vec<(u32, u32)>> {
+) -> Result<Vec<Labelled>> {
     let mut labels = Vec::new();
-    let mut told = |number, label| labels.push((number, label));
-    under_representatives(units, distance, progress, verify, &mut told)?;
+    let mut label = |number, label, similarity: Option<f64>| {
+        labels.push((number, label, similarity.map(f64::to_bits)));
+    };
+    under_representatives(units, distance, progress, verify, &mut label)?;
     Ok(labels)
 }
 
@@ -67,7 +74,8 @@ fn labels_are_those_of_the_sequential_rule_for_any_number_of_threads() {
                 let verify = |a: u32, b: u32, apart: u32| {
                     let mixed =
                         (u64::from(a) << 32 | u64::from(b)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    Ok((mixed >> 40).is_multiple_of(part + u64::from(apart)))
+                    let passes = (mixed >> 40).is_multiple_of(part + u64::from(apart));
+                    Ok(passes.then(|| f64::from(a) + f64::from(b) / 1e6))
                 };
                 for distance in [0, 2, 6] {
                     let expected = one_by_one(&fps, distance, &verify);
@@ -95,7 +103,7 @@ fn no_check_begins_once_the_caller_asks_to_stop() {
     let checks = AtomicUsize::new(0);
     let verify = |_, _, _| {
         checks.fetch_add(1, Ordering::SeqCst);
-        Ok(false)
+        Ok(None)
     };
     let units = units(&vec![7; 5000]);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();

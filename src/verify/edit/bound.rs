@@ -59,7 +59,7 @@ pub(super) fn letters(a: &str, b: &str) -> usize {
 
 /// The byte that tells letters of one script apart.
 fn low_byte(letter: char) -> u8 {
-    let [low, ..] = u32::from(letter).to_le_bytes();
+    let [.., low] = u32::from(letter).to_be_bytes();
     low
 }
 
