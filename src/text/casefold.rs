@@ -4,7 +4,8 @@
 //! (Unicode Standard Annex 15), so that normalising twice changes nothing more. Beyond Unicode's
 //! folding, the points of Hebrew and Arabic are dropped and letters that stand for others folded.
 
-use super::normalise::{Folder, even_ascii};
+use super::normalise::Folder;
+use super::simple::Simple;
 use super::unicode::{self, Fold, Form, Table};
 
 /// Returns the text in the normal form `casefold-1`.
@@ -33,9 +34,8 @@ pub(super) fn casefold_into(text: &str, out: &mut String) {
     let mut writer = Writer { table: unicode::table(), fold, last: 0, waiting: Vec::new() };
     let mut rest = text;
     loop {
-        let run = writer.even_prefix(rest);
-        let (even, tail) = rest.split_at(run);
-        writer.push_even(even);
+        let read = writer.push_simple(rest);
+        let tail = rest.get(read..).unwrap_or_default();
         let Some(c) = tail.chars().next() else { break };
         writer.push(c);
         rest = tail.get(c.len_utf8()..).unwrap_or_default();
@@ -55,82 +55,34 @@ struct Writer<'a> {
 /// Above all combining classes.
 const WAITS: u32 = 256;
 
-impl Writer<'_> {
-    /// Length of the prefix that is in normal form, but for capitals of ASCII.
-    ///
-    /// White space in it is single and of ASCII, and none stands at its ends.
+impl<'o> Simple<'o> for Writer<'o> {
+    const WAITS: bool = true;
+
     #[inline]
-    fn even_prefix(&mut self, text: &str) -> usize {
-        let bytes = text.as_bytes();
-        if matches!(bytes.first(), None | Some(b' ' | b'\n')) {
-            return 0;
-        }
-        let mut at = 0;
-        let mut last = self.last;
-        // Where an ASCII character ends the prefix, nothing but a space can stand before it.
-        let mut white = false;
-        loop {
-            let before = at;
-            while let Some(0xe5..=0xe9) = bytes.get(at) {
-                at += 3;
-            }
-            if at > before {
-                (last, white) = (0, false);
-            }
-            let c = match bytes.get(at..) {
-                Some([ascii @ ..0x80, ..]) => {
-                    // Single letters between others are not worth the call.
-                    let ascii = match (*ascii, bytes.get(at + 1)) {
-                        (b'a'..=b'z' | b' ', Some(0x80..)) if !white => 1,
-                        _ if white => 0,
-                        _ => even_ascii(bytes.get(at..).unwrap_or_default()),
-                    };
-                    if ascii == 0 {
-                        break;
-                    }
-                    at += ascii;
-                    white = matches!(bytes.get(at - 1), Some(b' ' | b'\n'));
-                    last = 0;
-                    continue;
-                }
-                Some([a @ 0xc0..0xe0, b, ..]) => u32::from(a & 0x1f) << 6 | u32::from(b & 0x3f),
-                Some([a @ 0xe0..0xf0, b, c, ..]) => {
-                    u32::from(a & 0xf) << 12 | u32::from(b & 0x3f) << 6 | u32::from(c & 0x3f)
-                }
-                Some([a, b, c, d, ..]) => {
-                    u32::from(a & 7) << 18
-                        | u32::from(b & 0x3f) << 12
-                        | u32::from(c & 0x3f) << 6
-                        | u32::from(d & 0x3f)
-                }
-                _ => break,
-            };
-            let Some(c) = char::from_u32(c) else { break };
-            let form = self.table.form(c);
-            let class = form.class();
-            // A mark behind white space has nothing to stand on.
-            if !form.stays() || (class != 0 && (class < last || white)) {
-                break;
-            }
-            at += c.len_utf8();
-            (last, white) = (class, false);
-        }
-        if at > 0 && !white {
-            self.settle();
-            self.last = last;
-        } else if at > 1 {
-            self.settle();
-            self.last = 0;
-        }
-        at - usize::from(white)
+    fn form_of(&self, code: usize) -> Form {
+        self.table.form_of(code)
     }
 
-    fn push_even(&mut self, run: &str) {
-        if !run.is_empty() {
-            self.fold.push_even(run);
-        }
+    #[inline]
+    fn fold(&mut self) -> &mut Folder<'o> {
+        &mut self.fold
     }
 
+    #[inline]
+    fn last(&mut self) -> &mut u32 {
+        &mut self.last
+    }
+
+    /// Composes and writes what waits.
+    #[inline]
+    fn settle(&mut self) {
+        if !self.waiting.is_empty() {
+            self.compose();
+        }
+    }
+}
+
+impl Writer<'_> {
     /// Writes a character in its normal form.
     fn push(&mut self, c: char) {
         let form = self.table.form(c);
@@ -195,14 +147,6 @@ impl Writer<'_> {
         }
         self.table.decompose(c, |c| self.waiting.push((self.table.form(c).class(), c)));
         self.last = WAITS;
-    }
-
-    /// Composes and writes what waits.
-    #[inline]
-    fn settle(&mut self) {
-        if !self.waiting.is_empty() {
-            self.compose();
-        }
     }
 
     fn compose(&mut self) {
@@ -270,16 +214,49 @@ mod tests {
         assert_eq!(casefold("가 A, Ж！"), "가 a, ж!");
     }
 
+    /// The normal form character by character.
+    fn plain(text: &str) -> String {
+        let mut out = String::new();
+        let fold = Folder::new(&mut out);
+        let mut writer = Writer { table: unicode::table(), fold, last: 0, waiting: Vec::new() };
+        text.chars().for_each(|c| writer.push(c));
+        writer.settle();
+        out
+    }
+
+    /// Characters that do something to others.
+    fn odd() -> Vec<char> {
+        let table = unicode::table();
+        let is_odd = |&c: &char| {
+            let form = table.form(c);
+            form.fold() != Fold::Stays || form.class() != 0 || form.decomposes()
+        };
+        ('\0'..=char::MAX).filter(is_odd).collect()
+    }
+
+    #[test]
+    fn runs_of_simple_characters_change_nothing() {
+        let odd = odd();
+        let usual: Vec<char> = "aZ  \n\teé中가яΣกЙｶ\u{301}\u{323}\u{200c}\u{ad}".chars().collect();
+        let mut random = fastrand::Rng::with_seed(9);
+        for c in '\0'..=char::MAX {
+            let text = format!("a{c} {c}\u{301}é{c}中{c}B");
+            assert_eq!(casefold(&text), plain(&text), "{}", text.escape_unicode());
+        }
+        for _ in 0..300_000 {
+            let text: String = (0..random.usize(..9))
+                .map(|_| {
+                    let chars = if random.bool() { &usual } else { &odd };
+                    chars[random.usize(..chars.len())]
+                })
+                .collect();
+            assert_eq!(casefold(&text), plain(&text), "{}", text.escape_unicode());
+        }
+    }
+
     #[test]
     fn twice_is_as_good_as_once_for_every_sequence() {
-        let table = unicode::table();
-        // Those that do something to others, and all the rest now and then.
-        let odd: Vec<char> = ('\0'..=char::MAX)
-            .filter(|&c| {
-                let form = table.form(c);
-                form.fold() != Fold::Stays || form.class() != 0 || form.decomposes()
-            })
-            .collect();
+        let odd = odd();
         let mut random = 7_u64;
         let mut next = |below: usize| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -7,6 +7,7 @@ use super::batch::Batch;
 use super::dictionary::jieba;
 use super::idf_table::{WORD_SEED, word_hash};
 use super::ngrams::Tokens;
+use super::numbered::Lengths;
 use super::options::Segment;
 use super::pipeline::{Inner, Scratch};
 use super::segment::Uncut;
@@ -79,9 +80,11 @@ impl<T: FnMut(Feature<'_>)> Visit for T {
 }
 
 /// Visits the features of the text in the scratch.
-pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl Visit) {
+pub(super) fn for_each<T: Visit>(pipeline: &Inner, scratch: &mut Scratch, mut visit: T) {
     let Inner { options, ngram, lexicon, .. } = pipeline;
-    let Scratch { normal, letters, firsts, parts, tokens, seen, counted, rarities, .. } = scratch;
+    let Scratch {
+        normal, letters, firsts, numbered, parts, tokens, seen, counted, rarities, ..
+    } = scratch;
     let (n, seed) = (*ngram, options.seed);
     if matches!(options.sketch, SketchKind::Longest(_)) {
         return sentences(normal, tokens, seed, &mut visit);
@@ -90,7 +93,11 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
     match options.segment {
         Segment::Grams => {
             letters.read(normal);
-            if !letters.ascii().is_some_and(|ascii| sift.take_ascii(ascii, n, firsts)) {
+            let lengths = grams::lengths(n);
+            if letters.ascii().is_some_and(|ascii| sift.take_ascii(ascii, n, firsts)) {
+            } else if !T::BYTES && lengths.are_taken(letters) {
+                numbered.take(letters, lengths, &mut sift);
+            } else {
                 sift.begin(letters.len());
                 letters.for_each_gram(n, &mut |gram| sift.take(gram, |_| 0));
             }
@@ -98,11 +105,14 @@ pub(super) fn for_each(pipeline: &Inner, scratch: &mut Scratch, mut visit: impl 
         Segment::Mixed => {
             letters.read(normal);
             let (dense, shorter) = (n.div_ceil(2), n.saturating_sub(1));
+            let lengths = Lengths { letters: n, dense, singles: false, shorter: true };
             if let Some(ascii) = letters.ascii()
                 && sift.take_ascii(ascii, n, firsts)
             {
                 sift.count_double();
                 sift.take_ascii(ascii, shorter, firsts);
+            } else if !T::BYTES && lengths.are_taken(letters) {
+                numbered.take(letters, lengths, &mut sift);
             } else {
                 sift.begin(2 * letters.len());
                 letters.for_each_fitted(n, dense, &mut |gram| sift.take(gram, |_| 0));

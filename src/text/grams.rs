@@ -5,48 +5,73 @@
 //! n-grams are half as long, and short texts need the single characters besides, because one
 //! changed character changes every n-gram that it is in.
 
-use super::letter::{is_dense, is_letter};
-use super::unicode::table;
-
-/// The letters of a text, one space between words, and where each one begins.
-#[derive(Debug, Default)]
-pub(super) struct Letters {
-    bytes: Vec<u8>,
-    /// One for every letter and space, and one for the end; empty where all is ASCII.
-    starts: Vec<Start>,
-}
+use super::alphabet::{self, Alphabet};
+use super::numbered::Lengths;
+use super::utf8::{WIDEST, decode, four};
 
 /// What of a byte is kept: itself where it is a letter or digit, else a space.
-static ASCII_LETTERS: [u8; 256] = ascii_letters();
-
-const NOT_ASCII: u8 = 0;
+static ASCII_LETTERS: [u8; 128] = ascii_letters();
 
 #[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
-const fn ascii_letters() -> [u8; 256] {
-    let mut letters = [NOT_ASCII; 256];
+const fn ascii_letters() -> [u8; 128] {
+    let mut letters = [b' '; 128];
     let mut byte = 0_u8;
     while byte < 0x80 {
-        letters[byte as usize] = if byte.is_ascii_alphanumeric() { byte } else { b' ' };
+        if byte.is_ascii_alphanumeric() {
+            letters[byte as usize] = byte;
+        }
         byte += 1;
     }
     letters
 }
 
-/// Where a letter begins, twice, and one more where it is dense.
-#[derive(Debug, Clone, Copy)]
-struct Start(usize);
+/// The letters of a text, one space between words, and where each one begins.
+#[derive(Debug, Default)]
+pub(super) struct Letters {
+    /// The letters, `end` bytes, and some more.
+    bytes: Vec<u8>,
+    end: usize,
+    /// One for every letter and space, `len` of them, and [`AHEAD`] for the end.
+    starts: Vec<Start>,
+    len: usize,
+    alphabet: Alphabet,
+}
+
+/// Entries behind the last letter, so that the longest n-gram of [`Numbered`] may be read there.
+///
+/// [`Numbered`]: super::numbered::Numbered
+pub(super) const AHEAD: usize = 4;
+
+/// Where a letter begins, and its number.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Start(u64);
 
 impl Start {
-    fn new(at: usize, dense: bool) -> Self {
-        Self(at << 1 | usize::from(dense))
+    /// Set in the numbers of dense letters.
+    pub(super) const DENSE: u16 = 1 << 15;
+
+    pub(super) const NONE: Self = Self(0);
+
+    #[inline]
+    fn new(at: usize, number: u16) -> Self {
+        Self((at as u64) << u16::BITS | u64::from(number))
     }
 
-    fn at(self) -> usize {
-        self.0 >> 1
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // it was an offset
+    pub(super) fn at(self) -> usize {
+        (self.0 >> u16::BITS) as usize
     }
 
-    fn is_dense(self) -> bool {
-        self.0 & 1 == 1
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // takes the low half
+    pub(super) fn number(self) -> u16 {
+        self.0 as u16
+    }
+
+    #[inline]
+    pub(super) fn is_dense(self) -> bool {
+        self.number() & Self::DENSE != 0
     }
 }
 
@@ -55,74 +80,100 @@ impl Letters {
     ///
     /// Marks that stand on a letter without being part of it are dropped, so that a text under a
     /// heap of them is still the same text.
+    // Without branches: whether a word ends cannot be foretold.
+    #[allow(clippy::needless_bitwise_bool)]
     pub(super) fn read(&mut self, text: &str) {
-        self.starts.clear();
-        self.bytes.clear();
-        self.bytes.resize(text.len() + 1, 0);
-        let rest = self.read_ascii(text);
-        if !rest.is_empty() {
-            self.starts.extend((0..self.bytes.len()).map(|at| Start::new(at, false)));
-            self.read_mixed(rest);
+        let room = text.len() + WIDEST;
+        if self.bytes.len() < room {
+            self.bytes.resize(room, 0);
         }
-        if self.bytes.last() == Some(&b' ') {
-            self.bytes.pop();
-            self.starts.pop();
+        if text.is_ascii() {
+            return self.read_ascii(text.as_bytes());
         }
-        if !self.starts.is_empty() {
-            self.starts.push(Start::new(self.bytes.len(), false));
+        let room = text.chars().count() + AHEAD + 1;
+        if self.starts.len() < room {
+            self.starts.resize(room, Start::default());
         }
+        self.alphabet.forget();
+        let source = text.as_bytes();
+        let Self { bytes, starts, alphabet, .. } = self;
+        let (mut at, mut end, mut len, mut after_letter) = (0, 0, 0, false);
+        while at < source.len() {
+            while let Some(&byte @ ..0x80) = source.get(at) {
+                let number = alphabet::of_ascii(byte);
+                let letter = number > alphabet::SPACE;
+                if let (Some(start), Some(slot)) = (starts.get_mut(len), bytes.get_mut(end)) {
+                    *start = Start::new(end, number);
+                    *slot = if letter { byte } else { b' ' };
+                }
+                let kept = usize::from(letter | after_letter);
+                (at, end, len, after_letter) = (at + 1, end + kept, len + kept, letter);
+            }
+            while let Some(0x80..) = source.get(at) {
+                let encoded = four(source, at);
+                let (code, width) = decode(encoded);
+                let number = alphabet.number(code);
+                let letter = number > alphabet::SPACE;
+                let apart = number == alphabet::APART;
+                let kept = letter | (apart & after_letter);
+                let slots = (starts.get_mut(len), bytes.get_mut(end..end + WIDEST));
+                if let (Some(start), Some(slot)) = slots {
+                    *start = Start::new(end, if letter { number } else { alphabet::SPACE });
+                    slot.copy_from_slice(&if letter { encoded } else { [b' '; WIDEST] });
+                }
+                len += usize::from(kept);
+                end += if letter { width } else { usize::from(kept) };
+                after_letter = letter | (after_letter & !apart);
+                at += width;
+            }
+        }
+        let ends_word = len > 0 && !after_letter;
+        (self.len, self.end) = (len - usize::from(ends_word), end - usize::from(ends_word));
+        let behind = self.starts.iter_mut().skip(self.len).take(AHEAD + 1);
+        behind.for_each(|start| *start = Start::new(self.end, 0));
     }
 
-    /// Reads up to the first character that is not ASCII and returns the rest.
-    fn read_ascii<'t>(&mut self, text: &'t str) -> &'t str {
-        let (mut len, mut read, mut after_letter) = (0, 0, false);
-        for &byte in text.as_bytes() {
-            let kept = ASCII_LETTERS.get(usize::from(byte)).copied().unwrap_or(NOT_ASCII);
-            if kept == NOT_ASCII {
-                break;
-            }
-            // Without branches: whether a word ends cannot be foretold.
-            if let Some(slot) = self.bytes.get_mut(len) {
+    fn read_ascii(&mut self, text: &[u8]) {
+        let bytes = self.bytes.as_mut_slice();
+        let (mut len, mut after_letter) = (0, false);
+        for &byte in text {
+            let kept = ASCII_LETTERS.get(usize::from(byte)).copied().unwrap_or(b' ');
+            if let Some(slot) = bytes.get_mut(len) {
                 *slot = kept;
             }
             let letter = kept != b' ';
             len += usize::from(letter | after_letter);
             after_letter = letter;
-            read += 1;
         }
-        self.bytes.truncate(len);
-        text.get(read..).unwrap_or_default()
+        len -= usize::from(len > 0 && !after_letter);
+        (self.len, self.end) = (len, len);
     }
 
-    fn read_mixed(&mut self, text: &str) {
-        let mut after_letter = self.bytes.last().is_some_and(|&last| last != b' ');
-        let mut rest = text;
-        while let Some(c) = rest.chars().next() {
-            let start = self.bytes.len();
-            if is_letter(c) {
-                self.starts.push(Start::new(start, is_dense(c)));
-                // Most characters are of one length or the other.
-                match *rest.as_bytes() {
-                    [a @ 0..0x80, ..] => self.bytes.push(a),
-                    [a @ 0xe0..0xf0, b, c, ..] => self.bytes.extend_from_slice(&[a, b, c]),
-                    _ => self.bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-                }
-                after_letter = true;
-            } else if after_letter && (c.is_ascii() || !table().class(c).is_mark()) {
-                self.starts.push(Start::new(start, false));
-                self.bytes.push(b' ');
-                after_letter = false;
-            }
-            rest = rest.get(c.len_utf8()..).unwrap_or_default();
-        }
+    fn starts(&self) -> &[Start] {
+        self.starts.get(..=self.len).unwrap_or_default()
+    }
+
+    /// The letters, where each has a number that no other has, and where all of them begin.
+    pub(super) fn numbered(&self) -> Option<(&[u8], &[Start])> {
+        let starts = self.starts.get(..self.len + AHEAD + 1)?;
+        self.alphabet.is_apart().then(|| (self.bytes(), starts))
+    }
+
+    /// The numbers that the letters have.
+    pub(super) fn alphabet(&self) -> &Alphabet {
+        &self.alphabet
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.end).unwrap_or_default()
     }
 
     /// Calls `emit` with every n-gram fitted to the script, single dense characters besides.
     ///
     /// A text of fewer letters is one n-gram as a whole, an empty one has none.
     pub(super) fn for_each_gram<'t>(&'t self, n: usize, emit: &mut impl FnMut(&'t [u8])) {
-        let singles = (2..=SINGLES).contains(&n) && self.len() > 1;
-        self.for_each_of(n, n.div_ceil(2), singles, emit);
+        let Lengths { letters, dense, singles, .. } = lengths(n);
+        self.for_each_of(letters, dense, singles && self.len() > 1, emit);
     }
 
     /// Calls `emit` with every n-gram of `n` letters, or of `dense_n` dense characters.
@@ -144,10 +195,10 @@ impl Letters {
         singles: bool,
         emit: &mut impl FnMut(&'t [u8]),
     ) {
-        let (bytes, starts) = (self.bytes.as_slice(), self.starts.as_slice());
-        let Some(letters) = starts.len().checked_sub(1) else {
-            return windows(bytes, n, emit);
-        };
+        if let Some(ascii) = self.ascii() {
+            return windows(ascii, n, emit);
+        }
+        let (bytes, starts, letters) = (self.bytes(), self.starts(), self.len);
         // Letters too few for an n-gram are one all the same where nothing before takes them in.
         let mut first = true;
         for (at, start) in starts.iter().enumerate().take(letters) {
@@ -172,12 +223,12 @@ impl Letters {
 
     /// Number of letters and spaces.
     pub(super) fn len(&self) -> usize {
-        self.starts.len().checked_sub(1).unwrap_or(self.bytes.len())
+        self.len
     }
 
     /// The letters and spaces, if every one is ASCII.
     pub(super) fn ascii(&self) -> Option<&[u8]> {
-        self.starts.is_empty().then_some(&self.bytes)
+        (self.end == self.len).then(|| self.bytes())
     }
 
     /// Gives back memory that one huge text took.
@@ -194,6 +245,12 @@ impl Letters {
 /// The longest n-gram beside which single dense characters count too.
 const SINGLES: usize = 3;
 
+/// The lengths of n-grams of one length, fitted to the script.
+pub(super) fn lengths(n: usize) -> Lengths {
+    let singles = (2..=SINGLES).contains(&n);
+    Lengths { letters: n, dense: n.div_ceil(2), singles, shorter: false }
+}
+
 /// Calls `emit` with every n-gram of the text exactly as it is.
 ///
 /// A text of fewer characters is one n-gram as a whole, an empty one has none.
@@ -208,8 +265,8 @@ pub(super) fn for_each_raw<'t>(
     }
     let starts = &mut spare.starts;
     starts.clear();
-    starts.extend(text.char_indices().map(|(at, _)| Start::new(at, false)));
-    starts.push(Start::new(text.len(), false));
+    starts.extend(text.char_indices().map(|(at, _)| Start::new(at, 0)));
+    starts.push(Start::new(text.len(), 0));
     let n = n.min(starts.len() - 1);
     for window in starts.windows(n + 1) {
         if let (Some(start), Some(end)) = (window.first(), window.last())

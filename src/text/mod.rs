@@ -8,6 +8,7 @@
 //! [`clean_page`]), tokens ([`tokens`]) but for stop words ([`StopWords`]), n-grams, weights
 //! ([`Weights`], [`IdfTable`], [`WeightTable`]), fingerprint.
 
+mod alphabet;
 mod batch;
 mod casefold;
 mod centre;
@@ -25,6 +26,7 @@ mod letter;
 mod lexicon;
 mod ngrams;
 mod normalise;
+mod numbered;
 mod options;
 mod pipeline;
 #[cfg(test)]
@@ -34,9 +36,11 @@ mod secret;
 mod seen;
 mod segment;
 mod sift;
+mod simple;
 mod simplified;
 mod stop_words;
 mod unicode;
+mod utf8;
 mod weight_table;
 mod words;
 

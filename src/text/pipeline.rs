@@ -18,6 +18,7 @@ use super::idf::Rarities;
 use super::idf_table::word_hash;
 use super::lexicon::Lexicon;
 use super::ngrams::{SEPARATOR, Tokens};
+use super::numbered::Numbered;
 use super::options::{NormalForm, PipelineOptions, Segment};
 use super::resources::Resources;
 use super::secret::Secret;
@@ -163,6 +164,11 @@ impl Pipeline {
     /// Returns true if bits are compared with a centre instead of a half.
     pub(crate) fn has_centre(&self) -> bool {
         self.inner.options.centre.is_some()
+    }
+
+    #[cfg(test)]
+    pub(super) fn inner(&self) -> &Inner {
+        &self.inner
     }
 
     pub(super) fn options(&self) -> &PipelineOptions {
@@ -513,6 +519,7 @@ pub(super) struct Scratch {
     cleaned: String,
     pub(super) letters: Letters,
     pub(super) firsts: Firsts,
+    pub(super) numbered: Numbered,
     pub(super) parts: Parts,
     pub(super) tokens: Tokens,
     pub(super) seen: Seen,
@@ -532,6 +539,7 @@ impl Scratch {
         self.tokens.release_above(KEPT_BYTES);
         self.seen.release_above(KEPT_BYTES);
         self.firsts.release_above(KEPT_BYTES);
+        self.numbered.release_above(KEPT_BYTES);
         if self.counted.capacity() * size_of::<Counted>() > KEPT_BYTES {
             self.counted = Vec::new();
         }

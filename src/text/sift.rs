@@ -7,7 +7,7 @@ use super::weight_table::LoadedWeights;
 use crate::sketch::{Weights, feature_hash};
 
 /// Hashes that are handed on together.
-const BATCH: usize = 128;
+pub(super) const BATCH: usize = 128;
 
 /// Weighs every occurrence, or every distinct feature once, and hands on many together.
 pub(super) struct Sift<'s, V> {
@@ -125,6 +125,22 @@ impl<'s, V: Visit> Sift<'s, V> {
         };
         visit_alike(&mut self.visit, hashes, self.times);
         true
+    }
+
+    /// Whether repeats do not count.
+    pub(super) fn is_distinct(&self) -> bool {
+        self.distinct.is_some()
+    }
+
+    /// Takes short features, each an offset of `bytes` with the length in its lowest byte.
+    pub(super) fn take_found(&mut self, bytes: &[u8], found: &[u64], times: u32) {
+        for (slot, found) in self.hashes.iter_mut().zip(found) {
+            let (at, len) = (usize::try_from(found >> 8), usize::from(found.to_be_bytes()[7]));
+            let gram = at.ok().and_then(|at| bytes.get(at..at + len)).unwrap_or_default();
+            *slot = feature_hash(gram, self.seed);
+        }
+        let hashes = self.hashes.get(..found.len()).unwrap_or_default();
+        visit_alike(&mut self.visit, hashes, times);
     }
 
     /// Takes every n-gram of bytes, if they are short and hashes will do.

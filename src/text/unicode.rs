@@ -75,6 +75,7 @@ pub(super) enum Fold {
 pub(super) struct Form(u32);
 
 impl Form {
+    const CLASS: u32 = 0xff;
     const MAY_COMPOSE: u32 = 1 << 8;
     const WHITE: u32 = 2 << 8;
     const DROPPED: u32 = 3 << 8;
@@ -83,16 +84,42 @@ impl Form {
     const KIND: u32 = 7 << 8;
     const DECOMPOSES: u32 = 1 << 11;
 
+    /// Stays; a mark where `class` is not 0.
+    pub(super) const fn staying(class: u8) -> Self {
+        Self(class as u32)
+    }
+
+    /// Becomes another character.
+    pub(super) const fn one(to: char) -> Self {
+        Self(Self::ONE | (to as u32) << 11)
+    }
+
+    /// Is dropped.
+    pub(super) const fn dropped() -> Self {
+        Self(Self::DROPPED)
+    }
+
+    /// May compose, or something else that takes a closer look.
+    pub(super) const fn may_compose() -> Self {
+        Self(Self::MAY_COMPOSE)
+    }
+
     /// Whether it stays as it is wherever it stands; marks if none of a higher class is before.
     #[inline]
     pub(super) fn stays(self) -> bool {
         self.0 & Self::KIND == 0
     }
 
+    /// Whether it stays as it is and is no mark.
+    #[inline]
+    pub(super) fn is_inert(self) -> bool {
+        self.0 & (Self::KIND | Self::CLASS) == 0
+    }
+
     /// The canonical combining class; 0 for all but marks.
     #[inline]
     pub(super) fn class(self) -> u32 {
-        self.0 & 0xff
+        self.0 & Self::CLASS
     }
 
     /// Whether it has a canonical decomposition.
@@ -142,9 +169,8 @@ impl<T: Copy + Default + PartialEq> Stages<T> {
 
     #[inline]
     #[allow(clippy::indexing_slicing)] // a block for every character there is
-    fn get(&self, c: char) -> T {
-        let at = c as usize;
-        self.blocks[usize::from(self.index[at / BLOCK])][at % BLOCK]
+    fn get(&self, code: usize) -> T {
+        self.blocks[usize::from(self.index[code / BLOCK])][code % BLOCK]
     }
 }
 
@@ -270,13 +296,19 @@ impl Table {
     /// What a character says.
     #[inline]
     pub(super) fn class(&self, c: char) -> Class {
-        self.classes.get(c)
+        self.classes.get(c as usize)
     }
 
     /// How a character is normalised.
     #[inline]
     pub(super) fn form(&self, c: char) -> Form {
-        self.forms.get(c)
+        self.forms.get(c as usize)
+    }
+
+    /// How the character of a code point is normalised.
+    #[inline]
+    pub(super) fn form_of(&self, code: usize) -> Form {
+        self.forms.get(code)
     }
 
     /// The characters that one becomes whose form is [`Fold::Many`].

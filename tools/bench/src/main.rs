@@ -76,12 +76,15 @@ struct Args {
     /// Searches in what an earlier run left there, or leaves it there
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Texts to fingerprint: JSON Lines with a field "text", plain or .gz
+    /// Texts to fingerprint: JSON Lines with a field "text", perhaps "lang", plain or .gz
     #[arg(long, required_if_eq("work", "text"))]
     corpus: Vec<PathBuf>,
     /// Times Python packages on some of the texts too
     #[arg(long)]
     python: bool,
+    /// Fingerprints texts by the presets alone
+    #[arg(long)]
+    presets: bool,
     /// Seed of all data
     #[arg(long, default_value_t = 7)]
     seed: u64,
@@ -171,7 +174,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         skew::run(&args)?;
     }
     for corpus in &args.corpus {
-        text::run(corpus, args.python)?;
+        text::run(corpus, &args)?;
     }
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! Fingerprinting on one thread: megabytes of text a second, for every kind of feature.
+//!
+//! Rows of a corpus with a field `lang` are measured language by language.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
 use std::hint::black_box;
@@ -10,9 +13,9 @@ use std::time::Instant;
 
 use hamdex::text::{Clean, Pipeline, PipelineOptions, Segment, SketchKind, Weights};
 
-use crate::report;
+use crate::{Args, report};
 
-/// A run is repeated so often, and the best time counts: other work only makes it slower.
+/// Passes over all texts, of which each text's best time counts: other work only makes it slower.
 const REPEATS: u32 = 7;
 
 /// Texts for Python packages, which are slow, in bytes.
@@ -21,22 +24,39 @@ const PYTHON_BYTES: usize = 500_000;
 /// Where the script stands that times them.
 const PYTHON_PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/fingerprint_peers.py");
 
-pub(crate) fn run(corpus: &Path, with_python: bool) -> Result<(), Box<dyn Error>> {
-    let texts = read(corpus)?;
+pub(crate) fn run(corpus: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
+    let file = corpus.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for (lang, texts) in read(corpus)? {
+        let name = if lang.is_empty() { file.clone() } else { format!("{file}, {lang}") };
+        measure_all(&name, &texts, args)?;
+    }
+    Ok(())
+}
+
+fn measure_all(name: &str, texts: &[String], args: &Args) -> Result<(), Box<dyn Error>> {
     let bytes: usize = texts.iter().map(String::len).sum();
-    let name = corpus.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let measure = |what: &str, work: &dyn Fn(&str)| {
-        let times = (0..REPEATS).map(|_| {
-            let start = Instant::now();
-            for text in &texts {
+        let mut best = vec![f64::INFINITY; texts.len()];
+        for _ in 0..REPEATS {
+            for (text, best) in texts.iter().zip(&mut best) {
+                let start = Instant::now();
                 work(text);
+                *best = best.min(start.elapsed().as_secs_f64());
             }
-            start.elapsed().as_secs_f64()
-        });
-        let best = times.fold(f64::INFINITY, f64::min);
+        }
+        let best: f64 = best.iter().sum();
         report::row(&format!("{name}: {what}"), &format!("{:.0} MB/s", bytes as f64 / best / 1e6));
     };
-    for (what, options) in pipelines()? {
+    for preset in PipelineOptions::PRESETS {
+        let pipeline = Pipeline::new(&PipelineOptions::preset(preset)?)?;
+        measure(&format!("preset {preset}"), &|text| {
+            black_box(pipeline.fingerprint::<u64>(text));
+        });
+    }
+    if args.presets {
+        return Ok(());
+    }
+    for (what, options) in pipelines() {
         let pipeline = Pipeline::new(&options)?;
         measure(what, &|text| {
             black_box(pipeline.fingerprint::<u64>(text));
@@ -44,8 +64,8 @@ pub(crate) fn run(corpus: &Path, with_python: bool) -> Result<(), Box<dyn Error>
     }
     #[cfg(feature = "peers")]
     peers(&measure);
-    if with_python {
-        python(&name, &texts)?;
+    if args.python {
+        python(name, texts)?;
     }
     Ok(())
 }
@@ -89,15 +109,11 @@ fn python(name: &str, texts: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn pipelines() -> Result<Vec<(&'static str, PipelineOptions)>, Box<dyn Error>> {
+fn pipelines() -> Vec<(&'static str, PipelineOptions)> {
     let bare = |segment: Segment, weights: Weights| {
         PipelineOptions::new().weights(weights).segment(segment).clean(Clean::default()).short(0)
     };
-    Ok(vec![
-        ("preset page", PipelineOptions::preset("page")?),
-        ("preset post", PipelineOptions::preset("post")?),
-        ("preset auto", PipelineOptions::preset("auto")?),
-        ("preset code", PipelineOptions::preset("code")?),
+    vec![
         ("character n-grams of 3, every occurrence", bare(Segment::Grams, Weights::Tf)),
         ("character n-grams of 3, distinct", bare(Segment::Grams, Weights::Uniform)),
         ("character n-grams of 4, distinct", bare(Segment::Grams, Weights::Uniform).ngram(4)),
@@ -116,22 +132,24 @@ fn pipelines() -> Result<Vec<(&'static str, PipelineOptions)>, Box<dyn Error>> {
         ("longest three sentences", {
             bare(Segment::Grams, Weights::Tf).sketch(SketchKind::Longest(3))
         }),
-    ])
+    ]
 }
 
-fn read(corpus: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+/// Reads the texts of each language; without one, its name is empty.
+fn read(corpus: &Path) -> Result<BTreeMap<String, Vec<String>>, Box<dyn Error>> {
     let file = File::open(corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
     let reader: Box<dyn Read> = if corpus.extension().is_some_and(|e| e == "gz") {
         Box::new(flate2::read::MultiGzDecoder::new(file))
     } else {
         Box::new(file)
     };
-    let mut texts = Vec::new();
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (line, number) in BufReader::new(reader).lines().zip(1..) {
         let row: serde_json::Value = serde_json::from_str(&line?)?;
-        let text = row.get("text").and_then(|text| text.as_str());
+        let field = |name| row.get(name).and_then(|value| value.as_str());
         let missing = || format!("{} line {number}: no text", corpus.display());
-        texts.push(text.ok_or_else(missing)?.to_owned());
+        let text = field("text").ok_or_else(missing)?.to_owned();
+        texts.entry(field("lang").unwrap_or_default().to_owned()).or_default().push(text);
     }
     Ok(texts)
 }

@@ -1,0 +1,121 @@
+//! Simple characters: runs of text are normalised by one look at each character.
+//!
+//! Both normal forms copy what stays, write one character for another, and stop where characters
+//! may compose; what is simple to each of them, a table says.
+
+use super::normalise::{Folder, even_ascii};
+use super::unicode::{Fold, Form};
+use super::utf8::{decode, four};
+
+/// Writes a normal form.
+pub(super) trait Simple<'o> {
+    /// Whether characters wait until it is known what composes with them.
+    ///
+    /// Else the last starter is left with what may compose.
+    const WAITS: bool;
+
+    /// What becomes of a character by its code point; white space other than ASCII is not simple.
+    fn form_of(&self, code: usize) -> Form;
+
+    fn fold(&mut self) -> &mut Folder<'o>;
+
+    /// Combining class of the last character that was written.
+    fn last(&mut self) -> &mut u32;
+
+    /// Writes what waits, now that a starter follows.
+    fn settle(&mut self);
+
+    /// Writes the prefix of simple characters and returns its length.
+    ///
+    /// White space in it is single and of ASCII.
+    #[inline]
+    fn push_simple(&mut self, text: &str) -> usize {
+        let bytes = text.as_bytes();
+        // What stays is copied run by run.
+        let (mut begin, mut at, mut last, mut white) = (0, 0, *self.last(), false);
+        let mut starter = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if byte < 0x80 {
+                // Single letters between others are not worth the call.
+                let ascii = match (byte, bytes.get(at + 1)) {
+                    (b'a'..=b'z' | b' ', Some(0x80..)) if !white => 1,
+                    // Where an ASCII character ended a run, it was a second blank.
+                    _ if white => 0,
+                    _ => even_ascii(bytes.get(at..).unwrap_or_default()),
+                };
+                if ascii == 0 {
+                    break;
+                }
+                at += ascii;
+                (starter, last) = (at - 1, 0);
+                white = matches!(bytes.get(starter), Some(b' ' | b'\n'));
+                continue;
+            }
+            let (code, width) = decode(four(bytes, at));
+            let form = self.form_of(code);
+            // A mark behind white space has nothing to stand on.
+            if form.is_inert() || (form.stays() && form.class() >= last && !white) {
+                if form.is_inert() {
+                    starter = at;
+                }
+                (at, last, white) = (at + width, form.class(), false);
+                continue;
+            }
+            match form.fold() {
+                Fold::One(to) if self.is_apart(to, bytes, at + width) => {
+                    self.push_run(text.get(begin..at).unwrap_or_default());
+                    self.settle();
+                    self.fold().push_letter(to);
+                    last = 0;
+                }
+                Fold::Dropped => self.push_run(text.get(begin..at).unwrap_or_default()),
+                Fold::Stays | Fold::MayCompose | Fold::White | Fold::One(_) | Fold::Many(_) => {
+                    if !Self::WAITS {
+                        at = starter.max(begin);
+                    }
+                    break;
+                }
+            }
+            at += width;
+            (begin, white) = (at, false);
+        }
+        self.push_run(text.get(begin..at).unwrap_or_default());
+        *self.last() = last;
+        at
+    }
+
+    /// Whether a character that others become has nothing to compose with.
+    #[inline]
+    fn is_apart(&self, to: char, bytes: &[u8], next: usize) -> bool {
+        if Self::WAITS {
+            return self.form_of(to as usize).is_inert();
+        }
+        bytes.get(next).is_none_or(|&byte| {
+            let form = || self.form_of(decode(four(bytes, next)).0);
+            byte < 0x80
+                || matches!((form().is_inert(), form().fold()), (true, _) | (_, Fold::One(_)))
+        })
+    }
+
+    /// Writes characters that stay, and single white space.
+    #[inline]
+    fn push_run(&mut self, run: &str) {
+        let (mut even, is_white) = (run, |byte: &u8| matches!(byte, b' ' | b'\n'));
+        if run.is_empty() {
+            return;
+        }
+        self.settle();
+        if let Some(&byte) = run.as_bytes().first().filter(|byte| is_white(byte)) {
+            self.fold().push(char::from(byte));
+            even = run.get(1..).unwrap_or_default();
+        }
+        let after = even.as_bytes().last().copied().filter(is_white);
+        even = even.get(..even.len() - usize::from(after.is_some())).unwrap_or_default();
+        if !even.is_empty() {
+            self.fold().push_even(even);
+        }
+        if let Some(byte) = after {
+            self.fold().push(char::from(byte));
+        }
+    }
+}
