@@ -5,7 +5,7 @@ use super::letter::{is_dense, is_letter};
 use super::unicode::table;
 
 /// What no character met so far has.
-const UNMET: u16 = 0;
+pub(super) const UNMET: u16 = 0;
 /// What is no letter and ends a word.
 pub(super) const APART: u16 = 1;
 /// A mark without meaning of its own.
@@ -44,7 +44,13 @@ pub(super) fn of_ascii(byte: u8) -> u16 {
 pub(super) struct Alphabet {
     /// Number of every character; dense letters have their own, with [`Start::DENSE`] set.
     numbers: Vec<u16>,
-    met: Vec<usize>,
+    letters: Met,
+}
+
+/// The letters that were met.
+#[derive(Debug, Default)]
+pub(super) struct Met {
+    codes: Vec<usize>,
     /// The last number of a letter that is not dense.
     last: u16,
     /// The number of the last dense letter; more than fit if some share a number.
@@ -52,31 +58,42 @@ pub(super) struct Alphabet {
 }
 
 impl Alphabet {
-    /// Forgets all letters.
-    pub(super) fn forget(&mut self) {
-        for code in self.met.drain(..) {
-            if let Some(number) = self.numbers.get_mut(code) {
+    /// Forgets all letters, and returns the numbers of all characters and what meets new ones.
+    pub(super) fn begin(&mut self) -> (&mut [u16], &mut Met) {
+        let Self { numbers, letters } = self;
+        if numbers.is_empty() {
+            // Zeros take no memory before they are written.
+            *numbers = vec![UNMET; char::MAX as usize + 1];
+        }
+        for code in letters.codes.drain(..) {
+            if let Some(number) = numbers.get_mut(code) {
                 *number = UNMET;
             }
         }
-        (self.last, self.dense) = (LAST_OF_ASCII, 0);
+        (letters.last, letters.dense) = (LAST_OF_ASCII, 0);
+        (numbers, letters)
     }
 
-    /// The number of a character that is not ASCII, by its code point.
-    #[inline]
-    pub(super) fn number(&mut self, code: usize) -> u16 {
-        match self.numbers.get(code) {
-            Some(&number) if number != UNMET => number,
-            _ => self.meet(code),
-        }
+    /// Whether every letter has a number that no other has.
+    pub(super) fn is_apart(&self) -> bool {
+        self.letters.last <= MOST && self.letters.dense <= MOST
     }
 
+    /// The greatest number of a letter that is not dense.
+    pub(super) fn greatest(&self) -> u16 {
+        self.letters.last
+    }
+
+    /// How many dense letters there are.
+    pub(super) fn dense(&self) -> u16 {
+        self.letters.dense
+    }
+}
+
+impl Met {
+    /// Numbers a character that is not ASCII, by its code point.
     #[inline(never)]
-    fn meet(&mut self, code: usize) -> u16 {
-        if self.numbers.is_empty() {
-            // Zeros take no memory before they are written.
-            self.numbers = vec![UNMET; char::MAX as usize + 1];
-        }
+    pub(super) fn meet(&mut self, numbers: &mut [u16], code: usize) -> u16 {
         let c = u32::try_from(code).ok().and_then(char::from_u32).unwrap_or_default();
         let number = match c {
             _ if !is_letter(c) && table().class(c).is_mark() => MARK,
@@ -90,26 +107,11 @@ impl Alphabet {
                 self.last.min(MOST)
             }
         };
-        if let Some(slot) = self.numbers.get_mut(code) {
+        if let Some(slot) = numbers.get_mut(code) {
             *slot = number;
         }
-        self.met.push(code);
+        self.codes.push(code);
         number
-    }
-
-    /// Whether every letter has a number that no other has.
-    pub(super) fn is_apart(&self) -> bool {
-        self.last <= MOST && self.dense <= MOST
-    }
-
-    /// The greatest number of a letter that is not dense.
-    pub(super) fn greatest(&self) -> u16 {
-        self.last
-    }
-
-    /// How many dense letters there are.
-    pub(super) fn dense(&self) -> u16 {
-        self.dense
     }
 }
 

@@ -171,12 +171,10 @@ pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) 
                 fold.push(' ');
                 noise
             }
-            (_, None) => {
-                fold.push(c);
-                c.len_utf8()
-            }
+            (_, None) => push_usual(rest, c, &mut fold),
         };
-        before = if noise.is_some() { None } else { Some(c) };
+        before =
+            rest.get(..step).filter(|_| noise.is_none()).and_then(|read| read.chars().next_back());
         rest = rest.get(step..).unwrap_or_default();
     }
     let end = out.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
@@ -210,11 +208,55 @@ pub(super) fn clean_links_into(text: &str, mentions: Mentions, out: &mut String)
                 }
                 fold.push(' ');
             }
-            None => fold.push(c),
+            None => {}
         }
-        before = if noise.is_some() { None } else { Some(c) };
-        rest = rest.get(noise.unwrap_or(c.len_utf8())..).unwrap_or_default();
+        let step = noise.unwrap_or_else(|| push_usual(rest, c, &mut fold));
+        before =
+            rest.get(..step).filter(|_| noise.is_none()).and_then(|read| read.chars().next_back());
+        rest = rest.get(step..).unwrap_or_default();
     }
+}
+
+/// Writes the first character and what follows it up to where noise or white space may begin.
+///
+/// Returns how much that is.
+fn push_usual(text: &str, first: char, fold: &mut Folder<'_>) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = first.len_utf8();
+    loop {
+        at += match bytes.get(at..) {
+            Some([byte, ..]) if USUAL.get(usize::from(*byte)).is_some_and(|usual| *usual) => 1,
+            // Of these, one character each is white space.
+            Some(&[0xe1, b, c, ..]) if (b, c) != (0x9a, 0x80) => 3,
+            Some(&[0xe3, b, c, ..]) if (b, c) != (0x80, 0x80) => 3,
+            _ => break,
+        }
+    }
+    fold.push(first);
+    let usual = text.get(first.len_utf8()..at).unwrap_or_default();
+    if !usual.is_empty() {
+        fold.push_seen(usual);
+    }
+    at
+}
+
+/// Bytes that begin no noise, no white space and nothing that is not seen.
+static USUAL: [bool; 256] = usual();
+
+#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
+const fn usual() -> [bool; 256] {
+    let mut usual = [false; 256];
+    let mut byte = 0x21;
+    while byte < usual.len() {
+        usual[byte] = !matches!(byte, 0x7f | 0xc2 | 0xe1..=0xe3 | 0xef);
+        byte += 1;
+    }
+    let (noise, mut at) = (*b"hw[@/", 0);
+    while at < noise.len() {
+        usual[noise[at] as usize] = false;
+        at += 1;
+    }
+    usual
 }
 
 /// Tells a person from a part of a name: `@scope/package`, `@decorator(...)`, `a/@b`.
@@ -441,6 +483,31 @@ mod tests {
         assert!(is_short(&latin, 200, Clean::WEIBO) && is_short(&latin, 200, Clean::LINKS));
         assert!(is_short(&han, 200, Clean::WEIBO) && !is_short(&han, 200, Clean::LINKS));
         assert!(!is_short(&"a".repeat(200), 200, Clean::LINKS) && !is_short("", 0, Clean::WEIBO));
+    }
+
+    #[test]
+    fn runs_are_written_as_their_characters_are() {
+        let usual: Vec<char> =
+            "aZ9.hw/@[]: \n\t\u{a0}é·\u{ad}。かな\u{3000}\u{1680}ế\u{200b}\u{feff}ｱ晴🌞"
+                .chars()
+                .collect();
+        let mut random = fastrand::Rng::with_seed(4);
+        for _ in 0..50_000 {
+            let text: String =
+                (0..random.usize(1..12)).map(|_| usual[random.usize(..usual.len())]).collect();
+            let (mut run, mut single) = (String::new(), String::new());
+            let first = text.chars().next().unwrap();
+            let mut fold = Folder::new(&mut run);
+            let read = push_usual(&text, first, &mut fold);
+            fold.push('x');
+            let mut fold = Folder::new(&mut single);
+            text[..read].chars().for_each(|c| fold.push(c));
+            fold.push('x');
+            assert_eq!(run, single, "{text:?}");
+            let after = text[first.len_utf8()..read].chars();
+            let noise = |c: char| c.is_whitespace() || matches!(c, 'h' | 'w' | '[' | '@' | '/');
+            assert_eq!(after.filter(|&c| noise(c)).count(), 0, "{text:?}");
+        }
     }
 
     #[test]

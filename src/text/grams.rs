@@ -94,9 +94,9 @@ impl Letters {
         if self.starts.len() < room {
             self.starts.resize(room, Start::default());
         }
-        self.alphabet.forget();
         let source = text.as_bytes();
-        let Self { bytes, starts, alphabet, .. } = self;
+        let (bytes, starts) = (self.bytes.as_mut_slice(), self.starts.as_mut_slice());
+        let (numbers, alphabet) = self.alphabet.begin();
         let (mut at, mut end, mut len, mut after_letter) = (0, 0, 0, false);
         while at < source.len() {
             while let Some(&byte @ ..0x80) = source.get(at) {
@@ -112,7 +112,10 @@ impl Letters {
             while let Some(0x80..) = source.get(at) {
                 let encoded = four(source, at);
                 let (code, width) = decode(encoded);
-                let number = alphabet.number(code);
+                let number = match numbers.get(code) {
+                    Some(&number) if number != alphabet::UNMET => number,
+                    _ => alphabet.meet(numbers, code),
+                };
                 let letter = number > alphabet::SPACE;
                 let apart = number == alphabet::APART;
                 let kept = letter | (apart & after_letter);

@@ -239,6 +239,13 @@ impl<'a> Folder<'a> {
         self.out.push(c);
     }
 
+    /// Writes characters that are all seen and no white space.
+    #[inline]
+    pub(super) fn push_seen(&mut self, run: &str) {
+        self.push_gap();
+        self.out.push_str(run);
+    }
+
     pub(super) fn truncate(&mut self, len: usize) {
         self.out.truncate(len);
         self.gap = None;

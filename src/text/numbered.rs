@@ -36,10 +36,12 @@ impl Lengths {
 /// The set of a text's n-grams, by the numbers of their letters.
 #[derive(Debug, Default)]
 pub(super) struct Numbered {
-    /// Bits of n-grams, where [`Kinds`] says.
-    bits: Vec<u64>,
-    /// Words of bits that were written, and room for those of one batch more.
-    written: Vec<u32>,
+    /// Bits of dense letters and of pairs, where [`Kinds`] says.
+    small: Vec<u64>,
+    /// Bits of other n-grams, likewise.
+    large: Vec<u64>,
+    /// Words of these that were written, and room for those of one batch more.
+    written: Vec<usize>,
     len: usize,
     kinds: Kinds,
     /// N-grams that have no bit.
@@ -57,9 +59,17 @@ struct Kinds {
     few: bool,
     /// Whether all letters have so few as dense ones and those beside them.
     dense_few: bool,
-    pairs: u64,
-    triples: u64,
-    dense_pairs: u64,
+    /// Whether there are dense letters.
+    dense: bool,
+    pairs: usize,
+    dense_pairs: usize,
+}
+
+/// Where an n-gram is noted.
+enum Place {
+    Small(usize),
+    Large(usize),
+    Other(u64),
 }
 
 /// Most digits of letters whose n-grams have a bit each: 256 KiB of bits.
@@ -68,14 +78,14 @@ const MAX_DIGITS: u32 = 7;
 /// Most digits of dense letters whose pairs have a bit each: as many bits.
 const MAX_DENSE_DIGITS: u32 = 10;
 
-const DENSE: u64 = Start::DENSE as u64;
+const DENSE: usize = Start::DENSE as usize;
 
 /// Set in the keys of n-grams of four of few letters, which have no bit.
 const QUADS: u64 = 1 << 63;
 
 impl Kinds {
-    /// The kinds of a text, and how many bits they take.
-    fn of(text: &Letters) -> (Self, u64) {
+    /// The kinds of a text, and how many words of small and large bits they take.
+    fn of(text: &Letters) -> (Self, usize, usize) {
         let alphabet = text.alphabet();
         let digits = |greatest: u16| u16::BITS - greatest.leading_zeros();
         let (letters, dense) = (digits(alphabet.greatest()), digits(alphabet.dense()));
@@ -84,39 +94,34 @@ impl Kinds {
             dense_digits: letters.max(dense).min(MAX_DENSE_DIGITS),
             few: letters <= MAX_DIGITS,
             dense_few: letters.max(dense) <= MAX_DENSE_DIGITS,
+            dense: dense > 0,
             ..Self::default()
         };
-        let mut bits = 0;
-        let mut region = |digits: u32| {
-            let begin = bits;
-            bits += (1_u64 << digits).next_multiple_of(64);
-            begin
-        };
-        if dense > 0 {
-            region(dense);
-            kinds.dense_pairs = region(2 * kinds.dense_digits + 1);
-        }
-        kinds.pairs = region(2 * kinds.digits);
-        kinds.triples = region(3 * kinds.digits);
-        (kinds, bits)
+        let bits = |digits: u32| (1_usize << digits).next_multiple_of(64);
+        kinds.pairs = if dense > 0 { bits(dense) } else { 0 };
+        kinds.dense_pairs = bits(3 * kinds.digits);
+        let dense_pairs = if dense > 0 { bits(2 * kinds.dense_digits + 1) } else { 0 };
+        let (small, large) =
+            (kinds.pairs + bits(2 * kinds.digits), kinds.dense_pairs + dense_pairs);
+        (kinds, small / 64, large / 64)
     }
 
-    /// The bit of an n-gram, or else its key.
     #[inline(always)]
-    fn place<const N: usize>(self, letters: [u64; N]) -> std::result::Result<u64, u64> {
+    fn place<const N: usize>(self, letters: [usize; N]) -> Place {
         let any = letters.iter().fold(0, |any, number| any | number);
         let number = || letters.iter().fold(0, |all, number| all << self.digits | number);
         let few = any >> self.digits == 0;
         match letters[..] {
-            [letter] if letter & DENSE != 0 => Ok(letter & !DENSE),
-            [_, _] if few => Ok(self.pairs + number()),
-            [_, _, _] if few => Ok(self.triples + number()),
-            [_, _, _, _] if few => Err(QUADS | number()),
+            [letter] if letter & DENSE != 0 => Place::Small(letter & !DENSE),
+            [_, _] if few => Place::Small(self.pairs + number()),
+            [_, _, _] if few => Place::Large(number()),
+            [_, _, _, _] if few => Place::Other(QUADS | number() as u64),
             [first, second] if first & DENSE != 0 && (any & !DENSE) >> self.dense_digits == 0 => {
                 let second = second >> 15 << self.dense_digits | (second & !DENSE);
-                Ok(self.dense_pairs + ((first & !DENSE) << (self.dense_digits + 1) | second))
+                let first = first & !DENSE;
+                Place::Large(self.dense_pairs + (first << (self.dense_digits + 1) | second))
             }
-            _ => Err(letters.iter().fold(0, |all, number| all << 16 | number)),
+            _ => Place::Other(letters.iter().fold(0, |all, &number| all << 16 | number as u64)),
         }
     }
 }
@@ -144,16 +149,17 @@ impl Numbered {
     /// Forgets all n-grams.
     fn reset(&mut self, text: &Letters, n: usize) {
         for &at in self.written.iter().take(self.len) {
-            if let Some(bits) = self.bits.get_mut(at as usize) {
+            if let Some(bits) = self.large.get_mut(at) {
                 *bits = 0;
             }
         }
         self.len = 0;
-        let (kinds, bits) = Kinds::of(text);
+        let (kinds, small, large) = Kinds::of(text);
         self.kinds = kinds;
-        let words = usize::try_from(bits / 64).unwrap_or(usize::MAX);
-        if self.bits.len() < words {
-            self.bits.resize(words, 0);
+        self.small.clear();
+        self.small.resize(small, 0);
+        if self.large.len() < large {
+            self.large.resize(large, 0);
         }
         let large = n > 3 || !kinds.few || kinds.dense_digits == MAX_DENSE_DIGITS;
         self.others.reset(if large { text.len() } else { text.len() / 8 });
@@ -174,7 +180,7 @@ impl Numbered {
         let mut grams = self.grams(distinct);
         grams.take_ends::<N, D>(starts, full..text.len(), singles, &mut found);
         if M > 0 {
-            grams.take_fitted::<M, E>(window(starts, full), false, &mut doubled);
+            grams.take_fitted::<M, E>(window(starts, full), full, false, &mut doubled);
             grams.take_ends::<M, E>(starts, full + 1..text.len(), false, &mut doubled);
         }
         self.len = grams.len;
@@ -185,35 +191,32 @@ impl Numbered {
             while at < last {
                 // Few letters of one kind are numbered as they come.
                 let run = starts.get(at..last + N - 1).unwrap_or_default();
-                let dense = run.iter().position(|start| start.is_dense()).unwrap_or(run.len());
+                let dense = run.iter().position(|start| grams.kinds.dense && start.is_dense());
+                let dense = dense.unwrap_or(run.len());
                 if grams.kinds.few && dense >= N {
-                    at += grams.take_run::<N, M>(
-                        run.get(..dense).unwrap_or_default(),
-                        starts,
-                        at,
-                        &mut found,
-                        &mut doubled,
-                    );
+                    let run = run.get(..dense).unwrap_or_default();
+                    at += grams.take_run::<N, M>(run, at, &mut found, &mut doubled);
                     continue;
                 }
                 if D == 2 && dense == 0 && grams.kinds.dense_few {
-                    let begins = starts.get(at..last + 2).unwrap_or_default();
-                    at += grams.take_dense_run(begins, singles, M > 0, &mut found, &mut doubled);
+                    let begins = starts.get(at..=last).unwrap_or_default();
+                    let doubles = (M > 0).then_some(&mut doubled);
+                    at += grams.take_dense_run(begins, at, singles, &mut found, doubles);
                     continue;
                 }
                 let letters = window(starts, at);
-                grams.take_fitted::<N, D>(letters, singles, &mut found);
+                grams.take_fitted::<N, D>(letters, at, singles, &mut found);
                 if M > 0 {
-                    grams.take_fitted::<M, E>(letters, false, &mut doubled);
+                    grams.take_fitted::<M, E>(letters, at, false, &mut doubled);
                 }
                 at += 1;
             }
             self.len = grams.len;
-            sift.take_found(bytes, found.take(), 1);
-            sift.take_found(bytes, doubled.take(), 2);
+            sift.take_found((bytes, starts), found.take(), 1);
+            sift.take_found((bytes, starts), doubled.take(), 2);
         }
-        sift.take_found(bytes, found.take(), 1);
-        sift.take_found(bytes, doubled.take(), 2);
+        sift.take_found((bytes, starts), found.take(), 1);
+        sift.take_found((bytes, starts), doubled.take(), 2);
     }
 
     fn grams(&mut self, distinct: bool) -> Grams<'_> {
@@ -221,7 +224,8 @@ impl Numbered {
             self.written.resize(2 * self.len + 2 * BATCH, 0);
         }
         Grams {
-            bits: &mut self.bits,
+            small: &mut self.small,
+            large: &mut self.large,
             written: &mut self.written,
             len: self.len,
             kinds: self.kinds,
@@ -232,7 +236,7 @@ impl Numbered {
 
     /// Gives back memory that one huge text took.
     pub(super) fn release_above(&mut self, bytes: usize) {
-        if self.written.capacity() * size_of::<u32>() > bytes {
+        if self.written.capacity() * size_of::<usize>() > bytes {
             *self = Self::default();
         }
         self.others.release_above(bytes);
@@ -248,8 +252,8 @@ fn window(starts: &[Start], at: usize) -> &[Start; AHEAD + 1] {
 
 /// N-grams on their way to their hashes.
 struct Found {
-    /// Where they begin, and their length in the lowest byte.
-    places: [u64; BATCH],
+    /// The number of the first letter, eightfold, and how many there are.
+    places: [usize; BATCH],
     len: usize,
 }
 
@@ -262,23 +266,24 @@ impl Default for Found {
 impl Found {
     /// Adds an n-gram; the next one takes the place of one that is not new.
     #[inline(always)]
-    fn push(&mut self, first: Start, end: Start, new: bool) {
+    fn push(&mut self, at: usize, n: usize, new: bool) {
         // Whether an n-gram is new cannot be foretold, so nothing branches on it.
         if let Some(slot) = self.places.get_mut(self.len) {
-            *slot = (first.at() as u64) << 8 | (end.at() - first.at()) as u64;
+            *slot = at << 3 | n;
         }
         self.len += usize::from(new);
     }
 
-    fn take(&mut self) -> &[u64] {
+    fn take(&mut self) -> &[usize] {
         self.places.get(..std::mem::take(&mut self.len)).unwrap_or_default()
     }
 }
 
 /// The set, as a batch of n-grams sees it.
 struct Grams<'a> {
-    bits: &'a mut [u64],
-    written: &'a mut [u32],
+    small: &'a mut [u64],
+    large: &'a mut [u64],
+    written: &'a mut [usize],
     len: usize,
     kinds: Kinds,
     others: &'a mut Seen,
@@ -291,16 +296,17 @@ impl Grams<'_> {
     fn take_fitted<const N: usize, const D: usize>(
         &mut self,
         letters: &[Start; AHEAD + 1],
+        at: usize,
         singles: bool,
         found: &mut Found,
     ) {
         if letters[0].is_dense() {
             if singles {
-                self.take::<1>(letters, found);
+                self.take::<1>(letters, at, found);
             }
-            self.take::<D>(letters, found);
+            self.take::<D>(letters, at, found);
         } else {
-            self.take::<N>(letters, found);
+            self.take::<N>(letters, at, found);
         }
     }
 
@@ -317,13 +323,13 @@ impl Grams<'_> {
             let (letters, left) = (window(starts, at), ends.end - at);
             let after_dense = at > 0 && is_dense(at - 1);
             if is_dense(at) && singles {
-                self.take::<1>(letters, found);
+                self.take::<1>(letters, at, found);
             }
             match if is_dense(at) { D } else { left } {
                 len if len > left || !(is_dense(at) || (after_dense && left >= D)) => {}
-                1 => self.take::<1>(letters, found),
-                2 => self.take::<2>(letters, found),
-                _ => self.take::<3>(letters, found),
+                1 => self.take::<1>(letters, at, found),
+                2 => self.take::<2>(letters, at, found),
+                _ => self.take::<3>(letters, at, found),
             }
         }
     }
@@ -333,104 +339,107 @@ impl Grams<'_> {
     fn take_run<const N: usize, const M: usize>(
         &mut self,
         run: &[Start],
-        starts: &[Start],
         at: usize,
         found: &mut Found,
         doubled: &mut Found,
     ) -> usize {
         let digits = self.kinds.digits;
         let mask = (0..N).fold(0, |mask, _| mask << digits | ((1 << digits) - 1));
-        let before = run.iter().take(N - 1);
-        let mut rolled = before.fold(0, |all, start| all << digits | u64::from(start.number()));
-        let begins = starts.get(at..).unwrap_or_default();
-        let count = run.len() + 1 - N;
-        let lasts = run.get(N - 1..).unwrap_or_default().iter();
-        let ends = begins.get(N..).unwrap_or_default().iter();
-        let shorts = begins.get(M..).unwrap_or_default().iter();
-        for (((&first, &last), &end), &short) in begins.iter().zip(lasts).zip(ends).zip(shorts) {
-            rolled = (rolled << digits | u64::from(last.number())) & mask;
+        let (before, lasts) = run.split_at((N - 1).min(run.len()));
+        let roll = |all: usize, start: &Start| all << digits | usize::from(start.number());
+        let mut rolled = before.iter().fold(0, roll);
+        for (last, at) in lasts.iter().zip(at..) {
+            rolled = roll(rolled, last) & mask;
             let new = !self.distinct
                 || match N {
-                    2 => self.set(self.kinds.pairs + rolled),
-                    3 => self.set(self.kinds.triples + rolled),
-                    _ => self.others.insert(QUADS | rolled),
+                    2 => self.set_small(self.kinds.pairs + rolled),
+                    3 => self.set_large(rolled),
+                    _ => self.others.insert(QUADS | rolled as u64),
                 };
-            found.push(first, end, new);
+            found.push(at, N, new);
             if M > 0 {
                 let number = rolled >> digits;
-                let region = if M == 2 { self.kinds.pairs } else { self.kinds.triples };
-                let new = !self.distinct || self.set(region + number);
-                doubled.push(first, short, new);
+                let new = !self.distinct
+                    || match M {
+                        2 => self.set_small(self.kinds.pairs + number),
+                        _ => self.set_large(number),
+                    };
+                doubled.push(at, M, new);
             }
         }
-        count
+        lasts.len()
     }
 
-    /// Takes the pairs that begin with dense letters, and these alone as asked, and returns how many.
+    /// Takes the pairs that begin with dense letters, and these alone as well: with the pairs,
+    /// or by themselves. Returns how many.
     ///
-    /// Only where dense letters are few. The last two letters begin none.
+    /// Only where dense letters are few. The last letter begins none.
     #[inline(always)]
     fn take_dense_run(
         &mut self,
         run: &[Start],
+        at: usize,
         singles: bool,
-        doubles: bool,
         found: &mut Found,
-        doubled: &mut Found,
+        mut doubled: Option<&mut Found>,
     ) -> usize {
         let Kinds { dense_digits: digits, dense_pairs, .. } = self.kinds;
-        let of = |start: Start| u64::from(start.number());
+        let of = |start: Start| usize::from(start.number());
         let mut count = 0;
-        let seconds = run.iter().skip(1);
-        let ends = run.iter().skip(2);
-        for ((&first, &second), &end) in run.iter().zip(seconds).zip(ends) {
+        for (&first, &second) in run.iter().zip(run.iter().skip(1)) {
             if !first.is_dense() {
                 break;
             }
-            count += 1;
-            let (letter, other) = (of(first) & !DENSE, of(second));
+            let (letter, other, at) = (of(first) & !DENSE, of(second), at + count);
             let other = other >> 15 << digits | (other & !DENSE);
-            let new = !self.distinct || self.set(dense_pairs + (letter << (digits + 1) | other));
-            found.push(first, end, new);
-            if singles || doubles {
-                let new = !self.distinct || self.set(letter);
-                if singles {
-                    found.push(first, second, new);
-                } else {
-                    doubled.push(first, second, new);
-                }
+            let bit = dense_pairs + (letter << (digits + 1) | other);
+            let new = !self.distinct || self.set_large(bit);
+            found.push(at, 2, new);
+            if let Some(doubled) = doubled.as_deref_mut() {
+                let new = !self.distinct || self.set_small(letter);
+                doubled.push(at, 1, new);
+            } else if singles {
+                let new = !self.distinct || self.set_small(letter);
+                found.push(at, 1, new);
             }
+            count += 1;
         }
         count
     }
 
     /// Takes the first letters, if they are new or repeats count.
     #[inline(always)]
-    fn take<const N: usize>(&mut self, letters: &[Start; AHEAD + 1], found: &mut Found) {
-        let (Some(gram), Some(end)) = (letters.first_chunk::<N>(), letters.get(N)) else { return };
-        let [first, ..] = letters;
+    fn take<const N: usize>(&mut self, letters: &[Start; AHEAD + 1], at: usize, found: &mut Found) {
+        let Some(gram) = letters.first_chunk::<N>() else { return };
         let new = !self.distinct
-            || match self.kinds.place(gram.map(|letter| u64::from(letter.number()))) {
-                Ok(bit) => self.set(bit),
-                Err(key) => self.others.insert(key),
+            || match self.kinds.place(gram.map(|letter| usize::from(letter.number()))) {
+                Place::Small(bit) => self.set_small(bit),
+                Place::Large(bit) => self.set_large(bit),
+                Place::Other(key) => self.others.insert(key),
             };
-        found.push(*first, *end, new);
+        found.push(at, N, new);
     }
 
     /// Sets a bit; true when it was not set.
     #[inline(always)]
-    fn set(&mut self, bit: u64) -> bool {
-        let at = bit >> 6;
-        let slots = (
-            usize::try_from(at).ok().and_then(|at| self.bits.get_mut(at)),
-            self.written.get_mut(self.len),
-            u32::try_from(at),
-        );
-        let (Some(word), Some(slot), Ok(at)) = slots else { return false };
-        let bit = 1 << (bit & 63);
-        let new = *word & bit == 0;
-        *word |= bit;
-        *slot = at;
+    fn set_small(&mut self, bit: usize) -> bool {
+        let Some(word) = self.small.get_mut(bit / 64) else { return false };
+        let new = *word >> (bit % 64) & 1 == 0;
+        *word |= 1 << (bit % 64);
+        new
+    }
+
+    /// Sets a bit and notes where; true when it was not set.
+    #[inline(always)]
+    fn set_large(&mut self, bit: usize) -> bool {
+        let (Some(word), Some(slot)) =
+            (self.large.get_mut(bit / 64), self.written.get_mut(self.len))
+        else {
+            return false;
+        };
+        let new = *word >> (bit % 64) & 1 == 0;
+        *word |= 1 << (bit % 64);
+        *slot = bit / 64;
         self.len += usize::from(new);
         new
     }

@@ -2,6 +2,7 @@
 
 use super::batch;
 use super::features::{Feature, Visit};
+use super::grams::Start;
 use super::seen::{Firsts, Seen};
 use super::weight_table::LoadedWeights;
 use crate::sketch::{Weights, feature_hash};
@@ -132,12 +133,17 @@ impl<'s, V: Visit> Sift<'s, V> {
         self.distinct.is_some()
     }
 
-    /// Takes short features, each an offset of `bytes` with the length in its lowest byte.
-    pub(super) fn take_found(&mut self, bytes: &[u8], found: &[u64], times: u32) {
+    /// Takes n-grams of letters, each the number of the first, eightfold, and how many.
+    pub(super) fn take_found(
+        &mut self,
+        (bytes, starts): (&[u8], &[Start]),
+        found: &[usize],
+        times: u32,
+    ) {
         for (slot, found) in self.hashes.iter_mut().zip(found) {
-            let (at, len) = (usize::try_from(found >> 8), usize::from(found.to_be_bytes()[7]));
-            let gram = at.ok().and_then(|at| bytes.get(at..at + len)).unwrap_or_default();
-            *slot = feature_hash(gram, self.seed);
+            let at = |letter| starts.get(letter).copied().map(Start::at).unwrap_or_default();
+            let (first, end) = (at(found >> 3), at((found >> 3) + (found & 7)));
+            *slot = feature_hash(bytes.get(first..end).unwrap_or_default(), self.seed);
         }
         let hashes = self.hashes.get(..found.len()).unwrap_or_default();
         visit_alike(&mut self.visit, hashes, times);
