@@ -71,6 +71,8 @@ impl Kind {
     /// As [`Kind::of_pipeline`].
     pub fn of_descriptor(descriptor: &str) -> Result<Option<Self>> {
         let open = text::without_keys(descriptor);
+        let renewed = text::renewed(open);
+        let open = renewed.as_deref().unwrap_or(open);
         for (kind, _) in Self::PRESETS {
             let choices = HABITS.into_iter().flat_map(|short_clean| {
                 [false, true].map(|html| Choice { kind, html, short_clean })

@@ -204,6 +204,12 @@ mod tests {
             ("أحمد إلى آخر", "احمد الي اخر"),
             ("שָׁלוֹם", "שלום"),
             ("می\u{200c}خواهم", "ميخواهم"),
+            ("क्\u{200d}ष", "क्ष"),
+            ("☀\u{fe0f} a\u{2060}b\u{34f}c\u{180e}d", "☀ abcd"),
+            ("\u{1e9e} ΣΑΣ ςσ", "ss σας σς"),
+            ("İIıi", "iiii"),
+            ("بِسْــمِ اللَّهِ", "بسم الله"),
+            ("בְּרֵאשִׁית", "בראשית"),
             ("Ｃａｆé ｶﾞ", "cafe\u{301} ガ"),
             ("\u{1112}\u{1161}\u{11ab}", "한"),
             ("a \u{a0}\u{3000} b \r\n\t c ", "a b\nc"),
@@ -251,6 +257,25 @@ mod tests {
                 })
                 .collect();
             assert_eq!(casefold(&text), plain(&text), "{}", text.escape_unicode());
+        }
+    }
+
+    #[test]
+    fn twice_is_as_good_as_once_around_marks_and_what_is_not_seen() {
+        let marks =
+            "\u{301}\u{323}\u{307}\u{345}\u{5b0}\u{64b}\u{653}\u{93c}\u{94d}\u{3099}\u{1161}";
+        let unseen = ["", "\u{ad}", "\u{200c}", "\u{200d}", "\u{34f}", "\u{fe0f}"];
+        for c in odd().into_iter().chain(('\0'..=char::MAX).step_by(13)) {
+            for mark in marks.chars() {
+                for unseen in unseen {
+                    for text in [format!("{c}{unseen}{mark}"), format!("{mark}{unseen}{c}{mark}")] {
+                        let once = casefold(&text);
+                        assert_eq!(casefold(&once), once, "{}", text.escape_unicode());
+                        let seen = casefold(&text.replace(unseen, ""));
+                        assert!(unseen.is_empty() || once == seen, "{}", text.escape_unicode());
+                    }
+                }
+            }
         }
     }
 

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::letter::letters;
+use super::letter::{is_alphabetic, is_letter, letters};
 use super::normalise::Folder;
 use crate::error::{Error, Result};
 
@@ -137,7 +137,7 @@ pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) 
     // Few posts hold any of the signs that noise begins with.
     if !text.bytes().any(|byte| matches!(byte, b'[' | b'@' | b'/')) && !text.contains("www.") {
         out.clear();
-        out.push_str(text.trim_end_matches(|c: char| !c.is_alphanumeric()));
+        out.push_str(text.trim_end_matches(|c| !is_letter(c)));
         return;
     }
     let mut fold = Folder::new(out);
@@ -177,7 +177,7 @@ pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) 
             rest.get(..step).filter(|_| noise.is_none()).and_then(|read| read.chars().next_back());
         rest = rest.get(step..).unwrap_or_default();
     }
-    let end = out.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
+    let end = out.trim_end_matches(|c| !is_letter(c)).len();
     out.truncate(end);
 }
 
@@ -264,7 +264,7 @@ fn is_person(text: &str, before: Option<char>, len: usize) -> bool {
     let mut after = text.get(len..).unwrap_or_default().chars();
     let goes_on = match after.next() {
         Some('/' | '(' | '=') => true,
-        Some('.') => after.next().is_some_and(char::is_alphanumeric),
+        Some('.') => after.next().is_some_and(is_letter),
         _ => false,
     };
     !goes_on && before.is_none_or(|c| !matches!(c, '/' | '.' | '_' | '-'))
@@ -311,7 +311,7 @@ fn url(text: &str, before: Option<char>) -> Option<usize> {
 /// Length of the emoticon `[name]` that `text` begins with.
 fn emoticon(text: &str) -> Option<usize> {
     let name = text.strip_prefix('[')?;
-    let len = run(name, 8, |c| c.is_alphabetic() || c == '_');
+    let len = run(name, 8, |c| is_alphabetic(c) || c == '_');
     (len > 0 && name.get(len..)?.starts_with(']')).then_some(len + 2)
 }
 
@@ -347,23 +347,22 @@ fn run(text: &str, limit: usize, pass: impl Fn(char) -> bool) -> usize {
 }
 
 fn is_name(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '-' | '·')
+    is_letter(c) || matches!(c, '_' | '-' | '·')
 }
 
 fn has_own_words(text: &str) -> bool {
-    let own = text.trim_matches(|c: char| !c.is_alphanumeric());
+    let own = text.trim_matches(|c| !is_letter(c));
     !own.is_empty() && !BARE_FORWARDS.contains(&own)
 }
 
 /// Tells whether a mention has words of one sentence around it; a colon ends it as an address.
 fn is_within_sentence(before: &str, (mention, after): (&str, &str)) -> bool {
-    let own = before.ends_with(|c: char| c.is_alphanumeric())
-        && !REPLY_WORDS.iter().any(|word| before.ends_with(word));
+    let own = before.ends_with(is_letter) && !REPLY_WORDS.iter().any(|word| before.ends_with(word));
     let after = after.trim_start();
     own && !mention.ends_with(':')
         && !after.starts_with(['@', ':', '/'])
         && !after.starts_with("http")
-        && after.contains(|c: char| c.is_alphanumeric())
+        && after.contains(is_letter)
 }
 
 /// Words that only announce the mention after them.
@@ -373,7 +372,7 @@ const REPLY_WORDS: [&str; 3] = ["rt", "回复", "回覆"];
 fn drop_reply_word(fold: &mut Folder<'_>) {
     for word in REPLY_WORDS {
         if let Some(head) = fold.text().strip_suffix(word)
-            && !head.ends_with(|c: char| c.is_alphanumeric())
+            && !head.ends_with(is_letter)
         {
             let len = head.len();
             fold.truncate(len);

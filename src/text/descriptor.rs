@@ -6,11 +6,12 @@
 use std::str::FromStr;
 
 use super::clean::Clean;
-use super::options::{NormalForm, PipelineOptions};
+use super::options::{Html, NormalForm, PipelineOptions};
 use super::resources::Resources;
 use super::stop_words::{Kind, StopWords};
 use super::{dictionary, idf, simplified, unicode};
 use crate::error::{Error, Result};
+use crate::sketch::SketchKind;
 
 /// Head of every descriptor; the number rises when a step changes that no field names.
 pub(super) const HEAD: &str = "hamdex-text/1";
@@ -37,6 +38,22 @@ pub(crate) fn without_keys(descriptor: &str) -> &str {
     end.and_then(|end| descriptor.get(..end)).unwrap_or(descriptor)
 }
 
+/// Returns the descriptor that the same pipeline has if it is made today.
+///
+/// `None` where this library would not read it, or where tables of the caller's are named.
+pub(crate) fn renewed(descriptor: &str) -> Option<String> {
+    let none = Resources::default();
+    let mut options = options(descriptor, &none)?;
+    if describe(&options, &none) != descriptor {
+        return None;
+    }
+    options.idle_unicode = false;
+    if options.html == Html::Reader {
+        options.html = Html::Reader1;
+    }
+    Some(describe(&options, &none))
+}
+
 /// How a secret keys the hash, before its digest.
 const KEYED: &str = "siphash24,";
 
@@ -60,11 +77,12 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
          clean={clean};short={short};segment={segment};jieba={jieba};dictionary={dictionary};\
          stop-words={stop_words};ngram={ngram};weights={weights};idf={idf};given={given};\
          sketch={sketch};hash=xxh3;seed={seed:016x}{secret}{centre}",
-        html = if options.html { "reader" } else { "none" },
+        html = options.html.name(),
         normal = normal(options.normal),
         unicode = match options.normal {
             NormalForm::LowerFold => unicode(),
-            NormalForm::Casefold => words(),
+            NormalForm::Casefold if cuts_words(options) || options.idle_unicode => words(),
+            NormalForm::Casefold => UNUSED.to_owned(),
         },
         simplified = digest(options.simplified, simplified::digest),
         clean = options.clean,
@@ -102,11 +120,6 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
 pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<PipelineOptions> {
     let fields = Fields::of(descriptor)?;
     let mut options = PipelineOptions::new()
-        .html(match fields.get("html")? {
-            "none" => false,
-            "reader" => true,
-            _ => return None,
-        })
         .normal(match fields.get("normal")? {
             form if form == normal(NormalForm::Casefold) => NormalForm::Casefold,
             _ => NormalForm::LowerFold,
@@ -123,6 +136,10 @@ pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<Pipelin
         .sketch(parse(fields.get("sketch")?)?)
         .simplified(fields.get("simplified")? != UNUSED)
         .seed(u64::from_str_radix(fields.get("seed")?, 16).ok()?);
+    options.html = Html::named(fields.get("html")?)?;
+    options.idle_unicode = options.normal == NormalForm::Casefold
+        && !cuts_words(&options)
+        && fields.get("unicode")? != UNUSED;
     let named = |name| fields.digest(name).is_some();
     options.dictionary = resources.dictionary.clone().filter(|_| named("dictionary"));
     options.idf = resources.idf.clone().filter(|_| named("idf"));
@@ -202,6 +219,11 @@ fn normal(form: NormalForm) -> String {
     }
 }
 
+/// Whether words or sentences are told by the tables of a crate.
+fn cuts_words(options: &PipelineOptions) -> bool {
+    options.segment.is_words() || matches!(options.sketch, SketchKind::Longest(_))
+}
+
 /// Version of the Unicode tables for words; all else is in the table of the normal form.
 fn words() -> String {
     let words = unicode_segmentation::UNICODE_VERSION;
@@ -222,7 +244,7 @@ fn unicode() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sketch::{SketchKind, Weights};
+    use crate::sketch::Weights;
     use crate::text::{Dictionary, IdfLearner, Secret, Segment, WeightTable};
 
     fn described(options: &PipelineOptions) -> String {
@@ -257,6 +279,20 @@ mod tests {
             assert_eq!(options(&descriptor, &resources), Some(preset), "{descriptor}");
             require(&descriptor, &resources).unwrap();
         }
+    }
+
+    #[test]
+    fn descriptors_of_before_stay_as_they_are() {
+        let now = described(&PipelineOptions::preset("text").unwrap().html(true));
+        assert!(now.contains(";html=reader-1;") && now.contains(";unicode=-;"), "{now}");
+        let before = now.replace("reader-1", "reader").replace("unicode=-", "unicode=17.0.0");
+        let options = options(&before, &Resources::default()).unwrap();
+        assert_eq!(described(&options), before);
+        assert_eq!(renewed(&before), Some(now));
+        assert!(
+            super::options(&before.replace("=reader", "=reader-2"), &Resources::default())
+                .is_none()
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use super::batch::Batch;
 use super::dictionary::jieba;
 use super::idf_table::{WORD_SEED, word_hash};
+use super::letter::is_letter;
 use super::ngrams::Tokens;
 use super::numbered::Lengths;
 use super::options::Segment;
@@ -211,7 +212,7 @@ fn levels(
 fn sentences(text: &str, spare: &mut Tokens, seed: u64, visit: &mut impl Visit) {
     segment::for_each_sentence(text, &mut |sentence| {
         spare.clear(false);
-        for letter in sentence.char_indices().filter(|(_, c)| c.is_alphanumeric()) {
+        for letter in sentence.char_indices().filter(|(_, c)| is_letter(*c)) {
             let (at, c) = letter;
             spare.push(sentence.get(at..at + c.len_utf8()).unwrap_or_default(), 0);
         }

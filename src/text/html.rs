@@ -5,6 +5,8 @@
 
 use dom_smoothie::{Config, Readability, TextMode};
 
+use super::letter::is_letter;
+
 /// Deepest nesting given to the extractor, which walks a page by recursion.
 const DEPTH_LIMIT: usize = 256;
 
@@ -42,9 +44,7 @@ const INLINE: [&str; 20] = [
 /// assert_eq!(main_text("<p>today &amp; <b>sun</b>ny</p><script>x()</script>").trim(), "today & sunny");
 /// ```
 pub fn main_text(html: &str) -> String {
-    article(html)
-        .filter(|text| text.contains(char::is_alphanumeric))
-        .unwrap_or_else(|| strip_tags(html))
+    article(html).filter(|text| text.contains(is_letter)).unwrap_or_else(|| strip_tags(html))
 }
 
 fn article(html: &str) -> Option<String> {
@@ -236,6 +236,34 @@ mod tests {
         assert!(text.contains("看见了很多花"), "{text}");
         assert!(!text.contains("导航") && !text.contains("广告"), "{text}");
         assert_eq!(text, main_text(&page("别的菜单", "别的页脚")));
+    }
+
+    /// Another result of the crate below is another reader, which takes another number.
+    #[test]
+    fn reader_1_gives_what_its_descriptors_stand_for() {
+        let list = format!("<ul>{}</ul>", "<li><a href=x>link</a> to a page".repeat(30));
+        let prose = "One sentence, of some length, that a reader came for &mdash; and one more. ";
+        let blog = format!(
+            "<!doctype html><html><head><title>A day</title><meta name=author content=Amy></head>\
+             <body><header><a href=/>home</a></header>{list}<div class='post entry'><h2>A day</h2>\
+             <p>{0}</p><blockquote>{0}</blockquote><pre>let a = 1;\n  b</pre><table><tr><td>1<td>2\
+             </table><p>{0}<br>{0}</p><div class=share>share this</div></div>\
+             <aside class=sidebar>{list}</aside><div id=comments><p>First!</p></div></body></html>",
+            prose.repeat(4),
+        );
+        let short = "<html><body><nav>menu</nav><p>Three short words.</p></body></html>";
+        let pages = [page("首页导航登录", "广告联系我们"), blog, list, short.to_owned()];
+        let texts = pages.map(|page| {
+            let text = main_text(&page);
+            format!("{} {:016x}", text.len(), xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
+        });
+        let expected = [
+            "1102 cf2e110d92d424db",
+            "1171 5e944a2bcfc304a5",
+            "449 1d26950a0b9d9e4d",
+            "23 2d3a17fe5344f044",
+        ];
+        assert_eq!(texts, expected);
     }
 
     #[test]

@@ -13,6 +13,12 @@ pub(super) fn is_letter(c: char) -> bool {
     }
 }
 
+/// Tells whether a character is a letter of any script, and no digit.
+#[inline]
+pub(super) fn is_alphabetic(c: char) -> bool {
+    if c.is_ascii() { c.is_ascii_alphabetic() } else { table().class(c).is_alphabetic() }
+}
+
 /// Tells whether a character says as much as two letters or more.
 #[inline]
 pub(crate) fn is_dense(c: char) -> bool {
@@ -33,12 +39,15 @@ pub(crate) fn letters(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::unicode::is_white;
     use super::*;
 
     #[test]
     fn letters_are_those_of_unicode() {
         for c in '\0'..=char::MAX {
             assert_eq!(is_letter(c), c.is_alphanumeric(), "U+{:04X}", u32::from(c));
+            assert_eq!(is_alphabetic(c), c.is_alphabetic(), "U+{:04X}", u32::from(c));
+            assert_eq!(is_white(c), c.is_whitespace(), "U+{:04X}", u32::from(c));
         }
     }
 

@@ -47,7 +47,7 @@ mod words;
 pub use casefold::casefold;
 pub use centre::Centre;
 pub use clean::{Clean, clean_page, clean_post};
-pub(crate) use descriptor::{require as require_resources, without_keys};
+pub(crate) use descriptor::{renewed, require as require_resources, without_keys};
 pub use dictionary::Dictionary;
 pub use encoding::{Decoded, Encoding, decode, looks_binary};
 pub use html::main_text;

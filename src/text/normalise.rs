@@ -9,7 +9,7 @@ use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use super::simple::Simple;
-use super::unicode::{Fold, Form};
+use super::unicode::{Fold, Form, is_white as is_white_space};
 
 /// Returns the text in its normal form.
 ///
@@ -105,7 +105,7 @@ fn form(c: char) -> Form {
     let to = match c {
         '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => return Form::staying(0),
         '\u{ff01}'..='\u{ff5e}' => from_full_width(c),
-        _ if c.is_whitespace() || !stays(c) => return Form::may_compose(),
+        _ if is_white_space(c) || !stays(c) => return Form::may_compose(),
         _ if is_invisible(c) && class == 0 => return Form::dropped(),
         _ => match (small.next(), small.next()) {
             (Some(small), None) => small,
@@ -287,7 +287,7 @@ impl<'a> Folder<'a> {
 
     #[inline]
     pub(super) fn push(&mut self, c: char) {
-        if c.is_whitespace() {
+        if is_white_space(c) {
             let breaks =
                 matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}'..='\u{2029}');
             if breaks || self.gap.is_none() {

@@ -103,6 +103,30 @@ pub enum NormalForm {
     Casefold,
 }
 
+/// Which reader takes the text out of HTML.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Html {
+    None,
+    /// The reader of the library that is linked, as descriptors named it before it had versions.
+    Reader,
+    /// What [`super::main_text`] gives, as its tests have it.
+    Reader1,
+}
+
+impl Html {
+    const NAMES: [(&str, Self); 3] =
+        [("none", Self::None), ("reader", Self::Reader), ("reader-1", Self::Reader1)];
+
+    /// The name that descriptors have for it.
+    pub(super) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, html)| *html == self).map_or("none", |(name, _)| name)
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|&(_, html)| html)
+    }
+}
+
 /// What a [`super::Pipeline`] does with a text, part by part.
 ///
 /// ```
@@ -123,7 +147,9 @@ pub struct PipelineOptions {
     pub(super) clean: Clean,
     pub(super) short: u32,
     pub(super) short_clean: Clean,
-    pub(super) html: bool,
+    pub(super) html: Html,
+    /// Whether the descriptor names a version of Unicode that nothing depends on, as some do.
+    pub(super) idle_unicode: bool,
     pub(super) sketch: SketchKind,
     pub(super) seed: u64,
     pub(super) simplified: bool,
@@ -152,7 +178,8 @@ impl PipelineOptions {
             clean: Clean::default(),
             short: 200,
             short_clean: Clean::WEIBO,
-            html: false,
+            html: Html::None,
+            idle_unicode: false,
             sketch: SketchKind::SimHash,
             seed: 0,
             simplified: false,
@@ -269,7 +296,7 @@ impl PipelineOptions {
     /// Sets whether texts are HTML, of which only the main content counts. Default: false.
     #[must_use]
     pub fn html(mut self, html: bool) -> Self {
-        self.html = html;
+        self.html = if html { Html::Reader1 } else { Html::None };
         self
     }
 

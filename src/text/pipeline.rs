@@ -16,10 +16,11 @@ use super::features::{self, Counted, Visit};
 use super::grams::Letters;
 use super::idf::Rarities;
 use super::idf_table::word_hash;
+use super::letter::is_letter;
 use super::lexicon::Lexicon;
 use super::ngrams::{SEPARATOR, Tokens};
 use super::numbered::Numbered;
-use super::options::{NormalForm, PipelineOptions, Segment};
+use super::options::{Html, NormalForm, PipelineOptions, Segment};
 use super::resources::Resources;
 use super::secret::Secret;
 use super::seen::{Firsts, Seen};
@@ -419,7 +420,10 @@ impl Pipeline {
     fn read(&self, text: &str, mentions: Mentions, scratch: &mut Scratch) -> bool {
         let options = &self.inner.options;
         let Scratch { normal, cleaned, .. } = scratch;
-        let content = if options.html { Cow::Owned(html::main_text(text)) } else { text.into() };
+        let content = match options.html {
+            Html::None => text.into(),
+            Html::Reader | Html::Reader1 => Cow::Owned(html::main_text(text)),
+        };
         if options.segment == Segment::Raw {
             normal.clear();
             normal.push_str(&content);
@@ -444,7 +448,7 @@ impl Pipeline {
         let is_short = clean::is_short(normal, options.short, options.short_clean);
         let mut keep_words = |clean: &dyn Fn(&str, &mut String)| {
             clean(normal, spare);
-            if spare.contains(char::is_alphanumeric) {
+            if spare.contains(is_letter) {
                 std::mem::swap(normal, spare);
             }
         };

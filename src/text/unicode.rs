@@ -27,6 +27,13 @@ pub(super) fn table() -> &'static Table {
     &TABLE
 }
 
+/// Tells whether a character has the property `White_Space`, of Unicode 17.
+#[inline]
+pub(super) fn is_white(c: char) -> bool {
+    matches!(c, '\t'..='\r' | ' ' | '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}'
+        | '\u{2028}'..='\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
+}
+
 /// What a character says, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Class(u8);
@@ -41,6 +48,12 @@ impl Class {
     #[inline]
     pub(super) fn is_letter(self) -> bool {
         self.0 & (Self::ALPHABETIC | Self::NUMERIC) != 0
+    }
+
+    /// Whether it is a letter of any script.
+    #[inline]
+    pub(super) fn is_alphabetic(self) -> bool {
+        self.0 & Self::ALPHABETIC != 0
     }
 
     /// Whether it is of a script whose characters say as much as two letters.
@@ -239,7 +252,7 @@ impl Table {
         set(hangul::SYLLABLES, Form::DECOMPOSES);
         set(hangul::VOWELS, Form::MAY_COMPOSE);
         set(hangul::TAILS, Form::MAY_COMPOSE);
-        for c in ('\0'..='\u{ffff}').filter(|c| c.is_whitespace()) {
+        for c in ('\0'..='\u{ffff}').filter(|&c| is_white(c)) {
             if let Some(form) = forms.get_mut(c as usize) {
                 *form = Form(Form::WHITE);
             }

@@ -189,7 +189,7 @@ pub(crate) fn takes_html(pipeline: &Pipeline) -> bool {
 
 /// Tells the same of a pipeline's descriptor.
 pub(crate) fn says_html(descriptor: &str) -> bool {
-    descriptor.split(';').any(|field| field == "html=reader")
+    descriptor.split(';').any(|field| field.starts_with("html=reader"))
 }
 
 #[cfg(test)]
