@@ -1,0 +1,83 @@
+//! Numbered n-grams beside the plain way.
+
+use crate::text::features::{self, Feature, Visit};
+use crate::text::pipeline::{Inner, Scratch};
+use crate::text::{Pipeline, PipelineOptions, Segment, Weights};
+
+/// Hashes and weights, without a look at bytes.
+struct Hashes<'a>(&'a mut Vec<(u64, i64)>);
+
+impl Visit for Hashes<'_> {
+    const BYTES: bool = false;
+
+    fn feature(&mut self, feature: Feature<'_>) {
+        self.0.push((feature.hash, feature.weight));
+    }
+
+    fn hashes(&mut self, hashes: &[u64]) {
+        self.0.extend(hashes.iter().map(|&hash| (hash, 1)));
+    }
+
+    fn weighted(&mut self, hashes: &[u64], weights: &[u32]) {
+        let weights = weights.iter().map(|&weight| i64::from(weight));
+        self.0.extend(hashes.iter().copied().zip(weights));
+    }
+}
+
+fn compare(pipeline: &Inner, scratch: &mut Scratch, text: &str) {
+    scratch.normal.clear();
+    scratch.normal.push_str(text);
+    let (mut quick, mut plain) = (Vec::new(), Vec::new());
+    features::for_each(pipeline, scratch, Hashes(&mut quick));
+    features::for_each(pipeline, scratch, |feature: Feature<'_>| {
+        plain.push((feature.hash, feature.weight));
+    });
+    quick.sort_unstable();
+    plain.sort_unstable();
+    assert_eq!(quick, plain, "{}: {text:?}", pipeline.options.segment);
+}
+
+#[test]
+fn numbered_ngrams_are_those_of_the_plain_way() {
+    let base = PipelineOptions::new;
+    let pipelines = [
+        base().segment(Segment::Mixed),
+        base().segment(Segment::Mixed).ngram(4),
+        base().segment(Segment::Mixed).ngram(2),
+        base(),
+        base().ngram(4),
+        base().ngram(2),
+        base().ngram(5),
+        base().weights(Weights::Tf),
+        base().weights(Weights::Tf).ngram(4),
+    ];
+    let pipelines = pipelines.map(|options| Pipeline::new(&options).unwrap());
+    // Few letters, so that they repeat; of one to four bytes, dense ones, and what is dropped.
+    let few: Vec<char> = "aab1 .éяب\u{94d}กကガ晴天天한글𠀀𐐨\u{301}".chars().collect();
+    let many: Vec<char> = ('\u{370}'..'\u{600}').chain('一'..'龥').collect();
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut scratch = Scratch::default();
+    for round in 0..6_000 {
+        let length = if round % 50 == 0 { random.usize(..4_000) } else { random.usize(..40) };
+        let letters = match round % 4 {
+            0 => &many[..],
+            1 => &few[..8],
+            _ => &few[..],
+        };
+        // Runs of one kind, as scripts make them.
+        let mut at = 0;
+        let text: String = std::iter::repeat_with(|| {
+            match random.u8(..) {
+                ..60 => at = random.usize(..letters.len()),
+                60..110 => return ' ',
+                _ => {}
+            }
+            letters[(at + random.usize(..2)) % letters.len()]
+        })
+        .take(length)
+        .collect();
+        for pipeline in &pipelines {
+            compare(pipeline.inner(), &mut scratch, &text);
+        }
+    }
+}
