@@ -202,6 +202,35 @@ impl Rule<'_> {
         units.par_iter().map(first).collect()
     }
 
+    /// Checks pairs of a unit and a representative, by their places, in the order of the latter.
+    ///
+    /// What comes after the first that passes need not be read.
+    fn check_rising<F: Fingerprint>(
+        &self,
+        mut pairs: Vec<(u32, u32)>,
+        (kept, units): (&[Unit<F>], &[Unit<F>]),
+        first: &[First],
+    ) -> Result<()> {
+        pairs.par_sort_unstable();
+        let of_units: Vec<&[(u32, u32)]> = pairs.chunk_by(|a, b| a.0 == b.0).collect();
+        of_units.par_iter().try_for_each(|pairs| {
+            for &(unit, representative) in *pairs {
+                let both = kept.get(representative as usize).zip(units.get(unit as usize));
+                let (Some((kept, document)), Some(first)) = (both, first.get(unit as usize)) else {
+                    continue;
+                };
+                if first.is_at_most(representative) {
+                    break;
+                }
+                if let Some(similarity) = self.passes(kept, document)? {
+                    first.offer((representative, similarity));
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Does what [`first_by_scan`](Self::first_by_scan) does, over the near pairs alone.
     fn first_by_join<F: Fingerprint>(
         &self,
@@ -211,28 +240,27 @@ impl Rule<'_> {
         let (ours, theirs) = (Side::new(kept), Side::new(units));
         let (our_places, their_places) = (ours.directory(), theirs.directory());
         let first: Vec<First> = units.iter().map(|_| First::default()).collect();
+        let waiting = Mutex::new(Vec::new());
+        let check = |pairs| self.check_rising(pairs, (kept, units), &first);
         let visit = |pairs: &[Pair<F>]| {
+            let mut near: Vec<(u32, u32)> = Vec::new();
             for pair in pairs {
                 let (Some(a), Some(b)) = (our_places.find(pair.a), their_places.find(pair.b))
                 else {
                     continue;
                 };
                 for &unit in theirs.units(b) {
-                    let Some(first) = first.get(unit as usize) else { continue };
-                    for &representative in ours.units(a) {
-                        // Rising, and one that is found already needs no later one.
-                        if first.is_at_most(representative) {
-                            break;
-                        }
-                        let both = kept.get(representative as usize).zip(units.get(unit as usize));
-                        let Some((kept, document)) = both else { continue };
-                        if let Some(similarity) = self.passes(kept, document)? {
-                            first.offer((representative, similarity));
-                        }
+                    near.extend(ours.units(a).iter().map(|&representative| (unit, representative)));
+                    if near.len() >= WAITING {
+                        check(std::mem::take(&mut near))?;
                     }
                 }
             }
-            Ok(())
+            let mut all = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            all.append(&mut near);
+            let full = if all.len() >= WAITING { std::mem::take(&mut *all) } else { Vec::new() };
+            drop(all);
+            check(full)
         };
         join(
             [&ours.distinct, &theirs.distinct],
@@ -240,10 +268,14 @@ impl Rule<'_> {
             &Silent(self.progress),
             &visit,
         )?;
+        check(waiting.into_inner().unwrap_or_else(PoisonError::into_inner))?;
         progress::check(self.progress)?;
         Ok(first.into_iter().map(First::into_inner).collect())
     }
 }
+
+/// Near pairs that wait, so that a unit meets its representatives in their order: 16 MiB.
+const WAITING: usize = 1 << 21;
 
 /// The first representative found so far that a unit joins.
 #[derive(Debug, Default)]

@@ -12,27 +12,24 @@ use std::sync::Arc;
 
 use super::centre::Centre;
 use super::clean::{Clean, Mentions};
-use super::features::{self, Counted, Visit};
-use super::grams::Letters;
-use super::idf::Rarities;
+use super::features::{self, Visit};
 use super::idf_table::word_hash;
 use super::letter::is_letter;
 use super::lexicon::Lexicon;
-use super::ngrams::{SEPARATOR, Tokens};
-use super::numbered::Numbered;
+use super::ngrams::SEPARATOR;
 use super::options::{Html, NormalForm, PipelineOptions, Segment};
 use super::resources::Resources;
-use super::secret::Secret;
-use super::seen::{Firsts, Seen};
-use super::segment::Parts;
 use super::words::{for_each_single, is_part};
 use super::{casefold, clean, descriptor, html, normalise, segment, simplified};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::sketch::{BitSums, Longest, MinHash, Signature, SketchKind};
 
-/// What a thread keeps of each buffer between texts.
-const KEPT_BYTES: usize = 4 << 20;
+mod scratch;
+mod signing;
+
+pub(super) use self::scratch::{Scratch, release};
+use self::signing::Signing;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
@@ -467,93 +464,9 @@ impl Pipeline {
     }
 }
 
-/// Features on their way into a signature.
-struct Signing<'s, F, S> {
-    signer: &'s mut S,
-    features: &'s mut usize,
-    seed: u64,
-    secret: Option<Secret>,
-    width: PhantomData<F>,
-}
-
-impl<F: Fingerprint, S: Signature<F>> Visit for Signing<'_, F, S> {
-    const BYTES: bool = false;
-
-    #[inline]
-    fn feature(&mut self, feature: features::Feature<'_>) {
-        *self.features += 1;
-        let hash = match self.secret {
-            None => feature.widened(self.seed),
-            Some(secret) if F::BITS > u64::BITS => secret.keyed_wide(feature.widened(self.seed)),
-            Some(secret) => F::truncate(u128::from(secret.keyed(feature.hash))),
-        };
-        self.signer.add(hash, feature.weight);
-    }
-
-    fn hashes(&mut self, hashes: &[u64]) {
-        *self.features += hashes.len();
-        if let Some(secret) = self.secret {
-            let keyed = hashes.iter().map(|&hash| F::truncate(u128::from(secret.keyed(hash))));
-            return self.signer.add_all(keyed);
-        }
-        self.signer.add_all(hashes.iter().map(|&hash| F::truncate(u128::from(hash))));
-    }
-
-    fn weighted(&mut self, hashes: &[u64], weights: &[u32]) {
-        *self.features += hashes.len();
-        if let Some(secret) = self.secret {
-            let keyed = |(&hash, &weight)| (F::truncate(u128::from(secret.keyed(hash))), weight);
-            return self.signer.add_weighted(hashes.iter().zip(weights).map(keyed));
-        }
-        let feature = |(&hash, &weight)| (F::truncate(u128::from(hash)), weight);
-        self.signer.add_weighted(hashes.iter().zip(weights).map(feature));
-    }
-}
-
 impl fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Pipeline").field(&self.inner.descriptor).finish()
-    }
-}
-
-/// Buffers of one thread, so that a text costs no allocation of its own.
-#[derive(Default)]
-pub(super) struct Scratch {
-    pub(super) normal: String,
-    cleaned: String,
-    pub(super) letters: Letters,
-    pub(super) firsts: Firsts,
-    pub(super) numbered: Numbered,
-    pub(super) parts: Parts,
-    pub(super) tokens: Tokens,
-    pub(super) seen: Seen,
-    pub(super) counted: Vec<Counted>,
-    pub(super) rarities: Rarities,
-    /// One of each kind and width in use.
-    signers: Vec<Box<dyn Any>>,
-}
-
-impl Scratch {
-    /// Gives back what one huge text took, so that a thread does not hold it for ever.
-    fn release_huge(&mut self) {
-        release(&mut self.normal, KEPT_BYTES);
-        release(&mut self.cleaned, KEPT_BYTES);
-        self.letters.release_above(KEPT_BYTES);
-        self.parts.release_above(KEPT_BYTES);
-        self.tokens.release_above(KEPT_BYTES);
-        self.seen.release_above(KEPT_BYTES);
-        self.firsts.release_above(KEPT_BYTES);
-        self.numbered.release_above(KEPT_BYTES);
-        if self.counted.capacity() * size_of::<Counted>() > KEPT_BYTES {
-            self.counted = Vec::new();
-        }
-    }
-}
-
-/// Frees a string that holds more memory than `bytes`.
-pub(super) fn release(text: &mut String, bytes: usize) {
-    if text.capacity() > bytes {
-        *text = String::new();
     }
 }
 

@@ -60,7 +60,6 @@ pub(super) fn similarity_while(
     if similarity(lens.0.abs_diff(lens.1)) < threshold {
         return Ok(None);
     }
-    let (a, b) = differing(a, b);
     let edits = edits_up_to(a, b, most_edits(longest, threshold), go_on)?;
     Ok(edits.map(similarity).filter(|similarity| *similarity >= threshold))
 }
@@ -74,26 +73,51 @@ pub(super) fn most_edits(longest: usize, threshold: f64) -> usize {
 
 /// Takes off what both begin and end with.
 fn differing<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a str) {
-    let begin = common(a.chars(), b.chars());
+    let begin = common_start(a, b);
     let (a, b) = (a.get(begin..).unwrap_or(a), b.get(begin..).unwrap_or(b));
-    let end = common(a.chars().rev(), b.chars().rev());
+    let end = common_end(a, b);
     (a.get(..a.len() - end).unwrap_or(a), b.get(..b.len() - end).unwrap_or(b))
 }
 
+/// Bytes that are compared at once.
+const LANE: usize = 32;
+
 /// Counts the bytes of the characters that two texts begin with alike.
-fn common(a: impl Iterator<Item = char>, b: impl Iterator<Item = char>) -> usize {
-    a.zip(b).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
+fn common_start(a: &str, b: &str) -> usize {
+    let (ours, theirs) = (a.as_bytes(), b.as_bytes());
+    let lanes = ours.chunks_exact(LANE).zip(theirs.chunks_exact(LANE));
+    let begin = lanes.take_while(|(x, y)| x == y).count() * LANE;
+    let rest = ours.iter().zip(theirs).skip(begin);
+    let mut len = begin + rest.take_while(|(x, y)| x == y).count();
+    while !(a.is_char_boundary(len) && b.is_char_boundary(len)) {
+        len -= 1;
+    }
+    len
 }
 
-/// Counts the edits between two middles; `None` when there are more than `most`.
+/// Counts the bytes of the characters that two texts end with alike.
+fn common_end(a: &str, b: &str) -> usize {
+    let (ours, theirs) = (a.as_bytes(), b.as_bytes());
+    let lanes = ours.rchunks_exact(LANE).zip(theirs.rchunks_exact(LANE));
+    let end = lanes.take_while(|(x, y)| x == y).count() * LANE;
+    let rest = ours.iter().rev().zip(theirs.iter().rev()).skip(end);
+    let mut len = end + rest.take_while(|(x, y)| x == y).count();
+    while !a.is_char_boundary(a.len() - len) {
+        len -= 1;
+    }
+    len
+}
+
+/// Counts the edits between two texts; `None` when there are more than `most`.
 fn edits_up_to(
     a: &str,
     b: &str,
     most: usize,
     go_on: &dyn Fn() -> Result<()>,
 ) -> Result<Option<usize>> {
-    if a.chars().count().max(b.chars().count()) <= EXACT_CHARS {
-        return Ok(exact_up_to(a, b, most));
+    let (ours, theirs) = differing(a, b);
+    if ours.chars().count().max(theirs.chars().count()) <= EXACT_CHARS {
+        return Ok(exact_up_to(ours, theirs, most));
     }
     let parts = anchors::parts(a, b);
     // Most pairs that fail do so by what one side of a part has and the other has not.

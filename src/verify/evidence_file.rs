@@ -19,11 +19,11 @@ use crate::progress::Progress;
 use crate::sketch::feature_hash;
 
 /// Bytes of evidence that stay in memory.
-const HELD: usize = 64 << 20;
+const HELD: usize = 32 << 20;
 
 /// Collects evidence, document by document, in memory and an unnamed temporary file.
 ///
-/// Memory is 64 MiB of evidence, 4 bytes a document, and up to 90 for each distinct piece while it
+/// Memory is 32 MiB of evidence, 4 bytes a document, and up to 90 for each distinct piece while it
 /// is written, 44 more for each distinct text, 72 for each distinct set of phrases.
 ///
 /// ```

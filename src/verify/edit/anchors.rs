@@ -5,13 +5,22 @@
 //! the cut, the edits of all parts together turn one text into the other: a bad cut needs too
 //! many of them, never too few.
 
-use super::common;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{common_end, common_start};
 
 /// Bytes of a passage: ten Chinese characters, five English words.
 const PASSAGE: usize = 32;
 
-/// One passage in 32 is looked at, chosen by its hash, so that both texts choose alike.
-const LEAST_SPARSE: u32 = 5;
+/// One passage in 32 is an anchor, chosen by its hash, so that both texts choose alike.
+const ANCHORS: u32 = 5;
+
+/// One passage in eight says whether texts are alike: of a line that is repeated there are few.
+const SAMPLES: u32 = 3;
 
 /// Passages of a text that are looked at, about, so that memory is a few megabytes.
 const PASSAGES: usize = 1 << 17;
@@ -51,12 +60,12 @@ pub(super) fn parts<'a>(a: &'a str, b: &'a str) -> Vec<(&'a str, &'a str)> {
         let (Some(i), Some(j)) = (i.checked_sub(x), j.checked_sub(y)) else { continue };
         let split = left.split_at_checked(i).zip(right.split_at_checked(j));
         let Some(((ours, our_rest), (theirs, their_rest))) = split else { continue };
-        let after = common(our_rest.chars(), their_rest.chars());
+        let after = common_start(our_rest, their_rest);
         // A hash may be that of another passage.
         if after == 0 {
             continue;
         }
-        let before = common(ours.chars().rev(), theirs.chars().rev());
+        let before = common_end(ours, theirs);
         let part = |text: &'a str| text.get(..text.len() - before).unwrap_or(text);
         parts.push((part(ours), part(theirs)));
         left = our_rest.get(after..).unwrap_or_default();
@@ -69,35 +78,73 @@ pub(super) fn parts<'a>(a: &'a str, b: &'a str) -> Vec<(&'a str, &'a str)> {
 
 /// Returns false if two texts share next to no passage, however often they have each.
 pub(super) fn are_alike(a: &str, b: &str) -> bool {
-    let sparse = sparse(a, b);
+    let sparse = sparse(SAMPLES, a, b);
     let (ours, theirs) = (passages(a, sparse), passages(b, sparse));
     let all = ours.len().max(theirs.len());
-    in_both(ours, theirs).count() * ALIKE >= all
+    in_both(&ours, &theirs).count() * ALIKE >= all
 }
 
 /// High bits of the hash that are zero for passages of two texts that are looked at.
-fn sparse(a: &str, b: &str) -> u32 {
+fn sparse(least: u32, a: &str, b: &str) -> u32 {
     let longest = a.len().max(b.len());
-    LEAST_SPARSE.max((longest / PASSAGES).checked_ilog2().map_or(0, |bits| bits + 1))
+    least.max((longest / PASSAGES).checked_ilog2().map_or(0, |bits| bits + 1))
 }
 
 /// Returns where passages are that each text has once, by their place in the first.
 fn shared(a: &str, b: &str) -> Vec<(usize, usize)> {
-    let sparse = sparse(a, b);
-    let mut shared: Vec<_> = in_both(single(a, sparse), single(b, sparse)).collect();
+    let sparse = sparse(ANCHORS, a, b);
+    let (ours, theirs) = (remembered(a, sparse), remembered(b, sparse));
+    let mut shared: Vec<_> = in_both(&ours, &theirs).collect();
     shared.sort_unstable();
     shared
 }
 
 /// Pairs the places of equal passages; both sides come by rising hash.
-fn in_both(
-    ours: Vec<(u64, usize)>,
-    theirs: Vec<(u64, usize)>,
-) -> impl Iterator<Item = (usize, usize)> {
-    let mut theirs = theirs.into_iter().peekable();
-    ours.into_iter().filter_map(move |(hash, i)| {
+fn in_both<'a>(
+    ours: &'a [(u64, usize)],
+    theirs: &'a [(u64, usize)],
+) -> impl Iterator<Item = (usize, usize)> + use<'a> {
+    let mut theirs = theirs.iter().copied().peekable();
+    ours.iter().copied().filter_map(move |(hash, i)| {
         while theirs.next_if(|other| other.0 < hash).is_some() {}
         theirs.next_if(|other| other.0 == hash).map(|(_, j)| (i, j))
+    })
+}
+
+/// Texts whose anchors a thread remembers: pages of one template are compared with each other.
+const REMEMBERED: usize = 16;
+
+/// Anchors of a text that are remembered at most: 128 KiB.
+const MOST_ANCHORS: usize = 1 << 13;
+
+/// The anchors of a text: hash and place of each, by rising hash.
+type Anchors = Rc<[(u64, usize)]>;
+
+/// What a text is known by: its hash, its length and how sparse its anchors are.
+type Known = (u64, usize, u32);
+
+thread_local! {
+    /// The anchors of the last texts.
+    static LAST: RefCell<VecDeque<(Known, Anchors)>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Does what [`single`] does, and nothing for a text that it did lately.
+///
+/// Anchors of another text of the same hash would do no harm: places are compared before use.
+fn remembered(text: &str, sparse: u32) -> Anchors {
+    let key = (xxh3_64(text.as_bytes()), text.len(), sparse);
+    LAST.with_borrow_mut(|last| {
+        if let Some(at) = last.iter().position(|(known, _)| *known == key) {
+            // To the front, so that a text that is compared with many stays.
+            last.swap(0, at);
+            return last.front().map(|(_, anchors)| Rc::clone(anchors)).unwrap_or_default();
+        }
+        let anchors: Anchors = single(text, sparse).into();
+        if anchors.len() <= MOST_ANCHORS {
+            last.truncate(REMEMBERED - 1);
+            last.push_front((key, Rc::clone(&anchors)));
+        }
+        anchors
     })
 }
 

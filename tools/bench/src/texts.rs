@@ -142,8 +142,10 @@ fn weather(rng: &mut fastrand::Rng) -> String {
 fn licence(rng: &mut fastrand::Rng, words: &[&str]) -> String {
     let mut words: Vec<&str> = words.to_vec();
     for _ in 0..rng.usize(0..=CHANGED_WORDS) {
-        let (to, from) = (rng.usize(0..words.len()), rng.usize(0..words.len()));
-        words[to] = words[from];
+        let (to, from) = (rng.usize(0..words.len()), any(rng, &words));
+        if let Some(word) = words.get_mut(to) {
+            *word = from;
+        }
     }
     words.join(" ")
 }

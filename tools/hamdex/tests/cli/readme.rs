@@ -8,7 +8,8 @@ use crate::support::Bench;
 const READMES: [&str; 3] = ["README.md", ".github/README.zh-CN.md", "tools/hamdex/EQUIVALENTS.md"];
 
 /// Options of other programs that the readmes call, or of the tools that other programs replace.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
+    "--presets",
     "--release",
     "--long",
     "--largest",

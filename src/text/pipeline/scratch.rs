@@ -1,0 +1,55 @@
+//! Scratch: the buffers that a thread keeps from text to text.
+
+use std::any::Any;
+
+use crate::text::features::Counted;
+use crate::text::grams::Letters;
+use crate::text::idf::Rarities;
+use crate::text::ngrams::Tokens;
+use crate::text::numbered::Numbered;
+use crate::text::seen::{Firsts, Seen};
+use crate::text::segment::Parts;
+
+/// What a thread keeps of each buffer between texts.
+const KEPT_BYTES: usize = 4 << 20;
+
+/// Buffers of one thread, so that a text costs no allocation of its own.
+#[derive(Default)]
+pub(in crate::text) struct Scratch {
+    pub(in crate::text) normal: String,
+    pub(super) cleaned: String,
+    pub(in crate::text) letters: Letters,
+    pub(in crate::text) firsts: Firsts,
+    pub(in crate::text) numbered: Numbered,
+    pub(in crate::text) parts: Parts,
+    pub(in crate::text) tokens: Tokens,
+    pub(in crate::text) seen: Seen,
+    pub(in crate::text) counted: Vec<Counted>,
+    pub(in crate::text) rarities: Rarities,
+    /// One of each kind and width in use.
+    pub(super) signers: Vec<Box<dyn Any>>,
+}
+
+impl Scratch {
+    /// Gives back what one huge text took, so that a thread does not hold it.
+    pub(super) fn release_huge(&mut self) {
+        release(&mut self.normal, KEPT_BYTES);
+        release(&mut self.cleaned, KEPT_BYTES);
+        self.letters.release_above(KEPT_BYTES);
+        self.parts.release_above(KEPT_BYTES);
+        self.tokens.release_above(KEPT_BYTES);
+        self.seen.release_above(KEPT_BYTES);
+        self.firsts.release_above(KEPT_BYTES);
+        self.numbered.release_above(KEPT_BYTES);
+        if self.counted.capacity() * size_of::<Counted>() > KEPT_BYTES {
+            self.counted = Vec::new();
+        }
+    }
+}
+
+/// Frees a string that holds more memory than `bytes`.
+pub(in crate::text) fn release(text: &mut String, bytes: usize) {
+    if text.capacity() > bytes {
+        *text = String::new();
+    }
+}
