@@ -18,11 +18,11 @@ const LENGTHS: [usize; STEPS] = [
     1131, 1234, 1345, 1467, 1600,
 ];
 
-/// The distance of long texts is that of short ones less this part.
+/// The distance of long texts is that of short ones less this part of sixteen.
 ///
 /// Of 2,571 pairs of pages and sources in twelve languages with 1,600 letters and more and an edit
-/// similarity of 0.9, 98.9 % are within 12 of 64 bits, and 99.6 % within 16.
-const LESS: u32 = 4;
+/// similarity of 0.9, 99.0 % are within 12 of 64 bits, 99.5 % within 13, and 99.8 % within 16.
+const LESS_OF_16: u32 = 3;
 
 /// Bytes from which a text has 1,600 letters whatever they are.
 const LONG: usize = 4 * 1600;
@@ -51,7 +51,7 @@ pub(crate) fn threshold(short: f64, long: f64, step: usize) -> f64 {
 pub(crate) fn reach(distance: u32, step: usize) -> u32 {
     let steps = u32::try_from(step).map_or(0, |step| STEPS_32.saturating_sub(step));
     // All of the distance but a part, and of that part as much as there are steps left.
-    let part = distance / LESS;
+    let part = distance * LESS_OF_16 / 16;
     distance - part + part * steps / STEPS_32
 }
 
@@ -60,11 +60,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_fall_to_three_quarters_as_thresholds_rise() {
+    fn distances_fall_by_three_sixteenths_as_thresholds_rise() {
         let of = |distance| [0, 1, 6, 12, 23, 24].map(|step| reach(distance, step));
-        assert_eq!(of(16), [16, 15, 15, 14, 12, 12]);
+        assert_eq!(of(16), [16, 15, 15, 14, 13, 13]);
         assert_eq!((of(0), of(3)), ([0; 6], [3; 6]));
-        assert_eq!(of(32), [32, 31, 30, 28, 24, 24]);
+        assert_eq!(of(32), [32, 31, 30, 29, 26, 26]);
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub enum Verification {
     /// Asks for an edit similarity that rises with the length of the longer text.
     ///
     /// From 200 to 1,600 letters the threshold rises by equal parts with every doubling, and the
-    /// distance within which pairs are compared falls to three quarters. Chinese characters, kana
+    /// distance within which pairs are compared falls by three sixteenths. Chinese characters, kana
     /// and Hangul count as two letters.
     EditByLength {
         /// Threshold of texts of up to 200 letters, 0 to 1.
