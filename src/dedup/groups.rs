@@ -16,7 +16,8 @@ use crate::verify::{EvidenceFile, Linkage, Verification};
 /// That is the first position of the group, or the first in `order`, which lists positions,
 /// those first that are rather to stand for a group. Positions that `order` leaves out stand
 /// alone. With [`Verification::Contains`] it is the largest document of the group, as
-/// [`Extent`](crate::verify::Extent) measures it, and the first of equal ones. `evidence` is what the verification of `settings` compares; without it the distance
+/// [`Extent`](crate::verify::Extent) measures it, and the first of equal ones. `evidence` is what
+/// the verification of `settings` compares; without it the distance
 /// decides. Memory is about 60 bytes a document.
 ///
 /// # Errors

@@ -47,7 +47,8 @@ pub(crate) struct Labelled {
 /// together.
 ///
 /// `verify` is called from several threads and not for pairs that are known to be connected. The
-/// answer does not depend on the order of calls. Memory is about 60 bytes a document.
+/// answer does not depend on the order of calls. Memory is about 110 bytes a document,
+/// and 32 MiB for pairs that wait.
 ///
 /// # Errors
 ///
