@@ -6,9 +6,20 @@ use crate::error::Result;
 
 mod anchors;
 mod bound;
+mod chunks;
+mod known;
 
-/// Characters of the differing middles up to which the distance is exact.
-const EXACT_CHARS: usize = 1 << 12;
+pub(super) use chunks::LongText;
+use chunks::Part;
+
+/// Characters of the longer text up to which the distance is exact.
+pub(super) const EXACT_CHARS: usize = 1 << 11;
+
+/// Characters of a part that are compared at once.
+const PIECE_CHARS: usize = 1 << 12;
+
+/// Bytes of parts whose edits are counted whatever may be left, and remembered.
+const SHORT_BYTES: usize = 1 << 8;
 
 /// Edits up to which a band of one machine word is enough.
 const BAND_EDITS: usize = 31;
@@ -26,11 +37,11 @@ const MANY_EDITS: usize = 512;
 ///
 /// The distance is that of Hyyrö's bit vectors, bounded to a band as wide as the threshold allows.
 /// Common beginnings and ends are taken off first, and lengths, letters and n-grams refuse many
-/// different texts before their distance is computed, which changes no answer. Where more than
-/// 4,096 characters are left between them, they are cut at passages that both have once, and the
-/// parts are compared one to one. Parts above that length are compared in equal pieces, or count
-/// as different throughout if they share less than 1 in 64 of their passages. The similarity of
-/// such texts may come out too low, never too high; time grows in proportion to their length.
+/// different texts before their distance is computed, which changes no answer. Texts of more than
+/// 2,048 characters are cut at passages that both have once, and the parts are compared one to
+/// one. Parts above 4,096 characters are compared in equal pieces, or count as different
+/// throughout if they share less than 1 in 64 of their passages. The similarity of such texts may
+/// come out too low, never too high; time grows in proportion to their length.
 ///
 /// ```
 /// use hamdex::verify::edit_similarity;
@@ -52,6 +63,32 @@ pub(super) fn similarity_while(
     go_on: &dyn Fn() -> Result<()>,
 ) -> Result<Option<f64>> {
     let lens = (a.chars().count(), b.chars().count());
+    let edits = |most| edits_up_to(a, b, most, go_on);
+    similarity_by(lens, threshold, edits)
+}
+
+/// Does what [`similarity_while`] does to texts whose chunks are known.
+pub(super) fn similarity_of_long(
+    a: &LongText<'_>,
+    b: &LongText<'_>,
+    threshold: f64,
+    go_on: &dyn Fn() -> Result<()>,
+) -> Result<Option<f64>> {
+    let edits = |most| {
+        if a.chars.max(b.chars) <= EXACT_CHARS {
+            return edits_up_to(&a.text, &b.text, most, go_on);
+        }
+        edits_of_long(a, b, most, go_on)
+    };
+    similarity_by((a.chars, b.chars), threshold, edits)
+}
+
+/// Turns edits, counted up to as many as the threshold allows, into a similarity.
+fn similarity_by(
+    lens: (usize, usize),
+    threshold: f64,
+    edits: impl FnOnce(usize) -> Result<Option<usize>>,
+) -> Result<Option<f64>> {
     let longest = lens.0.max(lens.1);
     let similarity = |edits: usize| {
         if longest == 0 { 1.0 } else { longest.saturating_sub(edits) as f64 / longest as f64 }
@@ -60,7 +97,7 @@ pub(super) fn similarity_while(
     if similarity(lens.0.abs_diff(lens.1)) < threshold {
         return Ok(None);
     }
-    let edits = edits_up_to(a, b, most_edits(longest, threshold), go_on)?;
+    let edits = edits(most_edits(longest, threshold))?;
     Ok(edits.map(similarity).filter(|similarity| *similarity >= threshold))
 }
 
@@ -115,23 +152,42 @@ fn edits_up_to(
     most: usize,
     go_on: &dyn Fn() -> Result<()>,
 ) -> Result<Option<usize>> {
-    let (ours, theirs) = differing(a, b);
-    if ours.chars().count().max(theirs.chars().count()) <= EXACT_CHARS {
-        return Ok(exact_up_to(ours, theirs, most));
+    if a.chars().count().max(b.chars().count()) <= EXACT_CHARS {
+        let (a, b) = differing(a, b);
+        return Ok(exact_up_to(a, b, most));
     }
-    let parts = anchors::parts(a, b);
+    edits_of_long(&LongText::new(a), &LongText::new(b), most, go_on)
+}
+
+/// Does what [`edits_up_to`] does to texts whose chunks are known.
+fn edits_of_long(
+    a: &LongText<'_>,
+    b: &LongText<'_>,
+    most: usize,
+    go_on: &dyn Fn() -> Result<()>,
+) -> Result<Option<usize>> {
+    let mut left = most;
+    let parts = chunks::parts(a, b);
+    let is_short = |part: &&Part<'_>| part.a.len().max(part.b.len()) <= SHORT_BYTES;
+    // Short parts first: they are many in texts of one template, and known from other pairs.
+    for part in parts.iter().filter(is_short) {
+        let count = |_| Ok(levenshtein_of(part.a, part.b));
+        let Some(found) = known::edits(part.key, left, count)? else { return Ok(None) };
+        left -= found;
+    }
     // Most pairs that fail do so by what one side of a part has and the other has not.
-    let mut needed = 0;
-    for (a, b) in &parts {
-        needed += bound::letters(a, b);
-        if needed > most {
+    let mut least = 0;
+    for part in parts.iter().filter(|part| !is_short(part)) {
+        least += bound::letters(part.a, part.b);
+        if least > left {
             return Ok(None);
         }
     }
-    let mut left = most;
-    for (a, b) in parts {
+    for part in parts.iter().filter(|part| !is_short(part)) {
         go_on()?;
-        let Some(found) = part_edits(a, b, left, go_on)? else { return Ok(None) };
+        let (a, b) = differing(part.a, part.b);
+        let count = |most| part_edits(a, b, most, go_on);
+        let Some(found) = known::edits(part.key, left, count)? else { return Ok(None) };
         left -= found;
     }
     Ok(Some(most - left))
@@ -167,7 +223,7 @@ fn part_edits(
         return Ok(None);
     }
     let longest = lens.0.max(lens.1);
-    let pieces = longest.div_ceil(EXACT_CHARS).max(1);
+    let pieces = longest.div_ceil(PIECE_CHARS).max(1);
     // No cut makes such parts similar, and each would cost the square of its length.
     if pieces > 1 && !anchors::are_alike(a, b) {
         return Ok(Some(longest).filter(|edits| *edits <= most));
@@ -186,9 +242,20 @@ fn part_edits(
     Ok(Some(most - left))
 }
 
+/// Counts the edits between two parts, however many.
+fn levenshtein_of(a: &str, b: &str) -> Option<usize> {
+    let (a, b) = differing(a, b);
+    if a.is_empty() || b.is_empty() {
+        return Some(a.chars().count().max(b.chars().count()));
+    }
+    // A hint below the difference of the lengths would make rapidfuzz 0.5 answer wrongly.
+    distance(a, b, BAND_EDITS, BAND_EDITS).or_else(|| distance(a, b, usize::MAX, usize::MAX))
+}
+
 /// Computes the edits of two pieces; `None` when there are more than `most`.
 ///
-/// `hint` is the first bound tried, doubled until it holds, and changes the time only.
+/// `hint` is the first bound tried, doubled until it holds, and changes the time only. It must not
+/// be below 64 where it is below `most`.
 fn distance(a: &str, b: &str, most: usize, hint: usize) -> Option<usize> {
     let args = levenshtein::Args::default().score_cutoff(most).score_hint(hint.min(most));
     if a.is_ascii() && b.is_ascii() {

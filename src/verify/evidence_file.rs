@@ -10,20 +10,23 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::edit::{self, LongText};
+use super::long_texts::LongTexts;
 use super::outline::Outline;
 use super::phrase_set::PhraseOutline;
 use super::{Evidence, Extent, Verification};
 use crate::error::{Error, Result};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::sketch::feature_hash;
 
 /// Bytes of evidence that stay in memory.
-const HELD: usize = 32 << 20;
+const HELD: usize = 16 << 20;
 
 /// Collects evidence, document by document, in memory and an unnamed temporary file.
 ///
-/// Memory is 32 MiB of evidence, 4 bytes a document, and up to 90 for each distinct piece while it
+/// Memory is 16 MiB of evidence, 24 MiB of long texts that were read lately, 4 bytes a document, and up to 90 for each distinct piece while it
 /// is written, 44 more for each distinct text, 72 for each distinct set of phrases.
 ///
 /// ```
@@ -73,6 +76,7 @@ pub struct EvidenceFile {
     file: File,
     name: PathBuf,
     places: Places,
+    long: LongTexts,
 }
 
 impl EvidenceWriter {
@@ -140,7 +144,8 @@ impl EvidenceWriter {
     /// [`Error::Io`] where the disk does not take the rest.
     pub fn finish(self) -> Result<EvidenceFile> {
         let file = self.file.into_inner().map_err(|e| Error::io(&self.name, e.into_error()))?;
-        Ok(EvidenceFile { held: self.held, file, name: self.name, places: self.places })
+        let (held, name, places) = (self.held, self.name, self.places);
+        Ok(EvidenceFile { held, file, name, places, long: LongTexts::default() })
     }
 }
 
@@ -281,10 +286,38 @@ impl EvidenceFile {
         if self.refuses(verification, a, b) {
             return Ok(None);
         }
+        if let Some(threshold) = self.long_threshold(verification, a, b) {
+            if self.piece(a) == self.piece(b) {
+                return Ok(Some(1.0));
+            }
+            if self.is_empty(a) || self.is_empty(b) {
+                return Ok(None);
+            }
+            let (ours, theirs) = (self.long_text(a)?, self.long_text(b)?);
+            let go_on = || progress::check(progress);
+            return edit::similarity_of_long(&ours, &theirs, threshold, &go_on);
+        }
         let mut buffers = BUFFERS.take();
         let found = self.check_read(verification, (distance, a, b), &mut buffers, progress);
         BUFFERS.set(buffers);
         found
+    }
+
+    /// Returns the threshold of two texts that are compared by chunks.
+    fn long_threshold(&self, verification: Verification, a: usize, b: usize) -> Option<f64> {
+        let (ours, theirs) = self.outlines(a, b)?;
+        let is_long = |outline: &Outline| outline.chars as usize > edit::EXACT_CHARS;
+        if !(is_long(ours) || is_long(theirs)) {
+            return None;
+        }
+        verification.edit_threshold(|| ours.step_by_length(theirs))
+    }
+
+    fn long_text(&self, position: usize) -> Result<Arc<LongText<'static>>> {
+        self.long.get(self.piece(position), || {
+            let text = String::from_utf8(self.read(position)?);
+            text.map_err(|error| Error::corrupt("evidence", error.to_string()))
+        })
     }
 
     /// Checks two documents by what is read of them.

@@ -8,6 +8,7 @@ pub(crate) mod by_length;
 mod edit;
 mod evidence_file;
 mod feature_set;
+mod long_texts;
 mod nearness;
 mod options;
 mod outline;
@@ -105,12 +106,9 @@ impl Verification {
             Self::Zhou { k, threshold } => {
                 (near + k * feature_set::jaccard_encoded(a, b)?, threshold)
             }
-            Self::Edit(threshold) => {
-                return edit::similarity_while(utf8(a)?, utf8(b)?, threshold, &go_on);
-            }
-            Self::EditByLength { short, long } => {
+            Self::Edit(_) | Self::EditByLength { .. } => {
                 let (a, b) = (utf8(a)?, utf8(b)?);
-                let threshold = by_length::threshold(short, long, by_length::step(a, b));
+                let threshold = self.edit_threshold(|| by_length::step(a, b)).unwrap_or_default();
                 return edit::similarity_while(a, b, threshold, &go_on);
             }
             Self::Contains(threshold) => {
@@ -118,6 +116,17 @@ impl Verification {
             }
         };
         Ok((similarity >= threshold).then_some(similarity))
+    }
+}
+
+impl Verification {
+    /// Returns the edit similarity that texts need, that many steps of length up.
+    fn edit_threshold(self, step: impl FnOnce() -> usize) -> Option<f64> {
+        match self {
+            Self::Edit(threshold) => Some(threshold),
+            Self::EditByLength { short, long } => Some(by_length::threshold(short, long, step())),
+            Self::None | Self::Jaccard(_) | Self::Zhou { .. } | Self::Contains(_) => None,
+        }
     }
 }
 

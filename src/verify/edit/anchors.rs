@@ -1,22 +1,9 @@
-//! Anchors: passages that two long texts share cut them into parts to be compared.
-//!
-//! A passage that each text has once stands for the same place in both, and the longest sequence
-//! of such passages that rises in both texts is kept, as patience diff does with lines. Whatever
-//! the cut, the edits of all parts together turn one text into the other: a bad cut needs too
-//! many of them, never too few.
-
-use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::rc::Rc;
-
-use xxhash_rust::xxh3::xxh3_64;
-
-use super::{common_end, common_start};
+//! Anchors: the passages of a text that are chosen by their hash, the same in every text.
 
 /// Bytes of a passage: ten Chinese characters, five English words.
 const PASSAGE: usize = 32;
 
-/// One passage in 32 is an anchor, chosen by its hash, so that both texts choose alike.
+/// One passage in 32 is an anchor.
 const ANCHORS: u32 = 5;
 
 /// One passage in eight says whether texts are alike: of a line that is repeated there are few.
@@ -50,53 +37,31 @@ const fn words() -> [u64; 256] {
     words
 }
 
-/// Returns the parts that differ, in order; what lies between them is equal.
-pub(super) fn parts<'a>(a: &'a str, b: &'a str) -> Vec<(&'a str, &'a str)> {
-    let mut parts = Vec::new();
-    let (mut left, mut right) = (a, b);
-    for (i, j) in rising(&shared(a, b)) {
-        // What is left ends where the texts end, so places count from there.
-        let (x, y) = (a.len() - left.len(), b.len() - right.len());
-        let (Some(i), Some(j)) = (i.checked_sub(x), j.checked_sub(y)) else { continue };
-        let split = left.split_at_checked(i).zip(right.split_at_checked(j));
-        let Some(((ours, our_rest), (theirs, their_rest))) = split else { continue };
-        let after = common_start(our_rest, their_rest);
-        // A hash may be that of another passage.
-        if after == 0 {
-            continue;
-        }
-        let before = common_end(ours, theirs);
-        let part = |text: &'a str| text.get(..text.len() - before).unwrap_or(text);
-        parts.push((part(ours), part(theirs)));
-        left = our_rest.get(after..).unwrap_or_default();
-        right = their_rest.get(after..).unwrap_or_default();
-    }
-    parts.push((left, right));
-    parts.retain(|(a, b)| !(a.is_empty() && b.is_empty()));
-    parts
+/// Hash of a passage and its first byte.
+pub(super) type Passage = (u64, usize);
+
+/// Returns the anchors of a text by rising place, about one in 32 bytes and fewer of huge texts.
+pub(super) fn passages(text: &str) -> Vec<Passage> {
+    chosen(text, sparse(ANCHORS, text.len()))
 }
 
 /// Returns false if two texts share next to no passage, however often they have each.
 pub(super) fn are_alike(a: &str, b: &str) -> bool {
-    let sparse = sparse(SAMPLES, a, b);
-    let (ours, theirs) = (passages(a, sparse), passages(b, sparse));
+    let sparse = sparse(SAMPLES, a.len().max(b.len()));
+    let [ours, theirs] = [a, b].map(|text| {
+        let mut passages = chosen(text, sparse);
+        passages.sort_unstable();
+        passages
+    });
     let all = ours.len().max(theirs.len());
     in_both(&ours, &theirs).count() * ALIKE >= all
 }
 
-/// High bits of the hash that are zero for passages of two texts that are looked at.
-fn sparse(least: u32, a: &str, b: &str) -> u32 {
-    let longest = a.len().max(b.len());
-    least.max((longest / PASSAGES).checked_ilog2().map_or(0, |bits| bits + 1))
-}
-
-/// Returns where passages are that each text has once, by their place in the first.
-fn shared(a: &str, b: &str) -> Vec<(usize, usize)> {
-    let sparse = sparse(ANCHORS, a, b);
-    let (ours, theirs) = (remembered(a, sparse), remembered(b, sparse));
-    let mut shared: Vec<_> = in_both(&ours, &theirs).collect();
-    shared.sort_unstable();
-    shared
+/// High bits of the hash that are zero for passages of a text that are looked at.
+///
+/// What is chosen of a longer text is chosen of a shorter one too.
+fn sparse(least: u32, len: usize) -> u32 {
+    least.max((len / PASSAGES).checked_ilog2().map_or(0, |bits| bits + 1))
 }
 
 /// Pairs the places of equal passages; both sides come by rising hash.
@@ -111,54 +76,11 @@ fn in_both<'a>(
     })
 }
 
-/// Texts whose anchors a thread remembers: pages of one template are compared with each other.
-const REMEMBERED: usize = 16;
-
-/// Anchors of a text that are remembered at most: 128 KiB.
-const MOST_ANCHORS: usize = 1 << 13;
-
-/// The anchors of a text: hash and place of each, by rising hash.
-type Anchors = Rc<[(u64, usize)]>;
-
-/// What a text is known by: its hash, its length and how sparse its anchors are.
-type Known = (u64, usize, u32);
-
-thread_local! {
-    /// The anchors of the last texts.
-    static LAST: RefCell<VecDeque<(Known, Anchors)>> = const { RefCell::new(VecDeque::new()) };
-}
-
-/// Does what [`single`] does, and nothing for a text that it did lately.
-///
-/// Anchors of another text of the same hash would do no harm: places are compared before use.
-fn remembered(text: &str, sparse: u32) -> Anchors {
-    let key = (xxh3_64(text.as_bytes()), text.len(), sparse);
-    LAST.with_borrow_mut(|last| {
-        if let Some(at) = last.iter().position(|(known, _)| *known == key) {
-            // To the front, so that a text that is compared with many stays.
-            last.swap(0, at);
-            return last.front().map(|(_, anchors)| Rc::clone(anchors)).unwrap_or_default();
-        }
-        let anchors: Anchors = single(text, sparse).into();
-        if anchors.len() <= MOST_ANCHORS {
-            last.truncate(REMEMBERED - 1);
-            last.push_front((key, Rc::clone(&anchors)));
-        }
-        anchors
-    })
-}
-
-/// Returns hash and place of the passages that a text has once, by rising hash.
-fn single(text: &str, sparse: u32) -> Vec<(u64, usize)> {
-    let found = passages(text, sparse);
-    let groups = found.chunk_by(|a, b| a.0 == b.0);
-    groups.filter(|group| group.len() == 1).flatten().copied().collect()
-}
-
-/// Returns hash and place of the passages that are looked at, by rising hash.
-fn passages(text: &str, sparse: u32) -> Vec<(u64, usize)> {
-    let mut found = Vec::with_capacity(2 * (text.len() >> sparse));
-    let mut look = |hash: u64, end: usize| {
+/// Returns the passages whose hash begins with that many zeros, by rising place.
+fn chosen(text: &str, sparse: u32) -> Vec<Passage> {
+    let room = 2 * (text.len() >> sparse);
+    let (mut found, mut behind) = (Vec::with_capacity(room), Vec::with_capacity(room / 2));
+    let look = |found: &mut Vec<Passage>, hash: u64, end: usize| {
         // All bytes of the passage reach the high bits.
         if hash >> (u64::BITS - sparse) == 0
             && let Some(start) = end.checked_sub(PASSAGE)
@@ -178,20 +100,20 @@ fn passages(text: &str, sparse: u32) -> Vec<(u64, usize)> {
     let mut hashes = (0, before);
     for ((&ours, &theirs), end) in left.iter().zip(right).zip(1..) {
         hashes = (roll(hashes.0, ours), roll(hashes.1, theirs));
-        look(hashes.0, end);
-        look(hashes.1, left.len() + end);
+        look(&mut found, hashes.0, end);
+        look(&mut behind, hashes.1, left.len() + end);
     }
     if let (Some(&last), true) = (bytes.last(), right.len() > left.len()) {
-        look(roll(hashes.1, last), bytes.len());
+        look(&mut behind, roll(hashes.1, last), bytes.len());
     }
-    found.sort_unstable();
+    found.append(&mut behind);
     found
 }
 
 /// Returns the longest sequence of pairs that rises on both sides.
 ///
 /// Pairs come by rising first place, and no place comes twice.
-fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+pub(super) fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // The last pair of the best sequence of each length, and before each pair the one it follows.
     let mut ends: Vec<usize> = Vec::new();
     let mut follows: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
@@ -236,16 +158,6 @@ mod tests {
     }
 
     #[test]
-    fn equal_texts_have_no_parts_and_unlike_ones_are_one() {
-        let mut rng = fastrand::Rng::with_seed(1);
-        let (a, b) = (prose(&mut rng, 5000), prose(&mut rng, 5000));
-        assert_eq!(parts(&a, &a), []);
-        assert_eq!(parts("", ""), []);
-        assert_eq!(parts(&a, ""), [(a.as_str(), "")]);
-        assert_eq!(parts(&a, &b), [(a.as_str(), b.as_str())]);
-    }
-
-    #[test]
     fn texts_are_alike_if_they_share_passages_though_they_repeat_them() {
         let mut rng = fastrand::Rng::with_seed(4);
         let (a, b) = (prose(&mut rng, 5000), prose(&mut rng, 5000));
@@ -254,44 +166,5 @@ mod tests {
         assert!(are_alike(&table, &table.replacen("well", "good", 300)));
         assert!(are_alike(&a, &(b + &a)));
         assert!(are_alike("", ""));
-    }
-
-    #[test]
-    fn changes_are_cut_out_of_what_is_equal() {
-        let mut rng = fastrand::Rng::with_seed(2);
-        let [one, two, three] = [(); 3].map(|()| prose(&mut rng, 2000));
-        let a = format!("{one}晴天{two}gone {three}");
-        let b = format!("{one}雨天{two}{three}added");
-        assert_eq!(parts(&a, &b), [("晴", "雨"), ("gone ", ""), ("", "added")]);
-        let moved = format!("{two}{one}");
-        assert_eq!(parts(&format!("{one}{two}"), &moved).len(), 2);
-    }
-
-    #[test]
-    fn parts_and_what_is_equal_are_the_whole_text() {
-        let mut rng = fastrand::Rng::with_seed(3);
-        for _ in 0..50 {
-            let a: Vec<char> =
-                prose(&mut rng, 3000).replace('7', "é").replace('8', "雨").chars().collect();
-            let mut b = a.clone();
-            for _ in 0..rng.usize(0..300) {
-                let at = rng.usize(0..b.len());
-                match rng.u8(0..3) {
-                    0 => b.insert(at, '雪'),
-                    1 => drop(b.remove(at)),
-                    _ => b[at] = 'ê',
-                }
-            }
-            let [a, b]: [String; 2] = [a, b].map(|text| text.into_iter().collect());
-            let (mut x, mut y) = (0, 0);
-            for (ours, theirs) in parts(&a, &b) {
-                let (at, to) = (a.len() - a[x..].len(), b.len() - b[y..].len());
-                let start = ours.as_ptr() as usize - a.as_ptr() as usize;
-                let begin = theirs.as_ptr() as usize - b.as_ptr() as usize;
-                assert_eq!(a[at..start], b[to..begin]);
-                (x, y) = (start + ours.len(), begin + theirs.len());
-            }
-            assert_eq!(a[x..], b[y..]);
-        }
     }
 }

@@ -54,6 +54,25 @@ fn similarities_are_those_of_the_textbook_table() {
 }
 
 #[test]
+fn short_parts_cost_what_the_textbook_table_says() {
+    let mut rng = fastrand::Rng::with_seed(7);
+    for round in 0..20_000 {
+        let letters = rng.u8(2..26);
+        let alphabet: Vec<char> = (0..letters).map(|at| char::from(b'a' + at)).collect();
+        let len = rng.usize(1..260);
+        let a: Vec<char> = (0..len).map(|_| alphabet[rng.usize(0..alphabet.len())]).collect();
+        let edits = rng.usize(0..120);
+        let mut b = edited(&mut rng, &a, edits, &alphabet);
+        if rng.bool() {
+            b.truncate(rng.usize(0..=b.len()));
+        }
+        let expected = textbook(&a, &b);
+        let [a, b]: [String; 2] = [a, b].map(|text| text.into_iter().collect());
+        assert_eq!(levenshtein_of(&a, &b), Some(expected), "round {round}: {a} {b}");
+    }
+}
+
+#[test]
 fn round_thresholds_let_round_similarities_pass() {
     for tenths in 0..=10_usize {
         let a = "a".repeat(10);

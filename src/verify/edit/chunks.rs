@@ -1,0 +1,282 @@
+//! Chunks: long texts are cut where their content says so, and compared chunk by chunk.
+//!
+//! A cut is a passage that its text has once, chosen by its hash, so that two texts choose alike
+//! (Manber, Finding similar files in a large file system, 1994). A passage that both have stands
+//! for the same place in both, and the longest sequence of such passages that rises in both texts
+//! is kept, as patience diff does with lines. Whatever the cuts, the edits of all parts together
+//! turn one text into the other: a bad cut needs too many of them, never too few.
+
+use std::borrow::Cow;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::anchors::{self, Passage};
+
+/// Nobody can prepare chunks whose hashes are equal under a seed that is not known.
+static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
+
+/// A text that is compared by chunks, with what is known of it before it meets another.
+#[derive(Debug)]
+pub(in crate::verify) struct LongText<'t> {
+    pub(in crate::verify) text: Cow<'t, str>,
+    pub(super) chars: usize,
+    /// By rising place; the first is the beginning of the text.
+    cuts: Vec<Cut>,
+    /// Numbers of the cuts by passage, in open addressing; 0, the first, is an empty slot.
+    slots: Vec<u32>,
+}
+
+/// Where a chunk begins.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cut {
+    passage: u32,
+    start: u32,
+    /// Hash of what stands between this cut and the next one.
+    content: u64,
+}
+
+/// A part of two texts between two cuts that both have, or between one and an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part<'t> {
+    pub(super) a: &'t str,
+    pub(super) b: &'t str,
+    /// The same for the same two contents in any two texts and in either order.
+    pub(super) key: u64,
+}
+
+impl<'t> LongText<'t> {
+    /// Finds the chunks of a text; time and memory grow with its length.
+    pub(in crate::verify) fn new(text: impl Into<Cow<'t, str>>) -> Self {
+        let text = text.into();
+        let chars = text.chars().count();
+        // A text whose places do not fit is one chunk.
+        let found = u32::try_from(text.len()).map(|_| anchors::passages(&text));
+        let (cuts, slots) = cut(found.unwrap_or_default());
+        let mut long = Self { text, chars, cuts, slots };
+        for at in 0..long.cuts.len() {
+            let content = xxh3_64_with_seed(long.between(at, at + 1).as_bytes(), *SEED);
+            if let Some(cut) = long.cuts.get_mut(at) {
+                cut.content = content;
+            }
+        }
+        long
+    }
+
+    /// Bytes of memory that the text and its chunks take, about.
+    pub(in crate::verify) fn bytes(&self) -> usize {
+        self.text.len() + size_of_val(&*self.cuts) + size_of_val(&*self.slots)
+    }
+
+    /// Returns the number of the cut at a passage.
+    fn find(&self, passage: u32) -> Option<usize> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut slot = spread(passage) & mask;
+        loop {
+            let at = *self.slots.get(slot)? as usize;
+            let cut = self.cuts.get(at).filter(|_| at != 0)?;
+            if cut.passage == passage {
+                return Some(at);
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    fn start(&self, cut: usize) -> usize {
+        self.cuts.get(cut).map_or(self.text.len(), |cut| cut.start as usize)
+    }
+
+    /// What stands between two cuts; the one behind the last is the end of the text.
+    fn between(&self, from: usize, to: usize) -> &str {
+        self.text.get(self.start(from)..self.start(to)).unwrap_or_default()
+    }
+
+    /// Hashes the contents of some chunks in a row.
+    fn content(&self, from: usize, to: usize) -> u64 {
+        let chunks = self.cuts.get(from..to).unwrap_or_default();
+        chunks.iter().fold(0, |hash, cut| mix(hash, cut.content))
+    }
+}
+
+/// Makes cuts of the passages that a text has once, which come by rising place.
+fn cut(found: Vec<Passage>) -> (Vec<Cut>, Vec<u32>) {
+    let mut cuts = vec![Cut::default()];
+    cuts.extend(found.into_iter().filter(|&(_, start)| start != 0).map(|(hash, start)| Cut {
+        passage: short(hash),
+        start: u32::try_from(start).unwrap_or(u32::MAX),
+        content: 0,
+    }));
+    let mut slots = Vec::new();
+    if enter(&mut cuts, &mut slots) {
+        // What stands twice is no place. The others are entered anew, for their numbers change.
+        cuts.retain(|cut| cut.start != AGAIN);
+        enter(&mut cuts, &mut slots);
+    }
+    (cuts, slots)
+}
+
+/// The place of a cut whose passage comes again.
+const AGAIN: u32 = u32::MAX;
+
+/// Enters cuts by their passages, and returns true if it marked some that come again.
+fn enter(cuts: &mut [Cut], slots: &mut Vec<u32>) -> bool {
+    slots.clear();
+    slots.resize((2 * cuts.len()).next_power_of_two(), 0);
+    let mask = slots.len() - 1;
+    let mut marked = false;
+    for number in 1..cuts.len() {
+        let Some(passage) = cuts.get(number).map(|cut| cut.passage) else { break };
+        let mut slot = spread(passage) & mask;
+        while let Some(entry) = slots.get_mut(slot) {
+            if *entry == 0 {
+                *entry = u32::try_from(number).unwrap_or(0);
+                break;
+            }
+            let before = *entry as usize;
+            if cuts.get(before).is_some_and(|cut| cut.passage == passage) {
+                for at in [before, number] {
+                    if let Some(cut) = cuts.get_mut(at) {
+                        cut.start = AGAIN;
+                    }
+                }
+                marked = true;
+                break;
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+    marked
+}
+
+/// The bits of a hash below those that are zero in all passages that are looked at.
+fn short(hash: u64) -> u32 {
+    u32::try_from(hash >> 8 & u64::from(u32::MAX)).unwrap_or(u32::MAX)
+}
+
+/// Spreads passages over slots.
+fn spread(passage: u32) -> usize {
+    (passage.wrapping_mul(0x9e37_79b1) >> 7) as usize
+}
+
+fn mix(hash: u64, with: u64) -> u64 {
+    (hash.rotate_left(23) ^ with).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Returns the parts of two texts that may differ, in order; what lies between them is equal.
+pub(super) fn parts<'t>(a: &'t LongText<'_>, b: &'t LongText<'_>) -> Vec<Part<'t>> {
+    let ends = [(a.cuts.len(), b.cuts.len())];
+    let mut from = (0, 0);
+    let part = |to: (usize, usize)| {
+        let begin = std::mem::replace(&mut from, to);
+        let (ours, theirs) = (a.content(begin.0, to.0), b.content(begin.1, to.1));
+        (ours != theirs).then(|| Part {
+            a: a.between(begin.0, to.0),
+            b: b.between(begin.1, to.1),
+            key: mix(ours.min(theirs), ours.max(theirs)),
+        })
+    };
+    shared(a, b).into_iter().chain(ends).filter_map(part).collect()
+}
+
+/// Pairs the cuts at passages that both texts have, rising in both.
+fn shared(a: &LongText<'_>, b: &LongText<'_>) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::with_capacity(b.cuts.len());
+    let numbers = (0..).zip(&b.cuts).skip(1);
+    pairs.extend(numbers.filter_map(|(j, cut)| Some((a.find(cut.passage)?, j))));
+    if pairs.is_sorted() {
+        return pairs;
+    }
+    // Of sequences of one length the order of the two sides would decide which is taken.
+    let turned = a.text <= b.text;
+    let turn = |(i, j): (usize, usize)| if turned { (j, i) } else { (i, j) };
+    let mut pairs: Vec<(usize, usize)> = pairs.into_iter().map(turn).collect();
+    pairs.sort_unstable();
+    anchors::rising(&pairs).into_iter().map(turn).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prose(rng: &mut fastrand::Rng, words: usize) -> String {
+        let words: Vec<String> = (0..words).map(|_| format!("{:x}", rng.u16(..))).collect();
+        words.join(" ") + " "
+    }
+
+    /// The parts of two texts without what both begin and end with.
+    fn parts(a: &str, b: &str) -> Vec<(String, String)> {
+        let (a, b) = (LongText::new(a), LongText::new(b));
+        let differing = |part: Part<'_>| {
+            let (a, b) = super::super::differing(part.a, part.b);
+            (a.to_owned(), b.to_owned())
+        };
+        super::parts(&a, &b).into_iter().map(differing).collect()
+    }
+
+    #[test]
+    fn equal_texts_have_no_parts_and_unlike_ones_are_one() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let (a, b) = (prose(&mut rng, 5000), prose(&mut rng, 5000));
+        assert_eq!(parts(&a, &a), []);
+        assert_eq!(parts("", ""), []);
+        assert_eq!(parts(&a, ""), [(a.clone(), String::new())]);
+        assert_eq!(parts(&a, &b).len(), 1);
+    }
+
+    #[test]
+    fn changes_are_cut_out_of_what_is_equal() {
+        let mut rng = fastrand::Rng::with_seed(2);
+        let [one, two, three] = [(); 3].map(|()| prose(&mut rng, 2000));
+        let a = format!("{one}晴天{two}gone {three}");
+        let b = format!("{one}雨天{two}{three}added");
+        let expected = [("晴", "雨"), ("gone ", ""), ("", "added")];
+        assert_eq!(parts(&a, &b), expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+        let moved = format!("{two}{one}");
+        assert_eq!(parts(&format!("{one}{two}"), &moved).len(), 2);
+    }
+
+    #[test]
+    fn the_order_of_the_texts_turns_the_parts_around() {
+        let mut rng = fastrand::Rng::with_seed(4);
+        for _ in 0..30 {
+            let blocks: Vec<String> = (0..6).map(|_| prose(&mut rng, 100)).collect();
+            let mut text = || {
+                let order: Vec<&str> = (0..8).map(|_| &*blocks[rng.usize(0..6)]).collect();
+                order.concat()
+            };
+            let (a, b) = (text(), text());
+            let turned = parts(&b, &a).into_iter().map(|(b, a)| (a, b));
+            assert!(parts(&a, &b).into_iter().eq(turned));
+        }
+    }
+
+    #[test]
+    fn parts_and_what_is_equal_are_the_whole_text() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        for _ in 0..50 {
+            let text = prose(&mut rng, 3000).replace('7', "é").replace('8', "雨");
+            let a: Vec<char> = text.chars().collect();
+            let mut b = a.clone();
+            for _ in 0..rng.usize(0..300) {
+                let at = rng.usize(0..b.len());
+                match rng.u8(0..3) {
+                    0 => b.insert(at, '雪'),
+                    1 => drop(b.remove(at)),
+                    _ => b[at] = 'ê',
+                }
+            }
+            let [a, b]: [String; 2] = [a, b].map(|text| text.into_iter().collect());
+            let (a, b) = (LongText::new(a), LongText::new(b));
+            let place = |text: &LongText<'_>, part: &str| {
+                part.as_ptr() as usize - text.text.as_ptr() as usize
+            };
+            let (mut x, mut y) = (0, 0);
+            for part in super::parts(&a, &b) {
+                assert_eq!(a.text[x..place(&a, part.a)], b.text[y..place(&b, part.b)]);
+                (x, y) = (place(&a, part.a) + part.a.len(), place(&b, part.b) + part.b.len());
+            }
+            assert_eq!(a.text[x..], b.text[y..]);
+        }
+    }
+}

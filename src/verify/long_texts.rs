@@ -1,0 +1,114 @@
+//! Long texts that were read lately, with their chunks: pages meet the same pages again and again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::edit::LongText;
+use crate::error::Result;
+
+/// Parts of the memory, each with a lock of its own.
+const SHARDS: usize = 16;
+
+/// Bytes of texts and chunks that are remembered in all.
+const BYTES: usize = 24 << 20;
+
+/// Texts by the piece of evidence that they are.
+#[derive(Debug, Default)]
+pub(super) struct LongTexts {
+    shards: [Mutex<Shard>; SHARDS],
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    texts: Vec<(u32, Arc<LongText<'static>>)>,
+    places: HashMap<u32, usize>,
+    bytes: usize,
+    /// Which text goes next; no order of visits is the worst one for all of them.
+    next: u64,
+}
+
+impl LongTexts {
+    /// Returns the text of a piece, read and cut if it is not remembered.
+    pub(super) fn get(
+        &self,
+        piece: u32,
+        read: impl FnOnce() -> Result<String>,
+    ) -> Result<Arc<LongText<'static>>> {
+        let shard = self.shards.get(piece as usize % SHARDS);
+        let lock = || shard.map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(known) = lock().and_then(|shard| shard.get(piece)) {
+            return Ok(known);
+        }
+        let text = Arc::new(LongText::new(read()?));
+        if let Some(mut shard) = lock() {
+            shard.insert(piece, &text);
+        }
+        Ok(text)
+    }
+}
+
+impl Shard {
+    fn get(&self, piece: u32) -> Option<Arc<LongText<'static>>> {
+        let place = *self.places.get(&piece)?;
+        self.texts.get(place).map(|(_, text)| Arc::clone(text))
+    }
+
+    fn insert(&mut self, piece: u32, text: &Arc<LongText<'static>>) {
+        let bytes = text.bytes();
+        // Another thread may have read it meanwhile.
+        if bytes > BYTES / SHARDS / 4 || self.places.contains_key(&piece) {
+            return;
+        }
+        while self.bytes + bytes > BYTES / SHARDS && !self.texts.is_empty() {
+            self.remove_any();
+        }
+        self.places.insert(piece, self.texts.len());
+        self.texts.push((piece, Arc::clone(text)));
+        self.bytes += bytes;
+    }
+
+    fn remove_any(&mut self) {
+        self.next = self.next.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let place = usize::try_from(self.next >> 33).unwrap_or(0) % self.texts.len().max(1);
+        let (piece, text) = self.texts.swap_remove(place);
+        self.places.remove(&piece);
+        self.bytes -= text.bytes();
+        if let Some((moved, _)) = self.texts.get(place) {
+            self.places.insert(*moved, place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_stays_within_its_bytes_and_is_read_once_while_it_stays() {
+        let texts = LongTexts::default();
+        let long = "晴 ".repeat(20_000);
+        let mut reads = 0;
+        for piece in (0..2000).chain(0..2000) {
+            let text = texts.get(piece, || {
+                reads += 1;
+                Ok(format!("{piece} {long}"))
+            });
+            assert!(text.unwrap().text.starts_with(&format!("{piece} ")));
+        }
+        assert!((2001..4000).contains(&reads), "{reads}");
+        for shard in texts.shards {
+            let shard = shard.into_inner().unwrap();
+            assert_eq!(shard.bytes, shard.texts.iter().map(|(_, text)| text.bytes()).sum());
+            assert!(shard.bytes <= BYTES / SHARDS && shard.bytes > BYTES / SHARDS * 3 / 4);
+            assert_eq!(shard.places.len(), shard.texts.len());
+        }
+    }
+
+    #[test]
+    fn a_text_that_cannot_be_read_is_not_remembered() {
+        let texts = LongTexts::default();
+        assert!(texts.get(7, || Err(crate::Error::Cancelled)).is_err());
+        assert_eq!(texts.get(7, || Ok("seven".to_owned())).unwrap().text, "seven");
+        assert_eq!(texts.get(7, || Err(crate::Error::Cancelled)).unwrap().text, "seven");
+    }
+}
