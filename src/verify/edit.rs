@@ -39,7 +39,7 @@ const MANY_EDITS: usize = 512;
 /// Common beginnings and ends are taken off first, and lengths, letters and n-grams refuse many
 /// different texts before their distance is computed, which changes no answer. Texts of more than
 /// 2,048 characters are cut at passages that both have once, and the parts are compared one to
-/// one. Parts above 4,096 characters are compared in equal pieces, or count as different
+/// one, unless a part is wide and no more than 4,096 characters differ. Parts above 4,096 characters are compared in equal pieces, or count as different
 /// throughout if they share less than 1 in 64 of their passages. The similarity of such texts may
 /// come out too low, never too high; time grows in proportion to their length.
 ///
@@ -168,6 +168,12 @@ fn edits_of_long(
 ) -> Result<Option<usize>> {
     let mut left = most;
     let parts = chunks::parts(a, b);
+    if !parts.iter().all(chunks::is_narrow) {
+        let (a, b) = differing(&a.text, &b.text);
+        if a.chars().count().max(b.chars().count()) <= PIECE_CHARS {
+            return Ok(exact_up_to(a, b, most));
+        }
+    }
     let is_short = |part: &&Part<'_>| part.a.len().max(part.b.len()) <= SHORT_BYTES;
     // Short parts first: they are many in texts of one template, and known from other pairs.
     for part in parts.iter().filter(is_short) {

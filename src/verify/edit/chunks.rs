@@ -179,6 +179,17 @@ pub(super) fn parts<'t>(a: &'t LongText<'_>, b: &'t LongText<'_>) -> Vec<Part<'t
     shared(a, b).into_iter().chain(ends).filter_map(part).collect()
 }
 
+/// Bytes of a part on either side, and their difference, up to which its ends are in place.
+const NARROW: (usize, usize) = (1 << 10, 64);
+
+/// Returns true if both ends of a part surely stand for the same places in both texts.
+///
+/// A passage that was moved makes a part beside it that is much longer on one side.
+pub(super) fn is_narrow(part: &Part<'_>) -> bool {
+    let (ours, theirs) = (part.a.len(), part.b.len());
+    ours.max(theirs) <= NARROW.0 && ours.abs_diff(theirs) <= NARROW.1
+}
+
 /// Pairs the cuts at passages that both texts have, rising in both.
 fn shared(a: &LongText<'_>, b: &LongText<'_>) -> Vec<(usize, usize)> {
     let mut pairs = Vec::with_capacity(b.cuts.len());
