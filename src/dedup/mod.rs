@@ -35,6 +35,7 @@ mod excluded;
 mod groups;
 mod order;
 mod settings;
+mod sources;
 mod stamp;
 mod stored;
 
@@ -42,5 +43,8 @@ pub use decisions::{Cluster, Decision, Decisions};
 pub use engine::Dedup;
 pub use groups::{groups, labels};
 pub use settings::Settings;
+pub use sources::{
+    FarthestPair, LargestGroup, SourceCounts, Sources, gone_sources, sort_sources, source_warnings,
+};
 pub use stamp::{Number, Stamp};
 pub use stored::{OwnKey, key_hash};

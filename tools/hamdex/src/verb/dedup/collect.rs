@@ -95,7 +95,7 @@ impl<F: Fingerprint> Documents<F> {
 
     /// Returns whether a row says where it comes from, where that is asked for.
     pub(super) fn sourced(&self) -> bool {
-        self.named.as_ref().is_some_and(Named::any)
+        self.named.as_ref().is_some_and(|named| named.sources.has_values())
     }
 
     /// Returns whether a row has a value that decides which one is kept.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -29,6 +30,13 @@ impl Serialize for Label<'_> {
             Ok(json) => json.serialize(serializer),
             Err(_) => serializer.serialize_none(),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Label<'_> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(Box::<str>::from(json).into_string().into()))
     }
 }
 

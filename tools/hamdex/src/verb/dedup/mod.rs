@@ -33,6 +33,7 @@ use self::form::Form;
 pub(super) use self::page::difference;
 use self::page::{Page, PageFile, Summary};
 use self::report::{Report, Settings};
+use self::sources::Account;
 use self::write::Members;
 use crate::advise::{self, Settled, Wishes};
 use crate::failure::{Failure, Result};
@@ -345,6 +346,7 @@ impl DedupArgs {
         if let Some(clusters) = &mut clusters {
             members.write_clusters(clusters)?;
         }
+        let account = Account::of(&members);
         let mut report = Report {
             rows: totals.rows,
             documents: total,
@@ -373,14 +375,15 @@ impl DedupArgs {
             advice: settled.advice.as_ref(),
             largest: members.largest(),
             crowds: samples.crowds(),
-            sources: sources::sources(&members),
+            sources: account.rows,
+            gone: account.gone,
             warnings: Vec::new(),
         };
-        let alarms = report.alarms();
+        let alarms = [report.crowd_warnings(), account.warnings].concat();
         for alarm in &alarms {
             session.console.warn(alarm);
         }
-        report.warnings.clone_from(&alarms);
+        report.warnings = alarms;
         let mut file = open(files::REPORT)?;
         if let Some(file) = &mut file {
             report.write(file)?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hamdex::Fingerprint;
-use hamdex::dedup::Decision;
+use hamdex::dedup::{Decision, Sources};
 
 use super::collect::Choice;
 use super::crowds::Samples;
@@ -12,7 +12,6 @@ use super::files::Files;
 use super::page::Seen;
 use super::row::Row;
 use super::sinks::Sinks;
-use super::sources::Named;
 use crate::console::Console;
 use crate::failure::Result;
 use crate::input::{Body, Chunk, Inputs, Totals, changed, for_each_chunk};
@@ -27,7 +26,7 @@ pub(super) struct Kept {
     /// Labels of rows that share a value, by their ordinals.
     pub(super) labels: HashMap<u64, String>,
     /// Rows of each source: kept and removed.
-    pub(super) sources: Vec<(u64, u64)>,
+    pub(super) sources: Sources,
 }
 
 /// Ids of the documents that are not alone, in the order of the inputs.
@@ -68,12 +67,11 @@ pub(super) fn run<F: Fingerprint>(
 ) -> Result<(Sinks, Kept)> {
     let rows = Sinks::new(files, inputs, &totals.origins, session)?;
     let read = rows.reads();
-    let kept = Kept {
-        count: 0,
-        ids: Ids::default(),
-        labels: HashMap::new(),
-        sources: vec![(0, 0); choice.named.as_ref().map_or(inputs.sources.len(), Named::len)],
+    let sources = match &choice.named {
+        Some(named) => named.sources.clone(),
+        None => Sources::of_names(inputs.sources.iter().map(|source| source.name.as_str())),
     };
+    let kept = Kept { count: 0, ids: Ids::default(), labels: HashMap::new(), sources };
     let mut pass = Pass {
         inputs,
         files,
@@ -155,7 +153,7 @@ impl<F: Fingerprint> Pass<'_, F> {
         let from = match named {
             Some(named) if document => named.of_document(position),
             Some(named) => named.of_blank(self.next_blank),
-            None => source,
+            None => u32::try_from(source).unwrap_or(u32::MAX),
         };
         if document {
             self.next += 1;
@@ -170,7 +168,7 @@ impl<F: Fingerprint> Pass<'_, F> {
             self.kept.labels.insert(origin, row.label()?);
         }
         if repeats {
-            self.count(from, false);
+            self.kept.sources.count(from, false);
             return Ok(());
         }
         if document {
@@ -183,18 +181,12 @@ impl<F: Fingerprint> Pass<'_, F> {
                 self.kept.ids.note(row.label()?.as_bytes(), position);
             }
             if !matches!(decision, Decision::Kept { .. }) {
-                self.count(from, false);
+                self.kept.sources.count(from, false);
                 return Ok(());
             }
         }
-        self.count(from, true);
+        self.kept.sources.count(from, true);
         self.kept.count += 1;
         self.rows.row(self.inputs, self.files, (source, origin), self.console, |out| row.copy(out))
-    }
-
-    fn count(&mut self, source: usize, keeps: bool) {
-        if let Some((kept, removed)) = self.kept.sources.get_mut(source) {
-            *(if keeps { kept } else { removed }) += 1;
-        }
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::crowds::{self, Crowd};
 use super::label::Label;
-use super::sources::SourceCounts;
+use super::sources::SourceRow;
 use crate::advise::Advice;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, is_stdout};
@@ -45,7 +45,10 @@ pub(super) struct Report<'a> {
     /// Groups so large that they may be a template.
     pub(super) crowds: Vec<Crowd>,
     /// What became of every source, those first that lost the largest share.
-    pub(super) sources: Vec<SourceCounts<'a>>,
+    pub(super) sources: Vec<SourceRow<'a>>,
+    /// Names the sources of which next to nothing is left.
+    #[serde(skip)]
+    pub(super) gone: Option<String>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -117,7 +120,7 @@ impl Report<'_> {
             }
         }
         table.pair("clusters", size::thousands(self.clusters));
-        if let Some(gone) = self.gone() {
+        if let Some(gone) = &self.gone {
             table.pair("sources all but gone", gone);
         }
         table.pair("seconds", format!("{:.2}", self.seconds));
@@ -131,24 +134,8 @@ impl Report<'_> {
         session.report(self, &table)
     }
 
-    /// Names some of the sources of which next to nothing is left, and counts the others.
-    pub(super) fn gone(&self) -> Option<String> {
-        let gone: Vec<&str> = self
-            .sources
-            .iter()
-            .filter(|source| source.is_gone())
-            .map(|source| source.name.as_str())
-            .collect();
-        let named = gone.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-        match gone.len() {
-            0 => None,
-            count if count <= NAMED => Some(named),
-            count => Some(format!("{named} and {} more", size::thousands((count - NAMED) as u64))),
-        }
-    }
-
-    /// What a person should know who looks at nothing else.
-    pub(super) fn alarms(&self) -> Vec<String> {
+    /// Warns of groups that may be a template.
+    pub(super) fn crowd_warnings(&self) -> Vec<String> {
         let mut alarms = Vec::new();
         for (template, groups) in crowds::by_template(&self.crowds) {
             let size: usize = groups.iter().map(|crowd| crowd.size).sum();
@@ -169,19 +156,6 @@ impl Report<'_> {
                 100.0 * share
             ));
         }
-        let halved = self.sources.iter().filter(|source| source.is_halved());
-        for source in halved.take(NAMED) {
-            let SourceCounts { name, documents, removed, .. } = source;
-            let gone = if source.is_gone() { ", next to all that this source had" } else { "" };
-            alarms.push(format!(
-                "{} of the {} documents of {name} were removed{gone}",
-                size::thousands(*removed),
-                size::thousands(*documents)
-            ));
-        }
         alarms
     }
 }
-
-/// Sources that warnings name.
-const NAMED: usize = 3;

@@ -55,11 +55,12 @@ impl<'a, F: Fingerprint> Members<'a, F> {
     }
 
     /// The number of the source that a document comes from.
-    pub(super) fn source(&self, position: u32) -> usize {
-        match &self.choice.named {
-            Some(named) => named.of_document(position),
-            None => self.origins.find(self.origin(position)).map_or(usize::MAX, |(at, _)| at),
+    pub(super) fn source(&self, position: u32) -> u32 {
+        if let Some(named) = &self.choice.named {
+            return named.of_document(position);
         }
+        let found = self.origins.find(self.origin(position));
+        found.and_then(|(at, _)| u32::try_from(at).ok()).unwrap_or(u32::MAX)
     }
 
     pub(super) fn name(&self, position: u32) -> Label<'a> {

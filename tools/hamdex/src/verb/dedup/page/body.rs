@@ -11,7 +11,7 @@ use crate::failure::Result;
 use crate::page;
 use crate::size;
 use crate::verb::dedup::report::Report;
-use crate::verb::dedup::sources::SourceCounts;
+use crate::verb::dedup::sources::SourceRow;
 
 /// Writes the whole page.
 pub(super) fn page(
@@ -136,7 +136,7 @@ fn sources(report: &Report<'_>) -> Markup {
         "largest group",
         "farthest pair",
     ];
-    let row = |source: &SourceCounts<'_>| {
+    let row = |source: &SourceRow<'_>| {
         let group = source.largest_group.map_or_else(String::new, |group| {
             format!("{} in group {}", size::thousands(group.documents), group.cluster)
         });
@@ -160,7 +160,7 @@ fn sources(report: &Report<'_>) -> Markup {
     let more = report.sources.len().saturating_sub(SHOWN);
     html! {
         p.quiet {
-            @match report.gone() {
+            @match &report.gone {
                 Some(gone) => { "All or nearly all was removed of: " (gone) "." }
                 None => { "No source lost all or nearly all of its documents." }
             }

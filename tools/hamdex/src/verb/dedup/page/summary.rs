@@ -16,6 +16,7 @@ use crate::failure::{Failure, Result};
 use crate::input;
 use crate::output::Overwrite;
 use crate::verb::dedup::report::{self, Report};
+use crate::verb::dedup::sources::{Account, SourceRow};
 
 /// Counts of a deduplication, and the texts of its largest groups.
 #[derive(Debug, Deserialize)]
@@ -52,6 +53,9 @@ pub(in super::super) struct Summary {
     prefixes: Vec<(String, u64, u64)>,
     /// The largest groups, the largest first.
     groups: Vec<Shown>,
+    /// What became of every source, those first that lost the largest share.
+    #[serde(default)]
+    sources: Vec<SourceRow<'static>>,
 }
 
 /// A group with the texts that are shown of it.
@@ -101,6 +105,7 @@ impl Summary {
             page.groups.push(Group { cluster: number, size, kept, far, distance });
         }
         page.seen = Seen::of(&self.lengths, caught);
+        let Account { rows: sources, gone, warnings } = Account::of_rows(self.sources);
         let report = Report {
             rows: self.documents + self.rejects,
             documents: self.documents,
@@ -133,8 +138,9 @@ impl Summary {
             advice: None,
             largest: Vec::new(),
             crowds: Vec::new(),
-            sources: Vec::new(),
-            warnings: Vec::new(),
+            sources,
+            gone,
+            warnings,
         };
         page.write(&report, &self.sizes.into_iter().collect())?.finish()
     }
@@ -159,7 +165,12 @@ mod tests {
         "distances":[[0,1],[2,1]],"similarities":[],"lengths":[[12,3,0],[40,0,2]],
         "ones":[5,2,1],"prefixes":[["a",3,2],["0",2,2]],
         "groups":[{"size":3,"distance":2,"kept":{"id":"d1","text":"sunny 公园 days"},
-                   "far":{"id":"d<2>","text":"sunny 公园 nights"}}]}"#;
+                   "far":{"id":"d<2>","text":"sunny 公园 nights"}}],
+        "sources":[{"name":"b.org","documents":25,"kept":0,"removed":25,"removed_share":1.0,
+                    "largest_group":{"cluster":1,"documents":2},
+                    "farthest":{"id":7,"kept_id":"d1","distance":2,"similarity":null}},
+                   {"name":"a.org","documents":2,"kept":2,"removed":0,"removed_share":0.0,
+                    "largest_group":null,"farthest":null}]}"#;
 
     #[test]
     fn counts_of_another_engine_fill_the_page() {
@@ -180,6 +191,10 @@ mod tests {
             "Group 1: 3 documents",
             "d&lt;2&gt;",
             "<mark>nights</mark>",
+            "Warning: 25 of the 25 documents of b.org were removed, next to all",
+            "All or nearly all was removed of: b.org.",
+            "2 in group 1",
+            "7 for d1: 2 bits",
         ] {
             assert!(page.contains(part), "{part} in {page}");
         }
