@@ -98,6 +98,16 @@ class Advice(TypedDict):
     warnings: list[str]
 
 @type_check_only
+class SourceCounts(TypedDict):
+    name: str
+    documents: int
+    kept: int
+    removed: int
+    removed_share: float
+    largest_group: dict[str, int] | None
+    farthest: dict[str, Any] | None
+
+@type_check_only
 class Report(TypedDict):
     rows: int
     documents: int
@@ -111,6 +121,8 @@ class Report(TypedDict):
     seconds: float
     settings: TableSettings
     advice: Advice | None
+    sources: list[SourceCounts]
+    warnings: list[str]
 
 class DedupResult(Generic[_Data]):
     """What was kept, what was removed and why."""
@@ -143,6 +155,7 @@ def dedup(
     pipeline: str | Pipeline | None = None,
     keep: str = "first",
     unique_by: str | None = None,
+    source_field: str | None = None,
     drop_empty: bool = False,
     bits: _Bits = 64,
     verify_chain: bool = False,
@@ -169,16 +182,6 @@ class Group(TypedDict):
     kept_id: str | int
 
 @type_check_only
-class SourceCounts(TypedDict):
-    name: str
-    documents: int
-    kept: int
-    removed: int
-    removed_share: float
-    largest_group: dict[str, int] | None
-    farthest: dict[str, Any] | None
-
-@type_check_only
 class FileReport(TypedDict):
     documents: int
     kept: int
@@ -194,6 +197,7 @@ class FileReport(TypedDict):
     advice: Advice | None
     largest: list[Group]
     sources: list[SourceCounts]
+    warnings: list[str]
 
 def dedup_file(
     inputs: _Path | Iterable[_Path],

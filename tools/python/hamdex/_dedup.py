@@ -1,6 +1,9 @@
 """Deduplication of tables and data frames."""
 
+import warnings
+
 from . import _data, _hamdex
+from ._errors import DataWarning
 
 
 class DedupResult:
@@ -60,6 +63,7 @@ def dedup(
     pipeline=None,
     keep="first",
     unique_by=None,
+    source_field=None,
     drop_empty=False,
     bits=64,
     verify_chain=False,
@@ -99,6 +103,10 @@ def dedup(
         "contains:T" it decides between equally long texts.
     unique_by: column whose values must not repeat: of rows with equal values, only the one that
         `keep` prefers stays, before near-duplicates are looked for. Nulls are not equal.
+    source_field: column by whose values `report["sources"]` counts rows: documents, kept and
+        removed ones, the largest group and the farthest pair of each, those first that lost the
+        largest share. A source that loses most of its rows is a `DataWarning`, and in
+        `report["warnings"]`.
     drop_empty: drop rows with nothing to compare; `rejects` names them.
     bits: width of the fingerprints: 32, 64 or 128.
     verify_chain: remove also rows that only a chain of pairs connects with the kept row.
@@ -108,7 +116,7 @@ def dedup(
     simplified, stop_words, dictionary, weights, idf, seed_file: as `Pipeline` takes them, and
         idf="learn" to learn the rarity of words from these texts.
 
-    Raises `DataError` if no row has a text to compare. The GIL is free meanwhile; Ctrl-C stops the
+    Raises `DataError` if no row has a text to compare, or none a value in `source_field`. The GIL is free meanwhile; Ctrl-C stops the
     call within a moment.
 
     >>> import hamdex
@@ -120,10 +128,15 @@ def dedup(
     >>> result = hamdex.dedup(["It will rain tomorrow", None, "it will rain tomorrow!"])
     >>> result.kept, result.report["not_compared"]
     (['It will rain tomorrow', None], {'null text': 1})
+    >>> import pyarrow
+    >>> hosts = pyarrow.table({"text": posts, "host": ["a.org", "a.org", "b.org"]})
+    >>> sources = hamdex.dedup(hosts, source_field="host").report["sources"]
+    >>> [(source["name"], source["documents"], source["kept"]) for source in sources]
+    [('b.org', 1, 0), ('a.org', 2, 2)]
     """
     word, _, ranked_by = keep.partition(":")
     ranked_by = ranked_by if word in ("newest", "best") and ranked_by else None
-    form, table, text, id, odd = _data.for_call(data, text, id, ranked_by, unique_by)
+    form, table, text, id, odd = _data.for_call(data, text, id, ranked_by, unique_by, source_field)
     wanted = {
         "text": text,
         "id": id,
@@ -132,6 +145,7 @@ def dedup(
         "verify": verify,
         "keep": keep,
         "unique_by": unique_by,
+        "source_field": source_field,
         "drop_empty": drop_empty,
         "bits": bits,
         "verify_chain": verify_chain,
@@ -142,6 +156,10 @@ def dedup(
         "tables": _data.tables(simplified, stop_words, dictionary, weights, idf, seed_file),
     }
     if against is None or isinstance(against, _hamdex.Index):
-        return DedupResult(form, _hamdex.dedup(table, wanted, against=against, **given))
-    with _hamdex.Index.open(against, read_only=True, seed_file=seed_file) as index:
-        return DedupResult(form, _hamdex.dedup(table, wanted, against=index, **given))
+        result = DedupResult(form, _hamdex.dedup(table, wanted, against=against, **given))
+    else:
+        with _hamdex.Index.open(against, read_only=True, seed_file=seed_file) as index:
+            result = DedupResult(form, _hamdex.dedup(table, wanted, against=index, **given))
+    for warning in result.report["warnings"]:
+        warnings.warn(warning, DataWarning, stacklevel=2)
+    return result

@@ -1,6 +1,7 @@
 //! Deduplication: a table becomes a mask of the rows to keep, and tables of what was removed.
 
 mod outcome;
+pub(crate) mod sources;
 mod unique;
 
 use std::path::PathBuf;
@@ -69,6 +70,7 @@ pub(crate) struct Wanted {
     verify: Option<String>,
     keep: String,
     unique_by: Option<String>,
+    source_field: Option<String>,
     drop_empty: bool,
     bits: u32,
     verify_chain: bool,
@@ -145,6 +147,8 @@ impl Job<'_> {
             let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
             settle::settle(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?
         };
+        let from = self.wanted.source_field.as_deref();
+        let from = from.map(|column| sources::Column::of(self.table, column)).transpose()?;
         let linkage = self.wanted.verify_chain.then_some(Linkage::Chain);
         let settings = Settings { linkage, tmp: tmp.clone(), ..Settings::of(&settled) };
         let engine = Engine {
@@ -175,6 +179,7 @@ impl Job<'_> {
             settled: &settled,
             settings: &settings,
             drop_empty: self.wanted.drop_empty,
+            sources: from.as_ref(),
             against: against.is_some(),
             started,
         })

@@ -22,6 +22,7 @@ mod stamps;
 mod table;
 mod tables;
 
+use hamdex::dedup::Sources;
 use pyo3::prelude::*;
 
 #[pymodule]
@@ -35,6 +36,9 @@ fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     spark::add(module)?;
     module.add_function(wrap_pyfunction!(fingerprints::fingerprint, module)?)?;
     module.add_function(wrap_pyfunction!(dedup::dedup, module)?)?;
+    module.add_function(wrap_pyfunction!(dedup::sources::source_values, module)?)?;
+    module.add_function(wrap_pyfunction!(dedup::sources::source_order, module)?)?;
+    module.add("_OTHER_SOURCES", (Sources::OTHERS, Sources::MOST))?;
     module.add_function(wrap_pyfunction!(fields::columns_of, module)?)?;
     module.add_function(wrap_pyfunction!(fields::text_field, module)?)?;
     module.add_function(wrap_pyfunction!(files::dedup_file, module)?)?;

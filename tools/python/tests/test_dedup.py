@@ -41,6 +41,9 @@ def agree(result, files, settings=True):
     for name in ["bits", "distance", "verification", "verified_with_kept", "pipeline", "keep"]:
         assert result.report["settings"][name] == files["report"]["settings"][name], name
     assert result.report["advice"] == files["report"]["advice"]
+    # Without a field a file is a source, and a table none.
+    if result.report["sources"]:
+        assert result.report["sources"] == files["report"]["sources"]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,7 @@ def agree(result, files, settings=True):
         (["--keep", "longest"], {"keep": "longest"}),
         (["--keep", "newest:date"], {"keep": "newest:date"}),
         (["--keep", "best:date"], {"keep": "best:date"}),
+        (["--source-field", "date"], {"source_field": "date"}),
         (["--verify", "contains:0.8"], {"verify": "contains:0.8"}),
         (
             ["-k", "16", "--verify", "contains:0.7", "--keep", "newest:date"],

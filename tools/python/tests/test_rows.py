@@ -213,6 +213,80 @@ def test_of_rows_with_an_equal_value_the_preferred_one_stays():
         hamdex.dedup(table, unique_by="link")
 
 
+def hosts():
+    """Three sources and rows without one; one source is in other ones but for its last row."""
+    texts = [f"article {n * n} speaks of {n * 7919} and of {n * 104729} alone" for n in range(60)]
+    rows = [(text, "a.org") for text in texts[:30]] + [(text, "b.org") for text in texts[:25]]
+    rows += [(text, None) for text in texts[30:33]] + [(None, "c.org"), (" ", " ")]
+    return {
+        "id": [f"{host}-{n}" for n, (_, host) in enumerate(rows)],
+        "text": [text for text, _ in rows],
+        "from": [{"host": host} for _, host in rows],
+    }
+
+
+WITHOUT = {"distance": 0, "verify": "none", "pipeline": "post"}
+
+
+def test_every_source_is_counted_as_the_command_line_counts_it(cli):
+    options = ["-k", "0", "--verify", "none", "--pipeline", "post", "--source-field", "from.host"]
+    expected = cli(hosts(), *options)["report"]
+    with pytest.warns(hamdex.DataWarning, match="25 of the 25 documents of b.org"):
+        report = hamdex.dedup(pa.table(hosts()), source_field="from.host", **WITHOUT).report
+    assert report["sources"] == expected["sources"] and report["warnings"] == expected["warnings"]
+    counts = [(found["name"], found["documents"], found["kept"]) for found in report["sources"]]
+    assert counts == [("b.org", 25, 0), ("a.org", 30, 30), ("(none)", 4, 4), ("c.org", 1, 1)]
+    assert report["sources"][0]["farthest"] == {"id": "b.org-30", "kept_id": "a.org-0", "distance": 0}
+    assert report["sources"][0]["removed_share"] == 1.0
+    assert report["sources"][1]["largest_group"] == {"cluster": 1, "documents": 1}
+
+
+@pytest.mark.filterwarnings("ignore::hamdex.DataWarning")
+def test_sources_of_every_kind_of_table_are_counted():
+    flat = hosts()
+    flat["from"] = [value["host"] for value in flat["from"]]
+    table = pa.table(flat)
+    expected = hamdex.dedup(table, source_field="from", **WITHOUT).report["sources"]
+    assert len(expected) == 4
+    tables = [table.to_batches()[0], hamdex.Table(table)]
+    for module in ("pandas", "polars", "datasets"):
+        try:
+            kind = __import__(module)
+        except ImportError:
+            continue
+        make = {"pandas": "DataFrame", "polars": "DataFrame", "datasets": "Dataset.from_dict"}
+        for name in make[module].split("."):
+            kind = getattr(kind, name)
+        tables.append(kind(flat))
+    for data in tables:
+        report = hamdex.dedup(data, source_field="from", **WITHOUT).report
+        assert report["sources"] == expected, type(data)
+    # Rows that are dropped are in no source.
+    report = hamdex.dedup(table, source_field="from", drop_empty=True, **WITHOUT).report
+    counts = [(found["name"], found["documents"]) for found in report["sources"]]
+    assert counts == [("b.org", 25), ("a.org", 30), ("(none)", 3)]
+
+
+def test_sources_are_values_of_any_type_and_their_pairs_have_labels_of_any():
+    when = datetime.date(2024, 1, 2)
+    for values, ids, name, label in [
+        ([7, 7, 7], [1, 2, 3], "7", 3),
+        ([1.5, 1.5, 1.5], ["a", "b", "c"], "1.5", "c"),
+        ([when] * 3, [when] * 3, "2024-01-02", "2024-01-02"),
+        ([True] * 3, [None] * 3, "true", None),
+    ]:
+        table = pa.table({"text": [RAIN, BOOK, RAIN], "id": pa.array(ids), "n": pa.array(values)})
+        (found,) = hamdex.dedup(table, source_field="n").report["sources"]
+        assert (found["name"], found["documents"], found["removed"]) == (name, 3, 1)
+        assert found["farthest"]["id"] == label
+    assert hamdex.dedup([RAIN, RAIN]).report["sources"] == []
+    with pytest.raises(hamdex.UsageError, match='no column "host"'):
+        hamdex.dedup(table, source_field="host")
+    empty = pa.table({"text": [RAIN, BOOK], "host": ["", None]})
+    with pytest.raises(hamdex.DataError, match="no row has a value"):
+        hamdex.dedup(empty, source_field="host")
+
+
 def test_an_index_refuses_rows_of_one_id_unless_told_which_counts(tmp_path):
     ids = ["a", "b", "a", "c", "a"]
     texts = [RAIN, BOOK, BOOK + " again", None, None]

@@ -64,6 +64,7 @@ SAMPLE = """
     frame = pd.DataFrame({"text": ["a", "b"]})
     result = hamdex.dedup(frame, distance=3, keep="longest", unique_by="text", drop_empty=True)
     assert_type(result.report["not_compared"], dict[str, int])
+    assert_type(hamdex.dedup(frame, source_field="text").report["sources"][0]["removed"], int)
     assert_type(result.kept, pd.DataFrame)
     assert_type(hamdex.dedup(["a", "b"]).kept, list[str])
     assert_type(result.report["settings"]["distance"], int)

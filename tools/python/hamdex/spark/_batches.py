@@ -143,6 +143,16 @@ def stamps(column: str) -> Make:
     return make
 
 
+def source_values(column: str) -> Make:
+    """Makes the names of sources of a column, as the command line reads its values."""
+
+    def make(batch: pa.RecordBatch) -> pa.Array:
+        table = _hamdex.Table(batch.select([column]))
+        return pa.table(_hamdex._source_values(table, column)).column(0).combine_chunks()
+
+    return make
+
+
 def to_batches(table: _hamdex.Table) -> Iterator[pa.RecordBatch]:
     """A table of the library's as batches of a size that Spark takes well."""
     return (batch for batch in pa.table(table).to_batches(max_chunksize=1 << 16) if batch.num_rows)

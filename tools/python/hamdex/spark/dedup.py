@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,8 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DoubleType, IntegerType, LongType, StructField, StructType
 
 from .. import _dedup, _hamdex
-from .._errors import DataError, UsageError
-from . import _batches, _checks, _fields
+from .._errors import DataError, DataWarning, UsageError
+from . import _batches, _checks, _fields, sources
 from .clusters import members
 from .fingerprints import documents, pipeline_of
 from .links import LINKS_LIMIT
@@ -35,6 +37,11 @@ class Dedup:
     duplicates: DataFrame
     #: A row for every document that could be compared: id and fingerprint.
     documents: DataFrame
+    #: What became of every source, those first that lost the largest share; empty without
+    #: `source_field`.
+    sources: list[dict[str, Any]]
+    #: Sentences about sources that lost most of their documents.
+    warnings: list[str]
     #: All rows, with their numbers.
     _rows: DataFrame = field(repr=False)
     #: The documents removed and the ones kept for them, by row and id.
@@ -56,6 +63,7 @@ def dedup(
     verify: str | None = None,
     keep: str = "first",
     unique_by: str | None = None,
+    source_field: str | None = None,
     drop_empty: bool = False,
     fingerprint_column: str | None = None,
     pipeline: str | _hamdex.Pipeline = "auto",
@@ -88,6 +96,10 @@ def dedup(
         decides between equally long texts.
     unique_by: column whose values must not repeat: of rows with equal values, only the one that
         `keep` prefers stays, before near-duplicates are looked for. Nulls are not equal.
+    source_field: column by whose values `sources` of the result counts rows, as report.json of
+        `hamdex dedup --source-field` does: documents, kept and removed ones, the largest group and
+        the farthest pair of each. A source that loses most of its rows is a `DataWarning`, and in
+        `warnings`. The tasks count; a row for each source comes back, of 100,000 at most.
     drop_empty: drop rows with nothing to compare.
     pipeline, bits: how texts become fingerprints, as in `fingerprints`.
     limit, counts: as in `links`.
@@ -100,6 +112,8 @@ def dedup(
     _rank(df, keep, text_column)
     if unique_by is not None:
         _fields.value(df, unique_by)
+    if source_field is not None:
+        _fields.value(df, source_field)
     verify = verification(verify, text_column, pipeline, bits)
     # The numbers of a frame that is computed again may be others.
     rows = _checks.checkpointed(df.withColumn(ROW, F.monotonically_increasing_id()))
@@ -135,10 +149,19 @@ def dedup(
     gone = removed.select(F.col("row").alias(ROW))
     if unique_by is not None:
         gone = gone.unionAll(repeats.select(F.col("row").alias(ROW)))
+    counted: list[dict[str, Any]] = []
+    told: list[str] = []
+    if source_field is not None:
+        named = sources.names(some, source_field, ROW, id_column)
+        counted, told = sources.account(named, removed, gone.withColumnRenamed(ROW, "row"))
+        for warning in told:
+            warnings.warn(warning, DataWarning, stacklevel=2)
     kept = some.join(gone, ROW, "left_anti").drop(ROW)
     duplicates = removed.drop("row", "kept_row")
     prints = compared.select("id", "fingerprint")
-    return Dedup(kept, duplicates, prints, rows, removed, made, repeats, drop_empty)
+    return Dedup(
+        kept, duplicates, prints, counted, told, rows, removed, made, repeats, drop_empty
+    )
 
 
 def _none_has(rows: DataFrame, value: Column) -> bool:

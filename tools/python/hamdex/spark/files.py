@@ -33,6 +33,7 @@ def dedup_file(
     verify: str | None = None,
     keep: str = "first",
     unique_by: str | None = None,
+    source_field: str | None = None,
     drop_empty: bool = False,
     pipeline: str | _hamdex.Pipeline = "auto",
     bits: int = 64,
@@ -49,9 +50,11 @@ def dedup_file(
     text, id: columns of texts and ids.
     report: a page to look at (.html), written where this is called: figures as charts, the largest
         groups side by side. Everything is counted by the tasks; the texts of ten groups are fetched.
-    distance, verify, keep, unique_by, drop_empty, pipeline, bits, limit: as `dedup` takes them.
+    distance, verify, keep, unique_by, source_field, drop_empty, pipeline, bits, limit: as `dedup`
+        takes them.
 
-    Returns a dict of counts, settings and the largest groups, as report.json of `hamdex dedup` has.
+    Returns a dict of counts, settings, the largest groups, sources and warnings, as report.json of
+    `hamdex dedup` has. Sources are values of `source_field`; files of a frame are not counted apart.
 
         hamdex.spark.dedup_file(
             spark, "hdfs:///crawl", "hdfs:///clean", "content", "url",
@@ -72,7 +75,7 @@ def dedup_file(
     verify = verification(verify, text, pipeline, bits)
     result = dedup(
         rows, text, id, distance, verify=verify, keep=keep, unique_by=unique_by,
-        drop_empty=drop_empty, pipeline=pipeline, bits=bits, limit=limit,
+        source_field=source_field, drop_empty=drop_empty, pipeline=pipeline, bits=bits, limit=limit,
     )  # fmt: skip
     result.kept.write.parquet(os.fspath(output))
     settings = {
@@ -89,9 +92,9 @@ def dedup_file(
         counted = figures(result, text, bits, told)
         seconds = time.monotonic() - started
         page = {**told, **settings, **counted, "seconds": seconds}
-        for name in ("rows", "removed", "largest"):
+        for name in ("rows", "removed", "largest", "warnings"):
             del page[name]
-        _hamdex._dedup_page(json.dumps(page), os.fspath(report))
+        _hamdex._dedup_page(json.dumps(page, default=str), os.fspath(report))
     told["seconds"] = time.monotonic() - started
     told["settings"] = settings
     return told

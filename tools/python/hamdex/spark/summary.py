@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from . import _fields
+from . import _fields, sources
 from .dedup import ROW, Dedup
 
 #: How many groups are listed, the largest.
@@ -34,8 +34,8 @@ def totals(result: Dedup, text: str) -> dict[str, Any]:
     if result._drop_empty:
         rejects, not_compared = sum(not_compared.values()), {}
     removed = near + repeats
-    groups = _groups(result)
-    largest = groups.orderBy(F.desc("size"), "kept_id", "kept_row").limit(LARGEST).collect()
+    groups = sources.groups(result._removed)
+    largest = groups.orderBy(*sources.by_size()).limit(LARGEST).collect()
     return {
         "rows": rows,
         "documents": rows - rejects,
@@ -49,6 +49,8 @@ def totals(result: Dedup, text: str) -> dict[str, Any]:
             {"cluster": number, "size": row["size"], "kept_id": row["kept_id"]}
             for number, row in enumerate(largest, 1)
         ],
+        "sources": result.sources,
+        "warnings": result.warnings,
     }
 
 
@@ -71,7 +73,7 @@ def figures(result: Dedup, text: str, bits: int, told: dict[str, Any]) -> dict[s
         F.col(ROW).alias("row"), _fields.text(result._rows, text).alias("text")
     )
     return {
-        "sizes": _counts(_groups(result), F.col("size")),
+        "sizes": _counts(sources.groups(result._removed), F.col("size")),
         "distances": _counts(result._removed, F.col("distance")),
         "similarities": _similarities(result._removed),
         "lengths": _lengths(result, texts),
@@ -79,11 +81,6 @@ def figures(result: Dedup, text: str, bits: int, told: dict[str, Any]) -> dict[s
         "prefixes": _prefixes(result._made, bits, told),
         "groups": _shown(result, texts),
     }
-
-
-def _groups(result: Dedup) -> DataFrame:
-    others = result._removed.groupBy("kept_row", "kept_id").count()
-    return others.select("kept_row", "kept_id", (F.col("count") + 1).alias("size"))
 
 
 def _counts(rows: DataFrame, by: Column) -> list[tuple[Any, int]]:
@@ -147,7 +144,7 @@ def _prefixes(documents: DataFrame, bits: int, told: dict[str, Any]) -> list[tup
 
 def _shown(result: Dedup, texts: DataFrame) -> list[dict[str, Any]]:
     """Of each group the kept document, and the first of those that are farthest from it."""
-    groups = _groups(result).orderBy(F.desc("size"), "kept_id", "kept_row").limit(LARGEST).collect()
+    groups = sources.groups(result._removed).orderBy(*sources.by_size()).limit(LARGEST).collect()
     kept = [group["kept_row"] for group in groups]
     first = F.struct((-F.col("distance")).alias("near"), "id", "row")
     members = result._removed.filter(F.col("kept_row").isin(kept)).groupBy("kept_row")

@@ -17,6 +17,7 @@ use hamdex::join::Linkage;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::sources::{Account, Column};
 use super::{Wanted, numbers};
 use crate::failure::Result;
 use crate::name;
@@ -46,6 +47,7 @@ pub(crate) struct Report {
     not_compared: BTreeMap<&'static str, u64>,
     clusters: usize,
     rejects: usize,
+    sources: Account,
     seconds: f64,
     bits: u32,
     settings: Settings,
@@ -62,6 +64,8 @@ pub(super) struct Done<'a, F> {
     pub(super) settled: &'a Settled,
     pub(super) settings: &'a Settings,
     pub(super) drop_empty: bool,
+    /// Where rows come from, if it was asked to count them by that.
+    pub(super) sources: Option<&'a Column>,
     pub(super) against: bool,
     pub(super) started: Instant,
 }
@@ -84,6 +88,12 @@ pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
     for &(row, _) in rejects {
         drop(row);
     }
+    let kept = |row: usize| {
+        let rejected = rejects.binary_search_by_key(&(row as u64), |&(row, _)| row).is_ok();
+        (!rejected).then(|| mask.get(row) == Some(&1))
+    };
+    let account = |column| Account::of(column, decisions, (rows, read), kept);
+    let sources = done.sources.map(account).transpose()?.unwrap_or_default();
     let reasons = rejects.iter().map(|(_, blank)| blank.reason());
     let removed_unique_by = repeated.iter().filter(|repeated| **repeated).count();
     let removed = decisions.removed() + removed_unique_by;
@@ -103,6 +113,7 @@ pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
             not_compared: if done.drop_empty { BTreeMap::new() } else { read.not_compared() },
             clusters: decisions.clusters().len(),
             rejects: rejects.len(),
+            sources,
             seconds: done.started.elapsed().as_secs_f64(),
             bits: F::BITS,
             settings: settings.clone(),
@@ -245,6 +256,8 @@ impl Report {
         dict.set_item("settings", settings)?;
         let advice = self.settled.advice.as_ref();
         dict.set_item("advice", advice.map(|advice| settle::to_dict(py, advice)).transpose()?)?;
+        dict.set_item("sources", self.sources.to_list(py)?)?;
+        dict.set_item("warnings", &self.sources.warnings)?;
         Ok(dict)
     }
 }

@@ -80,6 +80,28 @@ def test_a_distance_leaves_the_check_on(spark):
     assert hs.dedup(frame, "text", "id", 14, pipeline="post", verify="none").kept.count() == 1
 
 
+def test_sources_beyond_a_number_are_counted_together(rows, spark, monkeypatch):
+    values = ["x", None, "y", " ", "z", "x", "y", "w"]
+    data = [(n, RAIN if n % 2 else BOOK, value) for n, value in enumerate(values)]
+    frame = spark.createDataFrame(data, "id long, text string, host string")
+
+    def counted(**options):
+        found = hs.dedup(
+            frame, "text", "id", 3, pipeline="post", verify="none", source_field="host", **options
+        )
+        assert found.warnings == []
+        return {row["name"]: (row["documents"], row["kept"]) for row in found.sources}
+
+    assert counted() == {"x": (2, 1), "(none)": (2, 1), "y": (2, 0), "z": (1, 0), "w": (1, 0)}
+    monkeypatch.setattr(hamdex._hamdex, "_OTHER_SOURCES", ("(others)", 2))
+    assert counted() == {"x": (2, 1), "(none)": (2, 1), "(others)": (4, 0)}
+    assert counted(unique_by="host")["(others)"] == (4, 0)
+    with pytest.raises(hamdex.DataError, match="no row has a value"):
+        hs.dedup(frame.filter("id = 1"), "text", "id", 3, pipeline="post", source_field="host")
+    with pytest.raises(hamdex.UsageError, match='no column "from"'):
+        hs.dedup(frame, "text", "id", 3, pipeline="post", source_field="from")
+
+
 def test_texts_do_not_come_back_from_the_tasks(rows):
     plan = hs.fingerprints(rows, "text", "id")._jdf.queryExecution().optimizedPlan().toString()
     (task,) = [line for line in plan.splitlines() if "MapInArrow" in line]

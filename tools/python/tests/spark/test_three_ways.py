@@ -24,11 +24,17 @@ def crawl(tmp_path):
     rows = documents(4300, 60, 60)
     rows += [("e1", None), ("e2", " "), ("e3", "公园 里 的 樱花 开 了 很多 人 去 看"),
              ("e4", "公园 里 的 樱花 开 了 很多 人 去 看")]  # fmt: skip
+    seen = [text for _, text in rows]
     table = pa.table(
         {
             "id": [id for id, _ in rows],
             "content": [text for _, text in rows],
             "stars": pa.array(range(len(rows)), pa.int16()),
+            # One host has copies of what the others have, and some rows have none.
+            "host": [
+                None if id == "e3" else "mirror.org" if text in seen[:at] else f"{at % 7}.org"
+                for at, (id, text) in enumerate(rows)
+            ],
         }
     )
     path = tmp_path / "crawl.parquet"
@@ -50,16 +56,20 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::hamdex.DataWarning")
 @pytest.mark.parametrize("settings", CASES)
 def test_three_lines_agree_row_for_row(spark, crawl, tmp_path, hamdex_lines, settings):
     options = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    options += ["--source-field", "host"]
     shell, python, cluster = (tmp_path / f"{way}.parquet" for way in ("shell", "python", "spark"))
     pages = {way: tmp_path / f"{way}.html" for way in ("shell", "python", "spark")}
 
     hamdex_lines("dedup", crawl, "-o", shell, "--text-field", "content", "--report", pages["shell"],
                  *options)  # fmt: skip
+    settings = settings | {"source_field": "host"}
     ours = hamdex.dedup_file(crawl, python, text="content", report=pages["python"], **settings)
     told = hs.dedup_file(spark, crawl, cluster, "content", report=pages["spark"], **settings)
+    table = hamdex.dedup(pq.read_table(crawl), "content", **settings).report
 
     expected = kept(shell)
     assert 100 < len(expected) < 4200
@@ -71,11 +81,22 @@ def test_three_lines_agree_row_for_row(spark, crawl, tmp_path, hamdex_lines, set
     assert [told["settings"][name] for name in settings] == [
         ours["settings"][name] for name in settings
     ]
-    assert told["largest"][0] == ours["largest"][0]
+    assert told["largest"] == ours["largest"]
+    # Of every source the same rows, whichever way counted them.
+    assert len(ours["sources"]) == 9 and ours["sources"][0]["name"] == "mirror.org"
+    assert told["sources"] == table["sources"] == ours["sources"]
+    about = [warning for warning in ours["warnings"] if " documents of " in warning]
+    assert told["warnings"] == table["warnings"] == about != []
+    assert len({sources(path.read_text()) for path in pages.values()}) == 1
     # All figures of a page are drawn and listed from the same counts.
     page = {way: figures(path.read_text()) for way, path in pages.items()}
     assert page["spark"] == page["python"] == page["shell"]
     assert len(page["spark"]) >= 5
+
+
+def sources(page):
+    """The table by source of a page."""
+    return page.partition("<h2>Sources</h2>")[2].partition("<h2>")[0]
 
 
 def figures(page):

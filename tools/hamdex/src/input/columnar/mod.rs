@@ -10,6 +10,6 @@ mod write;
 #[cfg(not(feature = "parquet"))]
 pub(crate) use absent::{Columnar, agree, filter, from_lines, require};
 #[cfg(feature = "parquet")]
-pub(crate) use read::Columnar;
+pub(crate) use read::{Columnar, source_values};
 #[cfg(feature = "parquet")]
 pub(crate) use write::{agree, filter, from_lines, require};

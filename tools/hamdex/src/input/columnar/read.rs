@@ -24,8 +24,9 @@ use parquet::arrow::arrow_reader::{
 };
 
 use crate::failure::{Failure, Result};
-use crate::input::fields::{FINGERPRINT, Fields};
+use crate::input::fields::{FINGERPRINT, Fields, Names};
 use crate::input::open::{self, Meter, Pieces, Reader};
+use crate::input::row::parse;
 
 /// Rows that are decoded together: some megabytes of long texts.
 const BATCH: usize = 256;
@@ -299,6 +300,29 @@ impl Pieces for Lines {
         self.meter.add(share.unwrap_or(0));
         Ok(true)
     }
+}
+
+/// Returns the values of a column as `--source-field` reads them; `None` of nulls and blank texts.
+pub(crate) fn source_values(column: &ArrayRef) -> Result<Vec<Option<Box<str>>>, ArrowError> {
+    const NAME: &str = "source";
+    let fields = Fields::of(&Names { source: Some(NAME.to_owned()), ..Names::default() }, "text");
+    let schema = Schema::new(vec![Field::new(NAME, column.data_type().clone(), true)]);
+    let schema = Arc::new(schema);
+    let mut values = Vec::with_capacity(column.len());
+    let mut buffer = Vec::new();
+    for first in (0..column.len()).step_by(BATCH) {
+        let some = column.slice(first, BATCH.min(column.len() - first));
+        buffer.clear();
+        let builder = WriterBuilder::new().with_explicit_nulls(true);
+        let mut writer = builder.build::<_, LineDelimited>(&mut buffer);
+        writer.write(&RecordBatch::try_new(Arc::clone(&schema), vec![some])?)?;
+        writer.finish()?;
+        drop(writer);
+        let lines = buffer.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let value = |line| parse(&fields, line).ok()?.source.map(Box::from);
+        values.extend(lines.map(value));
+    }
+    Ok(values)
 }
 
 /// Reads columns of bytes as texts; what is no UTF-8 becomes null.
