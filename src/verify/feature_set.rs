@@ -4,7 +4,7 @@
 //! without bias; the similarity is then that of the smallest of the union (bottom-k sketch:
 //! Broder 1997; Cohen and Kaplan 2007).
 
-use super::varint;
+use super::varint::{self, Rising};
 use crate::error::{Error, Result};
 use crate::text::Pipeline;
 
@@ -81,11 +81,7 @@ impl FeatureSet {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(5 + 3 * self.values.len());
         varint::put(&mut out, self.total);
-        let mut next = 0;
-        for &value in &self.values {
-            varint::put(&mut out, value - next);
-            next = value.saturating_add(1);
-        }
+        varint::put_rising(&mut out, &self.values);
         out
     }
 
@@ -203,37 +199,28 @@ impl<N: FnMut() -> Result<Option<u32>>> Stream<N> {
 /// An encoded set that is read hash by hash.
 struct Encoded<'a> {
     total: u32,
-    rest: &'a [u8],
-    /// The least value that the next hash can have.
-    least: u64,
-    read: usize,
+    values: Rising<'a>,
 }
 
 impl<'a> Encoded<'a> {
     fn new(mut bytes: &'a [u8]) -> Result<Self> {
         let total = varint::take(&mut bytes).ok_or_else(|| damage("has no size"))?;
-        Ok(Self { total, rest: bytes, least: 0, read: 0 })
+        Ok(Self { total, values: Rising::new(bytes) })
     }
 
     #[inline]
     fn next_value(&mut self) -> Result<Option<u32>> {
-        if self.rest.is_empty() {
-            if self.read == 0 && self.total > 0 {
+        if self.values.is_at_end() {
+            if self.values.read == 0 && self.total > 0 {
                 return Err(damage("has a size and no features"));
             }
             return Ok(None);
         }
-        let gap = varint::take(&mut self.rest).ok_or_else(|| damage("has a gap that is cut"))?;
-        let value = self.least + u64::from(gap);
-        if value >> bits_of(self.total) != 0 {
-            return Err(damage("has a hash that is too large"));
-        }
-        self.read += 1;
-        if self.read > KEPT_FEATURES.min(self.total as usize) {
+        let value = self.values.take(bits_of(self.total)).map_err(damage)?;
+        if self.values.read as usize > KEPT_FEATURES.min(self.total as usize) {
             return Err(damage("has more features than its size"));
         }
-        self.least = value + 1;
-        Ok(u32::try_from(value).ok())
+        Ok(Some(value))
     }
 }
 

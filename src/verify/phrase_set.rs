@@ -4,7 +4,7 @@
 //! if nearly all of it stands in the one that is kept: Jaccard and edit similarity do not tell
 //! which of two documents has more, and let what only one of them says go with it.
 
-use super::varint;
+use super::varint::{self, Rising};
 use crate::error::{Error, Result};
 use crate::sketch::feature_hash;
 use crate::text::Pipeline;
@@ -75,11 +75,7 @@ impl PhraseSet {
         let Extent { words, phrases } = self.extent();
         varint::put(&mut out, words);
         varint::put(&mut out, phrases);
-        let mut next = 0;
-        for &value in &self.values {
-            varint::put(&mut out, value - next);
-            next = value.saturating_add(1);
-        }
+        varint::put_rising(&mut out, &self.values);
         out
     }
 
@@ -250,34 +246,23 @@ fn value(hash: u64) -> u32 {
 /// An encoded set that is read hash by hash.
 struct Encoded<'a> {
     extent: Extent,
-    rest: &'a [u8],
-    /// The least value that the next hash can have.
-    least: u64,
-    read: u32,
+    values: Rising<'a>,
 }
 
 impl<'a> Encoded<'a> {
     fn new(mut bytes: &'a [u8]) -> Result<Self> {
         let mut number = || varint::take(&mut bytes).ok_or_else(|| damage("has no size"));
         let extent = Extent { words: number()?, phrases: number()? };
-        Ok(Self { extent, rest: bytes, least: 0, read: 0 })
+        Ok(Self { extent, values: Rising::new(bytes) })
     }
 
     #[inline]
     fn next_value(&mut self) -> Result<Option<u32>> {
-        if self.read == self.extent.phrases {
-            return if self.rest.is_empty() {
-                Ok(None)
-            } else {
-                Err(damage("has more than its size"))
-            };
+        match (self.values.read == self.extent.phrases, self.values.is_at_end()) {
+            (true, true) => Ok(None),
+            (true, false) => Err(damage("has more than its size")),
+            (false, _) => self.values.take(u32::BITS).map(Some).map_err(damage),
         }
-        let gap = varint::take(&mut self.rest).ok_or_else(|| damage("has a gap that is cut"))?;
-        let value = u32::try_from(self.least + u64::from(gap));
-        let value = value.map_err(|_| damage("has a hash that is too large"))?;
-        self.least = u64::from(value) + 1;
-        self.read += 1;
-        Ok(Some(value))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Variable-length integers: small numbers become few bytes, seven bits in each (LEB128).
 //!
-//! Every number has one form only: what ends in a needless zero byte is refused.
+//! Every number has one form only: what ends in a needless zero byte is refused. Rising numbers are
+//! stored as the gaps between them.
 
 /// Appends a number.
 pub(super) fn put(out: &mut Vec<u8>, mut value: u32) {
@@ -34,9 +35,79 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
+/// Appends rising numbers: each as what it is above the least that could follow the one before.
+pub(super) fn put_rising(out: &mut Vec<u8>, values: &[u32]) {
+    let mut least = 0;
+    for &value in values {
+        put(out, value - least);
+        least = value.saturating_add(1);
+    }
+}
+
+/// Rising numbers that are read one by one.
+#[derive(Debug)]
+pub(super) struct Rising<'a> {
+    rest: &'a [u8],
+    /// The least value that the next number can have.
+    least: u64,
+    /// How many have been read.
+    pub(super) read: u32,
+}
+
+impl<'a> Rising<'a> {
+    /// Takes bytes that [`put_rising`] appended.
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, least: 0, read: 0 }
+    }
+
+    #[inline]
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Takes the next number, of so many bits at most.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the bytes.
+    #[inline]
+    pub(super) fn take(&mut self, bits: u32) -> Result<u32, &'static str> {
+        let gap = take(&mut self.rest).ok_or("has a gap that is cut")?;
+        let value = self.least + u64::from(gap);
+        let small = u32::try_from(value).ok().filter(|_| value >> bits == 0);
+        let small = small.ok_or("has a hash that is too large")?;
+        self.least = value + 1;
+        self.read += 1;
+        Ok(small)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rising_numbers_read_back_and_damage_is_refused() {
+        let values = [0, 1, 200, 1 << 24, u32::MAX - 1, u32::MAX];
+        let mut bytes = Vec::new();
+        put_rising(&mut bytes, &values);
+        assert_eq!(bytes[..4], [0, 0, 0xc6, 1]);
+        let mut rising = Rising::new(&bytes);
+        for value in values {
+            assert!(!rising.is_at_end());
+            assert_eq!(rising.take(32), Ok(value));
+        }
+        assert!(rising.is_at_end() && rising.read == 6);
+        assert_eq!(rising.take(32), Err("has a gap that is cut"));
+        // The largest number has none above it.
+        bytes.push(0);
+        let mut rising = Rising::new(&bytes);
+        assert!((0..6).all(|_| rising.take(32).is_ok()));
+        assert_eq!(rising.take(32), Err("has a hash that is too large"));
+        let mut rising = Rising::new(&bytes);
+        assert_eq!([0, 1, 200].map(Ok), [24; 3].map(|bits| rising.take(bits)));
+        assert_eq!(rising.take(24), Err("has a hash that is too large"));
+    }
 
     #[test]
     fn numbers_read_back_from_as_few_bytes_as_they_need() {
