@@ -55,6 +55,27 @@ fn what_is_removed_has_passed_with_what_is_kept_for_it() {
 }
 
 #[test]
+fn the_distance_falls_with_the_length_of_texts() {
+    let verification: Verification = "edit:0.78,0.88".parse().unwrap();
+    let settings = Settings::new(16).verify(verification);
+    let pipeline = pipeline();
+    let removed = |letters: usize, apart: u32| {
+        let mut dedup = Dedup::<u64>::new(&settings).unwrap();
+        let text = "sunny days are back ".repeat(letters / 20 + 1);
+        for (last, fingerprint) in [("x", 0), ("y", (1_u64 << apart) - 1)] {
+            let text = format!("{}{last}", &text[..letters - 1]);
+            let evidence = verification.evidence(&pipeline, &text);
+            dedup.push(fingerprint, &evidence, ()).unwrap();
+        }
+        dedup.finish(&()).unwrap().removed() == 1
+    };
+    for (letters, within) in [(100, 16), (200, 16), (600, 14), (1600, 13), (9000, 13)] {
+        assert!(removed(letters, within), "{letters} letters, {within} bits");
+        assert!(!removed(letters, within + 1), "{letters} letters, {within} bits and one");
+    }
+}
+
+#[test]
 fn what_is_removed_is_within_the_distance_of_what_is_kept() {
     let decide = |settings: &Settings| {
         let mut dedup = Dedup::<u64>::new(settings).unwrap();
