@@ -6,6 +6,7 @@
 //! and what has joined a representative is compared no more: many copies of one template cost a
 //! comparison each, and many different documents what a join of them costs.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -278,24 +279,45 @@ impl Rule<'_> {
 const WAITING: usize = 1 << 21;
 
 /// The first representative found so far that a unit joins.
-#[derive(Debug, Default)]
-struct First(Mutex<Option<Joined>>);
+#[derive(Debug)]
+struct First {
+    /// Its place, which falls only; [`NOWHERE`] while there is none.
+    representative: AtomicU32,
+    /// Held by those that change the place.
+    similarity: Mutex<f64>,
+}
+
+/// Above the place of every representative.
+const NOWHERE: u32 = u32::MAX;
+
+impl Default for First {
+    fn default() -> Self {
+        Self { representative: AtomicU32::new(NOWHERE), similarity: Mutex::default() }
+    }
+}
 
 impl First {
-    fn is_at_most(&self, representative: u32) -> bool {
-        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        found.is_some_and(|(first, _)| first <= representative)
+    fn place(&self) -> u32 {
+        // A place that has fallen meanwhile costs a check that changes nothing.
+        self.representative.load(Ordering::Relaxed)
     }
 
-    fn offer(&self, joined: Joined) {
-        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if found.is_none_or(|(first, _)| joined.0 < first) {
-            *found = Some(joined);
+    fn is_at_most(&self, representative: u32) -> bool {
+        self.place() <= representative
+    }
+
+    fn offer(&self, (representative, similarity): Joined) {
+        let mut stored = self.similarity.lock().unwrap_or_else(PoisonError::into_inner);
+        if representative < self.place() {
+            self.representative.store(representative, Ordering::Relaxed);
+            *stored = similarity;
         }
     }
 
     fn into_inner(self) -> Option<Joined> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        let similarity = self.similarity.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let representative = self.representative.into_inner();
+        (representative != NOWHERE).then_some((representative, similarity))
     }
 }
 
