@@ -6,9 +6,10 @@
 use std::str::FromStr;
 
 use super::clean::Clean;
-use super::options::{Html, NormalForm, PipelineOptions};
+use super::options::{Html, NormalForm, PipelineOptions, Segment};
 use super::resources::Resources;
 use super::stop_words::{Kind, StopWords};
+use super::word_list::Language;
 use super::{dictionary, idf, simplified, unicode};
 use crate::error::{Error, Result};
 use crate::sketch::SketchKind;
@@ -54,6 +55,21 @@ pub(crate) fn renewed(descriptor: &str) -> Option<String> {
     Some(describe(&options, &none))
 }
 
+/// Returns the options with the versions of steps that a descriptor names.
+pub(super) fn in_versions_of(asked: &PipelineOptions, descriptor: &str) -> PipelineOptions {
+    let mut asked = asked.clone();
+    let Some(stored) = options(descriptor, &Resources::default()) else { return asked };
+    if asked.segment == stored.segment {
+        asked.lists = stored.lists;
+    }
+    if asked.html != Html::None && stored.html != Html::None {
+        asked.html = stored.html;
+    }
+    asked.idle_unicode =
+        stored.idle_unicode && asked.normal == NormalForm::Casefold && !cuts_words(&asked);
+    asked
+}
+
 /// How a secret keys the hash, before its digest.
 const KEYED: &str = "siphash24,";
 
@@ -87,7 +103,7 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
         simplified = digest(options.simplified, simplified::digest),
         clean = options.clean,
         short = short(options),
-        segment = options.segment,
+        segment = segment(options),
         dictionary = own("dictionary"),
         stop_words = match &options.stop_words.0 {
             Kind::None => UNUSED.to_owned(),
@@ -119,6 +135,7 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
 /// out, so that the descriptor of the result differs.
 pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<PipelineOptions> {
     let fields = Fields::of(descriptor)?;
+    let (segment, lists) = segment_named(fields.get("segment")?)?;
     let mut options = PipelineOptions::new()
         .normal(match fields.get("normal")? {
             form if form == normal(NormalForm::Casefold) => NormalForm::Casefold,
@@ -130,12 +147,13 @@ pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<Pipelin
             None => Clean::WEIBO,
             Some((_, clean)) => parse(clean)?,
         })
-        .segment(parse(fields.get("segment")?)?)
+        .segment(segment)
         .ngram(parse(fields.get("ngram")?)?)
         .weights(parse(fields.get("weights")?)?)
         .sketch(parse(fields.get("sketch")?)?)
         .simplified(fields.get("simplified")? != UNUSED)
         .seed(u64::from_str_radix(fields.get("seed")?, 16).ok()?);
+    options.lists = lists;
     options.html = Html::named(fields.get("html")?)?;
     options.idle_unicode = options.normal == NormalForm::Casefold
         && !cuts_words(&options)
@@ -208,6 +226,29 @@ fn short(options: &PipelineOptions) -> String {
     match (options.short, options.short_clean) {
         (length, Clean::WEIBO) => length.to_string(),
         (length, clean) => format!("{length},{clean}"),
+    }
+}
+
+/// What a segmentation with word lists has behind its name, before their digest.
+const LISTS: &str = "-2,";
+
+/// Name of a segmentation, and the digest of its word lists where it has any.
+fn segment(options: &PipelineOptions) -> String {
+    let segment = options.segment;
+    if options.lists {
+        format!("{segment}{LISTS}{:08x}", Language::digest(segment == Segment::Auto))
+    } else {
+        segment.to_string()
+    }
+}
+
+/// Reads a segmentation back, and whether it has word lists; their digest may be another one.
+fn segment_named(field: &str) -> Option<(Segment, bool)> {
+    match field.split_once(LISTS) {
+        None => Some((parse(field)?, false)),
+        Some((name, _)) => {
+            parse(name).filter(|segment: &Segment| segment.has_lists()).zip(Some(true))
+        }
     }
 }
 
@@ -296,11 +337,53 @@ mod tests {
     }
 
     #[test]
+    fn segmentations_of_before_go_on_without_word_lists() {
+        let none = Resources::default();
+        for segment in [Segment::Auto, Segment::Words] {
+            let now = PipelineOptions::new().segment(segment);
+            let name = described(&now);
+            let (head, tail) = name.split_once("-2,").unwrap();
+            let before = format!("{head}{}", &tail[8..]);
+            assert!(before.contains(&format!(";segment={segment};")), "{before}");
+            let old = options(&before, &none).unwrap();
+            assert_eq!(described(&old), before);
+            assert_eq!(in_versions_of(&now, &before), old);
+            assert_eq!(in_versions_of(&old, &name), now);
+            // Other lists are told apart by their digest, and Chinese alone has none.
+            let other = format!("{head}-2,00000000{}", &tail[8..]);
+            assert_ne!(described(&options(&other, &none).unwrap()), other);
+            assert!(options(&name.replace(";segment=", ";segment=j"), &none).is_none());
+            assert!(options(&name.replace("-2,", "-3,"), &none).is_none());
+        }
+        assert!(
+            options(
+                &described(&PipelineOptions::new().segment(Segment::Jieba))
+                    .replace("=jieba;", "=jieba-2,8d83b1de;"),
+                &none
+            )
+            .is_none()
+        );
+    }
+
+    #[test]
+    fn versions_are_taken_only_for_steps_that_are_asked_for() {
+        let preset = |name| PipelineOptions::preset(name).unwrap();
+        let stored = described(&preset("text").html(true)).replace("reader-1", "reader");
+        let asked = preset("text").html(true).segment(Segment::Words);
+        let taken = in_versions_of(&asked, &stored);
+        assert_eq!((taken.html, taken.lists), (Html::Reader, true));
+        assert_eq!(in_versions_of(&preset("text"), &stored), preset("text"));
+        assert_eq!(in_versions_of(&asked, "no descriptor"), asked);
+    }
+
+    #[test]
     fn every_option_changes_the_descriptor() {
         let base = PipelineOptions::new();
         let changed = [
             base.clone(),
             base.clone().segment(Segment::Jieba),
+            base.clone().segment(Segment::Words),
+            PipelineOptions { lists: false, ..base.clone().segment(Segment::Words) },
             base.clone().ngram(2),
             base.clone().normal(NormalForm::Casefold),
             base.clone().weights(Weights::Tf),

@@ -11,7 +11,7 @@ use super::ngrams::Tokens;
 use super::numbered::Lengths;
 use super::options::Segment;
 use super::pipeline::{Inner, Scratch};
-use super::segment::Uncut;
+use super::segment::{Cutter, Uncut};
 use super::sift::Sift;
 use super::{grams, segment};
 use crate::fingerprint::Fingerprint;
@@ -129,7 +129,7 @@ pub(super) fn for_each<T: Visit>(pipeline: &Inner, scratch: &mut Scratch, mut vi
         }
         Segment::Chars => {
             tokens.clear(false);
-            segment::for_each_token(normal, options.segment, &jieba, &mut |token| {
+            segment::for_each_token(normal, Cutter::Letters, &jieba, &mut |token| {
                 tokens.push_alike(token);
             });
             sift.begin(tokens.ngrams(n));
@@ -142,7 +142,7 @@ pub(super) fn for_each<T: Visit>(pipeline: &Inner, scratch: &mut Scratch, mut vi
             if n == 1 && options.weights != Weights::Levels =>
         {
             sift.begin(normal.len() / 4);
-            let words = parts.sort(normal, options.segment);
+            let words = parts.sort(normal, options.cutter());
             if !lexicon.weighs() {
                 lexicon.for_each_word(words, &mut |word| sift.take(word.as_bytes(), |_| 0));
                 return sift.flush();
@@ -160,7 +160,7 @@ pub(super) fn for_each<T: Visit>(pipeline: &Inner, scratch: &mut Scratch, mut vi
         }
         Segment::Auto | Segment::Jieba | Segment::Words => {
             tokens.clear(true);
-            let words = Uncut::Whole(normal, options.segment);
+            let words = Uncut::Whole(normal, options.cutter());
             if !lexicon.weighs() && options.weights != Weights::Levels {
                 lexicon.for_each_word(words, &mut |word| tokens.push_alike(word));
                 sift.begin(tokens.ngrams(n));

@@ -198,15 +198,15 @@ mod tests {
     #[test]
     fn words_are_taken_where_tables_need_them() {
         let stop = || PipelineOptions::new().stop_words(StopWords::builtin());
-        assert!(pipeline(&stop()).descriptor().contains(";segment=auto;"));
+        assert!(pipeline(&stop()).descriptor().contains(";segment=auto-2,"));
         let given = WeightTable::parse("").unwrap();
         assert!(
             pipeline(&PipelineOptions::new().weight_table(given))
                 .descriptor()
-                .contains(";segment=auto;")
+                .contains(";segment=auto-2,")
         );
         let words = PipelineOptions::new().segment(Segment::Words).stop_words(StopWords::builtin());
-        assert!(pipeline(&words).descriptor().contains(";segment=words;"));
+        assert!(pipeline(&words).descriptor().contains(";segment=words-2,"));
         assert!(Pipeline::new(&stop().segment(Segment::Chars)).is_err());
     }
 }

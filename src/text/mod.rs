@@ -32,6 +32,7 @@ mod pipeline;
 #[cfg(test)]
 mod refused;
 mod resources;
+mod scripts;
 mod secret;
 mod seen;
 mod segment;
@@ -42,6 +43,7 @@ mod stop_words;
 mod unicode;
 mod utf8;
 mod weight_table;
+mod word_list;
 mod words;
 
 pub use casefold::casefold;

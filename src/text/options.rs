@@ -8,6 +8,7 @@ use super::clean::Clean;
 use super::dictionary::Dictionary;
 use super::idf_table::IdfTable;
 use super::secret::Secret;
+use super::segment::Cutter;
 use super::stop_words::StopWords;
 use super::weight_table::WeightTable;
 use crate::error::{Error, Result};
@@ -17,12 +18,20 @@ use crate::sketch::{SketchKind, Weights};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Segment {
-    /// Chinese runs by jieba, everything else by Unicode words.
+    /// Words of every script: Chinese by jieba, others by word lists or by Unicode words.
+    ///
+    /// Word lists cut Thai, Lao, Khmer and Burmese, and the ideographs and hiragana of Japanese. A
+    /// sentence with kana is Japanese, one without is Chinese. Descriptors name `auto-2` and the
+    /// digest of the lists. `auto` has none: it is read as before, all ideographs by jieba.
     #[default]
     Auto,
     /// The whole text by jieba, which keeps `v1.2` and `foo_bar` whole.
     Jieba,
-    /// Unicode words (UAX #29); each Chinese character is a word of its own.
+    /// Unicode words (UAX #29), Thai, Lao, Khmer and Burmese by word lists.
+    ///
+    /// Each ideograph and each hiragana is a word. Descriptors name `words-2` and the digest of the
+    /// lists. `words` has none: each letter of the four scripts is a word. The preset `code`
+    /// takes it.
     Words,
     /// Single letters and digits, for character n-grams.
     Chars,
@@ -56,6 +65,11 @@ impl Segment {
 
     pub(super) fn needs_dictionary(self) -> bool {
         matches!(self, Self::Auto | Self::Jieba)
+    }
+
+    /// Returns true if there is a version that cuts by word lists.
+    pub(super) fn has_lists(self) -> bool {
+        matches!(self, Self::Auto | Self::Words)
     }
 
     /// Tells whether tokens are words, so that a dictionary may know them.
@@ -141,6 +155,8 @@ impl Html {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineOptions {
     pub(super) segment: Segment,
+    /// Whether word lists cut scripts without blanks; only of segmentations that have them.
+    pub(super) lists: bool,
     pub(super) normal: NormalForm,
     pub(super) ngram: u32,
     pub(super) weights: Weights,
@@ -172,6 +188,7 @@ impl PipelineOptions {
     pub fn new() -> Self {
         Self {
             segment: Segment::Grams,
+            lists: false,
             normal: NormalForm::LowerFold,
             ngram: 3,
             weights: Weights::Uniform,
@@ -217,7 +234,10 @@ impl PipelineOptions {
             "auto" => Ok(base),
             "page" => Ok(base.ngram(4).clean(Clean::WEB).short(0)),
             "post" => Ok(base.weights(Weights::Tf).clean(Clean::WEIBO).short(0)),
-            "code" => Ok(base.segment(Segment::Words).ngram(3).weights(Weights::Tf).short(0)),
+            "code" => {
+                let words = base.segment(Segment::Words).ngram(3).weights(Weights::Tf).short(0);
+                Ok(Self { lists: false, ..words })
+            }
             other => Err(Error::InvalidOption {
                 name: "pipeline",
                 reason: format!("\"{other}\" is none of {}", Self::PRESETS.join(", ")),
@@ -231,6 +251,7 @@ impl PipelineOptions {
     #[must_use]
     pub fn segment(mut self, segment: Segment) -> Self {
         self.segment = segment;
+        self.lists = segment.has_lists();
         self.ngram = segment.usual_ngram();
         self
     }
@@ -386,6 +407,11 @@ impl PipelineOptions {
     /// Takes words where n-grams were not asked for in particular.
     fn in_words(self) -> Self {
         if self.segment == Segment::Grams { self.segment(Segment::Auto) } else { self }
+    }
+
+    /// Returns what cuts a text.
+    pub(super) fn cutter(&self) -> Cutter {
+        Cutter::of(self.segment, self.lists)
     }
 
     /// Refuses what is out of range, and what would do nothing beside the other options.

@@ -150,6 +150,31 @@ impl Pipeline {
         }
     }
 
+    /// Returns the pipeline with the versions of its steps that a stored descriptor names.
+    ///
+    /// Options name a step, such as [`Segment::Auto`], and take its newest version, where stored
+    /// fingerprints may have an earlier one. Steps that the descriptor does not have stay.
+    ///
+    /// ```
+    /// use hamdex::text::{Pipeline, Segment};
+    /// use hamdex::PipelineOptions;
+    ///
+    /// let today = Pipeline::new(&PipelineOptions::new().segment(Segment::Words))?;
+    /// assert!(today.descriptor().contains(";segment=words-2,"));
+    /// let code = Pipeline::new(&PipelineOptions::preset("code")?)?; // has the first version
+    /// let first = today.with_versions_of(code.descriptor())?;
+    /// assert!(first.descriptor().contains(";segment=words;"));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Pipeline::new`].
+    pub fn with_versions_of(&self, descriptor: &str) -> Result<Self> {
+        let options = descriptor::in_versions_of(&self.inner.options, descriptor);
+        if options == self.inner.options { Ok(self.clone()) } else { Self::new(&options) }
+    }
+
     /// Returns the same pipeline with every bit compared with its share in `centre`.
     ///
     /// # Errors
@@ -357,7 +382,7 @@ impl Pipeline {
         let mut hashes = Vec::new();
         SCRATCH.with_borrow_mut(|scratch| {
             self.read(text, Mentions::Dropped, scratch);
-            segment::for_each_token(&scratch.normal, options.segment, &jieba, &mut |word| {
+            segment::for_each_token(&scratch.normal, options.cutter(), &jieba, &mut |word| {
                 hashes.push(word_hash(word));
             });
             scratch.release_huge();

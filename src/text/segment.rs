@@ -9,7 +9,37 @@ use super::dictionary;
 use super::letter::is_letter;
 use super::options::Segment;
 use super::pipeline::release;
+use super::scripts;
 use super::words::for_each_word;
+
+/// What cuts a text into tokens: a segmentation in one of its versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cutter {
+    /// Chinese runs by jieba, everything else by Unicode words.
+    Auto,
+    /// The same but for scripts without blanks, Japanese among them, by word lists.
+    Auto2,
+    Jieba,
+    /// Unicode words.
+    Words,
+    /// The same but for Thai, Lao, Khmer and Burmese, by word lists.
+    Words2,
+    Letters,
+}
+
+impl Cutter {
+    /// Returns the version of a segmentation with word lists, or the one without.
+    pub(super) fn of(segment: Segment, lists: bool) -> Self {
+        match segment {
+            Segment::Auto if lists => Self::Auto2,
+            Segment::Auto => Self::Auto,
+            Segment::Jieba => Self::Jieba,
+            Segment::Words if lists => Self::Words2,
+            Segment::Words => Self::Words,
+            Segment::Chars | Segment::Grams | Segment::Mixed | Segment::Raw => Self::Letters,
+        }
+    }
+}
 
 /// Returns the tokens of a normalised text in order.
 ///
@@ -25,7 +55,8 @@ use super::words::for_each_word;
 /// ```
 pub fn tokens(text: &str, segment: Segment) -> Vec<&str> {
     let mut out = Vec::new();
-    for_each_token(text, segment, &dictionary::jieba, &mut |token| out.push(token));
+    let cutter = Cutter::of(segment, true);
+    for_each_token(text, cutter, &dictionary::jieba, &mut |token| out.push(token));
     out
 }
 
@@ -34,15 +65,17 @@ pub fn tokens(text: &str, segment: Segment) -> Vec<&str> {
 /// The dictionary is asked for only where it is needed, for it takes a moment to load.
 pub(super) fn for_each_token<'t, 'd>(
     text: &'t str,
-    segment: Segment,
+    cutter: Cutter,
     jieba: &impl Fn() -> &'d Jieba,
     emit: &mut impl FnMut(&'t str),
 ) {
-    match segment {
-        Segment::Auto => mixed(text, jieba, emit),
-        Segment::Jieba => cut(jieba(), text, emit),
-        Segment::Words => for_each_word(text, emit),
-        Segment::Chars | Segment::Grams | Segment::Mixed | Segment::Raw => text
+    match cutter {
+        Cutter::Auto2 if scripts::may_occur(text) => scripts::for_each_of_any(text, jieba, emit),
+        Cutter::Auto | Cutter::Auto2 => mixed(text, for_each_word, jieba, emit),
+        Cutter::Jieba => cut(jieba(), text, emit),
+        Cutter::Words2 if scripts::listed_may_occur(text) => scripts::for_each_listed(text, emit),
+        Cutter::Words | Cutter::Words2 => for_each_word(text, emit),
+        Cutter::Letters => text
             .char_indices()
             .filter(|&(_, c)| is_letter(c))
             .filter_map(|(at, c)| text.get(at..at + c.len_utf8()))
@@ -50,28 +83,33 @@ pub(super) fn for_each_token<'t, 'd>(
     }
 }
 
-/// Cuts Chinese runs by the dictionary and what lies between them by Unicode words.
-fn mixed<'t, 'd>(text: &'t str, jieba: &impl Fn() -> &'d Jieba, emit: &mut impl FnMut(&'t str)) {
+/// Cuts Chinese runs by the dictionary and the text between them by `words`.
+pub(super) fn mixed<'t, 'd, E: FnMut(&'t str)>(
+    text: &'t str,
+    words: impl Fn(&'t str, &mut E),
+    jieba: &impl Fn() -> &'d Jieba,
+    emit: &mut E,
+) {
     let mut rest = text;
     while let Some(start) = find_han(rest) {
         let (other, han) = rest.split_at(start);
-        for_each_word(other, emit);
+        words(other, emit);
         // Punctuation stays with the run: one longer cut costs less than many short ones.
         let end = han_prefix(han);
         let (han, tail) = han.split_at(end);
         cut(jieba(), han, emit);
         rest = tail;
     }
-    for_each_word(rest, emit);
+    words(rest, emit);
 }
 
 /// A normalised text, to be cut.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Uncut<'t> {
     /// As it stands.
-    Whole(&'t str, Segment),
+    Whole(&'t str, Cutter),
     /// Its runs of Chinese and what lies between them, each laid end to end, for
-    /// [`Segment::Auto`]. Few long cuts by the dictionary cost less than many short ones.
+    /// [`Cutter::Auto`]. Few long cuts by the dictionary cost less than many short ones.
     Sorted { other: &'t str, han: &'t str },
 }
 
@@ -84,9 +122,14 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Sorts a text where that makes cutting cheaper; its tokens are the same in another order.
-    pub(super) fn sort<'t>(&'t mut self, text: &'t str, segment: Segment) -> Uncut<'t> {
-        if segment != Segment::Auto {
-            return Uncut::Whole(text, segment);
+    pub(super) fn sort<'t>(&'t mut self, text: &'t str, cutter: Cutter) -> Uncut<'t> {
+        let sorted = match cutter {
+            Cutter::Auto => true,
+            Cutter::Auto2 => !scripts::may_occur(text),
+            Cutter::Jieba | Cutter::Words | Cutter::Words2 | Cutter::Letters => false,
+        };
+        if !sorted {
+            return Uncut::Whole(text, cutter);
         }
         let Self { other, han } = self;
         other.clear();
@@ -103,7 +146,7 @@ impl Parts {
             rest = tail;
         }
         if han.is_empty() {
-            return Uncut::Whole(text, Segment::Words);
+            return Uncut::Whole(text, Cutter::Words);
         }
         other.push_str(rest);
         Uncut::Sorted { other, han }
@@ -125,8 +168,8 @@ impl<'t> Uncut<'t> {
         emit: &mut impl FnMut(&'t str),
     ) {
         match self {
-            Self::Whole(text, Segment::Words) => for_each_word(text, emit),
-            Self::Whole(text, segment) => for_each_token(text, segment, jieba, emit),
+            Self::Whole(text, Cutter::Words) => for_each_word(text, emit),
+            Self::Whole(text, cutter) => for_each_token(text, cutter, jieba, emit),
             Self::Sorted { other, han } => {
                 for_each_word(other, emit);
                 cut_lines(jieba(), han, emit);
@@ -258,7 +301,7 @@ mod tests {
                 text.push_str(pieces[(random >> 33) as usize % pieces.len()]);
             }
             let mut sorted = Vec::new();
-            parts.sort(&text, Segment::Auto).for_each(&jieba, &mut |token| sorted.push(token));
+            parts.sort(&text, Cutter::Auto2).for_each(&jieba, &mut |token| sorted.push(token));
             sorted.sort_unstable();
             let mut whole = tokens(&text, Segment::Auto);
             whole.sort_unstable();

@@ -178,7 +178,7 @@ pub(crate) struct PipelineArgs {
     /// Text pipeline: text, auto, page, post, code, or a descriptor as 'hamdex stats' shows it
     #[arg(long, value_name = "NAME")]
     pipeline: Option<String>,
-    /// How text is cut into tokens
+    /// How text is cut into tokens; auto finds the words of every script
     #[arg(long, value_name = "auto|jieba|words|chars|grams|mixed|raw")]
     segment: Option<Segment>,
     /// Tokens in one feature
@@ -418,6 +418,8 @@ impl PipelineArgs {
         } else {
             self.pipeline(Base::default())?
         };
+        // What was made with an earlier version of a step goes on with it.
+        let wanted = wanted.with_versions_of(&header.pipeline)?;
         if wanted.descriptor() == header.pipeline {
             return Ok(Some(wanted));
         }

@@ -16,6 +16,7 @@ use crate::tables::{Seed, Tables};
 ///
 /// name: a preset, "auto", "post", "page" or "code", or a descriptor.
 /// segment, ngram, weights, clean, sketch, html: the parts, as the command line takes them.
+/// segment is "auto" (words of every script), "jieba", "words", "chars", "grams", "mixed" or "raw".
 /// simplified: treat traditional Chinese as simplified.
 /// `stop_words`: words that are no features: "none", "builtin" or a file of one a line.
 /// dictionary: words for the Chinese dictionary: a file of lines 'word [frequency [tag]]'.

@@ -101,7 +101,10 @@ pub(crate) fn by_index(
     };
     let wanted = match asked {
         Asked::Open(_) => None,
-        Asked::Preset(..) | Asked::Own(_) | Asked::Learning(_) => Some(asked.pipeline(&known)?),
+        Asked::Preset(..) | Asked::Own(_) | Asked::Learning(_) => {
+            // What was made with an earlier version of a step goes on with it.
+            Some(asked.pipeline(&known)?.with_versions_of(&header.pipeline)?)
+        }
     };
     if let Some(wanted) = wanted
         && wanted.descriptor() != header.pipeline

@@ -94,6 +94,30 @@ fn json_lines_in_other_encodings_are_refused_with_the_remedy() {
         .refused(3, &["legacy.jsonl:1: invalid UTF-8", "none of 1 rows can be used"]);
 }
 
+#[test]
+fn an_index_keeps_the_version_of_words_it_was_made_with() {
+    let bench = Bench::new();
+    bench.file("rows.jsonl", "{\"id\":\"a\",\"text\":\"ภาษาไทยภาษาไทย\"}\n");
+    let descriptor = |index: &str| {
+        let stats = bench.ok(&format!("stats {index} --json")).json();
+        stats[0]["pipeline"].as_str().unwrap().to_owned()
+    };
+    bench.ok("build new rows.jsonl --segment words");
+    let new = descriptor("new");
+    let (head, tail) = new.split_once("words-2,").unwrap();
+    let (_, tail) = tail.split_once(';').unwrap();
+    let old = format!("{head}words;{tail}");
+    bench.ok(&format!("build old rows.jsonl --pipeline {old}"));
+    assert_ne!(bench.export("old"), bench.export("new"));
+    for index in ["old", "new"] {
+        bench.ok(&format!("insert {index} rows.jsonl --segment words"));
+        let found = bench.ok(&format!("query {index} rows.jsonl -k 0")).json();
+        assert_eq!(found[0]["distance"], 0, "{index}");
+    }
+    assert_eq!((descriptor("old"), descriptor("new")), (old, new));
+    bench.run("insert old rows.jsonl --segment auto").refused(1, &["pipeline", "segment=words;"]);
+}
+
 const STORIES: &str = "\
 {\"id\":\"a\",\"text\":\"the saucer landed behind the hill at night\"}
 {\"id\":\"b\",\"text\":\"the pilots of the saucer left in the morning\"}
