@@ -21,11 +21,11 @@ use crate::console::Console;
 use crate::failure::{Failure, Result};
 
 /// Bytes of rows that are handed on together.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 1 << 22;
 /// Rows that are handed on together at most.
 const ROWS: usize = 8192;
 /// Chunks that may wait for the work.
-const AHEAD: usize = 4;
+const AHEAD: usize = 2;
 /// The longest row or text file; anything longer is a bad row.
 pub(crate) const MAX_ROW: u64 = 128 << 20;
 
