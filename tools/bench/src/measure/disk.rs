@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hamdex::{BuildOptions, Builder, Index, IndexOptions, Match, OpenOptions, Query, Reader};
 
-use super::engine::Engine;
+use super::harness::Engine;
 use super::{Job, Outcome};
 
 pub(super) const NAME: &str = "hamdex, disk";

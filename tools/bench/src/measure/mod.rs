@@ -4,7 +4,6 @@
 
 mod digest;
 mod disk;
-mod engine;
 mod harness;
 mod insert;
 mod join;

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use web_simhash::SimHash64;
 
 use super::digest::Digest;
-use super::engine::Engine;
+use super::harness::Engine;
 use super::{Job, Outcome, harness};
 
 pub(super) fn run(name: &str, job: &Job) -> Outcome<()> {

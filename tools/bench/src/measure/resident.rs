@@ -2,7 +2,7 @@
 
 use hamdex::{Index, Near, OpenOptions, Reader, ResidentTables};
 
-use super::engine::Engine;
+use super::harness::Engine;
 use super::{Job, Outcome, disk};
 
 /// Bytes for the tables of an index; more than any size here takes.

@@ -1,6 +1,6 @@
 //! A plain loop over all fingerprints: no code of the library, so that it can judge its answers.
 
-use super::engine::Engine;
+use super::harness::Engine;
 use super::{Job, Outcome};
 
 pub(super) const NAME: &str = "plain loop";

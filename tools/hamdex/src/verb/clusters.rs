@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hamdex::dedup::groups;
+use hamdex::dedup::{self, Settings, groups};
 use hamdex::join::{self, Diameter};
 use hamdex::{Fingerprint, Nearness};
 use serde::Serialize;
 
 use super::gather::{self, Gathered, Target};
-use super::linking;
 use crate::advise::{self, Settled, Wishes};
 use crate::failure::Result;
 use crate::input::{Ids, Inputs, Wanted};
@@ -142,7 +141,11 @@ impl ClustersArgs {
         )?;
         let Gathered { fingerprints, evidence, .. } = &gathered;
         let linkage = self.representative.linkage();
-        let labels = linking::labels(session, fingerprints, evidence, settled, linkage)?;
+        let settings =
+            Settings::new(settled.distance).verify(settled.verification).linkage(linkage);
+        let evidence = evidence.of(settled.verification);
+        let labels = dedup::labels(fingerprints, evidence, &settings, None, &session.console)?;
+        session.console.end_phase();
         let groups = groups(&labels);
         for (group, number) in groups.iter().zip(1..) {
             let ids = group.iter().map(|&at| Name::of(gathered.key(at as usize)));

@@ -5,9 +5,9 @@ mod build;
 mod check;
 mod clusters;
 mod compact;
-mod completions;
 pub(crate) mod dedup;
 mod demo;
+mod description;
 mod doctor;
 mod evaluate;
 mod explain;
@@ -17,8 +17,6 @@ mod fold;
 mod gather;
 mod insert;
 mod labels;
-mod linking;
-mod man;
 mod pairs;
 mod plan;
 mod query;
@@ -56,8 +54,8 @@ pub(crate) enum Verb {
     Export(export::ExportArgs),
     Evaluate(evaluate::EvaluateArgs),
     Doctor(doctor::DoctorArgs),
-    Completions(completions::CompletionsArgs),
-    Man(man::ManArgs),
+    Completions(description::CompletionsArgs),
+    Man(description::ManArgs),
 }
 
 impl Verb {

@@ -3,8 +3,8 @@
 use hamdex::Verification;
 
 use super::figure::{self, Figure};
-use super::tally::Tally;
 use crate::chart::{self, Axis, Chart, Kind, Mark, Point, Series};
+use hamdex::evaluate::Tally;
 
 pub(super) const TITLE: &str = "Precision, recall and F1 over the distance";
 

@@ -3,9 +3,9 @@
 use hamdex::Verification;
 use serde::Serialize;
 
-use super::tally::{Count, Tally};
 use crate::size;
 use crate::table::Table;
+use hamdex::evaluate::{Count, Tally};
 
 /// How good one setting is.
 #[derive(Debug, Clone, Serialize)]

@@ -6,21 +6,21 @@
 mod drawn;
 mod figure;
 mod suggest;
-mod tally;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use hamdex::evaluate::Tally;
 use hamdex::sketch::SketchKind;
 use hamdex::{Fingerprint, Verification};
 
 use self::figure::Figure;
-use self::tally::Tally;
 use super::gather::{self, Gathered};
-use super::labels::Labels;
+use super::labels::{Judged, Labels};
 use crate::advise::{self, Settled, Wishes};
 use crate::chart::Chart;
+use crate::evidence::Kept;
 use crate::failure::{Failure, Result};
 use crate::input::{Ids, Inputs, Wanted};
 use crate::options::{PipelineArgs, RowArgs, TmpArg, WidthArg};
@@ -155,7 +155,7 @@ impl EvaluateArgs {
                 .console
                 .say(&format!("{unknown} labelled pairs name ids that are not in the inputs"));
         }
-        let tally = tally::measure(session, fingerprints, evidence, &judged, largest)?;
+        let tally = measure(session, fingerprints, evidence, &judged, largest)?;
         let name = sketch.unwrap_or_default().to_string();
         let measured = Measured {
             name: &name,
@@ -252,4 +252,20 @@ impl Measured<'_> {
         let count = self.tally.at(distance, verification)?;
         Some(Figure::new("default", self.name, settings, count, self.tally.positives()))
     }
+}
+
+/// Counts all pairs within the largest distance, and of the labelled ones those found.
+fn measure<F: Fingerprint>(
+    session: &Session,
+    fingerprints: &[F],
+    evidence: &Kept,
+    judged: &Judged,
+    largest: u32,
+) -> Result<Tally> {
+    let Kept { features, texts, .. } = evidence;
+    let labels = &judged.labels;
+    let (features, texts) = (features.as_ref(), texts.as_ref());
+    let tally = Tally::measure(fingerprints, features, texts, labels, largest, &session.console)?;
+    session.console.end_phase();
+    Ok(tally)
 }

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::EvaluateArgs;
 use super::figure::{self, Figure};
-use super::tally;
+use super::measure;
 use crate::evidence::{Keeper, Kept};
 use crate::failure::{Failure, Result};
 use crate::input::{Document, Ids, Inputs, Proofs, Reading, Wanted};
@@ -116,7 +116,7 @@ pub(super) fn suggest<F: Fingerprint>(
         let pipeline = Pipeline::new(&options)?;
         let (fingerprints, evidence) = prepare::<F>(args, &pipeline, &trial.texts)?;
         let largest = args.distance.unwrap_or(F::MAX_DISTANCE);
-        let tally = tally::measure(session, &fingerprints, &evidence, &trial.judged, largest)?;
+        let tally = measure(session, &fingerprints, &evidence, &trial.judged, largest)?;
         let kinds = figure::best(words, &tally, largest);
         // A verification that is asked for is the only one that counts.
         let kinds: Vec<Figure> = match args.verify.verify {
