@@ -26,7 +26,7 @@ const HELD: usize = 8 << 20;
 
 /// Collects evidence, document by document, in memory and an unnamed temporary file.
 ///
-/// Memory is 8 MiB of evidence, 24 MiB of long texts that were read lately, 4 bytes a document, and up to 90 for each distinct piece while it
+/// Memory is 8 MiB of evidence, 16 MiB of long texts that were read lately, 4 bytes a document, and up to 90 for each distinct piece while it
 /// is written, 44 more for each distinct text, 72 for each distinct set of phrases.
 ///
 /// ```
