@@ -132,7 +132,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Values that are told apart; documents of any later one are counted together.
+    /// Most values that are counted separately; documents of any later one are counted together.
     pub const MOST: usize = 100_000;
 
     /// Names the documents without a value.

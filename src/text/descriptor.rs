@@ -349,7 +349,7 @@ mod tests {
             assert_eq!(described(&old), before);
             assert_eq!(in_versions_of(&now, &before), old);
             assert_eq!(in_versions_of(&old, &name), now);
-            // Other lists are told apart by their digest, and Chinese alone has none.
+            // Other lists have another digest, and Chinese alone has none.
             let other = format!("{head}-2,00000000{}", &tail[8..]);
             assert_ne!(described(&options(&other, &none).unwrap()), other);
             assert!(options(&name.replace(";segment=", ";segment=j"), &none).is_none());

@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(normal(Language::Khmer, "ភាសាខ្មែរភាសាខ្មែរ"), "ភាសាខ្មែរ|ភាសាខ្មែរ");
         assert_eq!(normal(Language::Burmese, "မြန်မာစာမြန်မာစာ"), "မြန်မာ|စာ|မြန်မာ|စာ");
         assert_eq!(normal(Language::Japanese, "東京都は大きい"), "東京|都|は|大きい");
-        // The normal form takes the vowel of water apart; the list knows the word all the same.
+        // The normal form takes the vowel of water apart; the list has it in that form.
         assert_eq!(normal(Language::Thai, "น้ำดื่ม"), normalise("น้ำ") + "|" + "ดื่ม");
     }
 

@@ -39,9 +39,10 @@ const MANY_EDITS: usize = 512;
 /// Common beginnings and ends are taken off first, and lengths, letters and n-grams refuse many
 /// different texts before their distance is computed, which changes no answer. Texts of more than
 /// 2,048 characters are cut at passages that both have once, and the parts are compared one to
-/// one, unless a part is wide and no more than 4,096 characters differ. Parts above 4,096 characters are compared in equal pieces, or count as different
-/// throughout if they share less than 1 in 64 of their passages. The similarity of such texts may
-/// come out too low, never too high; time grows in proportion to their length.
+/// one, unless a part is wide and no more than 4,096 characters differ. Parts above 4,096
+/// characters are compared in equal pieces, or count as different throughout if they share less
+/// than 1 in 64 of their passages. The similarity of such texts may come out too low, never too
+/// high; time grows in proportion to their length.
 ///
 /// ```
 /// use hamdex::verify::edit_similarity;
@@ -68,19 +69,15 @@ pub(super) fn similarity_while(
 }
 
 /// Does what [`similarity_while`] does to texts whose chunks are known.
+///
+/// One of them has more than [`EXACT_CHARS`] characters.
 pub(super) fn similarity_of_long(
     a: &LongText<'_>,
     b: &LongText<'_>,
     threshold: f64,
     go_on: &dyn Fn() -> Result<()>,
 ) -> Result<Option<f64>> {
-    let edits = |most| {
-        if a.chars.max(b.chars) <= EXACT_CHARS {
-            return edits_up_to(&a.text, &b.text, most, go_on);
-        }
-        edits_of_long(a, b, most, go_on)
-    };
-    similarity_by((a.chars, b.chars), threshold, edits)
+    similarity_by((a.chars, b.chars), threshold, |most| edits_of_long(a, b, most, go_on))
 }
 
 /// Turns edits, counted up to as many as the threshold allows, into a similarity.
@@ -191,8 +188,10 @@ fn edits_of_long(
     }
     for part in parts.iter().filter(|part| !is_short(part)) {
         go_on()?;
-        let (a, b) = differing(part.a, part.b);
-        let count = |most| part_edits(a, b, most, go_on);
+        let count = |most| {
+            let (a, b) = differing(part.a, part.b);
+            part_edits(a, b, most, go_on)
+        };
         let Some(found) = known::edits(part.key, left, count)? else { return Ok(None) };
         left -= found;
     }

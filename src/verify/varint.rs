@@ -65,7 +65,7 @@ impl<'a> Rising<'a> {
         self.rest.is_empty()
     }
 
-    /// Takes the next number, of so many bits at most.
+    /// Takes the next number, of at most that many bits.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ thread_local! {
 
 /// Returns the edits of a part if they are `most` at most; counts them where that is not known.
 ///
-/// `count` takes what it has to count up to, and may tell of more. Keys are hashes with all bits in use.
+/// `count` takes what it has to count up to, and may return more. Keys are hashes with all bits in use.
 pub(super) fn edits(
     key: u64,
     most: usize,
@@ -53,7 +53,7 @@ pub(super) fn edits(
 mod tests {
     use super::*;
 
-    /// Asks for the edits of a part that has `has`, and tells whether they were counted.
+    /// Asks for the edits of a part that has `has`, and returns whether they were counted.
     fn ask(key: u64, most: usize, has: usize) -> (Option<usize>, bool) {
         let mut counted = false;
         let found = edits(key, most, |most| {
