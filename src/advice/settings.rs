@@ -1,7 +1,7 @@
 //! Settings: a kind of texts becomes distance and verification, as measured on labelled pairs.
 
 use super::kind::Kind;
-use crate::verify::{Evidence, Verification};
+use crate::verify::{BOILERPLATE_DOCUMENTS, Evidence, Verification};
 
 /// Width that the distances were measured at.
 const MEASURED_BITS: u32 = 64;
@@ -54,7 +54,11 @@ impl Kind {
             Self::Text => Measured {
                 verified: 16,
                 alone: 8,
-                edit: Verification::EditByLength { short: 0.78, long: 0.88 },
+                edit: Verification::EditByLength {
+                    short: 0.78,
+                    long: 0.88,
+                    boilerplate: Some(BOILERPLATE_DOCUMENTS),
+                },
                 jaccard: 0.78,
             },
             Self::Post => Measured { verified: 14, alone: 9, edit: edit(0.8), jaccard: 0.66 },

@@ -64,7 +64,7 @@ pub struct Advice {
 /// use hamdex::advice::{self, Kind, Wishes};
 ///
 /// let settled = advice::settle(&["今天是晴天", "good morning all", "早上好"], &Wishes::new())?;
-/// assert_eq!((settled.distance, settled.verification.to_string()), (16, "edit:0.78,0.88".into()));
+/// assert_eq!((settled.distance, settled.verification.to_string()), (16, "edit:0.78,0.88,30".into()));
 /// let advice = settled.advice.expect("all was left open");
 /// assert_eq!((advice.settings.kind, advice.pipeline), (Kind::Text, "text"));
 /// assert!(advice.warnings[0].contains("3 of them only"));

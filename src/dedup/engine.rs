@@ -62,8 +62,12 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         if distance > max {
             return Err(Error::InvalidDistance { distance, bits, max });
         }
-        let kind = settings.verification.needs();
-        let writer = || EvidenceWriter::new(kind, settings.tmp.as_deref());
+        let verification = settings.verification;
+        let kind = verification.needs();
+        let writer = || {
+            let writer = EvidenceWriter::new(kind, settings.tmp.as_deref())?;
+            Ok::<_, Error>(writer.boilerplate(verification.boilerplate()))
+        };
         let evidence = (kind != Evidence::Nothing).then(writer).transpose()?;
         Ok(Self {
             settings: settings.clone(),

@@ -66,6 +66,9 @@ struct Histogram {
 /// Steps of the threshold by length, that of short texts with them.
 const LENGTHS: usize = by_length::STEPS + 1;
 
+/// Pairs alike in boilerplate alone are counted that many lengths up.
+const BY_BOILERPLATE: usize = LENGTHS;
+
 /// Everything that was counted of one signature.
 #[derive(Debug)]
 pub struct Tally {
@@ -185,8 +188,12 @@ impl Tally {
             Verification::Edit(threshold) => {
                 self.edit.as_ref()?.up_to(distance, |_, _| threshold.max(LEAST_EDIT))
             }
-            Verification::EditByLength { short, long } => {
-                let least = |apart, length| {
+            Verification::EditByLength { short, long, boilerplate } => {
+                let least = |apart, length: usize| {
+                    if boilerplate.is_some() && length >= BY_BOILERPLATE {
+                        return f64::INFINITY;
+                    }
+                    let length = length % BY_BOILERPLATE;
                     if apart > verification.reach(distance, length) {
                         return f64::INFINITY;
                     }
@@ -213,7 +220,7 @@ impl<'a> Counter<'a> {
     fn new(largest: u32, measure: Option<(Verification, &'a EvidenceFile)>) -> Self {
         let steps = match measure {
             None => 1,
-            Some((Verification::Edit(_), _)) => LENGTHS * (STEPS + 1),
+            Some((Verification::Edit(_), _)) => 2 * LENGTHS * (STEPS + 1),
             Some(_) => STEPS + 1,
         };
         let row = |_| (0..steps).map(|_| AtomicU64::new(0)).collect();
@@ -228,7 +235,9 @@ impl<'a> Counter<'a> {
         if verification.needs() != Evidence::Text {
             return Ok(found);
         }
-        let length = evidence.step_by_length(a as usize, b as usize);
+        let (a, b) = (a as usize, b as usize);
+        let by_boilerplate = if evidence.is_by_boilerplate(a, b)? { BY_BOILERPLATE } else { 0 };
+        let length = evidence.step_by_length(a, b) + by_boilerplate;
         Ok(length * (STEPS + 1) + found)
     }
 

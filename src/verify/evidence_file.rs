@@ -9,9 +9,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufWriter, Write};
+use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::boilerplate::{self, LineCounts, Own, OwnTexts};
 use super::edit::{self, LongText};
 use super::long_texts::LongTexts;
 use super::outline::Outline;
@@ -24,9 +26,12 @@ use crate::sketch::feature_hash;
 /// Bytes of evidence that stay in memory.
 const HELD: usize = 8 << 20;
 
+/// Bytes of long texts that were read lately.
+const LONG_BYTES: usize = 12 << 20;
+
 /// Collects evidence, document by document, in memory and an unnamed temporary file.
 ///
-/// Memory is 8 MiB of evidence, 16 MiB of long texts that were read lately, 4 bytes a document, and up to 90 for each distinct piece while it
+/// Memory is 8 MiB of evidence, 12 MiB of long texts that were read lately, 4 bytes a document, and up to 90 for each distinct piece while it
 /// is written, 44 more for each distinct text, 72 for each distinct set of phrases.
 ///
 /// ```
@@ -52,6 +57,8 @@ pub struct EvidenceWriter {
     known: HashMap<u128, u32>,
     seed: u64,
     places: Places,
+    /// `None` where no line is boilerplate.
+    lines: Option<LineCounts>,
 }
 
 /// Where every document's evidence stands in the file.
@@ -76,6 +83,8 @@ pub struct EvidenceFile {
     file: File,
     name: PathBuf,
     places: Places,
+    /// `None` where no line is boilerplate.
+    own: Option<OwnTexts>,
     long: LongTexts,
 }
 
@@ -99,7 +108,33 @@ impl EvidenceWriter {
             // Nobody can prepare texts that collide under a seed that is not known.
             seed: RandomState::new().hash_one(0),
             places: Places::default(),
+            lines: None,
         })
+    }
+
+    /// Counts the lines of texts, for a check that leaves boilerplate out.
+    ///
+    /// A line of `documents` different texts or more is boilerplate, as
+    /// [`Verification::boilerplate`] says; with `None`, as by default, no line is. Takes 10 MiB, and 60 bytes a text.
+    ///
+    /// ```
+    /// use hamdex::Verification;
+    /// use hamdex::verify::{Evidence, EvidenceWriter};
+    ///
+    /// let check: Verification = "edit:0.6,0.6,3".parse()?;
+    /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?.boilerplate(check.boilerplate());
+    /// for page in ["the first page tells of rain", "a second one of frost", "more rain"] {
+    ///     writer.push(format!("home\nsearch and contact of this site\nlicence\n{page}").as_bytes())?;
+    /// }
+    /// let evidence = writer.finish()?;
+    /// assert!(evidence.check("edit:0.6,0.6".parse()?, 3, 0, 1)?.is_some());
+    /// assert_eq!(evidence.check(check, 3, 0, 1)?, None);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    #[must_use]
+    pub fn boilerplate(mut self, documents: Option<NonZeroU8>) -> Self {
+        self.lines = documents.map(LineCounts::new);
+        self
     }
 
     /// Appends the next document's evidence; empty for one that has none.
@@ -120,7 +155,13 @@ impl EvidenceWriter {
         if piece == next {
             let start = pieces.last().map_or(0, |&(_, end)| end);
             match self.kind {
-                Evidence::Text => outlines.push(Outline::new(super::utf8(bytes)?)),
+                Evidence::Text => {
+                    let text = super::utf8(bytes)?;
+                    outlines.push(Outline::new(text));
+                    if let Some(lines) = &mut self.lines {
+                        lines.add(text);
+                    }
+                }
                 Evidence::Phrases if bytes.is_empty() => phrases.push(PhraseOutline::NOTHING),
                 Evidence::Phrases => phrases.push(PhraseOutline::of_encoded(bytes)?),
                 Evidence::Nothing | Evidence::Features => {}
@@ -143,9 +184,10 @@ impl EvidenceWriter {
     ///
     /// [`Error::Io`] where the disk does not take the rest.
     pub fn finish(self) -> Result<EvidenceFile> {
-        let file = self.file.into_inner().map_err(|e| Error::io(&self.name, e.into_error()))?;
-        let (held, name, places) = (self.held, self.name, self.places);
-        Ok(EvidenceFile { held, file, name, places, long: LongTexts::default() })
+        let Self { held, file, name, places, lines, .. } = self;
+        let file = file.into_inner().map_err(|e| Error::io(&name, e.into_error()))?;
+        let own = lines.map(|lines| OwnTexts::new(lines, places.pieces.len()));
+        Ok(EvidenceFile { held, file, name, places, own, long: LongTexts::new(LONG_BYTES) })
     }
 }
 
@@ -286,6 +328,10 @@ impl EvidenceFile {
         if self.refuses(verification, a, b) {
             return Ok(None);
         }
+        let own = self.own(verification, a, b)?;
+        if own == Own::Differ || (own == Own::Compare && !self.alike_in_own(a, b, progress)?) {
+            return Ok(None);
+        }
         if let Some(threshold) = self.long_threshold(verification, a, b) {
             if self.piece(a) == self.piece(b) {
                 return Ok(Some(1.0));
@@ -314,10 +360,7 @@ impl EvidenceFile {
     }
 
     fn long_text(&self, position: usize) -> Result<Arc<LongText<'static>>> {
-        self.long.get(self.piece(position), || {
-            let text = String::from_utf8(self.read(position)?);
-            text.map_err(|error| Error::corrupt("evidence", error.to_string()))
-        })
+        self.long.get(self.piece(position), || self.text(position))
     }
 
     /// Checks two documents by what is read of them.
@@ -345,6 +388,48 @@ impl EvidenceFile {
             return Ok(None);
         }
         verification.check_while(distance, ours, theirs, progress)
+    }
+
+    /// Returns true for two texts that are alike in boilerplate alone.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read); [`Error::Corrupt`] for evidence that is no text.
+    pub(crate) fn is_by_boilerplate(&self, a: usize, b: usize) -> Result<bool> {
+        Ok(match self.own_of(a, b)? {
+            Own::Skip => false,
+            Own::Compare => !self.alike_in_own(a, b, &())?,
+            Own::Differ => true,
+        })
+    }
+
+    /// Says whether a check has to compare the own lines of two documents.
+    fn own(&self, verification: Verification, a: usize, b: usize) -> Result<Own> {
+        if verification.boilerplate().is_none() { Ok(Own::Skip) } else { self.own_of(a, b) }
+    }
+
+    fn own_of(&self, a: usize, b: usize) -> Result<Own> {
+        let (ours, theirs) = (self.piece(a), self.piece(b));
+        let Some(own) = self.own.as_ref().filter(|_| ours != theirs) else { return Ok(Own::Skip) };
+        let bytes = |piece: u32| {
+            let place = self.places.pieces.get(piece as usize);
+            place.map_or(0, |(start, end)| end - start)
+        };
+        let lines = |position| own.lines(self.piece(position), || self.text(position));
+        let Some((first, second)) = lines(a)?.zip(lines(b)?) else { return Ok(Own::Skip) };
+        Ok(first.against(second, bytes(ours) + bytes(theirs)))
+    }
+
+    /// Returns true for two documents whose own lines are alike.
+    fn alike_in_own(&self, a: usize, b: usize, progress: &dyn Progress) -> Result<bool> {
+        let Some(own) = &self.own else { return Ok(true) };
+        let text = |position| own.text(self.piece(position), || self.text(position));
+        boilerplate::are_alike(&*text(a)?, &*text(b)?, &|| progress::check(progress))
+    }
+
+    fn text(&self, position: usize) -> Result<String> {
+        let text = String::from_utf8(self.read(position)?);
+        text.map_err(|error| Error::corrupt("evidence", error.to_string()))
     }
 }
 

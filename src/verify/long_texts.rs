@@ -9,13 +9,12 @@ use crate::error::Result;
 /// Parts of the memory, each with a lock of its own.
 const SHARDS: usize = 16;
 
-/// Bytes of texts and chunks that are remembered in all.
-const BYTES: usize = 16 << 20;
-
 /// Texts by the piece of evidence that they are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LongTexts {
     shards: [Mutex<Shard>; SHARDS],
+    /// Bytes of texts and chunks that a shard remembers.
+    bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -28,6 +27,11 @@ struct Shard {
 }
 
 impl LongTexts {
+    /// Remembers texts and chunks of that many bytes in all.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self { shards: Default::default(), bytes: bytes / SHARDS }
+    }
+
     /// Returns the text of a piece, read and cut if it is not remembered.
     pub(super) fn get(
         &self,
@@ -41,7 +45,7 @@ impl LongTexts {
         }
         let text = Arc::new(LongText::new(read()?));
         if let Some(mut shard) = lock() {
-            shard.insert(piece, &text);
+            shard.insert(piece, &text, self.bytes);
         }
         Ok(text)
     }
@@ -53,13 +57,13 @@ impl Shard {
         self.texts.get(place).map(|(_, text)| Arc::clone(text))
     }
 
-    fn insert(&mut self, piece: u32, text: &Arc<LongText<'static>>) {
+    fn insert(&mut self, piece: u32, text: &Arc<LongText<'static>>, most: usize) {
         let bytes = text.bytes();
         // Another thread may have read it meanwhile.
-        if bytes > BYTES / SHARDS / 4 || self.places.contains_key(&piece) {
+        if bytes > most / 4 || self.places.contains_key(&piece) {
             return;
         }
-        while self.bytes + bytes > BYTES / SHARDS && !self.texts.is_empty() {
+        while self.bytes + bytes > most && !self.texts.is_empty() {
             self.remove_any();
         }
         self.places.insert(piece, self.texts.len());
@@ -83,9 +87,11 @@ impl Shard {
 mod tests {
     use super::*;
 
+    const BYTES: usize = 16 << 20;
+
     #[test]
     fn what_is_remembered_stays_within_its_bytes_and_is_read_once_while_it_stays() {
-        let texts = LongTexts::default();
+        let texts = LongTexts::new(BYTES);
         let long = "晴 ".repeat(20_000);
         let mut reads = 0;
         for piece in (0..300).chain(0..300) {
@@ -106,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_text_that_cannot_be_read_is_not_remembered() {
-        let texts = LongTexts::default();
+        let texts = LongTexts::new(BYTES);
         assert!(texts.get(7, || Err(crate::Error::Cancelled)).is_err());
         assert_eq!(texts.get(7, || Ok("seven".to_owned())).unwrap().text, "seven");
         assert_eq!(texts.get(7, || Err(crate::Error::Cancelled)).unwrap().text, "seven");

@@ -4,6 +4,7 @@
 //! takes the evidence of two documents, their [`FeatureSet`]s, their [`PhraseSet`]s or their cleaned
 //! texts, and lets the pair pass or not.
 
+mod boilerplate;
 pub(crate) mod by_length;
 mod edit;
 mod evidence_file;
@@ -22,6 +23,7 @@ use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 use crate::text::{Pipeline, Sketch};
 
+pub use boilerplate::BOILERPLATE_DOCUMENTS;
 pub use edit::edit_similarity;
 pub use evidence_file::{EvidenceFile, EvidenceWriter};
 pub use feature_set::{FeatureSet, KEPT_FEATURES};
@@ -67,7 +69,8 @@ impl Verification {
     /// smaller document that occurs in the larger, all from 0 to 1, and `Zhou` the sum
     /// 1 / (1 + distance) + k times the Jaccard similarity (Zhou, Computer and Modernization
     /// 2017-07). `None` passes every pair and gives 1 / (1 + distance). The order of the two sides
-    /// does not matter.
+    /// does not matter. What is boilerplate two documents alone do not say, so
+    /// [`EvidenceFile::check`] alone heeds it.
     ///
     /// # Errors
     ///
@@ -124,7 +127,9 @@ impl Verification {
     fn edit_threshold(self, step: impl FnOnce() -> usize) -> Option<f64> {
         match self {
             Self::Edit(threshold) => Some(threshold),
-            Self::EditByLength { short, long } => Some(by_length::threshold(short, long, step())),
+            Self::EditByLength { short, long, .. } => {
+                Some(by_length::threshold(short, long, step()))
+            }
             Self::None | Self::Jaccard(_) | Self::Zhou { .. } | Self::Contains(_) => None,
         }
     }

@@ -1,6 +1,7 @@
 //! The kinds of checks: words of the command line become a check with its thresholds.
 
 use std::fmt;
+use std::num::NonZeroU8;
 use std::str::FromStr;
 
 use super::by_length;
@@ -24,8 +25,8 @@ pub enum Evidence {
 
 /// A check that candidates within the distance have to pass.
 ///
-/// Written `none`, `jaccard:T`, `zhou:K,T`, `edit:T`, `edit:S,L` or `contains:T`. Thresholds are
-/// inclusive.
+/// Written `none`, `jaccard:T`, `zhou:K,T`, `edit:T`, `edit:S,L`, `edit:S,L,N` or `contains:T`.
+/// Thresholds are inclusive.
 ///
 /// ```
 /// use hamdex::Verification;
@@ -64,6 +65,13 @@ pub enum Verification {
         short: f64,
         /// Threshold of texts of 1,600 letters and more, 0 to 1.
         long: f64,
+        /// Documents from which a line that they have is boilerplate; `None` counts every line.
+        ///
+        /// Where a fifth of a pair is boilerplate, what is left has to be alike too: it needs an
+        /// edit similarity of 0.8. Lines are counted over all documents of an
+        /// [`EvidenceWriter`](super::EvidenceWriter), copies of one text once; two texts alone have
+        /// no boilerplate.
+        boilerplate: Option<NonZeroU8>,
     },
     /// Asks for a part of the smaller text's phrases to occur in the larger one, 0 to 1.
     ///
@@ -95,6 +103,24 @@ impl Verification {
         }
     }
 
+    /// Returns the documents from which a line of theirs is boilerplate to this check.
+    ///
+    /// ```
+    /// let check: hamdex::Verification = "edit:0.78,0.88,30".parse()?;
+    /// assert_eq!(check.boilerplate().map(|documents| documents.get()), Some(30));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn boilerplate(self) -> Option<NonZeroU8> {
+        match self {
+            Self::EditByLength { boilerplate, .. } => boilerplate,
+            Self::None
+            | Self::Jaccard(_)
+            | Self::Zhou { .. }
+            | Self::Edit(_)
+            | Self::Contains(_) => None,
+        }
+    }
+
     /// Refuses thresholds and weights outside their ranges.
     ///
     /// Values that were parsed hold; this is for those put together by hand.
@@ -113,7 +139,10 @@ impl Verification {
             Self::Jaccard(threshold) => part("jaccard", threshold),
             Self::Edit(threshold) => part("edit", threshold),
             Self::Contains(threshold) => part("contains", threshold),
-            Self::EditByLength { short, long } => {
+            Self::EditByLength { boilerplate: Some(NonZeroU8::MIN), .. } => Err(invalid(
+                "lines of one document are no boilerplate, of 2 to 255 they may be".to_owned(),
+            )),
+            Self::EditByLength { short, long, .. } => {
                 part("edit", short).and_then(|()| part("edit", long))
             }
             Self::Zhou { k, .. } if !(0.0..=MAX_K).contains(&k) => {
@@ -138,7 +167,12 @@ impl fmt::Display for Verification {
             Self::Jaccard(threshold) => write!(f, "jaccard:{threshold}"),
             Self::Zhou { k, threshold } => write!(f, "zhou:{k},{threshold}"),
             Self::Edit(threshold) => write!(f, "edit:{threshold}"),
-            Self::EditByLength { short, long } => write!(f, "edit:{short},{long}"),
+            Self::EditByLength { short, long, boilerplate: None } => {
+                write!(f, "edit:{short},{long}")
+            }
+            Self::EditByLength { short, long, boilerplate: Some(documents) } => {
+                write!(f, "edit:{short},{long},{documents}")
+            }
             Self::Contains(threshold) => write!(f, "contains:{threshold}"),
         }
     }
@@ -150,7 +184,7 @@ impl FromStr for Verification {
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             invalid(format!(
-                "\"{text}\" is none of none, jaccard:T, zhou:K,T, edit:T, edit:S,L, contains:T, such as \
+                "\"{text}\" is none of none, jaccard:T, zhou:K,T, edit:T, edit:S,L, edit:S,L,N, contains:T, such as \
                  jaccard:0.8 or zhou:3,2.4"
             ))
         };
@@ -161,8 +195,13 @@ impl FromStr for Verification {
             Some(("contains", threshold)) => Self::Contains(number(threshold)?),
             Some(("edit", thresholds)) => match thresholds.split_once(',') {
                 None => Self::Edit(number(thresholds)?),
-                Some((short, long)) => {
-                    Self::EditByLength { short: number(short)?, long: number(long)? }
+                Some((short, rest)) => {
+                    let (long, documents) = match rest.split_once(',') {
+                        None => (rest, None),
+                        Some((long, documents)) => (long, Some(documents)),
+                    };
+                    let boilerplate = documents.map(boilerplate).transpose()?;
+                    Self::EditByLength { short: number(short)?, long: number(long)?, boilerplate }
                 }
             },
             Some(("zhou", both)) => {
@@ -174,6 +213,16 @@ impl FromStr for Verification {
         verification.validate()?;
         Ok(verification)
     }
+}
+
+/// Reads the number of documents whose common lines are boilerplate.
+fn boilerplate(digits: &str) -> Result<NonZeroU8> {
+    let documents = digits.trim().parse::<NonZeroU8>().ok().filter(|documents| documents.get() > 1);
+    documents.ok_or_else(|| {
+        invalid(format!(
+            "edit:S,L,N takes lines of N documents for boilerplate, N from 2 to 255, not {digits}"
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -190,6 +239,7 @@ mod tests {
             "zhou:0,0",
             "edit:1",
             "edit:0.8,0.9",
+            "edit:0.8,0.9,30",
             "contains:0.95",
         ] {
             assert_eq!(words.parse::<Verification>().unwrap().to_string(), words);
@@ -210,6 +260,10 @@ mod tests {
             ("jaccard:NaN", "from 0 to 1, not NaN"),
             ("edit:0.8,", "none of none"),
             ("edit:0.8,2", "from 0 to 1, not 2"),
+            ("edit:0.8,0.9,", "N from 2 to 255"),
+            ("edit:0.8,0.9,1", "N from 2 to 255"),
+            ("edit:0.8,0.9,256", "N from 2 to 255"),
+            ("edit:0.8,0.9,30,1", "N from 2 to 255"),
             ("edit:-0.1", "from 0 to 1, not -0.1"),
             ("contains", "none of none"),
             ("contains:0.8,0.9", "none of none"),

@@ -16,7 +16,7 @@ const COUNTERS: usize = 32;
 pub(super) struct Outline {
     pub(super) chars: u32,
     /// Dense characters count as two.
-    letters: u32,
+    pub(super) letters: u32,
     /// Low bits that the counts lack.
     shift: u32,
     counts: [u8; COUNTERS],
@@ -163,7 +163,7 @@ mod tests {
             for verification in [
                 Verification::Edit(0.8),
                 Verification::Edit(1.0),
-                Verification::EditByLength { short: 0.7, long: 0.95 },
+                Verification::EditByLength { short: 0.7, long: 0.95, boilerplate: None },
             ] {
                 let found = verification.check(0, a.as_bytes(), b.as_bytes()).unwrap();
                 let refuses = ours.refuses(&theirs, verification);

@@ -31,9 +31,10 @@ impl Keeper {
     pub(crate) fn new(wanted: Wanted, directory: Option<&Path>) -> Result<Self> {
         let writer =
             |kind, wanted: bool| wanted.then(|| EvidenceWriter::new(kind, directory)).transpose();
+        let texts = writer(Evidence::Text, wanted.text)?;
         Ok(Self {
             features: writer(Evidence::Features, wanted.features)?,
-            texts: writer(Evidence::Text, wanted.text)?,
+            texts: texts.map(|texts| texts.boilerplate(wanted.boilerplate)),
             phrases: writer(Evidence::Phrases, wanted.phrases)?,
             kept: Kept::default(),
         })

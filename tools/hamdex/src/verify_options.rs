@@ -19,7 +19,8 @@ pub(crate) struct VerifyArg {
     /// left open, by the texts or as the index was made for, else none]
     ///
     /// jaccard asks for a part of the features to be shared, edit for an edit similarity of the
-    /// texts; edit:S,L rises from S for short texts to L for long ones. contains asks for a part of
+    /// texts; edit:S,L rises from S for short texts to L for long ones, and edit:S,L,N leaves lines
+    /// that N documents have out for a second look. contains asks for a part of
     /// the smaller text's phrases of three words to occur in the larger one: what dedup removes by it
     /// is never the longer text, whatever --keep says, which decides between equally long ones. -k
     /// finds the pairs to check, and texts of very different lengths are far apart: at 16 bits nearly

@@ -8,7 +8,7 @@ use arrow_array::Array;
 use hamdex::Verification;
 use hamdex::advice::{Settled, Wishes};
 use hamdex::evaluate::{Count, Labels, Tally};
-use hamdex::verify::{Evidence, EvidenceWriter, FeatureSet};
+use hamdex::verify::{BOILERPLATE_DOCUMENTS, Evidence, EvidenceWriter, FeatureSet};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -124,7 +124,8 @@ fn measure<F: Width>(
     let verified = wanted.largest.is_none() || wanted.verify.is_some();
     let writer =
         |kind| verified.then(|| EvidenceWriter::new(kind, wanted.tmp.as_deref())).transpose();
-    let (mut features, mut texts) = (writer(Evidence::Features)?, writer(Evidence::Text)?);
+    let (mut features, texts) = (writer(Evidence::Features)?, writer(Evidence::Text)?);
+    let mut texts = texts.map(|texts| texts.boilerplate(Some(BOILERPLATE_DOCUMENTS)));
     let extra = |_: usize, text: &str| {
         verified.then(|| {
             let features = FeatureSet::of_text(pipeline, text).encode();

@@ -1,7 +1,9 @@
 //! Proofs: what a verification compares of a document, made beside its fingerprint.
 
+use std::num::NonZeroU8;
+
 use hamdex::text::{Pipeline, Sketch};
-use hamdex::verify::{Evidence, FeatureSet, PhraseSet};
+use hamdex::verify::{BOILERPLATE_DOCUMENTS, Evidence, FeatureSet, PhraseSet};
 use hamdex::{Fingerprint, Verification};
 
 /// Kinds of evidence to make.
@@ -13,13 +15,16 @@ pub(crate) struct Wanted {
     pub(crate) phrases: bool,
     /// The text as it came, instead of the cleaned one.
     pub(crate) source: bool,
+    /// Documents from which a line is boilerplate to the check.
+    pub(crate) boilerplate: Option<NonZeroU8>,
 }
 
 impl Wanted {
     pub(crate) const NOTHING: Self =
-        Self { features: false, text: false, phrases: false, source: false };
+        Self { features: false, text: false, phrases: false, source: false, boilerplate: None };
     pub(crate) const FEATURES: Self = Self { features: true, ..Self::NOTHING };
-    pub(crate) const ALL: Self = Self { text: true, ..Self::FEATURES };
+    pub(crate) const ALL: Self =
+        Self { text: true, boilerplate: Some(BOILERPLATE_DOCUMENTS), ..Self::FEATURES };
     pub(crate) const SOURCE: Self = Self { source: true, ..Self::NOTHING };
 
     /// What a verification compares.
@@ -30,6 +35,7 @@ impl Wanted {
             text: needs(Evidence::Text),
             phrases: needs(Evidence::Phrases),
             source: false,
+            boilerplate: verification.boilerplate(),
         }
     }
 }

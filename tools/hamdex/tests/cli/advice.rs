@@ -59,7 +59,7 @@ fn posts_are_deduplicated_right_without_a_flag() {
     bench.file("posts.jsonl", &rows);
     let outcome = bench.ok("dedup posts.jsonl -o out");
     assert!(
-        outcome.stderr.contains("pipeline text, distance 16, verification edit:0.78,0.88"),
+        outcome.stderr.contains("pipeline text, distance 16, verification edit:0.78,0.88,30"),
         "{outcome:?}"
     );
     let removed = json_lines(&bench.read("out/duplicates.jsonl"));
@@ -74,7 +74,7 @@ fn posts_are_deduplicated_right_without_a_flag() {
     assert_eq!((&advice["kind"], &advice["short_share"]), (&json!("texts"), &json!(1.0)));
     assert_eq!(
         (&advice["texts"], &report["settings"]["verification"]),
-        (&json!(24), &json!("edit:0.78,0.88"))
+        (&json!(24), &json!("edit:0.78,0.88,30"))
     );
     assert!(!bench.ok("dedup posts.jsonl -o out -q --overwrite").stderr.contains("pipeline"));
 }
@@ -152,7 +152,7 @@ fn a_given_distance_leaves_the_verification_on() {
         report["settings"]["verification"].clone()
     };
     assert_eq!(json_lines(&bench.read("out/duplicates.jsonl")), [copy(json!(1.0))]);
-    assert_eq!(verification("out/report.json"), "edit:0.78,0.88");
+    assert_eq!(verification("out/report.json"), "edit:0.78,0.88,30");
     bench.ok("dedup posts.jsonl -o alone -k 0 --verify none");
     assert_eq!(json_lines(&bench.read("alone/duplicates.jsonl")), [copy(Value::Null)]);
     assert_eq!(verification("alone/report.json"), "none");
@@ -285,7 +285,7 @@ fn evaluation_shows_the_default_settings_and_the_best_ones() {
         posts() + &row("near", "severe flooding closes the main road into town this evening");
     bench.file("posts.jsonl", rows).file("labels.tsv", "p10\tnear\n");
     let outcome = bench.ok("evaluate posts.jsonl --pairs labels.tsv");
-    let line = "default settings (pipeline text, distance 16, verification edit:0.78,0.88): \
+    let line = "default settings (pipeline text, distance 16, verification edit:0.78,0.88,30): \
                 precision 1.0000, recall 1.0000, F1 1.0000";
     assert!(outcome.stdout.contains(line), "{}", outcome.stdout);
     let lines = bench.ok("evaluate posts.jsonl --pairs labels.tsv --json --all-sketches").json();
