@@ -18,8 +18,8 @@ const SHARE: f64 = 0.01;
 /// Members below which nothing is worth a warning.
 const FEW: usize = 20;
 
-/// Crowds that are described, the largest.
-const DESCRIBED: usize = 3;
+/// Groups that are described, the largest.
+const DESCRIBED: usize = 64;
 
 /// Members whose texts are compared.
 const COMPARED: usize = 8;
@@ -28,56 +28,50 @@ const COMPARED: usize = 8;
 const LONGEST: usize = 2000;
 const SHOWN: usize = 160;
 
+/// Share of the shorter of two templates that both have if they are one.
+const ALIKE: f64 = 0.6;
+
 /// Characters of a word, on average, above which a text is taken for one without spaces.
 const LONG_WORD: usize = 20;
 
 /// Stands for what differs.
 const GAP: &str = "\u{2026}";
+const GAP_CHAR: char = '\u{2026}';
 
-/// A group that holds more than a hundredth of the rows.
-#[derive(Debug, Clone, Serialize)]
+/// Groups of one template that hold more than a hundredth of the rows together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Crowd {
+    /// The largest of the groups.
     pub(super) cluster: u32,
+    pub(super) groups: usize,
+    /// Members of all groups.
     pub(super) size: usize,
     /// Of all rows.
     pub(super) share: f64,
-    /// What its texts have in common; empty of fingerprints.
+    /// What their texts have in common; empty of fingerprints.
     pub(super) template: String,
 }
 
-/// Puts crowds of one template together, those of the largest group first.
-pub(super) fn by_template(crowds: &[Crowd]) -> Vec<(&str, Vec<&Crowd>)> {
-    let mut together: Vec<(&str, Vec<&Crowd>)> = Vec::new();
-    for crowd in crowds {
-        let known = together.iter_mut().find(|(template, _)| *template == crowd.template);
-        match known.filter(|_| !crowd.template.is_empty()) {
-            Some((_, groups)) => groups.push(crowd),
-            None => together.push((&crowd.template, vec![crowd])),
-        }
-    }
-    together
-}
-
-/// Texts of the members of crowds, caught in the second pass.
+/// Texts of some members of large groups, caught in the second pass.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
-    crowds: Vec<(u32, usize)>,
+    groups: Vec<(u32, usize)>,
     documents: u64,
     /// Cluster of every position whose text is wanted, and the text.
     wanted: BTreeMap<u32, (u32, Option<String>)>,
 }
 
 impl Samples {
-    /// Chooses the crowds, and of each the members to compare.
+    /// Chooses groups, and of each the members to compare.
     pub(super) fn of<F: Fingerprint>(decisions: &Decisions<F>, documents: u64) -> Self {
         let mut samples = Self { documents, ..Self::default() };
-        let crowds = decisions.clusters().take(DESCRIBED);
-        for Cluster { number, members, .. } in crowds {
+        let groups = decisions.clusters().take(DESCRIBED);
+        for Cluster { number, members, .. } in groups {
             let size = members.len();
-            if size < FEW || size as f64 <= SHARE * documents as f64 {
+            if size < FEW {
                 break;
             }
-            samples.crowds.push((number, size));
+            samples.groups.push((number, size));
             let count = size.min(COMPARED);
             for member in (0..count).filter_map(|n| members.get(n * size / count)) {
                 samples.wanted.insert(*member, (number, None));
@@ -93,16 +87,44 @@ impl Samples {
         }
     }
 
-    /// Describes the crowds.
+    /// Puts groups of one template together and returns those that are crowds.
     pub(super) fn crowds(&self) -> Vec<Crowd> {
-        let describe = |&(cluster, size): &(u32, usize)| {
+        let mut families: Vec<Crowd> = Vec::new();
+        for &(cluster, size) in &self.groups {
             let texts = self.wanted.values().filter(|(of, _)| *of == cluster);
             let texts: Vec<&str> = texts.filter_map(|(_, text)| text.as_deref()).collect();
-            let share = size as f64 / self.documents.max(1) as f64;
-            Crowd { cluster, size, share, template: template(&texts) }
-        };
-        self.crowds.iter().map(describe).collect()
+            let template = template(&texts);
+            let found = families.iter_mut().find_map(|family| {
+                one_template(&family.template, &template).map(|common| (common, family))
+            });
+            match found {
+                Some((common, family)) => {
+                    family.template = common;
+                    family.groups += 1;
+                    family.size += size;
+                }
+                None => families.push(Crowd { cluster, groups: 1, size, share: 0.0, template }),
+            }
+        }
+        for family in &mut families {
+            family.share = family.size as f64 / self.documents.max(1) as f64;
+            family.template = shown(&family.template);
+        }
+        families.retain(|family| family.share > SHARE);
+        families.sort_by_key(|family| std::cmp::Reverse(family.size));
+        families
     }
+}
+
+/// Returns what two templates have in common if that is most of the shorter one.
+fn one_template(a: &str, b: &str) -> Option<String> {
+    if a == b {
+        return (!a.is_empty()).then(|| a.to_owned());
+    }
+    let said = |text: &str| text.chars().filter(|&c| !c.is_whitespace() && c != GAP_CHAR).count();
+    let common = template(&[a, b]);
+    let shorter = said(a).min(said(b));
+    (shorter > 0 && said(&common) as f64 >= ALIKE * shorter as f64).then_some(common)
 }
 
 /// What all texts have in common, in order, with a gap for all else.
@@ -128,13 +150,15 @@ fn template(texts: &[&str]) -> String {
     }
     let text = common.join(if spaced { " " } else { "" });
     // Texts that have nothing in common have no template.
-    if text == GAP {
-        return String::new();
+    if text == GAP { String::new() } else { text }
+}
+
+/// The beginning of a long template.
+fn shown(template: &str) -> String {
+    if template.chars().count() <= SHOWN {
+        return template.to_owned();
     }
-    if text.chars().count() <= SHOWN {
-        return text;
-    }
-    text.chars().take(SHOWN).chain(GAP.chars()).collect()
+    template.chars().take(SHOWN).chain(GAP.chars()).collect()
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -169,19 +193,37 @@ mod tests {
         assert_eq!(template(&[]), "");
     }
 
+    /// Groups of so many members each, of which some texts were caught.
+    fn crowds(groups: &[(usize, &[&str])], documents: u64) -> Vec<(usize, usize, String)> {
+        let mut samples = Samples { documents, ..Samples::default() };
+        for (&(size, texts), cluster) in groups.iter().zip(1..) {
+            samples.groups.push((cluster, size));
+            for text in texts {
+                let position = u32::try_from(samples.wanted.len()).unwrap();
+                samples.wanted.insert(position, (cluster, Some((*text).to_owned())));
+            }
+        }
+        let crowds = samples.crowds();
+        crowds.into_iter().map(|crowd| (crowd.groups, crowd.size, crowd.template)).collect()
+    }
+
     #[test]
-    fn groups_of_one_template_are_told_of_together() {
-        let crowd = |size, template: &str| Crowd {
-            cluster: 0,
-            size,
-            share: 0.0,
-            template: template.to_owned(),
-        };
-        let crowds =
-            [crowd(90, "a \u{2026}"), crowd(70, ""), crowd(50, "a \u{2026}"), crowd(40, "")];
-        let sizes = |groups: &[&Crowd]| groups.iter().map(|crowd| crowd.size).collect::<Vec<_>>();
-        let told: Vec<_> =
-            by_template(&crowds).iter().map(|(like, groups)| (*like, sizes(groups))).collect();
-        assert_eq!(told, [("a \u{2026}", vec![90, 50]), ("", vec![70]), ("", vec![40])]);
+    fn groups_of_one_template_are_one_crowd_however_small_each_is() {
+        let oslo = ["Weather in Oslo on Monday: 3 degrees", "Weather in Oslo on Friday: 9 degrees"];
+        let rome =
+            ["Weather in Rome on Sunday: 20 degrees", "Weather in Rome on Friday: 9 degrees"];
+        let news = ["a lake froze in the night", "a lake froze in a night"];
+        let groups: [(usize, &[&str]); 4] =
+            [(70, &oslo), (60, &rome), (50, &news), (40, &["…", "a wholly different text"])];
+        let weather = "Weather in \u{2026} on \u{2026} degrees".to_owned();
+        assert_eq!(crowds(&groups, 10_000), [(2, 130, weather)]);
+        let sizes = |documents| crowds(&groups, documents).iter().map(|c| c.1).collect::<Vec<_>>();
+        assert_eq!((sizes(4_900), sizes(13_000)), (vec![130, 50], vec![]));
+    }
+
+    #[test]
+    fn groups_of_fingerprints_stay_apart() {
+        let groups: [(usize, &[&str]); 2] = [(90, &[]), (70, &[])];
+        assert_eq!(crowds(&groups, 1000), [(1, 90, String::new()), (1, 70, String::new())]);
     }
 }

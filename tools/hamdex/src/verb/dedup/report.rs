@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::crowds::{self, Crowd};
+use super::crowds::Crowd;
 use super::label::Label;
 use super::sources::SourceRow;
 use crate::advise::Advice;
@@ -14,6 +14,9 @@ use crate::output::{Output, is_stdout};
 use crate::session::Session;
 use crate::size;
 use crate::table::Table;
+
+/// Crowds that are warned of, the largest; the report has all.
+const WARNED: usize = 3;
 
 /// Counts, settings and the largest groups.
 ///
@@ -137,10 +140,9 @@ impl Report<'_> {
     /// Warns of groups that may be a template.
     pub(super) fn crowd_warnings(&self) -> Vec<String> {
         let mut alarms = Vec::new();
-        for (template, groups) in crowds::by_template(&self.crowds) {
-            let size: usize = groups.iter().map(|crowd| crowd.size).sum();
-            let share: f64 = groups.iter().map(|crowd| crowd.share).sum();
-            let have = match groups.len() {
+        for crowd in self.crowds.iter().take(WARNED) {
+            let template = &crowd.template;
+            let have = match crowd.groups {
                 1 => "one group has".to_owned(),
                 count => format!("{count} groups have"),
             };
@@ -152,8 +154,8 @@ impl Report<'_> {
             alarms.push(format!(
                 "{have} {} of the documents, {:.0} %{like}; if they are different documents, use \
                  a stricter --verify or a smaller -k",
-                size::thousands(size as u64),
-                100.0 * share
+                size::thousands(crowd.size as u64),
+                100.0 * crowd.share
             ));
         }
         alarms
