@@ -76,17 +76,32 @@ impl LineCounts {
         counts.into_iter().flatten().all(|count| count >= self.least.get())
     }
 
-    /// Returns the lines of a text that are no boilerplate.
-    pub(super) fn own_lines(&self, text: &str) -> String {
-        let mut own = String::new();
-        for line in text.split('\n').filter(|line| !self.is_boilerplate(line)) {
+    /// Returns a bit for each line of a text, set for those that are no boilerplate.
+    fn own_lines(&self, text: &str) -> Box<[u8]> {
+        let mut own = Vec::new();
+        for (at, line) in text.split('\n').enumerate() {
+            let bit = u8::from(!self.is_boilerplate(line)) << (at % 8);
+            match own.last_mut() {
+                Some(last) if at % 8 > 0 => *last |= bit,
+                _ => own.push(bit),
+            }
+        }
+        own.into_boxed_slice()
+    }
+}
+
+/// Returns the lines of a text whose bits are set.
+fn chosen_lines(text: &str, chosen: &[u8]) -> String {
+    let mut own = String::new();
+    for (at, line) in text.split('\n').enumerate() {
+        if chosen.get(at / 8).is_some_and(|bits| bits >> (at % 8) & 1 == 1) {
             if !own.is_empty() {
                 own.push('\n');
             }
             own.push_str(line);
         }
-        own
     }
+    own
 }
 
 /// What is known of a text's own lines without reading them.
@@ -94,6 +109,8 @@ impl LineCounts {
 pub(super) struct OwnLines {
     outline: Outline,
     bytes: u64,
+    /// A bit for each line of the text, set for its own.
+    lines: Box<[u8]>,
 }
 
 /// Whether two texts have to be alike in their own lines, and can be.
@@ -108,8 +125,9 @@ pub(super) enum Own {
 }
 
 impl OwnLines {
-    pub(super) fn new(own: &str) -> Self {
-        Self { outline: Outline::new(own), bytes: own.len() as u64 }
+    fn new(text: &str, lines: Box<[u8]>) -> Self {
+        let own = chosen_lines(text, &lines);
+        Self { outline: Outline::new(&own), bytes: own.len() as u64, lines }
     }
 
     /// Says what to do with two texts that have so many bytes, boilerplate included.
@@ -155,17 +173,19 @@ impl OwnTexts {
         if let Some(known) = slot.get() {
             return Ok(Some(known));
         }
-        let own = self.counts.own_lines(&read()?);
-        Ok(Some(slot.get_or_init(|| OwnLines::new(&own))))
+        let text = read()?;
+        Ok(Some(slot.get_or_init(|| OwnLines::new(&text, self.counts.own_lines(&text)))))
     }
 
-    /// Returns a text's own lines; `read` returns the text.
+    /// Returns the own lines of a text whose [`lines`](Self::lines) were asked for; `read` returns it.
     pub(super) fn text(
         &self,
         piece: u32,
         read: impl FnOnce() -> Result<String>,
     ) -> Result<Arc<LongText<'static>>> {
-        self.texts.get(piece, || Ok(self.counts.own_lines(&read()?)))
+        let known = self.known.get(piece as usize).and_then(OnceLock::get);
+        let lines = known.map_or(&[][..], |known| &known.lines);
+        self.texts.get(piece, || Ok(chosen_lines(&read()?, lines)))
     }
 }
 
@@ -275,6 +295,9 @@ mod tests {
             lines.add("one line\nanother");
         }
         assert!(lines.is_boilerplate("one line") && !lines.is_boilerplate("a third"));
-        assert_eq!(lines.own_lines("a third\none line\na fourth"), "a third\na fourth");
+        let text = "a third\none line\na fourth\n5\n6\n7\n8\nanother\n10\none line";
+        let own = lines.own_lines(text);
+        assert_eq!(*own, [0b0111_1101, 0b01]);
+        assert_eq!(chosen_lines(text, &own), "a third\na fourth\n5\n6\n7\n8\n10");
     }
 }

@@ -27,11 +27,11 @@ use crate::sketch::feature_hash;
 const HELD: usize = 8 << 20;
 
 /// Bytes of long texts that were read lately.
-const LONG_BYTES: usize = 12 << 20;
+const LONG_BYTES: usize = 10 << 20;
 
 /// Collects evidence, document by document, in memory and an unnamed temporary file.
 ///
-/// Memory is 8 MiB of evidence, 12 MiB of long texts that were read lately, 4 bytes a document, and up to 90 for each distinct piece while it
+/// Memory is 8 MiB of evidence, 10 MiB of long texts that were read lately, 4 bytes a document, and up to 90 for each distinct piece while it
 /// is written, 44 more for each distinct text, 72 for each distinct set of phrases.
 ///
 /// ```
@@ -115,7 +115,7 @@ impl EvidenceWriter {
     /// Counts the lines of texts, for a check that leaves boilerplate out.
     ///
     /// A line of `documents` different texts or more is boilerplate, as
-    /// [`Verification::boilerplate`] says; with `None`, as by default, no line is. Takes 10 MiB, and 60 bytes a text.
+    /// [`Verification::boilerplate`] says; with `None`, as by default, no line is. Takes 10 MiB, and some 100 bytes a text.
     ///
     /// ```
     /// use hamdex::Verification;
