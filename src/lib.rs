@@ -56,6 +56,7 @@ mod calibrate;
 pub mod dedup;
 mod error;
 pub mod evaluate;
+mod exclusion;
 mod fail_point;
 mod fingerprint;
 #[cfg(feature = "fuzzing")]

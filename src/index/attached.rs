@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::core::plan_of;
 use super::steps::Step;
-use super::write::{Outcome, Prepared};
+use super::write::Outcome;
 use super::{Durability, Header, Index, IndexOptions, Match, OpenOptions, Reader, new_header};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -55,23 +55,21 @@ impl<F: Fingerprint> Index<F> {
         for step in steps {
             step.check(self.header().keeps_features)?;
         }
-        let asks = steps.iter().any(Step::asks);
-        let writer = if asks { shared.only_writer() } else { shared.writer() };
-        let (refused, changes) = shared.sift(steps)?;
+        let (turn, (refused, changes)) = shared.decide(steps)?;
         let batch = shared.store.batch_behind(batch)?;
-        let Prepared { batch, outcome, turn, .. } = shared.prepare(&changes, batch, writer)?;
+        let (ready, outcome) = shared.prepare(turn, batch, &shared.in_order(&changes)?)?;
         let Outcome { inserted, replaced, removed, .. } = outcome;
-        let batch = batch.into_host();
-        let written = write(Done { batch, inserted, replaced, removed, refused });
-        // Even a write that failed may have changed something, if it was synced in vain.
-        shared.publish();
-        drop(turn);
-        written
+        ready.commit_by(|batch| write(Done { batch, inserted, replaced, removed, refused }))
     }
 
-    /// Writes a host's batch.
-    pub(crate) fn write_host(&self, batch: HostBatch, durability: Durability) -> Result<()> {
-        self.shared.store.write_host(batch, durability == Durability::Synced)
+    /// Writes a host's batch, which survives the process from then on.
+    pub(crate) fn write_host(&self, batch: HostBatch) -> Result<()> {
+        self.shared.store.write_host(batch)
+    }
+
+    /// Waits until what was written survives what it has to.
+    pub(crate) fn settle(&self, durability: Durability) -> Result<()> {
+        self.shared.settle(durability)
     }
 }
 

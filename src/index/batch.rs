@@ -14,6 +14,7 @@ use super::reader::Reader;
 use super::search::Found;
 use super::{Index, query_tables, sorted_sweep};
 use crate::error::Result;
+use crate::exclusion;
 use crate::fingerprint::Fingerprint;
 use crate::resident::Near;
 
@@ -32,6 +33,9 @@ impl<F: Fingerprint> Reader<F> {
     ///
     /// As [`Reader::search`]; the first failure ends the batch.
     pub fn search_batch(&self, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
+        if exclusion::alone() {
+            return queries.iter().map(|query| self.search(query.clone())).collect();
+        }
         let mut kinds = Vec::with_capacity(queries.len());
         for (at, query) in queries.iter().enumerate() {
             let distance = query.effective_distance(self.header().distance)?;
@@ -69,6 +73,9 @@ impl<F: Fingerprint> Reader<F> {
     /// As [`Reader::near`].
     pub fn near_batch(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
         check_distance::<F>(distance)?;
+        if exclusion::alone() {
+            return fingerprints.iter().map(|&near| self.near(near, distance)).collect();
+        }
         let near = |(distance, fingerprint)| Near { distance, fingerprint };
         let Some(resident) = self.resident() else {
             let found = self.find_all(fingerprints, distance, SearchPath::Auto)?;
@@ -83,7 +90,7 @@ impl<F: Fingerprint> Reader<F> {
         let settled = fingerprints.par_chunks(TOGETHER).map(|some| {
             self.with_view(|view| {
                 let held = resident.find(some, distance)?.into_iter();
-                held.map(|held| super::near::settled(view, held)).collect::<Result<Vec<_>>>()
+                held.map(|held| super::resident::settled(view, held)).collect::<Result<Vec<_>>>()
             })
         });
         Ok(settled.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
@@ -98,12 +105,18 @@ impl<F: Fingerprint> Reader<F> {
     ) -> Result<Vec<Vec<Found<F>>>> {
         let in_memory = matches!(path, SearchPath::Auto | SearchPath::Resident);
         if let Some(resident) = self.resident().filter(|_| in_memory) {
-            let held = fingerprints.par_chunks(TOGETHER).map(|some| resident.find(some, distance));
+            let held = fingerprints.par_chunks(TOGETHER).map(|some| {
+                #[cfg(test)]
+                self.core().within_search.call();
+                resident.find(some, distance)
+            });
             let held = held.collect::<Result<Vec<_>>>()?;
             return Ok(held.into_iter().flatten().map(|held| held.found).collect());
         }
         if path != SearchPath::Auto || fingerprints.len() < FEW || self.is_empty() {
             let one = |&fingerprint: &F| {
+                #[cfg(test)]
+                self.core().within_search.call();
                 let query = Query::new(fingerprint).path(path);
                 self.with_view(|view| self.find(view, &query, distance, &mut Work::default()))
             };

@@ -76,7 +76,7 @@ impl<F: Fingerprint> Index<F> {
         self.shared.store.require_own("read its files for damage")?;
         let mut report = self.check(progress)?;
         progress.begin("reading files", None);
-        let mut writers = Some(self.shared.only_writer());
+        let mut writers = Some(self.shared.committer.turn_alone());
         let mut read = 0_u64;
         store::read_files(self.shared.store.path(), &mut |error| report.note(error), &mut || {
             writers = None;

@@ -98,7 +98,7 @@ mod tests {
             batch.put_document(key, &codec::encode(key, &document));
             batch.commit().unwrap();
         }
-        index.shared.publish();
+        index.shared.committer.withdraw();
         index
     }
 

@@ -105,6 +105,29 @@ pub(crate) struct Core {
     pub(crate) costs: Costs,
     pub(crate) heavy: Heavy,
     schedules: Mutex<HashMap<Situation, Arc<Schedule>>>,
+    #[cfg(test)]
+    pub(super) within_search: Hook,
+}
+
+/// What a test does within each part of a batch of searches.
+#[cfg(test)]
+#[derive(Default)]
+pub(super) struct Hook(pub(super) std::sync::OnceLock<Box<dyn Fn() + Send + Sync>>);
+
+#[cfg(test)]
+impl Hook {
+    pub(super) fn call(&self) {
+        if let Some(hook) = self.0.get() {
+            hook();
+        }
+    }
+}
+
+#[cfg(test)]
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hook")
+    }
 }
 
 /// What a schedule depends on; sizes count by their power of two.
@@ -118,7 +141,15 @@ struct Situation {
 impl Core {
     pub(crate) fn new(header: Header, plan: Plan, costs: Costs) -> Self {
         let heavy = Heavy::new(plan.tables().len());
-        Self { header, plan, costs, heavy, schedules: Mutex::default() }
+        Self {
+            header,
+            plan,
+            costs,
+            heavy,
+            schedules: Mutex::default(),
+            #[cfg(test)]
+            within_search: Hook::default(),
+        }
     }
 
     /// The cheapest complete way to probe, worked out once for each distance and magnitude.

@@ -126,23 +126,18 @@ impl<F: Fingerprint> Shared<F> {
     ///
     /// The writer lock spans reading and writing, so that no removal falls between.
     fn fold_step(&self) -> Result<Step> {
-        let _writer = self.only_writer();
-        let mut view = View::new(self.store.snapshot());
-        for table in 0..self.store.tables() {
-            let mut batch = self.store.batch()?;
-            let folded = fold_table::<F>(&mut batch, &mut view, table)?;
-            if folded > 0 {
-                fail_point!("fold.staged");
-                batch.commit()?;
-                fail_point!("fold.logged");
-                self.publish();
-                return Ok(Step { folded, more: true });
+        let folded = self.committer.fold_step(|store| {
+            let mut view = View::new(store.snapshot());
+            for table in 0..store.tables() {
+                let mut batch = store.batch()?;
+                let folded = fold_table::<F>(&mut batch, &mut view, table)?;
+                if folded > 0 {
+                    return Ok(Some((batch, folded)));
+                }
             }
-        }
-        self.unfolded.store(0, Ordering::Relaxed);
-        self.published.write().unwrap_or_else(PoisonError::into_inner).singles = false;
-        self.publish();
-        Ok(Step { folded: 0, more: false })
+            Ok(None)
+        })?;
+        Ok(Step { folded: folded.unwrap_or(0), more: folded.is_some() })
     }
 
     /// Removes the traces of folded singles, which later range reads would step over.
@@ -279,7 +274,7 @@ fn fold_until<F: Fingerprint>(
 ) {
     while !stop.load(Ordering::Acquire) {
         let Some(shared) = shared.upgrade() else { return };
-        let due = shared.unfolded.load(Ordering::Relaxed) >= FOLD_AFTER;
+        let due = shared.committer.unfolded() >= FOLD_AFTER;
         let more = match due.then(|| shared.fold_step()) {
             Some(Ok(step)) if step.more => true,
             Some(Ok(_)) => {

@@ -1,9 +1,9 @@
 //! The index: documents in, every stored near-duplicate out, from disk.
 //!
-//! Reads go through snapshots and never wait for each other. Writes are serialised by one lock
-//! that covers reading what is replaced and staging, but not the fsync, so that concurrent synced
-//! writers share it; for batches of nothing but new documents it does not cover the log write
-//! either.
+//! Reads go through snapshots and never wait for each other. Writes take turns, which cover
+//! reading what is replaced and staging, but not the fsync, so that concurrent synced writers
+//! share it, nor a search for near-duplicates; for batches of nothing but new documents they do
+//! not cover the log write either.
 
 #[cfg(feature = "rocksdb-interop")]
 mod attached;
@@ -11,14 +11,13 @@ mod backup;
 mod batch;
 mod check;
 mod check_features;
+mod committer;
 mod core;
 mod documents;
 mod entries;
-mod flights;
 mod fold;
 mod heavy;
 mod if_new;
-mod near;
 mod new_document;
 mod options;
 mod pipeline;
@@ -36,19 +35,18 @@ mod steps;
 mod write;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 pub use self::backup::{
     Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions, RestoreReport,
 };
 pub use self::check::CheckReport;
 pub(crate) use self::check_features::Checker;
+use self::committer::Committer;
 use self::core::Core;
 pub use self::core::Header;
 pub(crate) use self::core::plan_of;
 pub use self::documents::Documents;
-use self::flights::Flights;
 use self::fold::Folder;
 pub use self::fold::{CompactReport, FoldReport};
 pub use self::new_document::{AsDocument, NewDocument};
@@ -58,7 +56,6 @@ pub(crate) use self::query::check_distance;
 pub use self::query::{Explanation, Match, Query, SearchPath, TableExplanation};
 pub use self::reader::Reader;
 pub(crate) use self::reader::each_document;
-use self::resident::Resident;
 pub use self::secondary::Secondary;
 pub use self::shape::Sizes;
 pub use self::stats::{Stats, TableStats};
@@ -68,13 +65,15 @@ pub use self::write::BatchReport;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::Plan;
+use crate::resident::Near;
 use crate::store::{self, Access, Store};
 
 /// A durable index of fingerprints of one width.
 ///
 /// A document is a key of 1 to 1024 bytes and a fingerprint; a key holds one document. Handles
 /// are `Send` and `Sync`: any number of threads may search and write through one of them. One
-/// process at a time may open an index for writing.
+/// process at a time may open an index for writing. Batches and large searches use the threads of
+/// rayon's current pool; calls may themselves be jobs of that pool.
 ///
 /// ```
 /// use hamdex::{Index, IndexOptions};
@@ -100,30 +99,7 @@ pub struct Index<F: Fingerprint> {
 struct Shared<F: Fingerprint> {
     store: Arc<Store>,
     core: Arc<Core>,
-    writer: Mutex<()>,
-    flights: Flights,
-    /// Fingerprints that came since the last complete fold, roughly.
-    unfolded: AtomicU64,
-    published: RwLock<Published<F>>,
-}
-
-/// What readers need to know of the last write.
-#[derive(Debug)]
-struct Published<F: Fingerprint> {
-    /// False only when no table holds a single entry.
-    singles: bool,
-    /// The reader of the present state, unless a write came after it.
-    reader: Option<Reader<F>>,
-    /// The store's turn before that reader was made.
-    turn: u64,
-    /// Every fingerprint that the store holds, if they are kept in memory.
-    resident: Option<Arc<Resident<F>>>,
-}
-
-impl<F: Fingerprint> Published<F> {
-    fn reader_at(&self, turn: u64) -> Option<&Reader<F>> {
-        self.reader.as_ref().filter(|_| self.turn == turn)
-    }
+    committer: Committer<F>,
 }
 
 impl<F: Fingerprint> Index<F> {
@@ -187,14 +163,8 @@ impl<F: Fingerprint> Index<F> {
         let core = Arc::new(Core::new(Header::of(store.header()), plan, options.costs));
         let store = Arc::new(store);
         let singles = fold::any_single(&store)?;
-        let shared = Arc::new(Shared {
-            store,
-            core,
-            writer: Mutex::default(),
-            flights: Flights::default(),
-            unfolded: AtomicU64::new(if singles { u64::MAX / 2 } else { 0 }),
-            published: RwLock::new(Published { singles, reader: None, turn: 0, resident: None }),
-        });
+        let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), singles);
+        let shared = Arc::new(Shared { store, core, committer });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
         let index = Self { shared, _folder: folder };
         if options.resident > 0 {
@@ -209,7 +179,7 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// Damage or failures of the store.
     pub fn reader(&self) -> Result<Reader<F>> {
-        self.shared.reader()
+        self.shared.committer.read()
     }
 
     /// Returns the fingerprint of a document, `None` when it is not stored.
@@ -237,6 +207,15 @@ impl<F: Fingerprint> Index<F> {
     /// As [`Reader::search`].
     pub fn search(&self, query: impl Into<Query<F>>) -> Result<Vec<Match<F>>> {
         self.reader()?.search(query)
+    }
+
+    /// Finds every distinct fingerprint within the distance, nearest first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::near`].
+    pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
+        self.reader()?.near(fingerprint, distance)
     }
 
     /// Searches and tells what was done, what it cost and what was expected.
@@ -298,59 +277,6 @@ impl<F: Fingerprint> Index<F> {
     pub fn flush(&self) -> Result<()> {
         self.shared.store.require_writable()?;
         self.shared.store.flush()
-    }
-}
-
-impl<F: Fingerprint> Shared<F> {
-    fn reader(&self) -> Result<Reader<F>> {
-        let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
-        let turn = self.store.turn();
-        if let Some(reader) = published.reader_at(turn) {
-            return Ok(reader.clone());
-        }
-        drop(published);
-        let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
-        // Read before the snapshot is made, which then holds no less.
-        let turn = self.store.turn();
-        if let Some(reader) = published.reader_at(turn) {
-            return Ok(reader.clone());
-        }
-        let snapshot = self.store.snapshot();
-        let (core, resident) = (Arc::clone(&self.core), published.resident.clone());
-        let reader = Reader::new(core, snapshot, published.singles, resident)?;
-        published.reader = Some(reader.clone());
-        published.turn = turn;
-        Ok(reader)
-    }
-
-    fn writer(&self) -> MutexGuard<'_, ()> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The writer lock while no other batch is on its way.
-    fn only_writer(&self) -> MutexGuard<'_, ()> {
-        let writer = self.writer();
-        self.flights.wait_for_all();
-        writer
-    }
-
-    /// Tells readers to come that tables may hold singles; before the write that adds them.
-    fn announce_singles(&self, count: usize) {
-        self.unfolded.fetch_add(count as u64, Ordering::Relaxed);
-        self.published.write().unwrap_or_else(PoisonError::into_inner).singles = true;
-    }
-
-    fn resident(&self) -> Option<Arc<Resident<F>>> {
-        self.published.read().unwrap_or_else(PoisonError::into_inner).resident.clone()
-    }
-
-    fn set_resident(&self, resident: Option<Arc<Resident<F>>>) {
-        self.published.write().unwrap_or_else(PoisonError::into_inner).resident = resident;
-    }
-
-    /// Makes a write visible to every search that begins from now on.
-    fn publish(&self) {
-        self.published.write().unwrap_or_else(PoisonError::into_inner).reader = None;
     }
 }
 

@@ -6,6 +6,7 @@ use super::query::{TableExplanation, Work};
 use super::reader::Reader;
 use super::search::{Found, Search, distinct};
 use crate::error::Result;
+use crate::exclusion;
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Schedule, probe_masks};
 use crate::store::{View, run};
@@ -19,7 +20,7 @@ const PARTS: usize = 4;
 
 /// Returns how many threads share a search that takes one of them so long.
 pub(super) fn threads(nanos: f64) -> f64 {
-    if nanos < LARGE { 1.0 } else { rayon::current_num_threads() as f64 }
+    if exclusion::alone() || nanos < LARGE { 1.0 } else { rayon::current_num_threads() as f64 }
 }
 
 impl<F: Fingerprint> Reader<F> {

@@ -7,12 +7,13 @@ use super::check_features::{Checker, features_of};
 use super::core::{Core, Header};
 use super::documents::Documents;
 use super::probing::threads;
-use super::query::{Explanation, Match, Query, SearchPath, TableExplanation, Work};
-use super::resident::Resident;
+use super::query::{Explanation, Match, Query, SearchPath, TableExplanation, Work, check_distance};
+use super::resident::{self, Resident};
 use super::search::Found;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Plan, Schedule};
+use crate::resident::Near;
 use crate::store::codec::{self, Document, State};
 use crate::store::{Family, Snapshot, View, counting_reads, keys};
 
@@ -192,6 +193,45 @@ impl<F: Fingerprint> Reader<F> {
             blocks,
             matches: found,
         })
+    }
+
+    /// Finds every distinct fingerprint within the distance, nearest first.
+    ///
+    /// Equally near ones rise. Documents are not looked up, so this is the fastest search.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidDistance`](crate::Error::InvalidDistance) above a quarter of the width, and
+    /// damage or failures of the store.
+    pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
+        check_distance::<F>(distance)?;
+        let Some(resident) = self.resident() else {
+            return self.near_by(fingerprint, distance, SearchPath::Auto);
+        };
+        if let Some(tables) = resident.untouched() {
+            return tables.search(fingerprint, distance);
+        }
+        let held = resident.find(&[fingerprint], distance)?.into_iter().next();
+        self.with_view(|view| resident::settled(view, held.unwrap_or_default()))
+    }
+
+    /// Lets searches be surprised by crowded prefixes again.
+    pub(crate) fn forget_heavy(&self) {
+        self.core().heavy.forget();
+    }
+
+    /// [`Reader::near`] by way of the store.
+    pub(crate) fn near_by(
+        &self,
+        fingerprint: F,
+        distance: u32,
+        path: SearchPath,
+    ) -> Result<Vec<Near<F>>> {
+        let query = Query::new(fingerprint).path(path);
+        let found =
+            self.with_view(|view| self.find(view, &query, distance, &mut Work::default()))?;
+        let near = |(distance, fingerprint)| Near { distance, fingerprint };
+        Ok(found.into_iter().map(near).collect())
     }
 
     /// Walks over all documents by rising key.

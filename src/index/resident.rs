@@ -7,14 +7,15 @@
 use std::sync::Arc;
 
 use super::entries::Entries;
+use super::reader::each_document;
 use super::search::Found;
-use super::{Index, Reader, Shared};
+use super::{Index, Reader};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::plan::{Costs, Plan};
-use crate::resident::{Account, ResidentTables};
-use crate::store::Snapshot;
+use crate::resident::{Account, Near, ResidentTables};
+use crate::store::{Snapshot, View};
 
 /// So many fingerprints are compared one by one before they get tables of their own.
 const RECENT: usize = 1024;
@@ -23,12 +24,14 @@ const RECENT: usize = 1024;
 const MERGED: usize = 4;
 
 /// One state of the memory, shared by readers and replaced by writes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Resident<F> {
     /// Every fingerprint at the time of loading.
     base: Arc<ResidentTables<F>>,
     /// Fingerprints touched since then, older and larger sets first.
     touched: Vec<Arc<ResidentTables<F>>>,
+    /// Those that wait for tables, by batches.
+    waiting: Vec<Arc<Vec<F>>>,
     /// The latest of them.
     recent: Vec<F>,
     /// Bytes that all of it may take.
@@ -79,38 +82,82 @@ impl<F: Fingerprint> Resident<F> {
             }
         }
         let base = ResidentTables::of_distinct_within(&members, budget, costs)?.map(Arc::new);
-        let new = |base| Self { base, touched: Vec::new(), recent: Vec::new(), budget, costs };
+        let new = |base| {
+            let (touched, waiting, recent) = Default::default();
+            Self { base, touched, waiting, recent, budget, costs }
+        };
         Ok(base.map(new))
     }
 
     /// Returns the state after a write; `None` if that does not fit the budget.
-    pub(super) fn touch(&self, fingerprints: &[F]) -> Result<Option<Self>> {
-        let mut touched = self.touched.clone();
-        let mut recent = self.recent.clone();
-        recent.extend_from_slice(fingerprints);
-        if recent.len() > RECENT {
-            recent.sort_unstable();
-            recent.dedup();
-            let tables = ResidentTables::<F>::MOST_TABLES;
-            touched.push(Arc::new(ResidentTables::of_distinct(&recent, tables, self.costs)?));
-            recent = Vec::new();
-            while let Some(alike) = alike(&touched) {
-                let mut members: Vec<F> =
-                    touched.drain(alike..).flat_map(|tables| tables.members()).collect();
-                members.sort_unstable();
-                members.dedup();
-                touched.push(Arc::new(ResidentTables::of_distinct(&members, tables, self.costs)?));
+    ///
+    /// Builds no tables, so that a write may call it under its lock.
+    pub(super) fn touch(&self, fingerprints: &Arc<Vec<F>>) -> Option<Self> {
+        let mut next = self.clone();
+        if fingerprints.len() > RECENT / 4 {
+            next.waiting.push(Arc::clone(fingerprints));
+        } else {
+            next.recent.extend_from_slice(fingerprints);
+            if next.recent.len() > RECENT {
+                next.waiting.push(Arc::new(std::mem::take(&mut next.recent)));
             }
         }
-        let base = Arc::clone(&self.base);
-        let next = Self { base, touched, recent, budget: self.budget, costs: self.costs };
-        Ok((next.bytes() <= self.budget).then_some(next))
+        (next.bytes() <= next.budget).then_some(next)
+    }
+
+    /// Tells whether enough was touched to be worth tables.
+    pub(super) fn wants_merging(&self) -> bool {
+        self.waiting.iter().map(|some| some.len()).sum::<usize>() > RECENT
+    }
+
+    /// Returns the tables of what was touched, with what waits for tables in them.
+    ///
+    /// Takes time, and all threads.
+    pub(super) fn merged(&self) -> Result<Vec<Arc<ResidentTables<F>>>> {
+        let tables = |mut members: Vec<F>| {
+            members.sort_unstable();
+            members.dedup();
+            let most = ResidentTables::<F>::MOST_TABLES;
+            ResidentTables::of_distinct(&members, most, self.costs).map(Arc::new)
+        };
+        let waiting = self.waiting.iter().flat_map(|some| some.iter().copied());
+        let mut touched = self.touched.clone();
+        touched.push(tables(waiting.collect())?);
+        while let Some(alike) = alike(&touched) {
+            let members = touched.drain(alike..).flat_map(|tables| tables.members()).collect();
+            touched.push(tables(members)?);
+        }
+        Ok(touched)
+    }
+
+    /// Tells whether writes, and no merging or loading, made this out of an earlier state.
+    pub(super) fn continues(&self, before: &Self) -> bool {
+        let tables = |state: &Self| state.touched.last().map(Arc::as_ptr);
+        Arc::ptr_eq(&self.base, &before.base) && tables(self) == tables(before)
+    }
+
+    /// Puts tables in the place of what an earlier state had; `None` if that does not fit.
+    pub(super) fn with_merged(
+        &self,
+        before: &Self,
+        touched: Vec<Arc<ResidentTables<F>>>,
+    ) -> Option<Self> {
+        let mut next = Self { touched, ..self.clone() };
+        next.waiting.drain(..before.waiting.len());
+        (next.bytes() <= next.budget).then_some(next)
     }
 
     /// Returns the bytes of memory that it takes.
     pub(super) fn bytes(&self) -> usize {
         let touched: usize = self.touched.iter().map(|tables| tables.bytes()).sum();
-        self.base.bytes() + touched + self.recent.len() * F::BYTES
+        let bare: usize = self.bare().map(<[F]>::len).sum();
+        self.base.bytes() + touched + bare * F::BYTES
+    }
+
+    /// What was touched and is in no tables.
+    fn bare(&self) -> impl Iterator<Item = &[F]> {
+        let waiting = self.waiting.iter().map(|some| some.as_slice());
+        waiting.chain(std::iter::once(self.recent.as_slice()))
     }
 
     /// Finds what memory holds within the distance of each query.
@@ -127,12 +174,14 @@ impl<F: Fingerprint> Resident<F> {
             })?;
         }
         for (query, held) in queries.iter().zip(&mut held) {
-            kernel::within(&self.recent, *query, distance, &mut |at, apart| {
-                if let Some(&fingerprint) = self.recent.get(at) {
-                    any_touched = true;
-                    held.found.push((apart, fingerprint));
-                }
-            });
+            for some in self.bare() {
+                kernel::within(some, *query, distance, &mut |at, apart| {
+                    if let Some(&fingerprint) = some.get(at) {
+                        any_touched = true;
+                        held.found.push((apart, fingerprint));
+                    }
+                });
+            }
         }
         if any_touched {
             for held in &mut held {
@@ -160,13 +209,32 @@ impl<F: Fingerprint> Resident<F> {
 
     /// Returns the tables, if nothing was touched since they were loaded.
     pub(super) fn untouched(&self) -> Option<&ResidentTables<F>> {
-        (self.touched.is_empty() && self.recent.is_empty()).then_some(&*self.base)
+        let touched = !self.touched.is_empty() || self.bare().any(|some| !some.is_empty());
+        (!touched).then_some(&*self.base)
     }
 
     /// Counts what a search of the fingerprints at loading reads.
     pub(super) fn account(&self, query: F, distance: u32) -> Account {
         self.base.account(query, distance)
     }
+}
+
+/// Drops what has no document in the view.
+pub(super) fn settled<F: Fingerprint>(view: &mut View, held: Held<F>) -> Result<Vec<Near<F>>> {
+    let mut near = Vec::with_capacity(held.found.len());
+    for (distance, fingerprint) in held.found {
+        let mut stored = held.touched.binary_search(&fingerprint).is_err();
+        if !stored {
+            each_document(view, fingerprint, |_| {
+                stored = true;
+                false
+            })?;
+        }
+        if stored {
+            near.push(Near { distance, fingerprint });
+        }
+    }
+    Ok(near)
 }
 
 /// Returns where the sets of about equal size begin, if enough of them end the list.
@@ -177,26 +245,14 @@ fn alike<F: Fingerprint>(touched: &[Arc<ResidentTables<F>>]) -> Option<usize> {
     alike.then_some(first)
 }
 
-impl<F: Fingerprint> Shared<F> {
-    /// Adds what a write is about to change to the memory, before it commits.
-    ///
-    /// Without memory for it searches go by the store from now on; the write itself is not held
-    /// up. The caller holds the writer lock.
-    pub(super) fn touch(&self, added: &[F], gone: &[F]) {
-        let Some(resident) = self.resident() else { return };
-        let changed: Vec<F> = added.iter().chain(gone).copied().collect();
-        let next = resident.touch(&changed).ok().flatten().map(Arc::new);
-        self.set_resident(next);
-    }
-}
-
 impl<F: Fingerprint> Index<F> {
     /// Holds all fingerprints in memory for searching, within a budget in bytes.
     ///
     /// Takes 24 bytes for each distinct fingerprint of 64 bits and less where the budget is
     /// small, down to a half; a third more for a moment while loading. Returns whether it fits; if
     /// not, or when later inserts outgrow the budget, searches read the store as before. Inserts
-    /// and removals of this handle show at once.
+    /// and removals of this handle show at once, and go on while it loads. Reads the first table
+    /// once and uses all threads of the current rayon pool.
     /// Calling it again loads anew, which makes searches after many inserts faster. See
     /// [`OpenOptions::resident`](crate::OpenOptions::resident) for loading when opening.
     ///
@@ -218,19 +274,16 @@ impl<F: Fingerprint> Index<F> {
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn load_resident(&self, budget: usize) -> Result<bool> {
-        let _writer = self.shared.only_writer();
-        let snapshot = self.shared.store.snapshot();
         let core = &self.shared.core;
-        let loaded = Resident::load(&snapshot, &core.plan, budget, core.costs)?.map(Arc::new);
-        let fits = loaded.is_some();
-        self.shared.set_resident(loaded);
-        self.shared.publish();
-        Ok(fits)
+        let watch = self.shared.committer.watch()?;
+        let loaded = Resident::load(watch.reader.snapshot(), &core.plan, budget, core.costs)?;
+        self.shared.committer.install(watch, loaded);
+        Ok(self.shared.committer.resident().is_some())
     }
 
     /// Returns the bytes of memory that resident fingerprints take, `None` without them.
     pub fn resident_bytes(&self) -> Option<usize> {
-        self.shared.resident().map(|resident| resident.bytes())
+        self.shared.committer.resident().map(|resident| resident.bytes())
     }
 }
 

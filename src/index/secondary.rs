@@ -1,11 +1,12 @@
 //! Secondaries: an index that another process writes, read along.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::core::plan_of;
 use super::{Header, Index, Match, OpenOptions, Query, Reader};
 use crate::error::Result;
+use crate::exclusion::Lock;
 use crate::fingerprint::Fingerprint;
 use crate::plan::Plan;
 use crate::store::Store;
@@ -36,9 +37,24 @@ use crate::store::Store;
 pub struct Secondary<F: Fingerprint> {
     path: PathBuf,
     options: OpenOptions,
-    current: RwLock<Arc<Index<F>>>,
-    /// What was current before; the next to move on, once nobody reads from it any more.
-    spare: Mutex<Option<Arc<Store>>>,
+    current: RwLock<Current<F>>,
+    spare: Lock<Spare>,
+}
+
+/// What searches read.
+#[derive(Debug)]
+struct Current<F: Fingerprint> {
+    index: Arc<Index<F>>,
+    /// Of the call that made it.
+    turn: u64,
+}
+
+/// What was current before; the next to move on, once nobody reads from it any more.
+#[derive(Debug, Default)]
+struct Spare {
+    store: Option<Arc<Store>>,
+    /// Counts the calls.
+    turn: u64,
 }
 
 impl<F: Fingerprint> Secondary<F> {
@@ -63,48 +79,57 @@ impl<F: Fingerprint> Secondary<F> {
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let options = options.clone().read_only(true);
-        let current = open(&path, &options)?;
-        let current = RwLock::new(Arc::new(current));
-        Ok(Self { path, options, current, spare: Mutex::new(None) })
+        let (store, plan) = open_store::<F>(&path, &options)?;
+        let index = Arc::new(Index::over(store, plan, &options)?);
+        let current = RwLock::new(Current { index, turn: 0 });
+        Ok(Self { path, options, current, spare: Lock::default() })
     }
 
     /// Takes in everything that was written since the last call.
     ///
     /// Returns whether there was anything. Costs what reading the new entries of the log costs
     /// while the writer only logs, and as much as opening after it has written table files: by a
-    /// flush, a compaction or a build.
+    /// flush, a compaction or a build. Calls at the same time take turns, but for loading.
     ///
     /// # Errors
     ///
     /// As [`Secondary::open`]. The state of before stays and goes on answering.
     pub fn catch_up(&self) -> Result<bool> {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = match spare.take().and_then(Arc::into_inner).map(|store| self.moved(store)) {
-            Some(Ok(Some(index))) => index,
+        let before = self.index().shared.store.sequence();
+        // Loading into memory is for all threads, so nothing is held meanwhile.
+        let (store, plan, turn) = {
+            let mut spare = self.spare.lock();
+            spare.turn += 1;
+            let moved = match spare.store.take().and_then(Arc::into_inner) {
+                // An error is that of opening, if it lasts.
+                Some(store) => moved(store).unwrap_or(None),
+                None => None,
+            };
             // Somebody still holds the spare one, or the writer has written files since.
-            _ => open(&self.path, &self.options)?,
+            let (store, plan) = match moved {
+                Some(moved) => moved,
+                None => open_store::<F>(&self.path, &self.options)?,
+            };
+            (store, plan, spare.turn)
         };
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        let changed = next.shared.store.sequence() != current.shared.store.sequence();
-        *spare = Some(Arc::clone(&current.shared.store));
-        *current = Arc::new(next);
-        Ok(changed)
-    }
-
-    /// Moves a store on; `None` when it has to be opened anew.
-    fn moved(&self, mut store: Store) -> Result<Option<Index<F>>> {
-        if !store.catch_up()? {
-            return Ok(None);
-        }
-        let plan = plan_of(store.header())?;
-        Index::over(store, plan, &self.options).map(Some)
+        let next = Arc::new(Index::over(store, plan, &self.options)?);
+        let last = {
+            let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+            if current.turn > turn {
+                // Another call that began later has ended before this one.
+                return Ok(current.index.shared.store.sequence() != before);
+            }
+            std::mem::replace(&mut *current, Current { index: Arc::clone(&next), turn })
+        };
+        self.spare.lock().store = Some(Arc::clone(&last.index.shared.store));
+        Ok(next.shared.store.sequence() != before)
     }
 
     /// Returns the present state, an index for reading only.
     ///
     /// It stays as it is for as long as it is held, whatever is caught up with meanwhile.
     pub fn index(&self) -> Arc<Index<F>> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).index)
     }
 
     /// Freezes the present state for reading.
@@ -135,7 +160,16 @@ impl<F: Fingerprint> Secondary<F> {
     }
 }
 
-fn open<F: Fingerprint>(path: &Path, options: &OpenOptions) -> Result<Index<F>> {
+/// Moves a store on; `None` when it has to be opened anew.
+fn moved(mut store: Store) -> Result<Option<(Store, Plan)>> {
+    if !store.catch_up()? {
+        return Ok(None);
+    }
+    let plan = plan_of(store.header())?;
+    Ok(Some((store, plan)))
+}
+
+fn open_store<F: Fingerprint>(path: &Path, options: &OpenOptions) -> Result<(Store, Plan)> {
     let mut plan: Option<Plan> = None;
     let scratch = options.scratch.as_deref();
     let store = Store::open_secondary(path, scratch, options.memory, |record| {
@@ -144,6 +178,5 @@ fn open<F: Fingerprint>(path: &Path, options: &OpenOptions) -> Result<Index<F>> 
         options.require(&header)?;
         Ok(plan.insert(plan_of(record)?).tables().len())
     })?;
-    let plan = plan.expect("opening reads the header");
-    Index::over(store, plan, options)
+    Ok((store, plan.expect("opening reads the header")))
 }

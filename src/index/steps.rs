@@ -9,6 +9,7 @@ use super::Shared;
 use super::check_features::{Checker, missing};
 use super::new_document::NewDocument;
 use super::query::{Match, Query, check_distance};
+use super::reader::Reader;
 use super::write::Change;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -57,7 +58,7 @@ impl<'a, F: Fingerprint> Step<'a, F> {
 }
 
 /// For every step what kept its document out, and what the other steps change.
-type Sifted<'a, F> = (Vec<Option<Match<F>>>, Vec<Change<'a, F>>);
+pub(super) type Sifted<'a, F> = (Vec<Option<Match<F>>>, Vec<Change<'a, F>>);
 
 /// What earlier steps leave behind.
 struct Earlier<'b, 'a, F> {
@@ -110,48 +111,60 @@ impl<'b, 'a, F: Fingerprint> Earlier<'b, 'a, F> {
     }
 }
 
-impl<F: Fingerprint> Shared<F> {
-    /// Parts steps into those that a near-duplicate refuses and what the others change.
-    ///
-    /// The caller holds the writer lock, with nothing in flight if a step asks.
-    pub(super) fn sift<'a>(&self, steps: &[Step<'a, F>]) -> Result<Sifted<'a, F>> {
-        let mut answers = self.answers(steps)?.into_iter();
-        let mut earlier =
-            Earlier { documents: Vec::new(), fingerprints: Vec::new(), current: HashMap::new() };
-        let mut refused = Vec::with_capacity(steps.len());
-        let mut changes = Vec::with_capacity(steps.len());
-        for step in steps {
-            let mut nearest = None;
-            if let Step::PutIfNew(document, near) = step {
-                let stored = answers.next().unwrap_or_default().into_iter().filter(|found| {
-                    found.key != document.key && !earlier.current.contains_key(&*found.key)
-                });
-                nearest = stored
-                    .chain(earlier.nearest(document, *near)?)
-                    .min_by(|a, b| (a.distance, &a.key).cmp(&(b.distance, &b.key)));
-            }
-            match step {
-                Step::Put(document) | Step::PutIfNew(document, _) if nearest.is_none() => {
-                    earlier.put(document);
-                    changes.push(Change::Put(*document));
-                }
-                Step::Remove(key) => {
-                    earlier.current.insert(key, None);
-                    changes.push(Change::Remove(key));
-                }
-                Step::Put(_) | Step::PutIfNew(..) => (),
-            }
-            refused.push(nearest);
+/// Parts steps into those that a near-duplicate refuses and what the others change.
+///
+/// `answers` are what is stored near the documents of the steps that ask, in their order, and
+/// `crowded` says of every step whether it has to be compared with earlier ones.
+pub(super) fn sift<'a, F: Fingerprint>(
+    steps: &[Step<'a, F>],
+    answers: Vec<Vec<Match<F>>>,
+    crowded: &[bool],
+) -> Result<Sifted<'a, F>> {
+    let mut answers = answers.into_iter();
+    let mut earlier =
+        Earlier { documents: Vec::new(), fingerprints: Vec::new(), current: HashMap::new() };
+    let mut refused = Vec::with_capacity(steps.len());
+    let mut changes = Vec::with_capacity(steps.len());
+    for (at, step) in steps.iter().enumerate() {
+        let mut nearest = None;
+        if let Step::PutIfNew(document, near) = step {
+            let stored = answers.next().unwrap_or_default().into_iter().filter(|found| {
+                found.key != document.key && !earlier.current.contains_key(&*found.key)
+            });
+            let of_batch = match crowded.get(at) {
+                Some(true) => earlier.nearest(document, *near)?,
+                _ => None,
+            };
+            nearest = stored
+                .chain(of_batch)
+                .min_by(|a, b| (a.distance, &a.key).cmp(&(b.distance, &b.key)));
         }
-        Ok((refused, changes))
+        match step {
+            Step::Put(document) | Step::PutIfNew(document, _) if nearest.is_none() => {
+                earlier.put(document);
+                changes.push(Change::Put(*document));
+            }
+            Step::Remove(key) => {
+                earlier.current.insert(key, None);
+                changes.push(Change::Remove(key));
+            }
+            Step::Put(_) | Step::PutIfNew(..) => (),
+        }
+        refused.push(nearest);
     }
+    Ok((refused, changes))
+}
 
-    /// What is stored near the documents of the steps that ask, in their order.
-    fn answers(&self, steps: &[Step<'_, F>]) -> Result<Vec<Vec<Match<F>>>> {
-        if !steps.iter().any(Step::asks) {
-            return Ok(Vec::new());
-        }
-        let reader = self.reader()?;
+impl<F: Fingerprint> Shared<F> {
+    /// What to search for, for the steps that ask, in their order.
+    ///
+    /// Asks for as many documents as these steps may pass over, and one more, unless for all.
+    pub(super) fn queries(
+        &self,
+        reader: &Reader<F>,
+        steps: &[Step<'_, F>],
+        all: bool,
+    ) -> Result<Vec<Query<F>>> {
         let keys: Vec<&[u8]> = steps.iter().map(Step::key).collect();
         let stored = self.store.get_many(Family::Docs, &keys)?.iter().flatten().count();
         let mut queries = Vec::with_capacity(steps.len());
@@ -159,14 +172,16 @@ impl<F: Fingerprint> Shared<F> {
             let Step::PutIfNew(document, near) = step else { continue };
             let verification = near.verification;
             Checker::new(reader.snapshot(), &self.core.header, verification)?;
-            // Only stored documents that these steps change can be passed over later.
-            let query = Query::new(document.fingerprint).distance(near.distance).limit(stored + 1);
+            let mut query = Query::new(document.fingerprint).distance(near.distance);
+            if !all {
+                query = query.limit(stored + 1);
+            }
             queries.push(match (verification.needs(), document.features) {
                 (Evidence::Nothing, _) => query,
                 (_, Some(features)) => query.verify(verification, features),
                 (_, None) => return Err(missing(document.key)),
             });
         }
-        reader.search_batch(&queries)
+        Ok(queries)
     }
 }

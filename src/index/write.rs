@@ -5,9 +5,8 @@
 //! fingerprint is rewritten, in the same batch.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::MutexGuard;
 
-use super::flights::{self, Flight};
+use super::committer::{self, Appended, Ready, Turn};
 use super::new_document::{AsDocument, NewDocument};
 use super::reader::each_document;
 use super::search::run_at;
@@ -71,21 +70,10 @@ impl Outcome {
     }
 }
 
-/// A batch that was staged by what is stored, and is to be written or dropped.
-pub(super) struct Prepared<'s> {
-    pub(super) batch: Batch<'s>,
-    pub(super) outcome: Outcome,
-    /// False when the batch has nothing of the index's to write.
-    pub(super) changed: bool,
-    pub(super) turn: Turn<'s>,
-}
-
-/// What keeps true what a batch was staged by; held until the batch is written.
-pub(super) enum Turn<'s> {
-    /// Others may add documents under other keys meanwhile.
-    Beside { _flight: Flight<'s> },
-    /// Nobody else writes meanwhile.
-    Alone { _writer: MutexGuard<'s, ()> },
+/// Changes by rising key, at most one of each, which a store may take.
+pub(super) struct InOrder<'b, 'a, F> {
+    changes: Vec<&'b Change<'a, F>>,
+    hashes: Vec<u64>,
 }
 
 impl<F: Fingerprint> Index<F> {
@@ -121,7 +109,7 @@ impl<F: Fingerprint> Index<F> {
     ) -> Result<BatchReport> {
         let changes: Vec<_> =
             documents.iter().map(|document| Change::Put(document.as_document())).collect();
-        let outcome = self.shared.apply(&changes, self.shared.writer())?;
+        let outcome = self.shared.apply(&changes)?;
         self.shared.settle(durability)?;
         Ok(outcome.report())
     }
@@ -142,7 +130,7 @@ impl<F: Fingerprint> Index<F> {
     /// As [`Index::insert`].
     pub fn remove_batch<K: AsRef<[u8]>>(&self, keys: &[K], durability: Durability) -> Result<u64> {
         let changes: Vec<_> = keys.iter().map(|key| Change::Remove(key.as_ref())).collect();
-        let outcome = self.shared.apply(&changes, self.shared.writer())?;
+        let outcome = self.shared.apply(&changes)?;
         self.shared.settle(durability)?;
         Ok(outcome.removed)
     }
@@ -164,42 +152,28 @@ impl<F: Fingerprint> Shared<F> {
         }
     }
 
-    /// Applies changes in one batch, under the writer lock and, where it may be, beside others.
-    pub(super) fn apply(
+    /// Applies changes in one batch.
+    fn apply(&self, changes: &[Change<'_, F>]) -> Result<Outcome> {
+        let changes = self.in_order(changes)?;
+        self.apply_in(self.committer.turn(), &changes)
+    }
+
+    /// Applies changes in one batch, in a turn that was waited for.
+    pub(super) fn apply_in(
         &self,
-        changes: &[Change<'_, F>],
-        writer: MutexGuard<'_, ()>,
+        turn: Turn<'_, F>,
+        changes: &InOrder<'_, '_, F>,
     ) -> Result<Outcome> {
-        let Prepared { batch, outcome, changed, turn } =
-            self.prepare(changes, self.store.batch()?, writer)?;
-        if !changed {
-            return Ok(outcome);
-        }
-        match &turn {
-            Turn::Beside { .. } => {
-                fail_point!("insert.staged");
-                batch.commit()?;
-                fail_point!("insert.logged");
-            }
-            Turn::Alone { .. } => {
-                fail_point!("replace.staged");
-                batch.commit()?;
-                fail_point!("replace.logged");
-            }
-        }
-        // Who waits for the turn to end searches at once, and has to see it.
-        self.publish();
-        drop(turn);
+        let (ready, outcome) = self.prepare(turn, self.store.batch()?, changes)?;
+        ready.commit()?;
         Ok(outcome)
     }
 
-    /// Stages changes behind what a batch holds, and keeps others away until it is written.
-    pub(super) fn prepare<'s>(
-        &'s self,
-        changes: &[Change<'_, F>],
-        mut batch: Batch<'s>,
-        writer: MutexGuard<'s, ()>,
-    ) -> Result<Prepared<'s>> {
+    /// Checks changes and brings them into the order of their keys.
+    pub(super) fn in_order<'b, 'a>(
+        &self,
+        changes: &'b [Change<'a, F>],
+    ) -> Result<InOrder<'b, 'a, F>> {
         self.store.require_writable()?;
         for change in changes {
             keys::check_document(change.key())?;
@@ -208,45 +182,54 @@ impl<F: Fingerprint> Shared<F> {
             }
         }
         let changes = last_of_each_key(changes);
+        let hashes = changes.iter().map(|change| committer::hash(change.key())).collect();
+        Ok(InOrder { changes, hashes })
+    }
+
+    /// Stages changes behind what a batch holds, and keeps others away until it is written.
+    pub(super) fn prepare<'s>(
+        &'s self,
+        turn: Turn<'s, F>,
+        mut batch: Batch<'s>,
+        InOrder { changes, hashes }: &InOrder<'_, '_, F>,
+    ) -> Result<(Ready<'s, F>, Outcome)> {
         let keys: Vec<&[u8]> = changes.iter().map(|change| change.key()).collect();
-        let hashes: Vec<u64> = keys.iter().map(|key| flights::hash(key)).collect();
-        self.flights.wait_for(&hashes);
+        turn.wait_for(hashes);
         let stored = self.store.get_many(Family::Docs, &keys)?;
         let adds_only = stored.iter().all(Option::is_none)
             && changes.iter().all(|change| matches!(change, Change::Put(_)));
         if !adds_only {
             // Nobody else has these keys, so what was read of them stays true.
-            self.flights.wait_for_all();
+            turn.wait_for_all();
         }
-        let staged = stage_documents(&mut batch, &changes, stored)?;
+        let staged = stage_documents(&mut batch, changes, stored)?;
         let outcome = staged.outcome;
         if !staged.rewritten && staged.dropped.is_empty() {
-            let turn = Turn::Alone { _writer: writer };
-            return Ok(Prepared { batch, outcome, changed: false, turn });
+            return Ok((turn.pass(batch), outcome));
         }
-        self.stage(&mut batch, staged.added, staged.postings, &staged.dropped)?;
-        let turn = if adds_only {
-            let flight = self.flights.take_off(hashes);
-            let lane = flight.lane();
-            batch.put_lane(lane, self.store.lane(lane)?.saturating_add(outcome.inserted));
-            Turn::Beside { _flight: flight }
-        } else {
-            let mut state = self.store.state()?;
-            state.documents = (state.documents + outcome.inserted).saturating_sub(outcome.removed);
-            batch.put_state(&state);
-            Turn::Alone { _writer: writer }
+        let mut changed = staged.kept;
+        changed.extend(staged.dropped.keys());
+        let mut added = self.stage(&mut batch, staged.added, staged.postings, &staged.dropped)?;
+        let singles = added.len();
+        added.append(&mut changed);
+        let appended = Appended {
+            changed: added,
+            singles,
+            inserted: outcome.inserted,
+            removed: outcome.removed,
+            new_keys: adds_only.then(|| hashes.clone()),
         };
-        Ok(Prepared { batch, outcome, changed: true, turn })
+        Ok((turn.announce(batch, appended)?, outcome))
     }
 
-    /// Stages postings and table entries, each family's keys rising.
+    /// Stages postings and table entries, each family's keys rising; returns the singles.
     fn stage(
         &self,
         batch: &mut Batch<'_>,
         mut added: Vec<F>,
         mut postings: Vec<Vec<u8>>,
         dropped: &HashMap<F, HashSet<&[u8]>>,
-    ) -> Result<()> {
+    ) -> Result<Vec<F>> {
         // Rising keys keep the memory tables' search paths in the processor's cache.
         postings.sort_unstable();
         for posting in &postings {
@@ -260,10 +243,6 @@ impl<F: Fingerprint> Shared<F> {
         added.sort_unstable();
         added.dedup();
         let orphans = self.orphans(&added, dropped)?;
-        if !added.is_empty() {
-            self.announce_singles(added.len());
-        }
-        self.touch(&added, &orphans);
         let mut view = (!orphans.is_empty()).then(|| View::new(self.store.snapshot()));
         let mut permuted: Vec<F> = Vec::with_capacity(added.len());
         for (number, table) in self.core.plan.tables().iter().enumerate() {
@@ -280,7 +259,7 @@ impl<F: Fingerprint> Shared<F> {
                 take_out(batch, view, number, &permuted)?;
             }
         }
-        Ok(())
+        Ok(added)
     }
 
     /// Fingerprints that lose their last document and are not added again.
@@ -315,6 +294,8 @@ struct Staged<'a, F> {
     /// Fingerprints that documents get.
     added: Vec<F>,
     postings: Vec<Vec<u8>>,
+    /// Fingerprints of documents of which the rest changes.
+    kept: Vec<F>,
     /// Fingerprints that documents lose, with the documents' keys.
     dropped: HashMap<F, HashSet<&'a [u8]>>,
 }
@@ -330,6 +311,7 @@ fn stage_documents<'a, F: Fingerprint>(
         rewritten: false,
         added: Vec::new(),
         postings: Vec::new(),
+        kept: Vec::new(),
         dropped: HashMap::new(),
     };
     let mut record = Vec::new();
@@ -358,6 +340,7 @@ fn stage_documents<'a, F: Fingerprint>(
         }
         let (gone, come) = (old.map(|d| d.fingerprint), new.map(|d| d.fingerprint));
         if gone == come {
+            staged.kept.extend(come);
             continue;
         }
         if let Some(gone) = gone {

@@ -204,10 +204,12 @@ impl<F: Fingerprint> Attached<F> {
         batch: WriteBatch,
         durability: Durability,
     ) -> Result<StagedReport<F>> {
-        self.commit_with(staged, batch, |ready| {
-            self.index.write_host(ready.batch, durability)?;
-            Ok(ready.report)
-        })
+        let report = self.commit_with(staged, batch, |ready| {
+            self.index.write_host(ready.batch)?;
+            Ok::<_, Error>(ready.report)
+        })?;
+        self.index.settle(durability)?;
+        Ok(report)
     }
 
     /// Commits a host's batch and what was staged by a write of the host's own.
@@ -220,8 +222,9 @@ impl<F: Fingerprint> Attached<F> {
     ///
     /// Batches that only add documents under other keys are committed side by side; all others
     /// wait for their turn. `write` must not write to the same index, which would wait for
-    /// itself. It may commit to another one, so that two indexes change with one batch; all
-    /// threads have to nest them in the same order.
+    /// itself, nor wait for other threads that do. It may commit to another one, so that two
+    /// indexes change with one batch; all threads have to nest them in the same order. Searches
+    /// within `write` are made on its own thread alone.
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -33,6 +33,7 @@ use self::search::Sweep;
 use self::shells::Shells;
 use self::table::Table;
 use crate::error::{Error, Result};
+use crate::exclusion;
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, LANES};
 use crate::pages::Pages;
@@ -178,9 +179,13 @@ impl<F: Fingerprint> ResidentTables<F> {
             let reason = format!("{} fingerprints, at most 4,294,967,295", members.len());
             return Err(Error::InvalidOption { name: "resident tables", reason });
         }
-        let blocks = (0..tables.min(Self::MOST_TABLES)).into_par_iter();
-        let cuts = blocks.map(|block| Cut::new::<F>(block, bucket_bits));
-        let tables: Vec<Table> = cuts.map(|cut| Table::build(cut, cell_bits, members)).collect();
+        let blocks = 0..tables.min(Self::MOST_TABLES);
+        let build = |block| Table::build(Cut::new::<F>(block, bucket_bits), cell_bits, members);
+        let tables: Vec<Table> = if exclusion::alone() {
+            blocks.map(build).collect()
+        } else {
+            blocks.into_par_iter().map(build).collect()
+        };
         let routing = Routing::new::<F>(&tables, members.len(), (bucket_bits, cell_bits), costs);
         let flat = tables.first().filter(|_| is_flat(members.len(), (bucket_bits, cell_bits)));
         Ok(Self {
@@ -261,6 +266,9 @@ impl<F: Fingerprint> ResidentTables<F> {
     ///
     /// As [`ResidentTables::search`].
     pub fn search_batch(&self, queries: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
+        if exclusion::alone() {
+            return queries.iter().map(|&query| self.search(query, distance)).collect();
+        }
         let mut answers = vec![Vec::new(); queries.len()];
         // Few queries are shared out in small parts, so that every thread has some.
         let part = (queries.len() / (4 * rayon::current_num_threads())).clamp(8, BATCH);

@@ -10,6 +10,7 @@ use super::search::MAX_TABLES;
 use super::shells::Shells;
 use super::table::Table;
 use super::{BLOCK_BITS, is_flat};
+use crate::exclusion;
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Costs, binomial};
 
@@ -61,7 +62,11 @@ impl Routing {
         costs: Costs,
     ) -> Self {
         let skewed = tables.iter().any(|table| is_skewed(table, len));
-        let shells = if skewed { tables.par_iter().map(Shells::of).collect() } else { Vec::new() };
+        let shells = match skewed {
+            true if exclusion::alone() => tables.iter().map(Shells::of).collect(),
+            true => tables.par_iter().map(Shells::of).collect(),
+            false => Vec::new(),
+        };
         let kept = if skewed { KEPT } else { 0 };
         Self {
             costs,

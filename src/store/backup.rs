@@ -1,15 +1,17 @@
-//! Backups: the engine copies files that no earlier backup has, beside writers and readers.
+//! Backups: the engine copies files that no earlier backup has, beside writers and readers, and a
+//! backup becomes an index again, whole or not at all.
 
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 
-use rocksdb::Env;
-use rocksdb::backup::{BackupEngine, BackupEngineOptions};
+use rocksdb::backup::{BackupEngine, BackupEngineOptions, RestoreOptions};
+use rocksdb::{Env, ErrorKind};
 
 use super::backup_record::{BACKUP_LOCK, Record, Records};
 use super::directory::{STAGE_DIR, exists, remove_stage};
 use super::lock::Lock;
+use super::staging::Staging;
 use super::tuning::MIN_MEMORY;
 use super::{Access, HeaderRecord, Store, engine_error};
 use crate::error::{Error, Result};
@@ -106,7 +108,7 @@ fn kept(records: &Records, keep: Option<u32>) -> Result<Vec<u32>> {
 }
 
 /// Opens the engine over a directory.
-pub(super) fn engine(directory: &Path) -> Result<BackupEngine> {
+fn engine(directory: &Path) -> Result<BackupEngine> {
     let fail = |error| engine_error("backup", error);
     let options = BackupEngineOptions::new(directory).map_err(fail)?;
     let env = Env::new().map_err(fail)?;
@@ -125,7 +127,7 @@ fn begin(directory: &Path) -> Result<Lock> {
 }
 
 /// Keeps others from removing backups while they are read; `None` where nothing can be locked.
-pub(super) fn share(directory: &Path) -> Result<Option<Lock>> {
+fn share(directory: &Path) -> Result<Option<Lock>> {
     let name = directory.join(BACKUP_LOCK);
     match File::open(&name) {
         Ok(file) => Lock::shared(directory, file).map(Some),
@@ -136,7 +138,7 @@ pub(super) fn share(directory: &Path) -> Result<Option<Lock>> {
 }
 
 /// Fails where one directory lies within the other: clearing one would take the other along.
-pub(super) fn require_outside(index: &Path, backups: &Path) -> Result<()> {
+fn require_outside(index: &Path, backups: &Path) -> Result<()> {
     let whole = |path: &Path| std::path::absolute(path).map_err(|e| Error::io(path, e));
     let found = |path: &Path| path.canonicalize().or_else(|_| whole(path));
     let (one, other) = (found(index)?, found(backups)?);
@@ -159,4 +161,54 @@ fn names(directory: &Path) -> Result<HashSet<String>> {
             })
             .collect(),
     }
+}
+
+/// What is to be restored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RestoreFrom<'a> {
+    /// The directory of backups.
+    pub(crate) directory: &'a Path,
+    /// The newest without one.
+    pub(crate) id: Option<u32>,
+    /// Whether an index in the target is given up for it.
+    pub(crate) replace: bool,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) struct Restored {
+    pub(crate) record: Record,
+    pub(crate) documents: u64,
+}
+
+impl RestoreFrom<'_> {
+    /// Copies the backup's files, opens them once and puts them in place.
+    ///
+    /// The target changes only when all of this was done but the last step.
+    pub(crate) fn restore(
+        self,
+        target: &Path,
+        tables: impl FnOnce(&HeaderRecord) -> Result<usize>,
+    ) -> Result<Restored> {
+        let _lock = share(self.directory)?;
+        let record = Records::open(self.directory)?.read(self.id)?;
+        require_outside(target, self.directory)?;
+        let staging = Staging::begin(target, self.replace)?;
+        let stage = staging.stage();
+        engine(self.directory)?
+            .restore_from_backup(&stage, &stage, &RestoreOptions::default(), record.id)
+            .map_err(|error| failure(record.id, error))?;
+        fail_point!("restore.copied");
+        let documents = staging.settle(record.sequence, tables)?;
+        staging.place()?;
+        Ok(Restored { record, documents })
+    }
+}
+
+/// The engine knows no backup of a record that it could not read.
+fn failure(id: u32, error: rocksdb::Error) -> Error {
+    if error.kind() == ErrorKind::NotFound {
+        return Error::corrupt(format!("backup {id}"), error.into_string());
+    }
+    engine_error(&format!("backup {id}"), error)
 }

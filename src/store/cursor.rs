@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
+use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 use rocksdb::{DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
 use super::{Db, Family, Store, engine_error};
 use crate::error::Result;
+use crate::exclusion;
 
 /// A position in one family.
 pub(crate) struct Cursor<'a> {
@@ -84,6 +86,7 @@ impl Snapshot {
 
     /// Opens a cursor that reads ahead and leaves the cache alone.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
+        exclusion::require_none();
         let mut cursor = self.cursor(family, sweeping())?;
         cursor.seek(&[]);
         Ok(cursor)
@@ -174,4 +177,15 @@ fn open<'s, 'a>(
         *slot = Some(snapshot.probe(family)?);
     }
     Ok(slot.as_mut().expect("the cursor was just opened"))
+}
+
+/// Returns what the body returns, with the blocks that it read from files on this thread.
+pub(crate) fn counting_reads<R>(body: impl FnOnce() -> R) -> (R, u64) {
+    set_perf_stats(PerfStatsLevel::EnableCount);
+    let mut context = PerfContext::default();
+    context.reset();
+    let result = body();
+    let blocks = context.metric(PerfMetric::BlockReadCount);
+    set_perf_stats(PerfStatsLevel::Disable);
+    (result, blocks)
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rocksdb::{ColumnFamilyDescriptor, SnapshotWithThreadMode, WriteBatch, WriteOptions};
+use rocksdb::{ColumnFamilyDescriptor, SnapshotWithThreadMode, WriteBatch};
 
 use super::codec::HeaderRecord;
 use super::meta::decode_header;
@@ -195,11 +195,9 @@ impl Store {
         Batch::new(self, host)
     }
 
-    /// Writes a host's batch, past a loss of power if it is to be synced.
-    pub(crate) fn write_host(&self, batch: HostBatch, synced: bool) -> Result<()> {
-        let mut options = WriteOptions::default();
-        options.set_sync(synced);
-        self.db.write_opt(batch, &options).map_err(|e| engine_error("log", e))
+    /// Writes a host's batch; it survives the process, not yet a loss of power.
+    pub(crate) fn write_host(&self, batch: HostBatch) -> Result<()> {
+        self.db.write(batch).map_err(|e| engine_error("log", e))
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rocksdb::{WriteBatch, WriteBatchIteratorCf};
 
-use super::log_files::logs;
+use super::files::logs;
 use super::log_records::checksum_of;
 use crate::error::{Error, Result};
 

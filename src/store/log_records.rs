@@ -14,7 +14,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::log_files::{current, log_number, logs};
+use super::files::{current, log_number, logs};
 use crate::error::{Error, Result};
 
 const BLOCK: usize = 32 << 10;

@@ -21,12 +21,9 @@ mod host;
 pub(crate) mod keys;
 mod lock;
 mod log_batches;
-mod log_files;
 mod log_records;
 mod meta;
-mod reads;
 pub(crate) mod resources;
-mod restore;
 pub(crate) mod run;
 mod salvage;
 mod seal;
@@ -43,10 +40,11 @@ use std::sync::Arc;
 use rocksdb::{ErrorKind, Options};
 use tempfile::TempDir;
 
+pub(crate) use backup::RestoreFrom;
 pub(crate) use backup_record::{Record, Records};
 pub(crate) use batch::Batch;
 use codec::{HeaderRecord, Lane, State};
-pub(crate) use cursor::{Cursor, Snapshot, View};
+pub(crate) use cursor::{Cursor, Snapshot, View, counting_reads};
 use database::Database;
 pub(crate) use database::Db;
 use directory::{CREATING_FILE, LOCK_FILE, exists};
@@ -59,8 +57,6 @@ use log_records::LogRecords;
 #[cfg(feature = "fuzzing")]
 pub(crate) use meta::decode_header;
 use meta::read_header;
-pub(crate) use reads::counting_reads;
-pub(crate) use restore::RestoreFrom;
 pub(crate) use salvage::Salvage;
 pub use seal::SealState;
 use seal::{Bounds, Seal};
@@ -70,6 +66,7 @@ pub(crate) use tuning::MIN_MEMORY;
 use tuning::Tuning;
 
 use crate::error::{Error, Result};
+use crate::exclusion;
 use crate::fail_point::fail_point;
 
 /// Version of the stored format: keys, runs, records and the meaning of the header.
@@ -358,6 +355,7 @@ impl Store {
 
     /// Makes everything written so far survive a power loss, by one fsync of the log.
     pub(crate) fn sync(&self) -> Result<()> {
+        exclusion::require_none();
         let sequence = self.db.latest_sequence_number();
         self.db.flush_wal(true).map_err(|e| engine_error("log", e))?;
         self.seal.as_ref().map_or(Ok(()), |seal| seal.synced(sequence))
@@ -407,11 +405,8 @@ impl Store {
 
     /// Reads a family once from front to back without filling the cache.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
-        let mut options = rocksdb::ReadOptions::default();
-        options.fill_cache(false);
-        options.set_readahead_size(2 << 20);
-        let mut cursor =
-            Cursor::new(self.db.raw_iterator_cf_opt(self.handle(family)?, options), family);
+        let iterator = self.db.raw_iterator_cf_opt(self.handle(family)?, cursor::sweeping());
+        let mut cursor = Cursor::new(iterator, family);
         cursor.seek(&[]);
         Ok(cursor)
     }

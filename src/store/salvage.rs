@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::codec::{HeaderRecord, State};
+use super::files::log_number;
 use super::generation::BUILDING;
-use super::log_files::log_number;
 use super::seal::Bounds;
 use super::tuning::{MIN_MEMORY, Tuning};
 use super::wreck::Wreck;

@@ -21,7 +21,7 @@ use bincode::{Decode, Encode};
 
 use super::codec;
 use super::directory::open_kept;
-use super::log_files::{current, last_log, log_name};
+use super::files::{current, last_log, log_name};
 use crate::error::{Error, Result};
 
 /// The file's name in the index's directory.

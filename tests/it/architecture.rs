@@ -46,6 +46,20 @@ fn only_the_store_names_rocksdb() {
 }
 
 #[test]
+fn only_the_committer_commits_batches_of_an_index() {
+    let index = root().join("src/index");
+    let mut committed = 0;
+    for (path, text) in sources(&["src/index", "src/interop"]) {
+        let (text, _) = text.split_once("#[cfg(test)]\nmod tests").unwrap_or((&text, ""));
+        let count = text.matches("batch.commit()").count();
+        committed += count;
+        let allowed = path.starts_with(index.join("committer"));
+        assert!(count == 0 || allowed, "{} commits a batch by itself", path.display());
+    }
+    assert!(committed > 2, "batches are committed by another name");
+}
+
+#[test]
 fn no_file_is_longer_than_five_hundred_lines() {
     for (path, text) in sources(&["src", "tests", "tools"]) {
         let lines = text.lines().count();

@@ -1,11 +1,12 @@
 //! Concurrency: many callers of one handle, whose answers are those of some order of theirs.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hamdex::{Durability, Index, OpenOptions, Query, Result};
+use rayon::prelude::*;
 
 use crate::support::{Model, Rng, assert_holds, documents_of, options, pairs_of};
 
@@ -52,6 +53,73 @@ fn concurrent_insert_if_new_lets_no_two_near_duplicates_in_and_loses_none() -> R
     for (key, fingerprint, _) in &offered {
         let near = index.search(Query::new(*fingerprint).distance(DISTANCE))?;
         assert!(!near.is_empty(), "{} was lost, seed {seed}", key.escape_ascii());
+    }
+    Ok(())
+}
+
+/// Calls that wait within one pool run each other.
+#[test]
+fn calls_as_jobs_of_one_pool_end_and_keep_near_duplicates_out() -> Result<()> {
+    const DISTANCE: u32 = 3;
+    for resident in [0, 64 << 20] {
+        let rng = &mut Rng::new(61);
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::create(directory.path(), &options::<u64>("4").resident(resident))?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let centres: Vec<u64> = (0..90).map(|_| rng.fingerprint()).collect();
+        let batches: Vec<Vec<(Vec<u8>, u64)>> = (0..240_u64)
+            .map(|batch| {
+                let documents = (0..8_u64).map(|at| {
+                    let (centre, flips) = (*rng.pick(&centres), rng.up_to(2));
+                    ([batch.to_be_bytes(), at.to_be_bytes()].concat(), rng.flipped(centre, flips))
+                });
+                documents.collect()
+            })
+            .collect();
+        // Far from all others, and enough for tables in memory to be merged.
+        let others: Vec<Vec<(Vec<u8>, u64)>> = (0..24_u64)
+            .map(|batch| {
+                let documents = (0..300_u64).map(|at| {
+                    let key = [b"far".as_slice(), &batch.to_be_bytes(), &at.to_be_bytes()].concat();
+                    (key, rng.fingerprint())
+                });
+                documents.collect()
+            })
+            .collect();
+        let (ended, end) = mpsc::channel();
+        let index = Arc::new(index);
+        let inserting = Arc::clone(&index);
+        thread::spawn(move || {
+            let refused = pool.install(|| {
+                let plain = || {
+                    others.par_iter().for_each(|batch| {
+                        inserting.insert_batch(batch, Durability::Buffered).unwrap();
+                    });
+                };
+                let sifted = || -> Vec<_> {
+                    let insert = |batch: &Vec<_>| {
+                        inserting.insert_batch_if_new(batch, DISTANCE, Durability::Buffered)
+                    };
+                    batches.par_iter().map(|batch| insert(batch).unwrap()).collect()
+                };
+                rayon::join(plain, sifted).1
+            });
+            ended.send((batches, refused)).unwrap();
+        });
+        let Ok((batches, refused)) = end.recv_timeout(Duration::from_mins(2)) else {
+            panic!("a call waits for a lock that its own thread holds");
+        };
+        let stored = documents_of(&index)?;
+        assert_holds(&index, &stored, "after all calls");
+        for ((key, fingerprint), near) in batches.iter().flatten().zip(refused.iter().flatten()) {
+            assert_eq!(stored.contains_key(key), near.is_none());
+            if let Some(near) = near {
+                assert_eq!(stored.get(&near.key), Some(&near.fingerprint));
+                assert!((fingerprint ^ near.fingerprint).count_ones() <= DISTANCE);
+            }
+        }
+        assert_eq!(pairs_of(&index, DISTANCE)?, [], "near-duplicates got in");
+        assert_eq!(index.reader()?.is_resident(), resident > 0);
     }
     Ok(())
 }

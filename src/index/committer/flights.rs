@@ -3,7 +3,7 @@
 //! A batch that only adds documents under keys that nobody else is adding changes nothing that
 //! another such batch reads. So the writer lock covers its staging alone, and the store gathers
 //! what is committed at the same time into one group. Everything else, whether it replaces,
-//! removes, folds or looks for near-duplicates first, waits until nothing is in flight.
+//! removes or folds, or has near what a batch in flight brings, waits until nothing is in flight.
 
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -96,6 +96,6 @@ impl Drop for Flight<'_> {
 }
 
 /// Returns what a key is known by in flight.
-pub(super) fn hash(key: &[u8]) -> u64 {
+pub(in crate::index) fn hash(key: &[u8]) -> u64 {
     xxh3_64(key)
 }

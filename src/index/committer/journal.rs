@@ -1,0 +1,168 @@
+//! The journal: which fingerprints recent batches changed, for as long as somebody may ask.
+//!
+//! A search that is to hold when its caller takes the writer lock need not be made under the
+//! lock. It reads a snapshot before, and under the lock looks only at what the journal has since
+//! then. While nobody watches, the journal holds the batches on their way and no others.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The changes of one index.
+#[derive(Debug)]
+pub(super) struct Journal<F> {
+    state: Mutex<State<F>>,
+}
+
+#[derive(Debug)]
+struct State<F> {
+    /// Number of the next entry.
+    next: u64,
+    /// The latest entries, numbered up to `next`.
+    entries: VecDeque<Arc<Vec<F>>>,
+    /// Numbers of the batches that have not landed.
+    flying: BTreeSet<u64>,
+    /// From which entry on somebody watches, and how many do.
+    watched: BTreeMap<u64, usize>,
+}
+
+impl<F> Default for Journal<F> {
+    fn default() -> Self {
+        let (entries, flying, watched) = Default::default();
+        Self { state: Mutex::new(State { next: 0, entries, flying, watched }) }
+    }
+}
+
+impl<F> State<F> {
+    /// Every snapshot made from now on has the entries below this one.
+    fn landed(&self) -> u64 {
+        self.flying.first().copied().unwrap_or(self.next)
+    }
+
+    fn forget(&mut self) {
+        let needed = self.watched.keys().next().map_or(self.landed(), |&at| at.min(self.landed()));
+        let kept = usize::try_from(self.next - needed).unwrap_or(usize::MAX);
+        let gone = self.entries.len().saturating_sub(kept);
+        self.entries.drain(..gone);
+    }
+}
+
+/// A batch in the journal that has not landed; it lands when dropped.
+#[derive(Debug)]
+pub(super) struct Noted<'a, F> {
+    journal: &'a Journal<F>,
+    number: u64,
+}
+
+impl<F> Drop for Noted<'_, F> {
+    fn drop(&mut self) {
+        let mut state = self.journal.state();
+        state.flying.remove(&self.number);
+        state.forget();
+    }
+}
+
+/// A place in the journal behind which nothing is forgotten, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place<'a, F> {
+    journal: &'a Journal<F>,
+    at: u64,
+}
+
+impl<F> Journal<F> {
+    /// Notes what a batch is about to change, before it commits.
+    pub(super) fn note(&self, changed: Arc<Vec<F>>) -> Noted<'_, F> {
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.entries.push_back(changed);
+        state.flying.insert(number);
+        Noted { journal: self, number }
+    }
+
+    /// Takes the place from which on entries may be missing in snapshots that are made later.
+    pub(super) fn place(&self) -> Place<'_, F> {
+        let mut state = self.state();
+        let at = state.landed();
+        *state.watched.entry(at).or_default() += 1;
+        Place { journal: self, at }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<F>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F> Place<'_, F> {
+    /// Moves to the end and returns what lay between.
+    pub(super) fn move_on(&mut self) -> Vec<Arc<Vec<F>>> {
+        let mut state = self.journal.state();
+        let behind = usize::try_from(state.next - self.at).unwrap_or(usize::MAX);
+        let first = state.entries.len().saturating_sub(behind);
+        let since = state.entries.range(first..).cloned().collect();
+        let next = state.next;
+        *state.watched.entry(next).or_default() += 1;
+        leave(&mut state, self.at);
+        self.at = next;
+        since
+    }
+}
+
+impl<F> Drop for Place<'_, F> {
+    fn drop(&mut self) {
+        leave(&mut self.journal.state(), self.at);
+    }
+}
+
+fn leave<F>(state: &mut State<F>, at: u64) {
+    if let Some(watchers) = state.watched.get_mut(&at) {
+        *watchers -= 1;
+        if *watchers == 0 {
+            state.watched.remove(&at);
+        }
+    }
+    state.forget();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(journal: &Journal<u64>) -> Vec<u64> {
+        journal.state().entries.iter().flat_map(|entry| entry.iter().copied()).collect()
+    }
+
+    fn moved(place: &mut Place<'_, u64>) -> Vec<u64> {
+        place.move_on().iter().flat_map(|entry| entry.iter().copied()).collect()
+    }
+
+    fn note(journal: &Journal<u64>, fingerprint: u64) -> Noted<'_, u64> {
+        journal.note(Arc::new(vec![fingerprint]))
+    }
+
+    #[test]
+    fn entries_stay_until_they_have_landed_and_nobody_watches() {
+        let journal = Journal::default();
+        drop(note(&journal, 1));
+        assert_eq!(kept(&journal), []);
+        let slow = note(&journal, 2);
+        drop(note(&journal, 3));
+        let mut place = journal.place();
+        drop(note(&journal, 4));
+        assert_eq!(moved(&mut place), [2, 3, 4], "what is on its way may miss the snapshot");
+        assert_eq!(moved(&mut place), []);
+        assert_eq!(kept(&journal), [2, 3, 4]);
+        drop(slow);
+        assert_eq!(kept(&journal), []);
+        let later = note(&journal, 5);
+        let mut second = journal.place();
+        assert_eq!((moved(&mut place), moved(&mut second)), (vec![5], vec![5]));
+        drop(later);
+        drop(note(&journal, 6));
+        drop(second);
+        assert_eq!(kept(&journal), [6]);
+        assert_eq!(moved(&mut place), [6]);
+        drop(place);
+        assert_eq!(kept(&journal), []);
+        assert!(journal.state().watched.is_empty());
+    }
+}
