@@ -140,6 +140,12 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A restore or a checkpoint into a directory was interrupted and has to be made again.
+    #[error("{} holds part of a restored index; restore it again", path.display())]
+    RestoreUnfinished {
+        /// The directory.
+        path: PathBuf,
+    },
     /// There is no interrupted bulk build that could be resumed.
     #[error("{} holds no unfinished bulk build", path.display())]
     NothingToResume {
@@ -248,6 +254,7 @@ impl Error {
             | Self::NotFound { .. }
             | Self::NoBackup { .. }
             | Self::BuildUnfinished { .. }
+            | Self::RestoreUnfinished { .. }
             | Self::NothingToResume { .. }
             | Self::RepeatedKey { .. }
             | Self::ForeignSpills { .. }
@@ -287,6 +294,7 @@ impl Error {
             Self::NotFound { .. } => "not-found",
             Self::NoBackup { .. } => "no-backup",
             Self::BuildUnfinished { .. } => "build-unfinished",
+            Self::RestoreUnfinished { .. } => "restore-unfinished",
             Self::NothingToResume { .. } => "nothing-to-resume",
             Self::RepeatedKey { .. } => "repeated-key",
             Self::ForeignSpills { .. } => "foreign-spills",

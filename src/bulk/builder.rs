@@ -17,7 +17,7 @@ use crate::fingerprint::Fingerprint;
 use crate::index::{Header, IndexOptions, NewDocument, new_header, plan_of};
 use crate::plan::Plan;
 use crate::progress::{self, Progress};
-use crate::store::{Access, MIN_MEMORY, Store, keys};
+use crate::store::{Access, MIN_MEMORY, Store, keys, make_directory};
 
 /// Longest time of reading that a kill may cost.
 const CHECKPOINT_EVERY: Duration = Duration::from_mins(1);
@@ -106,7 +106,7 @@ impl<F: Fingerprint> Builder<F> {
         // A build that was killed after it went live left its files.
         let left = clear(path)?;
         let staging = path.join(STAGING);
-        fs::create_dir(&staging).map_err(|e| Error::io(&staging, e))?;
+        make_directory(&staging)?;
         let outside = build.tmp.as_deref().map(|tmp| Outside::create(tmp, path)).transpose()?;
         let manifest =
             Manifest { outside, inputs: build.inputs.clone(), made_index, ..Manifest::default() };

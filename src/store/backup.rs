@@ -9,7 +9,7 @@ use rocksdb::backup::{BackupEngine, BackupEngineOptions, RestoreOptions};
 use rocksdb::{Env, ErrorKind};
 
 use super::backup_record::{BACKUP_LOCK, Record, Records};
-use super::directory::{STAGE_DIR, exists, remove_stage};
+use super::directory::{STAGE_DIR, exists, make, remove_stage};
 use super::lock::Lock;
 use super::staging::Staging;
 use super::tuning::MIN_MEMORY;
@@ -117,7 +117,7 @@ fn engine(directory: &Path) -> Result<BackupEngine> {
 
 /// Takes a directory of backups for writing, or an empty one; what was cut short is cleared.
 fn begin(directory: &Path) -> Result<Lock> {
-    std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
+    make(directory)?;
     if !exists(directory, BACKUP_LOCK)? && !names(directory)?.is_empty() {
         return Err(Error::AlreadyExists { path: directory.to_owned() });
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::codec::{self, HeaderRecord, State};
-use super::directory::{CREATING_FILE, begin_creation, require_vacant, sync};
+use super::directory::{CREATING_FILE, Mark, begin_creation, make, require_vacant, sync};
 use super::lock::Lock;
 use super::resources::{self, Resource};
 use super::seal::Seal;
@@ -21,11 +21,11 @@ impl Store {
         tables: usize,
         memory: usize,
     ) -> Result<Self> {
-        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
-        require_vacant(path)?;
+        make(path)?;
+        require_vacant(path, Mark::Creating)?;
         let lock = Lock::of_index(path)?;
         // The directory is looked at again: another process may have held the lock meanwhile.
-        begin_creation(path)?;
+        begin_creation(path, Mark::Creating)?;
         fail_point!("create.marked");
         let tuning = Tuning::new(memory, tables + 3);
         let generation = 1;

@@ -1,73 +1,161 @@
 //! The index's directory: the files in it that are not the database's.
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use super::seal::SEAL_FILE;
 use crate::error::{Error, Result};
 
 /// Locked for as long as a writing handle is open.
 pub(super) const LOCK_FILE: &str = "hamdex.lock";
 
-/// Stands in the directory until a new index is whole; what it marks may be begun again.
+/// Stands in the directory until an index is whole that is made or put there.
 pub(super) const CREATING_FILE: &str = "hamdex.creating";
+
+/// Becomes [`CREATING_FILE`] once it is written.
+const NEW_MARK: &str = "hamdex.creating.tmp";
 
 /// An index that is being made, within the directory that it will fill.
 pub(super) const STAGE_DIR: &str = "hamdex.stage";
+
+/// What the mark says if a copy of an index is put in its place; of a new index it says nothing.
+const RESTORING: &[u8] = b"restoring\n";
+
+/// Why a directory is marked as no index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// A new and empty index: whoever wants one begins again.
+    Creating,
+    /// A copy with documents in it: only another copy may begin again.
+    Restoring,
+}
+
+impl Mark {
+    /// Reads the mark of a directory; `None` where an index is whole, or none was begun.
+    pub(super) fn of(path: &Path) -> Result<Option<Self>> {
+        let mark = path.join(CREATING_FILE);
+        match fs::read(&mark) {
+            Ok(bytes) if bytes.is_empty() => Ok(Some(Self::Creating)),
+            Ok(_) => Ok(Some(Self::Restoring)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            // The path itself is a file.
+            Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(None),
+            Err(error) => Err(Error::io(&mark, error)),
+        }
+    }
+}
 
 pub(super) fn exists(path: &Path, name: &str) -> Result<bool> {
     path.join(name).try_exists().map_err(|e| Error::io(path, e))
 }
 
-/// Fails unless the directory is empty or holds the rest of a creation that was cut short.
-pub(super) fn require_vacant(path: &Path) -> Result<()> {
-    if exists(path, CREATING_FILE)? {
-        return Ok(());
+/// Makes a directory and those above it, all of which survive a loss of power.
+pub(crate) fn make(path: &Path) -> Result<()> {
+    let above = match path.parent() {
+        Some(above) if above.as_os_str().is_empty() => Path::new("."),
+        Some(above) => above,
+        None => return Ok(()),
+    };
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && !above.is_dir() => {
+            make(above)?;
+            return make(path);
+        }
+        // Whoever made it may not have synced it.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => (),
+        made => made.map_err(|e| Error::io(path, e))?,
     }
-    for entry in std::fs::read_dir(path).map_err(|e| Error::io(path, e))? {
+    match sync(above) {
+        // A directory that may be passed and not be read cannot be synced.
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
+}
+
+/// Fails unless the directory is empty or holds the rest of the same that was cut short.
+pub(super) fn require_vacant(path: &Path, mark: Mark) -> Result<()> {
+    match Mark::of(path)? {
+        Some(Mark::Restoring) if mark == Mark::Creating => {
+            return Err(Error::RestoreUnfinished { path: path.to_owned() });
+        }
+        Some(_) => return Ok(()),
+        None => (),
+    }
+    for entry in fs::read_dir(path).map_err(|e| Error::io(path, e))? {
         let entry = entry.map_err(|e| Error::io(path, e))?;
-        if entry.file_name() != LOCK_FILE {
+        if entry.file_name() != LOCK_FILE && entry.file_name() != NEW_MARK {
             return Err(Error::AlreadyExists { path: path.to_owned() });
         }
     }
     Ok(())
 }
 
-/// Marks the directory and clears what an earlier creation left; the lock is held.
-pub(super) fn begin_creation(path: &Path) -> Result<()> {
-    require_vacant(path)?;
-    mark_creation(path)?;
+/// Marks the directory and clears what an earlier attempt left; the lock is held.
+pub(super) fn begin_creation(path: &Path, mark: Mark) -> Result<()> {
+    require_vacant(path, mark)?;
+    mark_creation(path, mark)?;
     clear(path, &[LOCK_FILE, CREATING_FILE])
 }
 
 /// Marks the directory as no index, whatever else is in it.
-pub(super) fn mark_creation(path: &Path) -> Result<()> {
-    let mark = path.join(CREATING_FILE);
-    File::create(&mark).and_then(|mark| mark.sync_all()).map_err(|e| Error::io(&mark, e))
+pub(super) fn mark_creation(path: &Path, mark: Mark) -> Result<()> {
+    let (place, new) = (path.join(CREATING_FILE), path.join(NEW_MARK));
+    let content = if mark == Mark::Restoring { RESTORING } else { b"" };
+    // Half a mark would say that there is nothing to lose.
+    File::create(&new)
+        .and_then(|mut file| {
+            file.write_all(content)?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&new, &place))
+        .map_err(|e| Error::io(&place, e))?;
+    sync(path)
 }
 
-/// Removes everything but some names.
+/// Removes what belongs to an index but some names; what somebody else put there stays.
 pub(super) fn clear(path: &Path, kept: &[&str]) -> Result<()> {
-    for entry in std::fs::read_dir(path).map_err(|e| Error::io(path, e))? {
+    for entry in fs::read_dir(path).map_err(|e| Error::io(path, e))? {
         let entry = entry.map_err(|e| Error::io(path, e))?;
-        if kept.iter().any(|name| entry.file_name() == *name) {
-            continue;
-        }
+        let kind = entry.file_type().map_err(|e| Error::io(path, e))?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| !kept.contains(name)) else { continue };
         let path = entry.path();
-        let removed = if path.is_dir() {
-            std::fs::remove_dir_all(&path)
-        } else {
-            std::fs::remove_file(&path)
+        let removed = match kind.is_dir() {
+            true if is_own_directory(name) => fs::remove_dir_all(&path),
+            false if is_own_file(name) => fs::remove_file(&path),
+            _ => continue,
         };
         removed.map_err(|e| Error::io(&path, e))?;
     }
     Ok(())
 }
 
+/// Returns true for the names that an index, or its database, gives to files.
+fn is_own_file(name: &str) -> bool {
+    let ends = [".sst", ".log", ".dbtmp", ".blob"];
+    let numbered = |name: &str| {
+        ends.iter().any(|end| {
+            let number = name.strip_suffix(end);
+            number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+    };
+    ["CURRENT", "IDENTITY", "LOCK", "LOG"].contains(&name)
+        || ["MANIFEST-", "OPTIONS-", "LOG.old"].iter().any(|start| name.starts_with(start))
+        || [LOCK_FILE, SEAL_FILE, CREATING_FILE, NEW_MARK].contains(&name)
+        || numbered(name)
+}
+
+/// Returns true for the names that an index gives to directories; `bulk` is that of builds.
+fn is_own_directory(name: &str) -> bool {
+    name == "bulk" || name == STAGE_DIR || name.strip_prefix(STAGE_DIR) == Some(".tmp")
+}
+
 /// Removes what an interrupted copy left; nobody else makes one while the lock is held.
 pub(super) fn remove_stage(path: &Path) -> Result<()> {
     for name in [STAGE_DIR.to_owned(), format!("{STAGE_DIR}.tmp")] {
         let stage = path.join(name);
-        match std::fs::remove_dir_all(&stage) {
+        match fs::remove_dir_all(&stage) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::io(&stage, error));
             }
@@ -79,6 +167,8 @@ pub(super) fn remove_stage(path: &Path) -> Result<()> {
 
 /// Makes the names in a directory survive a loss of power.
 pub(super) fn sync(path: &Path) -> Result<()> {
+    #[cfg(test)]
+    tests::SYNCED.with_borrow_mut(|synced| synced.push(path.to_owned()));
     File::open(path).and_then(|directory| directory.sync_all()).map_err(|e| Error::io(path, e))
 }
 
@@ -87,4 +177,73 @@ pub(super) fn open_kept(name: &Path) -> Result<File> {
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
     options.open(name).map_err(|e| Error::io(name, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::index::{Index, IndexOptions};
+
+    thread_local! {
+        /// Directories that this thread has synced.
+        pub(super) static SYNCED: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
+    }
+
+    fn synced_by(body: impl FnOnce()) -> Vec<PathBuf> {
+        SYNCED.take();
+        body();
+        SYNCED.take()
+    }
+
+    #[test]
+    fn every_directory_that_is_made_is_synced_in_the_one_above_it() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        let mut index = None;
+        let synced = synced_by(|| {
+            let options = IndexOptions::new();
+            index = Some(Index::<u64>::create(path("a/b/index"), &options).unwrap());
+        });
+        for above in [place.path(), &path("a"), &path("a/b"), &path("a/b/index")] {
+            assert!(synced.iter().any(|path| path == above), "{} in {synced:?}", above.display());
+        }
+        let index = index.unwrap();
+        let synced = synced_by(|| drop(index.backup(path("c/backups")).unwrap()));
+        assert!(synced.contains(&path("c")), "{synced:?}");
+        let synced = synced_by(|| index.checkpoint(path("d/copy")).unwrap());
+        assert!(synced.contains(&path("d")), "{synced:?}");
+        // An earlier attempt may have made it and gone no further, or not even to its mark.
+        std::fs::create_dir(path("made")).unwrap();
+        let synced = synced_by(|| make(&path("made")).unwrap());
+        assert_eq!(synced, [place.path()]);
+        std::fs::write(path("made").join(NEW_MARK), []).unwrap();
+        drop(Index::<u64>::create(path("made"), &IndexOptions::new()).unwrap());
+        assert!(!path("made").join(NEW_MARK).exists());
+    }
+
+    #[test]
+    fn clearing_takes_the_files_of_an_index_and_no_others() {
+        let place = tempfile::tempdir().unwrap();
+        let own = ["000012.sst", "000013.log", "CURRENT", "LOG.old.17", "hamdex.seal", "LOCK"];
+        let others = ["notes.txt", "photo.log", "x.sst", "hamdex", ".sst", "MANIFEST"];
+        for name in own.iter().chain(&others) {
+            std::fs::write(place.path().join(name), "x").unwrap();
+        }
+        for name in ["bulk", "hamdex.stage", "hamdex.stage.tmp", "mine", "7.sst"] {
+            std::fs::create_dir(place.path().join(name)).unwrap();
+            std::fs::write(place.path().join(name).join("file"), "x").unwrap();
+        }
+        clear(place.path(), &["LOCK"]).unwrap();
+        let mut left: Vec<_> = std::fs::read_dir(place.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        let mut kept = [&others[..], &["LOCK", "mine", "7.sst"]].concat();
+        kept.sort_unstable();
+        assert_eq!(left, kept);
+    }
 }

@@ -47,7 +47,8 @@ use codec::{HeaderRecord, Lane, State};
 pub(crate) use cursor::{Cursor, Snapshot, View, counting_reads};
 use database::Database;
 pub(crate) use database::Db;
-use directory::{CREATING_FILE, LOCK_FILE, exists};
+pub(crate) use directory::make as make_directory;
+use directory::{CREATING_FILE, LOCK_FILE, Mark, exists};
 pub(crate) use family::Family;
 pub(crate) use files::read_files;
 #[cfg(feature = "rocksdb-interop")]
@@ -447,10 +448,11 @@ pub(crate) fn header(
 }
 
 fn require_database(path: &Path) -> Result<()> {
-    if exists(path, "CURRENT")? && !exists(path, CREATING_FILE)? {
-        return Ok(());
+    match Mark::of(path)? {
+        Some(Mark::Restoring) => Err(Error::RestoreUnfinished { path: path.to_owned() }),
+        None if exists(path, "CURRENT")? => Ok(()),
+        _ => Err(Error::NotFound { path: path.to_owned() }),
     }
-    Err(Error::NotFound { path: path.to_owned() })
 }
 
 /// Names the families of a database whose logs can be read, which every opening does first.

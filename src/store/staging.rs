@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::directory::{
-    CREATING_FILE, LOCK_FILE, STAGE_DIR, begin_creation, clear, exists, mark_creation,
+    CREATING_FILE, LOCK_FILE, Mark, STAGE_DIR, begin_creation, clear, exists, make, mark_creation,
     remove_stage, require_vacant, sync,
 };
 use super::lock::Lock;
@@ -40,8 +40,8 @@ impl Staging {
     /// [`Error::AlreadyExists`] for anything else, [`Error::Locked`] for an index in use.
     pub(super) fn begin(target: &Path, replace: bool) -> Result<Self> {
         let there = target.try_exists().map_err(|e| Error::io(target, e))?;
-        std::fs::create_dir_all(target).map_err(|e| Error::io(target, e))?;
-        let found = match require_vacant(target) {
+        make(target)?;
+        let found = match require_vacant(target, Mark::Restoring) {
             Ok(()) if there => Found::Empty,
             Ok(()) => Found::Absent,
             Err(Error::AlreadyExists { .. }) if replace && exists(target, LOCK_FILE)? => {
@@ -55,7 +55,7 @@ impl Staging {
             remove_stage(target)?;
         } else {
             // Looked at again: another process may have held the lock meanwhile.
-            begin_creation(target)?;
+            begin_creation(target, Mark::Restoring)?;
         }
         fail_point!("stage.begun");
         Ok(staging)
@@ -86,8 +86,7 @@ impl Staging {
         let stage = self.stage();
         sync(&stage)?;
         fail_point!("stage.settled");
-        mark_creation(&self.target)?;
-        sync(&self.target)?;
+        mark_creation(&self.target, Mark::Restoring)?;
         fail_point!("stage.marked");
         clear(&self.target, &[LOCK_FILE, CREATING_FILE, STAGE_DIR])?;
         fail_point!("stage.cleared");
@@ -116,8 +115,9 @@ impl Drop for Staging {
             return;
         }
         let _ = match self.found {
-            Found::Absent => std::fs::remove_dir_all(&self.target)
-                .map_err(|error| Error::io(&self.target, error)),
+            Found::Absent => clear(&self.target, &[]).and_then(|()| {
+                std::fs::remove_dir(&self.target).map_err(|error| Error::io(&self.target, error))
+            }),
             Found::Empty => clear(&self.target, &[LOCK_FILE]),
             Found::Index => remove_stage(&self.target),
         };

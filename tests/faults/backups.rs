@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hamdex::{Backup, Durability, Error, Fault, Index, RestoreOptions, Result};
+use hamdex::{
+    Backup, BuildOptions, Builder, Durability, Error, Fault, Index, RestoreOptions, Result,
+};
 
 use crate::support::{Model, Rng, assert_holds, copy_directory, options};
 
@@ -171,9 +173,17 @@ fn a_restoring_cut_short_is_no_index_and_can_be_begun_again() -> Result<()> {
     // Killed while files took their places: whatever opens now would be of both.
     let placing = place.join("placing");
     copy_directory(&place.join("index"), &placing).unwrap();
-    fs::write(placing.join("hamdex.creating"), []).unwrap();
-    assert!(matches!(Index::<u64>::open(&placing), Err(Error::NotFound { .. })));
-    assert!(matches!(Index::<u64>::open_read_only(&placing), Err(Error::NotFound { .. })));
+    fs::write(placing.join("hamdex.creating"), "restoring\n").unwrap();
+    let creations = [
+        Index::<u64>::open(&placing).map(drop),
+        Index::<u64>::open_read_only(&placing).map(drop),
+        Index::<u64>::create(&placing, &options::<u64>("4")).map(drop),
+        Builder::<u64>::create(&placing, &options::<u64>("4"), &BuildOptions::new()).map(drop),
+    ];
+    for refused in creations {
+        let code = refused.unwrap_err().code();
+        assert_eq!(code, "restore-unfinished", "an index that is opened, else made, is lost");
+    }
     for target in [copying, placing] {
         backup.restore_with(&target, &RestoreOptions::new().replace(true))?;
         assert_holds(&Index::<u64>::open(&target)?, &model, "begun again");

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Header, plan_of};
 use crate::progress::{self, Progress};
-use crate::store::{Access, MIN_MEMORY, Store};
+use crate::store::{Access, MIN_MEMORY, Store, make_directory};
 
 /// Returns the width of the fingerprints in a directory of shards.
 ///
@@ -75,7 +75,7 @@ pub fn ingest<F: Fingerprint>(
     };
     let staging = path.join(STAGING);
     clear(path)?;
-    fs::create_dir(&staging).map_err(|e| Error::io(&staging, e))?;
+    make_directory(&staging)?;
     let generation = store.begin_build()?;
     store.create_generation(generation)?;
     progress.begin("moving files", Some(manifest.shards().len() as u64));

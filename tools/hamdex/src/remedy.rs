@@ -63,6 +63,7 @@ pub(crate) fn of_library(error: &Error) -> Option<&'static str> {
         Error::BuildUnfinished { .. } => {
             "run the same 'hamdex build' again with --resume, or drop it with --abandon"
         }
+        Error::RestoreUnfinished { .. } => "run the same 'hamdex restore' again",
         Error::NothingToResume { .. } => {
             "leave --resume or --abandon out: there is nothing to go on with or to drop"
         }
@@ -135,6 +136,7 @@ mod tests {
             Error::NotFound { path: path.clone() },
             Error::NoBackup { path: path.clone(), id: None },
             Error::BuildUnfinished { path: path.clone() },
+            Error::RestoreUnfinished { path: path.clone() },
             Error::NothingToResume { path: path.clone() },
             Error::ReadOnly { path: path.clone() },
             Error::Cancelled,

@@ -83,7 +83,7 @@ pub(crate) fn look(
 ) -> Verdict<bool> {
     let target = beside(path, ".checkpoint");
     match open(&target) {
-        Err(Error::NotFound { .. }) => (),
+        Err(Error::NotFound { .. } | Error::RestoreUnfinished { .. }) => (),
         // Of now or of some time ago; in any case whole.
         opened => {
             let index = opened?;

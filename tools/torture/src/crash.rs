@@ -169,7 +169,7 @@ impl Victim {
     fn look(&mut self, rng: &mut Rng) -> Verdict<&'static str> {
         let mut left = "between calls";
         if matches!(self.operation(self.next), Operation::Return(_))
-            && matches!(open(&self.path), Err(Error::NotFound { .. }))
+            && matches!(open(&self.path), Err(Error::RestoreUnfinished { .. }))
         {
             copies::restore(&self.path).map_err(|error| {
                 Finding::lost(format!("a restoring cut short cannot be begun again: {error}"))

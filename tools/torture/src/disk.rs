@@ -120,7 +120,7 @@ impl Patient {
     fn expected(&self, error: &Error) -> Verdict {
         match (error, self.operation()) {
             (Error::BuildUnfinished { .. }, Operation::Build(_))
-            | (Error::NotFound { .. }, Operation::Return(_)) => Ok(()),
+            | (Error::RestoreUnfinished { .. }, Operation::Return(_)) => Ok(()),
             _ => environment(error),
         }
     }
@@ -144,7 +144,7 @@ impl Patient {
                 }
                 open(&self.path)?
             }
-            Err(Error::NotFound { .. }) if matches!(operation, Operation::Return(_)) => {
+            Err(Error::RestoreUnfinished { .. }) if matches!(operation, Operation::Return(_)) => {
                 copies::restore(&self.path)?;
                 open(&self.path)?
             }
