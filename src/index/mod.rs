@@ -130,7 +130,8 @@ impl<F: Fingerprint> Index<F> {
 
     /// Opens an index for reading only, also while another process writes to it.
     ///
-    /// The handle sees the index as it was when it was opened.
+    /// The handle sees the index as it was when it was opened. It holds every table file open,
+    /// whatever the writer deletes meanwhile; mind the system's limit of open files.
     ///
     /// # Errors
     ///

@@ -184,7 +184,14 @@ impl Store {
                 },
                 bounds => bounds?,
             };
-            let opened = open_families(path, bounds, memory, read_only, Tuning::database_as_it_is)?;
+            let opened = open_families(path, bounds, memory, read_only, |tuning| {
+                let mut options = tuning.database_as_it_is();
+                if read_only {
+                    // A writer deletes what it does not need any more, opened here or not.
+                    options.set_max_open_files(-1);
+                }
+                options
+            })?;
             let header = read_header(&opened.db, path)?;
             Ok((opened, header))
         };

@@ -5,7 +5,7 @@ use hamdex::{
     Result,
 };
 
-use crate::support::options;
+use crate::support::{Model, Rng, assert_holds, options, table_files};
 
 fn mismatch<T>(result: Result<T>) -> (String, String, String) {
     let error = result.err().expect("the expectation differs");
@@ -130,6 +130,31 @@ fn a_read_only_handle_opens_beside_a_writer_and_keeps_its_state() -> Result<()> 
     assert_eq!((first.len()?, second.len()?, writer.len()?), (1, 2, 2));
     assert_eq!(second.search(1)?.len(), 2);
     assert_eq!(first.search(1)?.len(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_read_only_handle_reads_files_that_the_writer_has_deleted() -> Result<()> {
+    let directory = tempfile::tempdir().unwrap();
+    let writer = Index::<u64>::create(directory.path(), &options::<u64>("10"))?;
+    let mut rng = Rng::new(81);
+    let mut model = Model::new();
+    // So many files that the engine would open some of them only when they are read.
+    for round in 0..6_u8 {
+        let documents: Vec<_> =
+            (0..=255).map(|at| (vec![round, at], rng.fingerprint::<u64>())).collect();
+        writer.insert_batch(&documents, Durability::Buffered)?;
+        writer.flush()?;
+        model.extend(documents);
+    }
+    let tables = table_files(directory.path());
+    assert!(tables.len() > 30, "{} files", tables.len());
+    let reader = Index::<u64>::open_read_only(directory.path())?;
+    writer.fold(&())?;
+    writer.compact()?;
+    let deleted = tables.iter().filter(|table| !table.exists()).count();
+    assert!(deleted > 20, "{deleted} of {} files are deleted", tables.len());
+    assert_holds(&reader, &model, "after the writer has compacted");
     Ok(())
 }
 

@@ -275,6 +275,11 @@ fn copy_once(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// The table files of a database, sorted by name.
+pub(crate) fn table_files(directory: &Path) -> Vec<PathBuf> {
+    files(directory, |name| Path::new(name).extension().is_some_and(|end| end == "sst"))
+}
+
 /// Every file in a directory whose name passes, sorted by name.
 pub(crate) fn files(directory: &Path, mut keep: impl FnMut(&str) -> bool) -> Vec<PathBuf> {
     let mut files: Vec<_> = std::fs::read_dir(directory)
