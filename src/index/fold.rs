@@ -103,6 +103,7 @@ impl<F: Fingerprint> Index<F> {
             shared.store.compact(family, None, None)?;
             fail_point!("compact.family");
         }
+        shared.committer.withdraw();
         Ok(CompactReport { bytes_before, bytes_after: shared.all_bytes()? })
     }
 }
@@ -150,6 +151,8 @@ impl<F: Fingerprint> Shared<F> {
             self.store.compact(Family::Table(table), Some(&from), Some(&to))?;
             fail_point!("fold.compacted");
         }
+        // Its cursors keep the files of before.
+        self.committer.withdraw();
         Ok(())
     }
 }

@@ -25,6 +25,8 @@ const TOGETHER: usize = 1 << 12;
 const SORT: f64 = 60.0;
 /// Comparisons of one prefix that cost more than tables over its members.
 const QUADRATIC: usize = 1 << 28;
+/// Members of one prefix that a thread holds at a time, but for the rest of a run.
+const PIECE: usize = if cfg!(test) { 64 } else { 1 << 18 };
 
 /// The expected time of a sweep on one thread, in nanoseconds.
 pub(super) fn nanos(core: &Core, schedule: &Schedule, entries: u64, queries: usize) -> f64 {
@@ -89,29 +91,30 @@ fn of_table<F: Fingerprint>(
         let singles = if reader.has_singles() { Some(cursor()?) } else { None };
         let (members, last) = (Vec::new(), None);
         let runs = Runs { cursor: cursor()?, table: number, dense, members, last };
-        let mut sweep = Sweep { runs, singles, table: number, bucket: Vec::new() };
+        let mut sweep = Sweep { runs, singles, table: number, piece: Vec::new() };
         let mut hits = Vec::new();
         for alike in aims.chunk_by(|a, b| a.0 == b.0) {
             let Some(&(low, _)) = alike.first() else { continue };
-            sweep.read(low, low | !prefix)?;
             let mut hit = |at, distance, member| {
                 hits.push((at, (distance, table.permutation().invert(member))));
             };
-            let asked = alike
-                .iter()
-                .map(|&(_, at)| (at, permuted.get(at as usize).copied().unwrap_or(F::ZERO)));
-            if alike.len() * sweep.bucket.len() > QUADRATIC {
-                let costs = reader.core().costs;
-                compare_by_tables(&mut sweep.bucket, asked, distance, costs, &mut hit)?;
-                continue;
-            }
-            for (at, query) in asked {
-                kernel::within(&sweep.bucket, query, distance, &mut |member, distance| {
-                    if let Some(&member) = sweep.bucket.get(member) {
-                        hit(at, distance, member);
-                    }
-                });
-            }
+            sweep.read(low, low | !prefix, &mut |piece| {
+                let asked = alike
+                    .iter()
+                    .map(|&(_, at)| (at, permuted.get(at as usize).copied().unwrap_or(F::ZERO)));
+                if alike.len() * piece.len() > QUADRATIC {
+                    let costs = reader.core().costs;
+                    return compare_by_tables(piece, asked, distance, costs, &mut hit);
+                }
+                for (at, query) in asked {
+                    kernel::within(piece, query, distance, &mut |member, distance| {
+                        if let Some(&member) = piece.get(member) {
+                            hit(at, distance, member);
+                        }
+                    });
+                }
+                Ok(())
+            })?;
         }
         Ok(hits)
     });
@@ -142,24 +145,42 @@ struct Sweep<'a, F> {
     singles: Option<Cursor<'a>>,
     table: usize,
     /// Members of the range at hand, in no order.
-    bucket: Vec<F>,
+    piece: Vec<F>,
 }
 
 impl<F: Fingerprint> Sweep<'_, F> {
-    /// Brings the members from `low` to `high`, both included, into the bucket.
-    fn read(&mut self, low: F, high: F) -> Result<()> {
-        self.bucket.clear();
-        self.runs.read(low, high, &mut self.bucket)?;
-        let Some(cursor) = &mut self.singles else { return Ok(()) };
-        cursor.seek(TableKey::new(Kind::Single, low).as_ref());
-        while let Some((key, _)) = cursor.entry()? {
-            match keys::permuted::<F>(key, Kind::Single, self.table)? {
-                Some(single) if single <= high => self.bucket.push(single),
-                _ => break,
+    /// Calls back with the members from `low` to `high`, both included, piece by piece.
+    fn read(
+        &mut self,
+        low: F,
+        high: F,
+        visit: &mut impl FnMut(&mut Vec<F>) -> Result<()>,
+    ) -> Result<()> {
+        let Self { runs, singles, table, piece } = self;
+        let mut pass = |piece: &mut Vec<F>, least: usize| {
+            if piece.len() >= least {
+                visit(piece)?;
+                piece.clear();
             }
-            cursor.next();
+            Ok(())
+        };
+        piece.clear();
+        runs.read(low, high, |members| {
+            piece.extend(members);
+            pass(piece, PIECE)
+        })?;
+        if let Some(cursor) = singles {
+            cursor.seek(TableKey::new(Kind::Single, low).as_ref());
+            while let Some((key, _)) = cursor.entry()? {
+                match keys::permuted::<F>(key, Kind::Single, *table)? {
+                    Some(single) if single <= high => piece.push(single),
+                    _ => break,
+                }
+                pass(piece, PIECE)?;
+                cursor.next();
+            }
         }
-        Ok(())
+        pass(piece, 1)
     }
 }
 
@@ -175,8 +196,8 @@ struct Runs<'a, F> {
 }
 
 impl<F: Fingerprint> Runs<'_, F> {
-    /// Adds the members from `low` to `high`, neither lower than in the call before.
-    fn read(&mut self, low: F, high: F, bucket: &mut Vec<F>) -> Result<()> {
+    /// Calls back with members from `low` to `high`, neither lower than in the call before.
+    fn read(&mut self, low: F, high: F, mut visit: impl FnMut(&[F]) -> Result<()>) -> Result<()> {
         if self.dense && self.last.is_some_and(|last| last < low) {
             self.cursor.next();
             self.decode(low)?;
@@ -188,7 +209,7 @@ impl<F: Fingerprint> Runs<'_, F> {
         while let Some(last) = self.last {
             let above = self.members.partition_point(|&member| member > high);
             let end = self.members.partition_point(|&member| member >= low);
-            bucket.extend(self.members.get(above..end).unwrap_or_default());
+            visit(self.members.get(above..end).unwrap_or_default())?;
             if last >= high {
                 break;
             }
@@ -208,5 +229,44 @@ impl<F: Fingerprint> Runs<'_, F> {
             self.last = Some(last);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::{Durability, Index, IndexOptions};
+
+    #[test]
+    fn a_crowded_prefix_is_read_in_pieces() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+        for (part, fold) in [(0_u64..3000, true), (3000..5000, false)] {
+            let documents: Vec<_> = part.map(|at| (at.to_be_bytes(), at)).collect();
+            index.insert_batch(&documents, Durability::Buffered).unwrap();
+            if fold {
+                index.fold(&()).unwrap();
+            }
+        }
+        let reader = index.reader().unwrap();
+        let cursor = || reader.snapshot().probe(Family::Table(0)).unwrap();
+        let (members, last) = (Vec::new(), None);
+        let runs = Runs { cursor: cursor(), table: 0, dense: false, members, last };
+        let mut sweep = Sweep { runs, singles: Some(cursor()), table: 0, piece: Vec::new() };
+        let mut read = Vec::new();
+        sweep
+            .read(0, 0xffff, &mut |piece: &mut Vec<u64>| {
+                assert!(piece.len() < PIECE + 2 * run::RUN_MEMBERS, "{} at once", piece.len());
+                read.append(piece);
+                Ok(())
+            })
+            .unwrap();
+        read.sort_unstable();
+        let table = &reader.plan().tables()[0];
+        let mut wanted: Vec<u64> = (0..5000).map(|at| table.permutation().apply(at)).collect();
+        wanted.retain(|&member| member <= 0xffff);
+        wanted.sort_unstable();
+        assert!(wanted.len() > 1000);
+        assert_eq!(read, wanted);
     }
 }

@@ -1,8 +1,10 @@
 //! Removing and replacing: what is gone leaves no trace in any family.
 
+use std::time::{Duration, Instant};
+
 use hamdex::{Durability, Fingerprint, Index, Query, Result, SearchPath};
 
-use crate::support::{Model, Rng, assert_holds, options, random, scan};
+use crate::support::{Model, Rng, assert_holds, keyed, options, random, scan, table_files};
 
 /// An index whose documents are folded, and what it holds.
 fn folded<F: Fingerprint>(fingerprints: &[F]) -> (tempfile::TempDir, Index<F>, Model<F>) {
@@ -133,6 +135,33 @@ fn a_batch_removes_whole_runs_and_parts_of_others() -> Result<()> {
         assert!(index.search(*fingerprint)?.is_empty());
     }
     assert_holds(&index, &model, "after the batch");
+    Ok(())
+}
+
+/// The cursors of a search keep the files that it read, however long nobody searches again.
+#[test]
+fn compaction_gives_space_back_though_somebody_has_searched() -> Result<()> {
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::create(directory.path(), &options::<u64>("4"))?;
+    let bytes = || -> u64 {
+        let tables = table_files(directory.path());
+        tables.iter().filter_map(|table| table.metadata().ok()).map(|table| table.len()).sum()
+    };
+    let documents: Vec<_> = keyed(&mut Rng::new(5), &random::<u64>(&mut Rng::new(6), 20_000));
+    index.insert_batch(&documents, Durability::Buffered)?;
+    index.flush()?;
+    let before = bytes();
+    let gone: Vec<_> = documents.iter().skip(10).map(|(key, _)| key).collect();
+    assert_eq!(index.remove_batch(&gone, Durability::Buffered)?, 19_990);
+    index.flush()?;
+    assert_eq!(index.search(documents[0].1)?.len(), 1);
+    index.compact()?;
+    // The engine may delete files a moment later.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while bytes() > before / 4 {
+        assert!(Instant::now() < deadline, "{} of {before} bytes are left", bytes());
+        std::thread::sleep(Duration::from_millis(20));
+    }
     Ok(())
 }
 
