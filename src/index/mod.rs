@@ -107,8 +107,9 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyExists`] where something is, [`Error::InvalidDistance`] and
-    /// [`Error::IncompletePlan`] for a distance that cannot be answered, [`Error::Io`].
+    /// [`Error::AlreadyExists`] where something is, [`Error::RestoreUnfinished`] where a restore
+    /// was cut short, [`Error::InvalidDistance`] and [`Error::IncompletePlan`] for a distance that
+    /// cannot be answered, [`Error::Io`].
     pub fn create(path: impl AsRef<Path>, options: &IndexOptions) -> Result<Self> {
         let (header, plan) = new_header::<F>(options)?;
         let resources: Vec<_> = options.resources.parts().collect();
@@ -123,7 +124,8 @@ impl<F: Fingerprint> Index<F> {
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::Locked`], [`Error::WidthMismatch`],
-    /// [`Error::BuildUnfinished`], [`Error::FormatVersion`] and [`Error::Corrupt`].
+    /// [`Error::BuildUnfinished`], [`Error::RestoreUnfinished`], [`Error::FormatVersion`] and
+    /// [`Error::Corrupt`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &OpenOptions::new())
     }
