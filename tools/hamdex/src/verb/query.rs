@@ -19,8 +19,16 @@ use crate::stored;
 use crate::verify_options::VerifyArg;
 use crate::width::{self, for_width};
 
-/// Queries that are searched together, on all threads.
-const BATCH: usize = 1024;
+/// Queries that are searched together at first, so that answers come soon.
+const FIRST: usize = 1 << 10;
+/// Queries that are searched together at most: the more, the less each costs.
+const MOST: usize = 1 << 18;
+/// Growth from one batch to the next.
+const GROWTH: usize = 1 << 8;
+/// Matches of one batch to aim at; they wait in memory.
+const MATCHES: usize = 1 << 20;
+/// Bytes of names and features that wait for a search.
+const WAITING: usize = 1 << 26;
 
 /// Find stored documents within k bits
 ///
@@ -43,7 +51,7 @@ pub(crate) struct QueryArgs {
     /// Search for each of these documents; - is JSON Lines on standard input
     #[arg(required_unless_present_any = ["fingerprint", "text", "files_from"], value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Read the index into memory first: worth it from some 50,000 queries on
+    /// Read the index into memory first: worth it from some 500,000 queries on
     #[arg(long)]
     resident: bool,
     #[command(flatten)]
@@ -108,6 +116,8 @@ impl QueryArgs {
             limit: self.limit,
             verify,
             waiting: Vec::new(),
+            bytes: 0,
+            batch: FIRST,
             output: Output::stdout(&session.console),
         };
         if let Some(inputs) = inputs {
@@ -176,6 +186,10 @@ struct Asked<'a, F: Fingerprint> {
     limit: Option<usize>,
     verify: VerifyArg,
     waiting: Vec<(Vec<u8>, F, Vec<u8>)>,
+    /// Bytes of names and features that wait.
+    bytes: usize,
+    /// Queries that the next search waits for.
+    batch: usize,
     output: Output,
 }
 
@@ -193,8 +207,9 @@ impl<F: Fingerprint> Sink<F> for Asked<'_, F> {
 impl<F: Fingerprint> Asked<'_, F> {
     fn push(&mut self, name: &[u8], fingerprint: F, proofs: Proofs) -> Result<()> {
         self.verify.require(name, &proofs)?;
+        self.bytes += name.len() + proofs.features.len();
         self.waiting.push((name.to_vec(), fingerprint, proofs.features));
-        if self.waiting.len() >= BATCH { self.answer() } else { Ok(()) }
+        if self.waiting.len() < self.batch && self.bytes < WAITING { Ok(()) } else { self.answer() }
     }
 
     fn answer(&mut self) -> Result<()> {
@@ -203,8 +218,16 @@ impl<F: Fingerprint> Asked<'_, F> {
             let query = Query::new(*fingerprint).distance(self.distance).limit(limit);
             query.verify(self.verify.check(), features.as_slice())
         };
-        let queries: Vec<_> = self.waiting.iter().map(query).collect();
-        for ((name, ..), matches) in self.waiting.iter().zip(self.index.search_batch(&queries)?) {
+        // Documents are stored by fingerprint: neighbours are read from one block.
+        let mut order: Vec<usize> = (0..self.waiting.len()).collect();
+        order.sort_by_key(|&at| self.waiting.get(at).map(|&(_, fingerprint, _)| fingerprint));
+        let sorted = order.iter().filter_map(|&at| self.waiting.get(at));
+        let queries: Vec<_> = sorted.map(query).collect();
+        let mut answers: Vec<_> =
+            order.into_iter().zip(self.index.search_batch(&queries)?).collect();
+        answers.sort_unstable_by_key(|&(at, _)| at);
+        let found = answers.iter().map(|(_, matches)| matches.len()).sum();
+        for ((name, ..), (_, matches)) in self.waiting.iter().zip(answers) {
             for found in matches {
                 let (query, id) = (Name::of(name), Name::of(&found.key));
                 let (distance, similarity) =
@@ -212,12 +235,34 @@ impl<F: Fingerprint> Asked<'_, F> {
                 self.output.json(&Found { query, id, distance, similarity })?;
             }
         }
+        self.batch = next_batch(self.batch, self.waiting.len(), found);
         self.waiting.clear();
+        self.bytes = 0;
         Ok(())
     }
 
     fn finish(mut self) -> Result<()> {
         self.answer()?;
         self.output.finish()
+    }
+}
+
+/// Sizes the next batch by what the last one found, so that its matches fit into memory.
+fn next_batch(last: usize, queries: usize, found: usize) -> usize {
+    let fitting = MATCHES.saturating_mul(queries.max(1)) / found.max(1);
+    last.saturating_mul(GROWTH).min(fitting).clamp(FIRST, MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_grow_while_their_matches_are_few() {
+        assert_eq!(next_batch(FIRST, FIRST, 0), FIRST * GROWTH);
+        assert_eq!(next_batch(MOST, MOST, MOST), MOST);
+        assert_eq!(next_batch(MOST, MOST, MOST * 100), MATCHES / 100);
+        assert_eq!(next_batch(FIRST, FIRST, usize::MAX), FIRST);
+        assert_eq!(next_batch(FIRST, 0, 0), FIRST * GROWTH);
     }
 }
