@@ -16,7 +16,6 @@ mod evidence;
 mod failure;
 mod input;
 mod key;
-mod left;
 mod options;
 mod output;
 mod page;

@@ -133,7 +133,7 @@ pub(crate) fn watch(console: &Console, report: impl Fn(&Failure) + Send + 'stati
         let Some(signal) = Signal::caught() else { return };
         claim_end();
         console.close();
-        crate::left::clear();
+        crate::temporary::clear();
         report(&console.interrupted(signal));
         // Not the library's exit: destructors of statics may wait for the other threads.
         low_level::exit(signal.status().number().into());

@@ -7,12 +7,12 @@ use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, Result};
-use crate::left;
 use crate::output::Overwrite;
 
 /// Begins the name of every temporary file.
@@ -134,7 +134,7 @@ fn held(builder: &tempfile::Builder<'_, '_>, directory: &Path) -> Result<NamedTe
     let name = name(RandomState::new().hash_one(std::process::id()));
     let made = builder.clone().prefix(&name).rand_bytes(0).tempfile_in(directory);
     let file = made.map_err(|e| Failure::io(directory, e))?;
-    left::note(file.path(), file.as_file());
+    note(file.path(), file.as_file());
     // Where files cannot be locked, nobody can see that this one was left, either.
     let _ = file.as_file().try_lock();
     Ok(file)
@@ -174,6 +174,34 @@ fn clear_left(directory: &Path) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
+}
+
+static MADE: Mutex<Vec<(PathBuf, Identity)>> = Mutex::new(Vec::new());
+
+/// Device and number of a file, so that no other file of the same name is taken for it.
+type Identity = (u64, u64);
+
+/// Remembers a temporary file.
+fn note(path: &Path, file: &File) {
+    let Ok(found) = file.metadata() else { return };
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.push((path.to_path_buf(), identity(&found)));
+}
+
+/// Removes every temporary file of this process, for an end that runs no destructors,
+/// if it is still there under its first name.
+pub(crate) fn clear() {
+    let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    for (path, made) in made.iter() {
+        if path.symlink_metadata().is_ok_and(|found| identity(&found) == *made) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn identity(found: &std::fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    (found.dev(), found.ino())
 }
 
 #[cfg(test)]
@@ -239,5 +267,29 @@ mod tests {
         }
         assert_eq!(at("far/file").metadata().unwrap().permissions().mode() & 0o777, 0o640);
         assert!(result(&at("circle"), Overwrite::Allowed).is_err());
+    }
+
+    #[test]
+    fn only_the_files_that_were_noted_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        for name in ["noted", "replaced", "renamed", "other"] {
+            std::fs::write(path(name), name).unwrap();
+        }
+        for name in ["noted", "replaced", "renamed"] {
+            note(&path(name), &File::open(path(name)).unwrap());
+        }
+        std::fs::rename(path("renamed"), path("result")).unwrap();
+        // The old file stays open, so that its number is not given to the new one.
+        let held = File::open(path("replaced")).unwrap();
+        std::fs::remove_file(path("replaced")).unwrap();
+        std::fs::write(path("replaced"), "by another process").unwrap();
+        clear();
+        drop(held);
+        for (name, stays) in
+            [("noted", false), ("replaced", true), ("result", true), ("other", true)]
+        {
+            assert_eq!(path(name).exists(), stays, "{name}");
+        }
     }
 }

@@ -1,25 +1,23 @@
 //! `build`: documents become an index in one go, by external sort and bulk ingest.
 
 mod inputs;
-mod repeats;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hamdex::advice::Support;
 use hamdex::text::Pipeline;
 use hamdex::{
     BuildOptions, BuildReport, Builder, Error, Fingerprint, Header, IndexOptions, NewDocument,
-    Plan, shards,
+    Plan, Repeats, shards,
 };
-use repeats::OnRepeat;
 use serde::Serialize;
 
 use crate::advise::{self, Wishes};
 use crate::failure::{Failure, Result};
-use crate::input::{Document, Export, Ids, Inputs, Policy, Reading, Rejects};
+use crate::input::{Document, Export, Ids, Inputs, Origins, Policy, Reading, Rejects};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, TmpArg, WidthArg};
 use crate::session::Session;
 use crate::size;
@@ -261,7 +259,7 @@ impl BuildArgs {
     ) -> Result<()> {
         let started = Instant::now();
         let mut resources =
-            BuildOptions::new().memory(self.memory.memory.0).repeats(repeats::of(self.on_repeat));
+            BuildOptions::new().memory(self.memory.memory.0).repeats(repeats_of(self.on_repeat));
         if let Some(directory) = self.tmp.directory() {
             resources = resources.tmp(directory);
         }
@@ -304,7 +302,7 @@ impl BuildArgs {
         let report = match report {
             Err(Error::RepeatedKey { first, again, .. }) => {
                 self.give_up::<F>(session, was_there)?;
-                return Err(repeats::refused(reading.inputs, &totals.origins, first, again));
+                return Err(repeated(reading.inputs, &totals.origins, first, again));
             }
             report => report?,
         };
@@ -394,4 +392,29 @@ fn summarise(session: &Session, summary: &Summary) -> Result<()> {
         }
     }
     session.report(summary, &table)
+}
+
+/// Which row counts of those with the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnRepeat {
+    First,
+    Last,
+}
+
+fn repeats_of(choice: Option<OnRepeat>) -> Repeats {
+    match choice {
+        Some(OnRepeat::First) => Repeats::First,
+        Some(OnRepeat::Last) => Repeats::Last,
+        None => Repeats::Refuse,
+    }
+}
+
+/// Names the rows of two origins that have the same id.
+fn repeated(inputs: &Inputs, origins: &Origins, first: u64, again: u64) -> Failure {
+    let reason = format!(
+        "has the same id as {}, and nothing was stored; remove one of them, or choose by \
+         --on-repeat first or --on-repeat last",
+        inputs.at(origins, first)
+    );
+    Failure::File { path: inputs.at(origins, again), reason }
 }
