@@ -218,7 +218,7 @@ impl<F: Fingerprint> Decisions<F> {
 }
 
 /// The same verification with a threshold that every pair passes: it measures only.
-fn measuring(verification: Verification) -> Verification {
+pub(super) fn measuring(verification: Verification) -> Verification {
     match verification {
         Verification::None => Verification::None,
         Verification::Jaccard(_) => Verification::Jaccard(0.0),

@@ -2,18 +2,18 @@
 
 use rayon::prelude::*;
 
-use super::decisions::Decisions;
-use super::excluded::Excluded;
+use super::decisions::{Decisions, measuring};
 use super::groups::labelled;
-use super::order::best_first;
+use super::order::{Excluded, best_first};
 use super::settings::Settings;
 use super::stored::{OwnKey, Search, Stored};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Index;
+use crate::join::Labelled;
 use crate::progress::Progress;
 use crate::text::Pipeline;
-use crate::verify::{Evidence, EvidenceFile, EvidenceWriter};
+use crate::verify::{Evidence, EvidenceFile, EvidenceWriter, Verification};
 
 /// Texts that are read together, on all threads; what is made of them waits in memory.
 const BATCH: usize = 1024;
@@ -137,6 +137,14 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         self.excluded.len()
     }
 
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(super) fn fingerprints(&self) -> &[F] {
+        &self.fingerprints
+    }
+
     /// Returns the number of documents so far.
     pub fn len(&self) -> usize {
         self.fingerprints.len()
@@ -238,6 +246,89 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         let labels = labelled(&fingerprints, evidence, &settings, order.as_deref(), progress)?;
         drop(order);
         Decisions::new(fingerprints, &labels, stored, (evidence, settings.verification), progress)
+    }
+}
+
+impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
+    /// Decides as [`finish`](Self::finish) does behind documents that are kept in any case.
+    ///
+    /// `kept` gives their keys, fingerprints and evidence, those first that came first. They come
+    /// before all documents that were pushed, whatever the ranks, and have no place among the
+    /// decisions: what belongs to one of them is [`Decision::Stored`](super::Decision::Stored).
+    /// Returns the evidence of the documents by position too, `None` if nothing is verified.
+    pub(super) fn finish_behind(
+        self,
+        kept: impl Iterator<Item = Result<(Vec<u8>, F, Vec<u8>)>>,
+        progress: &dyn Progress,
+    ) -> Result<(Decisions<F>, Option<EvidenceFile>)> {
+        let Self { settings, mut fingerprints, ranks, mut evidence, excluded, .. } = self;
+        let own = fingerprints.len();
+        let mut keys = Vec::new();
+        for document in kept {
+            let (key, fingerprint, proof) = document?;
+            keys.push(key);
+            fingerprints.push(fingerprint);
+            if let Some(writer) = &mut evidence {
+                writer.push(&proof)?;
+            }
+        }
+        let evidence = evidence.map(EvidenceWriter::finish).transpose()?;
+        let out: &(dyn Fn(u32) -> bool + Sync) = &|position| excluded.holds(position);
+        let ranked = best_first(&ranks, Some(out)).unwrap_or_default();
+        drop(ranks);
+        let first = u32::try_from(own).unwrap_or(u32::MAX);
+        let order: Vec<u32> = (first..).take(keys.len()).chain(ranked).collect();
+        let Labelled { mut labels, mut similarities } =
+            labelled(&fingerprints, evidence.as_ref(), &settings, Some(&order), progress)?;
+        drop(order);
+        let of_kept = Behind { first, keys: &keys, fingerprints: &fingerprints };
+        let verified = (evidence.as_ref(), settings.verification);
+        labels.truncate(own);
+        let stored = of_kept.take_out(&mut labels, &similarities, verified, progress)?;
+        similarities.truncate(own);
+        fingerprints.truncate(own);
+        let labelled = Labelled { labels, similarities };
+        let decisions = Decisions::new(fingerprints, &labelled, stored, verified, progress)?;
+        Ok((decisions, evidence))
+    }
+}
+
+/// Documents that are kept in any case, behind those that were pushed.
+struct Behind<'a, F> {
+    /// Position of the first of them.
+    first: u32,
+    keys: &'a [Vec<u8>],
+    fingerprints: &'a [F],
+}
+
+impl<F: Fingerprint> Behind<'_, F> {
+    /// Finds the documents that belong to one of these; each stands alone from then on.
+    fn take_out(
+        &self,
+        labels: &mut [u32],
+        similarities: &[Option<f64>],
+        (evidence, verification): (Option<&EvidenceFile>, Verification),
+        progress: &dyn Progress,
+    ) -> Result<Stored> {
+        let mut stored = Stored::default();
+        for (label, position) in labels.iter_mut().zip(0..) {
+            let Some(at) = label.checked_sub(self.first) else { continue };
+            let (a, b) = (position as usize, *label as usize);
+            let fingerprint = |at: usize| self.fingerprints.get(at).copied().unwrap_or_default();
+            let distance = fingerprint(a).distance(fingerprint(b));
+            let known = similarities.get(a).copied().flatten();
+            let similarity = match evidence {
+                Some(evidence) if known.is_none() => {
+                    evidence.check_while(measuring(verification), (distance, a, b), progress)?
+                }
+                Some(_) => known,
+                None => None,
+            };
+            let key = self.keys.get(at as usize).map_or(&[][..], Vec::as_slice);
+            stored.push(position, (key, distance, similarity));
+            *label = position;
+        }
+        Ok(stored)
     }
 }
 

@@ -31,12 +31,12 @@
 
 mod decisions;
 mod engine;
-mod excluded;
 mod groups;
 mod order;
 mod settings;
 mod sources;
 mod stamp;
+mod state;
 mod stored;
 
 pub use decisions::{Cluster, Decision, Decisions};
@@ -47,4 +47,5 @@ pub use sources::{
     FarthestPair, LargestGroup, SourceCounts, Sources, gone_sources, sort_sources, source_warnings,
 };
 pub use stamp::{Number, Stamp};
+pub use state::{Decided, Known, NewShard, ShardInfo, State, Trail};
 pub use stored::{OwnKey, key_hash};

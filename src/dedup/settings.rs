@@ -1,9 +1,23 @@
-//! Settings: when two documents are near-duplicates, and how far a group may reach.
+//! Settings: when two documents are near-duplicates, how far a group may reach, and what a state
+//! stores of that.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use bincode::{Decode, Encode};
 
 use crate::advice::Settled;
+use crate::error::{Error, Result};
+use crate::store::codec;
 use crate::verify::{Linkage, Verification};
+
+/// The file of a state that holds its settings.
+const FILE: &str = "settings";
+/// Covered by the checksum of that file.
+const KEY: &[u8] = b"dedup settings";
+/// Names the file in errors.
+const FAMILY: &str = "dedup state";
 
 /// What a deduplication goes by.
 ///
@@ -65,4 +79,79 @@ impl Settings {
         let unverified = self.verification == Verification::None;
         self.linkage.unwrap_or(if unverified { Linkage::Chain } else { Linkage::Representative })
     }
+
+    /// Fails unless two settings decide alike.
+    pub(super) fn require_alike(&self, wanted: &Self) -> Result<()> {
+        let linkage = |settings: &Self| match settings.linking() {
+            Linkage::Chain => "chains".to_owned(),
+            Linkage::Representative => "representatives".to_owned(),
+        };
+        for (what, stored, wanted) in [
+            ("distance", self.distance.to_string(), wanted.distance.to_string()),
+            ("verification", self.verification.to_string(), wanted.verification.to_string()),
+            ("linkage", linkage(self), linkage(wanted)),
+        ] {
+            if stored != wanted {
+                return Err(Error::HeaderMismatch { what, stored, wanted });
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the settings of a state in its directory, with its token, whole or not at all.
+    pub(super) fn write(&self, directory: &Path, token: &str) -> Result<()> {
+        let stored = Stored {
+            token: token.to_owned(),
+            distance: self.distance,
+            verification: self.verification.to_string(),
+            chain: self.linking() == Linkage::Chain,
+        };
+        let part = directory.join(format!("{FILE}.part"));
+        let written = fs::write(&part, codec::encode(KEY, &stored));
+        let synced = written.and_then(|()| fs::File::open(&part)?.sync_all());
+        synced.map_err(|e| Error::io(&part, e))?;
+        rename(&part, &directory.join(FILE))
+    }
+
+    /// Reads the settings of a state and its token; `None` where there is no state.
+    pub(super) fn read(directory: &Path) -> Result<Option<(Self, String)>> {
+        let file = directory.join(FILE);
+        let bytes = match fs::read(&file) {
+            Ok(bytes) => bytes,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(Error::io(&file, error)),
+        };
+        let Stored { token, distance, verification, chain } = codec::decode(FAMILY, KEY, &bytes)?;
+        let verification = verification
+            .parse()
+            .map_err(|_| Error::corrupt(FAMILY, format!("no verification is {verification}")))?;
+        let linkage = if chain { Linkage::Chain } else { Linkage::Representative };
+        Ok(Some((Self::new(distance).verify(verification).linkage(linkage), token)))
+    }
+}
+
+/// Settings as a state stores them.
+#[derive(Debug, Clone, PartialEq, Encode, Decode)]
+struct Stored {
+    /// Tells the staged results of this state from those of others.
+    token: String,
+    distance: u32,
+    verification: String,
+    /// Whether groups hold what chains connect.
+    chain: bool,
+}
+
+/// Renames a file so that it survives a loss of power.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|e| Error::io(to, e))?;
+    to.parent().map_or(Ok(()), sync)
+}
+
+/// Makes the names in a directory survive a loss of power.
+pub(super) fn sync(directory: &Path) -> Result<()> {
+    fs::File::open(directory).and_then(|d| d.sync_all()).map_err(|e| Error::io(directory, e))
 }

@@ -2,11 +2,11 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::excluded::Excluded;
+use super::order::Excluded;
 use super::settings::Settings;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Index, Match, Query};
+use crate::index::{Index, Query};
 use crate::progress::{self, Progress};
 use crate::verify::EvidenceFile;
 
@@ -81,7 +81,7 @@ impl<F: Fingerprint> Search<'_, F> {
                     None => matches.first(),
                 };
                 if let Some(nearest) = nearest {
-                    stored.push(position, nearest);
+                    stored.push(position, (&nearest.key, nearest.distance, nearest.similarity));
                 }
             }
             first = first.saturating_add(u32::try_from(batch.len()).unwrap_or(u32::MAX));
@@ -104,12 +104,17 @@ impl<F: Fingerprint> Search<'_, F> {
 }
 
 impl Stored {
-    fn push<F>(&mut self, position: u32, nearest: &Match<F>) {
+    /// Adds a document, whose position is above all others, and the stored one it is near to.
+    pub(super) fn push(
+        &mut self,
+        position: u32,
+        (key, distance, similarity): (&[u8], u32, Option<f64>),
+    ) {
         // Four digits, as reports show them.
-        let similarity = nearest.similarity.map(|value| (value * 1e4).round() / 1e4);
+        let similarity = similarity.map(|value| (value * 1e4).round() / 1e4);
         self.positions.push(position);
-        self.near.push((nearest.distance, similarity));
-        self.keys.extend_from_slice(&nearest.key);
+        self.near.push((distance, similarity));
+        self.keys.extend_from_slice(key);
         self.ends.push(self.keys.len());
     }
 

@@ -249,7 +249,7 @@ impl Victim {
 pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
     let mut account = Account::new("crash");
     let rng = &mut Rng::with_seed(seed);
-    let mut named = POINTS.iter().copied().cycle();
+    let mut named = POINTS.iter().copied().filter(|point| !point.shards).cycle();
     let (mut rounds, mut lives) = (0, 0);
     let mut victim: Option<Victim> = None;
     while limit.goes_on(&account) {

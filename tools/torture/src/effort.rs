@@ -26,6 +26,8 @@ impl Limit {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     pub(crate) kills: Limit,
+    /// Kills of deduplications with a state.
+    pub(crate) shards: Limit,
     pub(crate) rollbacks: Limit,
     pub(crate) disks: Limit,
     pub(crate) damages: Limit,
@@ -43,6 +45,7 @@ impl Effort {
     pub(crate) fn short() -> Self {
         Self {
             kills: Limit::Tries(50),
+            shards: Limit::Tries(20),
             rollbacks: Limit::Tries(40),
             disks: Limit::Tries(6),
             damages: Limit::Tries(200),
@@ -57,6 +60,7 @@ impl Effort {
     pub(crate) fn long() -> Self {
         Self {
             kills: Limit::Tries(1000),
+            shards: Limit::Tries(200),
             rollbacks: Limit::Tries(1000),
             disks: Limit::Tries(100),
             damages: Limit::Tries(10_000),
@@ -71,7 +75,8 @@ impl Effort {
     pub(crate) fn minutes(minutes: f64) -> Self {
         let share = |part: f64| Duration::from_secs_f64(minutes.max(0.01) * 60.0 * part);
         Self {
-            kills: Limit::Time(share(0.35)),
+            kills: Limit::Time(share(0.3)),
+            shards: Limit::Time(share(0.05)),
             rollbacks: Limit::Time(share(0.15)),
             disks: Limit::Time(share(0.1)),
             damages: Limit::Time(share(0.25)),

@@ -10,6 +10,7 @@
 //! | scenario | what is done |
 //! |---|---|
 //! | crash | a process is killed at random and at named moments of every operation of several steps |
+//! | shards | a deduplication with a state is killed; it has to end as one run over all shards |
 //! | lost power | the log is cut at every offset, what was not synced is rolled back |
 //! | full disk | calls meet a full disk and failing steps, and go on once there is space |
 //! | damage | bytes are changed, files cut, exchanged and taken away |
@@ -34,6 +35,7 @@ mod oracle;
 mod points;
 mod power;
 mod report;
+mod shards;
 mod soak;
 
 use std::path::PathBuf;
@@ -65,6 +67,8 @@ enum Child {
 enum Task {
     /// Writes until it is killed
     Crash(Place<crash::Task>),
+    /// Deduplicates shards until it is killed
+    Shards(Place<shards::Task>),
     /// Damages copies and reads them
     Damage(Place<damage::Task>),
     /// Builds and searches a crowd
@@ -110,6 +114,7 @@ struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Scenario {
     Crash,
+    Shards,
     Power,
     Disk,
     Damage,
@@ -139,6 +144,9 @@ fn work(task: Task) -> Result<bool, String> {
     match task {
         Task::Crash(Place { directory, task }) => {
             crash::child(&directory, &task).map_err(|error| error.to_string())?;
+        }
+        Task::Shards(Place { directory, task }) => {
+            shards::child(&directory, &task).map_err(|error| error.to_string())?;
         }
         Task::Damage(Place { directory, task }) => {
             damage::child(&directory, &task).map_err(|finding| finding.text)?;
@@ -184,6 +192,7 @@ fn torture(args: &Args) -> Result<bool, String> {
         let path = directory.path();
         let account = match scenario {
             Scenario::Crash => crash::run(path, seed, effort.kills),
+            Scenario::Shards => shards::run(path, seed, effort.shards),
             Scenario::Power => power::run(path, seed, effort.rollbacks, effort.stride),
             Scenario::Disk => disk::run(path, seed, effort.disks),
             Scenario::Damage => damage::run(path, seed, effort.damages),

@@ -2,6 +2,7 @@
 
 /// A named moment.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // each says by itself how to reach the moment
 pub(crate) struct Point {
     pub(crate) name: &'static str,
     /// The moment at which an earlier process has to end for this one to be reached.
@@ -12,10 +13,12 @@ pub(crate) struct Point {
     pub(crate) creates: bool,
     /// Whether the build must be so large that it spills.
     pub(crate) spills: bool,
+    /// Whether it is a moment of a deduplication with a state.
+    pub(crate) shards: bool,
 }
 
 const fn point(name: &'static str) -> Point {
-    Point { name, after: None, abandons: false, creates: false, spills: false }
+    Point { name, after: None, abandons: false, creates: false, spills: false, shards: false }
 }
 
 const fn creating(name: &'static str) -> Point {
@@ -26,12 +29,16 @@ const fn after(name: &'static str, first: &'static str) -> Point {
     Point { after: Some(first), ..point(name) }
 }
 
+const fn of_shards(name: &'static str) -> Point {
+    Point { shards: true, ..point(name) }
+}
+
 const fn abandoning(name: &'static str) -> Point {
     Point { abandons: true, ..after(name, "build.files") }
 }
 
 /// Every fail point of the library; a test compares this list with the sources.
-pub(crate) const POINTS: [Point; 46] = [
+pub(crate) const POINTS: [Point; 53] = [
     creating("create.marked"),
     creating("create.opened"),
     creating("create.written"),
@@ -78,6 +85,13 @@ pub(crate) const POINTS: [Point; 46] = [
     point("stage.cleared"),
     point("stage.moving"),
     point("stage.moved"),
+    of_shards("state.created"),
+    of_shards("state.begun"),
+    of_shards("state.staged"),
+    of_shards("state.committed"),
+    of_shards("state.published"),
+    of_shards("state.added"),
+    of_shards("state.done"),
 ];
 
 /// Calls back when a moment is reached for the nth time.

@@ -1,0 +1,240 @@
+//! Shards: deduplications with a state are killed, and end as one run over everything does.
+//!
+//! The oracle is one run of `Dedup` over the documents of all shards, which knows no state.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use fastrand::Rng;
+use hamdex::dedup::{Decided, Decision, Dedup, Known, NewShard, Settings, State};
+use hamdex::join::Linkage;
+use hamdex::{Error, IndexOptions, OpenOptions};
+
+use crate::child::{End, Running, tell};
+use crate::copies;
+use crate::effort::Limit;
+use crate::points::{self, POINTS};
+use crate::report::{Account, Finding, Verdict};
+
+/// Shards of one life.
+const SHARDS: u64 = 5;
+
+/// Documents of a shard at most; the largest are added to the index in several steps.
+const DOCUMENTS: usize = 20_000;
+
+/// What a child does until it is killed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Task {
+    #[arg(long)]
+    seed: u64,
+    /// Moment at which to stop and wait for the end
+    #[arg(long)]
+    point: Option<String>,
+    /// How often the moment is passed before
+    #[arg(long, default_value_t = 1)]
+    nth: u32,
+}
+
+fn settings() -> Settings {
+    Settings::new(3).linkage(Linkage::Representative)
+}
+
+/// The fingerprints of a shard: some are near others, of this shard and of the ones before.
+fn documents(seed: u64, shard: u64) -> Vec<u64> {
+    let mut rng = Rng::with_seed(seed.wrapping_mul(31).wrapping_add(shard));
+    let count = if rng.u32(0..4) == 0 { DOCUMENTS } else { rng.usize(0..300) };
+    let near = |rng: &mut Rng| {
+        let centre = rng.u64(0..2000).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (0..rng.u32(0..5)).fold(centre, |near, _| near ^ 1 << rng.u32(0..64))
+    };
+    (0..count).map(|_| if rng.bool() { near(&mut rng) } else { rng.u64(..) }).collect()
+}
+
+fn input(shard: u64) -> String {
+    format!("shard {shard}")
+}
+
+fn dedup(fingerprints: &[u64]) -> hamdex::Result<Dedup<u64>> {
+    let mut dedup = Dedup::new(&settings())?;
+    for &fingerprint in fingerprints {
+        dedup.push(fingerprint, &[], ())?;
+    }
+    Ok(dedup)
+}
+
+/// The results of a shard.
+fn lines_of(fingerprints: impl Iterator<Item = u64>) -> String {
+    fingerprints.map(|fingerprint| format!("{fingerprint:016x}\n")).collect::<Vec<_>>().concat()
+}
+
+fn kept(decision: &Decision<'_>) -> bool {
+    matches!(decision, Decision::Kept { .. })
+}
+
+/// The child: does what is left to do, and tells what is done.
+pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
+    if let Some(name) = &task.point {
+        let told = format!("at {name}");
+        points::at(name, task.nth, move || {
+            tell(&told);
+            // The parent ends this process now.
+            loop {
+                thread::park();
+            }
+        });
+    }
+    let path = directory.join("state");
+    let mut state = match State::<u64>::open(&path, &OpenOptions::new(), &()) {
+        Err(Error::NotFound { .. }) => State::create(&path, &IndexOptions::new(), &settings())?,
+        opened => opened?,
+    };
+    let out = directory.join("out");
+    for shard in 0..SHARDS {
+        let input = input(shard);
+        if state.shard(&input).is_some() {
+            continue;
+        }
+        let fingerprints = documents(task.seed, shard);
+        let Decided { decisions, trail } = state.decide(dedup(&fingerprints)?, &())?;
+        let stage = state.stage(&out)?;
+        let lines =
+            fingerprints.iter().zip(decisions.iter()).filter(|(_, decision)| kept(decision));
+        let lines = lines_of(lines.map(|(&fingerprint, _)| fingerprint));
+        let kept = stage.join("kept");
+        let written = fs::create_dir_all(&stage).and_then(|()| fs::write(&kept, lines));
+        written.map_err(|source| Error::Io { path: kept, source })?;
+        let show = |at: u32| Known { label: format!("{at}"), place: format!("{input}:{at}") };
+        let results = out.join(shard.to_string());
+        let new = NewShard { input: &input, content: "", results: Some((&stage, &results)) };
+        state.commit(&new, (&decisions, &trail), &show, &())?;
+        tell(&format!("done {shard}"));
+    }
+    Ok(())
+}
+
+/// One state that is killed again and again until all shards are done.
+struct Life {
+    path: PathBuf,
+    seed: u64,
+    /// Shards that were told to be done.
+    done: BTreeSet<u64>,
+}
+
+impl Life {
+    /// Lets a child work, and kills it at a moment if one is given; true when the kill hit.
+    fn run(&mut self, kill: Option<(Option<(&str, u32)>, Duration)>) -> Verdict<bool> {
+        let mut arguments = vec![format!("--seed={}", self.seed)];
+        if let Some((Some((name, nth)), _)) = kill {
+            arguments.extend([format!("--point={name}"), format!("--nth={nth}")]);
+        }
+        let mut running = Running::start("shards", &self.path, &arguments)?;
+        if let Some((None, wait)) = kill {
+            thread::sleep(wait);
+            running.kill()?;
+        }
+        while let Some(line) = running.line()? {
+            if line.starts_with("at ") {
+                running.kill()?;
+            }
+            if let Some(shard) = line.strip_prefix("done ").and_then(|shard| shard.parse().ok()) {
+                self.done.insert(shard);
+            }
+        }
+        Ok(running.end()? == End::Killed)
+    }
+
+    /// What was told to be done is there, and nothing is half there.
+    fn look(&self) -> Verdict {
+        let out = self.path.join("out");
+        for shard in &self.done {
+            if !out.join(shard.to_string()).join("kept").is_file() {
+                return Err(Finding::lost(format!("the results of shard {shard} are gone")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares what is there in the end with one run over everything.
+    fn judge(&self) -> Verdict {
+        let shards: Vec<Vec<u64>> = (0..SHARDS).map(|shard| documents(self.seed, shard)).collect();
+        let all = shards.concat();
+        let decisions = dedup(&all)?.finish(&())?;
+        let mut decided = all.iter().zip(decisions.iter());
+        let mut expected = Vec::new();
+        for (shard, documents) in shards.iter().enumerate() {
+            let of_shard = decided.by_ref().take(documents.len());
+            let of_shard: Vec<u64> =
+                of_shard.filter(|(_, decision)| kept(decision)).map(|(&f, _)| f).collect();
+            let lines = lines_of(of_shard.iter().copied());
+            let path = self.path.join("out").join(shard.to_string()).join("kept");
+            if fs::read_to_string(&path)? != lines {
+                return Err(Finding::wrong(format!("other rows of shard {shard} were kept")));
+            }
+            expected.extend(of_shard);
+        }
+        let left = fs::read_dir(self.path.join("out"))?.count() as u64;
+        if left != SHARDS {
+            return Err(Finding::wrong(format!("{left} results of {SHARDS} shards")));
+        }
+        let state = State::<u64>::open(&self.path.join("state"), &OpenOptions::new(), &())?;
+        let stored = state.index().documents()?.map(|document| Ok(document?.1));
+        let stored: Vec<u64> = stored.collect::<hamdex::Result<_>>()?;
+        if stored != expected {
+            return Err(Finding::wrong("the state holds other documents than were kept"));
+        }
+        let report = state.index().check(&())?;
+        if !report.problems.is_empty() {
+            return Err(Finding::wrong(format!("the index: {:?}", report.problems)));
+        }
+        Ok(())
+    }
+
+    fn live(&mut self, rng: &mut Rng, named: &[&str], account: &mut Account) -> Verdict {
+        // A run that nobody kills takes about so long.
+        let longest = 60_000;
+        for kill in 0..rng.u32(1..5) {
+            let point = (kill == 0).then(|| rng.choice(named)).flatten();
+            let point = point.map(|&name| (name, rng.u32(1..5)));
+            let wait = Duration::from_micros(rng.u64(0..longest));
+            let hit = self.run(Some((point, wait)))?;
+            if hit {
+                account.tried();
+            }
+            account.count(match (hit, point) {
+                (true, Some(_)) => "killed at a named moment",
+                (true, None) => "killed at a random one",
+                (false, _) => "ended before the kill",
+            });
+            self.look()?;
+        }
+        self.run(None)?;
+        self.judge()
+    }
+}
+
+/// Kills children until the limit.
+pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
+    let mut account = Account::new("shards");
+    let rng = &mut Rng::with_seed(seed);
+    let named = POINTS.iter().filter(|point| points::ENABLED && point.shards);
+    let mut named = named.map(|point| point.name).cycle();
+    let mut lives = 0;
+    while limit.goes_on(&account) {
+        lives += 1;
+        let path = directory.join(format!("shards-{lives}"));
+        let mut life = Life { path: path.clone(), seed: seed + lives, done: BTreeSet::new() };
+        let point = named.next();
+        let outcome = fs::create_dir_all(&path)
+            .map_err(Finding::from)
+            .and_then(|()| life.live(rng, point.as_slice(), &mut account));
+        let context = format!("shards, seed {seed}, life {lives}, at {point:?}");
+        if account.judge(outcome.map_err(|found| found.within(&context))) {
+            copies::remove(&path);
+        }
+    }
+    account.end();
+    account
+}
