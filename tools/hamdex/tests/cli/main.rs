@@ -26,6 +26,7 @@ mod refusals;
 mod replacing;
 mod secret;
 mod signals;
+mod state;
 mod statuses;
 mod store;
 mod support;

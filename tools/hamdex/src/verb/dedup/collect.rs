@@ -2,13 +2,57 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hamdex::dedup::{Decisions, Dedup, Settings, Stamp, key_hash};
+use hamdex::dedup::{Decided, Decisions, Dedup, Settings, Stamp, State, Trail, key_hash};
 use hamdex::{Fingerprint, Index, Progress};
 
-use super::Keep;
 use super::sources::Named;
 use crate::failure::Result;
 use crate::input::{Blank, Document, Reading, Rejects, Sink, Totals};
+
+/// Which document of a group is kept; among equals the first one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Keep {
+    First,
+    Longest,
+    /// The one with the largest value of this field.
+    Largest(Field),
+}
+
+/// A field whose largest value is kept, by the word that asked for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) word: &'static str,
+    pub(super) name: String,
+}
+
+const KEEPS: &str = "supported are first, longest, newest:FIELD and best:FIELD";
+
+impl std::str::FromStr for Keep {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':') {
+            None if text == "first" => Ok(Self::First),
+            None if text == "longest" => Ok(Self::Longest),
+            Some((word, name)) if !name.is_empty() => {
+                let word = ["newest", "best"].into_iter().find(|known| *known == word);
+                let field = |word| Self::Largest(Field { word, name: name.to_owned() });
+                word.map(field).ok_or(KEEPS)
+            }
+            _ => Err(KEEPS),
+        }
+    }
+}
+
+impl std::fmt::Display for Keep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::First => f.write_str("first"),
+            Self::Longest => f.write_str("longest"),
+            Self::Largest(Field { word, name }) => write!(f, "{word}:{name}"),
+        }
+    }
+}
 
 /// Documents in the order of the inputs.
 #[derive(Debug)]
@@ -57,6 +101,14 @@ enum Rank {
     Order,
     Length(u64),
     Largest(Stamp),
+}
+
+/// What the documents are compared with besides one another.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Against<'a, F: Fingerprint> {
+    Nothing,
+    Index(&'a Index<F>),
+    State(&'a State<F>),
 }
 
 /// What the documents are for.
@@ -129,38 +181,42 @@ impl<F: Fingerprint> Documents<F> {
     /// Decides what becomes of every row.
     pub(super) fn decide(
         self,
-        against: Option<&Index<F>>,
+        against: Against<'_, F>,
         progress: &dyn Progress,
     ) -> Result<Choice<F>> {
         let (repeats, excluded) = self.unique.map_or_else(Default::default, Unique::repeats);
         let keys = self.keys.as_deref();
-        let decisions = match self.ranked {
+        let (decisions, trail) = match self.ranked {
             Ranked::Order(dedup) => finish(dedup, &excluded, against, keys, progress)?,
             Ranked::Length(dedup) => finish(dedup, &excluded, against, keys, progress)?,
             Ranked::Largest(dedup) => finish(dedup, &excluded, against, keys, progress)?,
         };
         let shared = repeats.values().copied().collect();
         let Self { origins, blanks, named, .. } = self;
-        Ok(Choice { decisions, origins, blanks, named, repeats, shared })
+        Ok(Choice { decisions, trail, origins, blanks, named, repeats, shared })
     }
 }
 
 fn finish<F: Fingerprint, R: Ord + Sync>(
     mut dedup: Dedup<F, R>,
     excluded: &[u32],
-    against: Option<&Index<F>>,
+    against: Against<'_, F>,
     keys: Option<&[Option<u128>]>,
     progress: &dyn Progress,
-) -> hamdex::Result<Decisions<F>> {
+) -> hamdex::Result<(Decisions<F>, Option<Trail>)> {
     for &position in excluded {
         dedup.exclude(position);
     }
     match against {
-        Some(index) => {
+        Against::Index(index) => {
             let own = |position: u32| keys?.get(position as usize).copied().flatten();
-            dedup.finish_against_others(index, &own, progress)
+            Ok((dedup.finish_against_others(index, &own, progress)?, None))
         }
-        None => dedup.finish(progress),
+        Against::State(state) => {
+            let Decided { decisions, trail } = state.decide(dedup, progress)?;
+            Ok((decisions, Some(trail)))
+        }
+        Against::Nothing => Ok((dedup.finish(progress)?, None)),
     }
 }
 
@@ -227,6 +283,8 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
 #[derive(Debug)]
 pub(super) struct Choice<F> {
     pub(super) decisions: Decisions<F>,
+    /// What becomes part of the state; `None` without one.
+    pub(super) trail: Option<Trail>,
     /// Ordinal of each document's row over all inputs, rising.
     pub(super) origins: Vec<u64>,
     /// The same of rows with nothing to compare, which are kept.
@@ -248,4 +306,19 @@ pub(super) fn collect<F: Fingerprint>(
     let mut documents = Documents::new(purpose)?;
     let totals = reading.run::<F>(rejects, &mut documents)?;
     Ok((documents, totals))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_of_what_to_keep_parse_back() {
+        for text in ["first", "longest", "newest:date", "best:meta.score"] {
+            assert_eq!(text.parse::<Keep>().unwrap().to_string(), text);
+        }
+        for bad in ["", "newest", "newest:", "best:", "worst:score", "last"] {
+            assert!(bad.parse::<Keep>().is_err(), "{bad}");
+        }
+    }
 }

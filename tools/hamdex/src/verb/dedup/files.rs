@@ -94,19 +94,7 @@ impl Files {
                 output.display()
             )));
         };
-        let mut names: Vec<String> =
-            inputs.sources.iter().map(|source| shard(source, false)).collect();
-        if repeated(&names).is_some() {
-            names = inputs.sources.iter().map(|source| shard(source, true)).collect();
-        }
-        if let Some((first, second)) = repeated(&names) {
-            let name = |at: usize| inputs.sources.get(at).map_or("", |source| &source.name);
-            return Err(Failure::Usage(format!(
-                "--shards: {} and {} would be one file; give their common directory instead",
-                name(first),
-                name(second)
-            )));
-        }
+        let names = shards(inputs, "--shards")?;
         let taken = names.iter().find(|name| results().any(|result| result == **name));
         if let Some(name) = taken {
             return Err(Failure::Usage(format!(
@@ -115,6 +103,13 @@ impl Files {
         }
         self.rows = Rows::Shards(names.iter().map(|name| directory.join(name)).collect());
         Ok(self)
+    }
+
+    /// Takes all results of a shard in a directory that is there for them alone.
+    pub(super) fn within(directory: &Path, form: Form) -> Self {
+        let rows = Rows::File(directory.join(format!("kept.{}", form.name())));
+        let directory = Some(directory.to_path_buf());
+        Self { form, rows, directory, overwrite: Overwrite::Never }
     }
 
     /// Refuses places where results must not go, before anything is written.
@@ -139,18 +134,7 @@ impl Files {
             if self.overwrite == Overwrite::Never && path.is_file() {
                 return Err(Failure::WouldOverwrite { path: path.display().to_string() });
             }
-            let real = real(path);
-            for source in &inputs.sources {
-                let Some(root) = source.directory() else { continue };
-                if root.canonicalize().is_ok_and(|root| real.starts_with(root)) {
-                    return Err(Failure::Usage(format!(
-                        "{} is within the input {}, so that the next run would read it; write the \
-                         results elsewhere",
-                        path.display(),
-                        root.display()
-                    )));
-                }
-            }
+            apart(path, inputs)?;
         }
         Ok(())
     }
@@ -191,10 +175,45 @@ impl Files {
     }
 }
 
+/// Refuses results within an input.
+pub(super) fn apart(path: &Path, inputs: &Inputs) -> Result<()> {
+    let real = real(path);
+    for source in &inputs.sources {
+        let Some(root) = source.directory() else { continue };
+        if root.canonicalize().is_ok_and(|root| real.starts_with(root)) {
+            return Err(Failure::Usage(format!(
+                "{} is within the input {}, so that the next run would read it; write the results \
+                 elsewhere",
+                path.display(),
+                root.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Names of all results that a directory may take.
 fn results() -> impl Iterator<Item = String> {
     let kept = Form::value_variants().iter().map(|form| format!("kept.{}", form.name()));
     kept.chain([DUPLICATES, CLUSTERS, REJECTS, REPORT].map(str::to_owned))
+}
+
+/// The names that the results of each source get; `option` asks for them.
+pub(super) fn shards(inputs: &Inputs, option: &str) -> Result<Vec<String>> {
+    let mut names: Vec<String> = inputs.sources.iter().map(|source| shard(source, false)).collect();
+    if repeated(&names).is_some() {
+        names = inputs.sources.iter().map(|source| shard(source, true)).collect();
+    }
+    if let Some((first, second)) = repeated(&names) {
+        let name = |at: usize| inputs.sources.get(at).map_or("", |source| &source.name);
+        return Err(Failure::Usage(format!(
+            "{option}: {} and {} would have one name in the results; give their common directory \
+             instead",
+            name(first),
+            name(second)
+        )));
+    }
+    Ok(names)
 }
 
 /// The name of a source's own file, with that of the directory it is in if asked for.

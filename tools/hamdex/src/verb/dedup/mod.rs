@@ -3,18 +3,17 @@
 //! Two passes over the inputs. The first keeps a fingerprint and an origin of each document, the
 //! second copies the rows to keep, byte for byte. Texts are never held beyond a batch.
 
-mod cells;
 mod collect;
 mod crowds;
 mod files;
 mod form;
-mod label;
 mod page;
 mod pass;
 mod report;
 mod row;
 mod sinks;
 mod sources;
+mod state;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ use hamdex::advice::{self, Kind, Support};
 use hamdex::join::Linkage;
 use hamdex::{Fingerprint, Header, Index, OpenOptions, Verification, dedup};
 
-use self::collect::{Documents, Purpose};
+use self::collect::{Against, Documents, Field, Keep, Purpose};
 use self::crowds::Samples;
 use self::files::Files;
 use self::form::Form;
@@ -34,10 +33,11 @@ pub(super) use self::page::difference;
 use self::page::{Page, PageFile, Summary};
 use self::report::{Report, Settings};
 use self::sources::Account;
+use self::state::Shard;
 use self::write::Members;
 use crate::advise::{self, Settled, Wishes};
 use crate::failure::{Failure, Result};
-use crate::input::{Ids, Inputs, Policy, Reading, Rejects, Wanted};
+use crate::input::{Ids, Inputs, Names, Policy, Reading, Rejects, Wanted};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
@@ -62,6 +62,7 @@ Example:
   hamdex dedup crawl-*.jsonl.gz -o clean.jsonl.zst --unique-by url
   hamdex dedup shard-*.parquet -o clean --text-field content --format parquet
   hamdex dedup posts.csv -o posts-clean.csv
+  hamdex dedup crawl/*.jsonl.gz -o clean --state seen.idx   # tomorrow: the same command
   hamdex dedup CC-MAIN-*.warc.gz -o clean --keep newest:date --warc-id record
   hamdex dedup pages/ -o clean --report clean/report.html"#;
 
@@ -91,6 +92,17 @@ pub(crate) struct DedupArgs {
     /// Drop also what is near a document of this index
     #[arg(long, value_name = "INDEX")]
     against: Option<PathBuf>,
+    /// Keep only what this index has not seen in earlier runs, and add it there; made if absent
+    ///
+    /// Every input is a shard: it is compared with all that was kept before, and its results appear
+    /// together in DIR/NAME/, under the input's own name. After a kill the same command goes on
+    /// where it stopped. Inputs that were done are skipped, so the next run may name old files and
+    /// new ones; results that are there are never replaced. The first run settles pipeline,
+    /// distance and verification, and other ones are refused from then on.
+    #[arg(long, value_name = "INDEX", conflicts_with_all = [
+        "against", "shards", "report", "unique_by", "rejects", "overwrite",
+    ])]
+    state: Option<PathBuf>,
     /// Which document of a group to keep: first, longest, newest:FIELD or best:FIELD
     ///
     /// newest and best keep the document with the largest value of a field, such as a date or a
@@ -139,59 +151,20 @@ pub(crate) struct DedupArgs {
     verify_chain: bool,
 }
 
-/// Which document of a group is kept; among equals the first one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Keep {
-    First,
-    Longest,
-    /// The one with the largest value of this field.
-    Largest(Field),
-}
-
-/// A field whose largest value is kept, by the word that asked for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Field {
-    word: &'static str,
-    name: String,
-}
-
-const KEEPS: &str = "supported are first, longest, newest:FIELD and best:FIELD";
-
-impl std::str::FromStr for Keep {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.split_once(':') {
-            None if text == "first" => Ok(Self::First),
-            None if text == "longest" => Ok(Self::Longest),
-            Some((word, name)) if !name.is_empty() => {
-                let word = ["newest", "best"].into_iter().find(|known| *known == word);
-                let field = |word| Self::Largest(Field { word, name: name.to_owned() });
-                word.map(field).ok_or(KEEPS)
-            }
-            _ => Err(KEEPS),
-        }
-    }
-}
-
-impl std::fmt::Display for Keep {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::First => f.write_str("first"),
-            Self::Longest => f.write_str("longest"),
-            Self::Largest(Field { word, name }) => write!(f, "{word}:{name}"),
-        }
-    }
-}
-
 impl DedupArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        if let Some(state) = &self.state {
+            return self.by_shards(session, state)?.show(session, &self.output);
+        }
         self.work(session, &mut |report| report.show(session, &self.output))
     }
 
     /// Does the work and returns what report.json says of it.
     pub(crate) fn summary(&self, session: &Session) -> Result<String> {
         let mut summary = String::new();
+        if let Some(state) = &self.state {
+            return self.by_shards(session, state)?.json();
+        }
         self.work(session, &mut |report| {
             summary = report.json()?;
             Ok(())
@@ -205,14 +178,8 @@ impl DedupArgs {
         session: &Session,
         done: &mut dyn FnMut(&Report<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut names = self.rows.names();
-        if let Keep::Largest(field) = &self.keep {
-            names.stamp = Some(field.name.clone());
-        }
-        names.unique.clone_from(&self.unique_by);
-        names.source.clone_from(&self.source_field);
         let mut files = Files::of(&self.output, self.format, session.overwrite)?;
-        let mut inputs = self.rows.resolve(&self.inputs, names, &session.console)?;
+        let mut inputs = self.rows.resolve(&self.inputs, self.names(), &session.console)?;
         if self.shards {
             files = files.shards(&self.output, &inputs)?;
         } else {
@@ -240,9 +207,22 @@ impl DedupArgs {
                 self.keep
             ));
         }
-        for_width!(bits, F => self.dedup::<F>(session, &inputs, &settled, (&files, page), done))?;
+        for_width!(bits, F => {
+            self.dedup::<F>(session, &inputs, &settled, (&files, page), None, done)
+        })?;
         place.keep();
         Ok(())
+    }
+
+    /// The fields of a row that are read.
+    fn names(&self) -> Names {
+        let mut names = self.rows.names();
+        if let Keep::Largest(field) = &self.keep {
+            names.stamp = Some(field.name.clone());
+        }
+        names.unique.clone_from(&self.unique_by);
+        names.source.clone_from(&self.source_field);
+        names
     }
 
     /// Settles what is left open: by the index, which has its own settings, or by the texts.
@@ -282,6 +262,7 @@ impl DedupArgs {
         inputs: &Arc<Inputs>,
         settled: &Settled,
         (files, mut page): (&Files, Option<Page>),
+        shard: Option<&mut Shard<'_, F>>,
         done: &mut dyn FnMut(&Report<'_>) -> Result<()>,
     ) -> Result<()> {
         let started = Instant::now();
@@ -306,11 +287,7 @@ impl DedupArgs {
         let policy = Policy { overwrite: session.overwrite, ..self.rows.policy() };
         let mut rejects = Rejects::new(policy, &session.console)?;
         rejects.write_to(open(files::REJECTS)?);
-        let near = dedup::Settings {
-            linkage: Some(self.linkage(verification)),
-            tmp: self.tmp.tmp.clone(),
-            ..dedup::Settings::new(distance).verify(verification)
-        };
+        let near = self.near(distance, verification);
         let (keep, unique, against) =
             (&self.keep, self.unique_by.is_some(), self.against.is_some());
         let sourced = self.source_field.is_some();
@@ -323,7 +300,13 @@ impl DedupArgs {
             Index::open_with(index, &OpenOptions::new().read_only(true).memory(memory))
         });
         advise::say_unverified(&session.console, documents.without());
-        let choice = documents.decide(against.transpose()?.as_ref(), &session.console)?;
+        let against = against.transpose()?;
+        let against = match (&shard, &against) {
+            (Some(shard), _) => Against::State(&*shard.state),
+            (None, Some(index)) => Against::Index(index),
+            (None, None) => Against::Nothing,
+        };
+        let choice = documents.decide(against, &session.console)?;
         session.console.end_phase();
         let mut samples = Samples::of(&choice.decisions, total);
         let seen = page.as_mut().map(|page| page.choose(&choice.decisions, pipeline));
@@ -371,6 +354,7 @@ impl DedupArgs {
                 keep: self.keep.to_string(),
                 unique_by: self.unique_by.as_deref(),
                 against: self.against.as_ref().map(|index| index.display().to_string()),
+                state: self.state.as_ref().map(|index| index.display().to_string()),
             },
             advice: settled.advice.as_ref(),
             largest: members.largest(),
@@ -393,7 +377,19 @@ impl DedupArgs {
             [duplicates, clusters, file, page, rejects.finish()?].into_iter().flatten().collect();
         written.extend(rows.close(inputs, files, &session.console)?);
         publish(written, &files.stale())?;
+        if let Some(shard) = shard {
+            shard.commit(&members, &session.console)?;
+        }
         done(&report)
+    }
+
+    /// When two documents are near-duplicates.
+    fn near(&self, distance: u32, verification: Verification) -> dedup::Settings {
+        dedup::Settings {
+            linkage: Some(self.linkage(verification)),
+            tmp: self.tmp.tmp.clone(),
+            ..dedup::Settings::new(distance).verify(verification)
+        }
     }
 
     /// Refuses fields that no row has.
@@ -467,19 +463,4 @@ impl Drop for Place<'_> {
 pub(crate) fn page_of(summary: &str, file: &str) -> Result<()> {
     let file: PageFile = file.parse().map_err(|reason| Failure::file(file, reason))?;
     Summary::read(summary)?.write(&file)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn choices_of_what_to_keep_parse_back() {
-        for text in ["first", "longest", "newest:date", "best:meta.score"] {
-            assert_eq!(text.parse::<Keep>().unwrap().to_string(), text);
-        }
-        for bad in ["", "newest", "newest:", "best:", "worst:score", "last"] {
-            assert!(bad.parse::<Keep>().is_err(), "{bad}");
-        }
-    }
 }

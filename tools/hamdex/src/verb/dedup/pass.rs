@@ -29,7 +29,7 @@ pub(super) struct Kept {
     pub(super) sources: Sources,
 }
 
-/// Ids of the documents that are not alone, in the order of the inputs.
+/// Ids of the documents that are not alone, in the order of the inputs; of all with a state.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     keys: Keys,
@@ -177,7 +177,7 @@ impl<F: Fingerprint> Pass<'_, F> {
                 seen.row(row, decision, position)?;
             }
             self.samples.row(row, position);
-            if decision != (Decision::Kept { cluster: None }) {
+            if decision != (Decision::Kept { cluster: None }) || self.choice.trail.is_some() {
                 self.kept.ids.note(row.label()?.as_bytes(), position);
             }
             if !matches!(decision, Decision::Kept { .. }) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::crowds::Crowd;
-use super::label::Label;
+use super::row::Label;
 use super::sources::SourceRow;
 use crate::advise::Advice;
 use crate::failure::{Failure, Result};
@@ -69,6 +69,9 @@ pub(super) struct Settings<'a> {
     pub(super) keep: String,
     pub(super) unique_by: Option<&'a str>,
     pub(super) against: Option<String>,
+    /// The state that decides beside the inputs, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) state: Option<String>,
 }
 
 /// One of the largest groups.

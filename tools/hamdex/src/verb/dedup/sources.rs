@@ -4,7 +4,7 @@ use hamdex::Fingerprint;
 use hamdex::dedup::{self, SourceCounts, Sources};
 use serde::{Deserialize, Serialize};
 
-use super::label::Label;
+use super::row::Label;
 use super::write::Members;
 
 /// Where rows come from, as a field of theirs says.

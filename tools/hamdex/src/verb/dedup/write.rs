@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use hamdex::Fingerprint;
-use hamdex::dedup::{Cluster, Decision, Decisions};
+use hamdex::dedup::{Cluster, Decision, Decisions, Known};
 use serde::Serialize;
 
 use super::collect::Choice;
-use super::label::Label;
 use super::pass::Kept;
 use super::report::Group;
+use super::row::Label;
 use crate::failure::Result;
 use crate::input::{Inputs, Origins};
 use crate::output::Output;
@@ -25,7 +25,7 @@ struct Duplicate<'a> {
     id: Label<'a>,
     at: String,
     kept_id: Label<'a>,
-    /// `None` for a document of the index.
+    /// `None` for a document of an index.
     kept_at: Option<String>,
     /// `None` for rows that share a value.
     distance: Option<u32>,
@@ -68,6 +68,14 @@ impl<'a, F: Fingerprint> Members<'a, F> {
         Label::of(ids.slot(position).map_or(&[], |slot| ids.get(slot)))
     }
 
+    /// Returns what a state shows of a kept document later.
+    pub(super) fn known(&self, position: u32) -> Known {
+        let ids = &self.kept.ids;
+        let label = ids.slot(position).map_or(&[][..], |slot| ids.get(slot));
+        let label = String::from_utf8_lossy(label).into_owned();
+        Known { label, place: self.at(self.origin(position)) }
+    }
+
     fn at(&self, origin: u64) -> String {
         self.inputs.at(self.origins, origin)
     }
@@ -102,7 +110,14 @@ impl<'a, F: Fingerprint> Members<'a, F> {
                 match self.decisions().of(position) {
                     Decision::Kept { .. } => continue,
                     Decision::Stored { key, distance, similarity } => {
-                        (Label::stored(key), None, distance, similarity, None)
+                        let trail = self.choice.trail.as_ref();
+                        let (id, at) = match trail.and_then(|trail| trail.known(key)) {
+                            Some(known) => {
+                                (Label::of(known.label.as_bytes()), Some(known.place.clone()))
+                            }
+                            None => (Label::stored(key), None),
+                        };
+                        (id, at, distance, similarity, None)
                     }
                     Decision::Duplicate { kept, distance, similarity, cluster } => {
                         let kept_at = Some(self.at(self.origin(kept)));

@@ -7,8 +7,7 @@ use hamdex::Fingerprint;
 use hamdex::dedup::Decision;
 use hamdex::text::Pipeline;
 
-use super::super::label::Label;
-use super::super::row::Row;
+use super::super::row::{Label, Row};
 use crate::failure::Result;
 use crate::input;
 

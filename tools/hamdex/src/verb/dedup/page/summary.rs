@@ -134,6 +134,7 @@ impl Summary {
                 keep: self.keep,
                 unique_by: None,
                 against: None,
+                state: None,
             },
             advice: None,
             largest: Vec::new(),
