@@ -39,7 +39,7 @@ pub(crate) struct Chunk {
     /// Origin of the first row of the source that this chunk may hold.
     pub(crate) base: u64,
     /// Bytes read of all sources when this chunk was complete.
-    read: u64,
+    pub(crate) read: u64,
     pub(crate) body: Body,
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         match self {
             Self::Lines { lines, .. } => lines.len() as u64,
             Self::Raw { rows, .. } => *rows,

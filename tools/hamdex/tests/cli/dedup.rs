@@ -217,3 +217,27 @@ fn no_documents_and_one_document_are_inputs_like_any_other() {
     assert_eq!(bench.read("one/kept.jsonl"), line(0));
     bench.ok("dedup none.jsonl -o none --against idx --overwrite");
 }
+
+#[test]
+fn a_dry_run_says_what_is_needed_and_writes_nothing() {
+    let bench = Bench::new();
+    let row = |n: u64| {
+        let text = format!("row {} of the many {}", n / 2, n * 7919);
+        json!({ "id": n, "text": text }).to_string() + "\n"
+    };
+    let rows: String = (0..3000).map(row).collect();
+    bench.file("rows.jsonl", &rows).file("raw.u64", [0; 800]);
+    let need = bench.ok("dedup rows.jsonl -o out --dry-run --keep longest --json").json();
+    let need = &need[0];
+    assert_eq!((&need["rows"], &need["rows_sampled"]), (&json!(3000), &json!(3000)));
+    assert_eq!((&need["bytes"], &need["results"]), (&json!(rows.len()), &json!(rows.len())));
+    assert_eq!((&need["distance"], &need["keep"]), (&json!(16), &json!("longest")));
+    for name in ["memory", "temporary", "seconds"] {
+        assert!(need[name].as_f64().unwrap() > 0.0, "{name}: {need}");
+    }
+    let told = bench.ok("dedup raw.u64 -o out --state seen --dry-run --tmp .").stdout;
+    assert!(told.contains("100 (100 sampled)") && told.contains("up to"), "{told}");
+    bench.run("dedup - -o out --dry-run").refused(2, &["--dry-run", "only once"]);
+    let left = std::fs::read_dir(bench.path(".")).unwrap().count();
+    assert_eq!(left, 2, "nothing was written");
+}

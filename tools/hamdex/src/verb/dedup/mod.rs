@@ -5,6 +5,7 @@
 
 mod collect;
 mod crowds;
+mod dry;
 mod files;
 mod form;
 mod page;
@@ -82,6 +83,7 @@ Example:
 /// which the new files get their names one after another; the same command starts again.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
+#[allow(clippy::struct_excessive_bools)] // options of which any may be given
 pub(crate) struct DedupArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
     #[arg(required_unless_present = "files_from", value_name = "INPUT")]
@@ -103,6 +105,12 @@ pub(crate) struct DedupArgs {
         "against", "shards", "report", "unique_by", "rejects", "overwrite",
     ])]
     state: Option<PathBuf>,
+    /// Only say what a run will need: settings, rows, memory, disk and time, by a sample
+    ///
+    /// Nothing is written. Rows are counted in the first 128 MB, of up to 16 inputs, and up to 2,000
+    /// texts from all over the inputs are deduplicated as a trial.
+    #[arg(long)]
+    dry_run: bool,
     /// Which document of a group to keep: first, longest, newest:FIELD or best:FIELD
     ///
     /// newest and best keep the document with the largest value of a field, such as a date or a
@@ -153,6 +161,10 @@ pub(crate) struct DedupArgs {
 
 impl DedupArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        if self.dry_run {
+            let tmp = self.tmp.tmp.clone().unwrap_or_else(std::env::temp_dir);
+            return self.dry(session, &mut |need| need.show(session, &self.output, &tmp));
+        }
         if let Some(state) = &self.state {
             return self.by_shards(session, state)?.show(session, &self.output);
         }
@@ -162,6 +174,13 @@ impl DedupArgs {
     /// Does the work and returns what report.json says of it.
     pub(crate) fn summary(&self, session: &Session) -> Result<String> {
         let mut summary = String::new();
+        if self.dry_run {
+            self.dry(session, &mut |need| {
+                summary = need.json()?;
+                Ok(())
+            })?;
+            return Ok(summary);
+        }
         if let Some(state) = &self.state {
             return self.by_shards(session, state)?.json();
         }
