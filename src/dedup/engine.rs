@@ -243,7 +243,8 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         let some_out = stored.len() > 0 || !excluded.is_empty();
         let order = best_first(&ranks, some_out.then_some(out));
         drop(ranks);
-        let labels = labelled(&fingerprints, evidence, &settings, order.as_deref(), progress)?;
+        let all = (order.as_deref(), u32::MAX);
+        let labels = labelled(&fingerprints, evidence, &settings, all, progress)?;
         drop(order);
         Decisions::new(fingerprints, &labels, stored, (evidence, settings.verification), progress)
     }
@@ -279,7 +280,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         let first = u32::try_from(own).unwrap_or(u32::MAX);
         let order: Vec<u32> = (first..).take(keys.len()).chain(ranked).collect();
         let Labelled { mut labels, mut similarities } =
-            labelled(&fingerprints, evidence.as_ref(), &settings, Some(&order), progress)?;
+            labelled(&fingerprints, evidence.as_ref(), &settings, (Some(&order), first), progress)?;
         drop(order);
         let of_kept = Behind { first, keys: &keys, fingerprints: &fingerprints };
         let verified = (evidence.as_ref(), settings.verification);

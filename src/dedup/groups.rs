@@ -46,19 +46,23 @@ pub fn labels<F: Fingerprint>(
     order: Option<&[u32]>,
     progress: &dyn Progress,
 ) -> Result<Vec<u32>> {
-    labelled(fingerprints, evidence, settings, order, progress).map(|labelled| labelled.labels)
+    let all = (order, u32::MAX);
+    labelled(fingerprints, evidence, settings, all, progress).map(|labelled| labelled.labels)
 }
 
 /// Does what [`labels`] does, and returns the similarities that checks returned.
+///
+/// Documents from the position `kept` on are kept in any case: no check passes two of them, not
+/// even one that counts what is common among documents and meets fewer of them than before.
 pub(super) fn labelled<F: Fingerprint>(
     fingerprints: &[F],
     evidence: Option<&EvidenceFile>,
     settings: &Settings,
-    order: Option<&[u32]>,
+    (order, kept): (Option<&[u32]>, u32),
     progress: &dyn Progress,
 ) -> Result<Labelled> {
     let evidence = evidence.filter(|_| settings.verification != Verification::None);
-    let linking = Linking { settings, evidence, progress };
+    let linking = Linking { settings, evidence, kept, progress };
     let largest = evidence
         .filter(|_| matches!(settings.verification, Verification::Contains(_)))
         .map(|evidence| largest_first(evidence, fingerprints.len(), order));
@@ -100,6 +104,8 @@ fn largest_first(evidence: &EvidenceFile, documents: usize, order: Option<&[u32]
 struct Linking<'a> {
     settings: &'a Settings,
     evidence: Option<&'a EvidenceFile>,
+    /// Position of the first document that is kept in any case.
+    kept: u32,
     progress: &'a dyn Progress,
 }
 
@@ -121,6 +127,7 @@ impl Linking<'_> {
         };
         let digests: Vec<u64> = (0..).zip(fingerprints).map(|(place, _)| piece(place)).collect();
         let verify = |a: u32, b: u32, apart: u32| match self.evidence {
+            _ if at(a).min(at(b)) >= self.kept => Ok(None),
             None => Ok((apart <= distance).then_some(0.0)),
             Some(evidence) => {
                 let (a, b) = (at(a) as usize, at(b) as usize);

@@ -256,3 +256,36 @@ fn an_unfinished_commit_is_finished_by_the_next_opening() {
         .unwrap();
     assert_eq!(bench.open().unwrap_err().code(), "damaged");
 }
+
+#[test]
+fn documents_that_were_kept_stay_apart_where_boilerplate_is_counted_anew() {
+    let menu = "home and contact of the site with all its many pages and the search for them";
+    let page = |own| format!("{menu}\n{menu} again\n{menu} and once more\n{own}");
+    let pages = [
+        "rain and heavy storms are coming from the north",
+        "an early frost has killed the apples in gardens",
+        "skiers wait for snow while the lifts stand still",
+        "much sunshine for tourists at the quiet lakes",
+    ];
+    let pages = pages.map(page);
+    let bench = Bench::new(Settings::new(16).verify("edit:0.6,0.6,3".parse().unwrap()));
+    let mut state = bench.create().unwrap();
+    let show = |_| Known { label: String::new(), place: String::new() };
+    let mut kept = Vec::new();
+    // The second shard meets two of the four, whose menu two texts alone have then; its last page
+    // is near the second one and not the first.
+    let near = [0, (1 << 10) - 1, !0, !1];
+    let first: Vec<(u64, &String)> = near.into_iter().zip(&pages).collect();
+    let second = vec![(1, &pages[0]), ((1 << 20) - 1, &pages[1])];
+    for (input, documents) in [("a", first), ("b", second)] {
+        let mut dedup = Dedup::<u64>::new(&bench.settings).unwrap();
+        for (fingerprint, text) in documents {
+            dedup.push(fingerprint, text.as_bytes(), ()).unwrap();
+        }
+        let decided = state.decide(dedup, &()).unwrap();
+        let shard = NewShard { input, content: "", results: None };
+        state.commit(&shard, (&decided.decisions, &decided.trail), &show, &()).unwrap();
+        kept.push(decided.decisions.kept());
+    }
+    assert_eq!(kept, [4, 0]);
+}
