@@ -11,10 +11,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{BufWriter, Write};
 use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::boilerplate::{self, LineCounts, Own, OwnTexts};
-use super::edit::{self, LongText};
+use super::edit;
 use super::long_texts::LongTexts;
 use super::outline::Outline;
 use super::phrase_set::PhraseOutline;
@@ -339,9 +338,9 @@ impl EvidenceFile {
             if self.is_empty(a) || self.is_empty(b) {
                 return Ok(None);
             }
-            let (ours, theirs) = (self.long_text(a)?, self.long_text(b)?);
+            let text = |at| self.long.get(self.piece(at), || self.text(at));
             let go_on = || progress::check(progress);
-            return edit::similarity_of_long(&ours, &theirs, threshold, &go_on);
+            return edit::similarity_of_long(&*text(a)?, &*text(b)?, threshold, &go_on);
         }
         let mut buffers = BUFFERS.take();
         let found = self.check_read(verification, (distance, a, b), &mut buffers, progress);
@@ -357,10 +356,6 @@ impl EvidenceFile {
             return None;
         }
         verification.edit_threshold(|| ours.step_by_length(theirs))
-    }
-
-    fn long_text(&self, position: usize) -> Result<Arc<LongText<'static>>> {
-        self.long.get(self.piece(position), || self.text(position))
     }
 
     /// Checks two documents by what is read of them.
