@@ -27,6 +27,9 @@ pub(crate) enum Failure {
     TooManyBad { count: u64, rows: u64, allowed: String, reasons: String },
     #[error("none of {rows} rows can be used: {reasons}")]
     NoUsableRows { rows: u64, reasons: String },
+    /// Inputs that cannot be used, beside others that were.
+    #[error("{count} of {inputs} inputs left out: {first}")]
+    LeftOut { count: usize, inputs: usize, first: String },
     #[error("{path}: no field \"{text}\" in its first rows (fields: {fields})")]
     NoTextField { path: String, text: String, fields: String },
     #[error("no row has a value in the field \"{field}\" that {option} names")]
@@ -95,6 +98,7 @@ impl Failure {
             | Self::Row { .. }
             | Self::TooManyBad { .. }
             | Self::NoUsableRows { .. }
+            | Self::LeftOut { .. }
             | Self::NoTextField { .. }
             | Self::NoField { .. }
             | Self::Table { .. }
@@ -113,6 +117,11 @@ impl Failure {
         self.ending().number()
     }
 
+    /// Returns true if the data are at fault, so that other data may do.
+    pub(crate) fn is_of_data(&self) -> bool {
+        self.ending() == Status::Data
+    }
+
     /// How the process ends.
     fn ending(&self) -> Status {
         match self {
@@ -122,6 +131,7 @@ impl Failure {
             Self::Row { .. }
             | Self::TooManyBad { .. }
             | Self::NoUsableRows { .. }
+            | Self::LeftOut { .. }
             | Self::NoTextField { .. }
             | Self::NoField { .. }
             | Self::Table { .. }
@@ -145,7 +155,7 @@ impl Failure {
             Self::NoField { .. } => "no-field",
             Self::Table { .. } => "bad-table",
             Self::WouldOverwrite { .. } => "would-overwrite",
-            Self::File { .. } => "bad-input",
+            Self::File { .. } | Self::LeftOut { .. } => "bad-input",
             Self::Io { source, .. } if is_bad_data(source) => "bad-input",
             Self::Io { source, .. } => {
                 let (path, source) = (std::path::PathBuf::new(), source.kind().into());
@@ -166,6 +176,7 @@ impl Failure {
             | Self::Row { .. }
             | Self::TooManyBad { .. }
             | Self::NoUsableRows { .. }
+            | Self::LeftOut { .. }
             | Self::NoTextField { .. }
             | Self::NoField { .. }
             | Self::Table { .. }
@@ -189,6 +200,9 @@ impl Failure {
             }
             Self::NoUsableRows { .. } => {
                 Some("nothing was written; --text-field names the field with the text")
+            }
+            Self::LeftOut { .. } => {
+                Some("all others are done; correct these and run the same command again")
             }
             Self::NoTextField { .. } => Some(
                 "--text-field NAME names the field with the text; --as-documents reads files whole",
@@ -316,6 +330,7 @@ mod tests {
                 "too-many-bad",
             ),
             (Failure::NoUsableRows { rows: 2, reasons: text() }, 3, "no-usable-rows"),
+            (Failure::LeftOut { count: 1, inputs: 2, first: text() }, 3, "bad-input"),
             (Failure::table("a.csv", "x"), 3, "bad-table"),
             (Failure::file("a", "b"), 3, "bad-input"),
             (Failure::io("a.gz", eof.into()), 3, "bad-input"),

@@ -220,6 +220,8 @@ pub(crate) struct Rejects {
     out: Option<(PathBuf, std::io::BufWriter<File>)>,
     /// A result that gets its name in the end.
     result: Option<Output>,
+    /// That name, where the result has another one.
+    named: Option<PathBuf>,
     kinds: Kinds,
     count: u64,
     /// Of these, rows with nothing to compare.
@@ -248,6 +250,7 @@ impl Rejects {
             policy,
             out,
             result: None,
+            named: None,
             kinds: Kinds::new(),
             count: 0,
             not_compared: 0,
@@ -288,6 +291,11 @@ impl Rejects {
     /// Writes the rows to a result, too.
     pub(crate) fn write_to(&mut self, result: Option<Output>) {
         self.result = result;
+    }
+
+    /// Says where the result will be in the end.
+    pub(crate) fn name(&mut self, path: PathBuf) {
+        self.named = Some(path);
     }
 
     fn write(&mut self, place: Place<'_>, reason: &Reason, row: Option<&[u8]>) -> Result<()> {
@@ -359,7 +367,8 @@ impl Rejects {
                 None => "",
             };
             let rows = if self.count == 1 { "row" } else { "rows" };
-            let named = self.policy.file.as_ref().map(|path| path.display().to_string());
+            let named = self.policy.file.as_ref().or(self.named.as_ref());
+            let named = named.map(|path| path.display().to_string());
             let named = named.or_else(|| self.result.as_ref().map(|file| file.name().to_owned()));
             let seen = match named {
                 Some(path) => format!("; see {path}"),

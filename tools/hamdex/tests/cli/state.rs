@@ -117,6 +117,28 @@ fn what_is_in_the_way_or_has_changed_is_refused_and_nothing_is_lost() {
 }
 
 #[test]
+fn an_input_that_cannot_be_used_is_left_out_until_it_can() {
+    let bench = days(2, 40);
+    bench.file("day00.jsonl", "{broken\n{broken\n");
+    let call = format!("dedup day0.jsonl day00.jsonl day1.jsonl -o out --state seen {FIXED}");
+    let left = bench.run(&call);
+    assert_eq!(left.status, 3, "{left:?}");
+    for words in ["day00.jsonl: none of 2 rows", "1 of 3 inputs left out"] {
+        assert!(left.stderr.contains(words), "{left:?}");
+    }
+    assert!(!bench.path("out/day00.jsonl").exists());
+    let others = kept(&bench, "out", 0..2);
+    assert!(!others.is_empty());
+    bench.file("day00.jsonl", format!("{}{{broken\n", rows("new", 99, 40)));
+    let mended = bench.ok(&format!("{call} --json"));
+    let run = &mended.json()[0];
+    assert_eq!((&run["skipped"], &run["left_out"]), (&json!(2), &json!([])));
+    assert!(mended.stderr.contains("see out/day00.jsonl/rejects.jsonl"), "{}", mended.stderr);
+    assert_eq!(bench.read("out/day00.jsonl/rejects.jsonl").lines().count(), 1);
+    assert_eq!(kept(&bench, "out", 0..2), others);
+}
+
+#[test]
 fn other_settings_are_refused_by_name() {
     let bench = days(2, 40);
     bench.ok(&format!("dedup day0.jsonl -o out --state seen {FIXED}"));

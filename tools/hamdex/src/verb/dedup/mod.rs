@@ -306,6 +306,9 @@ impl DedupArgs {
         let policy = Policy { overwrite: session.overwrite, ..self.rows.policy() };
         let mut rejects = Rejects::new(policy, &session.console)?;
         rejects.write_to(open(files::REJECTS)?);
+        if let Some(shard) = &shard {
+            rejects.name(shard.place(files::REJECTS));
+        }
         let near = self.near(distance, verification);
         let (keep, unique, against) =
             (&self.keep, self.unique_by.is_some(), self.against.is_some());

@@ -35,6 +35,11 @@ pub(super) struct Shard<'a, F: Fingerprint> {
 }
 
 impl<F: Fingerprint> Shard<'_, F> {
+    /// Where a result will be.
+    pub(super) fn place(&self, name: &str) -> PathBuf {
+        self.todo.results.join(name)
+    }
+
     /// Makes the shard part of the state; its results get their name.
     pub(super) fn commit(
         &mut self,
@@ -70,6 +75,8 @@ pub(super) struct Run {
     rejects: u64,
     /// Inputs that an earlier run has done.
     skipped: u64,
+    /// Inputs that cannot be used; a later run tries them again.
+    left_out: Vec<String>,
     seconds: f64,
     shards: Vec<Done>,
 }
@@ -85,6 +92,7 @@ struct Done {
 }
 
 impl Run {
+    /// Shows what was done, and fails if an input was left out.
     pub(super) fn show(&self, session: &Session, output: &Path) -> Result<()> {
         let mut table = Table::list();
         let share = 100.0 * self.removed as f64 / self.documents.max(1) as f64;
@@ -98,8 +106,18 @@ impl Run {
         if self.rejects > 0 {
             table.pair("bad rows skipped", size::thousands(self.rejects));
         }
+        if !self.left_out.is_empty() {
+            table.pair("inputs left out", size::thousands(self.left_out.len() as u64));
+        }
         table.pair("seconds", format!("{:.2}", self.seconds)).pair("written to", output.display());
-        session.report(self, &table)
+        session.report(self, &table)?;
+        self.require_all()
+    }
+
+    fn require_all(&self) -> Result<()> {
+        let Some(first) = self.left_out.first() else { return Ok(()) };
+        let (count, done) = (self.left_out.len(), self.shards.len());
+        Err(Failure::LeftOut { count, inputs: count + done, first: first.clone() })
     }
 
     pub(super) fn json(&self) -> Result<String> {
@@ -237,7 +255,16 @@ impl DedupArgs {
                 });
                 Ok(())
             };
-            self.dedup::<F>(session, &one, settled, (&files, None), Some(&mut shard), done)?;
+            let files = (&files, None);
+            match self.dedup::<F>(session, &one, settled, files, Some(&mut shard), done) {
+                // One bad file does not keep those behind it waiting for ever.
+                Err(failure) if failure.is_of_data() => {
+                    let failure = format!("{name}: {failure}");
+                    console.say(&format!("{failure}; left out"));
+                    run.left_out.push(failure);
+                }
+                done => done?,
+            }
         }
         run.seconds = started.elapsed().as_secs_f64();
         Ok(run)
