@@ -116,8 +116,9 @@ impl Run {
 
     fn require_all(&self) -> Result<()> {
         let Some(first) = self.left_out.first() else { return Ok(()) };
-        let (count, done) = (self.left_out.len(), self.shards.len());
-        Err(Failure::LeftOut { count, inputs: count + done, first: first.clone() })
+        let count = self.left_out.len();
+        let done = self.shards.len() + usize::try_from(self.skipped).unwrap_or(usize::MAX);
+        Err(Failure::LeftOut { count, inputs: count.saturating_add(done), first: first.clone() })
     }
 
     pub(super) fn json(&self) -> Result<String> {
