@@ -125,7 +125,8 @@ fn measure<F: Width>(
     let writer =
         |kind| verified.then(|| EvidenceWriter::new(kind, wanted.tmp.as_deref())).transpose();
     let (mut features, texts) = (writer(Evidence::Features)?, writer(Evidence::Text)?);
-    let mut texts = texts.map(|texts| texts.boilerplate(Some(BOILERPLATE_DOCUMENTS)));
+    let boilerplate = settled.verification.boilerplate().or(Some(BOILERPLATE_DOCUMENTS));
+    let mut texts = texts.map(|texts| texts.boilerplate(boilerplate));
     let extra = |_: usize, text: &str| {
         verified.then(|| {
             let features = FeatureSet::of_text(pipeline, text).encode();

@@ -279,6 +279,27 @@ fn weak_settings_are_told_with_numbers() {
 }
 
 #[test]
+fn evaluation_counts_boilerplate_as_its_check_asks() {
+    let bench = Bench::new();
+    let site =
+        "the front page\nall manuals of this series\nabout us and our partners\nprinted by us";
+    let pages = ["rain in spring", "a frozen lake", "hail and thunder", "morning fog over hills"];
+    let rows = pages.iter().zip(0..).map(|(page, id)| {
+        json!({ "id": format!("p{id}"), "text": format!("{site}\n{page} {page}") }).to_string()
+    });
+    bench.file("pages.jsonl", rows.collect::<Vec<_>>().join("\n"));
+    bench.file("pairs.tsv", "p0\tp1\n");
+    let found = |verify: &str| {
+        let call = format!("evaluate pages.jsonl --pairs pairs.tsv -k 16 --verify {verify} --json");
+        let rows = bench.ok(&call).json();
+        let default = rows.iter().find(|row| row["what"] == "default").expect("the settings");
+        default["found"].as_u64().expect("a count")
+    };
+    assert_eq!((found("edit:0.5,0.5,4"), found("edit:0.5,0.5,5")), (0, 6));
+    assert_eq!(found("edit:0.5,0.5"), 6);
+}
+
+#[test]
 fn evaluation_shows_the_default_settings_and_the_best_ones() {
     let bench = Bench::new();
     let rows =

@@ -141,7 +141,12 @@ impl EvaluateArgs {
         }
         let pipeline = settled.pipeline.as_ref();
         let alone = self.distance.is_some() && self.verify.verify.is_none();
-        let wanted = if pipeline.is_none() || alone { Wanted::NOTHING } else { Wanted::ALL };
+        let verified = pipeline.is_some() && !alone;
+        let wanted = match settled.verification.boilerplate() {
+            _ if !verified => Wanted::NOTHING,
+            None => Wanted::ALL,
+            boilerplate => Wanted { boilerplate, ..Wanted::ALL },
+        };
         // Labels name documents by their ids.
         let ids = Ids::Keys { unique: true };
         let gathered: Gathered<F> =
@@ -157,13 +162,7 @@ impl EvaluateArgs {
         }
         let tally = measure(session, fingerprints, evidence, &judged, largest)?;
         let name = sketch.unwrap_or_default().to_string();
-        let measured = Measured {
-            name: &name,
-            tally: &tally,
-            settled,
-            largest,
-            verified: wanted == Wanted::ALL,
-        };
+        let measured = Measured { name: &name, tally: &tally, settled, largest, verified };
         session.console.say(&format!(
             "{} documents, {} labelled near-duplicates",
             size::thousands(fingerprints.len() as u64),
