@@ -39,14 +39,17 @@ impl<F: Fingerprint> Reader<F> {
         let mut kinds = Vec::with_capacity(queries.len());
         for (at, query) in queries.iter().enumerate() {
             let distance = query.effective_distance(self.header().distance)?;
-            kinds.push(((distance, query.path), at));
+            kinds.push(((distance, query.path), query.fingerprint, at));
         }
-        kinds.sort_by_key(|((distance, path), _)| (*distance, *path as u8));
+        // Documents are stored by fingerprint: those of neighbours are read from one block.
+        kinds.par_sort_unstable_by_key(|&((distance, path), fingerprint, _)| {
+            (distance, path as u8, fingerprint)
+        });
         let mut answers = vec![Vec::new(); queries.len()];
         for alike in kinds.chunk_by(|a, b| a.0 == b.0) {
-            let Some(&((distance, path), _)) = alike.first() else { continue };
+            let Some(&((distance, path), ..)) = alike.first() else { continue };
             let asked: Vec<&Query<F>> =
-                alike.iter().filter_map(|&(_, at)| queries.get(at)).collect();
+                alike.iter().filter_map(|&(.., at)| queries.get(at)).collect();
             let fingerprints: Vec<F> = asked.iter().map(|query| query.fingerprint).collect();
             let found = self.find_all(&fingerprints, distance, path)?;
             let parts = asked.par_chunks(TOGETHER).zip(found.par_chunks(TOGETHER));
@@ -57,7 +60,7 @@ impl<F: Fingerprint> Reader<F> {
                 })
             });
             let expanded: Vec<Vec<Vec<Match<F>>>> = expanded.collect::<Result<_>>()?;
-            for (matches, &(_, at)) in expanded.into_iter().flatten().zip(alike) {
+            for (matches, &(.., at)) in expanded.into_iter().flatten().zip(alike) {
                 if let Some(answer) = answers.get_mut(at) {
                     *answer = matches;
                 }

@@ -218,16 +218,10 @@ impl<F: Fingerprint> Asked<'_, F> {
             let query = Query::new(*fingerprint).distance(self.distance).limit(limit);
             query.verify(self.verify.check(), features.as_slice())
         };
-        // Documents are stored by fingerprint: neighbours are read from one block.
-        let mut order: Vec<usize> = (0..self.waiting.len()).collect();
-        order.sort_by_key(|&at| self.waiting.get(at).map(|&(_, fingerprint, _)| fingerprint));
-        let sorted = order.iter().filter_map(|&at| self.waiting.get(at));
-        let queries: Vec<_> = sorted.map(query).collect();
-        let mut answers: Vec<_> =
-            order.into_iter().zip(self.index.search_batch(&queries)?).collect();
-        answers.sort_unstable_by_key(|&(at, _)| at);
-        let found = answers.iter().map(|(_, matches)| matches.len()).sum();
-        for ((name, ..), (_, matches)) in self.waiting.iter().zip(answers) {
+        let queries: Vec<_> = self.waiting.iter().map(query).collect();
+        let answers = self.index.search_batch(&queries)?;
+        let found = answers.iter().map(Vec::len).sum();
+        for ((name, ..), matches) in self.waiting.iter().zip(answers) {
             for found in matches {
                 let (query, id) = (Name::of(name), Name::of(&found.key));
                 let (distance, similarity) =
