@@ -4,7 +4,7 @@
 //! path that it names: spill files are plain names, and a directory outside the index counts only
 //! if its own token file agrees (see [`super::spills`]).
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use bincode::{Decode, Encode};
 use super::spill::SpillFile;
 use super::spills::{self, Outside};
 use crate::error::{Error, Result};
-use crate::store::codec;
+use crate::store::{codec, sync_directory};
 
 const NAME: &str = "manifest";
 
@@ -95,7 +95,7 @@ impl Manifest {
         file.as_file().sync_all().map_err(fail)?;
         file.persist(&path).map_err(|e| Error::io(&path, e.error))?;
         // The new name is durable only once its directory is.
-        File::open(staging).and_then(|directory| directory.sync_all()).map_err(fail)
+        sync_directory(staging)
     }
 
     pub(super) fn add(&mut self, files: &[SpillFile]) {

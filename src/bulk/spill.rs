@@ -16,6 +16,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::store::sync_directory;
 
 const MAGIC: u32 = 0x6878_7370;
 const BLOCK_HEADER: u64 = 8;
@@ -126,9 +127,7 @@ impl SpillWriter {
 /// Makes the directory entry of a new file durable.
 fn sync_parent(path: &Path) -> Result<()> {
     match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => {
-            File::open(parent).and_then(|dir| dir.sync_all()).map_err(|e| Error::io(parent, e))
-        }
+        Some(parent) => sync_directory(parent),
         None => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use bincode::{Decode, Encode};
 
 use crate::advice::Settled;
 use crate::error::{Error, Result};
-use crate::store::codec;
+use crate::store::{codec, rename_durably};
 use crate::verify::{Linkage, Verification};
 
 /// The file of a state that holds its settings.
@@ -110,7 +110,7 @@ impl Settings {
         let written = fs::write(&part, codec::encode(KEY, &stored));
         let synced = written.and_then(|()| fs::File::open(&part)?.sync_all());
         synced.map_err(|e| Error::io(&part, e))?;
-        rename(&part, &directory.join(FILE))
+        rename_durably(&part, &directory.join(FILE))
     }
 
     /// Reads the settings of a state and its token; `None` where there is no state.
@@ -143,15 +143,4 @@ struct Stored {
     verification: String,
     /// Whether groups hold what chains connect.
     chain: bool,
-}
-
-/// Renames a file so that it survives a loss of power.
-pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
-    fs::rename(from, to).map_err(|e| Error::io(to, e))?;
-    to.parent().map_or(Ok(()), sync)
-}
-
-/// Makes the names in a directory survive a loss of power.
-pub(super) fn sync(directory: &Path) -> Result<()> {
-    fs::File::open(directory).and_then(|d| d.sync_all()).map_err(|e| Error::io(directory, e))
 }

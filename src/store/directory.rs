@@ -165,8 +165,14 @@ pub(super) fn remove_stage(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Renames a file so that it survives a loss of power.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|e| Error::io(to, e))?;
+    to.parent().map_or(Ok(()), sync)
+}
+
 /// Makes the names in a directory survive a loss of power.
-pub(super) fn sync(path: &Path) -> Result<()> {
+pub(crate) fn sync(path: &Path) -> Result<()> {
     #[cfg(test)]
     tests::SYNCED.with_borrow_mut(|synced| synced.push(path.to_owned()));
     File::open(path).and_then(|directory| directory.sync_all()).map_err(|e| Error::io(path, e))

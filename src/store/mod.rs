@@ -47,8 +47,10 @@ use codec::{HeaderRecord, Lane, State};
 pub(crate) use cursor::{Cursor, Snapshot, View, counting_reads};
 use database::Database;
 pub(crate) use database::Db;
-pub(crate) use directory::make as make_directory;
 use directory::{CREATING_FILE, LOCK_FILE, Mark, exists};
+pub(crate) use directory::{
+    make as make_directory, rename as rename_durably, sync as sync_directory,
+};
 pub(crate) use family::Family;
 pub(crate) use files::read_files;
 #[cfg(feature = "rocksdb-interop")]

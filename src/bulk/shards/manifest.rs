@@ -1,7 +1,7 @@
 //! The manifest: which files belong together, what is in them and what they are made with.
 
 use std::cmp::Ordering;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use bincode::{Decode, Encode};
 use super::layout::Layout;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
-use crate::store::codec;
+use crate::store::{codec, sync_directory};
 
 /// Name of the file; its presence says that all others are whole.
 const NAME: &str = "manifest";
@@ -114,7 +114,7 @@ impl Manifest {
         file.write_all(&codec::encode(KEY, self)).map_err(fail)?;
         file.as_file().sync_all().map_err(fail)?;
         file.persist(&path).map_err(|e| Error::io(&path, e.error))?;
-        File::open(directory).and_then(|directory| directory.sync_all()).map_err(fail)
+        sync_directory(directory)
     }
 
     /// Returns the width of the fingerprints in bits.

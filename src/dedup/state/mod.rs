@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 use self::segment::{DONE, FAMILY, Foot, PENDING, Record, Segment, WRITTEN, Writer, numbers};
 pub use self::shard::{Decided, Known, NewShard, ShardInfo, Trail};
 use self::shard::{absolute, number_of, path_of, publish};
-use super::settings::{rename, sync};
 use super::{Decision, Decisions, Dedup, Settings};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Durability, Index, IndexOptions, OpenOptions, Query};
 use crate::progress::{self, Progress};
+use crate::store::{make_directory, rename_durably};
 use crate::verify::Verification;
 
 /// The directory within the index.
@@ -114,10 +114,9 @@ impl<F: Fingerprint> State<F> {
             index => index?,
         };
         let directory = path.join(DIRECTORY);
-        fs::create_dir_all(&directory).map_err(|e| Error::io(&directory, e))?;
+        make_directory(&directory)?;
         fail_point!("state.created");
         settings.write(&directory, &format!("{:016x}", fastrand::u64(..)))?;
-        sync(path)?;
         fail_point!("state.begun");
         Self::over(index, directory, &())
     }
@@ -357,7 +356,7 @@ impl<F: Fingerprint> State<F> {
         let foot = Foot { first, count, input, content, results };
         writer.finish(&foot)?;
         fail_point!("state.staged");
-        rename(&part, &self.segment(number, PENDING))?;
+        rename_durably(&part, &self.segment(number, PENDING))?;
         fail_point!("state.committed");
         self.shards.push(ShardInfo::of(number, &foot));
         self.apply(number, progress)?;
@@ -399,7 +398,7 @@ impl<F: Fingerprint> State<F> {
             progress.advance(end - next);
             next = end;
         }
-        rename(&pending, &self.segment(number, DONE))?;
+        rename_durably(&pending, &self.segment(number, DONE))?;
         fail_point!("state.done");
         Ok(())
     }

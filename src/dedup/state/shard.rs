@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::segment::Foot;
 use crate::dedup::Decisions;
-use crate::dedup::settings::sync;
 use crate::error::{Error, Result};
+use crate::store::{make_directory, sync_directory};
 use crate::verify::EvidenceFile;
 
 /// A shard that was committed.
@@ -89,13 +89,13 @@ impl ShardInfo {
 /// Gives results their name, unless that was done before.
 pub(super) fn publish(stage: &Path, results: &Path) -> Result<()> {
     if let Some(parent) = results.parent() {
-        fs::create_dir_all(parent).map_err(|e| Error::io(parent, e))?;
+        make_directory(parent)?;
     }
     match fs::rename(stage, results) {
         // Whoever moved the results away since has them.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::io(results, error)),
-        Ok(()) => results.parent().map_or(Ok(()), sync),
+        Ok(()) => results.parent().map_or(Ok(()), sync_directory),
     }
 }
 
