@@ -44,16 +44,7 @@ pub(crate) struct Task {
 
 /// The child: works until it is killed, and tells what it begins and what is acknowledged.
 pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
-    if let Some(name) = &task.point {
-        let told = format!("at {name}");
-        points::at(name, task.nth, move || {
-            tell(&told);
-            // The parent ends this process now.
-            loop {
-                thread::park();
-            }
-        });
-    }
+    points::end_at(task.point.as_deref(), task.nth);
     let size = if task.large { Size::Large } else { Size::Small };
     let mut from = task.from;
     if task.abandon {

@@ -1,5 +1,7 @@
 //! Fail points: the named moments inside the library, and how to reach each.
 
+use crate::child::tell;
+
 /// A named moment.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // each says by itself how to reach the moment
@@ -94,9 +96,21 @@ pub(crate) const POINTS: [Point; 53] = [
     of_shards("state.done"),
 ];
 
+/// Stops at a moment that is reached for the nth time and reports it; the parent ends the process.
+pub(crate) fn end_at(point: Option<&str>, nth: u32) {
+    let Some(name) = point else { return };
+    let told = format!("at {name}");
+    at(name, nth, move || {
+        tell(&told);
+        loop {
+            std::thread::park();
+        }
+    });
+}
+
 /// Calls back when a moment is reached for the nth time.
 #[cfg(feature = "failpoints")]
-pub(crate) fn at(name: &str, nth: u32, call: impl Fn() + Send + Sync + 'static) {
+fn at(name: &str, nth: u32, call: impl Fn() + Send + Sync + 'static) {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     let seen = AtomicU32::new(0);
@@ -110,7 +124,7 @@ pub(crate) fn at(name: &str, nth: u32, call: impl Fn() + Send + Sync + 'static) 
 
 /// Without the feature no moment is ever reached.
 #[cfg(not(feature = "failpoints"))]
-pub(crate) fn at(_: &str, _: u32, _: impl Fn() + Send + Sync + 'static) {}
+fn at(_: &str, _: u32, _: impl Fn() + Send + Sync + 'static) {}
 
 /// Makes a moment fail once, as an error of the system would.
 #[cfg(feature = "failpoints")]

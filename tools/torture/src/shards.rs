@@ -76,16 +76,7 @@ fn kept(decision: &Decision<'_>) -> bool {
 
 /// The child: does what is left to do, and tells what is done.
 pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
-    if let Some(name) = &task.point {
-        let told = format!("at {name}");
-        points::at(name, task.nth, move || {
-            tell(&told);
-            // The parent ends this process now.
-            loop {
-                thread::park();
-            }
-        });
-    }
+    points::end_at(task.point.as_deref(), task.nth);
     let path = directory.join("state");
     let mut state = match State::<u64>::open(&path, &OpenOptions::new(), &()) {
         Err(Error::NotFound { .. }) => State::create(&path, &IndexOptions::new(), &settings())?,

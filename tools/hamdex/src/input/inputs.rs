@@ -25,6 +25,14 @@ pub(crate) struct Inputs {
     pub(crate) names: Names,
 }
 
+impl Source {
+    /// Returns the name without links and detours, by which it is known again.
+    pub(crate) fn canonical_name(&self) -> String {
+        let path = Path::new(&self.name);
+        path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+    }
+}
+
 impl Inputs {
     /// Looks at every path; fails before anything is read or written.
     ///

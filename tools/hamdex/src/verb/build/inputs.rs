@@ -19,8 +19,7 @@ pub(super) fn described(inputs: &Inputs, bits: u32) -> Option<String> {
         }
         let path = std::path::Path::new(&source.name);
         digest.add(&source.fields.text());
-        let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        digest.add(&name.display().to_string());
+        digest.add(&source.canonical_name());
         match &source.kind {
             Kind::Directory(listing) => {
                 digest.add(&format!("{} {:?}", listing.bytes, listing.files));

@@ -258,7 +258,7 @@ impl DedupArgs {
             };
             let files = (&files, None);
             match self.dedup::<F>(session, &one, settled, files, Some(&mut shard), done) {
-                // One bad file does not keep those behind it waiting for ever.
+                // One bad file must not keep out those behind it.
                 Err(failure) if failure.is_of_data() => {
                     let failure = format!("{name}: {failure}");
                     console.say(&format!("{failure}; left out"));
@@ -284,7 +284,7 @@ impl DedupArgs {
             state.shards().iter().map(|shard| (shard.input.as_str(), shard)).collect();
         let mut todo = Vec::with_capacity(names.len());
         for (source, name) in inputs.sources.iter().zip(names) {
-            let (input, content) = (named(source), content(source)?);
+            let (input, content) = (source.canonical_name(), content(source)?);
             let results = self.output.join(name);
             let before = known.get(input.as_str()).copied();
             if let Some(before) = before.filter(|before| before.content == content) {
@@ -339,13 +339,6 @@ impl Drop for Stage {
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
-}
-
-/// Names an input in the state.
-fn named(source: &Source) -> String {
-    let path = Path::new(&source.name);
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    path.display().to_string()
 }
 
 /// Stands for what an input holds: its size and both ends, or the list of its files.
