@@ -69,15 +69,20 @@ pub(super) fn similarity_while(
 }
 
 /// Does what [`similarity_while`] does to texts whose chunks are known.
-///
-/// One of them has more than [`EXACT_CHARS`] characters.
 pub(super) fn similarity_of_long(
     a: &LongText<'_>,
     b: &LongText<'_>,
     threshold: f64,
     go_on: &dyn Fn() -> Result<()>,
 ) -> Result<Option<f64>> {
-    similarity_by((a.chars, b.chars), threshold, |most| edits_of_long(a, b, most, go_on))
+    let is_short = a.chars.max(b.chars) <= EXACT_CHARS;
+    similarity_by((a.chars, b.chars), threshold, |most| {
+        if is_short {
+            Ok(exact_edits(&a.text, &b.text, most))
+        } else {
+            edits_of_long(a, b, most, go_on)
+        }
+    })
 }
 
 /// Turns edits, counted up to as many as the threshold allows, into a similarity.
@@ -150,8 +155,7 @@ fn edits_up_to(
     go_on: &dyn Fn() -> Result<()>,
 ) -> Result<Option<usize>> {
     if a.chars().count().max(b.chars().count()) <= EXACT_CHARS {
-        let (a, b) = differing(a, b);
-        return Ok(exact_up_to(a, b, most));
+        return Ok(exact_edits(a, b, most));
     }
     edits_of_long(&LongText::new(a), &LongText::new(b), most, go_on)
 }
@@ -196,6 +200,12 @@ fn edits_of_long(
         left -= found;
     }
     Ok(Some(most - left))
+}
+
+/// Counts the edits between two short texts; `None` when there are more than `most`.
+fn exact_edits(a: &str, b: &str, most: usize) -> Option<usize> {
+    let (a, b) = differing(a, b);
+    exact_up_to(a, b, most)
 }
 
 /// Counts the edits between two texts that are short enough for an exact answer.

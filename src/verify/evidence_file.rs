@@ -30,8 +30,9 @@ const LONG_BYTES: usize = 10 << 20;
 
 /// Collects evidence, document by document, in memory and an unnamed temporary file.
 ///
-/// Memory is 8 MiB of evidence, 10 MiB of long texts that were read lately, 4 bytes a document, and up to 90 for each distinct piece while it
-/// is written, 44 more for each distinct text, 72 for each distinct set of phrases.
+/// Memory is 8 MiB of evidence, 10 MiB of long texts that were read lately, 4 bytes a document, and
+/// up to 90 for each distinct piece while it is written, 44 more for each distinct text, 72 for
+/// each distinct set of phrases.
 ///
 /// ```
 /// use hamdex::Verification;
@@ -122,7 +123,7 @@ impl EvidenceWriter {
     ///
     /// let check: Verification = "edit:0.6,0.6,3".parse()?;
     /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?.boilerplate(check.boilerplate());
-    /// for page in ["the first page tells of rain", "a second one of frost", "more rain"] {
+    /// for page in ["the first page is about rain", "a second one about frost", "more rain"] {
     ///     writer.push(format!("home\nsearch and contact of this site\nlicence\n{page}").as_bytes())?;
     /// }
     /// let evidence = writer.finish()?;

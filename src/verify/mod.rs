@@ -69,8 +69,8 @@ impl Verification {
     /// smaller document that occurs in the larger, all from 0 to 1, and `Zhou` the sum
     /// 1 / (1 + distance) + k times the Jaccard similarity (Zhou, Computer and Modernization
     /// 2017-07). `None` passes every pair and gives 1 / (1 + distance). The order of the two sides
-    /// does not matter. What is boilerplate two documents alone do not say, so
-    /// [`EvidenceFile::check`] alone heeds it.
+    /// does not matter. Two documents do not show what is boilerplate, so
+    /// only [`EvidenceFile::check`] takes it into account.
     ///
     /// # Errors
     ///

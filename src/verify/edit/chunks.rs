@@ -21,7 +21,7 @@ static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
 #[derive(Debug)]
 pub(in crate::verify) struct LongText<'t> {
     pub(in crate::verify) text: Cow<'t, str>,
-    pub(in crate::verify) chars: usize,
+    pub(super) chars: usize,
     /// By rising place; the first is the beginning of the text.
     cuts: Vec<Cut>,
     /// Numbers of the cuts by passage, in open addressing; 0, the first, is an empty slot.
