@@ -2,7 +2,7 @@
 //!
 //! A thread that waits within a `join` of rayon runs other jobs of the pool meanwhile. Such a job
 //! may ask for the lock that the thread holds, and then the thread waits for itself. A plain
-//! thread that holds a lock and waits for the pool waits for ever too, if all workers ask for the
+//! thread that holds a lock and waits for the pool never ends either, if all workers ask for the
 //! lock. So whoever holds a [`Lock`] starts nothing on the pool and waits for no disk. Builds with
 //! debug assertions check this wherever work is shared out; others do the work on the one thread.
 //!

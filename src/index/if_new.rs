@@ -26,8 +26,9 @@ impl<F: Fingerprint> Index<F> {
     /// Stores a document unless a near-duplicate of it is stored already.
     ///
     /// Searching and storing are one step: of two near-duplicates that come at the same time
-    /// only one gets in. Other writers do not wait for the search, nor it for them. Returns the nearest stored document when there is one within the
-    /// distance. An older document of the same key does not count as one; it is replaced.
+    /// only one gets in. Other writers do not wait for the search, nor it for them. Returns the
+    /// nearest stored document when there is one within the distance. An older document of the
+    /// same key does not count as one; it is replaced.
     ///
     /// # Errors
     ///

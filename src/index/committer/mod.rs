@@ -80,7 +80,7 @@ impl<F: Fingerprint> Watch<'_, F> {
 }
 
 impl<F: Fingerprint> Committer<F> {
-    /// `singles` may be true in vain, but false only when every entry is in a run.
+    /// `singles` may be true without need, but false only when every entry is in a run.
     pub(super) fn new(store: Arc<Store>, core: Arc<Core>, singles: bool) -> Self {
         Self {
             store,

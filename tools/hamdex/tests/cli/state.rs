@@ -130,10 +130,10 @@ fn an_input_that_cannot_be_used_is_left_out_until_it_can() {
     let others = kept(&bench, "out", 0..2);
     assert!(!others.is_empty());
     bench.file("day00.jsonl", format!("{}{{broken\n", rows("new", 99, 40)));
-    let mended = bench.ok(&format!("{call} --json"));
-    let run = &mended.json()[0];
+    let corrected = bench.ok(&format!("{call} --json"));
+    let run = &corrected.json()[0];
     assert_eq!((&run["skipped"], &run["left_out"]), (&json!(2), &json!([])));
-    assert!(mended.stderr.contains("see out/day00.jsonl/rejects.jsonl"), "{}", mended.stderr);
+    assert!(corrected.stderr.contains("see out/day00.jsonl/rejects.jsonl"), "{}", corrected.stderr);
     assert_eq!(bench.read("out/day00.jsonl/rejects.jsonl").lines().count(), 1);
     assert_eq!(kept(&bench, "out", 0..2), others);
 }

@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(template(&[]), "");
     }
 
-    /// Groups of so many members each, of which some texts were caught.
+    /// Crowds of groups, each with its number of members and the texts that were caught.
     fn crowds(groups: &[(usize, &[&str])], documents: u64) -> Vec<(usize, usize, String)> {
         let mut samples = Samples { documents, ..Samples::default() };
         for (&(size, texts), cluster) in groups.iter().zip(1..) {
