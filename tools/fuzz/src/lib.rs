@@ -15,7 +15,7 @@ pub use text::text;
 
 /// Feeds a target all inputs that were kept for it, and the empty one.
 ///
-/// `corpus` has a file for every target, an input a line, hexadecimal.
+/// Each line of `corpus.hex` is the name of a target and an input, hexadecimal.
 ///
 /// # Panics
 ///
@@ -23,11 +23,11 @@ pub use text::text;
 pub fn replay(name: &str, target: fn(&[u8])) {
     // Asked at run time, since clones that share a target directory share what was compiled there.
     let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("run by cargo"));
-    let corpus = package.join("../../tools/fuzz/corpus");
-    let path = corpus.join(name).with_extension("hex");
+    let path = package.join("../../tools/fuzz/corpus.hex");
     let pack = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let inputs: Vec<Vec<u8>> = pack.lines().map(from_hex).collect();
+    let inputs = pack.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let inputs: Vec<Vec<u8>> = inputs.map(from_hex).collect();
     assert!(inputs.len() > 3, "{} inputs of {name}", inputs.len());
     for input in inputs {
         target(&input);

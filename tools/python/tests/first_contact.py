@@ -1,13 +1,10 @@
-"""The cases of tests/first_contact: folders, calls, and what has to come of them."""
+"""The cases of tests/first_contact.json: folders, calls, and what has to come of them."""
 
 import json
 from pathlib import Path
 
-CASES = {
-    name: case
-    for path in sorted((Path(__file__).parents[3] / "tests" / "first_contact").iterdir())
-    for name, case in json.loads(path.read_text(encoding="utf-8")).items()
-}
+FILE = Path(__file__).parents[3] / "tests" / "first_contact.json"
+CASES = json.loads(FILE.read_text(encoding="utf-8"))
 
 
 def content(given):

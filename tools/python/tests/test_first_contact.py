@@ -1,4 +1,4 @@
-"""First contact: the folders of tests/first_contact, through `dedup_file`."""
+"""First contact: the folders of tests/first_contact.json, through `dedup_file`."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 //! First contact: folders as people have them, and what becomes of every row of each.
 //!
-//! The cases in `tests/first_contact` are shared with the Python package: each says what is in a
+//! The cases in `tests/first_contact.json` are shared with the Python package: each says what is in a
 //! folder, which inputs and options are given, and what has to come of it. Whatever it says, a row
 //! that goes in is kept, removed or rejected: by count, and by content where rows are lines.
 //!
@@ -13,8 +13,10 @@ use serde_json::Value;
 
 use crate::support::{Bench, json_lines, outcome};
 
-fn folders() -> PathBuf {
-    PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../../tests/first_contact")
+fn cases() -> BTreeMap<String, Value> {
+    let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
+    let file = std::fs::read(package.join("../../tests/first_contact.json")).unwrap();
+    serde_json::from_slice(&file).unwrap()
 }
 
 /// The words of a call that a case describes.
@@ -52,11 +54,7 @@ fn lay_out(case: &Value, place: &Path) {
 
 #[test]
 fn every_folder_comes_out_as_its_table_says() {
-    let mut cases: BTreeMap<String, Value> = BTreeMap::new();
-    for file in std::fs::read_dir(folders()).unwrap() {
-        let file = std::fs::read(file.unwrap().path()).unwrap();
-        cases.extend(serde_json::from_slice::<BTreeMap<_, _>>(&file).unwrap());
-    }
+    let cases = cases();
     assert!(cases.len() >= 40, "{} folders", cases.len());
     let failed: Vec<String> =
         cases.iter().filter_map(|(name, case)| check(name, case).err()).collect();
