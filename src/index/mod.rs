@@ -4,6 +4,7 @@
 //! reading what is replaced and staging, but not the fsync, so that concurrent synced writers
 //! share it, nor a search for near-duplicates; for batches of nothing but new documents they do
 //! not cover the log write either.
+#![doc = include_str!("DURABILITY.md")]
 
 #[cfg(feature = "rocksdb-interop")]
 mod attached;
