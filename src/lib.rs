@@ -42,6 +42,7 @@
 //! assert_eq!(matches[0].key, b"first");
 //! # Ok::<(), hamdex::Error>(())
 //! ```
+#![doc = include_str!("CALLS.md")]
 #![deny(missing_docs, clippy::print_stdout, clippy::print_stderr)]
 
 #[cfg(not(unix))]

@@ -28,6 +28,7 @@
 //! assert!(matches!(decisions.of(2), Decision::Duplicate { kept: 0, cluster: 1, .. }));
 //! # Ok::<(), hamdex::Error>(())
 //! ```
+#![doc = include_str!("DEDUP.md")]
 
 mod decisions;
 mod engine;

@@ -17,6 +17,7 @@
 //! - Manku, Jain, Das Sarma: Detecting near-duplicates for web crawling. WWW 2007.
 //! - Tabei, Uno, Sugiyama, Tsuda: Single versus multiple sorting in all pairs similarity search.
 //!   ACML 2010.
+#![doc = include_str!("JOINS.md")]
 
 mod across;
 mod all_pairs;

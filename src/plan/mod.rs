@@ -2,6 +2,7 @@
 //!
 //! Blocks of bits become tables, tables become probes. Whatever the distance, every schedule that
 //! a [`Plan`] gives out has been proved to find every match.
+#![doc = include_str!("PROOFS.md")]
 
 mod cost;
 mod cover;

@@ -4,6 +4,7 @@
 //! and leaves out of them what the bucket says already. Every distance is answered by the same
 //! tables: the cheapest radii that miss nothing are worked out for the distance, and for the query
 //! where buckets are of very unequal size.
+#![doc = include_str!("RESIDENT.md")]
 
 mod account;
 mod chain;

@@ -3,6 +3,7 @@
 //! Nothing outside this folder names `RocksDB`. A generation is one complete set of `docs`,
 //! `postings` and tables; one record in `meta` says which generation is live, so that a bulk
 //! build becomes visible, whole, by a single write.
+#![doc = include_str!("FORMAT.md")]
 
 mod backup;
 mod backup_record;

@@ -7,6 +7,7 @@
 //! form ([`normalise`]), simplified characters where asked for, cleaning ([`clean_post`],
 //! [`clean_page`]), tokens ([`tokens`]) but for stop words ([`StopWords`]), n-grams, weights
 //! ([`Weights`], [`IdfTable`], [`WeightTable`]), fingerprint.
+#![doc = include_str!("PIPELINES.md")]
 
 mod alphabet;
 mod batch;

@@ -3,6 +3,7 @@
 //! Fingerprints of short texts collide; the words behind them do not. A check after the search
 //! takes the evidence of two documents, their [`FeatureSet`]s, their [`PhraseSet`]s or their cleaned
 //! texts, and lets the pair pass or not.
+#![doc = include_str!("VERIFY.md")]
 
 mod boilerplate;
 pub(crate) mod by_length;

@@ -1,4 +1,4 @@
-//! Measured runs of hamdex at full size: the figures that the README quotes.
+//! Measured runs of hamdex at full size: the figures of FIGURES.md.
 //!
 //! Every run makes its own data from a fixed seed, prints one Markdown row a figure, and never
 //! fails on a slow machine: figures are for reading, tests are elsewhere. The subcommand `report`
@@ -42,7 +42,7 @@ enum Command {
     Report(suite::ReportArgs),
     /// Writes texts of one template as JSON Lines
     Texts(texts::Texts),
-    /// Rewrites the tables of README.md and DESIGN.md from reports
+    /// Rewrites the tables of FIGURES.md from reports
     Tables(suite::readme::TablesArgs),
     /// Measures one engine for a report
     #[command(hide = true)]

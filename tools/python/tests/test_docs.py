@@ -24,11 +24,13 @@ def test_the_examples_of_classes_come_out(kind, examples):
     assert doctest.DocTestRunner().run(parsed).failed == 0
 
 
-def test_what_the_readme_shows_runs(posts, tmp_path, monkeypatch):
+def test_what_the_readmes_show_runs(posts, tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    readme = (Path(__file__).resolve().parents[3] / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    project = Path(__file__).resolve().parents[3]
+    readmes = [project / "README.md", project / "tools" / "python" / "README.md"]
+    text = "".join(readme.read_text(encoding="utf-8") for readme in readmes)
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     # Fewer than a sample holds, so that files and tables learn by the same texts.
     few = {name: column[:900] for name, column in posts.items()}

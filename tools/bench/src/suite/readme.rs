@@ -1,4 +1,4 @@
-//! The tables of README.md and DESIGN.md that reports make, between comments that name them.
+//! Rewrites the tables of FIGURES.md that reports make, between comments that name them.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -27,7 +27,7 @@ pub(crate) struct TablesArgs {
     /// Directory of `peers/report.json` and of `random-1/report.json`, `text-1/report.json` ...
     directory: PathBuf,
     /// Files that hold the tables
-    #[arg(default_values = ["README.md", "DESIGN.md"])]
+    #[arg(default_values = ["tools/bench/FIGURES.md"])]
     files: Vec<PathBuf>,
 }
 
@@ -182,16 +182,16 @@ mod tests {
     use super::*;
 
     /// Asked at run time: clones that share a target directory share what was compiled there.
-    fn readme() -> String {
+    fn figures() -> String {
         let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
-        fs::read_to_string(package.join("../../README.md")).unwrap()
+        fs::read_to_string(package.join("../../tools/bench/FIGURES.md")).unwrap()
     }
 
     #[test]
-    fn every_table_has_its_comments_and_its_columns_in_the_readme() {
-        let readme = readme();
+    fn every_table_has_its_comments_and_its_columns_in_the_figures() {
+        let figures = figures();
         for (name, head) in TABLES {
-            let (_, table, _) = between(&readme, name).unwrap();
+            let (_, table, _) = between(&figures, name).unwrap();
             assert_eq!(table.lines().next(), Some(&*format!("| {} |", head.join(" | "))), "{name}");
             assert!(table.lines().count() > 4, "{name}");
             assert!(table.lines().all(|line| line.starts_with('|')), "{name}");
@@ -211,8 +211,8 @@ mod tests {
         search.add("median_us", 17.7);
         let report = format!("{{\"rows\": [{}, {}]}}", build.to_json(), search.to_json());
         fs::write(place.join("report.json"), report).unwrap();
-        let file = directory.path().join("README.md");
-        fs::write(&file, readme()).unwrap();
+        let file = directory.path().join("FIGURES.md");
+        fs::write(&file, figures()).unwrap();
         run(&TablesArgs { directory: directory.path().into(), files: vec![file.clone()] }).unwrap();
         let now = fs::read_to_string(&file).unwrap();
         let (head, table, tail) = between(&now, "peers").unwrap();
@@ -223,7 +223,7 @@ mod tests {
                 "| hamdex, disk | 4.25 s | 50.0 on disk | 17.7 us | – |"
             ]
         );
-        let then = readme();
+        let then = figures();
         let (head_then, _, tail_then) = between(&then, "peers").unwrap();
         assert_eq!((head, tail), (head_then, tail_then));
     }

@@ -106,7 +106,7 @@ def figures(page):
 
 def test_the_lines_of_the_readme_agree(spark, crawl, tmp_path, hamdex_lines, monkeypatch):
     readme = (Path(__file__).resolve().parents[4] / "README.md").read_text(encoding="utf-8")
-    section = readme.partition("\n## One line\n")[2].partition("\n## ")[0]
+    section = readme.partition("\n### One line\n")[2].partition("\n### ")[0]
     blocks = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
     assert [kind for kind, _ in blocks] == ["sh", "python", "python"]
     found = []
