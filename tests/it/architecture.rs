@@ -11,7 +11,7 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// Every source file of the library and its tools, with its text.
-fn sources(folders: &[&str]) -> Vec<(PathBuf, String)> {
+pub(crate) fn sources(folders: &[&str]) -> Vec<(PathBuf, String)> {
     let root = root();
     let mut files = Vec::new();
     for folder in folders {

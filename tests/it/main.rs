@@ -7,6 +7,7 @@ mod balance;
 mod builds;
 mod cancelling;
 mod concurrency;
+mod documents;
 mod exactness;
 mod examples;
 mod golden;
