@@ -11,7 +11,9 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+
+use crate::sync::{Mutex, MutexGuard, thread_local};
 
 thread_local! {
     /// Exclusions of this thread.
@@ -26,14 +28,14 @@ pub(crate) struct Held(PhantomData<*const ()>);
 
 impl Held {
     pub(crate) fn new() -> Self {
-        HELD.set(HELD.get() + 1);
+        HELD.with(|held| held.set(held.get() + 1));
         Self(PhantomData)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        HELD.set(HELD.get() - 1);
+        HELD.with(|held| held.set(held.get() - 1));
     }
 }
 
@@ -73,13 +75,17 @@ impl<T> DerefMut for Locked<'_, T> {
 
 /// Fails in builds with debug assertions if this thread holds a lock, before it waits for long.
 pub(crate) fn require_none() {
-    debug_assert_eq!(HELD.get(), 0, "a thread that holds a lock waits for something else");
+    debug_assert_eq!(
+        HELD.with(Cell::get),
+        0,
+        "a thread that holds a lock waits for something else"
+    );
 }
 
 /// Returns true where work must not be shared out: below a host's code that is called under a lock.
 pub(crate) fn alone() -> bool {
     require_none();
-    HELD.get() > 0 || LENT.get() > 0
+    HELD.with(Cell::get) > 0 || LENT.with(Cell::get) > 0
 }
 
 /// Runs a host's code under the locks of this thread; what it asks for is done on this thread.
@@ -88,12 +94,12 @@ pub(crate) fn lend<R>(body: impl FnOnce() -> R) -> R {
     struct Back(u32);
     impl Drop for Back {
         fn drop(&mut self) {
-            HELD.set(HELD.get() + self.0);
-            LENT.set(LENT.get() - self.0);
+            HELD.with(|held| held.set(held.get() + self.0));
+            LENT.with(|lent| lent.set(lent.get() - self.0));
         }
     }
-    let held = HELD.replace(0);
-    LENT.set(LENT.get() + held);
+    let held = HELD.with(|held| held.replace(0));
+    LENT.with(|lent| lent.set(lent.get() + held));
     let _back = Back(held);
     body()
 }

@@ -76,6 +76,7 @@ mod resident;
 pub mod sketch;
 pub mod spread;
 mod store;
+mod sync;
 pub mod text;
 pub mod verify;
 
@@ -99,6 +100,11 @@ pub use resident::{Near, ResidentTables};
 pub use store::SealState;
 pub use text::{Pipeline, PipelineOptions};
 pub use verify::{Nearness, Verification};
+
+/// What an open index does by itself, meets and takes: health, events and memory.
+pub mod health {
+    pub use crate::index::{Event, Folding, Health, MemoryUsage};
+}
 
 /// Runs the README's examples.
 #[cfg(doctest)]

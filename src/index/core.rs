@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::health::Events;
 use super::heavy::Heavy;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -104,6 +105,7 @@ pub(crate) struct Core {
     pub(crate) plan: Plan,
     pub(crate) costs: Costs,
     pub(crate) heavy: Heavy,
+    pub(crate) events: Events,
     schedules: Mutex<HashMap<Situation, Arc<Schedule>>>,
     #[cfg(test)]
     pub(super) within_search: Hook,
@@ -139,13 +141,14 @@ struct Situation {
 }
 
 impl Core {
-    pub(crate) fn new(header: Header, plan: Plan, costs: Costs) -> Self {
+    pub(crate) fn new(header: Header, plan: Plan, costs: Costs, events: Events) -> Self {
         let heavy = Heavy::new(plan.tables().len());
         Self {
             header,
             plan,
             costs,
             heavy,
+            events,
             schedules: Mutex::default(),
             #[cfg(test)]
             within_search: Hook::default(),

@@ -17,6 +17,7 @@ mod core;
 mod documents;
 mod entries;
 mod fold;
+mod health;
 mod heavy;
 mod if_new;
 mod new_document;
@@ -49,7 +50,8 @@ pub use self::core::Header;
 pub(crate) use self::core::plan_of;
 pub use self::documents::Documents;
 use self::fold::Folder;
-pub use self::fold::{CompactReport, FoldReport};
+pub use self::fold::{CompactReport, FoldReport, Folding};
+pub use self::health::{Event, Health, MemoryUsage};
 pub use self::new_document::{AsDocument, NewDocument};
 pub(crate) use self::options::DEFAULT_DISTANCE;
 pub use self::options::{Durability, IndexOptions, OpenOptions};
@@ -92,7 +94,7 @@ use crate::store::{self, Access, Store};
 #[derive(Debug)]
 pub struct Index<F: Fingerprint> {
     shared: Arc<Shared<F>>,
-    _folder: Option<Folder>,
+    folder: Option<Folder>,
 }
 
 /// What the handle shares with its background thread.
@@ -164,13 +166,18 @@ impl<F: Fingerprint> Index<F> {
 
     fn over(store: Store, plan: Plan, options: &OpenOptions) -> Result<Self> {
         let background = options.background_fold && !options.read_only;
-        let core = Arc::new(Core::new(Header::of(store.header()), plan, options.costs));
+        let core = Arc::new(Core::new(
+            Header::of(store.header()),
+            plan,
+            options.costs,
+            options.events.clone(),
+        ));
         let store = Arc::new(store);
         let singles = fold::any_single(&store)?;
         let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), singles);
         let shared = Arc::new(Shared { store, core, committer });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
-        let index = Self { shared, _folder: folder };
+        let index = Self { shared, folder };
         if options.resident > 0 {
             index.load_resident(options.resident)?;
         }
@@ -279,8 +286,12 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// [`Error::ReadOnly`] and failures of the store.
     pub fn flush(&self) -> Result<()> {
-        self.shared.store.require_writable()?;
-        self.shared.store.flush()
+        let Shared { store, core, .. } = &*self.shared;
+        store.require_writable()?;
+        let began = core.events.began();
+        store.flush()?;
+        core.events.ended(began, |took| Event::Flushed { took });
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::Header;
+use super::health::{Event, Events};
 use crate::error::Result;
 use crate::plan::{Costs, Plan};
 use crate::text::{Pipeline, Resources};
@@ -127,6 +128,7 @@ pub struct OpenOptions {
     pub(crate) pipeline: Option<String>,
     pub(crate) background_fold: bool,
     pub(crate) scratch: Option<PathBuf>,
+    pub(crate) events: Events,
 }
 
 impl Default for OpenOptions {
@@ -141,6 +143,7 @@ impl Default for OpenOptions {
             pipeline: None,
             background_fold: false,
             scratch: None,
+            events: Events::default(),
         }
     }
 }
@@ -212,8 +215,38 @@ impl OpenOptions {
     }
 
     /// Folds single entries into runs on a thread of its own. Default = false.
+    ///
+    /// It begins once 65,536 documents are new and a 32nd of all, and rests three quarters of the
+    /// time. [`Index::health`](crate::Index::health) shows how it fares.
     pub fn background_fold(mut self, yes: bool) -> Self {
         self.background_fold = yes;
+        self
+    }
+
+    /// Sets what is called with every [`Event`](crate::health::Event). Default = nothing.
+    ///
+    /// It is called on the thread that met the event, which goes on when it returns; it may call
+    /// the index. To be called from several threads at once.
+    ///
+    /// ```
+    /// use hamdex::health::Event;
+    /// use hamdex::{Index, IndexOptions, OpenOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
+    /// let (sender, events) = std::sync::mpsc::channel();
+    /// let options = OpenOptions::new().on_event(move |event| {
+    ///     if let Event::Flushed { took } = event {
+    ///         let _ = sender.send(*took);
+    ///     }
+    /// });
+    /// Index::<u64>::open_with(&path, &options)?.flush()?;
+    /// assert_eq!(events.iter().count(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn on_event(mut self, sink: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.events = Events::new(sink);
         self
     }
 }

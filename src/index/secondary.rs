@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::core::plan_of;
+use super::health::Event;
 use super::{Header, Index, Match, OpenOptions, Query, Reader};
 use crate::error::Result;
 use crate::exclusion::Lock;
@@ -95,9 +96,10 @@ impl<F: Fingerprint> Secondary<F> {
     ///
     /// As [`Secondary::open`]. The state of before stays and goes on answering.
     pub fn catch_up(&self) -> Result<bool> {
-        let before = self.index().shared.store.sequence();
+        let (before, events) = (self.index().shared.store.sequence(), &self.options.events);
+        let began = events.began();
         // Loading into memory is for all threads, so nothing is held meanwhile.
-        let (store, plan, turn) = {
+        let (store, plan, turn, reopened) = {
             let mut spare = self.spare.lock();
             spare.turn += 1;
             let moved = match spare.store.take().and_then(Arc::into_inner) {
@@ -106,11 +108,12 @@ impl<F: Fingerprint> Secondary<F> {
                 None => None,
             };
             // Somebody still holds the spare one, or the writer has written files since.
+            let reopened = moved.is_none();
             let (store, plan) = match moved {
                 Some(moved) => moved,
                 None => open_store::<F>(&self.path, &self.options)?,
             };
-            (store, plan, spare.turn)
+            (store, plan, spare.turn, reopened)
         };
         let next = Arc::new(Index::over(store, plan, &self.options)?);
         let last = {
@@ -122,6 +125,7 @@ impl<F: Fingerprint> Secondary<F> {
             std::mem::replace(&mut *current, Current { index: Arc::clone(&next), turn })
         };
         self.spare.lock().store = Some(Arc::clone(&last.index.shared.store));
+        events.ended(began, |took| Event::CaughtUp { reopened, took });
         Ok(next.shared.store.sequence() != before)
     }
 

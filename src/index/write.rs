@@ -209,12 +209,14 @@ impl<F: Fingerprint> Shared<F> {
         }
         let mut changed = staged.kept;
         changed.extend(staged.dropped.keys());
-        let mut added = self.stage(&mut batch, staged.added, staged.postings, &staged.dropped)?;
+        let (mut added, orphans) =
+            self.stage(&mut batch, staged.added, staged.postings, &staged.dropped)?;
         let singles = added.len();
         added.append(&mut changed);
         let appended = Appended {
             changed: added,
             singles,
+            orphans,
             inserted: outcome.inserted,
             removed: outcome.removed,
             new_keys: adds_only.then(|| hashes.clone()),
@@ -222,14 +224,14 @@ impl<F: Fingerprint> Shared<F> {
         Ok((turn.announce(batch, appended)?, outcome))
     }
 
-    /// Stages postings and table entries, each family's keys rising; returns the singles.
+    /// Stages postings and table entries, each family's keys rising; returns singles and orphans.
     fn stage(
         &self,
         batch: &mut Batch<'_>,
         mut added: Vec<F>,
         mut postings: Vec<Vec<u8>>,
         dropped: &HashMap<F, HashSet<&[u8]>>,
-    ) -> Result<Vec<F>> {
+    ) -> Result<(Vec<F>, Vec<F>)> {
         // Rising keys keep the memory tables' search paths in the processor's cache.
         postings.sort_unstable();
         for posting in &postings {
@@ -259,7 +261,7 @@ impl<F: Fingerprint> Shared<F> {
                 take_out(batch, view, number, &permuted)?;
             }
         }
-        Ok(added)
+        Ok((added, orphans))
     }
 
     /// Fingerprints that lose their last document and are not added again.

@@ -24,6 +24,7 @@ mod lock;
 mod log_batches;
 mod log_records;
 mod meta;
+mod pressure;
 pub(crate) mod resources;
 pub(crate) mod run;
 mod salvage;
@@ -38,7 +39,7 @@ mod wreck;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rocksdb::{ErrorKind, Options};
+use rocksdb::{CompactOptions, ErrorKind, Options};
 use tempfile::TempDir;
 
 pub(crate) use backup::RestoreFrom;
@@ -61,6 +62,7 @@ use log_records::LogRecords;
 #[cfg(feature = "fuzzing")]
 pub(crate) use meta::decode_header;
 use meta::read_header;
+pub(crate) use pressure::Pressure;
 pub(crate) use salvage::Salvage;
 pub use seal::SealState;
 use seal::{Bounds, Seal};
@@ -396,22 +398,11 @@ impl Store {
         from: Option<&[u8]>,
         to: Option<&[u8]>,
     ) -> Result<()> {
-        self.db.compact_range_cf(self.handle(family)?, from, to);
+        let mut options = CompactOptions::default();
+        // Else the files that writers make meanwhile pile up until writes are held back.
+        options.set_exclusive_manual_compaction(false);
+        self.db.compact_range_cf_opt(self.handle(family)?, from, to, &options);
         self.follow()
-    }
-
-    /// Bytes of a family on disk and in memory tables.
-    pub(crate) fn bytes(&self, family: Family) -> Result<u64> {
-        let handle = self.handle(family)?;
-        let mut sum = 0;
-        for property in ["rocksdb.live-sst-files-size", "rocksdb.cur-size-all-mem-tables"] {
-            sum += self
-                .db
-                .property_int_value_cf(handle, property)
-                .map_err(|e| engine_error(&family.to_string(), e))?
-                .unwrap_or(0);
-        }
-        Ok(sum)
     }
 
     /// Reads a family once from front to back without filling the cache.

@@ -6,11 +6,12 @@
 //! removes or folds, or has near what a batch in flight brings, waits until nothing is in flight.
 
 use std::collections::HashSet;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::store::LANES;
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// The batches in flight of one index.
 #[derive(Debug, Default)]

@@ -5,7 +5,9 @@
 //! then. While nobody watches, the journal holds the batches on their way and no others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// The changes of one index.
 #[derive(Debug)]

@@ -7,18 +7,23 @@
 //! lands, so that whoever waits for it to land sees it.
 //!
 //! Turns are short: a holder of the writer lock looks up single records, and neither searches nor
-//! waits for an fsync nor shares out work (see [`crate::exclusion`]). Folds and deep checks are
-//! the exceptions: they read under the lock what nobody may change meanwhile.
+//! waits for an fsync nor shares out work (see [`crate::exclusion`]). A deep check is the
+//! exception: it reads the log under the lock, which nobody may change meanwhile.
 
 mod flights;
+mod folds;
 mod journal;
+#[cfg(test)]
+#[cfg(feature = "model")]
+mod model;
 mod turn;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError};
 
 use self::flights::Flights;
 pub(super) use self::flights::hash;
+use self::folds::Folds;
+pub(super) use self::folds::{Merged, Stepped};
 use self::journal::{Journal, Place};
 pub(super) use self::turn::{Appended, Ready, Turn};
 use super::core::Core;
@@ -26,9 +31,10 @@ use super::reader::Reader;
 use super::resident::Resident;
 use crate::error::Result;
 use crate::exclusion::{self, Lock};
-use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
-use crate::store::{Batch, Store};
+use crate::store::Store;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{RwLock, RwLockWriteGuard};
 
 /// The write side of one index and what it has published.
 #[derive(Debug)]
@@ -38,8 +44,7 @@ pub(super) struct Committer<F: Fingerprint> {
     writer: Lock<()>,
     flights: Flights,
     journal: Journal<F>,
-    /// Fingerprints that came since the last complete fold, roughly.
-    unfolded: AtomicU64,
+    folds: Folds<F>,
     /// Whether a thread merges what was added to the memory.
     merging: AtomicBool,
     published: RwLock<Published<F>>,
@@ -88,7 +93,7 @@ impl<F: Fingerprint> Committer<F> {
             writer: Lock::default(),
             flights: Flights::default(),
             journal: Journal::default(),
-            unfolded: AtomicU64::new(if singles { u64::MAX / 2 } else { 0 }),
+            folds: Folds::new(singles),
             merging: AtomicBool::new(false),
             published: RwLock::new(Published { singles, reader: None, turn: 0, resident: None }),
         }
@@ -135,31 +140,11 @@ impl<F: Fingerprint> Committer<F> {
         turn
     }
 
-    /// Runs one step of a fold, alone; it stages a batch, or nothing once no table has a single.
+    /// Returns how many fingerprints came since the last whole fold, roughly.
     ///
-    /// Returns how many entries it folded, as the step says.
-    pub(super) fn fold_step<'s>(
-        &'s self,
-        stage: impl FnOnce(&'s Arc<Store>) -> Result<Option<(Batch<'s>, u64)>>,
-    ) -> Result<Option<u64>> {
-        let _turn = self.turn_alone();
-        let staged = stage(&self.store)?;
-        let folded = staged.as_ref().map(|(_, folded)| *folded);
-        if let Some((batch, _)) = staged {
-            fail_point!("fold.staged");
-            batch.commit()?;
-            fail_point!("fold.logged");
-        } else {
-            self.unfolded.store(0, Ordering::Relaxed);
-            self.published().singles = false;
-        }
-        self.withdraw();
-        Ok(folded)
-    }
-
-    /// Returns how many fingerprints came since the last complete fold, roughly.
-    pub(super) fn unfolded(&self) -> u64 {
-        self.unfolded.load(Ordering::Relaxed)
+    /// `None` if there were some when the index was opened.
+    pub(super) fn unfolded(&self) -> Option<u64> {
+        self.folds.unfolded()
     }
 
     /// Lets the next search make a new reader, and drops the cursors of the old one.

@@ -1,7 +1,6 @@
 //! Turns: from the writer lock to the moment at which a batch has landed.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::Committer;
 use super::flights::Flight;
@@ -29,6 +28,8 @@ pub(in crate::index) struct Appended<F> {
     pub(in crate::index) changed: Vec<F>,
     /// How many of them get singles.
     pub(in crate::index) singles: usize,
+    /// Those that lose their last document, and with it their entries in the tables.
+    pub(in crate::index) orphans: Vec<F>,
     pub(in crate::index) inserted: u64,
     pub(in crate::index) removed: u64,
     /// Hashes of the keys, if all of them are new and get documents.
@@ -84,7 +85,7 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         mut batch: Batch<'s>,
         appended: Appended<F>,
     ) -> Result<Ready<'s, F>> {
-        let Appended { changed, singles, inserted, removed, new_keys } = appended;
+        let Appended { changed, singles, orphans, inserted, removed, new_keys } = appended;
         let committer = self.committer;
         let flight = new_keys.map(|keys| committer.flights.take_off(keys));
         if let Some(lane) = flight.as_ref().map(Flight::lane) {
@@ -96,9 +97,7 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         }
         let changed = Arc::new(changed);
         let noted = committer.journal.note(Arc::clone(&changed));
-        if singles > 0 {
-            committer.unfolded.fetch_add(singles as u64, Ordering::Relaxed);
-        }
+        committer.folds.announce(singles as u64, &orphans);
         let mut published = committer.published();
         published.singles |= singles > 0;
         if let Some(resident) = &published.resident {
@@ -123,6 +122,7 @@ impl<F: Fingerprint> Ready<'_, F> {
         if matches!(hold, Hold::Alone { noted: None, .. }) {
             return Ok(());
         }
+        let began = committer.core.events.began();
         let commit = || {
             match &hold {
                 Hold::Beside { .. } => {
@@ -143,6 +143,7 @@ impl<F: Fingerprint> Ready<'_, F> {
         // failed may have changed something.
         committer.withdraw();
         drop(hold);
+        committer.core.events.wrote(began);
         committer.merge_resident();
         committed
     }

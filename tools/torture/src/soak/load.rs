@@ -1,12 +1,14 @@
 //! The load: what is written and searched, and how long each call takes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use hamdex::health::Event;
 use hamdex::{Durability, Index, Query};
 
+use super::phases::ByFold;
 use crate::report::{Finding, Verdict};
 
 /// Bytes for cache and buffers.
@@ -39,9 +41,27 @@ pub(super) struct Load {
     /// Behind the newest one.
     last: AtomicU64,
     stopped: AtomicBool,
+    /// Whether the background fold is at work.
+    folding: AtomicBool,
+    folds: Mutex<Folds>,
     finding: Mutex<Option<Finding>>,
-    searches: Mutex<Vec<Duration>>,
-    writes: Mutex<Vec<Duration>>,
+    searches: Mutex<Times>,
+    writes: Mutex<Times>,
+}
+
+/// The time that the background fold was at work.
+#[derive(Debug, Default)]
+struct Folds {
+    ended: Duration,
+    began: Option<Instant>,
+}
+
+/// The times of calls of one kind.
+#[derive(Debug, Default)]
+struct Times {
+    /// Since the last sample.
+    latest: Vec<Duration>,
+    by_fold: ByFold,
 }
 
 impl Load {
@@ -51,6 +71,8 @@ impl Load {
             first: AtomicU64::new(0),
             last: AtomicU64::new(documents),
             stopped: AtomicBool::new(false),
+            folding: AtomicBool::new(false),
+            folds: Mutex::default(),
             finding: Mutex::default(),
             searches: Mutex::default(),
             writes: Mutex::default(),
@@ -62,7 +84,7 @@ impl Load {
         let rng = &mut Rng::with_seed(self.seed);
         while self.goes_on() {
             if let Err(finding) = step(rng) {
-                self.finding.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(finding);
+                held(&self.finding).get_or_insert(finding);
                 self.stop();
             }
         }
@@ -76,8 +98,13 @@ impl Load {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
+    /// Lets work begin once more.
+    pub(super) fn go_on(&self) {
+        self.stopped.store(false, Ordering::Relaxed);
+    }
+
     pub(super) fn finding(&self) -> Option<Finding> {
-        self.finding.lock().unwrap_or_else(PoisonError::into_inner).take()
+        held(&self.finding).take()
     }
 
     /// Numbers of the first document and of the one behind the last.
@@ -85,18 +112,58 @@ impl Load {
         (self.first.load(Ordering::Acquire), self.last.load(Ordering::Acquire))
     }
 
+    /// Notes what the index does by itself.
+    pub(super) fn notice(&self, event: &Event<'_>) {
+        match event {
+            Event::FoldBegan => {
+                held(&self.folds).began = Some(Instant::now());
+                self.folding.store(true, Ordering::Relaxed);
+            }
+            Event::FoldEnded { .. } => {
+                self.folding.store(false, Ordering::Relaxed);
+                let mut folds = held(&self.folds);
+                if let Some(began) = folds.began.take() {
+                    folds.ended += began.elapsed();
+                }
+            }
+            Event::FoldFailed { error } => {
+                let finding = Finding::wrong(format!("the background fold failed: {error}"));
+                held(&self.finding).get_or_insert(finding);
+                self.stop();
+            }
+            Event::Flushed { .. } | Event::SlowWrite { .. } | Event::CaughtUp { .. } | _ => (),
+        }
+    }
+
+    /// Returns the time that folds were at work, up to now.
+    pub(super) fn folding_time(&self) -> Duration {
+        let folds = held(&self.folds);
+        folds.ended + folds.began.map_or(Duration::ZERO, |began| began.elapsed())
+    }
+
+    fn is_folding(&self) -> bool {
+        self.folding.load(Ordering::Relaxed)
+    }
+
     /// Takes the times of searches and of writes since the last call.
     pub(super) fn times(&self) -> (Vec<Duration>, Vec<Duration>) {
-        let take = |times: &Mutex<Vec<Duration>>| {
-            std::mem::take(&mut *times.lock().unwrap_or_else(PoisonError::into_inner))
-        };
+        let take = |times: &Mutex<Times>| std::mem::take(&mut held(times).latest);
         (take(&self.searches), take(&self.writes))
     }
 
-    fn timed<T>(times: &Mutex<Vec<Duration>>, call: impl FnOnce() -> T) -> T {
-        let begun = Instant::now();
+    /// Takes the times of all searches and writes, and begins anew.
+    pub(super) fn by_fold(&self) -> (ByFold, ByFold) {
+        let take = |times: &Mutex<Times>| std::mem::take(&mut *held(times)).by_fold;
+        (take(&self.searches), take(&self.writes))
+    }
+
+    fn timed<T>(&self, times: &Mutex<Times>, call: impl FnOnce() -> T) -> T {
+        let (begun, folding) = (Instant::now(), self.is_folding());
         let result = call();
-        times.lock().unwrap_or_else(PoisonError::into_inner).push(begun.elapsed());
+        let took = begun.elapsed();
+        let mut times = held(times);
+        times.latest.push(took);
+        times.by_fold.add(took, folding || self.is_folding());
         result
     }
 
@@ -110,12 +177,12 @@ impl Load {
             1..=13 => {
                 let documents: Vec<_> =
                     (last..last + BATCH).map(|id| (key(id), fingerprint(self.seed, id))).collect();
-                Self::timed(&self.writes, || index.insert_batch(&documents, durability))?;
+                self.timed(&self.writes, || index.insert_batch(&documents, durability))?;
                 self.last.store(last + BATCH, Ordering::Release);
                 // Removed first from what is searched for, then from the index.
                 self.first.store(first + BATCH, Ordering::Release);
                 let gone: Vec<_> = (first..first + BATCH).map(key).collect();
-                let removed = Self::timed(&self.writes, || index.remove_batch(&gone, durability))?;
+                let removed = self.timed(&self.writes, || index.remove_batch(&gone, durability))?;
                 if removed != BATCH {
                     return Err(Finding::lost(format!("{removed} of {BATCH} were removed")));
                 }
@@ -128,7 +195,7 @@ impl Load {
                         (key(first.next_multiple_of(REPLACED) + slot * REPLACED), rng.u64(..))
                     })
                     .collect();
-                Self::timed(&self.writes, || index.insert_batch(&documents, durability))?;
+                self.timed(&self.writes, || index.insert_batch(&documents, durability))?;
             }
         }
         Ok(())
@@ -152,7 +219,7 @@ impl Load {
         let id = known(rng);
         let asked = fingerprint(self.seed, id);
         let query = Query::new(asked ^ (1 << rng.u32(0..64))).distance(DISTANCE);
-        let found = Self::timed(&self.searches, || index.search(query))?;
+        let found = self.timed(&self.searches, || index.search(query))?;
         // It may have been the newest, not yet there, or become one of those that are removed.
         let stored = id >= self.stored().0 && id < last;
         if stored && !found.iter().any(|found| found.key == key(id)) {
@@ -160,4 +227,8 @@ impl Load {
         }
         Ok(())
     }
+}
+
+fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,15 +6,18 @@
 //! back.
 
 mod load;
+mod phases;
 mod plot;
 mod sample;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hamdex::{BuildOptions, Builder, Durability, Index, OpenOptions};
 
 use self::load::{Load, MEMORY, fingerprint, key};
+use self::phases::Phases;
 use self::sample::{Flatness, Sample};
 use crate::oracle::small;
 use crate::report::{Account, Finding, Verdict};
@@ -50,14 +53,32 @@ pub(crate) fn run(directory: &Path, seed: u64, settings: &Settings) -> Account {
 
 fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> Verdict {
     build(path, seed, settings.documents)?;
-    let open = OpenOptions::new().memory(MEMORY).background_fold(true);
+    let load = Arc::new(Load::new(seed, settings.documents));
+    let noticing = Arc::clone(&load);
+    let open = OpenOptions::new()
+        .memory(MEMORY)
+        .background_fold(true)
+        .on_event(move |event| noticing.notice(event));
     let index = Index::<u64>::open_with(path, &open)?;
-    let load = Load::new(seed, settings.documents);
+    let quiet = settings.time / 20;
+    std::thread::scope(|scope| {
+        scope.spawn(|| load.work(|rng| load.search(&index, rng)));
+        std::thread::sleep(quiet);
+        load.stop();
+    });
+    let (quiet, _) = load.by_fold();
+    load.go_on();
+    let (began, folded) = (Instant::now(), load.folding_time());
     let samples = std::thread::scope(|scope| {
         scope.spawn(|| load.work(|rng| load.write(&index, rng)));
         scope.spawn(|| load.work(|rng| load.search(&index, rng)));
         watch(path, &load, settings.time)
     })?;
+    let (searches, writes) = load.by_fold();
+    let within = load.folding_time().saturating_sub(folded).as_secs_f64();
+    let seconds = (began.elapsed().as_secs_f64() - within, within);
+    let phases = Phases { quiet, searches, writes, seconds };
+    account.note(phases.to_string());
     if let Some(finding) = load.finding() {
         return Err(finding);
     }
@@ -73,7 +94,7 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
     drop(index);
     let flatness = sample::flatness(&samples);
     if let Some(report) = &settings.report {
-        plot::write(report, settings, &samples, &flatness, emptied)?;
+        plot::write(report, settings, &samples, &flatness, &phases, emptied)?;
     }
     let (before, after) = emptied;
     account.add("percent of space left", after * 100 / before.max(1));

@@ -6,6 +6,7 @@ use std::path::Path;
 use plotters::prelude::*;
 
 use super::Settings;
+use super::phases::Phases;
 use super::sample::{Flatness, Sample};
 use crate::report::{Finding, Verdict};
 
@@ -51,6 +52,7 @@ pub(super) fn write(
     settings: &Settings,
     samples: &[Sample],
     flatness: &[Flatness],
+    phases: &Phases,
     (before, after): (u64, u64),
 ) -> Verdict {
     std::fs::create_dir_all(directory)?;
@@ -76,6 +78,7 @@ pub(super) fn write(
         );
     }
     page.push_str("</table>\n");
+    page.push_str(&phases.html());
     for shown in SHOWN {
         let svg = draw(shown, samples).map_err(|error| {
             Finding::wrong(format!("the torture itself failed to draw {}: {error}", shown.0))

@@ -1,0 +1,255 @@
+//! The write protocol under a model checker: shuttle chooses where threads change.
+//!
+//! `tools/test` runs these tests, in a build of their own, for no other test runs with the
+//! checker's locks. A failing schedule is printed, and `shuttle::replay` repeats it. The store is
+//! RocksDB, one for many schedules; it does nothing by itself that the protocol can see.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::{Runner, thread};
+use tempfile::TempDir;
+
+use super::*;
+use crate::index::health::Events;
+use crate::index::{Durability, Index, IndexOptions, Shared};
+use crate::plan::Costs;
+use crate::{Nearness, Query, SearchPath};
+
+/// Schedules of one store; more would search among the traces of too many removed documents.
+const OF_ONE_STORE: usize = 250;
+
+type Model = BTreeMap<u64, u64>;
+
+/// What the schedules of a round share.
+type Made = (Arc<Store>, Arc<Core>, TempDir);
+
+/// Runs a body under many schedules, each with an index of nothing but some folded documents.
+fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> Model) {
+    let rounds = std::env::var("HAMDEX_MODEL_ROUNDS").map_or(16, |rounds| rounds.parse().unwrap());
+    // All work is done on the thread that asks for it: rayon's threads are not the checker's.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+    let _pool = pool.build().unwrap();
+    for round in 0..rounds {
+        let made: Arc<Mutex<Option<Made>>> = Arc::default();
+        let shared = Arc::clone(&made);
+        let check = move || {
+            let (store, core) = {
+                let mut shared = shared.lock().unwrap();
+                let (store, core, _) = shared.get_or_insert_with(make);
+                (Arc::clone(store), Arc::clone(core))
+            };
+            let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), false);
+            let shared = Arc::new(Shared { store, core, committer });
+            let index = Arc::new(Index { shared, folder: None });
+            put(&index, stored);
+            fold(&index);
+            let model = body(&index, stored.iter().copied().collect());
+            judge(&index, &model);
+            fold(&index);
+            judge(&index, &model);
+            let keys: Vec<_> = model.keys().map(|key| key.to_be_bytes()).collect();
+            index.remove_batch(&keys, Durability::Buffered).unwrap();
+            fold(&index);
+        };
+        let mut config = shuttle::Config::new();
+        config.stack_size = 1 << 20;
+        // Few changes of threads at chosen places find what chance finds late, and the reverse.
+        if round % 2 == 0 {
+            Runner::new(RandomScheduler::new_from_seed(round, OF_ONE_STORE), config).run(check);
+        } else {
+            let scheduler = PctScheduler::new_from_seed(round, 3, OF_ONE_STORE);
+            Runner::new(scheduler, config).run(check);
+        }
+        // Closing takes locks, which are the checker's.
+        shuttle::check_random(move || drop(made.lock().unwrap().take()), 1);
+    }
+}
+
+/// Makes an empty index, as far as schedules share it.
+fn make() -> Made {
+    let directory = tempfile::tempdir().unwrap();
+    let options = IndexOptions::new().memory(16 << 20);
+    let (header, plan) = crate::index::new_header::<u64>(&options).unwrap();
+    let tables = plan.tables().len();
+    let store = Store::create(directory.path(), header, &[], tables, 16 << 20).unwrap();
+    let header = crate::index::Header::of(store.header());
+    let core = Core::new(header, plan, Costs::default(), Events::default());
+    (Arc::new(store), Arc::new(core), directory)
+}
+
+fn put(index: &Index<u64>, documents: &[(u64, u64)]) {
+    let documents: Vec<_> =
+        documents.iter().map(|(key, fingerprint)| (key.to_be_bytes(), *fingerprint)).collect();
+    index.insert_batch(&documents, Durability::Buffered).unwrap();
+}
+
+/// Folds everything, and leaves its traces, for compactions take longer than a schedule.
+fn fold(index: &Index<u64>) {
+    while index.fold_step().unwrap() {}
+}
+
+fn remove(index: &Index<u64>, key: u64) {
+    let removed = index.remove_batch(&[key.to_be_bytes()], Durability::Buffered).unwrap();
+    assert_eq!(removed, 1);
+}
+
+fn found(index: &Index<u64>, fingerprint: u64, path: SearchPath) -> Vec<u64> {
+    let query = Query::new(fingerprint).distance(0).path(path);
+    let found = index.search(query).unwrap();
+    found.iter().map(|near| u64::from_be_bytes(near.key[..].try_into().unwrap())).collect()
+}
+
+/// Compares an index that nobody uses with what it has to hold.
+fn judge(index: &Index<u64>, model: &Model) {
+    assert_eq!(index.len().unwrap(), model.len() as u64);
+    for (key, &fingerprint) in model {
+        assert_eq!(index.get(&key.to_be_bytes()).unwrap(), Some(fingerprint), "key {key}");
+        assert!(found(index, fingerprint, SearchPath::Tables).contains(key), "key {key}");
+    }
+    let report = index.check(&()).unwrap();
+    assert_eq!(report.problem_count, 0, "{:?}", report.problems);
+}
+
+fn spawn(index: &Arc<Index<u64>>, body: fn(&Index<u64>)) -> thread::JoinHandle<()> {
+    let index = Arc::clone(index);
+    thread::spawn(move || body(&index))
+}
+
+#[test]
+fn inserts_removals_and_folds_in_any_order_leave_what_they_should() {
+    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20), (3, 0x30), (4, 0x40)];
+    explore(STORED, |index, mut model| {
+        let others = [
+            spawn(index, |index| put(index, &[(10, 0x20), (11, 0x1_0000)])),
+            spawn(index, |index| {
+                put(index, &[(1, 0x11)]);
+                assert_eq!(found(index, 0x11, SearchPath::Tables), [1], "its own write");
+            }),
+            spawn(index, |index| {
+                remove(index, 2);
+                remove(index, 3);
+                put(index, &[(12, 0x30)]);
+            }),
+            spawn(index, fold),
+        ];
+        for other in others {
+            other.join().unwrap();
+        }
+        model.retain(|key, _| ![2, 3].contains(key));
+        model.extend([(10, 0x20), (11, 0x1_0000), (1, 0x11), (12, 0x30)]);
+        model
+    });
+}
+
+#[test]
+fn a_removal_beside_two_folds_is_never_undone() {
+    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
+    explore(STORED, |index, mut model| {
+        put(index, &[(3, 0x30), (4, 0x20)]);
+        let others = [
+            spawn(index, |index| {
+                remove(index, 1);
+                remove(index, 3);
+            }),
+            spawn(index, |index| {
+                remove(index, 2);
+                remove(index, 4);
+            }),
+            spawn(index, fold),
+            spawn(index, fold),
+        ];
+        for other in others {
+            other.join().unwrap();
+        }
+        for gone in [0x10, 0x20, 0x30] {
+            assert_eq!(found(index, gone, SearchPath::Tables), [], "{gone:x}");
+        }
+        model.clear();
+        model
+    });
+}
+
+#[test]
+fn readers_see_whole_batches_and_what_was_acknowledged() {
+    const STORED: &[(u64, u64)] = &[(1, 0x10)];
+    explore(STORED, |index, mut model| {
+        let others = [
+            spawn(index, |index| {
+                put(index, &[(10, 0xa0), (11, 0xb0)]);
+                assert_eq!(found(index, 0xb0, SearchPath::Tables), [11], "its own write");
+            }),
+            spawn(index, |index| put(index, &[(1, 0x11), (12, 0xc0)])),
+            spawn(index, |index| {
+                for _ in 0..3 {
+                    let reader = index.reader().unwrap();
+                    let has = |key: u64| reader.get(&key.to_be_bytes()).unwrap();
+                    assert_eq!(has(10).is_some(), has(11).is_some(), "half a batch");
+                    assert_eq!(has(1) == Some(0x11), has(12).is_some(), "half a batch");
+                    assert_eq!(reader.len(), reader.documents().unwrap().count() as u64);
+                    let by = |path| reader.search(Query::new(0xb0).distance(0).path(path)).unwrap();
+                    assert_eq!(by(SearchPath::Tables), by(SearchPath::Scan));
+                }
+            }),
+            spawn(index, fold),
+        ];
+        for other in others {
+            other.join().unwrap();
+        }
+        model.extend([(1, 0x11), (10, 0xa0), (11, 0xb0), (12, 0xc0)]);
+        model
+    });
+}
+
+#[test]
+fn of_near_documents_that_come_at_once_one_gets_in() {
+    const STORED: &[(u64, u64)] = &[(1, 0xff00)];
+    fn if_new(index: &Index<u64>, key: u64, fingerprint: u64) {
+        let nearness = Nearness::new(2);
+        let document = (key.to_be_bytes(), fingerprint);
+        index.insert_batch_if_new(&[document], nearness, Durability::Buffered).unwrap();
+    }
+    explore(STORED, |index, _| {
+        let others = [
+            spawn(index, |index| if_new(index, 10, 0xff01)),
+            spawn(index, |index| if_new(index, 11, 0xff02)),
+            spawn(index, |index| if_new(index, 12, 0xff03)),
+            spawn(index, |index| remove(index, 1)),
+        ];
+        for other in others {
+            other.join().unwrap();
+        }
+        let stored: Model = index
+            .documents()
+            .unwrap()
+            .map(|document| document.unwrap())
+            .map(|document| (u64::from_be_bytes(document.0[..].try_into().unwrap()), document.1))
+            .collect();
+        assert!(stored.len() <= 1, "near documents beside each other: {stored:?}");
+        stored
+    });
+}
+
+#[test]
+fn memory_that_is_loaded_beside_writes_answers_as_the_tables_do() {
+    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
+    explore(STORED, |index, mut model| {
+        let others = [
+            spawn(index, |index| assert!(index.load_resident(1 << 20).unwrap())),
+            spawn(index, |index| put(index, &[(10, 0xa0)])),
+            spawn(index, |index| remove(index, 2)),
+            spawn(index, |index| put(index, &[(1, 0x11)])),
+        ];
+        for other in others {
+            other.join().unwrap();
+        }
+        for fingerprint in [0x10, 0x11, 0x20, 0xa0] {
+            let by = |path| found(index, fingerprint, path);
+            assert_eq!(by(SearchPath::Resident), by(SearchPath::Tables), "{fingerprint:x}");
+        }
+        model.remove(&2);
+        model.extend([(1, 0x11), (10, 0xa0)]);
+        model
+    });
+}

@@ -1,0 +1,117 @@
+//! Phases: how long calls take while the background fold is at work, and while it is not.
+
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+/// Nanoseconds of an hour; longer calls count as so long.
+const LONGEST: u64 = 3_600_000_000_000;
+
+/// The times of calls of one kind, by whether a fold was at work.
+#[derive(Debug, Clone)]
+pub(super) struct ByFold {
+    outside: Histogram<u64>,
+    within: Histogram<u64>,
+}
+
+impl Default for ByFold {
+    fn default() -> Self {
+        let empty = Histogram::new_with_max(LONGEST, 3).expect("three digits are allowed");
+        Self { outside: empty.clone(), within: empty }
+    }
+}
+
+impl ByFold {
+    pub(super) fn add(&mut self, took: Duration, folding: bool) {
+        let times = if folding { &mut self.within } else { &mut self.outside };
+        times.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    }
+}
+
+/// What a run did while nothing was written, between folds, and within them.
+#[derive(Debug)]
+pub(super) struct Phases {
+    /// Searches with nothing beside them.
+    pub(super) quiet: ByFold,
+    pub(super) searches: ByFold,
+    pub(super) writes: ByFold,
+    /// Seconds between folds and within them.
+    pub(super) seconds: (f64, f64),
+}
+
+impl Phases {
+    fn rows(&self) -> [(&'static str, &Histogram<u64>, Option<f64>); 5] {
+        let (outside, within) = self.seconds;
+        [
+            ("searches, nothing beside them", &self.quiet.outside, None),
+            ("searches between folds", &self.searches.outside, Some(outside)),
+            ("searches within folds", &self.searches.within, Some(within)),
+            ("writes between folds", &self.writes.outside, Some(outside)),
+            ("writes within folds", &self.writes.within, Some(within)),
+        ]
+    }
+
+    /// The table as HTML.
+    pub(super) fn html(&self) -> String {
+        let mut table = "<table><tr><th>calls</th><th>a second</th><th>median</th><th>p99</th>\
+                         <th>p99.9</th><th>longest, ms</th></tr>\n"
+            .to_owned();
+        for (name, times, seconds) in self.rows() {
+            let _ = write!(table, "<tr><td>{name}</td><td>");
+            if let Some(seconds) = seconds {
+                let _ = write!(table, "{:.0}", times.len() as f64 / seconds.max(f64::MIN_POSITIVE));
+            }
+            for quantile in [0.5, 0.99, 0.999, 1.0] {
+                let _ = write!(table, "</td><td>{:.3}", milliseconds(times, quantile));
+            }
+            table.push_str("</td></tr>\n");
+        }
+        table.push_str("</table>\n");
+        table
+    }
+}
+
+impl fmt::Display for Phases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (outside, within) = self.seconds;
+        writeln!(
+            f,
+            "folding {within:.0} of {:.0} s; median, p99, p99.9, longest in ms",
+            outside + within
+        )?;
+        for (name, times, seconds) in self.rows() {
+            let [median, p99, p999, longest] =
+                [0.5, 0.99, 0.999, 1.0].map(|quantile| milliseconds(times, quantile));
+            write!(f, "  {name:<30}{median:>9.3}{p99:>9.3}{p999:>9.3}{longest:>9.1}")?;
+            if let Some(seconds) = seconds {
+                let rate = times.len() as f64 / seconds.max(f64::MIN_POSITIVE);
+                write!(f, "{rate:>9.0} a second")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn milliseconds(times: &Histogram<u64>, quantile: f64) -> f64 {
+    times.value_at_quantile(quantile) as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_within_folds_and_outside_are_kept_apart() {
+        let mut times = ByFold::default();
+        for n in 1..=1000 {
+            times.add(Duration::from_micros(n), false);
+        }
+        times.add(Duration::from_millis(70), true);
+        let microseconds = |times, quantile| format!("{:.0}", milliseconds(times, quantile) * 1e3);
+        let outside = [0.5, 0.99, 1.0].map(|quantile| microseconds(&times.outside, quantile));
+        assert_eq!(outside, ["500", "990", "1000"]);
+        assert_eq!((times.within.len(), microseconds(&times.within, 1.0)), (1, "70009".to_owned()));
+    }
+}
