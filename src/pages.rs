@@ -27,7 +27,7 @@ impl<T: Pod> Pages<T> {
         {
             // Only a hint: where the system has no huge pages, small ones answer as well.
             #[cfg(target_os = "linux")]
-            mapped.advise(memmap2::Advice::HugePage).unwrap_or_default();
+            let _ = mapped.advise(memmap2::Advice::HugePage);
             return Self::Mapped(mapped, PhantomData);
         }
         Self::Heap(vec![T::zeroed(); len])
@@ -37,14 +37,14 @@ impl<T: Pod> Pages<T> {
         match self {
             Self::Heap(items) => items,
             // Mapped memory begins at a page and was sized in whole items.
-            Self::Mapped(bytes, _) => bytemuck::try_cast_slice(bytes).unwrap_or_default(),
+            Self::Mapped(bytes, _) => bytemuck::cast_slice(bytes),
         }
     }
 
     pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
         match self {
             Self::Heap(items) => items,
-            Self::Mapped(bytes, _) => bytemuck::try_cast_slice_mut(bytes).unwrap_or_default(),
+            Self::Mapped(bytes, _) => bytemuck::cast_slice_mut(bytes),
         }
     }
 
