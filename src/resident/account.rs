@@ -34,7 +34,7 @@ impl<F: Fingerprint> ResidentTables<F> {
         let tables = self.tables.iter().enumerate().map(|(number, table)| {
             let bits = table.cut().bucket_bits();
             let (radius, chain) = match route {
-                Some(route) => (route.radii.of(number), route.chains.get(number)),
+                Some(route) => (route.radii.of(number), Some(&route.chains[number])),
                 None => ((number == 0).then_some(bits), None),
             };
             let (columns, aim) = (table.columns(), table.cut().parts(query));

@@ -39,7 +39,7 @@ impl Chain {
             let near = within.iter().zip(LIKELY).take(columns.saturating_sub(1));
             let passed =
                 near.take_while(|&(&within, likely)| within.saturating_sub(flips) >= likely);
-            *ahead += u8::try_from(passed.count()).unwrap_or(0);
+            *ahead += u8::try_from(passed.count()).expect("there are eight columns at most");
         }
         Self { within, ahead }
     }
@@ -48,7 +48,7 @@ impl Chain {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn first(&self, flips: u32) -> u32 {
-        self.within.first().map_or(0, |within| within.saturating_sub(flips))
+        self.within[0].saturating_sub(flips)
     }
 
     /// Tells whether the table reports a member that differs from the query in these bits.
@@ -73,7 +73,7 @@ impl Chain {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn ahead(&self, flips: u32) -> usize {
-        self.ahead.get(flips as usize).copied().map_or(MAX_COLUMNS, usize::from)
+        usize::from(self.ahead[flips as usize])
     }
 }
 

@@ -69,8 +69,8 @@ impl Cut {
 
     /// Returns the own block of parts.
     pub(super) fn own_of(self, parts: &Parts) -> u16 {
-        let rest = self.rest().and_then(|column| parts.columns.get(column));
-        self.own(parts.bucket, rest.copied().unwrap_or(0))
+        // A bucket of a whole block leaves nothing of it.
+        self.own(parts.bucket, self.rest().map_or(0, |column| parts.columns[column]))
     }
 
     #[allow(clippy::inline_always)]

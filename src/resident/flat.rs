@@ -56,13 +56,12 @@ impl<F: Fingerprint> LaneWork for Flat<'_, F> {
             Aim { query, own: cut.own_of(&parts), others: parts.columns }
         });
         let aims: Vec<Aim> = aims.collect();
-        let members = self.own.len().saturating_sub(LANES);
+        let members = self.own.len() - LANES;
         for start in (0..members).step_by(BLOCK) {
             let count = (members - start).min(BLOCK).div_ceil(LANES);
-            let own = self.own.get(start..).unwrap_or_default().as_chunks().0;
             let block = Block {
                 start,
-                own: own.get(..count).unwrap_or_default(),
+                own: &self.own[start..].as_chunks().0[..count],
                 others: std::array::from_fn(|column| columns.chunks(column, start, count)),
             };
             for &aim in &aims {
@@ -89,8 +88,7 @@ impl<F: Fingerprint> Flat<'_, F> {
                 continue;
             }
             for (column, of) in others.iter().zip(&of_others).take(Self::OTHERS - 1) {
-                let Some(column) = column.get(at) else { break };
-                sums = lanes.add(sums, column, *of);
+                sums = lanes.add(sums, &column[at], *of);
             }
             let near = lanes.within(sums, self.distance);
             if near != 0 {
@@ -102,15 +100,14 @@ impl<F: Fingerprint> Flat<'_, F> {
 
     #[inline(never)]
     fn report(&mut self, columns: &Columns<'_>, at: usize, query: usize, mut near: u32) {
-        let Some(&aim) = self.queries.get(query) else { return };
-        let cut = columns.cut();
-        let members = self.own.len().saturating_sub(LANES);
+        let (aim, cut) = (self.queries[query], columns.cut());
+        let members = self.own.len() - LANES;
         near &= u32::MAX >> LANES.saturating_sub(members - at);
         while near != 0 {
             let lane = near.trailing_zeros() as usize;
             near &= near - 1;
-            let own = self.own.get(at + lane).copied().unwrap_or_default();
-            let fingerprint: F = cut.join(&columns.member(cut.bucket(own), at + lane));
+            let bucket = cut.bucket(self.own[at + lane]);
+            let fingerprint: F = cut.join(&columns.member(bucket, at + lane));
             let distance = fingerprint.distance(aim);
             (self.hit)(Hit { query, fingerprint, distance });
         }

@@ -5,6 +5,10 @@
 //! tables: the cheapest radii that miss nothing are worked out for the distance, and for the query
 //! where buckets are of very unequal size.
 #![doc = include_str!("RESIDENT.md")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "places and counts are made here; one that slips must panic, not lose matches"
+)]
 
 mod account;
 mod chain;
@@ -180,6 +184,7 @@ impl<F: Fingerprint> ResidentTables<F> {
             let reason = format!("{} fingerprints, at most 4,294,967,295", members.len());
             return Err(Error::InvalidOption { name: "resident tables", reason });
         }
+        debug_assert!(tables > 0, "a set without tables finds nothing");
         let blocks = 0..tables.min(Self::MOST_TABLES);
         let build = |block| Table::build(Cut::new::<F>(block, bucket_bits), cell_bits, members);
         let tables: Vec<Table> = if exclusion::alone() {
@@ -188,7 +193,7 @@ impl<F: Fingerprint> ResidentTables<F> {
             blocks.into_par_iter().map(build).collect()
         };
         let routing = Routing::new::<F>(&tables, members.len(), (bucket_bits, cell_bits), costs);
-        let flat = tables.first().filter(|_| is_flat(members.len(), (bucket_bits, cell_bits)));
+        let flat = is_flat(members.len(), (bucket_bits, cell_bits)).then_some(&tables[0]);
         Ok(Self {
             own_blocks: flat.map(Table::own_blocks),
             tables,
@@ -276,9 +281,8 @@ impl<F: Fingerprint> ResidentTables<F> {
         let parts = queries.par_chunks(part).zip(answers.par_chunks_mut(part));
         parts.try_for_each(|(queries, answers)| {
             self.sweep(queries, distance, |hit| {
-                if let Some(answer) = answers.get_mut(hit.query) {
-                    answer.push(Near { distance: hit.distance, fingerprint: hit.fingerprint });
-                }
+                let near = Near { distance: hit.distance, fingerprint: hit.fingerprint };
+                answers[hit.query].push(near);
             })?;
             for answer in answers.iter_mut().filter(|answer| answer.len() > 1) {
                 answer.sort_unstable();
@@ -303,9 +307,14 @@ impl<F: Fingerprint> ResidentTables<F> {
         Ok(found)
     }
 
+    /// Returns the first table, which every set has.
+    fn first(&self) -> &Table {
+        &self.tables[0]
+    }
+
     /// Returns all fingerprints, in no order.
     pub(crate) fn members(&self) -> Vec<F> {
-        self.tables.first().map(Table::members).unwrap_or_default()
+        self.first().members()
     }
 
     /// Answers queries of one thread in the cheapest way; hits come in no order.
@@ -386,8 +395,7 @@ impl<'a, F> Together<'a, F> {
 
     /// Returns a hit with the position of its query in the batch.
     fn in_place(&self, found: Hit<F>) -> Hit<F> {
-        let query = self.places.get(found.query).copied().unwrap_or(usize::MAX);
-        Hit { query, ..found }
+        Hit { query: self.places[found.query], ..found }
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Masks {
 impl Masks {
     pub(super) fn new(bucket_bits: u32) -> Self {
         let masks: Vec<u32> = probe_masks(bucket_bits, bucket_bits)
-            .filter_map(|mask| u32::try_from(mask).ok())
+            .map(|mask| u32::try_from(mask).expect("a bucket has 32 bits at most"))
             .collect();
         let within = |radius| masks.partition_point(|mask| mask.count_ones() <= radius);
         let within = (0..=bucket_bits).map(within).collect();
@@ -27,8 +27,9 @@ impl Masks {
 
     /// Returns the masks of at most so many flips.
     pub(super) fn within(&self, radius: u32) -> &[u32] {
+        // Beyond the bits of a bucket there are no more flips.
         let count = self.within.get(radius as usize).copied().unwrap_or(self.masks.len());
-        self.masks.get(..count).unwrap_or(&self.masks)
+        &self.masks[..count]
     }
 }
 
@@ -51,7 +52,7 @@ impl Radii {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn need(self, table: usize) -> u32 {
-        self.needs.get(table).copied().map_or(0, u32::from)
+        u32::from(self.needs[table])
     }
 
     /// Returns a number that no other radii have.
@@ -83,6 +84,7 @@ pub(super) fn cheapest(
     distance: u32,
     mut shell: impl FnMut(usize, u32) -> f64,
 ) -> Option<(Radii, f64)> {
+    debug_assert!(tables <= MAX_TABLES, "{tables} tables");
     let most = (bucket_bits + 1).min(distance + 1);
     let mut radii = Radii::default();
     // The next shell of every table, at least as costly as the one within it.
@@ -97,16 +99,13 @@ pub(super) fn cheapest(
             if nanos < best.1 { (table, nanos) } else { best }
         };
         let (table, price) = next.iter().enumerate().fold(first, cheaper);
-        let (Some(need), Some(next)) = (radii.needs.get_mut(table), next.get_mut(table)) else {
-            return None;
-        };
         if price.is_infinite() {
             return None;
         }
         nanos += price;
-        *need += 1;
-        let flips = u32::from(*need);
-        *next = if flips < most { shell(table, flips).max(price) } else { f64::INFINITY };
+        radii.needs[table] += 1;
+        let flips = u32::from(radii.needs[table]);
+        next[table] = if flips < most { shell(table, flips).max(price) } else { f64::INFINITY };
     }
     Some((radii, nanos))
 }

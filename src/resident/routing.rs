@@ -73,7 +73,7 @@ impl Routing {
             len,
             tables: tables.len(),
             blocks: (F::BITS / BLOCK_BITS) as usize,
-            columns: tables.first().map_or(0, |table| table.cut().columns()),
+            columns: tables[0].cut().columns(),
             directory,
             shells,
             known: (0..=F::BITS).map(|_| OnceLock::new()).collect(),
@@ -91,7 +91,6 @@ impl Routing {
     }
 
     /// Returns what is known for a distance, which is the width at most.
-    #[allow(clippy::indexing_slicing)] // a place for each distance up to the width
     pub(super) fn known(&self, distance: u32) -> &Known {
         self.known[distance as usize].get_or_init(|| self.work_out(distance))
     }
@@ -103,8 +102,7 @@ impl Routing {
         let cells = Masks::new(cell_bits);
         let all = 1_usize << cell_bits;
         let price = |flips: u32| {
-            let chain = route.as_ref().and_then(|route| route.chains.first());
-            let near = chain.map_or(u32::MAX, |chain| chain.first(flips));
+            let near = route.as_ref().map_or(u32::MAX, |route| route.chains[0].first(flips));
             let read = cells.within(near).len();
             let whole = Table::reads_whole(read, all);
             let ranges = if whole { 1.0 } else { read as f64 };
@@ -145,12 +143,8 @@ impl Routing {
             *classes = shells.classes(table.cut().parts(query).bucket);
         }
         let shell = |table: usize, flips: u32| {
-            let (Some(shells), Some(&classes), Some(&(find, compare))) =
-                (self.shells.get(table), classes.get(table), known.prices.get(flips as usize))
-            else {
-                return f64::INFINITY;
-            };
-            find + shells.members(classes, flips) * compare
+            let (find, compare) = known.prices[flips as usize];
+            find + self.shells[table].members(classes[table], flips) * compare
         };
         let scan = self.scan_nanos();
         match radii::cheapest(self.tables, self.directory.0, known.distance, shell) {
@@ -166,8 +160,7 @@ impl Routing {
         let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
         let places = (first..first + PLACES).map(|place| place % KEPT);
         let mut routes = places
-            .filter_map(|place| self.routes.get(place))
-            .map(|place| place.get_or_init(|| self.follow(radii, known.distance)));
+            .map(|place| self.routes[place].get_or_init(|| self.follow(radii, known.distance)));
         routes
             .find(|route| route.radii == radii && route.distance == known.distance)
             .or(known.route())

@@ -14,7 +14,8 @@ const TOGETHER: usize = 8;
 impl<F: Fingerprint> ResidentTables<F> {
     /// Compares queries with all members of the first table.
     pub(super) fn scan_for(&self, queries: &[F], distance: u32, hit: &mut dyn FnMut(Hit<F>)) {
-        if let (Some(table), Some(own)) = (self.tables.first(), &self.own_blocks) {
+        let table = self.first();
+        if let Some(own) = &self.own_blocks {
             for (part, queries) in queries.chunks(flat::TOGETHER).enumerate() {
                 let before = part * flat::TOGETHER;
                 let hit = &mut |found: Hit<F>| hit(Hit { query: before + found.query, ..found });
@@ -23,13 +24,12 @@ impl<F: Fingerprint> ResidentTables<F> {
             }
             return;
         }
-        let columns = self.tables.first().map_or(0, |table| table.cut().columns());
-        let route = Route::of_scan(columns, distance);
+        let route = Route::of_scan(table.cut().columns(), distance);
         for (part, some) in queries.chunks(TOGETHER).enumerate() {
             kernel::dispatch_lanes(Scan {
                 distance,
                 sweep: Sweep {
-                    tables: self.tables.get(..1).unwrap_or(&[]),
+                    tables: std::slice::from_ref(table),
                     routes: &[&route],
                     masks: &self.masks,
                     cells: &self.cells,
@@ -53,17 +53,13 @@ impl<F: Fingerprint> LaneWork for Scan<'_, F> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Self { distance, mut sweep } = self;
-        let Some(table) = sweep.tables.first() else { return };
-        let Some(chain) = sweep.routes.first().and_then(|route| route.chains.first()) else {
-            return;
-        };
+        let (table, chain) = (&sweep.tables[0], &sweep.routes[0].chains[0]);
         let mut columns = [Columns::EMPTY; MAX_TABLES];
         columns.fill(table.columns());
         let aims: Vec<_> = sweep.queries.iter().map(|query| table.cut().parts(*query)).collect();
         let mut underway = Underway::new();
-        for bucket in 0..table.cut().buckets() {
-            let Ok(bucket) = u32::try_from(bucket) else { break };
-            let Some(range) = columns.first().map(|columns| columns.range(bucket)) else { break };
+        for bucket in (0..=u32::MAX).take(table.cut().buckets()) {
+            let range = columns[0].range(bucket);
             for (query, &aim) in aims.iter().enumerate() {
                 let flips = (aim.bucket ^ bucket).count_ones();
                 if flips <= distance {

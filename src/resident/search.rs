@@ -92,9 +92,9 @@ impl<T: Default> Waiting<T> {
     /// Takes in an item and returns the oldest, or an empty one before any has waited long enough.
     #[inline(always)]
     fn swap(&mut self, item: T) -> T {
-        let place = self.items.get_mut(self.next % AHEAD);
+        let place = self.next % AHEAD;
         self.next += 1;
-        place.map_or_else(T::default, |place| std::mem::replace(place, item))
+        std::mem::replace(&mut self.items[place], item)
     }
 
     /// Returns the numbers of the items that still wait, the oldest first.
@@ -106,7 +106,7 @@ impl<T: Default> Waiting<T> {
     /// Takes out the item of a number.
     #[inline(always)]
     fn take(&mut self, number: usize) -> T {
-        self.items.get_mut(number % AHEAD).map(std::mem::take).unwrap_or_default()
+        std::mem::take(&mut self.items[number % AHEAD])
     }
 }
 
@@ -132,9 +132,13 @@ impl<F: Fingerprint> LaneWork for Sweep<'_, F> {
 
 #[allow(clippy::inline_always)]
 impl<'a, F: Fingerprint> Sweep<'a, F> {
+    /// Returns the route of a query: its own, or the one of all.
     #[inline(always)]
-    fn route(&self, query: usize) -> Option<&'a Route> {
-        self.routes.get(query).or(self.routes.first()).copied()
+    fn route(&self, query: usize) -> &'a Route {
+        match self.routes {
+            &[route] => route,
+            routes => routes[query],
+        }
     }
 
     /// Asks for the places of a query's buckets where the directories lie in memory themselves.
@@ -156,16 +160,11 @@ impl<'a, F: Fingerprint> Sweep<'a, F> {
         query: usize,
         table: usize,
     ) {
-        let (Some(of_table), Some(&fingerprint), Some(route)) =
-            (columns.get(table), self.queries.get(query), self.route(query))
-        else {
-            return;
-        };
-        let (Some(radius), Some(chain)) = (route.radii.of(table), route.chains.get(table)) else {
-            return;
-        };
+        let (of_table, route) = (&columns[table], self.route(query));
+        let Some(radius) = route.radii.of(table) else { return };
+        let chain = &route.chains[table];
         let (masks, cells) = (self.masks, self.cells);
-        let aim = of_table.cut().parts(fingerprint);
+        let aim = of_table.cut().parts(self.queries[query]);
         for &mask in masks.within(radius) {
             let (bucket, flips) = (aim.bucket ^ mask, mask.count_ones());
             let (near_cells, ahead) = (cells.within(chain.first(flips)), chain.ahead(flips));
@@ -186,9 +185,7 @@ impl<'a, F: Fingerprint> Sweep<'a, F> {
         probe: Probe<'a>,
         ahead: usize,
     ) {
-        if let Some(of_table) = columns.get(probe.table) {
-            of_table.prefetch(&probe.range, 0..ahead);
-        }
+        columns[probe.table].prefetch(&probe.range, 0..ahead);
         let probe = underway.probes.swap(probe);
         self.compare(lanes, columns, &probe, underway);
     }
@@ -202,7 +199,7 @@ impl<'a, F: Fingerprint> Sweep<'a, F> {
         probe: &Probe<'a>,
         underway: &mut Underway<'a>,
     ) {
-        let Some(of_table) = columns.get(probe.table) else { return };
+        let of_table = &columns[probe.table];
         let &Probe { ref range, chain, aim, query, table, bucket, flips } = probe;
         let ahead = chain.ahead(flips);
         let all = of_table.cut().columns();
@@ -249,7 +246,11 @@ impl<'a, F: Fingerprint> Sweep<'a, F> {
         columns: &[Columns<'_>; MAX_TABLES],
         close: &Close<'a>,
     ) {
-        let Some(of_table) = columns.get(close.table).filter(|_| close.near != 0) else { return };
+        // What leaves first stands for no members.
+        if close.near == 0 {
+            return;
+        }
+        let of_table = &columns[close.table];
         let all = of_table.cut().columns();
         let from = (close.at, close.near, close.flips);
         let near = near(lanes, of_table, close.chain, &close.aim, from, all);
@@ -261,8 +262,7 @@ impl<'a, F: Fingerprint> Sweep<'a, F> {
     /// Reports members that an earlier table has not reported.
     #[inline(never)]
     fn report(&mut self, columns: &Columns<'_>, close: &Close<'a>, mut near: u32) {
-        let Some(&query) = self.queries.get(close.query) else { return };
-        let Some(route) = self.route(close.query) else { return };
+        let (query, route) = (self.queries[close.query], self.route(close.query));
         while near != 0 {
             let lane = near.trailing_zeros() as usize;
             near &= near - 1;
@@ -297,8 +297,8 @@ fn near<L: Lanes>(
     let (at, mut near, flips) = from;
     let within = chain.within.map(|within| within.saturating_sub(flips));
     let mut steps = aim.columns.iter().zip(within).take(count).enumerate();
-    let Some((_, (&of_first, threshold))) = steps.next() else { return 0 };
-    let Some(first) = columns.column(0, at) else { return 0 };
+    let (_, (&of_first, threshold)) = steps.next().expect("one column at least is compared");
+    let first = columns.column(0, at);
     near &= lanes.first_within(first, of_first, threshold);
     if near == 0 || count == 1 {
         return near;
@@ -307,8 +307,7 @@ fn near<L: Lanes>(
         let lane = near.trailing_zeros() as usize;
         let mut sum = 0;
         for (column, (&aim, threshold)) in aim.columns.iter().zip(within).take(count).enumerate() {
-            let member = columns.column(column, at).and_then(|column| column.get(lane));
-            sum += member.map_or(0, |member| (member ^ aim).count_ones());
+            sum += (columns.column(column, at)[lane] ^ aim).count_ones();
             if sum > threshold {
                 return 0;
             }
@@ -317,8 +316,7 @@ fn near<L: Lanes>(
     }
     let mut sums = lanes.sums(first, of_first);
     for (column, (&aim, threshold)) in steps {
-        let Some(column) = columns.column(column, at) else { return 0 };
-        sums = lanes.add(sums, column, aim);
+        sums = lanes.add(sums, columns.column(column, at), aim);
         near &= lanes.within(sums, threshold);
         if near == 0 {
             break;

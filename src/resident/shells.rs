@@ -42,7 +42,7 @@ impl Shells {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn classes(&self, bucket: u32) -> u32 {
-        self.classes.as_slice().get(bucket as usize).copied().unwrap_or(0)
+        self.classes.as_slice()[bucket as usize]
     }
 
     /// Returns about how many members the buckets at `flips` flips have, within an eighth.
@@ -52,6 +52,7 @@ impl Shells {
         if flips < COUNTED {
             return members(classes >> (8 * flips));
         }
+        // More flips than a bucket has bits lead nowhere.
         let times = self.beyond.get(flips as usize).copied().unwrap_or(0.0);
         members(classes >> (8 * (COUNTED - 1))) * times
     }

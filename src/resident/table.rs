@@ -34,6 +34,7 @@ impl Table {
             let starts = starts.as_mut_slice();
             for &member in members {
                 let bucket = cut.parts(member).bucket as usize;
+                // Those of the last bucket begin none.
                 if let Some(count) = starts.get_mut(bucket + 2) {
                     *count += 1;
                 }
@@ -46,13 +47,11 @@ impl Table {
             let columns = columns.as_mut_slice();
             for &member in members {
                 let parts = cut.parts(member);
-                let Some(next) = starts.get_mut(parts.bucket as usize + 1) else { continue };
+                let next = &mut starts[parts.bucket as usize + 1];
                 let at = *next as usize;
                 *next += 1;
                 for (column, part) in parts.columns.iter().take(cut.columns()).enumerate() {
-                    if let Some(place) = columns.get_mut(column * stride + at) {
-                        *place = *part;
-                    }
+                    columns[column * stride + at] = *part;
                 }
             }
         }
@@ -74,44 +73,37 @@ fn sort_into_cells(cut: Cut, cell_bits: u32, buckets: &[u32], columns: &mut [u16
     let (mut next, mut order, mut sorted) = (vec![0_u32; cells], Vec::new(), Vec::new());
     let cell_of = |member: u16| usize::from(member >> (BLOCK_BITS - cell_bits));
     for (bucket, ends) in buckets.windows(2).enumerate() {
-        let &[start, end] = ends else { continue };
-        let (start, end) = (start as usize, end as usize);
-        let keys = columns.get(start..end).unwrap_or_default();
+        let (first, end) = (ends[0], ends[1] as usize);
+        let start = first as usize;
+        let keys = &columns[start..end];
         next.fill(0);
         for &member in keys {
-            if let Some(count) = next.get_mut(cell_of(member)) {
-                *count += 1;
-            }
+            next[cell_of(member)] += 1;
         }
         let mut sum = 0;
-        let of_bucket = places.get_mut(bucket << cell_bits..).unwrap_or_default();
+        let of_bucket = &mut places[bucket << cell_bits..][..cells];
         for (place, next) in of_bucket.iter_mut().zip(&mut next) {
             let count = std::mem::replace(next, sum);
-            *place = u32::try_from(start).unwrap_or(u32::MAX) + sum;
+            *place = first + sum;
             sum += count;
         }
         order.clear();
         order.extend(keys.iter().map(|&member| {
-            next.get_mut(cell_of(member)).map_or(0, |next| {
-                *next += 1;
-                *next - 1
-            })
+            let next = &mut next[cell_of(member)];
+            *next += 1;
+            *next - 1
         }));
         for column in columns.chunks_exact_mut(stride) {
-            let members = column.get_mut(start..end).unwrap_or_default();
+            let members = &mut column[start..end];
             sorted.clear();
             sorted.resize(members.len(), 0);
             for (&member, &to) in members.iter().zip(&order) {
-                if let Some(place) = sorted.get_mut(to as usize) {
-                    *place = member;
-                }
+                sorted[to as usize] = member;
             }
             members.copy_from_slice(&sorted);
         }
     }
-    if let (Some(last), Some(&end)) = (places.last_mut(), buckets.last()) {
-        *last = end;
-    }
+    places[cut.buckets() << cell_bits] = buckets[cut.buckets()];
     starts
 }
 
@@ -155,16 +147,14 @@ impl Table {
     pub(super) fn own_blocks(&self) -> Pages<u16> {
         let columns = self.columns();
         let rest = |at: usize| {
-            let place = self.cut.rest().map(|column| column * columns.stride + at);
-            place.and_then(|place| columns.members.get(place)).copied().unwrap_or(0)
+            // A bucket of a whole block leaves nothing of it.
+            self.cut.rest().map_or(0, |column| columns.members[column * columns.stride + at])
         };
         let mut own = Pages::zeroed(columns.stride);
         let places = own.as_mut_slice();
         for bucket in (0..=u32::MAX).take(self.cut.buckets()) {
-            let range = columns.range(bucket);
-            let of_bucket = places.get_mut(range.clone()).unwrap_or_default();
-            for (place, at) in of_bucket.iter_mut().zip(range) {
-                *place = self.cut.own(bucket, rest(at));
+            for at in columns.range(bucket) {
+                places[at] = self.cut.own(bucket, rest(at));
             }
         }
         own
@@ -207,26 +197,22 @@ impl Columns<'_> {
     #[inline(always)]
     pub(super) fn range(&self, bucket: u32) -> Range<usize> {
         let first = (bucket as usize) << self.cell_bits;
-        let start = self.starts.get(first).copied().unwrap_or(0);
-        let end = self.starts.get(first + (1 << self.cell_bits)).copied().unwrap_or(start);
-        start as usize..end as usize
+        let end = first + (1 << self.cell_bits);
+        self.starts[first] as usize..self.starts[end] as usize
     }
 
     /// Returns where the members of one cell of a bucket lie.
     #[inline(always)]
     pub(super) fn cell(&self, bucket: u32, cell: u32) -> Range<usize> {
         let at = ((bucket as usize) << self.cell_bits) + cell as usize;
-        match self.starts.get(at..at + 2) {
-            Some(&[start, end]) => start as usize..end as usize,
-            _ => 0..0,
-        }
+        let ends = &self.starts[at..at + 2];
+        ends[0] as usize..ends[1] as usize
     }
 
     /// Returns the cell of its bucket that a fingerprint belongs to.
     #[inline(always)]
     pub(super) fn cell_of(&self, aim: &Parts) -> u32 {
-        let first = aim.columns.first().copied().unwrap_or(0);
-        u32::from(first) >> (BLOCK_BITS - self.cell_bits)
+        u32::from(aim.columns[0]) >> (BLOCK_BITS - self.cell_bits)
     }
 
     /// Returns where members of a bucket in some cells lie; cells are given by their flips.
@@ -257,16 +243,21 @@ impl Columns<'_> {
 
     /// Returns a column of so many members as are compared at once.
     #[inline(always)]
-    pub(super) fn column(&self, column: usize, at: usize) -> Option<&[u16; LANES]> {
-        self.members.get(column * self.stride + at..)?.first_chunk()
+    pub(super) fn column(&self, column: usize, at: usize) -> &[u16; LANES] {
+        debug_assert!(column < self.cut.columns() && at + LANES <= self.stride, "{column} {at}");
+        let members = self.members[column * self.stride + at..].first_chunk();
+        members.expect("a column has room for a block behind its last member")
     }
 
     /// Returns a column of some members in groups that are compared at once; the last may reach
-    /// beyond the members. Empty where there is no such column.
+    /// beyond the members. Empty if the table has no such column.
     #[inline(always)]
     pub(super) fn chunks(&self, column: usize, start: usize, count: usize) -> &[[u16; LANES]] {
-        let members = self.members.get(column * self.stride + start..).unwrap_or_default();
-        members.as_chunks().0.get(..count).unwrap_or_default()
+        if column >= self.cut.columns() {
+            return &[];
+        }
+        debug_assert!(start + count * LANES <= self.stride, "{start} {count}");
+        &self.members[column * self.stride + start..].as_chunks().0[..count]
     }
 
     #[inline(always)]
@@ -278,7 +269,7 @@ impl Columns<'_> {
     pub(super) fn member(&self, bucket: u32, at: usize) -> Parts {
         let mut parts = Parts { bucket, ..Parts::default() };
         for (column, part) in parts.columns.iter_mut().take(self.cut.columns()).enumerate() {
-            *part = self.members.get(column * self.stride + at).copied().unwrap_or_default();
+            *part = self.members[column * self.stride + at];
         }
         parts
     }
@@ -315,5 +306,35 @@ impl Iterator for Ranges<'_, '_> {
         } else {
             self.columns.cell(self.bucket, self.own ^ flips)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(cell_bits: u32) -> Table {
+        let odd = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut members: Vec<u64> = (0..1000_u64).map(|at| at.wrapping_mul(odd)).collect();
+        members.sort_unstable();
+        Table::build(Cut::new::<u64>(0, 4), cell_bits, &members)
+    }
+
+    #[test]
+    #[should_panic(expected = "index out of bounds")]
+    fn a_bucket_beyond_the_last_is_not_taken_for_an_empty_one() {
+        let _ = table(0).columns().range(16);
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range for slice")]
+    fn a_cell_beyond_the_last_is_not_taken_for_an_empty_one() {
+        let _ = table(3).columns().cell(15, 8);
+    }
+
+    #[test]
+    #[should_panic(expected = "0 1001")]
+    fn a_column_is_not_read_on_into_the_next_one() {
+        let _ = table(0).columns().column(0, 1001);
     }
 }
