@@ -82,7 +82,7 @@ impl<F: Fingerprint> Reader<F> {
         // Each may take its share, as large as the index is.
         let both = u128::from((self.len() + other.len()).max(1));
         let our_memory = memory as u128 * u128::from(self.len()) / both;
-        let our_memory = usize::try_from(our_memory).unwrap_or(memory);
+        let our_memory = usize::try_from(our_memory).expect("a share of a usize");
         let held = match self.held(of_ours, our_memory)? {
             Some(ours) => other
                 .held(of_theirs, memory.saturating_sub(our_memory))?

@@ -29,7 +29,7 @@ pub(super) fn pairs<F: Fingerprint, const S: usize>(
     let (rows, others, across) = match sets.as_slice() {
         [one] => (*one, *one, false),
         [a, b] => (*a, *b, true),
-        _ => return Ok(JoinReport::default()),
+        _ => unreachable!("a join is of one set or two"),
     };
     let len = others.len() as u64;
     // Within a set each row is compared with those after it; counting itself too, none is idle.
@@ -77,14 +77,15 @@ impl<F: Fingerprint> Work for Task<'_, '_, F> {
             let tile_end = (tile_start + tile).min(self.others.len());
             for row in self.range.clone() {
                 let start = if self.across { tile_start } else { tile_start.max(row + 1) };
-                let others = self.others.get(start..tile_end);
-                let (Some(&member), Some(others)) = (self.rows.get(row), others) else { break };
+                if start >= tile_end {
+                    // Later rows begin later still.
+                    break;
+                }
+                let (member, others) = (self.rows[row], &self.others[start..tile_end]);
                 let sink = &mut *self.sink;
                 sink.count(others.len() as u64);
                 kernel::within_inlined(others, member, distance, &mut |at, distance| {
-                    if let Some(&other) = others.get(at) {
-                        sink.offer(member, other, distance);
-                    }
+                    sink.offer(member, others[at], distance);
                 });
             }
             if self.sink.stopped() {

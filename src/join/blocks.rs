@@ -80,7 +80,9 @@ pub(super) fn sample<F: Fingerprint>(sets: &[&[F]]) -> Vec<F> {
         let members = *members;
         (1..=SAMPLE as u64)
             .map(move |step| u128::from(step.wrapping_mul(golden_ratio)) * members.len() as u128)
-            .filter_map(|scaled| members.get(usize::try_from(scaled >> 64).ok()?).copied())
+            .map(|scaled| usize::try_from(scaled >> 64).expect("it is below a length"))
+            // An empty set has none.
+            .filter_map(|at| members.get(at).copied())
             .collect::<Vec<_>>()
     };
     sets.iter().flat_map(scattered).collect()
@@ -120,6 +122,7 @@ pub(super) fn tables<F: Fingerprint>(
             lead += span.width();
         }
         spans.retain(|span| span.width() > 0);
+        debug_assert!(lead > 0, "without a leading bit all pairs are in one group");
         tables.push(Table {
             permutation: Permutation::leading_with(&spans),
             lead,

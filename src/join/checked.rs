@@ -90,13 +90,12 @@ impl<F: Fingerprint> Documents<F> {
     }
 
     fn fingerprint(&self, position: u32) -> F {
-        self.fingerprints.get(position as usize).copied().unwrap_or_default()
+        self.fingerprints[position as usize]
     }
 
     fn key(&self, position: u32) -> &[u8] {
         let position = position as usize;
-        let end = |at: usize| self.ends.get(at).copied().unwrap_or(0);
-        let start = position.checked_sub(1).map_or(0, end);
-        self.keys.get(start..end(position)).unwrap_or_default()
+        let start = position.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.keys[start..self.ends[position]]
     }
 }

@@ -42,19 +42,17 @@ pub fn clusters<F: Fingerprint>(
     distance: u32,
     progress: &dyn Progress,
 ) -> Result<Vec<u32>> {
-    let positions = u32::try_from(fps.len()).map_err(|_| Error::InvalidOption {
+    u32::try_from(fps.len()).map_err(|_| Error::InvalidOption {
         name: "fps",
         reason: format!("{} fingerprints are too many, at most {}", fps.len(), u32::MAX),
     })?;
     let distinct = distinct(fps);
-    let count = u32::try_from(distinct.len()).unwrap_or(positions);
+    let count = u32::try_from(distinct.len()).expect("there are as many positions at least");
     let directory = Directory::new(&distinct);
     let sets = Mutex::new(UnionFind::new(count));
     join([&distinct], JoinOptions::new(distance), progress, &|pairs: &[Pair<F>]| {
-        let links: Vec<_> = pairs
-            .iter()
-            .filter_map(|pair| Some((directory.find(pair.a)?, directory.find(pair.b)?)))
-            .collect();
+        let link = |pair: &Pair<F>| (directory.place(pair.a), directory.place(pair.b));
+        let links: Vec<_> = pairs.iter().map(link).collect();
         let mut sets = sets.lock().unwrap_or_else(PoisonError::into_inner);
         for (a, b) in links {
             sets.union(a, b);
@@ -63,19 +61,15 @@ pub fn clusters<F: Fingerprint>(
     })?;
     progress::check(progress)?;
     let mut sets = sets.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let roots: Vec<u32> = (0..count).map(|item| sets.find(item).unwrap_or(item)).collect();
+    let roots: Vec<u32> = (0..count).map(|item| sets.root(item)).collect();
     drop(sets);
-    let mut labels: Vec<u32> = fps
-        .par_iter()
-        .map(|&fp| directory.find(fp).and_then(|at| roots.get(at as usize).copied()))
-        .map(|root| root.expect("every fingerprint stands among the distinct ones"))
-        .collect();
+    let mut labels: Vec<u32> =
+        fps.par_iter().map(|&fp| roots[directory.place(fp) as usize]).collect();
     let mut smallest = vec![u32::MAX; distinct.len()];
     for (position, label) in (0..).zip(&mut labels) {
-        if let Some(smallest) = smallest.get_mut(*label as usize) {
-            *smallest = position.min(*smallest);
-            *label = *smallest;
-        }
+        let smallest = &mut smallest[*label as usize];
+        *smallest = position.min(*smallest);
+        *label = *smallest;
     }
     Ok(labels)
 }

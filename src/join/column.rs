@@ -98,10 +98,9 @@ pub(super) fn near_pairs<W: Word>(
     for first in (0..len.saturating_sub(1)).step_by(ROWS) {
         let from = first + 1;
         let to = from + (len - from).next_multiple_of(LANES);
-        let rows = column.get(first..).and_then(|rows| rows.first_chunk::<ROWS>());
-        let (Some(rows), Some(others)) = (rows, column.get(from..to)) else { return };
-        let (blocks, _) = others.as_chunks::<LANES>();
-        let Some((block, blocks)) = blocks.split_first() else { return };
+        let rows = rows(column, first);
+        let (blocks, _) = column[from..to].as_chunks::<LANES>();
+        let (block, blocks) = blocks.split_first().expect("a row is before the last member");
         if any_later_within(*rows, block, distance) {
             // In the first block, each row is later than the lanes before it and than itself.
             look_closer(rows, block, distance, &mut |row, lane| {
@@ -131,17 +130,20 @@ pub(super) fn near_across<W: Word>(
     distance: u32,
     near: &mut impl FnMut(usize, usize),
 ) {
-    let others = column_b.get(..len_b.next_multiple_of(LANES)).unwrap_or_default();
-    let (blocks, _) = others.as_chunks::<LANES>();
+    let (blocks, _) = column_b[..len_b.next_multiple_of(LANES)].as_chunks::<LANES>();
     for first in (0..len_a).step_by(ROWS) {
-        let rows = column_a.get(first..).and_then(|rows| rows.first_chunk::<ROWS>());
-        let Some(rows) = rows else { return };
-        near_blocks(rows, blocks, distance, &mut |row, other| {
+        near_blocks(rows(column_a, first), blocks, distance, &mut |row, other| {
             if first + row < len_a && other < len_b {
                 near(first + row, other);
             }
         });
     }
+}
+
+/// Returns the rows that begin at a member; the last ones reach into what [`fill`] puts there.
+#[inline(always)]
+fn rows<W: Word>(column: &[W], first: usize) -> &[W; ROWS] {
+    column[first..].first_chunk().expect("the column goes on behind its last member")
 }
 
 /// Calls `near` with row and position of what is near among all blocks.
@@ -155,11 +157,9 @@ fn near_blocks<W: Word>(
     let mut at = 0;
     while let Some(passed) = blocks.iter().position(|block| any_within(*rows, block, distance)) {
         at += passed * LANES;
-        let (_, rest) = blocks.split_at(passed);
-        let Some((block, rest)) = rest.split_first() else { return };
-        look_closer(rows, block, distance, &mut |row, lane| near(row, at + lane));
+        look_closer(rows, &blocks[passed], distance, &mut |row, lane| near(row, at + lane));
         at += LANES;
-        blocks = rest;
+        blocks = &blocks[passed + 1..];
     }
 }
 
@@ -249,6 +249,19 @@ mod tests {
                 assert_eq!(told, near.collect::<Vec<_>>(), "{len_a} {len_b}");
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range for slice")]
+    fn a_column_that_ends_with_its_last_member_is_not_taken_for_one_without_pairs() {
+        near_pairs(&[7_u32; 10], 10, 3, &mut |_, _| {});
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range for slice")]
+    fn a_column_across_that_ends_with_its_last_member_is_not_taken_for_an_empty_one() {
+        let column = [7_u32; 10];
+        near_across((&[7; 30], 10), (&column, 10), 3, &mut |_, _| {});
     }
 
     fn columns_differ_in_no_more_bits_than_members<F: Fingerprint, W: Word>() {

@@ -63,9 +63,9 @@ impl<F: Fingerprint> Copies<F> {
     }
 
     fn group(&self, at: usize) -> &[u32] {
-        let end = |at: usize| self.distinct.get(at).map_or(0, |&(_, end)| end as usize);
+        let end = |at: usize| self.distinct[at].1 as usize;
         let start = at.checked_sub(1).map_or(0, end);
-        self.positions.get(start..end(at)).unwrap_or_default()
+        &self.positions[start..end(at)]
     }
 }
 

@@ -32,8 +32,7 @@ pub fn diameter<F: Fingerprint>(fps: &[F]) -> Diameter {
     distinct.dedup();
     if distinct.len() <= COMPARED {
         let farthest = distinct.iter().zip(1..).map(|(&fp, later)| {
-            let later = distinct.get(later..).unwrap_or_default();
-            later.iter().map(|&other| fp.distance(other)).max().unwrap_or(0)
+            distinct[later..].iter().map(|&other| fp.distance(other)).max().unwrap_or(0)
         });
         return Diameter { bits: farthest.max().unwrap_or(0), exact: true };
     }

@@ -24,9 +24,7 @@ impl<'a, F: Fingerprint> Directory<'a, F> {
         let bits = (sorted.len() / 4).checked_ilog2().unwrap_or(0).clamp(1, BITS_MAX);
         let mut starts = vec![0_u32; (1 << bits) + 1];
         for &member in sorted {
-            if let Some(start) = starts.get_mut(leading(member, bits) + 1) {
-                *start += 1;
-            }
+            starts[leading(member, bits) + 1] += 1;
         }
         let mut sum = 0;
         for start in &mut starts {
@@ -36,21 +34,26 @@ impl<'a, F: Fingerprint> Directory<'a, F> {
         Self { sorted, starts, bits }
     }
 
+    /// Returns the position of a member, such as a join of the set has found.
+    #[inline]
+    pub(super) fn place(&self, member: F) -> u32 {
+        self.find(member).expect("what a join finds are members of the set")
+    }
+
     /// Returns the position of a member; `None` for anything else.
     #[inline]
-    pub(super) fn find(&self, fingerprint: F) -> Option<u32> {
+    fn find(&self, fingerprint: F) -> Option<u32> {
         let bucket = leading(fingerprint, self.bits);
-        let (start, end) = (*self.starts.get(bucket)?, *self.starts.get(bucket + 1)?);
-        let members = self.sorted.get(start as usize..end as usize)?;
-        let at = members.binary_search(&fingerprint).ok()?;
-        u32::try_from(at).ok().map(|at| start + at)
+        let (start, end) = (self.starts[bucket], self.starts[bucket + 1]);
+        let at = self.sorted[start as usize..end as usize].binary_search(&fingerprint).ok()?;
+        Some(start + u32::try_from(at).expect("a set has at most u32::MAX members"))
     }
 }
 
 /// Returns the first bits as a number; 24 bits fit every machine's `usize`.
 #[inline]
 fn leading<F: Fingerprint>(fingerprint: F, bits: u32) -> usize {
-    usize::try_from((fingerprint >> (F::BITS - bits)).widen()).unwrap_or(usize::MAX - 1)
+    usize::try_from((fingerprint >> (F::BITS - bits)).widen()).expect("24 bits at most are left")
 }
 
 #[cfg(test)]

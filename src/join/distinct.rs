@@ -32,13 +32,13 @@ pub(super) fn distinct<F: Fingerprint>(fps: &[F]) -> Cow<'_, [F]> {
 fn sort_distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
     let bits = partition::bits_for(fps.len());
     let mut room = Pages::zeroed(fps.len());
-    let room = room.as_mut_slice().get_mut(..fps.len()).unwrap_or_default();
-    let partition = Partition::new(fps, &Permutation::leading_with(&[]), bits, room);
+    let identity = Permutation::leading_with(&[]);
+    let partition = Partition::new(fps, &identity, bits, room.as_mut_slice());
     let mut sorted = vec![F::ZERO; fps.len()];
     let mut rest = sorted.as_mut_slice();
     let mut buckets = Vec::new();
     for bucket in 0..1_usize << bits {
-        let (to, behind) = rest.split_at_mut(partition.len(bucket).min(rest.len()));
+        let (to, behind) = rest.split_at_mut(partition.len(bucket));
         buckets.push((bucket, to));
         rest = behind;
     }
@@ -48,7 +48,7 @@ fn sort_distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
         .with_max_len(1)
         .map_init(Vec::new, |ends, (bucket, to)| {
             if to.len() > average * SKEWED {
-                groups::group(partition.pieces(bucket), bits, 0, to, ends);
+                groups::gather(partition.pieces(bucket), to);
                 to.par_sort_unstable();
             } else {
                 sort(&partition, bucket, bits, to, ends);
@@ -80,9 +80,7 @@ fn sort<F: Fingerprint>(
     groups::group(partition.pieces(bucket), skipped, bits, to, ends);
     let mut start = 0;
     for &end in ends.iter() {
-        if let Some(group) = to.get_mut(start..end as usize) {
-            group.sort_unstable();
-        }
+        to[start..end as usize].sort_unstable();
         start = end as usize;
     }
 }
@@ -96,11 +94,9 @@ fn drop_repeated<F: Fingerprint>(sorted: &mut [F]) -> usize {
     let mut last = first;
     let mut kept = 1;
     for at in 1..sorted.len() {
-        let Some(&next) = sorted.get(at) else { break };
+        let next = sorted[at];
         if next != last {
-            if let Some(slot) = sorted.get_mut(kept) {
-                *slot = next;
-            }
+            sorted[kept] = next;
             kept += 1;
         }
         last = next;

@@ -107,9 +107,7 @@ impl<F: Fingerprint, const S: usize> Scratch<F, S> {
         group: usize,
         column: impl Fn(&'s Grouped<F>) -> &'s Vec<W>,
     ) -> [&'s [W]; S] {
-        self.sets
-            .each_ref()
-            .map(|set| column(set).get(set.range(group).start..).unwrap_or_default())
+        self.sets.each_ref().map(|set| &column(set)[set.range(group).start..])
     }
 }
 
@@ -138,14 +136,14 @@ impl<F: Fingerprint> Grouped<F> {
 
     #[inline(always)]
     fn range(&self, group: usize) -> Range<usize> {
-        let end = |at: usize| self.ends.get(at).map_or(0, |&end| end as usize);
+        let end = |at: usize| self.ends[at] as usize;
         group.checked_sub(1).map_or(0, end)..end(group)
     }
 
     /// Returns the members of a group.
     #[inline(always)]
     fn group(&self, at: usize) -> &[F] {
-        self.members.get(self.range(at)).unwrap_or_default()
+        &self.members[self.range(at)]
     }
 }
 
@@ -163,30 +161,35 @@ pub(super) fn group<'p, F: Fingerprint>(
     ends.clear();
     ends.resize(1 << bits, 0);
     if bits == 0 {
-        for (to, &member) in to.iter_mut().zip(pieces.flatten()) {
-            *to = member;
-        }
-        ends.fill(u32::try_from(to.len()).unwrap_or(u32::MAX));
+        ends.fill(u32::try_from(to.len()).expect("a bucket has fewer than 2^32 members"));
+        gather(pieces, to);
         return;
     }
     for piece in pieces.clone() {
         for &member in piece {
-            if let Some(count) = ends.get_mut(digit(member, skipped, bits)) {
-                *count += 1;
-            }
+            ends[digit(member, skipped, bits)] += 1;
         }
     }
     begin_at_sums(ends);
     for piece in pieces {
         for &member in piece {
-            if let Some(next) = ends.get_mut(digit(member, skipped, bits)) {
-                if let Some(slot) = to.get_mut(*next as usize) {
-                    *slot = member;
-                }
-                *next += 1;
-            }
+            let next = &mut ends[digit(member, skipped, bits)];
+            to[*next as usize] = member;
+            *next += 1;
         }
     }
+}
+
+/// Writes the members of all pieces to `to`, which has to be as long.
+#[inline(always)]
+pub(super) fn gather<'p, F: Fingerprint>(pieces: impl Iterator<Item = &'p [F]>, to: &mut [F]) {
+    let mut rest = to;
+    for piece in pieces {
+        let (head, tail) = rest.split_at_mut(piece.len());
+        head.copy_from_slice(piece);
+        rest = tail;
+    }
+    debug_assert!(rest.is_empty(), "{} places have no member", rest.len());
 }
 
 /// Compares a group with itself, or two with each other, by columns that begin with them.
@@ -197,27 +200,25 @@ fn compare_columns<F: Fingerprint, W: Word, const S: usize>(
     sink: &mut Sink<'_, F>,
 ) {
     let distance = sink.distance();
-    let mut offer = |a: Option<&F>, b: Option<&F>| {
-        if let (Some(&a), Some(&b)) = (a, b) {
-            let found = a.distance(b);
-            if found <= distance {
-                sink.offer(a, b, found);
-            }
+    let mut offer = |a: F, b: F| {
+        let found = a.distance(b);
+        if found <= distance {
+            sink.offer(a, b, found);
         }
     };
     match (groups.as_slice(), columns.as_slice()) {
         ([group], [column]) => {
             column::near_pairs(column, group.len(), distance, &mut |a, b| {
-                offer(group.get(a), group.get(b));
+                offer(group[a], group[b]);
             });
         }
         ([group_a, group_b], [column_a, column_b]) => {
             let (a, b) = ((*column_a, group_a.len()), (*column_b, group_b.len()));
             column::near_across(a, b, distance, &mut |a, b| {
-                offer(group_a.get(a), group_b.get(b));
+                offer(group_a[a], group_b[b]);
             });
         }
-        _ => {}
+        _ => unreachable!("a join is of one set or two"),
     }
 }
 
@@ -227,9 +228,7 @@ fn compare_whole<F: Fingerprint, const S: usize>(groups: [&[F]; S], sink: &mut S
     let distance = sink.distance();
     let mut compare = |member: F, others: &[F]| {
         kernel::within_inlined(others, member, distance, &mut |at, found| {
-            if let Some(&other) = others.get(at) {
-                sink.offer(member, other, found);
-            }
+            sink.offer(member, others[at], found);
         });
     };
     match groups.as_slice() {
@@ -241,6 +240,6 @@ fn compare_whole<F: Fingerprint, const S: usize>(groups: [&[F]; S], sink: &mut S
             }
         }
         [a, b] => a.iter().for_each(|&member| compare(member, b)),
-        _ => {}
+        _ => unreachable!("a join is of one set or two"),
     }
 }

@@ -120,7 +120,7 @@ impl<F: Fingerprint> Pairing<'_, '_, F> {
     pub(super) fn equal(&self, fingerprint: F, progress: &dyn Progress) -> Result<()> {
         let documents = self.ours.candidates(fingerprint)?;
         for (at, a) in documents.iter().enumerate() {
-            let later = documents.get(at + 1..).unwrap_or_default();
+            let later = &documents[at + 1..];
             let mut found = Vec::new();
             self.pass(std::slice::from_ref(a), later, 0, &mut found)?;
             self.hand_over(&mut found)?;

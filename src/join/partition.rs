@@ -47,7 +47,8 @@ impl<'a, F: Fingerprint> Partition<'a, F> {
         bits: u32,
         to: &'a mut [F],
     ) -> Self {
-        let bits = bits.clamp(1, BITS_MAX);
+        assert!((1..=BITS_MAX).contains(&bits), "{bits} bits of a bucket");
+        assert_eq!(members.len(), to.len(), "every member has a place");
         let buckets = 1_usize << bits;
         let tasks = 4 * rayon::current_num_threads();
         let chunk = (members.len() / tasks).clamp(CHUNK_MIN, CHUNK_BYTES / F::BYTES);
@@ -70,24 +71,24 @@ impl<'a, F: Fingerprint> Partition<'a, F> {
     /// Returns the slices of a bucket, some of them empty.
     pub(super) fn pieces(&self, bucket: usize) -> impl Iterator<Item = &'a [F]> + Clone {
         let chunks = self.members.chunks(self.chunk);
-        chunks.zip(self.ranges(bucket)).map(|(chunk, range)| chunk.get(range).unwrap_or_default())
+        chunks.zip(self.ranges(bucket)).map(|(chunk, range)| &chunk[range])
     }
 
     fn ranges(&self, bucket: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-        self.starts.chunks_exact(self.buckets + 1).map(move |starts| {
-            let at = |bucket: usize| starts.get(bucket).map_or(0, |&start| start as usize);
-            at(bucket)..at(bucket + 1)
-        })
+        self.starts
+            .chunks_exact(self.buckets + 1)
+            .map(move |starts| starts[bucket] as usize..starts[bucket + 1] as usize)
     }
 }
 
 /// Returns the bits `skipped..skipped + bits` as a number.
 ///
 /// There has to be one bit at least; 32 of them fit every machine's `usize`.
-#[allow(clippy::inline_always)]
+#[allow(clippy::inline_always, clippy::cast_possible_truncation)]
 #[inline(always)]
 pub(super) fn digit<F: Fingerprint>(member: F, skipped: u32, bits: u32) -> usize {
-    usize::try_from(((member << skipped) >> (F::BITS - bits)).widen()).unwrap_or(usize::MAX)
+    debug_assert!((1..=32).contains(&bits) && skipped < F::BITS, "{skipped} {bits}");
+    ((member << skipped) >> (F::BITS - bits)).widen() as usize
 }
 
 /// Permutes one chunk and brings it into the order of its leading bits.
@@ -107,24 +108,18 @@ impl<F: Fingerprint> Work for Scatter<'_, F> {
     fn run(self) {
         let Self { permutation, bits, from, to, starts } = self;
         permutation.for_each(from, |member| {
-            if let Some(count) = starts.get_mut(digit(member, 0, bits)) {
-                *count += 1;
-            }
+            starts[digit(member, 0, bits)] += 1;
         });
         begin_at_sums(starts);
         permutation.for_each(from, |member| {
-            if let Some(next) = starts.get_mut(digit(member, 0, bits)) {
-                if let Some(slot) = to.get_mut(*next as usize) {
-                    *slot = member;
-                }
-                *next += 1;
-            }
+            let next = &mut starts[digit(member, 0, bits)];
+            to[*next as usize] = member;
+            *next += 1;
         });
         // Every bucket has been filled up to where the next one begins.
         starts.rotate_right(1);
-        if let [first, .., last] = starts {
-            (*first, *last) = (0, u32::try_from(from.len()).unwrap_or(u32::MAX));
-        }
+        starts[0] = 0;
+        starts[1 << bits] = u32::try_from(from.len()).expect("a chunk fits into a cache");
     }
 }
 

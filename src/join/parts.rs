@@ -75,12 +75,12 @@ fn by_parts<F: Fingerprint, const S: usize>(
     units: u64,
 ) -> Result<JoinReport> {
     progress::check(run.progress)?;
-    let bits = table.lead.clamp(1, partition::BITS_MAX);
+    let bits = table.lead.min(partition::BITS_MAX);
     let mut counts: [Vec<usize>; S] = std::array::from_fn(|_| Vec::new());
     for (counts, source) in counts.iter_mut().zip(sources) {
         *counts = count(source, table, bits)?;
     }
-    let members = |bucket: usize| counts.each_ref().map(|c| c.get(bucket).copied().unwrap_or(0));
+    let members = |bucket: usize| counts.each_ref().map(|counts| counts[bucket]);
     let whole: usize = counts.iter().flatten().sum();
     let mut report = JoinReport::default();
     let mut done = 0;
@@ -109,7 +109,7 @@ fn by_parts<F: Fingerprint, const S: usize>(
             permutation: &table.permutation,
             bits,
             prefixes: (F::truncate(first as u128), F::truncate(last as u128)),
-            len: sizes_left.next().unwrap_or(0),
+            len: sizes_left.next().expect("there is a size for each source"),
         });
         let parts = parts.each_ref().map(|part| part as &dyn Source<F>);
         report += if cost::pairs(sizes) == 0 {
@@ -142,9 +142,7 @@ fn count<F: Fingerprint>(
     source.scan(&|members| {
         let mut here = vec![0_usize; 1 << bits];
         table.permutation.for_each(members, |member| {
-            if let Some(count) = here.get_mut(digit(member, 0, bits)) {
-                *count += 1;
-            }
+            here[digit(member, 0, bits)] += 1;
         });
         for (count, here) in counts.iter().zip(here) {
             if here > 0 {

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::directory::Directory;
+use super::partition::digit;
 use super::source::{CHUNK, Source};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Reader;
 use crate::progress::{self, Progress};
@@ -72,8 +73,13 @@ impl Range<'_> {
             cursor.seek(first.to_bytes().as_ref());
         }
         let mut read = 0;
+        let mut last = F::ZERO;
         while let Some((key, _)) = cursor.entry()? {
             let (fingerprint, document) = keys::split_posting::<F>(key)?;
+            if fingerprint < last {
+                return Err(Error::corrupt("postings", "keys do not rise"));
+            }
+            last = fingerprint;
             let outside = self.bits > 0
                 && (fingerprint >> (F::BITS - self.bits)).widen() != u128::from(self.prefix);
             if outside || !visit(fingerprint, document)? {
@@ -171,9 +177,8 @@ impl<F: Fingerprint> Held<F> {
                 match (u32::try_from(held.keys.len()), u32::try_from(held.ends.len() + 1)) {
                     (Ok(end), Ok(documents)) => {
                         held.ends.push(end);
-                        if let Some(last) = held.documents.last_mut() {
-                            *last = documents;
-                        }
+                        let last = held.documents.last_mut();
+                        *last.expect("it came with its fingerprint") = documents;
                     }
                     _ => whole = false,
                 }
@@ -204,8 +209,7 @@ impl<F: Fingerprint> Held<F> {
         directory: &Directory<'_, F>,
         fingerprint: F,
     ) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
-        let position = directory.find(fingerprint).map_or(usize::MAX, |at| at as usize);
-        self.documents_at(position)
+        self.documents_at(directory.place(fingerprint) as usize)
     }
 
     /// Returns the keys of the documents of the fingerprint at a position, rising.
@@ -213,24 +217,17 @@ impl<F: Fingerprint> Held<F> {
         &self,
         position: usize,
     ) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
-        let prefix = self.fingerprints.get(position).map_or(0, |&fingerprint| {
-            let prefix = fingerprint >> ((F::BITS - self.bits) % F::BITS);
-            if self.bits == 0 { 0 } else { usize::try_from(prefix.widen()).unwrap_or(0) }
-        });
-        let range = self.ranges.get(prefix);
-        let ends = |at: Option<usize>| {
-            let (at, range) = (at?, range?);
-            range.documents.get(at).map(|&end| end as usize)
+        let prefix = match self.bits {
+            0 => 0,
+            bits => digit(self.fingerprints[position], 0, bits),
         };
-        let local = range.and_then(|range| position.checked_sub(range.before));
-        let start = ends(local.and_then(|at| at.checked_sub(1))).unwrap_or(0);
-        let end = ends(local).unwrap_or(start);
-        (start..end).map(move |document| {
-            range.map_or(&[][..], |range| {
-                let end = |at: usize| range.ends.get(at).map_or(0, |&end| end as usize);
-                let start = document.checked_sub(1).map_or(0, end);
-                range.keys.get(start..end(document)).unwrap_or_default()
-            })
+        let range = &self.ranges[prefix];
+        let local = position - range.before;
+        let start = local.checked_sub(1).map_or(0, |before| range.documents[before] as usize);
+        (start..range.documents[local] as usize).map(move |document| {
+            let end = |at: usize| range.ends[at] as usize;
+            let start = document.checked_sub(1).map_or(0, end);
+            &range.keys[start..end(document)]
         })
     }
 }

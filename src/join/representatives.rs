@@ -160,8 +160,10 @@ impl Rule<'_> {
         };
         let mut left = Vec::new();
         for (unit, first) in units.iter().zip(found) {
-            match first.and_then(|(at, similarity)| Some((kept.get(at as usize)?, similarity))) {
-                Some((kept, similarity)) => label(unit.number, kept.position, Some(similarity)),
+            match first {
+                Some((at, similarity)) => {
+                    label(unit.number, kept[at as usize].position, Some(similarity));
+                }
                 None => left.push(*unit),
             }
         }
@@ -216,14 +218,11 @@ impl Rule<'_> {
         let of_units: Vec<&[(u32, u32)]> = pairs.chunk_by(|a, b| a.0 == b.0).collect();
         of_units.par_iter().try_for_each(|pairs| {
             for &(unit, representative) in *pairs {
-                let both = kept.get(representative as usize).zip(units.get(unit as usize));
-                let (Some((kept, document)), Some(first)) = (both, first.get(unit as usize)) else {
-                    continue;
-                };
+                let (kept, first) = (&kept[representative as usize], &first[unit as usize]);
                 if first.is_at_most(representative) {
                     break;
                 }
-                if let Some(similarity) = self.passes(kept, document)? {
+                if let Some(similarity) = self.passes(kept, &units[unit as usize])? {
                     first.offer((representative, similarity));
                     break;
                 }
@@ -246,10 +245,7 @@ impl Rule<'_> {
         let visit = |pairs: &[Pair<F>]| {
             let mut near: Vec<(u32, u32)> = Vec::new();
             for pair in pairs {
-                let (Some(a), Some(b)) = (our_places.find(pair.a), their_places.find(pair.b))
-                else {
-                    continue;
-                };
+                let (a, b) = (our_places.place(pair.a), their_places.place(pair.b));
                 for &unit in theirs.units(b) {
                     near.extend(ours.units(a).iter().map(|&representative| (unit, representative)));
                     if near.len() >= WAITING {
@@ -342,7 +338,7 @@ impl<F: Fingerprint> Side<F> {
             }
         }
         let places: Vec<u32> = sorted.into_iter().map(|(_, place)| place).collect();
-        starts.push(u32::try_from(places.len()).unwrap_or(u32::MAX));
+        starts.push(u32::try_from(places.len()).expect("positions have 32 bits"));
         Self { distinct, starts, places }
     }
 
@@ -352,9 +348,8 @@ impl<F: Fingerprint> Side<F> {
 
     /// Places of the units of one of the distinct fingerprints.
     fn units(&self, distinct: u32) -> &[u32] {
-        let at = |at: usize| self.starts.get(at).copied().unwrap_or(0) as usize;
-        let (start, end) = (at(distinct as usize), at(distinct as usize + 1));
-        self.places.get(start..end).unwrap_or_default()
+        let at = distinct as usize;
+        &self.places[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 }
 

@@ -90,9 +90,8 @@ impl<F: Fingerprint, const S: usize> Workshop<F, S> {
         let bits = partition::bits_for(len).min(lead);
         let mut members = sets.into_iter();
         let partitions = self.rooms.each_mut().map(|room| {
-            let members = members.next().unwrap_or_default();
-            let room = room.as_mut_slice().get_mut(..members.len()).unwrap_or_default();
-            Partition::new(members, permutation, bits, room)
+            let members = members.next().expect("there is room for each set");
+            Partition::new(members, permutation, bits, &mut room.as_mut_slice()[..members.len()])
         });
         let task = Task {
             run,

@@ -49,12 +49,18 @@ impl UnionFind {
         let mut item = item;
         let mut parent = self.parent(item)?;
         while parent != item {
-            let grandparent = self.parent(parent)?;
-            *self.parents.get_mut(item as usize)? = grandparent;
+            let grandparent = self.parents[parent as usize];
+            self.parents[item as usize] = grandparent;
             item = grandparent;
-            parent = self.parent(item)?;
+            parent = self.parents[item as usize];
         }
         Some(item)
+    }
+
+    /// [`UnionFind::find`] for an item that there is.
+    #[inline]
+    pub(crate) fn root(&mut self, item: u32) -> u32 {
+        self.find(item).expect("items are counted before they are joined")
     }
 
     /// Joins the sets of two items; true if they were apart.
@@ -70,11 +76,11 @@ impl UnionFind {
         if a == b {
             return Some(false);
         }
-        let (size_a, size_b) = (*self.sizes.get(a as usize)?, *self.sizes.get(b as usize)?);
+        let (size_a, size_b) = (self.sizes[a as usize], self.sizes[b as usize]);
         let (root, child) = if size_a < size_b { (b, a) } else { (a, b) };
-        *self.parents.get_mut(child as usize)? = root;
+        self.parents[child as usize] = root;
         // No overflow: there are no more items than numbers of 32 bits.
-        *self.sizes.get_mut(root as usize)? = size_a + size_b;
+        self.sizes[root as usize] = size_a + size_b;
         Some(true)
     }
 

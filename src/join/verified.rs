@@ -99,7 +99,7 @@ pub(crate) fn labelled<F: Fingerprint>(
         Linkage::Chain => units.chained(distance, progress, verify)?,
         Linkage::Representative => units.represented(fps, distance, progress, verify)?,
     };
-    let of = units.of.iter().map(|&unit| of_unit.get(unit as usize).copied().unwrap_or_default());
+    let of = units.of.iter().map(|&unit| of_unit[unit as usize]);
     let (labels, similarities) = of.unzip();
     Ok(Labelled { labels, similarities })
 }
@@ -137,7 +137,7 @@ impl<F: Fingerprint> Units<F> {
             of: vec![0; fps.len()],
         };
         for unit in sorted.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let Some(&(fingerprint, _, first)) = unit.first() else { continue };
+            let (fingerprint, _, first) = unit[0];
             let number = units.count();
             if units.distinct.last() != Some(&fingerprint) {
                 units.distinct.push(fingerprint);
@@ -145,9 +145,7 @@ impl<F: Fingerprint> Units<F> {
             }
             units.firsts.push(first);
             for &(_, _, position) in unit {
-                if let Some(of) = units.of.get_mut(position as usize) {
-                    *of = number;
-                }
+                units.of[position as usize] = number;
             }
         }
         units.starts.push(units.count());
@@ -167,15 +165,13 @@ impl<F: Fingerprint> Units<F> {
         links.join_near(distance)?;
         progress::check(progress)?;
         let mut sets = links.sets.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let roots: Vec<u32> =
-            (0..self.count()).map(|unit| sets.find(unit).unwrap_or(unit)).collect();
+        let roots: Vec<u32> = (0..self.count()).map(|unit| sets.root(unit)).collect();
         let mut smallest = vec![u32::MAX; roots.len()];
         for (&root, &first) in roots.iter().zip(&self.firsts) {
-            if let Some(smallest) = smallest.get_mut(root as usize) {
-                *smallest = first.min(*smallest);
-            }
+            let smallest = &mut smallest[root as usize];
+            *smallest = first.min(*smallest);
         }
-        let label = |&root: &u32| (smallest.get(root as usize).copied().unwrap_or(0), None);
+        let label = |&root: &u32| (smallest[root as usize], None);
         Ok(roots.iter().map(label).collect())
     }
 
@@ -193,16 +189,14 @@ impl<F: Fingerprint> Units<F> {
         let unit = |(number, &position): (u32, &u32)| Unit {
             position,
             number,
-            fingerprint: fps.get(position as usize).copied().unwrap_or_default(),
+            fingerprint: fps[position as usize],
         };
         let mut rising: Vec<Unit<F>> = (0..).zip(&self.firsts).map(unit).collect();
         rising.par_sort_unstable_by_key(|unit| unit.position);
         progress.begin("grouping", Some(rising.len() as u64));
         let mut labels = vec![(0, None); rising.len()];
         let mut label = |number: u32, label, similarity| {
-            if let Some(slot) = labels.get_mut(number as usize) {
-                *slot = (label, similarity);
-            }
+            labels[number as usize] = (label, similarity);
         };
         under_representatives(&rising, distance, progress, verify, &mut label)?;
         Ok(labels)
@@ -210,18 +204,18 @@ impl<F: Fingerprint> Units<F> {
 
     /// There are no more units than positions, which are numbers of 32 bits.
     fn count(&self) -> u32 {
-        u32::try_from(self.firsts.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.firsts.len()).expect("a unit has a position of its own")
     }
 
     /// Units of the distinct fingerprint at this place.
     fn at(&self, distinct: u32) -> std::ops::Range<u32> {
-        let start = |at: usize| self.starts.get(at).copied().unwrap_or(0);
-        start(distinct as usize)..start(distinct as usize + 1)
+        let at = distinct as usize;
+        self.starts[at]..self.starts[at + 1]
     }
 
     /// Positions of two units, the smaller one first.
     fn positions(&self, a: u32, b: u32) -> (u32, u32) {
-        let first = |unit: u32| self.firsts.get(unit as usize).copied().unwrap_or(0);
+        let first = |unit: u32| self.firsts[unit as usize];
         (first(a).min(first(b)), first(a).max(first(b)))
     }
 }
@@ -240,7 +234,7 @@ impl<F: Fingerprint> Links<'_, F> {
     /// A unit that is linked asks those alone that are not: a group whose units all pass with the
     /// first costs one check a unit.
     fn join_equal(&self) -> Result<()> {
-        let count = u32::try_from(self.units.distinct.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(self.units.distinct.len()).expect("positions have 32 bits");
         (0..count).into_par_iter().try_for_each(|at| {
             let units = self.units.at(at);
             if units.len() < 2 {
@@ -281,10 +275,7 @@ impl<F: Fingerprint> Links<'_, F> {
             &|pairs: &[Pair<F>]| {
                 let mut waiting = Waiting::new(self);
                 for pair in pairs {
-                    let (Some(a), Some(b)) = (directory.find(pair.a), directory.find(pair.b))
-                    else {
-                        continue;
-                    };
+                    let (a, b) = (directory.place(pair.a), directory.place(pair.b));
                     if self.are_one_set(a, b) {
                         continue;
                     }
@@ -308,7 +299,7 @@ impl<F: Fingerprint> Links<'_, F> {
             return false;
         }
         let mut sets = self.sets();
-        let mut roots = a.chain(b).map(|unit| sets.find(unit));
+        let mut roots = a.chain(b).map(|unit| sets.root(unit));
         let first = roots.next();
         roots.all(|root| Some(root) == first)
     }
@@ -336,7 +327,7 @@ impl<'a, 'b, F: Fingerprint> Waiting<'a, 'b, F> {
 
     fn check(&mut self) -> Result<()> {
         let mut sets = self.links.sets();
-        self.pairs.retain(|&(a, b, _)| sets.find(a) != sets.find(b));
+        self.pairs.retain(|&(a, b, _)| sets.root(a) != sets.root(b));
         drop(sets);
         for (a, b, distance) in self.pairs.drain(..) {
             progress::check(self.links.progress)?;
