@@ -109,15 +109,12 @@ struct Search<'a> {
     nodes: &'a mut u32,
 }
 
-// Atoms are below MAX_ATOMS by construction and the arrays have that length; this is the inner
-// loop of every proof.
-#[allow(clippy::indexing_slicing)]
+// Atoms are below MAX_ATOMS by construction and the arrays have that length.
 impl<'a> Search<'a> {
     fn new(cover: &Cover, needs: &[u32], best: u32, any: bool, nodes: &'a mut u32) -> Self {
         let mut bounds = Bounds { low: [0; MAX_ATOMS], high: [0; MAX_ATOMS] };
-        for (high, size) in bounds.high.iter_mut().zip(&cover.sizes) {
-            *high = *size;
-        }
+        bounds.high[..cover.sizes.len()].copy_from_slice(&cover.sizes);
+        debug_assert_eq!(cover.tables.len(), needs.len(), "every table has a need");
         let tables = cover.tables.iter().copied().zip(needs.iter().copied());
         let tables = tables.filter(|&(_, need)| need > 0).collect();
         Self { atoms: cover.sizes.len(), bounds, tables, best, any, nodes }
@@ -222,7 +219,6 @@ impl<'a> Search<'a> {
 }
 
 /// Adds up the flips of a set of atoms.
-#[allow(clippy::indexing_slicing)] // as for Search
 fn sum(flips: &[u32; MAX_ATOMS], atoms: u128) -> u32 {
     members(atoms).map(|atom| flips[atom]).sum()
 }
@@ -237,7 +233,6 @@ fn members(mut atoms: u128) -> impl Iterator<Item = usize> {
 }
 
 /// Returns in how many open tables every atom is.
-#[allow(clippy::indexing_slicing)] // as for Search
 fn degrees(open: &[(u128, u32)]) -> [u32; MAX_ATOMS] {
     let mut degrees = [0; MAX_ATOMS];
     for atom in open.iter().flat_map(|&(atoms, _)| members(atoms)) {
@@ -264,7 +259,6 @@ fn packing_bound(open: &[(u128, u32)]) -> u32 {
 ///
 /// A table weighs one over the largest degree among its atoms, so the weights of the tables
 /// around one atom add up to 1 at most: a feasible dual solution.
-#[allow(clippy::indexing_slicing)] // as for Search
 fn degree_bound(open: &[(u128, u32)], degrees: &[u32; MAX_ATOMS]) -> u32 {
     // Weights are rounded down to fixed point, so the sum never exceeds the true one.
     const ONE: u64 = 1 << 32;

@@ -87,7 +87,8 @@ fn split(segments: &[Segment], blocks: u32) -> Vec<Vec<Segment>> {
         .map(|mut size| {
             let mut block = Vec::new();
             while size > 0 {
-                let Some(segment) = open.take().or_else(|| source.next()) else { break };
+                let segment = open.take().or_else(|| source.next());
+                let segment = segment.expect("blocks have no more bits than the segments");
                 let len = segment.len.min(size);
                 block.push(Segment { start: segment.start, len });
                 size -= len;

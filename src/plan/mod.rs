@@ -3,6 +3,10 @@
 //! Blocks of bits become tables, tables become probes. Whatever the distance, every schedule that
 //! a [`Plan`] gives out has been proved to find every match.
 #![doc = include_str!("PROOFS.md")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tables and needs are numbered here; one that slips must panic, not lose matches"
+)]
 
 mod cost;
 mod cover;
@@ -177,7 +181,8 @@ impl Plan {
         let flips = cover
             .smallest(&needs, max)
             .ok_or_else(|| refuse("its completeness is too intricate to prove"))?;
-        Ok(Self { bits, levels, radius, tables, cover, complete_to: flips.saturating_sub(1) })
+        let complete_to = flips.checked_sub(1).expect("no table is defeated without a flip");
+        Ok(Self { bits, levels, radius, tables, cover, complete_to })
     }
 
     /// Returns the fingerprint width in bits.
@@ -274,8 +279,7 @@ fn check_levels(bits: u32, levels: &[Level]) -> Result<(), &'static str> {
             return Err("a plan has 128 tables at most");
         }
         // The longest lead leaves the fewest bits to the next level.
-        let lead = usize::try_from(level.lead).unwrap_or(usize::MAX);
-        rest -= layout::sizes(rest, level.blocks).take(lead).sum::<u32>();
+        rest -= layout::sizes(rest, level.blocks).take(level.lead as usize).sum::<u32>();
     }
     Ok(())
 }

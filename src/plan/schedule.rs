@@ -9,7 +9,7 @@ use super::cost::{Census, Costs, expected_candidates};
 use super::layout::binomial;
 
 /// Nodes times tables that the proofs of one schedule may take together: about a millisecond.
-const WORK: usize = 16_000;
+const WORK: u32 = 16_000;
 
 /// How to probe a plan's tables so that nothing within a distance is missed.
 ///
@@ -130,16 +130,15 @@ impl<'a> Planner<'a> {
             candidate_ns: costs.candidate_ns,
             extra,
             limit,
-            nodes: u32::try_from(WORK / plan.tables.len().max(1)).unwrap_or(u32::MAX),
+            nodes: WORK / u32::try_from(plan.tables.len()).expect("a plan has 128 tables at most"),
             best: None,
         }
     }
 
     /// Returns the expected time of probing one table with a need.
     fn table_nanos(&self, table: usize, need: u32) -> f64 {
-        let prefix_bits = self.plan.tables.get(table).map_or(0, super::Table::prefix_bits);
-        let probe = self.probe_nanos.get(table).copied().unwrap_or(0.0);
-        probes(prefix_bits, need) as f64 * probe + self.extra(table, need) * self.candidate_ns
+        let probes = probes(self.plan.tables[table].prefix_bits(), need) as f64;
+        probes * self.probe_nanos[table] + self.extra(table, need) * self.candidate_ns
     }
 
     fn extra(&self, table: usize, need: u32) -> f64 {
@@ -185,7 +184,7 @@ impl<'a> Planner<'a> {
         let mut set = Vec::new();
         let rest = (0..self.plan.tables.len()).filter(|&table| table != first);
         for table in std::iter::once(first).chain(rest) {
-            let lead = self.plan.tables.get(table).map_or(u128::MAX, super::Table::lead);
+            let lead = self.plan.tables[table].lead();
             if lead & taken == 0 {
                 taken |= lead;
                 set.push(table);
@@ -202,13 +201,10 @@ impl<'a> Planner<'a> {
             let price = |table: usize, need: u32| {
                 self.table_nanos(table, need + 1) - self.table_nanos(table, need)
             };
-            let steps = set.iter().filter_map(|&table| {
-                let need = needs.get(table).copied().filter(|&need| need < self.limit)?;
-                Some((table, price(table, need)))
-            });
-            let cheapest = steps.min_by(|a, b| a.1.total_cmp(&b.1));
-            let Some(need) = cheapest.and_then(|(table, _)| needs.get_mut(table)) else { break };
-            *need += 1;
+            let open = set.iter().filter(|&&table| needs[table] < self.limit);
+            let steps = open.map(|&table| (table, price(table, needs[table])));
+            let Some((table, _)) = steps.min_by(|a, b| a.1.total_cmp(&b.1)) else { break };
+            needs[table] += 1;
         }
         needs
     }
@@ -248,17 +244,15 @@ impl<'a> Planner<'a> {
         let mut open: Vec<usize> = (0..needs.len()).collect();
         while self.nodes > 0 {
             let saving = |table: usize| {
-                let need = needs.get(table).copied().filter(|&need| need > 0)?;
-                Some(self.table_nanos(table, need) - self.table_nanos(table, need - 1))
+                let less = needs[table].checked_sub(1)?;
+                Some(self.table_nanos(table, needs[table]) - self.table_nanos(table, less))
             };
             let savings =
                 open.iter().enumerate().filter_map(|(i, &table)| Some((i, saving(table)?)));
             let Some((i, _)) = savings.max_by(|a, b| a.1.total_cmp(&b.1)) else { break };
             let table = open.swap_remove(i);
             let mut lower = needs.clone();
-            if let Some(need) = lower.get_mut(table) {
-                *need -= 1;
-            }
+            lower[table] -= 1;
             if self.proved(&lower) {
                 needs = lower;
                 open.push(table);

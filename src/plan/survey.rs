@@ -83,7 +83,9 @@ fn report(plan: &Plan, distance: u32, count: u64, costs: &Costs) -> PlanReport {
     let census = Census { entries: count, singles: false };
     let schedule = plan.schedule(distance, &census, costs);
     let prefixes = || plan.tables.iter().map(super::Table::prefix_bits);
-    let (prefix_min, prefix_max) = (prefixes().min().unwrap_or(0), prefixes().max().unwrap_or(0));
+    let (prefix_min, prefix_max) = (prefixes().min(), prefixes().max());
+    let (prefix_min, prefix_max) =
+        prefix_min.zip(prefix_max).expect("a plan has one table at least");
     // Differences between neighbours in a run save about a byte of every entry.
     let entry_bytes = f64::from(plan.bits / 8 - 1);
     let bytes_per_fingerprint = entry_bytes * plan.tables.len() as f64;
