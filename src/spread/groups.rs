@@ -99,12 +99,16 @@ impl<F: Fingerprint> Groups<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] for a key below the one before it.
+    /// [`Error::InvalidOption`] for a key below the one before it, or of no table.
     pub fn push(&mut self, row: Row<F>, found: &mut Found<F>) -> Result<()> {
         let Row { key, fingerprint, second } = row;
         if self.key != Some(key) {
             if let Some(before) = self.key.filter(|&before| before > key) {
                 let reason = format!("{key:#x} follows {before:#x}: rows come in order of keys");
+                return Err(Error::InvalidOption { name: "key", reason });
+            }
+            if !self.keys.knows(key) {
+                let reason = format!("{key:#x} is the key of no table: use those of these keys");
                 return Err(Error::InvalidOption { name: "key", reason });
             }
             self.close(found)?;
@@ -184,9 +188,8 @@ impl<F: Fingerprint> Group<'_, F> {
             self.labels()
         };
         for (&b, &label) in members.iter().zip(&labels) {
-            if let Some(&a) = members.get(label as usize)
-                && a != b
-            {
+            let a = members[label as usize];
+            if a != b {
                 found.push(Pair { a, b, distance: a.distance(b) });
             }
         }
@@ -195,7 +198,7 @@ impl<F: Fingerprint> Group<'_, F> {
 
     /// Returns for every member the place of the smallest one that it is connected with.
     fn labels(&self) -> Vec<u32> {
-        let len = u32::try_from(self.first.len()).unwrap_or(u32::MAX);
+        let len = u32::try_from(self.first.len()).expect("a small group");
         let mut sets = UnionFind::new(len);
         for (&a, at) in self.first.iter().zip(0..) {
             for (&b, other) in self.first.iter().zip(0..at) {
@@ -206,20 +209,18 @@ impl<F: Fingerprint> Group<'_, F> {
         }
         let mut smallest = vec![u32::MAX; self.first.len()];
         let label = |at: u32| {
-            let root = sets.find(at).unwrap_or(at);
-            let smallest = smallest.get_mut(root as usize)?;
+            let smallest = &mut smallest[sets.root(at) as usize];
             *smallest = at.min(*smallest);
-            Some(*smallest)
+            *smallest
         };
-        (0..len).filter_map(label).collect()
+        (0..len).map(label).collect()
     }
 
     /// Finds the near pairs that belong to this key.
     fn pairs(&self, found: &mut Vec<Pair<F>>) -> Result<()> {
         if self.first.len() <= SMALL {
             for (at, &a) in self.first.iter().enumerate() {
-                let later = self.first.get(at + 1..).unwrap_or_default();
-                self.compare(a, later, found);
+                self.compare(a, &self.first[at + 1..], found);
             }
             return Ok(());
         }

@@ -74,7 +74,7 @@ impl<F: Fingerprint> Keys<F> {
         let levels = levels(F::BITS, distance, count);
         let mut keys = Self { distance, nodes: Vec::new(), starts: vec![0] };
         for depth in 1..=levels.len() {
-            keys.add_level(levels.get(..depth).unwrap_or_default())?;
+            keys.add_level(&levels[..depth])?;
         }
         Ok(keys)
     }
@@ -83,7 +83,7 @@ impl<F: Fingerprint> Keys<F> {
     fn add_level(&mut self, levels: &[(u32, u32)]) -> Result<()> {
         let start = self.nodes.len();
         let siblings = levels.last().map_or(1, |&(blocks, lead)| binomial(blocks, lead));
-        let siblings = usize::try_from(siblings).unwrap_or(usize::MAX);
+        let siblings = usize::try_from(siblings).expect("a level has 128 tables at most");
         let above = self.starts.iter().rev().nth(1).copied();
         for (at, table) in plan::nested_tables(F::BITS, levels)?.iter().enumerate() {
             let permutation = table.permutation().clone();
@@ -91,12 +91,12 @@ impl<F: Fingerprint> Keys<F> {
             let lead = permutation.invert(F::high_mask(kept));
             let first = start + at - at % siblings;
             let mut passed = Vec::new();
-            if let Some(parent) = above.and_then(|above| self.nodes.get_mut(above + at / siblings))
-            {
+            if let Some(above) = above {
+                let parent = &mut self.nodes[above + at / siblings];
                 passed.clone_from(&parent.passed);
                 parent.below = first..first + siblings;
             }
-            passed.extend(self.nodes.iter().skip(first).map(|sibling| sibling.lead));
+            passed.extend(self.nodes[first..].iter().map(|sibling| sibling.lead));
             self.nodes.push(Node { permutation, kept, lead, passed, below: 0..0 });
         }
         self.starts.push(self.nodes.len());
@@ -110,7 +110,7 @@ impl<F: Fingerprint> Keys<F> {
 
     /// Returns how many keys a fingerprint has at first.
     pub fn tables(&self) -> usize {
-        self.starts.get(1).copied().unwrap_or(0)
+        self.starts[1]
     }
 
     /// Returns how many times a group may be split, counting the first keys.
@@ -147,15 +147,20 @@ impl<F: Fingerprint> Keys<F> {
         })
     }
 
+    /// Returns true if the number is the key of a table.
+    pub(super) fn knows(&self, key: u64) -> bool {
+        self.node(key).is_some()
+    }
+
     fn node(&self, key: u64) -> Option<&Node<F>> {
         self.nodes.get(usize::try_from(key >> PREFIX_BITS).ok()?)
     }
 
     fn keys(&self, nodes: Range<usize>, fingerprint: F) -> impl Iterator<Item = u64> {
-        let numbered = (nodes.start as u64..).zip(self.nodes.get(nodes).unwrap_or_default());
+        let numbered = (nodes.start as u64..).zip(&self.nodes[nodes]);
         numbered.map(move |(number, node)| {
             let prefix = node.permutation.apply(fingerprint) >> (F::BITS - node.kept);
-            let prefix = u64::try_from(prefix.widen()).unwrap_or(u64::MAX);
+            let prefix = u64::try_from(prefix.widen()).expect("48 bits at most are left");
             number << PREFIX_BITS | prefix
         })
     }
@@ -169,7 +174,8 @@ pub(super) fn levels(bits: u32, distance: u32, count: u64) -> Vec<(u32, u32)> {
     let prefix = |lead: u32| bits / (apart + lead) * lead;
     let small = |lead: &u32| count as f64 / f64::from(prefix(*lead)).exp2() <= GROUP;
     let leads = || (1..=LEAD_MAX).take_while(affordable);
-    let lead = leads().find(small).or_else(|| leads().last()).unwrap_or(1);
+    let lead = leads().find(small).or_else(|| leads().last());
+    let lead = lead.expect("no distance has more than 128 tables with one block");
     let mut levels = vec![(apart + lead, lead)];
     let (mut rest, mut tables) = (bits, binomial(apart + lead, lead));
     let (mut nodes, mut blocks, mut lead) = (tables, apart + lead, lead);

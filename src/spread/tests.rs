@@ -202,3 +202,11 @@ fn distances_and_orders_that_cannot_be_are_refused() {
     let refused = groups.push(row(4), &mut found);
     assert!(matches!(refused, Err(Error::InvalidOption { name: "key", .. })));
 }
+
+#[test]
+fn a_row_under_the_key_of_no_table_is_refused() {
+    let mut groups = Groups::new(Keys::<u64>::new(3, 1000).unwrap(), Wanted::Pairs, 100);
+    let row = Row { key: u64::MAX, fingerprint: 7, second: false };
+    let refused = groups.push(row, &mut Found::default());
+    assert!(matches!(refused, Err(Error::InvalidOption { name: "key", .. })));
+}
