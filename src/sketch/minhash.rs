@@ -151,13 +151,10 @@ impl Work for Lower<'_> {
 
 #[inline(always)]
 fn lower<const N: usize>(smallest: &mut [u32; PERMUTATIONS], words: &[u32]) {
-    let (Some(smallest), Some(masks), Some(factors)) = (
-        smallest.first_chunk_mut::<N>(),
-        TABLE.masks.first_chunk::<N>(),
-        TABLE.factors.first_chunk::<N>(),
-    ) else {
-        return;
-    };
+    const { assert!(N <= PERMUTATIONS) };
+    let smallest = smallest.first_chunk_mut::<N>().expect("checked above");
+    let masks = TABLE.masks.first_chunk::<N>().expect("checked above");
+    let factors = TABLE.factors.first_chunk::<N>().expect("checked above");
     for &word in words {
         for ((least, &mask), &factor) in smallest.iter_mut().zip(masks).zip(factors) {
             *least = (*least).min((word ^ mask).wrapping_mul(factor));

@@ -6,6 +6,7 @@
 //!
 //! Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002; Manku, Jain
 //! and Das Sarma, "Detecting near-duplicates for web crawling", WWW 2007.
+#![expect(clippy::indexing_slicing, reason = "planes are numbered here, by bits of the weights")]
 // Inlining is what compiles the shared code with the features of each instruction set.
 #![allow(clippy::inline_always)]
 
@@ -107,23 +108,19 @@ impl<F: Fingerprint> BitSums<F> {
         if self.waiting.len() <= plane {
             self.waiting.resize_with(plane + 1, Vec::new);
         }
-        if let Some(waiting) = self.waiting.get_mut(plane) {
-            waiting.push(ones);
-            if waiting.len() >= WAITING {
-                self.settle(plane);
-            }
+        let waiting = &mut self.waiting[plane];
+        waiting.push(ones);
+        if waiting.len() >= WAITING {
+            self.settle(plane);
         }
     }
 
     /// Adds the words that wait at a plane to the counts.
     fn settle(&mut self, plane: usize) {
-        let Some(slot) = self.waiting.get_mut(plane) else { return };
-        let mut words = std::mem::take(slot);
+        let mut words = std::mem::take(&mut self.waiting[plane]);
         kernel::dispatch(Settle { sums: self, plane, words: &mut words });
         words.clear();
-        if let Some(slot) = self.waiting.get_mut(plane) {
-            *slot = words;
-        }
+        self.waiting[plane] = words;
     }
 
     /// Adds what was weighed together to the other counts.
@@ -139,8 +136,9 @@ impl<F: Fingerprint> BitSums<F> {
     }
 
     /// Adds `2^plane` to the count of every position that is set in `ones`.
+    ///
+    /// Weights below 2^63 carry no further than their 128-bit total.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // weights below 2^63 carry no further than their 128-bit total
     fn carry_in(&mut self, mut plane: usize, mut ones: F) {
         while ones != F::ZERO {
             let digit = self.planes[plane];
@@ -165,7 +163,8 @@ impl<F: Fingerprint> BitSums<F> {
             words.iter().map(|&word| at(word)).sum::<u128>() << plane
         };
         let waiting: u128 = self.waiting.iter().zip(0..).map(waits).sum();
-        let weighed = self.weighed.get((F::BITS - 1 - bit) as usize).copied().unwrap_or_default();
+        // Often nothing was weighed together.
+        let weighed = self.weighed.get((F::BITS - 1 - bit) as usize).copied().unwrap_or(0);
         // The count is at most the total, so the difference always fits.
         let count = settled + waiting + u128::from(weighed);
         let (count, total) = (count.cast_signed(), self.total.cast_signed());
@@ -195,20 +194,22 @@ impl<F: Fingerprint> BitSums<F> {
         let shift = spare.saturating_sub(u128::BITS - HALF_BITS - 1);
         let total = (self.total >> shift).max(1);
         let share = |bit| ((count(bit) >> shift) << (HALF_BITS + 1)) / total;
+        // All of the weight is one part more than fits.
         Some((0..F::BITS).map(|bit| u16::try_from(share(bit)).unwrap_or(u16::MAX)).collect())
     }
 
     /// Returns the fingerprint whose bits are compared with the usual share instead of a half.
     ///
     /// A bit is one where its count is above `1/2 + offset/65,536` of the total weight, exactly.
-    /// `offsets` holds one number a bit, the least significant first, and shrinks with the weight
-    /// ([`shrunk`]); where all are 0, this is [`BitSums::fingerprint`].
+    /// `offsets` holds one number a bit at least, the least significant first, and shrinks with the
+    /// weight ([`shrunk`]); where all are 0, this is [`BitSums::fingerprint`].
     pub(crate) fn signature_above(&mut self, offsets: &[i16]) -> Option<F> {
         let total = self.total;
         let trust = trust(total);
         // Split, because the product of a total and 16 bits more does not fit.
         let (high, low) = (total >> (HALF_BITS + 1), total & 0xffff);
         let (mut digits, mut wanted) = (0, [F::ZERO; PLANES]);
+        debug_assert!(offsets.len() >= F::BITS as usize, "there is an offset for each bit");
         for (bit, &offset) in (0..F::BITS).zip(offsets) {
             let part = u128::from(shrunk(offset, trust).abs_diff(-(1 << HALF_BITS)));
             let threshold = high * part + ((low * part) >> (HALF_BITS + 1));
@@ -221,7 +222,7 @@ impl<F: Fingerprint> BitSums<F> {
             }
             digits = digits.max(planes);
         }
-        self.compare(digits, |plane| wanted.get(plane).copied().unwrap_or_default())
+        self.compare(digits, |plane| wanted[plane])
     }
 
     /// Adds all that waits to the counts.
@@ -263,12 +264,13 @@ const DOUBT: u128 = 128;
 /// The part of the way, in parts of 65,536, that a text of this weight goes.
 fn trust(total: u128) -> i32 {
     let total = total.min(1 << 64);
-    i32::try_from((total << (HALF_BITS + 1)) / (total + DOUBT)).unwrap_or(1 << (HALF_BITS + 1))
+    i32::try_from((total << (HALF_BITS + 1)) / (total + DOUBT)).expect("65,536 parts at most")
 }
 
 /// That part of an offset, rounded down.
 fn shrunk(offset: i16, trust: i32) -> i32 {
-    i32::try_from((i64::from(offset) * i64::from(trust)) >> (HALF_BITS + 1)).unwrap_or_default()
+    let part = (i64::from(offset) * i64::from(trust)) >> (HALF_BITS + 1);
+    i32::try_from(part).expect("a part of an offset is no larger")
 }
 
 impl<F: Fingerprint> Signature<F> for BitSums<F> {
@@ -281,7 +283,7 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
         if self.waiting.is_empty() {
             self.waiting.push(Vec::new());
         }
-        let Some(waiting) = self.waiting.first_mut() else { return };
+        let waiting = &mut self.waiting[0];
         let before = waiting.len();
         waiting.extend(features);
         let (added, full) = (waiting.len() - before, waiting.len() >= WAITING);
@@ -307,14 +309,12 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
             self.waiting.resize_with(planes, Vec::new);
         }
         for plane in 0..planes {
-            let Some(waiting) = self.waiting.get_mut(plane) else { return };
+            let waiting = &mut self.waiting[plane];
             let mut len = waiting.len();
             waiting.resize(len + count, F::ZERO);
             for (feature, weight) in features.clone() {
                 // The bits of a weight cannot be foretold, so nothing branches on them.
-                if let Some(slot) = waiting.get_mut(len) {
-                    *slot = feature;
-                }
+                waiting[len] = feature;
                 len += usize::from(weight >> plane & 1 == 1);
             }
             waiting.truncate(len);
