@@ -1,4 +1,5 @@
 //! Decisions: what becomes of every document, by its position.
+#![expect(clippy::indexing_slicing, reason = "labels are positions, as grouping made them")]
 
 use rayon::prelude::*;
 
@@ -95,13 +96,10 @@ impl<F: Fingerprint> Decisions<F> {
         let mut kept = Vec::with_capacity(groups.len());
         let mut pairs = Vec::new();
         for (group, number) in groups.iter().zip(1..) {
-            let first = group.first().copied().unwrap_or(0);
-            let label = labels.get(first as usize).copied().unwrap_or(first);
+            let label = labels[group[0] as usize];
             kept.push(label);
             for &position in group {
-                if let Some(cluster) = cluster_of.get_mut(position as usize) {
-                    *cluster = number;
-                }
+                cluster_of[position as usize] = number;
                 if position != label {
                     pairs.push((position, label));
                 }
@@ -112,8 +110,8 @@ impl<F: Fingerprint> Decisions<F> {
         let measuring = measuring(verification);
         let measure = |&(position, kept): &(u32, u32)| -> Result<Removed> {
             let (a, b) = (position as usize, kept as usize);
-            let fingerprint = |at: usize| fingerprints.get(at).copied().unwrap_or_default();
-            let distance = fingerprint(a).distance(fingerprint(b));
+            let distance = fingerprints[a].distance(fingerprints[b]);
+            // There are none if no two documents were compared.
             let known = similarities.get(a).copied().flatten();
             let similarity = match evidence {
                 Some(evidence) if known.is_none() => {
@@ -141,10 +139,10 @@ impl<F: Fingerprint> Decisions<F> {
         }
         let cluster = self.cluster(position);
         let removed = self.removed.binary_search_by_key(&position, |removed| removed.position);
-        let removed = removed.ok().and_then(|at| self.removed.get(at));
         match (cluster, removed) {
-            (Some(cluster), Some(&Removed { distance, similarity, .. })) => {
-                let kept = self.kept_of(cluster).unwrap_or(position);
+            (Some(cluster), Ok(at)) => {
+                let Removed { distance, similarity, .. } = self.removed[at];
+                let kept = self.kept_of(cluster).expect("a cluster keeps a document");
                 Decision::Duplicate { kept, distance, similarity, cluster }
             }
             _ => Decision::Kept { cluster },
@@ -205,7 +203,7 @@ impl<F: Fingerprint> Decisions<F> {
     pub fn clusters(&self) -> impl ExactSizeIterator<Item = Cluster<'_>> {
         let numbered = self.groups.iter().zip(&self.kept).enumerate();
         numbered.map(|(at, (members, &kept))| {
-            let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            let number = u32::try_from(at + 1).expect("positions have 32 bits");
             Cluster { number, kept, members }
         })
     }

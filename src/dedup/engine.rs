@@ -1,4 +1,5 @@
 //! The engine: documents come in one after another, decisions come out at the end.
+#![expect(clippy::indexing_slicing, reason = "labels are positions, as grouping made them")]
 
 use rayon::prelude::*;
 
@@ -275,9 +276,9 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         }
         let evidence = evidence.map(EvidenceWriter::finish).transpose()?;
         let out: &(dyn Fn(u32) -> bool + Sync) = &|position| excluded.holds(position);
-        let ranked = best_first(&ranks, Some(out)).unwrap_or_default();
+        let ranked = best_first(&ranks, Some(out)).expect("what is left out makes an order");
         drop(ranks);
-        let first = u32::try_from(own).unwrap_or(u32::MAX);
+        let first = u32::try_from(own).expect("positions have 32 bits");
         let order: Vec<u32> = (first..).take(keys.len()).chain(ranked).collect();
         let Labelled { mut labels, mut similarities } =
             labelled(&fingerprints, evidence.as_ref(), &settings, (Some(&order), first), progress)?;
@@ -315,8 +316,8 @@ impl<F: Fingerprint> Behind<'_, F> {
         for (label, position) in labels.iter_mut().zip(0..) {
             let Some(at) = label.checked_sub(self.first) else { continue };
             let (a, b) = (position as usize, *label as usize);
-            let fingerprint = |at: usize| self.fingerprints.get(at).copied().unwrap_or_default();
-            let distance = fingerprint(a).distance(fingerprint(b));
+            let distance = self.fingerprints[a].distance(self.fingerprints[b]);
+            // There are none if no two documents were compared.
             let known = similarities.get(a).copied().flatten();
             let similarity = match evidence {
                 Some(evidence) if known.is_none() => {
@@ -325,7 +326,7 @@ impl<F: Fingerprint> Behind<'_, F> {
                 Some(_) => known,
                 None => None,
             };
-            let key = self.keys.get(at as usize).map_or(&[][..], Vec::as_slice);
+            let key = &self.keys[at as usize];
             stored.push(position, (key, distance, similarity));
             *label = position;
         }

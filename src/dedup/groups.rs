@@ -1,11 +1,15 @@
 //! Groups: fingerprints and their evidence are linked, by chains or by representatives.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "labels are positions; those of callers are checked or said to panic"
+)]
 
 use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
 use super::settings::Settings;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::join::{self, Labelled};
 use crate::progress::Progress;
@@ -23,7 +27,8 @@ use crate::verify::{EvidenceFile, Linkage, Verification};
 /// # Errors
 ///
 /// - [`Error::InvalidDistance`](crate::Error::InvalidDistance) if the distance is above the width.
-/// - [`Error::InvalidOption`](crate::Error::InvalidOption) for more than `u32::MAX` fingerprints.
+/// - [`Error::InvalidOption`](crate::Error::InvalidOption) for more than `u32::MAX` fingerprints,
+///   and for an order with a position beyond the last of them.
 /// - [`Error::Cancelled`](crate::Error::Cancelled) once the progress sink asks to stop.
 /// - What reading the evidence fails with.
 ///
@@ -46,6 +51,12 @@ pub fn labels<F: Fingerprint>(
     order: Option<&[u32]>,
     progress: &dyn Progress,
 ) -> Result<Vec<u32>> {
+    if let Some(position) = order.and_then(|order| order.iter().max())
+        && *position as usize >= fingerprints.len()
+    {
+        let reason = format!("position {position} of {} documents", fingerprints.len());
+        return Err(Error::InvalidOption { name: "order", reason });
+    }
     let all = (order, u32::MAX);
     labelled(fingerprints, evidence, settings, all, progress).map(|labelled| labelled.labels)
 }
@@ -68,9 +79,8 @@ pub(super) fn labelled<F: Fingerprint>(
         .map(|evidence| largest_first(evidence, fingerprints.len(), order));
     let order = largest.as_deref().or(order);
     let Some(order) = order else { return linking.labelled(fingerprints, &|position| position) };
-    let at = |place: u32| order.get(place as usize).copied().unwrap_or(place);
-    let ordered: Vec<F> =
-        order.iter().filter_map(|&position| fingerprints.get(position as usize).copied()).collect();
+    let at = |place: u32| order[place as usize];
+    let ordered: Vec<F> = order.iter().map(|&position| fingerprints[position as usize]).collect();
     let grouped = linking.labelled(&ordered, &at)?;
     let labels = (0..).zip(fingerprints).map(|(position, _)| position).collect();
     let mut all = Labelled { labels, similarities: Vec::new() };
@@ -78,14 +88,10 @@ pub(super) fn labelled<F: Fingerprint>(
         all.similarities.resize(fingerprints.len(), None);
     }
     for (&position, label) in order.iter().zip(grouped.labels) {
-        if let Some(slot) = all.labels.get_mut(position as usize) {
-            *slot = at(label);
-        }
+        all.labels[position as usize] = at(label);
     }
     for (&position, similarity) in order.iter().zip(grouped.similarities) {
-        if let Some(slot) = all.similarities.get_mut(position as usize) {
-            *slot = similarity;
-        }
+        all.similarities[position as usize] = similarity;
     }
     Ok(all)
 }
@@ -139,17 +145,19 @@ impl Linking<'_> {
 }
 
 /// Turns labels into groups of two and more: the largest first, then by first position.
+///
+/// # Panics
+///
+/// For a label that is no position: those of [`labels`] all are.
 pub fn groups(labels: &[u32]) -> Vec<Vec<u32>> {
     let mut sizes = vec![0_u32; labels.len()];
     for &label in labels {
-        if let Some(size) = sizes.get_mut(label as usize) {
-            *size += 1;
-        }
+        sizes[label as usize] += 1;
     }
     let mut members: Vec<(u32, u32)> = labels
         .iter()
         .zip(0..)
-        .filter(|&(&label, _)| sizes.get(label as usize).is_some_and(|&size| size > 1))
+        .filter(|&(&label, _)| sizes[label as usize] > 1)
         .map(|(&label, position)| (label, position))
         .collect();
     members.sort_unstable();
@@ -157,7 +165,7 @@ pub fn groups(labels: &[u32]) -> Vec<Vec<u32>> {
         .chunk_by(|a, b| a.0 == b.0)
         .map(|group| group.iter().map(|&(_, position)| position).collect())
         .collect();
-    groups.sort_by_key(|group| (Reverse(group.len()), group.first().copied()));
+    groups.sort_by_key(|group| (Reverse(group.len()), group[0]));
     groups
 }
 
@@ -183,6 +191,12 @@ mod tests {
         assert_eq!(labels(&[2, 1, 0]), [2, 2, 2]);
         assert_eq!(labels(&[2, 0]), [0, 1, 2]);
         assert_eq!(labels(&[1, 2]), [0, 1, 1]);
+    }
+
+    #[test]
+    fn an_order_with_a_position_beyond_the_last_is_refused() {
+        let refused = super::labels(&[1_u64, 2], None, &Settings::new(1), Some(&[0, 2]), &());
+        assert!(matches!(refused, Err(Error::InvalidOption { name: "order", .. })));
     }
 
     #[test]

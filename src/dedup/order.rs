@@ -1,4 +1,8 @@
 //! Order: ranks become positions, those first that are rather to be kept, without the excluded.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "there is a rank for each position, and a word as soon as one is added"
+)]
 
 use rayon::prelude::*;
 
@@ -19,8 +23,8 @@ pub(super) fn best_first<R: Ord + Sync>(
         Some(out) => positions.filter(|&position| !out(position)).collect(),
     };
     if size_of::<R>() > 0 {
-        let rank = |&at: &u32| ranks.get(at as usize);
-        order.par_sort_by(|a, b| rank(b).cmp(&rank(a)));
+        let rank = |&at: &u32| &ranks[at as usize];
+        order.par_sort_by(|a, b| rank(b).cmp(rank(a)));
     }
     Some(order)
 }
@@ -39,10 +43,9 @@ impl Excluded {
         if self.words.len() <= at {
             self.words.resize(at + 1, 0);
         }
-        if let Some(word) = self.words.get_mut(at) {
-            self.count += usize::from(*word & bit == 0);
-            *word |= bit;
-        }
+        let word = &mut self.words[at];
+        self.count += usize::from(*word & bit == 0);
+        *word |= bit;
     }
 
     /// Returns true if a position was added.

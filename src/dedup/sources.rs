@@ -159,7 +159,7 @@ impl Sources {
             return known;
         }
         let value = if self.counts.len() < Self::MOST { value } else { Self::OTHERS };
-        let next = u32::try_from(self.counts.len()).unwrap_or(u32::MAX);
+        let next = u32::try_from(self.counts.len()).expect("names of 2^32 sources fit nowhere");
         let number = *self.known.entry(value.into()).or_insert(next);
         if number == next {
             self.counts.push(SourceCounts::new(value, 0, 0));

@@ -243,7 +243,8 @@ impl Number {
             Repr::Integer(value) => {
                 let digits = value.unsigned_abs().to_string();
                 let decimal = Decimal {
-                    exponent: i64::try_from(digits.len()).unwrap_or(i64::MAX),
+                    exponent: i64::try_from(digits.len())
+                        .expect("a number of 64 bits has few digits"),
                     digits: digits.trim_end_matches('0').into(),
                 };
                 (value.cmp(&0), (*value != 0).then_some(decimal))

@@ -1,4 +1,5 @@
 //! Against an index: documents near a stored one are found before groups are formed.
+#![expect(clippy::indexing_slicing, reason = "the lists have an entry for each position")]
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -84,7 +85,7 @@ impl<F: Fingerprint> Search<'_, F> {
                     stored.push(position, (&nearest.key, nearest.distance, nearest.similarity));
                 }
             }
-            first = first.saturating_add(u32::try_from(batch.len()).unwrap_or(u32::MAX));
+            first += u32::try_from(batch.len()).expect("positions have 32 bits");
             progress.advance(batch.len() as u64);
         }
         Ok(stored)
@@ -129,10 +130,8 @@ impl Stored {
     /// Returns the stored document that one is near to: key, distance and similarity.
     pub(super) fn of(&self, position: u32) -> Option<(&[u8], u32, Option<f64>)> {
         let at = self.positions.binary_search(&position).ok()?;
-        let &(distance, similarity) = self.near.get(at)?;
-        let before = at.checked_sub(1).and_then(|before| self.ends.get(before));
-        let end = self.ends.get(at).copied()?;
-        let key = self.keys.get(before.copied().unwrap_or(0)..end)?;
-        Some((key, distance, similarity))
+        let (distance, similarity) = self.near[at];
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Some((&self.keys[start..self.ends[at]], distance, similarity))
     }
 }

@@ -1,12 +1,13 @@
 //! Tally: near pairs are counted by distance and similarity, so that every setting can be read off.
 //!
 //! Nothing is kept of a pair but one count, so memory does not depend on how many there are.
+#![expect(clippy::indexing_slicing, reason = "there is a cell for each distance and step")]
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::join::{self, Copies};
 use crate::progress::{self, Progress};
@@ -119,7 +120,8 @@ impl Tally {
     /// # Errors
     ///
     /// - [`Error::InvalidDistance`](crate::Error::InvalidDistance) if `largest` is above the width.
-    /// - [`Error::InvalidOption`](crate::Error::InvalidOption) for more than `u32::MAX` fingerprints.
+    /// - [`Error::InvalidOption`](crate::Error::InvalidOption) for more than `u32::MAX` fingerprints,
+    ///   and for labels of documents beyond the last one.
     /// - [`Error::Cancelled`](crate::Error::Cancelled) once the progress sink asks to stop.
     /// - What reading the evidence fails with.
     pub fn measure<F: Fingerprint>(
@@ -130,6 +132,12 @@ impl Tally {
         largest: u32,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        let labelled = labels.near.iter().chain(&labels.ignored);
+        let last = labelled.map(|&(a, b)| a.max(b)).max();
+        if let Some(last) = last.filter(|&last| last as usize >= fingerprints.len()) {
+            let reason = format!("document {last} of {}", fingerprints.len());
+            return Err(Error::InvalidOption { name: "labels", reason });
+        }
         let plain = Counter::new(largest, None);
         let jaccard = features
             .map(|evidence| Counter::new(largest, Some((Verification::Jaccard(0.0), evidence))));
@@ -146,8 +154,7 @@ impl Tally {
         groups.into_par_iter().try_for_each(|group| {
             group.iter().zip(1..).try_for_each(|(&a, later)| {
                 progress::check(progress)?;
-                let others = group.get(later..).unwrap_or_default();
-                others.iter().try_for_each(|&b| add(0, a, b))
+                group[later..].iter().try_for_each(|&b| add(0, a, b))
             })
         })?;
         join::self_join(fingerprints, largest, progress, &|batch| {
@@ -243,9 +250,7 @@ impl<'a> Counter<'a> {
 
     fn add(&self, distance: u32, a: u32, b: u32) -> Result<()> {
         let step = self.step(distance, a, b)?;
-        if let Some(cell) = self.cells.get(distance as usize).and_then(|row| row.get(step)) {
-            cell.fetch_add(1, Relaxed);
-        }
+        self.cells[distance as usize][step].fetch_add(1, Relaxed);
         Ok(())
     }
 
@@ -254,15 +259,17 @@ impl<'a> Counter<'a> {
         let count = |cell: &AtomicU64| Count { found: cell.load(Relaxed), correct: 0 };
         let mut counts: Vec<Vec<Count>> =
             self.cells.iter().map(|row| row.iter().map(count).collect()).collect();
-        let fingerprint = |at: u32| fingerprints.get(at as usize).copied().unwrap_or_default();
+        let fingerprint = |at: u32| fingerprints[at as usize];
         for (pairs, near) in [(&labels.near, true), (&labels.ignored, false)] {
             for &(a, b) in pairs {
                 let distance = fingerprint(a).distance(fingerprint(b));
+                // A labelled pair may be farther apart than any that is counted.
                 let Some(row) = counts.get_mut(distance as usize) else { continue };
-                let Some(count) = row.get_mut(self.step(distance, a, b)?) else { continue };
+                let count = &mut row[self.step(distance, a, b)?];
                 if near {
                     count.correct += 1;
                 } else {
+                    // The caller may have named a pair twice.
                     count.found = count.found.saturating_sub(1);
                 }
             }
@@ -307,6 +314,13 @@ mod tests {
         assert_eq!(at(0), Count { found: 2, correct: 1 });
         assert_eq!(at(1), Count { found: 5, correct: 2 });
         assert_eq!((tally.positives(), tally.at(1, Verification::Edit(0.9))), (2, None));
+    }
+
+    #[test]
+    fn labels_of_documents_beyond_the_last_are_refused() {
+        let labels = Labels { near: vec![(0, 1)], ignored: vec![(2, 0)] };
+        let refused = Tally::measure(&[0_u64, 1], None, None, &labels, 2, &());
+        assert!(matches!(refused, Err(Error::InvalidOption { name: "labels", .. })));
     }
 
     #[test]
