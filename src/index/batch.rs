@@ -6,6 +6,10 @@
 //!
 //! Source: Manku, Jain and Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007,
 //! section 4, whose batches put tables over the queries and scan the stored fingerprints.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "queries are numbered here; one that slips must panic, not lose matches"
+)]
 
 use rayon::prelude::*;
 
@@ -47,11 +51,11 @@ impl<F: Fingerprint> Reader<F> {
         });
         let mut answers = vec![Vec::new(); queries.len()];
         for alike in kinds.chunk_by(|a, b| a.0 == b.0) {
-            let Some(&((distance, path), ..)) = alike.first() else { continue };
-            let asked: Vec<&Query<F>> =
-                alike.iter().filter_map(|&(.., at)| queries.get(at)).collect();
+            let ((distance, path), ..) = alike[0];
+            let asked: Vec<&Query<F>> = alike.iter().map(|&(.., at)| &queries[at]).collect();
             let fingerprints: Vec<F> = asked.iter().map(|query| query.fingerprint).collect();
             let found = self.find_all(&fingerprints, distance, path)?;
+            debug_assert_eq!(found.len(), asked.len(), "an answer for each query");
             let parts = asked.par_chunks(TOGETHER).zip(found.par_chunks(TOGETHER));
             let expanded = parts.map(|(queries, found)| {
                 self.with_view(|view| {
@@ -61,9 +65,7 @@ impl<F: Fingerprint> Reader<F> {
             });
             let expanded: Vec<Vec<Vec<Match<F>>>> = expanded.collect::<Result<_>>()?;
             for (matches, &(.., at)) in expanded.into_iter().flatten().zip(alike) {
-                if let Some(answer) = answers.get_mut(at) {
-                    *answer = matches;
-                }
+                answers[at] = matches;
             }
         }
         Ok(answers)
@@ -146,10 +148,7 @@ pub(super) fn dealt<F: Fingerprint>(
     hits.dedup();
     let mut found = vec![Vec::new(); queries];
     for of_query in hits.chunk_by(|a, b| a.0 == b.0) {
-        let slot = of_query.first().and_then(|&(query, _)| found.get_mut(query as usize));
-        if let Some(slot) = slot {
-            *slot = of_query.iter().map(|&(_, found)| found).collect();
-        }
+        found[of_query[0].0 as usize] = of_query.iter().map(|&(_, found)| found).collect();
     }
     found
 }

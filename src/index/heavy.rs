@@ -3,6 +3,7 @@
 //! Schedules take fingerprints to be spread evenly. A prefix met with many times its share is
 //! remembered, and later queries near it are scheduled around it. A count that is out of date
 //! costs time and loses nothing.
+#![expect(clippy::indexing_slicing, reason = "there is a list for each table of the plan")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -40,7 +41,7 @@ impl Heavy {
         if members < MEMBERS || (members as f64) < TIMES * expected {
             return;
         }
-        let Some(known) = self.tables.get(table) else { return };
+        let known = &self.tables[table];
         self.any.store(true, Ordering::Relaxed);
         let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(prefix) = known.iter_mut().find(|prefix| prefix.bits == bits) {
@@ -67,12 +68,13 @@ impl Heavy {
     ///
     /// The last number is that of all flips; `None` where no heavy prefix is known.
     pub(super) fn near(&self, table: usize, bits: u128, most: u32) -> Option<Vec<u64>> {
-        let known = self.tables.get(table)?.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.tables[table].read().unwrap_or_else(PoisonError::into_inner);
         if known.is_empty() {
             return None;
         }
         let mut within = vec![0_u64; most as usize + 1];
         for prefix in known.iter() {
+            // Those farther away matter to no search.
             if let Some(members) = within.get_mut((prefix.bits ^ bits).count_ones() as usize) {
                 *members += prefix.members;
             }
@@ -104,7 +106,6 @@ mod tests {
         assert_eq!(heavy.near(0, 0b1010, 3).unwrap(), [70_000, 76_000, 76_000, 76_000]);
         assert_eq!(heavy.near(0, 0b0101, 3).unwrap(), [0, 0, 0, 6_000]);
         assert_eq!(heavy.near(1, 0b1010, 3), None);
-        assert_eq!(heavy.near(9, 0, 3), None);
         heavy.forget();
         assert_eq!(heavy.near(0, 0b1010, 3), None);
         assert!(heavy.is_empty());

@@ -159,13 +159,14 @@ impl<F: Fingerprint> Asked<'_, F> {
     }
 
     /// Compares with what has changed since the last call; returns the number of comparisons.
+    #[expect(clippy::indexing_slicing, reason = "the kernel returns the index of a member")]
     fn learn(&mut self) -> Result<usize> {
         let mut compared = 0;
         for changes in self.watch.since() {
             for (query, near) in self.queries.iter().zip(&mut self.changed) {
                 let distance = query.effective_distance(0)?;
                 kernel::within(&changes, query.fingerprint, distance, &mut |at, apart| {
-                    near.extend(changes.get(at).map(|&changed| (apart, changed)));
+                    near.push((apart, changes[at]));
                 });
             }
             compared += changes.len() * self.queries.len();

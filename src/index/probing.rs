@@ -32,6 +32,7 @@ impl<F: Fingerprint> Reader<F> {
         schedule: &Schedule,
         work: &mut Work,
     ) -> Result<Vec<Found<F>>> {
+        debug_assert_eq!(self.plan().tables().len(), schedule.radii().len(), "a radius a table");
         let counting = work.count_blocks;
         let tables = self.plan().tables().iter().zip(schedule.radii()).enumerate();
         let masks = |prefix_bits, radius: Option<u32>| {

@@ -212,7 +212,8 @@ impl<F: Fingerprint> Reader<F> {
             return tables.search(fingerprint, distance);
         }
         let held = resident.find(&[fingerprint], distance)?.into_iter().next();
-        self.with_view(|view| resident::settled(view, held.unwrap_or_default()))
+        let held = held.expect("an answer for each query");
+        self.with_view(|view| resident::settled(view, held))
     }
 
     /// Lets searches be surprised by crowded prefixes again.
@@ -385,9 +386,8 @@ fn expand<F: Fingerprint>(
                 return Err(error);
             }
         }
-        if let Some(tail) = matches.get_mut(first..) {
-            tail.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        }
+        let (_, tail) = matches.split_at_mut(first);
+        tail.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         matches.truncate(limit);
     }
     Ok(matches)

@@ -3,6 +3,10 @@
 //! Memory may hold more than a snapshot does and never less: writes add what they touch, new
 //! fingerprints and removed ones alike, before they commit. What was touched since loading is
 //! looked up in the snapshot before it counts; what was not is there in every snapshot.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "queries are numbered here; one that slips must panic, not lose matches"
+)]
 
 use std::sync::Arc;
 
@@ -167,19 +171,15 @@ impl<F: Fingerprint> Resident<F> {
         let mut any_touched = false;
         for tables in &self.touched {
             tables.sweep(queries, distance, |hit| {
-                if let Some(held) = held.get_mut(hit.query) {
-                    any_touched = true;
-                    held.found.push((hit.distance, hit.fingerprint));
-                }
+                any_touched = true;
+                held[hit.query].found.push((hit.distance, hit.fingerprint));
             })?;
         }
         for (query, held) in queries.iter().zip(&mut held) {
             for some in self.bare() {
                 kernel::within(some, *query, distance, &mut |at, apart| {
-                    if let Some(&fingerprint) = some.get(at) {
-                        any_touched = true;
-                        held.found.push((apart, fingerprint));
-                    }
+                    any_touched = true;
+                    held.found.push((apart, some[at]));
                 });
             }
         }
@@ -190,9 +190,7 @@ impl<F: Fingerprint> Resident<F> {
             }
         }
         self.base.sweep(queries, distance, |hit| {
-            if let Some(held) = held.get_mut(hit.query) {
-                held.found.push((hit.distance, hit.fingerprint));
-            }
+            held[hit.query].found.push((hit.distance, hit.fingerprint));
         })?;
         for held in held.iter_mut().filter(|held| held.found.len() > 1) {
             held.found.sort_unstable();
@@ -204,7 +202,8 @@ impl<F: Fingerprint> Resident<F> {
     /// [`Resident::find`] for one query, without what was touched being told.
     pub(super) fn find_one(&self, query: F, distance: u32) -> Result<Vec<Found<F>>> {
         let held = self.find(std::slice::from_ref(&query), distance)?;
-        Ok(held.into_iter().next().unwrap_or_default().found)
+        let held = held.into_iter().next();
+        Ok(held.expect("an answer for each query").found)
     }
 
     /// Returns the tables, if nothing was touched since they were loaded.
@@ -241,7 +240,7 @@ pub(super) fn settled<F: Fingerprint>(view: &mut View, held: Held<F>) -> Result<
 fn alike<F: Fingerprint>(touched: &[Arc<ResidentTables<F>>]) -> Option<usize> {
     let first = touched.len().checked_sub(MERGED)?;
     let last = touched.last()?.len();
-    let alike = touched.get(first)?.len() < last * MERGED;
+    let alike = touched[first].len() < last * MERGED;
     alike.then_some(first)
 }
 

@@ -1,4 +1,8 @@
 //! Shape: what stored fingerprints are like, counted while they are read.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "there is a count for each doubling, and for each bit"
+)]
 
 /// How many things there are of each size, a place for every doubling.
 ///
@@ -37,9 +41,7 @@ impl Sizes {
     /// Counts a size.
     pub(super) fn add(&mut self, size: u64) {
         let place = (size.max(1).ilog2() as usize).min(self.counts.len() - 1);
-        if let Some(count) = self.counts.get_mut(place) {
-            *count += 1;
-        }
+        self.counts[place] += 1;
         self.largest = self.largest.max(size);
         self.total += size;
     }
@@ -101,10 +103,8 @@ impl Ones {
     pub(super) fn add(&mut self, fingerprint: u128) {
         let mut rest = fingerprint;
         while rest != 0 {
-            let bit = self.0.len().checked_sub(1 + rest.trailing_zeros() as usize);
-            if let Some(count) = bit.and_then(|bit| self.0.get_mut(bit)) {
-                *count += 1;
-            }
+            let bits = self.0.len();
+            self.0[bits - 1 - rest.trailing_zeros() as usize] += 1;
             rest &= rest - 1;
         }
     }

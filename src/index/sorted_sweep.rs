@@ -2,6 +2,10 @@
 //!
 //! Queries of one prefix share one reading of its range, and ranges that lie close share runs, so
 //! a batch that is dense in the table costs no more than one pass over it.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "queries are numbered here; one that slips must panic, not lose matches"
+)]
 
 use rayon::prelude::*;
 
@@ -54,6 +58,7 @@ pub(super) fn find<F: Fingerprint>(
     distance: u32,
 ) -> Result<Vec<Vec<Found<F>>>> {
     let fewest = usize::try_from(RANGES / schedule.probes().max(1)).unwrap_or(usize::MAX);
+    debug_assert_eq!(reader.plan().tables().len(), schedule.radii().len(), "a radius a table");
     let mut found = Vec::with_capacity(queries.len());
     for queries in queries.chunks(fewest.max(1)) {
         let mut hits = Vec::new();
@@ -94,23 +99,19 @@ fn of_table<F: Fingerprint>(
         let mut sweep = Sweep { runs, singles, table: number, piece: Vec::new() };
         let mut hits = Vec::new();
         for alike in aims.chunk_by(|a, b| a.0 == b.0) {
-            let Some(&(low, _)) = alike.first() else { continue };
+            let (low, _) = alike[0];
             let mut hit = |at, distance, member| {
                 hits.push((at, (distance, table.permutation().invert(member))));
             };
             sweep.read(low, low | !prefix, &mut |piece| {
-                let asked = alike
-                    .iter()
-                    .map(|&(_, at)| (at, permuted.get(at as usize).copied().unwrap_or(F::ZERO)));
+                let asked = alike.iter().map(|&(_, at)| (at, permuted[at as usize]));
                 if alike.len() * piece.len() > QUADRATIC {
                     let costs = reader.core().costs;
                     return compare_by_tables(piece, asked, distance, costs, &mut hit);
                 }
                 for (at, query) in asked {
                     kernel::within(piece, query, distance, &mut |member, distance| {
-                        if let Some(&member) = piece.get(member) {
-                            hit(at, distance, member);
-                        }
+                        hit(at, distance, piece[member]);
                     });
                 }
                 Ok(())
@@ -209,7 +210,7 @@ impl<F: Fingerprint> Runs<'_, F> {
         while let Some(last) = self.last {
             let above = self.members.partition_point(|&member| member > high);
             let end = self.members.partition_point(|&member| member >= low);
-            visit(self.members.get(above..end).unwrap_or_default())?;
+            visit(&self.members[above..end])?;
             if last >= high {
                 break;
             }

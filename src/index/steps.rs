@@ -2,6 +2,7 @@
 //!
 //! A step sees the index as the steps before it leave it: what they store is compared with, what
 //! they replace or remove does not count any more.
+#![expect(clippy::indexing_slicing, reason = "steps and what they store are numbered here")]
 
 use std::collections::HashMap;
 
@@ -84,10 +85,8 @@ impl<'b, 'a, F: Fingerprint> Earlier<'b, 'a, F> {
             document.fingerprint,
             near.distance,
             &mut |at, apart| {
-                if let Some(&other) = self.documents.get(at)
-                    && other.key != document.key
-                    && self.current.get(other.key) == Some(&Some(at))
-                {
+                let other = self.documents[at];
+                if other.key != document.key && self.current.get(other.key) == Some(&Some(at)) {
                     candidates.push((apart, other));
                 }
             },
@@ -128,13 +127,11 @@ pub(super) fn sift<'a, F: Fingerprint>(
     for (at, step) in steps.iter().enumerate() {
         let mut nearest = None;
         if let Step::PutIfNew(document, near) = step {
-            let stored = answers.next().unwrap_or_default().into_iter().filter(|found| {
+            let stored = answers.next().expect("an answer for each step that asks");
+            let stored = stored.into_iter().filter(|found| {
                 found.key != document.key && !earlier.current.contains_key(&*found.key)
             });
-            let of_batch = match crowded.get(at) {
-                Some(true) => earlier.nearest(document, *near)?,
-                _ => None,
-            };
+            let of_batch = if crowded[at] { earlier.nearest(document, *near)? } else { None };
             nearest = stored
                 .chain(of_batch)
                 .min_by(|a, b| (a.distance, &a.key).cmp(&(b.distance, &b.key)));
