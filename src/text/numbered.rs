@@ -184,6 +184,9 @@ impl Numbered {
             grams.take_ends::<M, E>(starts, full + 1..text.len(), false, &mut doubled);
         }
         self.len = grams.len;
+        // A batch of the text may fill all places.
+        sift.take_found((bytes, starts), found.take(), 1);
+        sift.take_found((bytes, starts), doubled.take(), 2);
         let mut at = 0;
         while at < full {
             let mut grams = self.grams(distinct);
@@ -215,8 +218,6 @@ impl Numbered {
             sift.take_found((bytes, starts), found.take(), 1);
             sift.take_found((bytes, starts), doubled.take(), 2);
         }
-        sift.take_found((bytes, starts), found.take(), 1);
-        sift.take_found((bytes, starts), doubled.take(), 2);
     }
 
     fn grams(&mut self, distinct: bool) -> Grams<'_> {

@@ -37,6 +37,22 @@ fn compare(pipeline: &Inner, scratch: &mut Scratch, text: &str) {
     assert_eq!(quick, plain, "{}: {text:?}", pipeline.options.segment);
 }
 
+/// Single letters and pairs of one batch fill all places that there are for what is found.
+#[test]
+fn a_batch_of_dense_letters_alone_loses_none() {
+    let mut scratch = Scratch::default();
+    for ngram in [2, 3] {
+        for weights in [Weights::Uniform, Weights::Tf] {
+            let options = PipelineOptions::new().ngram(ngram).weights(weights);
+            let pipeline = Pipeline::new(&options).unwrap();
+            for letters in [1, 2, 3, 63, 64, 65, 66, 67, 130, 500] {
+                let text: String = ('一'..'龥').take(letters).collect();
+                compare(pipeline.inner(), &mut scratch, &text);
+            }
+        }
+    }
+}
+
 #[test]
 fn numbered_ngrams_are_those_of_the_plain_way() {
     let base = PipelineOptions::new;
