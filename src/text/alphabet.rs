@@ -1,4 +1,8 @@
 //! Alphabet: the letters of one text get numbers in the order in which they come.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "there is a number for every character, and for every byte of ASCII"
+)]
 
 use super::grams::Start;
 use super::letter::{is_dense, is_letter};
@@ -19,7 +23,6 @@ const LAST_OF_ASCII: u16 = SPACE + 36;
 /// Numbers of ASCII: its small letters and digits have one in every text.
 static ASCII: [u16; 128] = ascii();
 
-#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
 const fn ascii() -> [u16; 128] {
     let mut numbers = [SPACE; 128];
     let (mut byte, mut number) = (0_u8, SPACE);
@@ -36,7 +39,7 @@ const fn ascii() -> [u16; 128] {
 /// The number of an ASCII character of a normalised text.
 #[inline]
 pub(super) fn of_ascii(byte: u8) -> u16 {
-    ASCII.get(usize::from(byte)).copied().unwrap_or(SPACE)
+    ASCII[usize::from(byte)]
 }
 
 /// The letters of one text.
@@ -66,9 +69,7 @@ impl Alphabet {
             *numbers = vec![UNMET; char::MAX as usize + 1];
         }
         for code in letters.codes.drain(..) {
-            if let Some(number) = numbers.get_mut(code) {
-                *number = UNMET;
-            }
+            numbers[code] = UNMET;
         }
         (letters.last, letters.dense) = (LAST_OF_ASCII, 0);
         (numbers, letters)
@@ -94,7 +95,7 @@ impl Met {
     /// Numbers a character that is not ASCII, by its code point.
     #[inline(never)]
     pub(super) fn meet(&mut self, numbers: &mut [u16], code: usize) -> u16 {
-        let c = u32::try_from(code).ok().and_then(char::from_u32).unwrap_or_default();
+        let c = u32::try_from(code).ok().and_then(char::from_u32).expect("the text is UTF-8");
         let number = match c {
             _ if !is_letter(c) && table().class(c).is_mark() => MARK,
             _ if !is_letter(c) => APART,
@@ -107,9 +108,7 @@ impl Met {
                 self.last.min(MOST)
             }
         };
-        if let Some(slot) = numbers.get_mut(code) {
-            *slot = number;
-        }
+        numbers[code] = number;
         self.codes.push(code);
         number
     }

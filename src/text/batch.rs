@@ -2,6 +2,7 @@
 //!
 //! The memory that it is read from is far away, and a processor fetches many words of it as
 //! quickly as one if nothing else lies between.
+#![expect(clippy::indexing_slicing, reason = "a full batch is handed on at once")]
 
 /// Words that are handed on together.
 pub(super) const SIZE: usize = 32;
@@ -17,10 +18,8 @@ impl<'t> Batch<'t> {
     /// Adds a word; `take` gets all that wait once they are many.
     #[inline]
     pub(super) fn push(&mut self, word: &'t str, take: &mut impl FnMut(&[&'t str])) {
-        if let Some(slot) = self.words.get_mut(self.len) {
-            *slot = word;
-            self.len += 1;
-        }
+        self.words[self.len] = word;
+        self.len += 1;
         if self.len == SIZE {
             self.flush(take);
         }
@@ -28,7 +27,7 @@ impl<'t> Batch<'t> {
 
     /// Hands on what still waits.
     pub(super) fn flush(&mut self, take: &mut impl FnMut(&[&'t str])) {
-        take(self.words.get(..self.len).unwrap_or_default());
+        take(&self.words[..self.len]);
         self.len = 0;
     }
 }

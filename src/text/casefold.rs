@@ -3,6 +3,7 @@
 //! Characters are folded one by one, which also drops what is not seen, and only then composed
 //! (Unicode Standard Annex 15), so that normalising twice changes nothing more. Beyond Unicode's
 //! folding, the points of Hebrew and Arabic are dropped and letters that stand for others folded.
+#![expect(clippy::indexing_slicing, reason = "what waits is numbered here")]
 
 use super::normalise::Folder;
 use super::simple::Simple;
@@ -35,10 +36,10 @@ pub(super) fn casefold_into(text: &str, out: &mut String) {
     let mut rest = text;
     loop {
         let read = writer.push_simple(rest);
-        let tail = rest.get(read..).unwrap_or_default();
+        let tail = &rest[read..];
         let Some(c) = tail.chars().next() else { break };
         writer.push(c);
-        rest = tail.get(c.len_utf8()..).unwrap_or_default();
+        rest = &tail[c.len_utf8()..];
     }
     writer.settle();
 }
@@ -138,7 +139,7 @@ impl Writer<'_> {
                 let start = self.waiting.len();
                 self.table
                     .decompose(before, |c| self.waiting.push((self.table.form(c).class(), c)));
-                self.waiting.get_mut(start..).unwrap_or_default().reverse();
+                self.waiting[start..].reverse();
                 if self.table.form(before).class() == 0 {
                     break;
                 }
@@ -155,14 +156,14 @@ impl Writer<'_> {
             run.sort_by_key(|&(class, _)| class);
         }
         // Writes behind itself: what composes leaves a place free.
-        let (mut starter, mut len, mut before) = (None, 0, None);
+        let (mut starter, mut len, mut before) = (None::<usize>, 0, None);
         for at in 0..waiting.len() {
-            let Some(&(class, c)) = waiting.get(at) else { break };
+            let (class, c) = waiting[at];
             let free = before.is_none_or(|before| before < class);
-            if let Some((_, first)) = starter.filter(|_| free).and_then(|at| waiting.get_mut(at))
-                && let Some(composed) = self.table.compose(*first, c)
+            if let Some(starter) = starter.filter(|_| free)
+                && let Some(composed) = self.table.compose(waiting[starter].1, c)
             {
-                *first = composed;
+                waiting[starter].1 = composed;
                 continue;
             }
             if class == 0 {
@@ -170,9 +171,7 @@ impl Writer<'_> {
             } else {
                 before = Some(class);
             }
-            if let Some(slot) = waiting.get_mut(len) {
-                *slot = (class, c);
-            }
+            waiting[len] = (class, c);
             len += 1;
         }
         for &(class, c) in waiting.iter().take(len) {

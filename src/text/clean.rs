@@ -2,6 +2,7 @@
 //!
 //! Both cleaners read normalised text and give normalised text: lower case, narrow punctuation,
 //! folded white space.
+#![expect(clippy::indexing_slicing, reason = "tables have an entry for every byte")]
 
 use std::fmt;
 use std::str::FromStr;
@@ -99,7 +100,7 @@ pub fn clean_post(text: &str) -> String {
 
 /// Returns true if a normalised text has fewer characters than `short`.
 pub(super) fn is_short(text: &str, short: u32, clean: Clean) -> bool {
-    let short = usize::try_from(short).unwrap_or(usize::MAX);
+    let short = short as usize;
     // A character has at most four bytes, so most texts are settled without counting.
     if text.len() >= short.saturating_mul(4) {
         return false;
@@ -161,7 +162,7 @@ pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) 
                 if mentions == Mentions::WithinSentences
                     && is_within_sentence(fold.text(), rest.split_at(noise)) =>
             {
-                rest.get(1..noise).unwrap_or_default().chars().for_each(|c| fold.push(c));
+                rest[1..noise].chars().for_each(|c| fold.push(c));
                 noise
             }
             (_, Some(noise)) => {
@@ -173,9 +174,9 @@ pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) 
             }
             (_, None) => push_usual(rest, c, &mut fold),
         };
-        before =
-            rest.get(..step).filter(|_| noise.is_none()).and_then(|read| read.chars().next_back());
-        rest = rest.get(step..).unwrap_or_default();
+        let (read, tail) = rest.split_at(step);
+        before = read.chars().next_back().filter(|_| noise.is_none());
+        rest = tail;
     }
     let end = out.trim_end_matches(|c| !is_letter(c)).len();
     out.truncate(end);
@@ -200,7 +201,7 @@ pub(super) fn clean_links_into(text: &str, mentions: Mentions, out: &mut String)
                     && mentions == Mentions::WithinSentences
                     && is_within_sentence(fold.text(), rest.split_at(len)) =>
             {
-                rest.get(1..len).unwrap_or_default().chars().for_each(|c| fold.push(c));
+                rest[1..len].chars().for_each(|c| fold.push(c));
             }
             Some(_) => {
                 if c == '@' {
@@ -211,9 +212,9 @@ pub(super) fn clean_links_into(text: &str, mentions: Mentions, out: &mut String)
             None => {}
         }
         let step = noise.unwrap_or_else(|| push_usual(rest, c, &mut fold));
-        before =
-            rest.get(..step).filter(|_| noise.is_none()).and_then(|read| read.chars().next_back());
-        rest = rest.get(step..).unwrap_or_default();
+        let (read, tail) = rest.split_at(step);
+        before = read.chars().next_back().filter(|_| noise.is_none());
+        rest = tail;
     }
 }
 
@@ -225,7 +226,7 @@ fn push_usual(text: &str, first: char, fold: &mut Folder<'_>) -> usize {
     let mut at = first.len_utf8();
     loop {
         at += match bytes.get(at..) {
-            Some([byte, ..]) if USUAL.get(usize::from(*byte)).is_some_and(|usual| *usual) => 1,
+            Some([byte, ..]) if USUAL[usize::from(*byte)] => 1,
             // Of these, one character each is white space.
             Some(&[0xe1, b, c, ..]) if (b, c) != (0x9a, 0x80) => 3,
             Some(&[0xe3, b, c, ..]) if (b, c) != (0x80, 0x80) => 3,
@@ -233,7 +234,7 @@ fn push_usual(text: &str, first: char, fold: &mut Folder<'_>) -> usize {
         }
     }
     fold.push(first);
-    let usual = text.get(first.len_utf8()..at).unwrap_or_default();
+    let usual = &text[first.len_utf8()..at];
     if !usual.is_empty() {
         fold.push_seen(usual);
     }
@@ -243,7 +244,6 @@ fn push_usual(text: &str, first: char, fold: &mut Folder<'_>) -> usize {
 /// Bytes that begin no noise, no white space and nothing that is not seen.
 static USUAL: [bool; 256] = usual();
 
-#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
 const fn usual() -> [bool; 256] {
     let mut usual = [false; 256];
     let mut byte = 0x21;
@@ -261,7 +261,7 @@ const fn usual() -> [bool; 256] {
 
 /// Tells a person from a part of a name: `@scope/package`, `@decorator(...)`, `a/@b`.
 fn is_person(text: &str, before: Option<char>, len: usize) -> bool {
-    let mut after = text.get(len..).unwrap_or_default().chars();
+    let mut after = text[len..].chars();
     let goes_on = match after.next() {
         Some('/' | '(' | '=') => true,
         Some('.') => after.next().is_some_and(is_letter),
@@ -290,7 +290,7 @@ fn push_without_urls(line: &str, fold: &mut Folder<'_>) {
         let noise = if matches!(c, 'h' | 'w') { url(rest, before) } else { None };
         fold.push(if noise.is_some() { ' ' } else { c });
         before = if noise.is_some() { None } else { Some(c) };
-        rest = rest.get(noise.unwrap_or(c.len_utf8())..).unwrap_or_default();
+        rest = &rest[noise.unwrap_or(c.len_utf8())..];
     }
 }
 

@@ -36,7 +36,7 @@ const CENTRE: &str = "centre";
 pub(crate) fn without_keys(descriptor: &str) -> &str {
     let field = |name: &str| descriptor.find(&format!(";{name}="));
     let end = [SECRET, CENTRE].into_iter().filter_map(field).min();
-    end.and_then(|end| descriptor.get(..end)).unwrap_or(descriptor)
+    end.map_or(descriptor, |end| &descriptor[..end])
 }
 
 /// Returns the descriptor that the same pipeline has if it is made today.

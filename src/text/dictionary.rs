@@ -183,7 +183,7 @@ pub(super) fn digest() -> u32 {
         for token in jieba.cut(PROBE, hmm) {
             crc.update(token.word.as_bytes());
             crc.update(&[0xff]);
-            let frequency = u64::try_from(jieba.suggest_freq(token.word)).unwrap_or(u64::MAX);
+            let frequency = jieba.suggest_freq(token.word) as u64;
             crc.update(&frequency.to_be_bytes());
         }
     }

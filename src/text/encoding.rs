@@ -107,7 +107,7 @@ impl Encoding {
     /// A byte order mark decides over the encoding that was named.
     pub fn decode(self, bytes: &[u8]) -> Decoded<'_> {
         if let Some((marked, len)) = encoding_rs::Encoding::for_bom(bytes) {
-            return decoded(marked, bytes.get(len..).unwrap_or_default());
+            return decoded(marked, bytes.split_at(len).1);
         }
         if let Some(named) = self.0 {
             return decoded(named, bytes);
@@ -190,7 +190,7 @@ fn detect(bytes: &[u8]) -> &'static encoding_rs::Encoding {
 /// The part of the bytes that tells most, and whether it goes on to the end.
 fn sample(bytes: &[u8]) -> (&[u8], bool) {
     let first = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(0);
-    let rest = bytes.get(first.saturating_sub(CONTEXT)..).unwrap_or_default();
+    let (_, rest) = bytes.split_at(first.saturating_sub(CONTEXT));
     let mut marks = 0;
     let enough = rest.iter().take(SAMPLE).position(|byte| {
         marks += usize::from(!byte.is_ascii());

@@ -201,7 +201,7 @@ fn levels(
     }));
     counted.sort_unstable_by_key(|counted| (counted.hash, counted.first));
     for same in counted.chunk_by(|a, b| a.hash == b.hash) {
-        let Some(&Counted { hash, first, rarity }) = same.first() else { continue };
+        let &Counted { hash, first, rarity } = same.first().expect("a chunk is not empty");
         let count = u32::try_from(same.len()).unwrap_or(u32::MAX);
         let weight = Weights::Levels.weight(count, rarity);
         visit.feature(Feature { bytes: tokens.ngram(first, n), hash, weight });
@@ -214,12 +214,13 @@ fn sentences(text: &str, spare: &mut Tokens, seed: u64, visit: &mut impl Visit) 
         spare.clear(false);
         for letter in sentence.char_indices().filter(|(_, c)| is_letter(*c)) {
             let (at, c) = letter;
-            spare.push(sentence.get(at..at + c.len_utf8()).unwrap_or_default(), 0);
+            spare.push(&sentence[at..at + c.len_utf8()], 0);
         }
         let letters = spare.len();
         if letters > 0 {
             let bytes = spare.ngram(0, letters);
-            let weight = i64::try_from(letters).unwrap_or(i64::MAX);
+            let weight =
+                i64::try_from(letters).expect("a text in memory has fewer than 2^63 letters");
             visit.feature(Feature { bytes, hash: feature_hash(bytes, seed), weight });
         }
     });

@@ -4,6 +4,10 @@
 //! seen. A Chinese character, kana or Hangul syllable says as much as two or three letters: there
 //! n-grams are half as long, and short texts need the single characters besides, because one
 //! changed character changes every n-gram that it is in.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "there is room for every letter, and for the end behind them"
+)]
 
 use super::alphabet::{self, Alphabet};
 use super::numbered::Lengths;
@@ -12,7 +16,6 @@ use super::utf8::{WIDEST, decode, four};
 /// What of a byte is kept: itself where it is a letter or digit, else a space.
 static ASCII_LETTERS: [u8; 128] = ascii_letters();
 
-#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
 const fn ascii_letters() -> [u8; 128] {
     let mut letters = [b' '; 128];
     let mut byte = 0_u8;
@@ -49,8 +52,6 @@ pub(super) struct Start(u64);
 impl Start {
     /// Set in the numbers of dense letters.
     pub(super) const DENSE: u16 = 1 << 15;
-
-    pub(super) const NONE: Self = Self(0);
 
     #[inline]
     fn new(at: usize, number: u16) -> Self {
@@ -102,28 +103,24 @@ impl Letters {
             while let Some(&byte @ ..0x80) = source.get(at) {
                 let number = alphabet::of_ascii(byte);
                 let letter = number > alphabet::SPACE;
-                if let (Some(start), Some(slot)) = (starts.get_mut(len), bytes.get_mut(end)) {
-                    *start = Start::new(end, number);
-                    *slot = if letter { byte } else { b' ' };
-                }
+                starts[len] = Start::new(end, number);
+                bytes[end] = if letter { byte } else { b' ' };
                 let kept = usize::from(letter | after_letter);
                 (at, end, len, after_letter) = (at + 1, end + kept, len + kept, letter);
             }
             while let Some(0x80..) = source.get(at) {
                 let encoded = four(source, at);
                 let (code, width) = decode(encoded);
-                let number = match numbers.get(code) {
-                    Some(&number) if number != alphabet::UNMET => number,
-                    _ => alphabet.meet(numbers, code),
+                let number = match numbers[code] {
+                    alphabet::UNMET => alphabet.meet(numbers, code),
+                    number => number,
                 };
                 let letter = number > alphabet::SPACE;
                 let apart = number == alphabet::APART;
                 let kept = letter | (apart & after_letter);
-                let slots = (starts.get_mut(len), bytes.get_mut(end..end + WIDEST));
-                if let (Some(start), Some(slot)) = slots {
-                    *start = Start::new(end, if letter { number } else { alphabet::SPACE });
-                    slot.copy_from_slice(&if letter { encoded } else { [b' '; WIDEST] });
-                }
+                starts[len] = Start::new(end, if letter { number } else { alphabet::SPACE });
+                let written = if letter { encoded } else { [b' '; WIDEST] };
+                bytes[end..end + WIDEST].copy_from_slice(&written);
                 len += usize::from(kept);
                 end += if letter { width } else { usize::from(kept) };
                 after_letter = letter | (after_letter & !apart);
@@ -140,10 +137,8 @@ impl Letters {
         let bytes = self.bytes.as_mut_slice();
         let (mut len, mut after_letter) = (0, false);
         for &byte in text {
-            let kept = ASCII_LETTERS.get(usize::from(byte)).copied().unwrap_or(b' ');
-            if let Some(slot) = bytes.get_mut(len) {
-                *slot = kept;
-            }
+            let kept = ASCII_LETTERS[usize::from(byte)];
+            bytes[len] = kept;
             let letter = kept != b' ';
             len += usize::from(letter | after_letter);
             after_letter = letter;
@@ -153,7 +148,7 @@ impl Letters {
     }
 
     fn starts(&self) -> &[Start] {
-        self.starts.get(..=self.len).unwrap_or_default()
+        &self.starts[..=self.len]
     }
 
     /// The letters, where each has a number that no other has, and where all of them begin.
@@ -168,7 +163,7 @@ impl Letters {
     }
 
     fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.end).unwrap_or_default()
+        &self.bytes[..self.end]
     }
 
     /// Calls `emit` with every n-gram fitted to the script, single dense characters besides.
@@ -207,7 +202,7 @@ impl Letters {
         for (at, start) in starts.iter().enumerate().take(letters) {
             let gram = |n: usize, short: bool| {
                 let end = starts.get(at + n).or_else(|| starts.last().filter(|_| short))?;
-                bytes.get(start.at()..end.at())
+                Some(&bytes[start.at()..end.at()])
             };
             if start.is_dense() {
                 if singles {
@@ -272,11 +267,7 @@ pub(super) fn for_each_raw<'t>(
     starts.push(Start::new(text.len(), 0));
     let n = n.min(starts.len() - 1);
     for window in starts.windows(n + 1) {
-        if let (Some(start), Some(end)) = (window.first(), window.last())
-            && let Some(gram) = text.as_bytes().get(start.at()..end.at())
-        {
-            emit(gram);
-        }
+        emit(&text.as_bytes()[window[0].at()..window[n].at()]);
     }
 }
 

@@ -87,11 +87,11 @@ fn pieces(html: &str) -> impl Iterator<Item = Piece<'_>> {
                 rest = inside;
                 return Some(Piece::Text("<")); // a plain less-than sign
             }
-            rest = inside.find('>').and_then(|end| inside.get(end + 1..)).unwrap_or_default();
+            rest = inside.split_once('>').map_or("", |(_, behind)| behind);
             let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
-            let name = name.get(..end).unwrap_or_default();
+            let name = &name[..end];
             if !closes && is_one_of(name, &["script", "style"]) {
-                rest = rest.get(raw_text(rest, name)..).unwrap_or_default();
+                rest = &rest[raw_text(rest, name)..];
             }
             return Some(Piece::Tag { name, closes });
         }

@@ -85,17 +85,18 @@ impl<const BITS: u32> Remembered<BITS> {
     #[allow(clippy::cast_possible_truncation)] // masked first
     fn get(&self, hash: u64) -> u32 {
         let known = |slot: u64| slot >> BITS == hash >> BITS;
+        // There are no pairs before the first token.
         let [first, second] = self.pairs.get(Self::pair(hash)).copied().unwrap_or_default();
         // Which of the two it is cannot be foretold, so nothing branches on it.
         let slot = if known(first) { first } else { second };
         if known(slot) { (slot & Self::LOW) as u32 } else { 0 }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "there is a pair for each value of the low bits")]
     fn put(&mut self, hash: u64, idf: u32) {
         self.pairs.resize(1 << BITS, [0; 2]);
-        if let Some([first, second]) = self.pairs.get_mut(Self::pair(hash)) {
-            *second = std::mem::replace(first, hash & !Self::LOW | u64::from(idf));
-        }
+        let [first, second] = &mut self.pairs[Self::pair(hash)];
+        *second = std::mem::replace(first, hash & !Self::LOW | u64::from(idf));
     }
 }
 

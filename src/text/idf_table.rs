@@ -140,11 +140,11 @@ impl IdfTable {
         let mut steps = WordMap::default();
         steps.reserve(entries.len());
         for entry in entries {
-            let Some((hash, [step])) = entry.split_first_chunk::<8>() else { continue };
-            if *step == 0 || *step >= rarest {
+            let &[hash @ .., step] = entry;
+            if step == 0 || step >= rarest {
                 return Err("holds a step out of range");
             }
-            steps.insert(u64::from_be_bytes(*hash), *step);
+            steps.insert(u64::from_be_bytes(hash), step);
         }
         Ok(Self { documents, rarest, steps: Arc::new(steps) })
     }

@@ -1,6 +1,7 @@
 //! N-grams: tokens become features, each a run of neighbouring tokens.
 //!
 //! Tokens are laid end to end once, so that every n-gram is a slice and none is copied.
+#![expect(clippy::indexing_slicing, reason = "callers count the tokens")]
 
 /// Between the words of an n-gram; a control character is in no token.
 pub(super) const SEPARATOR: char = '\u{1f}';
@@ -53,23 +54,18 @@ impl Tokens {
         if tokens == 0 { 0 } else { (tokens + 1).saturating_sub(n).max(1) }
     }
 
-    /// Returns the n-gram that begins at token `index`; empty beyond the last.
+    /// Returns the n-gram that begins at token `index`, shorter at the end.
     #[inline]
     pub(super) fn ngram(&self, index: usize, n: usize) -> &[u8] {
         let end = index.saturating_add(n).min(self.len());
-        match (self.starts.get(index), self.starts.get(end)) {
-            (Some(&start), Some(&end)) => {
-                self.bytes.get(start..end - usize::from(self.apart)).unwrap_or_default()
-            }
-            _ => &[],
-        }
+        &self.bytes[self.starts[index]..self.starts[end] - usize::from(self.apart)]
     }
 
     /// Returns how rare the n-gram is that begins at token `index`: as its tokens on average.
     pub(super) fn rarity(&self, index: usize, n: usize) -> u32 {
         let end = index.saturating_add(n).min(self.rarities.len());
-        let parts = self.rarities.get(index..end).unwrap_or_default();
-        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX).max(1);
+        let parts = &self.rarities[index..end];
+        let count = u32::try_from(parts.len()).expect("n has 32 bits");
         parts.iter().copied().fold(0_u32, u32::saturating_add) / count
     }
 
@@ -119,6 +115,6 @@ mod tests {
             tokens.push(word, rarity);
         }
         assert_eq!((tokens.rarity(1, 2), tokens.rarity(0, 3), tokens.rarity(2, 2)), (7, 5, 9));
-        assert_eq!((tokens.rarity(9, 2), tokens.ngram(9, 2), tokens.len()), (0, &[][..], 3));
+        assert_eq!((tokens.ngram(1, 9), tokens.len()), (&b"bc\x1fd"[..], 3));
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! Unicode NFKC (full-width forms, ligatures, composed accents), lower case, white space folded,
 //! invisible characters dropped. Normalising twice changes nothing more.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tables have an entry for every byte, and places are within the text"
+)]
 
 use std::sync::LazyLock;
 
@@ -36,7 +40,7 @@ pub(super) fn normalise_into(text: &str, out: &mut String) {
     let mut rest = text;
     loop {
         let read = writer.push_simple(rest);
-        rest = rest.get(read..).unwrap_or_default();
+        rest = &rest[read..];
         let mut after = rest.char_indices();
         let Some((_, first)) = after.next() else { break };
         // What may compose ends before a character that never composes with one before it.
@@ -130,10 +134,10 @@ fn is_starter(c: char) -> bool {
 /// Length of the prefix that is ASCII whose white space is single spaces and line feeds.
 pub(super) fn even_ascii(bytes: &[u8]) -> usize {
     const BLOCK: usize = 32;
-    let class = |byte: &u8| CLASSES.get(usize::from(*byte)).copied().unwrap_or(STOP);
+    let class = |byte: &u8| CLASSES[usize::from(*byte)];
     // In long runs, blocks without a way out in the middle are looked at in wide steps.
     let is_even = |block: &[u8]| {
-        let pairs = block.iter().zip(block.get(1..).unwrap_or_default());
+        let pairs = block.iter().zip(&block[1..]);
         !pairs.fold(false, |any, (&before, &byte)| {
             let odd = matches!(byte, 0x80..|b'\t'| 0x0b..=b'\r');
             any | odd | (is_white(before) & is_white(byte))
@@ -148,7 +152,7 @@ pub(super) fn even_ascii(bytes: &[u8]) -> usize {
             while bytes.get(at - 1..at + BLOCK).is_some_and(is_even) {
                 at += BLOCK;
             }
-            before = bytes.get(at - 1).map_or(STOP, class);
+            before = class(&bytes[at - 1]);
         }
     }
     at
@@ -161,7 +165,6 @@ const STOP: u8 = 2;
 
 static CLASSES: [u8; 256] = classes();
 
-#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
 const fn classes() -> [u8; 256] {
     let mut classes = [STOP; 256];
     let mut byte = 0_u8;
@@ -185,7 +188,7 @@ fn is_white(byte: u8) -> bool {
 #[inline]
 fn from_full_width(c: char) -> char {
     match c {
-        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).expect("it is ASCII"),
         other => other,
     }
     .to_ascii_lowercase()
@@ -270,9 +273,7 @@ impl<'a> Folder<'a> {
         self.push_gap();
         let start = self.out.len();
         self.out.push_str(run);
-        if let Some(written) = self.out.get_mut(start..) {
-            written.make_ascii_lowercase();
-        }
+        self.out[start..].make_ascii_lowercase();
     }
 
     /// Writes the white space that came, now that something follows it.

@@ -3,6 +3,10 @@
 //! A text of one script has some dozens of different letters, so that a bit for each of its short
 //! n-grams fits the first caches, and only new ones are hashed. What has more letters, as Chinese
 //! has, is looked up in a set.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "n-grams are numbered here; one that slips must panic, not be lost"
+)]
 // A call for each letter would cost more than what it does.
 #![allow(clippy::inline_always)]
 
@@ -149,9 +153,7 @@ impl Numbered {
     /// Forgets all n-grams.
     fn reset(&mut self, text: &Letters, n: usize) {
         for &at in self.written.iter().take(self.len) {
-            if let Some(bits) = self.large.get_mut(at) {
-                *bits = 0;
-            }
+            self.large[at] = 0;
         }
         self.len = 0;
         let (kinds, small, large) = Kinds::of(text);
@@ -172,7 +174,7 @@ impl Numbered {
         singles: bool,
         sift: &mut Sift<'_, V>,
     ) {
-        let Some((bytes, starts)) = text.numbered() else { return };
+        let (bytes, starts) = text.numbered().expect("others are not taken");
         let full = (text.len() + 1).saturating_sub(N);
         let (mut found, mut doubled) = (Found::default(), Found::default());
         let distinct = sift.is_distinct();
@@ -193,16 +195,16 @@ impl Numbered {
             let last = (at + BATCH / 2).min(full);
             while at < last {
                 // Few letters of one kind are numbered as they come.
-                let run = starts.get(at..last + N - 1).unwrap_or_default();
+                let run = &starts[at..last + N - 1];
                 let dense = run.iter().position(|start| grams.kinds.dense && start.is_dense());
                 let dense = dense.unwrap_or(run.len());
                 if grams.kinds.few && dense >= N {
-                    let run = run.get(..dense).unwrap_or_default();
+                    let run = &run[..dense];
                     at += grams.take_run::<N, M>(run, at, &mut found, &mut doubled);
                     continue;
                 }
                 if D == 2 && dense == 0 && grams.kinds.dense_few {
-                    let begins = starts.get(at..=last).unwrap_or_default();
+                    let begins = &starts[at..=last];
                     let doubles = (M > 0).then_some(&mut doubled);
                     at += grams.take_dense_run(begins, at, singles, &mut found, doubles);
                     continue;
@@ -247,8 +249,7 @@ impl Numbered {
 /// A letter and what follows it.
 #[inline(always)]
 fn window(starts: &[Start], at: usize) -> &[Start; AHEAD + 1] {
-    const NONE: [Start; AHEAD + 1] = [Start::NONE; AHEAD + 1];
-    starts.get(at..).and_then(<[Start]>::first_chunk).unwrap_or(&NONE)
+    starts[at..].first_chunk().expect("entries for the end are behind the last letter")
 }
 
 /// N-grams on their way to their hashes.
@@ -269,14 +270,12 @@ impl Found {
     #[inline(always)]
     fn push(&mut self, at: usize, n: usize, new: bool) {
         // Whether an n-gram is new cannot be foretold, so nothing branches on it.
-        if let Some(slot) = self.places.get_mut(self.len) {
-            *slot = at << 3 | n;
-        }
+        self.places[self.len] = at << 3 | n;
         self.len += usize::from(new);
     }
 
     fn take(&mut self) -> &[usize] {
-        self.places.get(..std::mem::take(&mut self.len)).unwrap_or_default()
+        &self.places[..std::mem::take(&mut self.len)]
     }
 }
 
@@ -319,7 +318,7 @@ impl Grams<'_> {
         singles: bool,
         found: &mut Found,
     ) {
-        let is_dense = |at: usize| starts.get(at).is_some_and(|start| start.is_dense());
+        let is_dense = |at: usize| starts[at].is_dense();
         for at in ends.clone() {
             let (letters, left) = (window(starts, at), ends.end - at);
             let after_dense = at > 0 && is_dense(at - 1);
@@ -411,7 +410,7 @@ impl Grams<'_> {
     /// Takes the first letters, if they are new or repeats count.
     #[inline(always)]
     fn take<const N: usize>(&mut self, letters: &[Start; AHEAD + 1], at: usize, found: &mut Found) {
-        let Some(gram) = letters.first_chunk::<N>() else { return };
+        let gram = letters.first_chunk::<N>().expect("no n-gram is longer");
         let new = !self.distinct
             || match self.kinds.place(gram.map(|letter| usize::from(letter.number()))) {
                 Place::Small(bit) => self.set_small(bit),
@@ -424,7 +423,7 @@ impl Grams<'_> {
     /// Sets a bit; true when it was not set.
     #[inline(always)]
     fn set_small(&mut self, bit: usize) -> bool {
-        let Some(word) = self.small.get_mut(bit / 64) else { return false };
+        let word = &mut self.small[bit / 64];
         let new = *word >> (bit % 64) & 1 == 0;
         *word |= 1 << (bit % 64);
         new
@@ -433,14 +432,10 @@ impl Grams<'_> {
     /// Sets a bit and notes where; true when it was not set.
     #[inline(always)]
     fn set_large(&mut self, bit: usize) -> bool {
-        let (Some(word), Some(slot)) =
-            (self.large.get_mut(bit / 64), self.written.get_mut(self.len))
-        else {
-            return false;
-        };
+        let word = &mut self.large[bit / 64];
         let new = *word >> (bit % 64) & 1 == 0;
         *word |= 1 << (bit % 64);
-        *slot = bit / 64;
+        self.written[self.len] = bit / 64;
         self.len += usize::from(new);
         new
     }

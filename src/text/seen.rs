@@ -1,4 +1,8 @@
 //! Distinct features: sets that are cleared and filled again for every text.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "sets have a place for every hash, and lists for every n-gram"
+)]
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -75,7 +79,6 @@ impl Seen {
 }
 
 #[inline]
-#[allow(clippy::indexing_slicing)] // the slot is masked by a length that is a power of two
 #[allow(clippy::cast_possible_truncation)] // masked at once
 fn put(slots: &mut [u64], hash: u64, factor: u64) -> bool {
     let mask = slots.len() - 1;
@@ -107,7 +110,6 @@ const LETTERS: u32 = 37;
 /// Numbers of the letters.
 static NUMBERS: [u8; 256] = numbers();
 
-#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
 const fn numbers() -> [u8; 256] {
     let mut numbers = [0; 256];
     let (mut byte, mut number) = (0_u8, 0);
@@ -139,23 +141,17 @@ impl Firsts {
         let mut len = 0;
         for gram in letters.windows(N).filter_map(<[u8]>::first_chunk::<N>) {
             let number = number(gram);
-            let (Some(bits), Some(noted), Some(hash)) =
-                (bits.get_mut(number as usize >> 6), numbers.get_mut(len), hashes.get_mut(len))
-            else {
-                break;
-            };
+            let bits = &mut bits[number as usize >> 6];
             // Whether an n-gram is new cannot be foretold, so nothing branches on it.
             let bit = 1 << (number & 63);
-            (*noted, *hash) = (number, feature_hash(gram, seed));
+            (numbers[len], hashes[len]) = (number, feature_hash(gram, seed));
             len += usize::from(*bits & bit == 0);
             *bits |= bit;
         }
         for &number in numbers.iter().take(len) {
-            if let Some(bits) = bits.get_mut(number as usize >> 6) {
-                *bits = 0;
-            }
+            bits[number as usize >> 6] = 0;
         }
-        hashes.get(..len).unwrap_or_default()
+        &hashes[..len]
     }
 
     /// Gives back memory that one huge text took.
@@ -169,7 +165,7 @@ impl Firsts {
 /// Returns the number of an n-gram among all of its length.
 #[inline]
 fn number<const N: usize>(gram: &[u8; N]) -> u32 {
-    let number = |&byte: &u8| NUMBERS.get(usize::from(byte)).copied().unwrap_or_default();
+    let number = |&byte: &u8| NUMBERS[usize::from(byte)];
     gram.iter().fold(0, |all, byte| all * LETTERS + u32::from(number(byte)))
 }
 

@@ -1,4 +1,5 @@
 //! Sifting: occurrences of features become those that count, with their weights.
+#![expect(clippy::indexing_slicing, reason = "full lists are handed on at once")]
 
 use super::batch;
 use super::features::{Feature, Visit};
@@ -100,9 +101,7 @@ impl<'s, V: Visit> Sift<'s, V> {
         };
         // A feature of weight 0 is none.
         let new = weight > 0 && self.is_new(hash);
-        if let Some(slot) = self.heavy.get_mut(self.len) {
-            *slot = weight;
-        }
+        self.heavy[self.len] = weight;
         self.hand_on(bytes, hash, weight, new);
     }
 
@@ -140,12 +139,12 @@ impl<'s, V: Visit> Sift<'s, V> {
         found: &[usize],
         times: u32,
     ) {
-        for (slot, found) in self.hashes.iter_mut().zip(found) {
-            let at = |letter| starts.get(letter).copied().map(Start::at).unwrap_or_default();
-            let (first, end) = (at(found >> 3), at((found >> 3) + (found & 7)));
-            *slot = feature_hash(bytes.get(first..end).unwrap_or_default(), self.seed);
+        let hashes = &mut self.hashes[..found.len()];
+        for (slot, found) in hashes.iter_mut().zip(found) {
+            let (first, length) = (found >> 3, found & 7);
+            let gram = &bytes[starts[first].at()..starts[first + length].at()];
+            *slot = feature_hash(gram, self.seed);
         }
-        let hashes = self.hashes.get(..found.len()).unwrap_or_default();
         visit_alike(&mut self.visit, hashes, times);
     }
 
@@ -188,9 +187,7 @@ impl<'s, V: Visit> Sift<'s, V> {
             return;
         }
         // Whether a feature is new cannot be foretold, so nothing branches on it.
-        if let Some(slot) = self.hashes.get_mut(self.len) {
-            *slot = hash;
-        }
+        self.hashes[self.len] = hash;
         self.len += usize::from(new);
         if self.len == BATCH {
             self.flush();
@@ -198,11 +195,11 @@ impl<'s, V: Visit> Sift<'s, V> {
     }
 
     pub(super) fn flush(&mut self) {
-        let hashes = self.hashes.get(..self.len).unwrap_or_default();
+        let hashes = &self.hashes[..self.len];
         if self.alike {
             visit_alike(&mut self.visit, hashes, self.times);
         } else {
-            self.visit.weighted(hashes, self.heavy.get(..self.len).unwrap_or_default());
+            self.visit.weighted(hashes, &self.heavy[..self.len]);
         }
         self.len = 0;
     }
@@ -215,6 +212,6 @@ fn visit_alike(visit: &mut impl Visit, hashes: &[u64], times: u32) {
     }
     let weights = [times; BATCH];
     for hashes in hashes.chunks(BATCH) {
-        visit.weighted(hashes, weights.get(..hashes.len()).unwrap_or_default());
+        visit.weighted(hashes, &weights[..hashes.len()]);
     }
 }

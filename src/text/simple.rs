@@ -41,7 +41,7 @@ pub(super) trait Simple<'o> {
                     (b'a'..=b'z' | b' ', Some(0x80..)) if !white => 1,
                     // Where an ASCII character ended a run, it was a second blank.
                     _ if white => 0,
-                    _ => even_ascii(bytes.get(at..).unwrap_or_default()),
+                    _ => even_ascii(bytes.split_at(at).1),
                 };
                 if ascii == 0 {
                     break;
@@ -63,12 +63,12 @@ pub(super) trait Simple<'o> {
             }
             match form.fold() {
                 Fold::One(to) if self.is_apart(to, bytes, at + width) => {
-                    self.push_run(text.get(begin..at).unwrap_or_default());
+                    self.push_run(&text[begin..at]);
                     self.settle();
                     self.fold().push_letter(to);
                     last = 0;
                 }
-                Fold::Dropped => self.push_run(text.get(begin..at).unwrap_or_default()),
+                Fold::Dropped => self.push_run(&text[begin..at]),
                 Fold::Stays | Fold::MayCompose | Fold::White | Fold::One(_) | Fold::Many(_) => {
                     if !Self::WAITS {
                         at = starter.max(begin);
@@ -79,7 +79,7 @@ pub(super) trait Simple<'o> {
             at += width;
             (begin, white) = (at, false);
         }
-        self.push_run(text.get(begin..at).unwrap_or_default());
+        self.push_run(&text[begin..at]);
         *self.last() = last;
         at
     }
@@ -107,10 +107,10 @@ pub(super) trait Simple<'o> {
         self.settle();
         if let Some(&byte) = run.as_bytes().first().filter(|byte| is_white(byte)) {
             self.fold().push(char::from(byte));
-            even = run.get(1..).unwrap_or_default();
+            even = &run[1..];
         }
         let after = even.as_bytes().last().copied().filter(is_white);
-        even = even.get(..even.len() - usize::from(after.is_some())).unwrap_or_default();
+        even = &even[..even.len() - usize::from(after.is_some())];
         if !even.is_empty() {
             self.fold().push_even(even);
         }

@@ -37,7 +37,7 @@ fn convert_into(mut han: &str, out: &mut String) {
             out.push(first);
             first.len_utf8()
         };
-        han = han.get(taken..).unwrap_or_default();
+        han = &han[taken..];
     }
 }
 

@@ -2,6 +2,10 @@
 //!
 //! The table in `tables/casefold-1.tsv` says what each character becomes, which marks compose and
 //! in which order they stand, and what is a letter. It is read once and looked up in two stages.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the table in the crate is read; there is an entry for every character"
+)]
 
 #[cfg(test)]
 mod generate;
@@ -147,7 +151,9 @@ impl Form {
             0 => Fold::Stays,
             Self::MAY_COMPOSE => Fold::MayCompose,
             Self::WHITE => Fold::White,
-            Self::ONE => Fold::One(char::from_u32(self.0 >> 11).unwrap_or_default()),
+            Self::ONE => {
+                Fold::One(char::from_u32(self.0 >> 11).expect("the table names characters"))
+            }
             Self::MANY => Fold::Many((self.0 >> 11) as usize),
             _ => Fold::Dropped,
         }
@@ -181,11 +187,13 @@ impl<T: Copy + Default + PartialEq> Stages<T> {
     }
 
     #[inline]
-    #[allow(clippy::indexing_slicing)] // a block for every character there is
     fn get(&self, code: usize) -> T {
         self.blocks[usize::from(self.index[code / BLOCK])][code % BLOCK]
     }
 }
+
+/// Why a line of the table is read without an error.
+const FIELDS: &str = "the tests have seen every line of the table in the crate";
 
 /// The pinned table.
 #[derive(Debug)]
@@ -214,20 +222,19 @@ impl Table {
         };
         for line in source.lines().filter(|line| !line.starts_with('#')) {
             let mut fields = line.split('\t');
-            let tag = fields.next().unwrap_or_default();
-            let characters = fields.next().unwrap_or_default();
+            let tag = fields.next().expect(FIELDS);
+            let characters = fields.next().expect(FIELDS);
             match tag {
                 "D" | "P" => table.read_composition(tag, characters, &mut fields, &mut forms),
                 _ => {
-                    let (first, last) = characters.split_once("..").unwrap_or_default();
+                    let (first, last) = characters.split_once("..").expect(FIELDS);
                     let value = fields.next().unwrap_or_default();
                     let range = number(first)..=number(last);
-                    let Some(forms) = forms.get_mut(range.clone()) else { continue };
                     match tag {
-                        "F" => table.read_folds(value, forms),
+                        "F" => table.read_folds(value, &mut forms[range]),
                         "M" => {
-                            let class: u32 = value.parse().unwrap_or_default();
-                            for form in forms {
+                            let class: u32 = value.parse().expect(FIELDS);
+                            for form in &mut forms[range] {
                                 form.0 |= class;
                             }
                         }
@@ -238,8 +245,7 @@ impl Table {
                                 "S" => Class::DENSE,
                                 _ => Class::MARK,
                             };
-                            let classes = classes.get_mut(range).into_iter().flatten();
-                            classes.for_each(|class| class.0 |= bit);
+                            classes[range].iter_mut().for_each(|class| class.0 |= bit);
                         }
                     }
                 }
@@ -247,15 +253,13 @@ impl Table {
         }
         let mut set = |range: std::ops::RangeInclusive<u32>, bits: u32| {
             let range = *range.start() as usize..=*range.end() as usize;
-            forms.get_mut(range).into_iter().flatten().for_each(|form| form.0 |= bits);
+            forms[range].iter_mut().for_each(|form| form.0 |= bits);
         };
         set(hangul::SYLLABLES, Form::DECOMPOSES);
         set(hangul::VOWELS, Form::MAY_COMPOSE);
         set(hangul::TAILS, Form::MAY_COMPOSE);
         for c in ('\0'..='\u{ffff}').filter(|&c| is_white(c)) {
-            if let Some(form) = forms.get_mut(c as usize) {
-                *form = Form(Form::WHITE);
-            }
+            forms[c as usize] = Form(Form::WHITE);
         }
         table.pairs.sort_unstable();
         table.classes = Stages::new(&classes);
@@ -271,7 +275,8 @@ impl Table {
                 [] => Form(Form::DROPPED),
                 [one] => Form(Form::ONE | (u32::from(one) + n) << 11),
                 _ => {
-                    let number = u32::try_from(self.sequences.len()).unwrap_or(u32::MAX);
+                    let number =
+                        u32::try_from(self.sequences.len()).expect("fewer than characters");
                     self.sequences.push(sequence.clone());
                     Form(Form::MANY | number << 11)
                 }
@@ -287,12 +292,8 @@ impl Table {
         fields: &mut Split<'_, char>,
         forms: &mut [Form],
     ) {
-        let (from, to) = (characters(from), characters(fields.next().unwrap_or_default()));
-        let mut set = |c: char, bits| {
-            if let Some(form) = forms.get_mut(c as usize) {
-                form.0 |= bits;
-            }
-        };
+        let (from, to) = (characters(from), characters(fields.next().expect(FIELDS)));
+        let mut set = |c: char, bits| forms[c as usize].0 |= bits;
         match (tag, &from[..], &to[..]) {
             ("D", &[composed], _) => {
                 set(composed, Form::DECOMPOSES);
@@ -326,7 +327,7 @@ impl Table {
 
     /// The characters that one becomes whose form is [`Fold::Many`].
     pub(super) fn sequence(&self, number: usize) -> &[char] {
-        self.sequences.get(number).map(Vec::as_slice).unwrap_or_default()
+        &self.sequences[number]
     }
 
     /// Calls `emit` with the canonical decomposition of a character that stays.
@@ -344,19 +345,20 @@ impl Table {
     pub(super) fn compose(&self, first: char, second: char) -> Option<char> {
         let at = self.pairs.binary_search_by_key(&(second, first), |(pair, _)| *pair);
         match at {
-            Ok(at) => self.pairs.get(at).map(|(_, composed)| *composed),
+            Ok(at) => Some(self.pairs[at].1),
             Err(_) => hangul::compose(first, second),
         }
     }
 }
 
 fn number(hex: &str) -> usize {
-    usize::from_str_radix(hex, 16).unwrap_or(usize::MAX)
+    usize::from_str_radix(hex, 16).expect(FIELDS)
 }
 
 fn characters(hex: &str) -> Vec<char> {
-    let character = |hex| char::from_u32(u32::from_str_radix(hex, 16).ok()?);
-    hex.split(' ').filter_map(character).collect()
+    let code = |hex| u32::from_str_radix(hex, 16).expect(FIELDS);
+    let some = hex.split(' ').filter(|hex| !hex.is_empty());
+    some.map(|hex| char::from_u32(code(hex)).expect(FIELDS)).collect()
 }
 
 /// Hangul syllables, which are put together by arithmetic (The Unicode Standard, 3.12).

@@ -1,4 +1,5 @@
 //! UTF-8 that is known to be valid, read without looking for the ends of characters.
+#![expect(clippy::indexing_slicing, reason = "callers ask for places within the text")]
 
 /// Bytes of the longest character.
 pub(super) const WIDEST: usize = 4;
@@ -6,7 +7,7 @@ pub(super) const WIDEST: usize = 4;
 /// The bytes of a text from an offset on, zeros behind its end.
 #[inline]
 pub(super) fn four(source: &[u8], at: usize) -> [u8; WIDEST] {
-    let rest = source.get(at..).unwrap_or_default();
+    let rest = &source[at..];
     rest.first_chunk().copied().unwrap_or_else(|| {
         let mut four = [0; WIDEST];
         four.iter_mut().zip(rest).for_each(|(slot, byte)| *slot = *byte);

@@ -7,6 +7,7 @@
 //! counts the characters shared with the word before (`A` for none) and the characters after them.
 //!
 //! The cut is that of `icu_segmenter` by dictionary, without its crates.
+#![expect(clippy::indexing_slicing, reason = "nodes are numbered here")]
 
 use std::sync::LazyLock;
 
@@ -57,10 +58,10 @@ impl Language {
         let mut rest = PACKED;
         for _ in 0..self as usize {
             let size = find_frame_compressed_size(rest).expect("every list is a frame");
-            rest = rest.get(size..).unwrap_or_default();
+            rest = &rest[size..];
         }
         let size = find_frame_compressed_size(rest).expect("every list is a frame");
-        let bytes = zstd::decode_all(rest.get(..size).unwrap_or_default());
+        let bytes = zstd::decode_all(&rest[..size]);
         String::from_utf8(bytes.expect("the list was packed by zstd")).expect("the list is text")
     }
 }
@@ -69,11 +70,11 @@ impl Language {
 fn words(lines: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for line in lines.lines() {
-        let (count, rest) = line.split_at_checked(1).unwrap_or_default();
-        let shared = count.bytes().next().unwrap_or(b'A').saturating_sub(b'A');
+        let (count, rest) = line.split_at(1);
+        let shared = count.as_bytes()[0] - b'A';
         let before = words.last().map_or("", String::as_str);
         let shared = before.char_indices().nth(shared.into()).map_or(before.len(), |(at, _)| at);
-        words.push(format!("{}{rest}", before.get(..shared).unwrap_or_default()));
+        words.push(format!("{}{rest}", &before[..shared]));
     }
     words
 }
@@ -110,10 +111,9 @@ impl WordList {
             while let Some(letter) =
                 words.get(at..below.end).and_then(|words| words.first()).and_then(rest)
             {
-                let alike = words.get(at..below.end).unwrap_or_default();
-                let alike = alike.partition_point(|word| rest(word) == Some(letter));
+                let alike = words[at..below.end].partition_point(|word| rest(word) == Some(letter));
                 if depth == 0 {
-                    list.roots.resize(usize::try_from(u32::from(letter)).unwrap_or(0), 0);
+                    list.roots.resize(letter as usize, 0);
                     list.roots.push(number(nodes.len()));
                 }
                 nodes.push((at..at + alike, depth + letter.len_utf8()));
@@ -132,19 +132,19 @@ impl WordList {
             return self.roots.get(letter as usize).copied().filter(|&root| root > 0);
         }
         let (first, end) = (self.first_child(node), self.first_child(node + 1));
-        let children = self.letters.get(first as usize..end as usize)?;
+        let children = &self.letters[first as usize..end as usize];
         let at = children.binary_search(&letter).ok()?;
-        Some(first + u32::try_from(at).ok()?)
+        Some(first + u32::try_from(at).expect("nodes have numbers of 32 bits"))
     }
 
     #[inline]
     fn first_child(&self, node: u32) -> u32 {
-        self.children.get(node as usize).map_or(0, |children| children / 2)
+        self.children[node as usize] / 2
     }
 
     #[inline]
     fn is_word(&self, node: u32) -> bool {
-        self.children.get(node as usize).is_some_and(|children| children % 2 == 1)
+        self.children[node as usize] % 2 == 1
     }
 
     /// Calls `emit` with the known words of a text and with what is between them, in order.
@@ -183,7 +183,7 @@ impl WordList {
             if word > 0 {
                 return word;
             }
-            let rest = text.get(end..).unwrap_or_default().char_indices();
+            let rest = text[end..].char_indices();
             let boundary = rest.map(|(at, _)| end + at).find(|&at| is_boundary(text, at));
             return boundary.unwrap_or(text.len());
         }

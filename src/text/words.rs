@@ -113,7 +113,7 @@ fn run(bytes: &[u8]) -> usize {
 
 fn ascii_words<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     let bytes = text.as_bytes();
-    let rest = |at| bytes.get(at..).unwrap_or_default();
+    let rest = |at| bytes.split_at(at).1;
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
@@ -136,9 +136,8 @@ fn ascii_words<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
             at += 1 + run(rest(at + 1));
         }
         // Underscores alone say nothing.
-        if let Some(word) = text.get(start..at)
-            && (class(bytes.get(start)) != Class::Joins || word.bytes().any(|byte| byte != b'_'))
-        {
+        let word = &text[start..at];
+        if class(bytes.get(start)) != Class::Joins || word.bytes().any(|byte| byte != b'_') {
             emit(word);
         }
     }

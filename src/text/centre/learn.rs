@@ -3,6 +3,7 @@
 //! Near-duplicates have one vote together. Otherwise a corpus that is one template many times
 //! over would take the template for its middle, and what is left of its texts, the numbers and
 //! the names, would set them far apart.
+#![expect(clippy::indexing_slicing, reason = "sketches are numbered here")]
 
 use std::sync::Arc;
 
@@ -77,8 +78,7 @@ fn least(pipeline: &Pipeline, text: &str) -> Vec<u64> {
 fn voters(sketches: &[Vec<u64>]) -> Vec<usize> {
     let mut chosen: Vec<usize> = Vec::new();
     for (at, sketch) in sketches.iter().enumerate() {
-        let is_known =
-            |&other: &usize| sketches.get(other).is_some_and(|other| are_alike(sketch, other));
+        let is_known = |&other: &usize| are_alike(sketch, &sketches[other]);
         if !sketch.is_empty() && !chosen.par_iter().with_min_len(64).any(is_known) {
             chosen.push(at);
         }
@@ -110,10 +110,11 @@ fn are_alike(a: &[u64], b: &[u64]) -> bool {
 fn middle(mut shares: Vec<u16>) -> i16 {
     shares.sort_unstable();
     let cut = shares.len() / 4;
-    let half = shares.get(cut..shares.len() - cut).unwrap_or_default();
+    let half = &shares[cut..shares.len() - cut];
     let sum: u64 = half.iter().copied().map(u64::from).sum();
     let mean = sum / (half.len() as u64).max(1);
-    i16::try_from(i64::try_from(mean).unwrap_or(i64::MAX) - (1 << 15)).unwrap_or(i16::MAX)
+    let mean = i64::try_from(mean).expect("shares have 16 bits");
+    i16::try_from(mean - (1 << 15)).expect("a share is a half away from a half at most")
 }
 
 #[cfg(test)]

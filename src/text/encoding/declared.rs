@@ -8,7 +8,7 @@ pub(super) fn encoding(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     let head = bytes.get(..HEAD).unwrap_or(bytes).to_ascii_lowercase();
     let xml = head.trim_ascii_start().strip_prefix(b"<?xml").map(|rest| until(rest, b"?>"));
     let of_xml = xml.and_then(|tag| label(tag, b"encoding"));
-    let metas = || positions(&head, b"<meta").map(|at| until(head.get(at..).unwrap_or(&[]), b">"));
+    let metas = || positions(&head, b"<meta").map(|at| until(head.split_at(at).1, b">"));
     let found = of_xml.or_else(|| metas().find_map(|tag| label(tag, b"charset")))?;
     encoding_rs::Encoding::for_label_no_replacement(found)
 }
@@ -28,7 +28,7 @@ fn label<'a>(tag: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 
 fn until<'a>(bytes: &'a [u8], end: &[u8]) -> &'a [u8] {
     let end = positions(bytes, end).next().unwrap_or(bytes.len());
-    bytes.get(..end).unwrap_or_default()
+    bytes.split_at(end).0
 }
 
 fn positions<'a>(bytes: &'a [u8], wanted: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
