@@ -5,6 +5,10 @@
 //! be alike in what is left once such lines are taken off, as well as in all. Lines are
 //! counted over the corpus as `CCNet` counts paragraphs (Wenzek et al., LREC 2020, section 3.1). `CCNet`
 //! removes them; here they stay in the documents and are only not compared.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "there is a cell for every hash, and a bit for every line"
+)]
 
 use std::num::NonZeroU8;
 use std::sync::{Arc, OnceLock};
@@ -64,16 +68,14 @@ impl LineCounts {
         self.lines.dedup();
         for &line in &self.lines {
             for cell in cells(line) {
-                if let Some(count) = self.cells.get_mut(cell) {
-                    *count = count.saturating_add(1);
-                }
+                self.cells[cell] = self.cells[cell].saturating_add(1);
             }
         }
     }
 
     fn is_boilerplate(&self, line: &str) -> bool {
-        let counts = cells(xxh3_64(line.as_bytes())).map(|cell| self.cells.get(cell).copied());
-        counts.into_iter().flatten().all(|count| count >= self.least.get())
+        let counts = cells(xxh3_64(line.as_bytes())).map(|cell| self.cells[cell]);
+        counts.into_iter().all(|count| count >= self.least.get())
     }
 
     /// Returns a bit for each line of a text, set for those that are no boilerplate.
@@ -94,7 +96,7 @@ impl LineCounts {
 fn chosen_lines(text: &str, chosen: &[u8]) -> String {
     let mut own = String::new();
     for (at, line) in text.split('\n').enumerate() {
-        if chosen.get(at / 8).is_some_and(|bits| bits >> (at % 8) & 1 == 1) {
+        if chosen[at / 8] >> (at % 8) & 1 == 1 {
             if !own.is_empty() {
                 own.push('\n');
             }
@@ -183,8 +185,8 @@ impl OwnTexts {
         piece: u32,
         read: impl FnOnce() -> Result<String>,
     ) -> Result<Arc<LongText<'static>>> {
-        let known = self.known.get(piece as usize).and_then(OnceLock::get);
-        let lines = known.map_or(&[][..], |known| &known.lines);
+        let known = self.known[piece as usize].get();
+        let lines = &known.expect("its lines were asked for").lines;
         self.texts.get(piece, || Ok(chosen_lines(&read()?, lines)))
     }
 }

@@ -51,7 +51,7 @@ const MANY_EDITS: usize = 512;
 /// assert_eq!(edit_similarity("0123456789", "01234567", 0.9), None);
 /// ```
 pub fn edit_similarity(a: &str, b: &str, threshold: f64) -> Option<f64> {
-    similarity_while(a, b, threshold, &|| Ok(())).unwrap_or_default()
+    similarity_while(a, b, threshold, &|| Ok(())).expect("nothing stops it")
 }
 
 /// Does what [`edit_similarity`] does, and calls `go_on` between pieces of long texts.
@@ -113,9 +113,9 @@ pub(super) fn most_edits(longest: usize, threshold: f64) -> usize {
 /// Takes off what both begin and end with.
 fn differing<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a str) {
     let begin = common_start(a, b);
-    let (a, b) = (a.get(begin..).unwrap_or(a), b.get(begin..).unwrap_or(b));
+    let (a, b) = (&a[begin..], &b[begin..]);
     let end = common_end(a, b);
-    (a.get(..a.len() - end).unwrap_or(a), b.get(..b.len() - end).unwrap_or(b))
+    (&a[..a.len() - end], &b[..b.len() - end])
 }
 
 /// Bytes that are compared at once.
@@ -294,7 +294,7 @@ impl<'a> Pieces<'a> {
     fn next(&mut self) -> &'a str {
         let take = self.chars.div_ceil(self.count.max(1));
         let end = self.rest.char_indices().nth(take).map_or(self.rest.len(), |(at, _)| at);
-        let (piece, rest) = self.rest.split_at_checked(end).unwrap_or((self.rest, ""));
+        let (piece, rest) = self.rest.split_at(end);
         self.rest = rest;
         self.chars -= take;
         self.count = self.count.saturating_sub(1);

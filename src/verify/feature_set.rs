@@ -54,7 +54,7 @@ impl FeatureSet {
         let bits = bits_of(total);
         let mut values: Vec<u32> = Vec::with_capacity(hashes.len().min(KEPT_FEATURES));
         for hash in hashes {
-            let value = u32::try_from(hash >> (u64::BITS - bits)).unwrap_or(u32::MAX);
+            let value = u32::try_from(hash >> (u64::BITS - bits)).expect("32 bits at most");
             if values.last().is_none_or(|last| *last < value) {
                 if values.len() == KEPT_FEATURES {
                     break;
@@ -116,7 +116,7 @@ impl FeatureSet {
         let (mut ours, mut theirs) = (self.values.iter().copied(), other.values.iter().copied());
         let ours = Stream::new(self.total, || Ok(ours.next()));
         let theirs = Stream::new(other.total, || Ok(theirs.next()));
-        jaccard(ours, theirs).unwrap_or(0.0)
+        jaccard(ours, theirs).expect("nothing is decoded")
     }
 }
 

@@ -1,4 +1,5 @@
 //! Long texts that were read lately, with their chunks: pages meet the same pages again and again.
+#![expect(clippy::indexing_slicing, reason = "places are those of the texts that are remembered")]
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,15 +39,13 @@ impl LongTexts {
         piece: u32,
         read: impl FnOnce() -> Result<String>,
     ) -> Result<Arc<LongText<'static>>> {
-        let shard = self.shards.get(piece as usize % SHARDS);
-        let lock = || shard.map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(known) = lock().and_then(|shard| shard.get(piece)) {
+        let shard = &self.shards[piece as usize % SHARDS];
+        let lock = || shard.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(piece) {
             return Ok(known);
         }
         let text = Arc::new(LongText::new(read()?));
-        if let Some(mut shard) = lock() {
-            shard.insert(piece, &text, self.bytes);
-        }
+        lock().insert(piece, &text, self.bytes);
         Ok(text)
     }
 }
@@ -54,7 +53,7 @@ impl LongTexts {
 impl Shard {
     fn get(&self, piece: u32) -> Option<Arc<LongText<'static>>> {
         let place = *self.places.get(&piece)?;
-        self.texts.get(place).map(|(_, text)| Arc::clone(text))
+        Some(Arc::clone(&self.texts[place].1))
     }
 
     fn insert(&mut self, piece: u32, text: &Arc<LongText<'static>>, most: usize) {
@@ -73,7 +72,7 @@ impl Shard {
 
     fn remove_any(&mut self) {
         self.next = self.next.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let place = usize::try_from(self.next >> 33).unwrap_or(0) % self.texts.len().max(1);
+        let place = usize::try_from(self.next >> 33).expect("31 bits") % self.texts.len();
         let (piece, text) = self.texts.swap_remove(place);
         self.places.remove(&piece);
         self.bytes -= text.bytes();

@@ -112,7 +112,8 @@ impl Verification {
             }
             Self::Edit(_) | Self::EditByLength { .. } => {
                 let (a, b) = (utf8(a)?, utf8(b)?);
-                let threshold = self.edit_threshold(|| by_length::step(a, b)).unwrap_or_default();
+                let threshold = self.edit_threshold(|| by_length::step(a, b));
+                let threshold = threshold.expect("edits have a threshold");
                 return edit::similarity_while(a, b, threshold, &go_on);
             }
             Self::Contains(threshold) => {

@@ -3,6 +3,7 @@
 //! An edit adds one character at most and takes one away at most, so what one text has more often
 //! than the other is a number of edits that is never too high: the bag distance (Bartolini, Ciaccia
 //! and Patella, String matching with metric trees using an approximate distance, SPIRE 2002).
+#![expect(clippy::indexing_slicing, reason = "there is a counter for every character")]
 
 use super::edit::most_edits;
 use super::{Verification, by_length};
@@ -32,7 +33,7 @@ impl Outline {
         };
         let most = counts.iter().copied().max().unwrap_or(0);
         let shift = (u32::BITS - most.leading_zeros()).saturating_sub(u8::BITS);
-        let counts = counts.map(|count| u8::try_from(count >> shift).unwrap_or(u8::MAX));
+        let counts = counts.map(|count| u8::try_from(count >> shift).expect("eight bits are left"));
         Self { chars, letters: chars.saturating_add(dense), shift, counts }
     }
 
@@ -72,9 +73,8 @@ fn count_chars(text: &str) -> ([u32; COUNTERS], u32, u32) {
     let mut counts = [0_u32; COUNTERS];
     let (mut chars, mut dense) = (0_u32, 0_u32);
     for c in text.chars() {
-        if let Some(count) = counts.get_mut(counter(c)) {
-            *count = count.saturating_add(1);
-        }
+        let count = &mut counts[counter(c)];
+        *count = count.saturating_add(1);
         chars = chars.saturating_add(1);
         dense = dense.saturating_add(u32::from(is_dense(c)));
     }
@@ -88,10 +88,8 @@ fn count_ascii(text: &[u8]) -> [u32; COUNTERS] {
     let mut sets = [[0_u32; COUNTERS]; 4];
     let (fours, rest) = text.as_chunks::<4>();
     let mut add = |set: usize, byte: u8| {
-        let count = sets.get_mut(set).and_then(|set| set.get_mut(usize::from(byte) % COUNTERS));
-        if let Some(count) = count {
-            *count = count.saturating_add(1);
-        }
+        let count = &mut sets[set][usize::from(byte) % COUNTERS];
+        *count = count.saturating_add(1);
     };
     for &[a, b, c, d] in fours {
         add(0, a);
@@ -102,7 +100,7 @@ fn count_ascii(text: &[u8]) -> [u32; COUNTERS] {
     for &byte in rest {
         add(0, byte);
     }
-    std::array::from_fn(|at| sets.iter().filter_map(|set| set.get(at)).sum())
+    std::array::from_fn(|at| sets.iter().map(|set| set[at]).sum())
 }
 
 /// The counter of a character: capitals and digits have those of small letters, which are rarer.

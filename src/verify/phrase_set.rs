@@ -104,7 +104,7 @@ impl PhraseSet {
         let (mut small_values, mut large_values) = (small.values.iter(), large.values.iter());
         let small = Stream { extent: small.extent(), next: || Ok(small_values.next().copied()) };
         let large = Stream { extent: large.extent(), next: || Ok(large_values.next().copied()) };
-        contained(small, large, 0.0).ok().flatten().unwrap_or(0.0)
+        contained(small, large, 0.0).expect("nothing is decoded").unwrap_or(0.0)
     }
 }
 
@@ -127,14 +127,14 @@ impl PhraseOutline {
         Self { extent: Extent { words: 0, phrases: 0 }, counts: [0; COUNTERS] };
 
     /// Counts the phrases of an encoded set.
+    #[expect(clippy::indexing_slicing, reason = "there is a counter for each value of the bits")]
     pub(super) fn of_encoded(bytes: &[u8]) -> Result<Self> {
         let mut encoded = Encoded::new(bytes)?;
         let mut outline = Self { extent: encoded.extent, ..Self::NOTHING };
         while let Some(value) = encoded.next_value()? {
             let counter = value >> (u32::BITS - COUNTERS.ilog2());
-            if let Some(count) = outline.counts.get_mut(counter as usize) {
-                *count = count.saturating_add(1);
-            }
+            let count = &mut outline.counts[counter as usize];
+            *count = count.saturating_add(1);
         }
         Ok(outline)
     }
@@ -240,7 +240,7 @@ fn phrase(words: &[u64]) -> Option<u64> {
 
 /// The leading half of a hash.
 fn value(hash: u64) -> u32 {
-    u32::try_from(hash >> u32::BITS).unwrap_or(u32::MAX)
+    u32::try_from(hash >> u32::BITS).expect("half of a hash")
 }
 
 /// An encoded set that is read hash by hash.

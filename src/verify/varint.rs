@@ -13,7 +13,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u32) {
 }
 
 fn low_bits(value: u32) -> u8 {
-    u8::try_from(value & 0x7f).unwrap_or(0)
+    u8::try_from(value & 0x7f).expect("seven bits")
 }
 
 /// Takes a number off the front; `None` where there is none in its only form.

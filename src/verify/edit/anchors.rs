@@ -1,4 +1,5 @@
 //! Anchors: the passages of a text that are chosen by their hash, the same in every text.
+#![expect(clippy::indexing_slicing, reason = "pairs are numbered here")]
 
 /// Bytes of a passage: ten Chinese characters, five English words.
 const PASSAGE: usize = 32;
@@ -22,7 +23,6 @@ const _: () = assert!(STEP as usize * PASSAGE == u64::BITS as usize);
 /// A word without a pattern for each byte.
 static WORDS: [u64; 256] = words();
 
-#[allow(clippy::indexing_slicing)] // a loop over all of a table at compile time
 const fn words() -> [u64; 256] {
     let mut words = [0; 256];
     let (mut at, mut state) = (0, 0_u64);
@@ -89,14 +89,12 @@ fn chosen(text: &str, sparse: u32) -> Vec<Passage> {
             found.push((hash, start));
         }
     };
-    let roll = |hash: u64, byte: u8| {
-        (hash << STEP).wrapping_add(WORDS.get(usize::from(byte)).copied().unwrap_or(0))
-    };
+    let roll = |hash: u64, byte: u8| (hash << STEP).wrapping_add(WORDS[usize::from(byte)]);
     // The hash of a byte waits for that of the byte before it, so two halves take turns.
     let bytes = text.as_bytes();
     let (left, right) = bytes.split_at(bytes.len() / 2);
     let warm = left.len().saturating_sub(PASSAGE);
-    let before = left.get(warm..).unwrap_or_default().iter().fold(0, |hash, &b| roll(hash, b));
+    let before = left[warm..].iter().fold(0, |hash, &b| roll(hash, b));
     let mut hashes = (0, before);
     for ((&ours, &theirs), end) in left.iter().zip(right).zip(1..) {
         hashes = (roll(hashes.0, ours), roll(hashes.1, theirs));
@@ -117,10 +115,10 @@ pub(super) fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // The last pair of the best sequence of each length, and before each pair the one it follows.
     let mut ends: Vec<usize> = Vec::new();
     let mut follows: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
-    let second = |at: usize| pairs.get(at).map_or(0, |pair| pair.1);
+    let second = |at: usize| pairs[at].1;
     for (at, &(_, j)) in pairs.iter().enumerate() {
         let length = ends.partition_point(|&end| second(end) < j);
-        follows.push(length.checked_sub(1).and_then(|before| ends.get(before)).copied());
+        follows.push(length.checked_sub(1).map(|before| ends[before]));
         match ends.get_mut(length) {
             Some(end) => *end = at,
             None => ends.push(at),
@@ -129,8 +127,8 @@ pub(super) fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut sequence = Vec::with_capacity(ends.len());
     let mut at = ends.last().copied();
     while let Some(here) = at {
-        sequence.extend(pairs.get(here));
-        at = follows.get(here).copied().flatten();
+        sequence.push(pairs[here]);
+        at = follows[here];
     }
     sequence.reverse();
     sequence

@@ -3,6 +3,10 @@
 //! An edit changes at most n of the n-grams of each text (Ukkonen 1992), so n-grams that one text
 //! has more often than the other give a number of edits that is never too high. Counting takes
 //! time in proportion to the texts, the distance itself in proportion to their product.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "there is a counter for every letter and every n-gram"
+)]
 
 /// Characters below which the distance costs no more than the counts.
 const LEAST_CHARS: usize = 512;
@@ -48,9 +52,7 @@ pub(super) fn letters(a: &str, b: &str) -> usize {
             continue;
         }
         for letter in text.chars() {
-            if let Some(count) = counts.get_mut(usize::from(low_byte(letter))) {
-                *count += step;
-            }
+            counts[usize::from(low_byte(letter))] += step;
         }
     }
     more_or_fewer(&counts)
@@ -61,17 +63,11 @@ fn add_ascii(text: &[u8], step: i32, counts: &mut [i32; 256]) {
     let mut others = [0_i32; 128];
     let (pairs, rest) = text.as_chunks::<2>();
     for &[a, b] in pairs {
-        if let Some(count) = counts.get_mut(usize::from(a)) {
-            *count += step;
-        }
-        if let Some(count) = others.get_mut(usize::from(b)) {
-            *count += step;
-        }
+        counts[usize::from(a)] += step;
+        others[usize::from(b)] += step;
     }
     for &byte in rest {
-        if let Some(count) = counts.get_mut(usize::from(byte)) {
-            *count += step;
-        }
+        counts[usize::from(byte)] += step;
     }
     for (count, other) in counts.iter_mut().zip(others) {
         *count += other;
@@ -106,9 +102,7 @@ fn least_edits(a: &str, b: &str, n: u32, bits: u32) -> usize {
             gram = gram << 8 | u32::from(low_byte(c));
             let whole = gram & (u32::MAX >> (u32::BITS - 8 * n));
             let slot = whole.wrapping_mul(0x9e37_79b1) >> (u32::BITS - bits);
-            if let Some(count) = counts.get_mut(slot as usize) {
-                *count += step;
-            }
+            counts[slot as usize] += step;
         }
     };
     add(a, 1);

@@ -5,6 +5,7 @@
 //! for the same place in both, and the longest sequence of such passages that rises in both texts
 //! is kept, as patience diff does with lines. Whatever the cuts, the edits of all parts together
 //! turn one text into the other: a bad cut needs too many of them, never too few.
+#![expect(clippy::indexing_slicing, reason = "cuts are numbered here")]
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
@@ -57,9 +58,7 @@ impl<'t> LongText<'t> {
         let mut long = Self { text, chars, cuts, slots };
         for at in 0..long.cuts.len() {
             let content = xxh3_64_with_seed(long.between(at, at + 1).as_bytes(), *SEED);
-            if let Some(cut) = long.cuts.get_mut(at) {
-                cut.content = content;
-            }
+            long.cuts[at].content = content;
         }
         long
     }
@@ -71,15 +70,14 @@ impl<'t> LongText<'t> {
 
     /// Returns the number of the cut at a passage.
     fn find(&self, passage: u32) -> Option<usize> {
-        let mask = self.slots.len().wrapping_sub(1);
+        let mask = self.slots.len() - 1;
         let mut slot = spread(passage) & mask;
         loop {
-            let at = *self.slots.get(slot)? as usize;
-            let cut = self.cuts.get(at).filter(|_| at != 0)?;
-            if cut.passage == passage {
-                return Some(at);
+            match self.slots[slot] as usize {
+                0 => return None,
+                at if self.cuts[at].passage == passage => return Some(at),
+                _ => slot = (slot + 1) & mask,
             }
-            slot = (slot + 1) & mask;
         }
     }
 
@@ -89,13 +87,12 @@ impl<'t> LongText<'t> {
 
     /// What stands between two cuts; the one behind the last is the end of the text.
     fn between(&self, from: usize, to: usize) -> &str {
-        self.text.get(self.start(from)..self.start(to)).unwrap_or_default()
+        &self.text[self.start(from)..self.start(to)]
     }
 
     /// Hashes the contents of some chunks in a row.
     fn content(&self, from: usize, to: usize) -> u64 {
-        let chunks = self.cuts.get(from..to).unwrap_or_default();
-        chunks.iter().fold(0, |hash, cut| mix(hash, cut.content))
+        self.cuts[from..to].iter().fold(0, |hash, cut| mix(hash, cut.content))
     }
 }
 
@@ -104,7 +101,7 @@ fn cut(found: Vec<Passage>) -> (Vec<Cut>, Vec<u32>) {
     let mut cuts = vec![Cut::default()];
     cuts.extend(found.into_iter().filter(|&(_, start)| start != 0).map(|(hash, start)| Cut {
         passage: short(hash),
-        start: u32::try_from(start).unwrap_or(u32::MAX),
+        start: u32::try_from(start).expect("longer texts are not cut"),
         content: 0,
     }));
     let mut slots = Vec::new();
@@ -126,24 +123,21 @@ fn enter(cuts: &mut [Cut], slots: &mut Vec<u32>) -> bool {
     let mask = slots.len() - 1;
     let mut marked = false;
     for number in 1..cuts.len() {
-        let Some(passage) = cuts.get(number).map(|cut| cut.passage) else { break };
+        let passage = cuts[number].passage;
         let mut slot = spread(passage) & mask;
-        while let Some(entry) = slots.get_mut(slot) {
-            if *entry == 0 {
-                *entry = u32::try_from(number).unwrap_or(0);
-                break;
-            }
-            let before = *entry as usize;
-            if cuts.get(before).is_some_and(|cut| cut.passage == passage) {
-                for at in [before, number] {
-                    if let Some(cut) = cuts.get_mut(at) {
-                        cut.start = AGAIN;
-                    }
+        loop {
+            match slots[slot] as usize {
+                0 => {
+                    slots[slot] = u32::try_from(number).expect("a text has fewer cuts than bytes");
+                    break;
                 }
-                marked = true;
-                break;
+                before if cuts[before].passage == passage => {
+                    (cuts[before].start, cuts[number].start) = (AGAIN, AGAIN);
+                    marked = true;
+                    break;
+                }
+                _ => slot = (slot + 1) & mask,
             }
-            slot = (slot + 1) & mask;
         }
     }
     marked
@@ -151,7 +145,7 @@ fn enter(cuts: &mut [Cut], slots: &mut Vec<u32>) -> bool {
 
 /// The bits of a hash below those that are zero in all passages that are looked at.
 fn short(hash: u64) -> u32 {
-    u32::try_from(hash >> 8 & u64::from(u32::MAX)).unwrap_or(u32::MAX)
+    u32::try_from(hash >> 8 & u64::from(u32::MAX)).expect("masked")
 }
 
 /// Spreads passages over slots.

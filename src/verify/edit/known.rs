@@ -2,6 +2,7 @@
 //!
 //! Texts of one template are compared with each other again and again, and where they differ one
 //! of the two mostly has what the template has.
+#![expect(clippy::indexing_slicing, reason = "there is an entry for every remainder")]
 
 use std::cell::RefCell;
 
@@ -36,8 +37,8 @@ pub(super) fn edits(
         if known.is_empty() {
             known.resize(ENTRIES, Entry::default());
         }
-        let place = usize::try_from(key % ENTRIES as u64).unwrap_or(0);
-        let Some(entry) = known.get_mut(place) else { return count(most) };
+        let place = usize::try_from(key % ENTRIES as u64).expect("there are few entries");
+        let entry = &mut known[place];
         let edits = entry.edits as usize;
         if entry.key == key && key != 0 && (entry.exact || edits >= most) {
             return Ok(Some(edits).filter(|edits| entry.exact && *edits <= most));
