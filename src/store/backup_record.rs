@@ -117,7 +117,7 @@ impl Records {
             if read == 0 {
                 break;
             }
-            checksum = crc32c::crc32c_append(checksum, buffer.get(..read).unwrap_or_default());
+            checksum = crc32c::crc32c_append(checksum, buffer.split_at(read).0);
         }
         if checksum == file.checksum {
             return Ok(());

@@ -80,7 +80,9 @@ impl State {
         for key in super::LANE_KEYS {
             if let Some(bytes) = get(key)? {
                 let lane: Lane = decode("meta", key, &bytes)?;
-                state.documents = state.documents.saturating_add(lane.added);
+                let documents = state.documents.checked_add(lane.added);
+                let too_many = || Error::corrupt("meta", "there are more than 2^64 documents");
+                state.documents = documents.ok_or_else(too_many)?;
             }
         }
         Ok(state)

@@ -45,7 +45,7 @@ impl TableKey {
 
 impl AsRef<[u8]> for TableKey {
     fn as_ref(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or(&self.bytes)
+        self.bytes.split_at(self.len).0
     }
 }
 

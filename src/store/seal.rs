@@ -208,7 +208,7 @@ impl SealState {
         }
         let name = path.join(SEAL_FILE);
         let bytes = std::fs::read(&name).map_err(|e| Error::io(&name, e))?;
-        let whole = SLOTS.map(|at| usize::try_from(at).unwrap_or(usize::MAX) + RECORD);
+        let whole = SLOTS.map(|at| usize::try_from(at).expect("slots begin the file") + RECORD);
         if whole.iter().all(|end| *end != bytes.len()) {
             return damaged(format!("it has {} bytes", bytes.len()));
         }
@@ -276,7 +276,7 @@ fn hash(reader: &mut impl Read, hasher: &mut crc32fast::Hasher) -> std::io::Resu
         if read == 0 {
             return Ok(sum);
         }
-        hasher.update(buffer.get(..read).unwrap_or_default());
+        hasher.update(buffer.split_at(read).0);
         sum += read as u64;
     }
 }

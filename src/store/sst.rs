@@ -69,12 +69,13 @@ pub(crate) struct SstFile<'a> {
 
 impl SstFile<'_> {
     /// Appends the entries of a block, which lie behind those written before.
+    #[expect(clippy::indexing_slicing, reason = "a block counts the bytes that it takes in")]
     pub(crate) fn append(&mut self, block: &SstBlock) -> Result<()> {
         let mut start = 0_usize;
         for &(key_end, value_end) in &block.ends {
             let (key_end, value_end) = (key_end as usize, value_end as usize);
-            let key = block.bytes.get(start..key_end).unwrap_or_default();
-            let value = block.bytes.get(key_end..value_end).unwrap_or_default();
+            let key = &block.bytes[start..key_end];
+            let value = &block.bytes[key_end..value_end];
             self.writer.put(key, value).map_err(|e| engine_error(&self.family.to_string(), e))?;
             start = value_end;
         }

@@ -447,7 +447,7 @@ fn family_of(file: &Path) -> Result<Option<String>> {
         family.then(|| String::from_utf8_lossy(name).into_owned())
     };
     let last = tail.len().saturating_sub(head + KEY.len());
-    Ok((0..last).rev().find_map(|at| entry(tail.get(at..).unwrap_or_default())))
+    Ok((0..last).rev().find_map(|at| entry(tail.split_at(at).1)))
 }
 
 /// Links a file, or copies it to another file system.
