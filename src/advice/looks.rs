@@ -14,7 +14,7 @@ const HAN: f64 = 0.1;
 
 /// Returns the beginning of a text, cut between characters.
 fn head(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(HEAD)).unwrap_or(text)
+    &text[..text.floor_char_boundary(HEAD)]
 }
 
 /// Tells whether a text is mostly source code.

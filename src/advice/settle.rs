@@ -120,7 +120,7 @@ pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
     }
     let settings = wishes.settings(kind);
     let mut reason = kind.reason(&profile);
-    let counted = texts.get(..texts.len().min(COUNTED)).unwrap_or_default();
+    let counted = texts.split_at(texts.len().min(COUNTED)).0;
     let features = Features::of(&pipeline, counted);
     // A few long sentences are all that their signature needs.
     let sentences = matches!(wishes.sketch, Some(SketchKind::Longest(_)));

@@ -307,7 +307,7 @@ impl<F: Fingerprint> Builder<F> {
     fn seal(&mut self) -> Result<()> {
         let files = self.sorter.seal()?;
         let known = self.manifest.file_count();
-        self.manifest.add(files.get(known..).unwrap_or_default());
+        self.manifest.add(files.split_at(known).1);
         self.manifest.last_origin = self.last_origin;
         self.boundaries.clear();
         fail_point!("build.spilled");

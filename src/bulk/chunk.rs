@@ -8,6 +8,7 @@
 //! ```
 //!
 //! Spill files hold records in the same form.
+#![expect(clippy::indexing_slicing, reason = "a span is made of the bytes that it is of")]
 
 use rayon::prelude::*;
 use rdst::{RadixKey, RadixSort};
@@ -75,13 +76,13 @@ impl Span {
     /// Returns the key's bytes.
     #[inline]
     pub(crate) fn key(self, bytes: &[u8]) -> &[u8] {
-        bytes.get(self.key..self.payload).unwrap_or_default()
+        &bytes[self.key..self.payload]
     }
 
     /// Returns the payload's bytes.
     #[inline]
     pub(crate) fn payload(self, bytes: &[u8]) -> &[u8] {
-        bytes.get(self.payload..self.end).unwrap_or_default()
+        &bytes[self.payload..self.end]
     }
 }
 
@@ -241,7 +242,7 @@ fn span_at(arena: &[u8], at: usize) -> Span {
 impl Entry {
     #[inline]
     fn tail<'a>(&self, arena: &'a [u8], depth: usize) -> &'a [u8] {
-        span_at(arena, self.offset as usize).key(arena).get(depth..).unwrap_or_default()
+        &span_at(arena, self.offset as usize).key(arena)[depth..]
     }
 }
 
@@ -284,7 +285,7 @@ fn common_prefix(arena: &[u8], entries: &[Entry], depth: usize) -> usize {
         let tail = entry.tail(arena, depth);
         if !tail.starts_with(common) {
             let equal = common.iter().zip(tail).take_while(|(a, b)| a == b).count();
-            common = common.get(..equal).unwrap_or_default();
+            common = &common[..equal];
         }
     }
     common.len()
@@ -311,7 +312,7 @@ impl SortedChunk {
         block.clear();
         if let Some(entries) = &self.entries {
             if self.taken == self.parts.len() {
-                let rest = entries.get(self.at..).unwrap_or_default();
+                let rest = &entries[self.at..];
                 let each = (bytes / self.average.max(1)).max(1);
                 let ahead = rest.len().min(each * PARTS);
                 self.parts.resize_with(ahead.div_ceil(each), Vec::new);
@@ -329,7 +330,7 @@ impl SortedChunk {
             while self.at < self.arena.len() && self.at - start < bytes {
                 self.at = span_at(&self.arena, self.at).end;
             }
-            block.extend_from_slice(self.arena.get(start..self.at).unwrap_or_default());
+            block.extend_from_slice(&self.arena[start..self.at]);
         }
         !block.is_empty()
     }
@@ -345,7 +346,7 @@ fn gather(arena: &[u8], entries: &[Entry], part: &mut Vec<u8>) {
             *span = (at, span_at(arena, at).end);
         }
         for (at, end) in spans.iter().take(batch.len()) {
-            part.extend_from_slice(arena.get(*at..*end).unwrap_or_default());
+            part.extend_from_slice(&arena[*at..*end]);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! What fits the budget is radix sorted in memory; beyond it, sorted runs are spilled. Merging
 //! takes no tree: of every run the values up to a common bound are gathered and radix sorted,
 //! where the bound is the smallest of the last values read, so nothing smaller can follow.
+#![expect(clippy::indexing_slicing, reason = "places are within the values that were read")]
 
 use std::path::{Path, PathBuf};
 
@@ -174,10 +175,10 @@ impl<F: Fingerprint> Run<F> {
     }
 
     fn take_up_to(&mut self, bound: Option<F>) -> &[F] {
-        let rest = self.values.get(self.at..).unwrap_or_default();
+        let rest = &self.values[self.at..];
         let count = bound.map_or(rest.len(), |bound| rest.partition_point(|value| *value <= bound));
         self.at += count;
-        rest.get(..count).unwrap_or_default()
+        &rest[..count]
     }
 }
 
@@ -204,7 +205,7 @@ impl<F: Fingerprint> SortedFingerprints<F> {
     pub(crate) fn next_chunk(&mut self, out: &mut Vec<F>) -> Result<bool> {
         out.clear();
         if self.runs.is_empty() {
-            let rest = self.values.get(self.at..).unwrap_or_default();
+            let rest = &self.values[self.at..];
             out.extend(rest.iter().take(CHUNK_VALUES));
             self.at += out.len();
             return Ok(!out.is_empty());

@@ -99,9 +99,10 @@ impl Manifest {
     }
 
     pub(super) fn add(&mut self, files: &[SpillFile]) {
-        self.files.extend(files.iter().filter_map(|file| {
-            let name = file.path.file_name()?.to_str()?;
-            Some((name.to_owned(), file.records, file.bytes))
+        self.files.extend(files.iter().map(|file| {
+            let name = file.path.file_name().and_then(|name| name.to_str());
+            let name = name.expect("spills have names of ASCII");
+            (name.to_owned(), file.records, file.bytes)
         }));
     }
 

@@ -4,6 +4,7 @@
 //! stable whenever the runs are given in push order.
 //!
 //! Knuth, The Art of Computer Programming, volume 3, section 5.4.1.
+#![expect(clippy::indexing_slicing, reason = "tree and heads have a slot for each run")]
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -165,7 +166,7 @@ impl Sorted {
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>> {
         let winner = self.step()?;
-        Ok(winner.and_then(|winner| self.runs.get(winner)).map(Run::record))
+        Ok(winner.map(|winner| self.runs[winner].record()))
     }
 
     /// Returns the run whose record comes next.
@@ -180,7 +181,7 @@ impl Sorted {
             self.start()?;
         }
         let winner = self.tree.first().copied();
-        Ok(winner.filter(|winner| self.heads.get(*winner).is_some_and(|head| head.live)))
+        Ok(winner.filter(|winner| self.heads[*winner].live))
     }
 
     /// Positions every run on its first record and plays all matches.
@@ -196,16 +197,12 @@ impl Sorted {
         winners.extend(0..leaves);
         self.tree = vec![0; leaves];
         for node in (1..leaves).rev() {
-            let (Some(&left), Some(&right)) = (winners.get(2 * node), winners.get(2 * node + 1))
-            else {
-                break;
-            };
+            let (left, right) = (winners[2 * node], winners[2 * node + 1]);
             let (winner, loser) =
                 if self.beats(left, right) { (left, right) } else { (right, left) };
-            if let (Some(to), Some(lost)) = (winners.get_mut(node), self.tree.get_mut(node)) {
-                (*to, *lost) = (winner, loser);
-            }
+            (winners[node], self.tree[node]) = (winner, loser);
         }
+        // Without a run there is no winner.
         if let (Some(top), Some(winner)) = (self.tree.first_mut(), winners.get(1)) {
             *top = *winner;
         }
@@ -213,7 +210,6 @@ impl Sorted {
     }
 
     /// Advances the last winner and plays the matches on its way up again.
-    #[allow(clippy::indexing_slicing)] // per record; tree and heads are made with one slot a run
     #[inline]
     fn replay(&mut self) -> Result<()> {
         let Some(&(mut winner)) = self.tree.first() else { return Ok(()) };
@@ -236,7 +232,6 @@ impl Sorted {
         Ok(())
     }
 
-    #[allow(clippy::indexing_slicing)] // per comparison; only numbers of runs are compared
     #[inline]
     fn beats(&self, a: usize, b: usize) -> bool {
         let (head_a, head_b) = (self.heads[a], self.heads[b]);

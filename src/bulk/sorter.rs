@@ -158,7 +158,7 @@ impl RecordSorter {
         if self.background.is_finished() {
             self.collect()?;
         }
-        let new = names(self.files.get_mut(self.named..).unwrap_or_default());
+        let new = names(self.files.split_at_mut(self.named).1);
         self.named = self.files.len();
         Ok(new)
     }

@@ -170,8 +170,8 @@ impl SpillReader {
         let mut trailer = [0; 24];
         handle.read_exact(&mut trailer).map_err(io)?;
         handle.rewind().map_err(io)?;
-        let records = trailer.get(8..16).and_then(|field| field.try_into().ok());
-        let records = u64::from_be_bytes(records.unwrap_or_default());
+        let records = trailer[8..].first_chunk().expect("the trailer has 24 bytes");
+        let records = u64::from_be_bytes(*records);
         if trailer != encode_trailer(records, length) {
             return Err(damage(path, "the trailer does not fit the file".to_owned()));
         }

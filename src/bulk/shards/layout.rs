@@ -60,7 +60,7 @@ impl Layout {
 
     /// Returns the number of families: documents, postings and every table.
     pub fn families(&self) -> u32 {
-        FIRST_TABLE + u32::try_from(self.plan.tables().len()).unwrap_or(u32::MAX - FIRST_TABLE)
+        FIRST_TABLE + u32::try_from(self.plan.tables().len()).expect("a plan has few tables")
     }
 
     /// Calls `visit` with family and key of every row that a document becomes.
@@ -97,9 +97,7 @@ impl Layout {
         match number {
             0 => Ok(Family::Docs),
             1 => Ok(Family::Postings),
-            _ if number < self.families() => {
-                Ok(Family::Table(usize::try_from(number - FIRST_TABLE).unwrap_or(usize::MAX)))
-            }
+            _ if number < self.families() => Ok(Family::Table((number - FIRST_TABLE) as usize)),
             _ => Err(Error::InvalidOption {
                 name: "family",
                 reason: format!("{number} of {} families", self.families()),

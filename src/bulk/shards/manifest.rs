@@ -155,7 +155,7 @@ impl Manifest {
         let families = Plan::parse(&self.plan, self.bits, self.distance, None)
             .map(|plan| plan.tables().len() + 2)
             .map_err(|error| error.to_string())?;
-        let families = u32::try_from(families).unwrap_or(u32::MAX);
+        let families = u32::try_from(families).expect("a plan has few tables");
         for shard in &self.shards {
             let Shard { file, first, last, .. } = shard;
             let plain = Path::new(file).file_name().is_some_and(|name| name == file.as_str());
@@ -166,8 +166,7 @@ impl Manifest {
                 return Err(format!("{file} has no sound range"));
             }
         }
-        for pair in self.shards.windows(2) {
-            let [before, after] = pair else { continue };
+        for (before, after) in self.shards.iter().zip(self.shards.iter().skip(1)) {
             if before.family == after.family && before.last >= after.first {
                 return Err(format!("{} and {} overlap", before.file, after.file));
             }

@@ -135,9 +135,8 @@ impl<F: Fingerprint> ShardWriter<F> {
     }
 
     fn put_run(&mut self) -> Result<()> {
-        let (Some(&last), Some(open)) = (self.members.last(), &mut self.open) else {
-            return Ok(());
-        };
+        let Some(&last) = self.members.last() else { return Ok(()) };
+        let open = self.open.as_mut().expect("members wait for an open file");
         run::encode(&self.members, &mut self.record);
         self.members.clear();
         open.put(TableKey::new(Kind::Run, last).as_ref(), &self.record)
@@ -184,7 +183,7 @@ pub(super) fn checksum(path: &Path, tick: &mut dyn FnMut(u64) -> Result<()>) -> 
         if read == 0 {
             return Ok((bytes, hash.digest()));
         }
-        hash.update(buffer.get(..read).unwrap_or_default());
+        hash.update(buffer.split_at(read).0);
         bytes += read as u64;
         tick(read as u64)?;
     }
