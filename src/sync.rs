@@ -12,3 +12,10 @@ pub(crate) use std::thread_local;
 pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockWriteGuard, atomic};
 #[cfg(feature = "model")]
 pub(crate) use shuttle::thread_local;
+
+/// Lets a model checker change threads; called where the store is, which has none of its locks.
+#[inline]
+pub(crate) fn pause() {
+    #[cfg(feature = "model")]
+    atomic::AtomicBool::new(false).load(atomic::Ordering::SeqCst);
+}

@@ -17,7 +17,7 @@ use crate::fingerprint::Fingerprint;
 use crate::store::keys::Kind;
 use crate::store::{Batch, Snapshot};
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{self, Mutex, MutexGuard};
 
 /// Singles of an index that was opened with some, which nobody counted.
 const UNKNOWN: u64 = u64::MAX / 2;
@@ -196,6 +196,7 @@ impl<F: Fingerprint> Step<'_, F> {
             // Inserts go on meanwhile; removals wait until nothing is on its way.
             drop(turn);
             fail_point!("fold.staged");
+            sync::pause();
             batch.commit()?;
             fail_point!("fold.logged");
             drop(held);

@@ -34,7 +34,7 @@ use crate::exclusion::{self, Lock};
 use crate::fingerprint::Fingerprint;
 use crate::store::Store;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{RwLock, RwLockWriteGuard};
+use crate::sync::{self, RwLock, RwLockWriteGuard};
 
 /// The write side of one index and what it has published.
 #[derive(Debug)]
@@ -113,6 +113,7 @@ impl<F: Fingerprint> Committer<F> {
         if let Some(reader) = published.reader_at(turn) {
             return Ok(reader.clone());
         }
+        sync::pause();
         let snapshot = self.store.snapshot();
         let (core, resident) = (Arc::clone(&self.core), published.resident.clone());
         let reader = Reader::new(core, snapshot, published.singles, resident)?;

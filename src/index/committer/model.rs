@@ -172,6 +172,21 @@ fn a_removal_beside_two_folds_is_never_undone() {
 }
 
 #[test]
+fn what_a_removal_keeps_from_a_fold_is_still_found() {
+    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
+    explore(STORED, |index, mut model| {
+        put(index, &[(3, 0x30), (4, 0x40)]);
+        let others = [spawn(index, |index| remove(index, 1)), spawn(index, fold)];
+        for other in others {
+            other.join().unwrap();
+        }
+        model.remove(&1);
+        model.extend([(3, 0x30), (4, 0x40)]);
+        model
+    });
+}
+
+#[test]
 fn readers_see_whole_batches_and_what_was_acknowledged() {
     const STORED: &[(u64, u64)] = &[(1, 0x10)];
     explore(STORED, |index, mut model| {

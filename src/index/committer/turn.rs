@@ -11,6 +11,7 @@ use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::index::reader::Reader;
 use crate::store::Batch;
+use crate::sync;
 #[cfg(feature = "rocksdb-interop")]
 use crate::{exclusion, store::HostBatch};
 
@@ -127,11 +128,13 @@ impl<F: Fingerprint> Ready<'_, F> {
             match &hold {
                 Hold::Beside { .. } => {
                     fail_point!("insert.staged");
+                    sync::pause();
                     batch.commit()?;
                     fail_point!("insert.logged");
                 }
                 Hold::Alone { .. } => {
                     fail_point!("replace.staged");
+                    sync::pause();
                     batch.commit()?;
                     fail_point!("replace.logged");
                 }

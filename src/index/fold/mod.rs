@@ -120,8 +120,17 @@ impl<F: Fingerprint> Shared<F> {
         Family::of_generation(self.store.tables()).map(|family| self.store.bytes(family)).sum()
     }
 
-    /// Folds on from where the last step ended.
+    /// Folds on from where the last step ended, in the next table that has something to fold.
     fn fold_step(&self) -> Result<Stepped> {
+        loop {
+            let step = self.fold_table()?;
+            if step.folded > 0 || step.ends_pass {
+                return Ok(step);
+            }
+        }
+    }
+
+    fn fold_table(&self) -> Result<Stepped> {
         let step = self.committer.fold_step();
         let table = step.table();
         let mut view = View::new(Arc::clone(&step.snapshot));
