@@ -7,7 +7,6 @@ mod chunk;
 pub(crate) mod columnar;
 mod delimited;
 mod detect;
-mod device;
 mod exported;
 mod fields;
 #[cfg(any(test, feature = "coverage"))]

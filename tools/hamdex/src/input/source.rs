@@ -12,7 +12,6 @@ use super::chunk::Rows;
 use super::columnar::Columnar;
 use super::delimited;
 use super::detect::{self, Format, Named};
-use super::device;
 use super::exported::Export;
 use super::fields::{Fields, Names};
 use super::json;
@@ -139,7 +138,7 @@ impl Source {
             let mut source = Self::over(name, path, Kind::Lines, &options.names);
             return source.live(open::buffered(io::stdin()), options).map(|()| source);
         };
-        device::refuse(path, found)?;
+        walk::refuse_device(path, found)?;
         if !found.is_file() {
             return Self::pipe(path, options);
         }

@@ -185,6 +185,26 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
     Some(parts.join("/"))
 }
 
+/// The device that is empty.
+const NULL: &str = "/dev/null";
+
+/// Refuses a device other than a terminal and the empty one.
+pub(super) fn refuse_device(path: &Path, found: &std::fs::Metadata) -> Result<()> {
+    if !is_device(found) || path.canonicalize().is_ok_and(|real| real == Path::new(NULL)) {
+        return Ok(());
+    }
+    if std::fs::File::open(path).is_ok_and(|file| std::io::IsTerminal::is_terminal(&file)) {
+        return Ok(());
+    }
+    Err(Failure::file(path, "is a device, which may never end; give a file, a pipe or -"))
+}
+
+fn is_device(found: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = found.file_type();
+    kind.is_char_device() || kind.is_block_device()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,17 +1,19 @@
-//! `check`: an index becomes a list of what is wrong with it, best an empty one.
+//! `check` and `repair`: lists the damage of an index, and saves what is readable.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use hamdex::CheckReport;
+use hamdex::{BuildOptions, CheckReport, Error, repair_any};
 use serde::Serialize;
 
 use crate::console;
 use crate::failure::{Failure, Result};
+use crate::options::MemoryArg;
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
+use crate::table::Table;
 use crate::verb::doctor::warn_of_seal;
 use crate::width::for_width;
 
@@ -87,5 +89,75 @@ impl CheckArgs {
             })?;
         }
         output.finish()
+    }
+}
+
+/// Make a new index from what can be read of a damaged one
+///
+/// Postings and tables are made anew from the documents. The damaged index stays as it is. If its
+/// list of files cannot be used (CURRENT, MANIFEST, a missing .sst), the data files are read by
+/// themselves; links to them are made beside the new index meanwhile.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n  hamdex repair pages.idx repaired.idx")]
+pub(crate) struct RepairArgs {
+    /// Directory of the damaged index
+    index: PathBuf,
+    /// Directory of the new one
+    target: PathBuf,
+    #[command(flatten)]
+    memory: MemoryArg,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    documents: u64,
+    counted: u64,
+    from_postings: u64,
+    from_files: bool,
+    problem_count: u64,
+    problems: Vec<String>,
+}
+
+impl RepairArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let build = BuildOptions::new().memory(self.memory.memory.0);
+        let report = repair_any(&self.index, &self.target, &build, &session.console);
+        session.console.end_phase();
+        let report = report.map_err(|error| self.only_backup(error))?;
+        let mut table = Table::list();
+        table
+            .pair("documents", size::thousands(report.documents))
+            .pair("documents that the damaged index counted", size::thousands(report.counted))
+            .pair("known from their postings alone", size::thousands(report.from_postings))
+            .pair("damages among the documents", size::thousands(report.problem_count));
+        if report.from_files {
+            table.pair("list of files", "unreadable: the data files were read by themselves");
+        }
+        for problem in &report.problems {
+            table.pair("damage", problem.clone());
+        }
+        let summary = Summary {
+            documents: report.documents,
+            counted: report.counted,
+            from_postings: report.from_postings,
+            from_files: report.from_files,
+            problem_count: report.problem_count,
+            problems: report.problems,
+        };
+        session.report(&summary, &table)
+    }
+
+    /// Damage that stops a repair is not to be answered by a repair.
+    fn only_backup(&self, error: Error) -> Failure {
+        if let Error::Corrupt { .. } = error {
+            return Failure::file(
+                &self.index,
+                format!(
+                    "{error}: nothing can be repaired without it; 'hamdex restore' a backup, or \
+                     build the index again from its documents"
+                ),
+            );
+        }
+        error.into()
     }
 }

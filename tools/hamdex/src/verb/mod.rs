@@ -4,7 +4,6 @@ mod backup;
 mod build;
 mod check;
 mod clusters;
-mod compact;
 pub(crate) mod dedup;
 mod demo;
 mod description;
@@ -13,16 +12,14 @@ mod evaluate;
 mod explain;
 mod export;
 mod fingerprint;
-mod fold;
 mod gather;
+mod index;
 mod insert;
 mod labels;
 mod pairs;
 mod plan;
 mod query;
 mod remove;
-mod repair;
-mod restore;
 mod stats;
 
 use clap::Subcommand;
@@ -46,11 +43,11 @@ pub(crate) enum Verb {
     Explain(explain::ExplainArgs),
     Stats(stats::StatsArgs),
     Check(check::CheckArgs),
-    Fold(fold::FoldArgs),
-    Compact(compact::CompactArgs),
-    Repair(repair::RepairArgs),
+    Fold(index::FoldArgs),
+    Compact(index::CompactArgs),
+    Repair(check::RepairArgs),
     Backup(backup::BackupArgs),
-    Restore(restore::RestoreArgs),
+    Restore(backup::RestoreArgs),
     Export(export::ExportArgs),
     Evaluate(evaluate::EvaluateArgs),
     Doctor(doctor::DoctorArgs),

@@ -1,9 +1,9 @@
-//! Output: a reader that leaves is no failure, a full disk is one.
+//! Output: readers that leave, full disks, and results that exist already.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::support::Bench;
+use crate::support::{Bench, PRINTS, stored};
 
 /// Enough rows that no pipe buffer holds their output.
 fn many() -> Bench {
@@ -71,4 +71,162 @@ fn a_full_disk_is_told_with_the_name_of_the_output() {
     bench
         .run("fingerprint bad.jsonl --rejects /dev/full")
         .refused(6, &["/dev/full", "No space left"]);
+}
+
+const ROWS: &str = "{\"id\":1,\"text\":\"sunny days are here again\"}\n\
+                    {\"id\":2,\"text\":\"sunny days are here again\"}\n\
+                    {\"id\":3,\"text\":\"an article about something else altogether\"}\n";
+
+const KEPT: &str = "{\"id\":1,\"text\":\"sunny days are here again\"}\n\
+                    {\"id\":3,\"text\":\"an article about something else altogether\"}\n";
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.file("rows.jsonl", ROWS);
+    bench
+}
+
+#[test]
+fn results_that_exist_are_replaced_on_request_only() {
+    let bench = bench();
+    for output in ["out", "kept.jsonl", "kept.csv.d"] {
+        bench.ok(&format!("dedup rows.jsonl -o {output}"));
+        let again = bench.run(&format!("dedup rows.jsonl -o {output} --quiet"));
+        assert_eq!(again.status, 2, "{again:?}");
+        assert!(again.stderr.contains("--overwrite"), "{again:?}");
+        bench.ok(&format!("dedup rows.jsonl -o {output} --overwrite"));
+    }
+    for verb in [
+        "pairs rows.jsonl -o out/p.tsv",
+        "clusters rows.jsonl -o out/c",
+        "fingerprint rows.jsonl -o f",
+    ] {
+        bench.ok(verb);
+        assert_eq!(bench.run(verb).status, 2, "{verb}");
+        bench.ok(&format!("{verb} --overwrite"));
+    }
+}
+
+#[test]
+fn an_input_is_never_the_output_by_accident() {
+    let bench = bench();
+    let ran = bench.run("dedup rows.jsonl -o rows.jsonl");
+    assert_eq!(ran.status, 2, "{ran:?}");
+    assert_eq!(bench.read("rows.jsonl"), ROWS);
+    bench.ok("dedup rows.jsonl -o rows.jsonl --overwrite");
+    assert_eq!(bench.read("rows.jsonl"), KEPT);
+    bench.file("content.jsonl", "{\"id\":1,\"words\":\"x\"}\n");
+    let ran = bench.run("dedup content.jsonl -o content.jsonl --overwrite");
+    assert_eq!(ran.status, 3, "{ran:?}");
+    assert_eq!(bench.read("content.jsonl"), "{\"id\":1,\"words\":\"x\"}\n");
+}
+
+#[test]
+fn results_of_another_form_go_with_the_set_that_they_belong_to() {
+    let bench = bench();
+    bench.ok("dedup rows.jsonl -o out");
+    bench.file("out/notes.txt", "mine").file("out/kept.csv", "mine");
+    assert_eq!(bench.run("dedup rows.jsonl -o out --format parquet").status, 2);
+    std::fs::remove_file(bench.path("out/kept.csv")).unwrap();
+    bench.ok("dedup rows.jsonl -o out --format parquet --overwrite");
+    assert!(!bench.path("out/kept.jsonl").exists());
+    assert!(bench.path("out/kept.parquet").exists());
+    assert_eq!(bench.read("out/notes.txt"), "mine");
+    // Without a report of ours, a file of that name is the user's.
+    bench.file("other/kept.csv", "mine");
+    bench.ok("dedup rows.jsonl -o other --overwrite");
+    assert_eq!(bench.read("other/kept.csv"), "mine");
+}
+
+#[test]
+fn results_never_become_inputs_of_the_next_run() {
+    let bench = bench();
+    bench.file("data/a.jsonl", ROWS);
+    for output in ["data", "data/clean", "data/clean.jsonl", "./data/../data/x/y"] {
+        let ran = bench.run(&format!("dedup data -o {output}"));
+        assert_eq!(ran.status, 2, "{ran:?}");
+    }
+    assert_eq!(bench.run("dedup data -o clean --report data/page.html").status, 2);
+    assert!(!bench.path("clean").exists() && !bench.path("data/clean").exists());
+    let stored = stored();
+    stored.file("rows.jsonl", ROWS);
+    for output in ["idx", "idx/kept.jsonl"] {
+        assert_eq!(stored.run(&format!("dedup rows.jsonl -o {output}")).status, 2, "{output}");
+    }
+    assert_eq!(stored.run("dedup idx -o out").status, 1);
+    stored.ok("check idx");
+}
+
+#[test]
+fn files_of_the_user_are_left_alone_whatever_their_names() {
+    let bench = bench();
+    bench.file(".hamdex-seed", "a secret of sixteen bytes and more");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+    let seed = std::fs::File::options().write(true).open(bench.path(".hamdex-seed")).unwrap();
+    seed.set_modified(old).unwrap();
+    bench.ok("dedup rows.jsonl -o kept.jsonl --seed-file .hamdex-seed");
+    assert_eq!(bench.read(".hamdex-seed"), "a secret of sixteen bytes and more");
+}
+
+#[test]
+fn standard_output_takes_the_kept_rows() {
+    let bench = bench();
+    let ran = bench.ok("dedup rows.jsonl -o -");
+    assert_eq!(ran.stdout, KEPT);
+    assert!(ran.stderr.contains("kept"), "{}", ran.stderr);
+    assert!(!bench.path("-").exists());
+    bench.file("rows.csv", "id,text\n1,sunny days\n2,sunny days\n");
+    assert_eq!(bench.ok("dedup rows.csv -o - --format csv").stdout, "id,text\n1,sunny days\n");
+    assert!(bench.ok("pairs rows.jsonl -o -").stdout.starts_with("1\t2\t0"));
+    bench.file("prints.jsonl", PRINTS);
+    bench.ok("build idx prints.jsonl");
+    assert_eq!(bench.ok("export idx -o -").stdout, bench.ok("export idx").stdout);
+}
+
+#[test]
+fn results_are_compressed_by_their_extension() {
+    use std::io::Read;
+    let bench = bench();
+    for name in ["a.jsonl.gz", "b.jsonl.zst"] {
+        bench.ok(&format!("dedup rows.jsonl -o {name}"));
+        let bytes = std::fs::read(bench.path(name)).unwrap();
+        let mut text = String::new();
+        if name.ends_with("gz") {
+            flate2::read::GzDecoder::new(&*bytes).read_to_string(&mut text).unwrap();
+        } else {
+            text = String::from_utf8(zstd::decode_all(&*bytes).unwrap()).unwrap();
+        }
+        assert_eq!(text, KEPT, "{name}");
+        bench.ok(&format!("dedup {name} -o again-{name}"));
+    }
+    assert_eq!(bench.run("dedup rows.jsonl -o c.jsonl.xz").status, 2);
+    assert_eq!(bench.run("dedup rows.jsonl -o c.xlsx").status, 2);
+}
+
+#[test]
+fn every_input_has_a_file_of_its_own_with_shards() {
+    let bench = bench();
+    let article = "{\"text\":\"an article about something else altogether\"}\n";
+    bench
+        .file("d/x/a.jsonl", ROWS)
+        .file("d/b.csv", "id,text\n7,sunny days are here again\n8,words of a table alone\n")
+        .file("d/c.jsonl", article)
+        .file("d/n.txt", "a document among data files");
+    bench.ok("dedup d -o out --shards");
+    let row = "{\"id\":1,\"text\":\"sunny days are here again\"}\n";
+    // Documents come first, then the files by name: b.csv, c.jsonl, x/a.jsonl.
+    assert_eq!(
+        bench.read("out/b.csv"),
+        "id,text\n7,sunny days are here again\n8,words of a table alone\n"
+    );
+    assert_eq!(bench.read("out/c.jsonl"), article);
+    assert_eq!(bench.read("out/x/a.jsonl"), "");
+    assert!(bench.read("out/documents.jsonl").contains("a document among"));
+    assert!(!bench.path("out/kept.jsonl").exists());
+    assert_eq!(bench.run("dedup d -o out --shards").status, 2);
+    bench.ok("dedup d -o out --shards --overwrite");
+    bench.file("e/c.jsonl", ROWS);
+    bench.ok("dedup d/c.jsonl e/c.jsonl -o two --shards");
+    assert_eq!(bench.read("two/d/c.jsonl"), article);
+    assert_eq!(bench.read("two/e/c.jsonl"), row);
 }

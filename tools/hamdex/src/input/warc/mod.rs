@@ -4,14 +4,13 @@
 //! `conversion` records of WET files. Each record is looked at by itself: what is wrong with one
 //! is told with its number and offset, and reading goes on at the next.
 
-mod head;
 mod http;
 mod members;
 mod page;
 #[cfg(test)]
 mod tests;
 
-use self::head::Head;
+use self::http::Head;
 use self::members::{Members, Trouble};
 pub(crate) use self::page::Page;
 use super::chunk::MAX_ROW;

@@ -3,8 +3,7 @@
 use hamdex::text::Encoding;
 
 use super::WarcId;
-use super::head::{Head, media_type};
-use super::http::Response;
+use super::http::{Head, Response, media_type};
 use crate::input::reject::Reason;
 
 /// Bytes of a payload without a type that are looked at for the beginning of a page.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hamdex::{Header, SealState};
 
-use super::{Finding, Grade, place};
+use super::{Finding, Grade, machine};
 use crate::resource_options::SeedArg;
 use crate::session::Session;
 use crate::stored;
@@ -29,7 +29,7 @@ pub(super) fn look(path: &Path, seed: &SeedArg) -> Vec<Finding> {
         Ok(()) => seal(path),
         Err(failure) => Finding::failed("seal", &failure),
     });
-    findings.extend(place::of_index(path));
+    findings.extend(machine::of_index(path));
     findings.push(lock(path));
     findings.push(texts(&header, path, seed));
     findings

@@ -2,7 +2,6 @@
 
 mod index;
 mod machine;
-mod place;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -112,7 +111,7 @@ impl DoctorArgs {
             machine::calibration(),
         ];
         let tmp = self.tmp.directory().map_or_else(std::env::temp_dir, Path::to_path_buf);
-        findings.extend(place::temporary(&tmp));
+        findings.extend(machine::temporary(&tmp));
         if let Some(path) = &self.index {
             findings.extend(index::look(path, &self.seed));
         } else if self.seed.given() {

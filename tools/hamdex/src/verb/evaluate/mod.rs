@@ -3,7 +3,6 @@
 //! The whole curve over the distance is measured, what a verification makes of it, and which
 //! thresholds are best; the settings that the other verbs choose by themselves are one line more.
 
-mod drawn;
 mod figure;
 mod suggest;
 
@@ -123,7 +122,9 @@ impl EvaluateArgs {
                 self.measure::<F>(session, &inputs, &settled, &labels, sketch)?
             }));
         }
-        plot.map_or(Ok(()), |plot| plot.write(drawn::TITLE, drawn::ABOUT, &charts, drawn::COLUMNS))
+        plot.map_or(Ok(()), |plot| {
+            plot.write(figure::TITLE, figure::ABOUT, &charts, figure::COLUMNS)
+        })
     }
 
     fn measure<F: Fingerprint>(
@@ -170,7 +171,7 @@ impl EvaluateArgs {
         ));
         let lines = measured.show(session)?;
         Ok(if self.plot.is_some() {
-            drawn::charts(&name, &tally, largest, &lines)
+            figure::charts(&name, &tally, largest, &lines)
         } else {
             Vec::new()
         })

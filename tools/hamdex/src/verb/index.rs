@@ -1,9 +1,9 @@
-//! `fold`: single entries of an index become members of runs.
+//! `fold` and `compact`: rewrites the entries and the files of an index.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use hamdex::Index;
+use hamdex::{Index, Progress};
 use serde::Serialize;
 
 use crate::failure::Result;
@@ -25,7 +25,7 @@ pub(crate) struct FoldArgs {
 }
 
 #[derive(Serialize)]
-struct Summary {
+struct Merged {
     folded: u64,
     bytes_before: u64,
     bytes_after: u64,
@@ -41,11 +41,43 @@ impl FoldArgs {
             .pair("entries folded", size::thousands(report.folded))
             .pair("bytes before", size::bytes(report.bytes_before as f64))
             .pair("bytes after", size::bytes(report.bytes_after as f64));
-        let summary = Summary {
+        let summary = Merged {
             folded: report.folded,
             bytes_before: report.bytes_before,
             bytes_after: report.bytes_after,
         };
+        session.report(&summary, &table)
+    }
+}
+
+/// Compact the files of an index
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n  hamdex compact pages.idx")]
+pub(crate) struct CompactArgs {
+    /// Directory of the index
+    index: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Compacted {
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+impl CompactArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        let header = stored::require(&self.index, None)?;
+        let report = for_width!(header.bits, F => {
+            let index = Index::<F>::open(&self.index)?;
+            session.console.begin("compacting", None);
+            index.compact()?
+        });
+        let mut table = Table::list();
+        table
+            .pair("bytes before", size::bytes(report.bytes_before as f64))
+            .pair("bytes after", size::bytes(report.bytes_after as f64));
+        let summary =
+            Compacted { bytes_before: report.bytes_before, bytes_after: report.bytes_after };
         session.report(&summary, &table)
     }
 }
