@@ -1,4 +1,4 @@
-//! Advice: what the user leaves open is settled by the library, by a look at the texts.
+//! Advice: resolves the settings that the user did not pass, from a sample of the texts.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::input::{Bring, Inputs};
 use crate::options::{Base, DISTANCE, PipelineArgs};
 use crate::size;
 
-/// What the user says about the settings.
+/// User-supplied overrides.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wishes<'a> {
+pub(crate) struct Overrides<'a> {
     pub(crate) pipeline: &'a PipelineArgs,
     pub(crate) distance: Option<u32>,
     pub(crate) verify: Option<Verification>,
     pub(crate) sketch: Option<SketchKind>,
-    /// What a verification will be able to stand on.
+    /// Evidence that a verification can use.
     pub(crate) support: Support,
     pub(crate) bits: u32,
 }
 
-impl<'a> Wishes<'a> {
-    /// What is wished for documents whose texts are at hand.
+impl<'a> Overrides<'a> {
+    /// Collects the overrides for documents whose texts are available.
     pub(crate) fn over_texts(
         pipeline: &'a PipelineArgs,
         distance: Option<u32>,
@@ -52,19 +52,19 @@ impl<'a> Wishes<'a> {
     }
 }
 
-/// Settings with nothing left open.
+/// Fully resolved settings.
 #[derive(Debug)]
-pub(crate) struct Settled {
-    /// `None` where the inputs bring fingerprints.
+pub(crate) struct Resolved {
+    /// `None` if the inputs have only fingerprints.
     pub(crate) pipeline: Option<Pipeline>,
     pub(crate) distance: u32,
     pub(crate) verification: Verification,
-    /// What was seen and chosen; `None` where nothing was left open.
+    /// The sample and the choice; `None` if the user passed every setting.
     pub(crate) advice: Option<Advice>,
 }
 
-impl Settled {
-    /// Says what was chosen, if anything was left open.
+impl Resolved {
+    /// Reports the chosen settings, if there was a choice.
     pub(crate) fn say(&self, console: &Console) {
         if let Some(advice) = &self.advice {
             advice.say(console);
@@ -72,7 +72,7 @@ impl Settled {
     }
 }
 
-/// What was seen in the sample and what follows from it.
+/// The sample and what follows from it.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Advice {
     /// Sort of texts.
@@ -116,7 +116,7 @@ impl From<advice::Advice> for Advice {
 }
 
 impl Advice {
-    /// Says in one line what is done and why, and a line for every warning.
+    /// Prints the choice and its reason in one line, and a line for every warning.
     pub(crate) fn say(&self, console: &Console) {
         let Self { kind, pipeline, distance, verification, reason, .. } = self;
         console.say(&format!(
@@ -129,34 +129,35 @@ impl Advice {
     }
 }
 
-/// Settles pipeline, distance and verification for documents.
+/// Resolves pipeline, distance and verification for documents.
 ///
-/// Inputs that can be read only once are not looked at; spool them first.
-pub(crate) fn settle(
+/// Inputs that can be read only once are not sampled; spool them first.
+pub(crate) fn resolve(
     console: &Console,
     inputs: &Arc<Inputs>,
-    wishes: &Wishes<'_>,
-) -> Result<Settled> {
+    overrides: &Overrides<'_>,
+) -> Result<Resolved> {
     let bring = inputs.bring();
-    if bring == Bring::Fingerprints && !wishes.pipeline.given() {
-        return fingerprints(wishes);
+    if bring == Bring::Fingerprints && !overrides.pipeline.given() {
+        return fingerprints(overrides);
     }
-    let preset = wishes.pipeline.preset();
-    let centre = preset == Kind::Text.preset() && wishes.pipeline.centre_open();
-    let open = preset.is_none() || wishes.distance.is_none() || wishes.verify.is_none() || centre;
+    let preset = overrides.pipeline.preset();
+    let centre = preset == Kind::Text.preset() && overrides.pipeline.centre_open();
+    let open =
+        preset.is_none() || overrides.distance.is_none() || overrides.verify.is_none() || centre;
     if bring == Bring::Texts && open {
-        return advised(console, inputs, wishes);
+        return advised(console, inputs, overrides);
     }
-    let base = Base { sketch: wishes.sketch, ..Base::default() };
-    let pipeline = wishes.pipeline.over(base, inputs, console)?;
+    let base = Base { sketch: overrides.sketch, ..Base::default() };
+    let pipeline = overrides.pipeline.over(base, inputs, console)?;
     let kind = preset.and_then(Kind::of_preset).unwrap_or(Kind::Text);
-    let mut asked = wishes.asked();
+    let mut asked = overrides.asked();
     if bring == Bring::Fingerprints {
-        // A pipeline was named, but there is no text that it could be applied to.
+        // The named pipeline has no text to apply to.
         asked = asked.support(Support::Nothing);
     }
     let settings = asked.settings(kind);
-    Ok(Settled {
+    Ok(Resolved {
         pipeline: Some(pipeline),
         distance: settings.distance,
         verification: settings.verification,
@@ -164,59 +165,58 @@ pub(crate) fn settle(
     })
 }
 
-/// Settles pipeline and distance of an index that is to be made, and says what was chosen.
-pub(crate) fn settle_index(
+/// Resolves pipeline and distance of a new index, and reports the choice.
+pub(crate) fn resolve_index(
     console: &Console,
     inputs: &Arc<Inputs>,
-    wishes: &Wishes<'_>,
-) -> Result<Settled> {
-    let settled = settle(console, inputs, wishes)?;
-    if let Some(advice) = &settled.advice {
+    overrides: &Overrides<'_>,
+) -> Result<Resolved> {
+    let resolved = resolve(console, inputs, overrides)?;
+    if let Some(advice) = &resolved.advice {
         let Advice { kind, pipeline, distance, reason, .. } = advice;
-        let verification = settled.verification;
+        let verification = resolved.verification;
         let check = if verification.needs() == Evidence::Nothing {
             String::new()
         } else {
-            format!(", to be searched with --verify {verification}")
+            format!("; searches use --verify {verification}")
         };
         console.say(&format!("{kind}: {reason}; pipeline {pipeline}, distance {distance}{check}"));
     }
-    Ok(settled)
+    Ok(resolved)
 }
 
-/// Fingerprints have no text to look at and nothing to verify.
-fn fingerprints(wishes: &Wishes<'_>) -> Result<Settled> {
-    wishes.pipeline.refuse_centre()?;
-    let verification = wishes.verify.unwrap_or_default();
+/// Fingerprints have no text to sample and nothing to verify.
+fn fingerprints(overrides: &Overrides<'_>) -> Result<Resolved> {
+    overrides.pipeline.refuse_centre()?;
+    let verification = overrides.verify.unwrap_or_default();
     if verification.needs() != Evidence::Nothing {
         return Err(Failure::Usage(format!(
-            "--verify {verification} needs texts, but the inputs bring fingerprints only; leave it \
-             out"
+            "--verify {verification} needs texts, but the inputs have only fingerprints; drop it"
         )));
     }
-    let distance = wishes.distance.unwrap_or(DISTANCE);
-    Ok(Settled { pipeline: None, distance, verification, advice: None })
+    let distance = overrides.distance.unwrap_or(DISTANCE);
+    Ok(Resolved { pipeline: None, distance, verification, advice: None })
 }
 
-/// Looks at texts and settles what is left open.
-fn advised(console: &Console, inputs: &Arc<Inputs>, wishes: &Wishes<'_>) -> Result<Settled> {
+/// Samples texts and resolves the settings that the user did not pass.
+fn advised(console: &Console, inputs: &Arc<Inputs>, overrides: &Overrides<'_>) -> Result<Resolved> {
     let texts = inputs.sample(SAMPLE)?;
-    let own = wishes.pipeline.given() && wishes.pipeline.preset().is_none();
+    let own = overrides.pipeline.given() && overrides.pipeline.preset().is_none();
     let make = |choice: Choice| {
-        let base = Base { choice, sketch: wishes.sketch };
-        wishes.pipeline.over(base, inputs, console)
+        let base = Base { choice, sketch: overrides.sketch };
+        overrides.pipeline.over(base, inputs, console)
     };
-    let settled = advice::settle_with(&texts, &wishes.asked(), own, make)?;
-    let advice::Settled { pipeline, distance, verification, advice } = settled;
-    Ok(Settled { pipeline, distance, verification, advice: advice.map(Advice::from) })
+    let resolved = advice::settle_with(&texts, &overrides.asked(), own, make)?;
+    let advice::Settled { pipeline, distance, verification, advice } = resolved;
+    Ok(Resolved { pipeline, distance, verification, advice: advice.map(Advice::from) })
 }
 
 /// Names a number of documents that cannot be verified, if there are any.
 pub(crate) fn say_unverified(console: &Console, documents: u64) {
     if documents > 0 {
         console.warn(&format!(
-            "{} documents brought fingerprints without texts; nothing can be verified of \
-             them, so only equal fingerprints count as near",
+            "{} documents have fingerprints but no texts, so they cannot be verified; of these \
+                only equal fingerprints are near",
             size::thousands(documents)
         ));
     }

@@ -96,7 +96,7 @@ impl Pen {
     }
 }
 
-/// A bar of that share of the room; what is above nothing shows.
+/// Draws a bar of that share of the room; a share above 0 is never empty.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // some columns
 fn bar(share: f64, room: usize) -> String {
     let eighths = (share * room as f64 * 8.0).round() as usize;

@@ -18,7 +18,7 @@ use crate::progress::Phase;
 use crate::signal::{Signal, Stored};
 pub(crate) use crate::visible::{visible, visible_json};
 
-/// How often a bar moves, and how often it is looked whether a plain line is due.
+/// Intervals at which a bar moves, and at which plain lines are checked.
 const FRAME: Duration = Duration::from_millis(100);
 const LINE: Duration = Duration::from_secs(1);
 
@@ -30,7 +30,7 @@ const USUAL: usize = 80;
 pub(crate) struct Console {
     /// `None` shows neither progress nor remarks.
     shared: Option<Arc<Shared>>,
-    /// Where this run is part of another program; `None` heeds signals.
+    /// The host, if this run is part of another program; `None` obeys signals.
     host: Option<Arc<Host>>,
     stored: Arc<Mutex<Stored>>,
 }
@@ -73,7 +73,7 @@ impl Console {
             stop: Condvar::new(),
         });
         let ticking = Arc::clone(&shared);
-        // Without the thread there is no progress to see, which is no reason not to work.
+        // Without the thread only the progress is missing; the work continues.
         let _ =
             std::thread::Builder::new().name("progress".to_owned()).spawn(move || ticking.tick());
         Self { shared: Some(shared), host: None, stored: Arc::default() }
@@ -122,7 +122,7 @@ impl Console {
         Failure::Interrupted { signal, stored: *lock(&self.stored) }
     }
 
-    /// Begins a phase that is measured in bytes of input and counts rows beside.
+    /// Begins a phase that is measured in bytes of input and also counts rows.
     pub(crate) fn begin_reading(&self, name: &str, total: Option<u64>) {
         if let Some(shared) = &self.shared {
             shared.begin(name, total, true);
@@ -137,7 +137,7 @@ impl Console {
         }
     }
 
-    /// Takes the bar away: what follows are results.
+    /// Removes the bar: results follow.
     pub(crate) fn end_phase(&self) {
         if let Some(shared) = &self.shared {
             *lock(&shared.phase) = Phase::idle();
@@ -188,7 +188,7 @@ impl Progress for Console {
     }
 }
 
-/// A bar whose line is made here; it takes no more than one line of the terminal.
+/// Returns a bar whose line is made here; it fills at most one line of the terminal.
 fn bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
     let style = ProgressStyle::with_template("{wide_msg}");
@@ -254,10 +254,11 @@ pub(crate) fn warn(line: &str) {
     HOST.set(host);
 }
 
-/// Writes one line to standard error; a closed one is no reason to stop.
+/// Writes one line to standard error; a closed one does not stop the work.
 ///
-/// Its first word is coloured where standard error shows colours and `NO_COLOR`, `CLICOLOR` and
-/// `CLICOLOR_FORCE` allow it. What would steer a terminal is escaped: see [`visible`].
+/// The first word is coloured if standard error shows colours and `NO_COLOR`, `CLICOLOR` and
+/// `CLICOLOR_FORCE` allow it. Characters that would control a terminal are escaped: see
+/// [`visible`].
 pub(crate) fn complain(line: &str) {
     let mut out = anstream::stderr();
     let line = visible(line);

@@ -12,14 +12,14 @@ use crate::failure::{Failure, Result};
 /// Names the file outright, for tests and for machines without home directories.
 const VARIABLE: &str = "HAMDEX_COSTS";
 
-/// The file that holds the prices; `None` where the user has no directory for settings.
+/// Returns the file of the costs; `None` if the user has no directory for settings.
 fn place() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let settings = || set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
     set(VARIABLE).or_else(|| Some(settings()?.join("hamdex").join("costs")))
 }
 
-/// Returns the prices measured before, or the usual ones.
+/// Returns the costs measured earlier, or the default ones.
 pub(crate) fn kept() -> Result<Costs> {
     let Some(place) = place() else { return Ok(Costs::default()) };
     let text = match fs::read_to_string(&place) {
@@ -28,11 +28,11 @@ pub(crate) fn kept() -> Result<Costs> {
         Err(error) => return Err(Failure::io(&place, error)),
     };
     text.parse().map_err(|error| {
-        Failure::file(&place, format!("{error}; delete it, or run hamdex plan --calibrate"))
+        Failure::file(&place, format!("{error}; delete the file, or run 'hamdex plan --calibrate'"))
     })
 }
 
-/// Returns the file of prices and how long ago it was written; `None` where there is none.
+/// Returns the file of costs and its age; `None` if there is none.
 pub(crate) fn age() -> Result<Option<(PathBuf, Duration)>> {
     let Some(place) = place() else { return Ok(None) };
     match fs::metadata(&place).and_then(|found| found.modified()) {
@@ -42,10 +42,13 @@ pub(crate) fn age() -> Result<Option<(PathBuf, Duration)>> {
     }
 }
 
-/// Keeps prices for later calls and tells where.
+/// Saves costs for later calls and returns the file.
 pub(crate) fn keep(costs: &Costs) -> Result<PathBuf> {
     let place = place().ok_or_else(|| {
-        Failure::Usage(format!("there is no directory for settings; name a file by {VARIABLE}"))
+        Failure::Usage(format!(
+            "no directory for settings found; set {VARIABLE} to the path of a \
+                                file"
+        ))
     })?;
     if let Some(directory) = place.parent() {
         fs::create_dir_all(directory).map_err(|error| Failure::io(directory, error))?;

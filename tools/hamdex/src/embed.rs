@@ -1,6 +1,6 @@
-//! Embedding: a verb runs within another program, which takes result and failure as values.
+//! Embedding: a verb runs within another program and returns its result or failure as a value.
 //!
-//! It is the verb of the command line, arguments and all, so that both cannot differ.
+//! It is the verb of the command line with the same arguments, so both stay equal.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::verb::dedup::{self, DedupArgs};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
-    /// Who has to act on it.
+    /// The party that has to act on the failure.
     pub fault: Fault,
     /// A short name of the kind of failure, which does not change between versions.
     pub code: &'static str,
     /// The status that the command line would have ended with.
     pub status: u8,
-    /// What is wrong, both sides named.
+    /// The message: what happened, with both sides of a mismatch.
     pub message: String,
 }
 
@@ -47,11 +47,11 @@ impl From<clap::Error> for Stopped {
     }
 }
 
-/// What a verb returns to the program around it.
+/// The result of a verb for the program around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Done {
-    /// What report.json holds.
+    /// The contents of report.json.
     pub report: String,
     /// Warnings that the command line would have written.
     pub warnings: Vec<String>,

@@ -67,7 +67,7 @@ impl Keeper {
 }
 
 impl Kept {
-    /// The evidence that a verification compares; `None` where it compares nothing.
+    /// Returns the evidence that a verification compares; `None` if it compares nothing.
     pub(crate) fn of(&self, verification: Verification) -> Option<&EvidenceFile> {
         match verification.needs() {
             Evidence::Nothing => None,

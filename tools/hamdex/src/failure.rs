@@ -18,7 +18,7 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 pub(crate) enum Failure {
     #[error(transparent)]
     Library(#[from] Error),
-    /// A call that cannot succeed, whatever the files hold.
+    /// A call that cannot succeed with any files.
     #[error("{0}")]
     Usage(String),
     #[error("{place}: {reason}")]
@@ -27,32 +27,32 @@ pub(crate) enum Failure {
     TooManyBad { count: u64, rows: u64, allowed: String, reasons: String },
     #[error("none of {rows} rows can be used: {reasons}")]
     NoUsableRows { rows: u64, reasons: String },
-    /// Inputs that cannot be used, beside others that were.
-    #[error("{count} of {inputs} inputs left out: {first}")]
+    /// Unusable inputs; the others were used.
+    #[error("{count} of {inputs} inputs skipped: {first}")]
     LeftOut { count: usize, inputs: usize, first: String },
     #[error("{path}: no field \"{text}\" in its first rows (fields: {fields})")]
     NoTextField { path: String, text: String, fields: String },
-    #[error("no row has a value in the field \"{field}\" that {option} names")]
+    #[error("no row has a value in the field \"{field}\" of {option}")]
     NoField { field: String, option: &'static str },
     /// A table that cannot be read as one.
     #[error("{path}: {reason}")]
     Table { path: String, reason: String },
-    #[error("{path}: exists already")]
+    #[error("{path}: already exists")]
     WouldOverwrite { path: String },
     #[error("{path}: {source}")]
     Io { path: String, source: io::Error },
-    /// An input that does not hold what it should.
+    /// An input with other contents than expected.
     #[error("{path}: {reason}")]
     File { path: String, reason: String },
     /// A request that does not fit what the path holds.
     #[error("{path}: {reason}")]
     Refused { path: String, reason: String },
-    /// What a check was asked to look for, and found.
+    /// Problems that a check found.
     #[error("{count} problems in {place}")]
     Findings { place: String, count: u64 },
     #[error("checks failed: {count}")]
     Unfit { count: usize },
-    #[error("the reader of standard output has gone")]
+    #[error("the reader of standard output has closed it")]
     OutputClosed,
     #[error("interrupted by {}{stored}", signal.name())]
     Interrupted { signal: Signal, stored: Stored },
@@ -66,7 +66,7 @@ impl Failure {
         Self::Io { path: path.as_ref().display().to_string(), source }
     }
 
-    /// A write that failed; a reader that has gone away is no fault.
+    /// Returns the failure of a write; a reader that closed its end is no fault.
     pub(crate) fn of_write(path: impl AsRef<Path>, source: io::Error) -> Self {
         if source.kind() == ErrorKind::BrokenPipe {
             return Self::OutputClosed;
@@ -74,22 +74,22 @@ impl Failure {
         Self::io(path, source)
     }
 
-    /// A table that cannot be read as one.
+    /// Returns the failure of an unreadable table.
     pub(crate) fn table(path: impl AsRef<Path>, reason: impl Into<String>) -> Self {
         Self::Table { path: path.as_ref().display().to_string(), reason: reason.into() }
     }
 
-    /// An input that does not hold what it should: data, not the call, has to change.
+    /// Returns the failure of an input with other contents than expected.
     pub(crate) fn file(path: impl AsRef<Path>, reason: impl Into<String>) -> Self {
         Self::File { path: path.as_ref().display().to_string(), reason: reason.into() }
     }
 
-    /// A request that does not fit what the path holds.
+    /// Returns the failure of a request that does not match the path.
     pub(crate) fn refused(path: impl AsRef<Path>, reason: impl Into<String>) -> Self {
         Self::Refused { path: path.as_ref().display().to_string(), reason: reason.into() }
     }
 
-    /// The system's message alone, for callers that know the path already.
+    /// Returns the system's message alone, for callers that name the path themselves.
     pub(crate) fn cause(&self) -> String {
         match self {
             Self::Io { source, .. } => source.to_string(),
@@ -112,7 +112,7 @@ impl Failure {
         }
     }
 
-    /// The number that the process ends with.
+    /// Returns the exit status of the process.
     pub(crate) fn status(&self) -> u8 {
         self.ending().number()
     }
@@ -122,7 +122,7 @@ impl Failure {
         self.ending() == Status::Data
     }
 
-    /// How the process ends.
+    /// Returns the status that the cause maps to.
     fn ending(&self) -> Status {
         match self {
             Self::OutputClosed => Status::Done,
@@ -143,7 +143,7 @@ impl Failure {
         }
     }
 
-    /// A short name of the kind of failure; it does not change between versions.
+    /// Returns a short code of the failure, which does not change between versions.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Library(error) => error.code(),
@@ -168,7 +168,7 @@ impl Failure {
         }
     }
 
-    /// Who has to act on it.
+    /// Returns the party that has to act on the failure.
     pub(crate) fn fault(&self) -> Fault {
         match self {
             Self::Library(error) => error.fault(),
@@ -191,7 +191,7 @@ impl Failure {
         }
     }
 
-    /// What the user can do about it.
+    /// Returns what the user can do about the failure.
     pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Row { .. } => Some("fix the row, or drop --strict to skip bad rows"),
@@ -199,26 +199,26 @@ impl Failure {
                 Some("fix the rows (--rejects FILE lists them) or raise --max-bad")
             }
             Self::NoUsableRows { .. } => {
-                Some("nothing was written; --text-field names the field with the text")
+                Some("nothing was written; pass --text-field if the text has another field")
             }
             Self::LeftOut { .. } => {
-                Some("all others are done; correct these and run the same command again")
+                Some("the others are done; fix these inputs and run the same command again")
             }
             Self::NoTextField { .. } => Some(
-                "--text-field NAME names the field with the text; --as-documents reads files whole",
+                "name the field with --text-field NAME, or read whole files with --as-documents",
             ),
-            Self::NoField { .. } => Some("check its spelling; a path has dots, as meta.date"),
-            Self::WouldOverwrite { .. } => Some("choose another name, or give --overwrite"),
+            Self::NoField { .. } => Some("check the spelling; a path has dots, such as meta.date"),
+            Self::WouldOverwrite { .. } => Some("choose another name, or pass --overwrite"),
             Self::Io { source, .. } => Some(remedy::of_system(source)),
             Self::Findings { .. } => {
                 Some("restore the index from a backup, or build it again from its documents")
             }
             Self::Library(error) => remedy::of_library(error),
-            Self::Unfit { .. } => Some("the lines above say what to do"),
+            Self::Unfit { .. } => Some("see the remedies above"),
             Self::Interrupted { .. } => {
                 Some("temporary files were removed; run the same command again")
             }
-            // These say it themselves.
+            // These messages include their remedy.
             Self::Usage(_)
             | Self::File { .. }
             | Self::Table { .. }
@@ -232,8 +232,9 @@ impl Failure {
         object(self.code(), self.ending(), &self.to_string(), self.remedy())
     }
 
-    /// Ends with the findings, even if printing them failed: nobody reads on, but a parent
-    /// process still sees the status.
+    /// Returns the findings, even if printing them failed.
+    ///
+    /// A parent process then still sees the status.
     pub(crate) fn over(self, printed: Result<()>) -> Result<()> {
         drop(printed);
         Err(self)
@@ -247,7 +248,7 @@ pub(crate) fn object(code: &str, status: Status, message: &str, remedy: Option<&
     }})
 }
 
-/// What is wrong with a table, carried through a reader.
+/// The fault of a table, carried through a reader.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadTable(pub(crate) String);
@@ -263,7 +264,7 @@ fn is_bad_data(error: &io::Error) -> bool {
     error.raw_os_error().is_none() && kinds.contains(&error.kind())
 }
 
-// Errors to come are general failures until they are listed here.
+// New errors are general failures until they are listed here.
 #[allow(clippy::wildcard_enum_match_arm)]
 fn status_of(error: &Error) -> Status {
     match error {

@@ -1,4 +1,4 @@
-//! Feeds the reader of rows with what libFuzzer makes up.
+//! Feeds the reader of rows with the inputs of libFuzzer.
 #![no_main]
 #![allow(unsafe_code)] // what the macro makes exports a symbol
 

@@ -17,7 +17,7 @@ pub(crate) const MAX_KEY: usize = 1024;
 /// Bytes below this one are control characters; numbers begin with them, texts never do.
 const FIRST_TEXT_BYTE: u8 = 0x20;
 
-/// A stored key as it is shown: number, text, or anything else a library caller stored.
+/// A stored key in printed form: number, text, or any other key of a library caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name<'a> {
     Number(u64),
@@ -98,7 +98,7 @@ pub(crate) fn of_text(text: &str) -> Result<Vec<u8>, Reason> {
     }
 }
 
-/// Returns the key of an id as it stands in a JSON row; `None` for null.
+/// Returns the key of an id as a JSON row has it; `None` for null.
 pub(crate) fn of_json(raw: &str) -> Result<Option<Vec<u8>>, Reason> {
     const WRONG: Reason = Reason::Id("id is neither a string nor a number");
     match raw.as_bytes() {

@@ -1,7 +1,7 @@
 //! The command line of hamdex: arguments become library calls, results become lines.
 //!
-//! Standard output carries results only; the status says why work failed. Other programs of this
-//! workspace call [`embed`].
+//! Standard output has only results; the exit status reports the cause of a failure. Other programs
+//! of this workspace call [`embed`].
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -67,6 +67,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(failure) => return end(&failure, json),
     };
     signal::watch(&session.console, move |failure| report(failure, json));
+    usage::warn_of_former_spellings(&arguments, &session.console);
     let outcome = cli.verb.run(&session);
     signal::claim_end();
     session.console.close();
@@ -76,7 +77,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Names the signal where work ended because of one: in itself, or in the reader of its output.
+/// Returns the signal that stopped the work, or the reader of its output.
 fn cause(failure: Failure, session: &Session) -> Failure {
     let stopped =
         matches!(failure, Failure::Library(hamdex::Error::Cancelled) | Failure::OutputClosed);
@@ -86,7 +87,7 @@ fn cause(failure: Failure, session: &Session) -> Failure {
     }
 }
 
-/// Feeds the reader of rows with what a fuzzer makes up.
+/// Feeds the reader of rows with the inputs of a fuzzer.
 #[cfg(feature = "coverage")]
 pub fn fuzz_rows(bytes: &[u8]) {
     input::fuzzing::rows(bytes);

@@ -19,39 +19,40 @@ use crate::resource_options::{ResourceArgs, SeedArg, Wanted, WeightsArg};
 use crate::session::Session;
 use crate::size::Size;
 
-/// How rows are read and what happens to bad ones.
+/// How to read rows and what to do with bad ones.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rows")]
 pub(crate) struct RowArgs {
-    /// Field of a row that holds its id: a name, or a path such as meta.id [default: id]
+    /// Field with the id of a row: a name, or a path such as meta.id [default: id]
     #[arg(long, value_name = "NAME")]
     pub(crate) id_field: Option<String>,
-    /// Field that holds the text: a name, a path such as data.text, or several with commas between
+    /// Field with the text: a name, a path such as data.text, or several separated by commas
     ///
-    /// Several are joined by a line end. By default it is `text`, else the first of `content`, `body`,
-    /// `raw_content`, `document`, `markdown` and `article` that a row among the first 1,000 has.
+    /// Several fields are joined by line ends. The default is `text`, else the first of `content`,
+    /// `body`, `raw_content`, `document`, `markdown` and `article` that one of the first 1,000 rows
+    /// has.
     #[arg(long, value_name = "NAME,...")]
     pub(crate) text_field: Option<String>,
-    /// Format of every input [default: by name, else by content]
+    /// Format of all inputs [default: detected from the name, else from the content]
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) input_format: Option<Format>,
     /// Read every file as one document, data files too
     #[arg(long, conflicts_with = "input_format")]
     pub(crate) as_documents: bool,
-    /// Read the names of further inputs from this file, one a line or separated by zero bytes; -
-    /// is standard input
+    /// Read the names of more inputs from this file, one a line or separated by zero bytes; - is
+    /// standard input
     #[arg(long, value_name = "FILE", id = "files_from")]
     pub(crate) files_from: Option<PathBuf>,
-    /// Read files and directories whose names begin with a dot, too
+    /// Also read files and directories whose names begin with a dot
     #[arg(long)]
     pub(crate) hidden: bool,
-    /// Character between the cells of CSV [default: by the header]
+    /// Separator of CSV cells: one character, or tab [default: detected from the header]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
     /// Encoding of text, HTML and CSV files: auto, or a label such as gb18030, big5, utf-16le
     #[arg(long, value_name = "auto|NAME", default_value = "auto")]
     pub(crate) encoding: Encoding,
-    /// What identifies pages of a WARC file: their address, or each capture by its record
+    /// Id of a page of a WARC file: its address, or the id of its record
     #[arg(
         long,
         value_name = "uri|record",
@@ -60,13 +61,13 @@ pub(crate) struct RowArgs {
         hide_possible_values = true
     )]
     pub(crate) warc_id: WarcId,
-    /// Write bad rows there, as JSON Lines with file, line and reason
+    /// Write bad rows to this file, as JSON Lines with file, line and reason
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
     /// Stop at the first bad row instead of skipping it
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Fail if more rows are bad: a number, or a share such as 5%
+    /// Fail once more than this number or share of rows is bad, such as 100 or 5%
     #[arg(long, value_name = "N|N%", default_value = "10%")]
     pub(crate) max_bad: MaxBad,
 }
@@ -93,7 +94,7 @@ impl RowArgs {
         }
     }
 
-    /// Looks at the inputs that are named, here or in a file.
+    /// Opens the inputs that are named, here or in a file.
     pub(crate) fn resolve(
         &self,
         paths: &[PathBuf],
@@ -154,7 +155,7 @@ fn path_of(name: &[u8]) -> PathBuf {
 /// Fingerprint width.
 #[derive(Debug, Args)]
 pub(crate) struct WidthArg {
-    /// Bits of a fingerprint [default: those of the index or of raw inputs, else 64]
+    /// Bits of a fingerprint [default: those of the index or of the raw inputs, else 64]
     #[arg(long, value_name = "32|64|128", value_parser = bits, help_heading = "Fingerprints")]
     pub(crate) bits: Option<u32>,
 }
@@ -164,7 +165,7 @@ fn bits(text: &str) -> Result<u32, String> {
         "32" => Ok(32),
         "64" => Ok(64),
         "128" => Ok(128),
-        _ => Err("supported are 32, 64 and 128".to_owned()),
+        _ => Err("expected 32, 64 or 128".to_owned()),
     }
 }
 
@@ -175,39 +176,40 @@ const CENTRE: &str = ";centre=";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fingerprints")]
 pub(crate) struct PipelineArgs {
-    /// Text pipeline: text, auto, page, post, code, or a descriptor as 'hamdex stats' shows it
+    /// Text pipeline: text, auto, page, post, code, or a descriptor as 'hamdex index stats' prints
+    /// it
     #[arg(long, value_name = "NAME")]
     pipeline: Option<String>,
-    /// How text is cut into tokens; auto finds the words of every script
+    /// How to cut text into tokens; auto handles every script
     #[arg(long, value_name = "auto|jieba|words|chars|grams|mixed|raw")]
     segment: Option<Segment>,
-    /// Tokens in one feature
+    /// Number of tokens in a feature
     #[arg(long, value_name = "N")]
     ngram: Option<u32>,
-    /// How features are weighed: by a kind of weights, or a file of lines 'word<TAB>weight'
+    /// Weights of features: a kind, or a file of lines 'word<TAB>weight'
     #[arg(long, value_name = "uniform|tf|tfidf|levels|FILE")]
     weights: Option<WeightsArg>,
-    /// What is cut away first: web, weibo, links, several with commas between, or none
+    /// Noise to remove first: web, weibo, links, several separated by commas, or none
     #[arg(long, value_name = "web,weibo,links|none")]
     clean: Option<Clean>,
-    /// Take every text for HTML
+    /// Treat every text as HTML
     #[arg(long)]
     html: bool,
-    /// Count traditional Chinese as simplified
+    /// Treat traditional Chinese characters as simplified ones
     #[arg(long)]
     simplified: bool,
     #[command(flatten)]
     resources: ResourceArgs,
-    /// Kind of signature: simhash, minhash (1 bit each), or longest:N, the N longest sentences
+    /// Kind of signature: simhash, minhash (1 bit each), or longest:N (the N longest sentences)
     #[arg(long, value_name = "KIND")]
     pub(crate) sketch: Option<SketchKind>,
 }
 
-/// What a look at the texts suggests; it counts where the user says nothing about the pipeline.
+/// Settings suggested by a sample of the texts, used if the user passes no pipeline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Base {
     pub(crate) choice: Choice,
-    /// Goes before the user's own.
+    /// Takes precedence over the user's option.
     pub(crate) sketch: Option<SketchKind>,
 }
 
@@ -218,7 +220,7 @@ impl Default for Base {
 }
 
 impl PipelineArgs {
-    /// Returns whether any option says something about the pipeline.
+    /// Returns true if any option is about the pipeline.
     pub(crate) fn given(&self) -> bool {
         self.pipeline.is_some()
             || self.parts_given()
@@ -236,17 +238,17 @@ impl PipelineArgs {
             || self.resources.words_given()
     }
 
-    /// Returns true if nothing is said of a centre.
+    /// Returns true if no option names a centre.
     pub(crate) fn centre_open(&self) -> bool {
         self.resources.centre_open()
     }
 
-    /// The secret that is asked for.
+    /// Returns the option of the secret.
     pub(crate) fn seed(&self) -> &SeedArg {
         &self.resources.seed
     }
 
-    /// The preset that is named and left as it is; `None` for any other pipeline.
+    /// Returns the preset that is named without other options; `None` for any other pipeline.
     pub(crate) fn preset(&self) -> Option<&str> {
         let name = self.pipeline.as_deref().filter(|name| !name.contains(';'));
         let as_it_is = self.segment.is_none()
@@ -258,9 +260,9 @@ impl PipelineArgs {
         name.filter(|_| as_it_is)
     }
 
-    /// Builds the pipeline that the options describe, but for a table that is still to be learnt.
+    /// Builds the pipeline that the options describe, without tables that are still to be learnt.
     fn pipeline(&self, base: Base) -> Result<Pipeline> {
-        // Presets are single words, descriptors name every field.
+        // Presets are single words; descriptors name every field.
         let descriptor = self.pipeline.as_deref().filter(|name| name.contains(';'));
         let Some(name) = descriptor else { return Ok(Pipeline::new(&self.options(base)?)?) };
         self.refuse_parts_of_descriptor()?;
@@ -271,21 +273,21 @@ impl PipelineArgs {
         Ok(Pipeline::from_descriptor_with(name, &resources)?)
     }
 
-    /// A descriptor says all there is to say.
+    /// Refuses options that a complete descriptor already fixes.
     fn refuse_parts_of_descriptor(&self) -> Result<()> {
         let is_descriptor = self.pipeline.as_deref().is_some_and(|name| name.contains(';'));
         let parts = self.parts_given() || self.sketch.is_some() || self.resources.centre_by_word();
         if is_descriptor && parts {
             return Err(Failure::Usage(
-                "a --pipeline descriptor is complete: leave out all that says how text is read, \
-                 but for the files of tables that it names"
+                "a --pipeline descriptor is complete; drop the other text options, except for \
+                    the files that it names"
                     .to_owned(),
             ));
         }
         Ok(())
     }
 
-    /// The options over a preset, but for tables that are still to be learnt.
+    /// Returns the options over a preset, without tables that are still to be learnt.
     fn options(&self, base: Base) -> Result<PipelineOptions> {
         let preset = match self.pipeline.as_deref() {
             Some(name) => PipelineOptions::preset(name)?,
@@ -299,7 +301,7 @@ impl PipelineArgs {
         if let Some(weights) = &self.weights {
             options = weights.apply(options)?;
         }
-        // Weights of words choose words; what is asked for by name is then refused, not replaced.
+        // Weights of words choose words; an explicit segment is then refused, not replaced.
         if let Some(segment) = self.segment {
             options = options.segment(segment);
         }
@@ -310,14 +312,14 @@ impl PipelineArgs {
             options = options.html(true);
         }
         options = self.resources.apply(options)?;
-        // Last, for other parts bring the length that is usual for them.
+        // Last, because other parts set their usual length.
         if let Some(tokens) = self.ngram {
             options = options.ngram(tokens);
         }
         Ok(options)
     }
 
-    /// The pipeline for new fingerprints; `None` when the inputs bring their own.
+    /// Returns the pipeline for new fingerprints; `None` if the inputs have fingerprints.
     pub(crate) fn fresh(
         &self,
         inputs: &Arc<Inputs>,
@@ -330,7 +332,7 @@ impl PipelineArgs {
         self.over(Base::default(), inputs, console).map(Some)
     }
 
-    /// The pipeline over what a look at the texts suggests, its tables learnt where that is asked.
+    /// Returns the pipeline over the suggested settings, and learns the requested tables.
     pub(crate) fn over(
         &self,
         base: Base,
@@ -355,8 +357,8 @@ impl PipelineArgs {
             match Centre::learn(&Pipeline::new(&options)?, &texts)? {
                 Some(centre) => options = options.centre(centre),
                 None => console.warn(
-                    "too few of the texts differ to learn a centre from, so there is none: every \
-                     bit is compared with a half",
+                    "too few different texts to learn a centre, so none is used: every bit is \
+                        compared with a half",
                 ),
             }
         }
@@ -369,8 +371,7 @@ impl PipelineArgs {
             return Ok(());
         }
         Err(Failure::Usage(
-            "--centre is for texts, but the inputs bring fingerprints only; leave it out"
-                .to_owned(),
+            "--centre needs texts, but the inputs have only fingerprints; drop it".to_owned(),
         ))
     }
 
@@ -397,10 +398,10 @@ impl PipelineArgs {
         Err(hamdex::Error::HeaderMismatch { what: "pipeline", stored, wanted }.into())
     }
 
-    /// The pipeline that is asked for, if an index was made with it.
+    /// Returns the requested pipeline, if an index was made with it.
     pub(crate) fn stored(&self, header: &Header, index: &Path) -> Result<Option<Pipeline>> {
         let wanted = if self.resources.learns() || self.resources.learns_centre() {
-            // What was learnt for an index stays as it is.
+            // Learnt tables of an index do not change.
             let mut options = self.options(Base::default())?;
             let stored = stored_pipeline(header, index, &self.resources.seed)?;
             for (name, bytes) in stored.iter().flat_map(|stored| stored.resources().parts()) {
@@ -418,7 +419,7 @@ impl PipelineArgs {
         } else {
             self.pipeline(Base::default())?
         };
-        // What was made with an earlier version of a step goes on with it.
+        // Data of an earlier version of a step keep that version.
         let wanted = wanted.with_versions_of(&header.pipeline)?;
         if wanted.descriptor() == header.pipeline {
             return Ok(Some(wanted));
@@ -435,13 +436,13 @@ impl PipelineArgs {
     }
 }
 
-/// What a descriptor says of a secret.
+/// Returns the part of a descriptor about the secret.
 fn secret_of(descriptor: &str) -> &str {
     let (_, secret) = descriptor.split_once(";secret=").unwrap_or((descriptor, "none"));
     secret.split(';').next().unwrap_or(secret)
 }
 
-/// The pipeline of an index; `None` when it was built from fingerprints only.
+/// Returns the pipeline of an index; `None` if it was built from fingerprints only.
 pub(crate) fn stored_pipeline(
     header: &Header,
     index: &Path,
@@ -456,24 +457,24 @@ pub(crate) fn stored_pipeline(
 /// The distance of searches, joins and groups.
 #[derive(Debug, Args)]
 pub(crate) struct DistanceArg {
-    /// Bits that near-duplicates may differ in [default: that of the index, else by the texts,
-    /// else 3]
+    /// Number of bits that near-duplicates may differ in [default: that of the index, else chosen
+    /// from the texts, else 3]
     #[arg(short = 'k', long, value_name = "N", help_heading = "Fingerprints")]
     pub(crate) distance: Option<u32>,
 }
 
-/// Distance when nothing says otherwise.
+/// Default distance.
 pub(crate) const DISTANCE: u32 = 3;
 
 /// The table plan.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArg {
-    /// Tables: auto, 4, 10, 16, 20 or <blocks>x<lead>[r<radius>] [default: 4]
+    /// Table plan: auto, 4, 10, 16, 20 or <blocks>x<lead>[r<radius>] [default: 4]
     #[arg(long, value_name = "PLAN", help_heading = "Fingerprints")]
     pub(crate) plan: Option<String>,
 }
 
-/// What the work may use.
+/// Limits of the work.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Resources")]
 pub(crate) struct MemoryArg {
@@ -482,7 +483,7 @@ pub(crate) struct MemoryArg {
     pub(crate) memory: Size,
 }
 
-/// Where temporary files go.
+/// Directory of temporary files.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Resources")]
 pub(crate) struct TmpArg {

@@ -1,7 +1,7 @@
 //! Output: results become lines on standard output or in a file.
 //!
-//! A reader that goes away (`| head -1`) is an ordinary end; any other failed write is an error.
-//! A file gets its name when all is in it and on the disk, and takes the place of another one only
+//! A reader that closes its end (`| head -1`) is an ordinary end; any other failed write is an
+//! error. A file gets its name when it is complete and on the disk, and replaces another one only
 //! on request.
 
 use std::fs::File;
@@ -33,7 +33,7 @@ impl From<bool> for Overwrite {
     }
 }
 
-/// Where a verb's results go.
+/// Destination of a verb's results.
 #[derive(Debug)]
 pub(crate) struct Output {
     name: String,
@@ -42,7 +42,7 @@ pub(crate) struct Output {
 
 #[derive(Debug)]
 enum Target {
-    /// The console, where a progress bar may have to step aside.
+    /// The console, whose progress bar may have to make room.
     Terminal(Console),
     Pipe(io::Stdout),
     /// A device or pipe named as the file to write.
@@ -53,7 +53,7 @@ enum Target {
     Ready(Temporary),
 }
 
-/// Compresses on the way into a file, if its name asks for it.
+/// Compresses the file if its name requests it.
 enum Packer {
     Plain(Temporary),
     Gzip(GzEncoder<Temporary>),
@@ -78,7 +78,7 @@ impl Packer {
             }
             Some(Compression::Bzip2 | Compression::Xz | Compression::Lz4) => {
                 Err(Failure::Usage(format!(
-                    "{}: results are compressed as .gz or .zst; choose one of them",
+                    "{}: results can be compressed as .gz or .zst; choose one of these",
                     path.display()
                 )))
             }
@@ -153,7 +153,7 @@ impl Output {
         Ok(Self { name, inner: Some(buffered(target)) })
     }
 
-    /// Standard output, or the file if one is named.
+    /// Opens standard output, or the file if one is named.
     pub(crate) fn open(
         file: Option<&Path>,
         console: &Console,
@@ -166,7 +166,7 @@ impl Output {
         }
     }
 
-    /// The file as it was named, or what stands for standard output.
+    /// Returns the name of the file, or that of standard output.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -200,7 +200,7 @@ impl Output {
         }
     }
 
-    /// Hands on what is buffered, for a reader that waits for it.
+    /// Flushes the buffer, for a waiting reader.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.with(|out| out.flush())
     }
@@ -260,7 +260,7 @@ impl Write for Output {
     }
 }
 
-/// Returns whether a path stands for standard output.
+/// Returns true if a path means standard output.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == STDOUT
 }

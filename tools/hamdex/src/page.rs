@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::chart::{self, Chart};
 use crate::failure::{Failure, Result};
 
-/// Nothing but the page's own styles, whatever a document brings.
+/// Allows only the page's styles, for any text of a document.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
@@ -35,7 +35,7 @@ pub(crate) fn shell(title: &str, body: &Markup) -> String {
     page.into_string()
 }
 
-/// A chart with what it shows in words and its figures as a table.
+/// Returns a chart with a caption and its figures as a table.
 pub(crate) fn figure(chart: &Chart, caption: &str) -> Result<Markup> {
     let svg = chart::inline(chart).map_err(|reason| drawing(&reason))?;
     let (heading, rows) = chart.table();
@@ -51,7 +51,7 @@ pub(crate) fn figure(chart: &Chart, caption: &str) -> Result<Markup> {
     })
 }
 
-/// A table with a heading; every column but the first is aligned to the right.
+/// Returns a table with a heading; every column but the first is aligned to the right.
 pub(crate) fn table(heading: &[String], rows: &[Vec<String>]) -> Markup {
     html! {
         table {
@@ -65,7 +65,7 @@ pub(crate) fn table(heading: &[String], rows: &[Vec<String>]) -> Markup {
     }
 }
 
-/// A list of names and values.
+/// Returns a list of names and values.
 pub(crate) fn pairs(pairs: &[(String, String)]) -> Markup {
     html! {
         table.pairs {
@@ -78,7 +78,7 @@ pub(crate) fn pairs(pairs: &[(String, String)]) -> Markup {
     }
 }
 
-/// What a picture that cannot be drawn ends with.
+/// Returns the failure of a picture that cannot be drawn.
 pub(crate) fn drawing(reason: &str) -> Failure {
     Failure::refused("chart", format!("cannot be drawn: {reason}"))
 }

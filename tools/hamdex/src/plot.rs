@@ -34,15 +34,15 @@ impl FromStr for PlotFile {
             #[cfg(feature = "png")]
             "png" => Form::Png,
             #[cfg(not(feature = "png"))]
-            "png" => return Err("this hamdex was built without PNG: use .svg or .html"),
+            "png" => return Err("this hamdex was built without PNG; use .svg or .html"),
             "html" | "htm" => Form::Html,
-            _ => return Err("supported are names that end in .svg, .png or .html"),
+            _ => return Err("expected a name that ends in .svg, .png or .html"),
         };
         Ok(Self { path: path.into(), form })
     }
 }
 
-/// The extension in small letters, empty where there is none.
+/// Returns the extension in lower case, empty if there is none.
 pub(crate) fn extension(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase()
 }
@@ -55,14 +55,14 @@ pub(crate) struct Plot {
 }
 
 impl PlotFile {
-    /// Opens the file, so that one that cannot be written is told before the work.
+    /// Opens the file before the work, so that an unwritable one is reported first.
     pub(crate) fn open(&self, overwrite: Overwrite) -> Result<Plot> {
         Ok(Plot { form: self.form, output: Output::file(&self.path, overwrite)? })
     }
 }
 
 impl Plot {
-    /// Draws the charts, so many in a row, and gives the file its name.
+    /// Draws the charts, `columns` in a row, and publishes the file.
     pub(crate) fn write(
         mut self,
         title: &str,

@@ -1,4 +1,4 @@
-//! Progress: counts of a phase become a bar on a terminal or now and then a line.
+//! Progress: counts of a phase become a bar on a terminal, or a line every few seconds.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use crate::size;
 const FIRST: Duration = Duration::from_secs(3);
 /// The longest time between two plain lines.
 const LONGEST: Duration = Duration::from_mins(1);
-/// Time before which a rate and the time left say nothing.
+/// Time before which a rate and the time left are meaningless.
 const KNOWN: Duration = Duration::from_secs(1);
 
 /// Columns of the phase's name and of the bar.
 const NAME: usize = 14;
 const BAR: usize = 28;
-/// A shorter bar is left out.
+/// Shorter bars are not drawn.
 const BAR_MIN: usize = 8;
 
-/// What is going on at the moment; an empty name is nothing.
+/// The current phase; without a name there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct Phase {
     name: String,
@@ -60,7 +60,7 @@ impl Phase {
         Some(self.line(elapsed, done, rows))
     }
 
-    /// A line such as `reading: 45 %, 120,000 rows, 40,000 rows/s, 0:04 left`.
+    /// Returns a line such as `reading: 45 %, 120,000 rows, 40,000 rows/s, 0:04 left`.
     fn line(&self, elapsed: Duration, done: u64, rows: u64) -> String {
         let (count, unit) = if self.in_bytes { (rows, "rows") } else { (done, self.unit()) };
         let share = self.total.map_or_else(String::new, |total| {
@@ -72,7 +72,7 @@ impl Phase {
         format!("{}: {share}{count} {unit}, {rate} {unit}/s{left}", self.name)
     }
 
-    /// The line of a terminal of so many columns, which it never fills.
+    /// Returns the line for a terminal of that many columns, which it never fills.
     pub(crate) fn bar(&self, done: u64, rows: u64, columns: usize) -> String {
         self.bar_at(self.since.elapsed(), done, rows, columns)
     }
@@ -115,14 +115,14 @@ impl Phase {
         line
     }
 
-    /// The time left, once something is done that it can be told from.
+    /// Returns the time left, once there is enough work done to estimate it.
     fn left(&self, elapsed: Duration, done: u64) -> Option<String> {
         let total = self.total.filter(|_| done > 0 && elapsed >= KNOWN)?;
         let left = elapsed.as_secs_f64() * total.saturating_sub(done) as f64 / done as f64;
         Some(format!("{} left", size::clock(Duration::from_secs_f64(left.min(1e9)))))
     }
 
-    /// What the phase counts.
+    /// Returns the unit that the phase counts.
     fn unit(&self) -> &'static str {
         match self.name.as_str() {
             "join" | "searching" => "fingerprints",
@@ -152,7 +152,7 @@ fn rate(count: u64, elapsed: Duration) -> u64 {
     rate
 }
 
-/// A bar such as `[====>     ] `.
+/// Returns a bar such as `[====>     ] `.
 fn drawn(share: f64, width: usize) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
     let full = ((share * width as f64) as usize).min(width);

@@ -14,24 +14,26 @@ use hamdex::text::{
 use crate::console;
 use crate::failure::{Failure, Result};
 
-/// Most bytes of a secret's file; what is longer was named by mistake.
+/// Most bytes of a secret's file; longer files were named by mistake.
 const LONGEST_SEED: u64 = 4096;
 
-/// The caller's own tables for texts.
+/// The user's tables for texts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fingerprints")]
 pub(crate) struct ResourceArgs {
-    /// Words that are no features: none, builtin (Chinese and English), or a file of one a line
+    /// Stop words, which become no features: none, builtin (Chinese and English), or a file with
+    /// one a line
     #[arg(long, value_name = "none|builtin|FILE")]
     stop_words: Option<StopWordsArg>,
-    /// Words for the Chinese dictionary: a file of lines 'word [frequency [tag]]'
+    /// Words to add to the Chinese dictionary: a file of lines 'word [frequency [tag]]'
     #[arg(long, value_name = "FILE")]
     dictionary: Option<PathBuf>,
-    /// Rarity of words for tfidf and levels: jieba, learn (from the inputs), or a file of --save-idf
+    /// Rarity of words for tfidf and levels: jieba, learn (from the inputs), or a file that
+    /// --save-idf wrote
     #[arg(long, value_name = "jieba|learn|FILE")]
     idf: Option<IdfArg>,
-    /// What each bit is compared with: none (a half), learn (its usual share in the inputs, which
-    /// balances the bits), or a file of --save-centre
+    /// Centre that each bit is compared with: none (a half), learn (its usual share in the inputs,
+    /// which balances the bits), or a file that --save-centre wrote
     #[arg(long, value_name = "none|learn|FILE")]
     centre: Option<CentreArg>,
     #[command(flatten)]
@@ -41,22 +43,23 @@ pub(crate) struct ResourceArgs {
 /// The secret that keys the hash of features.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SeedArg {
-    /// Secret for the hash of features, so that nobody else can aim texts at a fingerprint: a file
-    /// of 16 bytes at least, hexadecimal or raw. An index made with it takes and finds texts only
-    /// with it; fingerprints given ready-made stay as they are
-    #[arg(long, value_name = "FILE", help_heading = "Fingerprints")]
-    seed_file: Option<PathBuf>,
+    /// Secret that keys the hash of features: a file of at least 16 bytes, hexadecimal or raw
+    ///
+    /// Without the secret nobody can craft a text that gets a chosen fingerprint. An index that was
+    /// made with a secret needs it for texts; ready-made fingerprints need none.
+    #[arg(long, alias = "seed-file", value_name = "FILE", help_heading = "Fingerprints")]
+    secret_file: Option<PathBuf>,
 }
 
 impl SeedArg {
-    /// Tells whether a secret is asked for.
+    /// Returns true if a secret is requested.
     pub(crate) fn given(&self) -> bool {
-        self.seed_file.is_some()
+        self.secret_file.is_some()
     }
 
-    /// Reads the secret, if one is asked for.
+    /// Reads the requested secret; `None` without one.
     pub(crate) fn secret(&self) -> Result<Option<Secret>> {
-        let Some(path) = &self.seed_file else { return Ok(None) };
+        let Some(path) = &self.secret_file else { return Ok(None) };
         let mut bytes = Vec::new();
         let file = std::fs::File::open(path).map_err(|e| Failure::io(path, e))?;
         warn_of_readers(path, &file);
@@ -64,21 +67,22 @@ impl SeedArg {
         if bytes.len() as u64 > LONGEST_SEED {
             return Err(Failure::file(
                 path,
-                "is longer than 4096 bytes, so it is no secret; 'openssl rand -hex 32' makes one",
+                "is longer than 4096 bytes, so it is not a secret; make one with 'openssl rand \
+                    -hex 32'",
             ));
         }
         match Secret::from_bytes(&bytes) {
             Ok(secret) => Ok(Some(secret)),
             Err(Error::InvalidOption { reason, .. }) => Err(Failure::file(
                 path,
-                format!("is no secret: {reason}; 'openssl rand -hex 32' makes one"),
+                format!("is not a secret: {reason}; make one with 'openssl rand -hex 32'"),
             )),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// Tells, once, of a secret that others on this machine can read.
+/// Warns once of a secret that other users can read.
 fn warn_of_readers(path: &Path, file: &std::fs::File) {
     use std::os::unix::fs::PermissionsExt;
     static TOLD: std::sync::Once = std::sync::Once::new();
@@ -87,13 +91,13 @@ fn warn_of_readers(path: &Path, file: &std::fs::File) {
         TOLD.call_once(|| {
             let path = path.display();
             console::warn(&format!(
-                "{path}: others can read this secret; 'chmod 600 {path}' stops them"
+                "{path}: other users can read this secret; run 'chmod 600 {path}'"
             ));
         });
     }
 }
 
-/// Which stop words are asked for.
+/// The requested stop words.
 #[derive(Debug, Clone)]
 enum StopWordsArg {
     None,
@@ -111,7 +115,7 @@ impl From<&str> for StopWordsArg {
     }
 }
 
-/// Where the rarity of words comes from.
+/// Source of the rarity of words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum IdfArg {
     Jieba,
@@ -129,7 +133,7 @@ impl From<&str> for IdfArg {
     }
 }
 
-/// Where the centre of the bits comes from.
+/// Source of the centre of the bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CentreArg {
     None,
@@ -147,7 +151,7 @@ impl From<&str> for CentreArg {
     }
 }
 
-/// Which centre fingerprints are to have.
+/// The centre that new fingerprints have.
 pub(crate) enum Wanted {
     Open,
     None,
@@ -169,7 +173,7 @@ impl FromStr for WeightsArg {
         match text.parse() {
             Ok(kind) => Ok(Self::Kind(kind)),
             Err(_) if Path::new(text).is_file() => Ok(Self::File(text.into())),
-            Err(_) => Err("none of uniform, tf, tfidf, levels, and no file of lines \
+            Err(_) => Err("expected uniform, tf, tfidf, levels, or a file of lines \
                            'word<TAB>weight'"
                 .to_owned()),
         }
@@ -188,7 +192,7 @@ impl WeightsArg {
         matches!(self, Self::File(_))
     }
 
-    /// Puts the table where a descriptor names it.
+    /// Adds the table under the name that a descriptor has.
     pub(crate) fn insert(&self, resources: &mut Resources) -> Result<()> {
         if let Self::File(path) = self {
             let weights = table(path, WeightTable::parse)?;
@@ -199,28 +203,28 @@ impl WeightsArg {
 }
 
 impl ResourceArgs {
-    /// Tells whether any table is asked for.
+    /// Returns true if any table is requested.
     pub(crate) fn given(&self) -> bool {
         self.stop_words.is_some() || self.dictionary.is_some() || self.idf.is_some()
     }
 
-    /// Tells whether a word that is no file is among the options.
+    /// Returns true if an option has a word instead of a file.
     pub(crate) fn words_given(&self) -> bool {
         let words = !matches!(self.stop_words, None | Some(StopWordsArg::File(_)));
         words || !matches!(self.idf, None | Some(IdfArg::File(_)))
     }
 
-    /// Tells whether the rarity of words is to be learnt from the inputs.
+    /// Returns true if the rarity of words is to be learnt from the inputs.
     pub(crate) fn learns(&self) -> bool {
         self.idf == Some(IdfArg::Learn)
     }
 
-    /// Returns true if nothing is said of a centre.
+    /// Returns true if no option names a centre.
     pub(crate) fn centre_open(&self) -> bool {
         self.centre.is_none()
     }
 
-    /// Returns true if a centre is asked for by a word, which a descriptor leaves no room for.
+    /// Returns true if a word names the centre, which a descriptor does not allow.
     pub(crate) fn centre_by_word(&self) -> bool {
         matches!(self.centre, Some(CentreArg::None | CentreArg::Learn))
     }
@@ -230,7 +234,7 @@ impl ResourceArgs {
         self.centre == Some(CentreArg::Learn)
     }
 
-    /// Sets every table but those that are still to be learnt.
+    /// Sets every table except those that are still to be learnt.
     pub(crate) fn apply(&self, mut options: PipelineOptions) -> Result<PipelineOptions> {
         options = match &self.stop_words {
             None => options,
@@ -253,7 +257,7 @@ impl ResourceArgs {
         Ok(options)
     }
 
-    /// Returns what is said of a centre.
+    /// Returns the centre that the option names.
     pub(crate) fn centre(&self) -> Result<Wanted> {
         Ok(match &self.centre {
             None => Wanted::Open,
@@ -287,11 +291,11 @@ impl ResourceArgs {
     }
 }
 
-/// Reads a table of lines, in whatever encoding it was written.
+/// Reads a table of lines, in any encoding.
 fn table<T>(path: &Path, parse: impl Fn(&str) -> hamdex::Result<T>) -> Result<T> {
     let bytes = std::fs::read(path).map_err(|e| Failure::io(path, e))?;
     if text::looks_binary(&bytes) {
-        return Err(Failure::file(path, "is no text file; give lines of text"));
+        return Err(Failure::file(path, "is not a text file; give lines of text"));
     }
     parse(&text::decode(&bytes).text).map_err(|error| {
         if let Error::InvalidLine { line, reason, .. } = error {
@@ -309,11 +313,11 @@ fn centre(path: &Path) -> Result<Centre> {
     saved(path, "centre", Centre::from_bytes)
 }
 
-/// Reads what an option `--save-...` has written.
+/// Reads a file that an option `--save-...` wrote.
 fn saved<T>(path: &Path, name: &str, read: impl FnOnce(&[u8]) -> hamdex::Result<T>) -> Result<T> {
     let bytes = std::fs::read(path).map_err(|e| Failure::io(path, e))?;
     read(&bytes).map_err(|error| {
         let why = if let Error::Corrupt { detail, .. } = &error { detail } else { "unreadable" };
-        Failure::file(path, format!("is not of 'hamdex fingerprint --save-{name}': {why}"))
+        Failure::file(path, format!("was not written by 'hamdex fingerprint --save-{name}': {why}"))
     })
 }

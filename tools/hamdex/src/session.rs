@@ -10,21 +10,21 @@ use crate::table::Table;
 /// Options of every verb.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Write nothing to standard error but warnings and fatal errors
+    /// Write only warnings and errors to standard error
     #[arg(long, short, global = true, help_heading = "General")]
     quiet: bool,
-    /// Write results as JSON objects instead of tables, and an error as one on standard error
+    /// Write results as JSON objects instead of tables, and an error as an object on standard error
     #[arg(long, global = true, help_heading = "General")]
     pub(crate) json: bool,
-    /// Replace result files that exist
+    /// Replace existing result files
     #[arg(long, global = true, help_heading = "General")]
     overwrite: bool,
-    /// Threads to work with [default: one per processor]
+    /// Number of threads [default: one per processor]
     #[arg(long, value_name = "N", global = true, help_heading = "General")]
     threads: Option<usize>,
 }
 
-/// What a verb's `run` works with.
+/// The surroundings of a verb: console, output form and threads.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) console: Console,

@@ -1,8 +1,8 @@
 //! Signals: Ctrl-C and SIGTERM become a request to stop, and then an exit status.
 //!
-//! Work that asks whether to go on ends by itself and clears its temporary files as after any
-//! other failure. A process that does not ask, because it waits for an input or in one long step,
-//! is ended here. A second signal ends the process at once.
+//! Work that polls the request stops by itself and removes its temporary files as after any other
+//! failure. A process that does not poll, because it waits for an input or is in one long step, is
+//! stopped here. A second signal stops the process at once.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -17,7 +17,7 @@ use crate::status::Status;
 const SAME: Duration = Duration::from_millis(300);
 /// Time that work has to notice the signal.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// How often that is looked at.
+/// Interval of the checks.
 const STEP: Duration = Duration::from_millis(20);
 
 /// The number of the last signal that came; 0 for none.
@@ -69,11 +69,11 @@ impl Signal {
     }
 }
 
-/// What is stored durably although the work was interrupted.
+/// Documents stored durably before the interrupt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) count: u64,
-    /// What was done to so many documents: `inserted`, `removed`.
+    /// What was done to the documents: `inserted`, `removed`.
     pub(crate) done: &'static str,
 }
 
@@ -141,9 +141,9 @@ pub(crate) fn watch(console: &Console, report: impl Fn(&Failure) + Send + 'stati
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
 }
 
-/// The signals that the parent process chose to ignore, a bit each from signal 1 on.
+/// Returns the signals that the parent process ignores, a bit each from signal 1 on.
 ///
-/// A shell without job control starts background jobs so: Ctrl-C is not meant for them.
+/// A shell without job control starts background jobs this way: Ctrl-C is not meant for them.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

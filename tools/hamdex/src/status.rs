@@ -19,15 +19,15 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// Every status, with what it says.
+    /// Every status, with its meaning.
     const ALL: [(Self, &'static str); 9] = [
         (Self::Done, "done"),
-        (Self::Failed, "general failure; or 'check' and 'doctor' found a problem"),
-        (Self::Usage, "wrong call: no such option or value"),
+        (Self::Failed, "general failure; or 'index check' or 'doctor' found a problem"),
+        (Self::Usage, "wrong call: no such option or value, or a result that exists"),
         (Self::Data, "data: bad rows, no usable row, an input that cannot be read"),
         (Self::Damage, "the index or the backup is damaged"),
         (Self::Locked, "another process has the index open for writing"),
-        (Self::Environment, "missing file, permissions, full disk, other input and output"),
+        (Self::Environment, "missing file, permissions, full disk, other I/O errors"),
         (Self::Interrupted, "stopped by SIGINT (Ctrl-C)"),
         (Self::Terminated, "stopped by SIGTERM"),
     ];

@@ -12,7 +12,7 @@ use crate::options::{DISTANCE, MemoryArg, PipelineArgs, PlanArg, stored_pipeline
 use crate::resource_options::SeedArg;
 use crate::size;
 
-/// Reads the header of an index; `None` where one may have to be made.
+/// Reads the header of an index; `None` if there is none yet.
 pub(crate) fn header(path: &Path) -> Result<Option<Header>> {
     match Header::read(path) {
         Ok(header) => Ok(Some(header)),
@@ -21,7 +21,7 @@ pub(crate) fn header(path: &Path) -> Result<Option<Header>> {
     }
 }
 
-/// Reads the header of what must be an index.
+/// Reads the header of an index that must exist.
 pub(crate) fn require(path: &Path, bits: Option<u32>) -> Result<Header> {
     let header = Header::read(path)?;
     match bits {
@@ -32,7 +32,7 @@ pub(crate) fn require(path: &Path, bits: Option<u32>) -> Result<Header> {
     }
 }
 
-/// Opens an index that stays as it is; other processes may go on writing.
+/// Opens an index for reading; other processes may continue to write.
 pub(crate) fn read_only<F: Fingerprint>(path: &Path) -> Result<Index<F>> {
     Ok(Index::open_with(path, &OpenOptions::new().read_only(true).costs(costs::kept()?))?)
 }
@@ -47,11 +47,11 @@ pub(crate) fn load<F: Fingerprint>(
         return Ok(());
     }
     let held = size::bytes(memory.memory.0 as f64);
-    let reason = format!("does not fit into {held} of memory; allow more by --memory");
+    let reason = format!("does not fit into {held} of memory; raise --memory");
     Err(Failure::refused(path, reason))
 }
 
-/// Settings of an index that is to be made: those that were asked for.
+/// Returns the requested settings of a new index.
 pub(crate) fn index_options<F: Fingerprint>(
     plan: &PlanArg,
     distance: Option<u32>,
@@ -64,14 +64,14 @@ pub(crate) fn index_options<F: Fingerprint>(
     }
     let k = distance.or(stored.map(|header| header.distance)).unwrap_or(DISTANCE);
     match plan.plan.as_deref() {
-        // Whatever plan the stored index has, it was somebody's best choice.
+        // The plan of a stored index was chosen when it was made.
         Some("auto") if stored.is_some() => Ok(options),
         Some(name) => Ok(options.plan(Plan::parse(name, F::BITS, k, Some(count))?)),
         None => Ok(options),
     }
 }
 
-/// The plan that an existing index must have to suit the option.
+/// Returns the plan that an existing index must have to match the option.
 pub(crate) fn wanted_plan(plan: &PlanArg, header: &Header) -> Result<Option<String>> {
     match plan.plan.as_deref() {
         None | Some("auto") => Ok(None),
@@ -79,7 +79,7 @@ pub(crate) fn wanted_plan(plan: &PlanArg, header: &Header) -> Result<Option<Stri
     }
 }
 
-/// The pipeline for documents that meet an index; a differing option is refused.
+/// Returns the pipeline for documents of an index; another option is refused.
 pub(crate) fn pipeline_for(
     asked: &PipelineArgs,
     header: &Header,
@@ -94,7 +94,7 @@ pub(crate) fn pipeline_for(
     }
 }
 
-/// The pipeline of the index; `None` when both sides bring fingerprints only.
+/// Returns the pipeline of the index; `None` if both sides have only fingerprints.
 pub(crate) fn pipeline_of(
     header: &Header,
     index: &Path,
@@ -119,7 +119,7 @@ pub(crate) fn pipeline_of(
 /// Refuses fingerprints of an exported index that were made otherwise than those of this one.
 pub(crate) fn require_export(header: &Header, export: Option<&Export>) -> Result<()> {
     let Some(export) = export else { return Ok(()) };
-    // Where either side does not say how, the user may know.
+    // If either side has no pipeline, the user may know.
     let said = !header.pipeline.is_empty() && !export.pipeline.is_empty();
     if said && header.pipeline != export.pipeline {
         let (stored, wanted) = (header.pipeline.clone(), export.pipeline.clone());
@@ -131,16 +131,15 @@ pub(crate) fn require_export(header: &Header, export: Option<&Export>) -> Result
 pub(crate) fn no_pipeline(index: &Path) -> Failure {
     Failure::refused(
         index,
-        "was built from fingerprints only, so it is not known how to fingerprint text for it; \
-         give fingerprints",
+        "was built from fingerprints only, so it has no pipeline for texts; give fingerprints",
     )
 }
 
-/// Tells of documents that a verification will stumble over.
+/// Returns the warning about documents that cannot be verified.
 pub(crate) fn without_features(count: u64) -> String {
     format!(
-        "{} documents brought a fingerprint and no text: stored without features, so they cannot be \
-         verified",
+        "{} documents have a fingerprint but no text; they are stored without features and \
+            cannot be verified",
         size::thousands(count)
     )
 }

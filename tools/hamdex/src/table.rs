@@ -16,7 +16,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with a heading; every column but the first is aligned to the right.
+    /// Returns a table with a heading; every column but the first is aligned to the right.
     pub(crate) fn with_heading(heading: &[&str]) -> Self {
         let rows = vec![heading.iter().map(ToString::to_string).collect()];
         Self { rows, right: 1..heading.len() }
@@ -28,7 +28,7 @@ impl Table {
         self
     }
 
-    /// A list of names and values.
+    /// Returns a list of names and values.
     pub(crate) fn list() -> Self {
         Self::default()
     }

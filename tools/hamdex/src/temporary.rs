@@ -1,7 +1,7 @@
-//! Temporary files: results on their way to their names, and what only this run needs.
+//! Temporary files: results before they get their names, and files that only this run needs.
 //!
-//! Their names have a check sum, so that nothing of the user's is ever taken for one of them. Each
-//! is locked as long as its process lives; those that a killed process left are removed.
+//! Their names have a checksum, so that no file of the user's is mistaken for one. Each is locked
+//! while its process lives; files that a killed process left are removed.
 
 use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, RandomState};
@@ -82,7 +82,7 @@ impl Temporary {
 /// that takes the place of another has the mode and, if possible, the owner of that.
 pub(crate) fn result(path: &Path, overwrite: Overwrite) -> Result<Temporary> {
     if path.is_dir() {
-        return Err(Failure::refused(path, "is a directory; name a file to write"));
+        return Err(Failure::refused(path, "is a directory; give the name of a file"));
     }
     let target = follow(path)?;
     let before = target.metadata().ok();
@@ -99,7 +99,7 @@ pub(crate) fn result(path: &Path, overwrite: Overwrite) -> Result<Temporary> {
     Ok(Temporary { file, target, overwrite })
 }
 
-/// Makes a file for nobody else, that is gone in the end.
+/// Creates a private file, which the system removes in the end.
 pub(crate) fn private(directory: &Path) -> Result<NamedTempFile> {
     held(&tempfile::Builder::new(), directory)
 }
@@ -118,36 +118,36 @@ fn follow(path: &Path) -> Result<PathBuf> {
         let Ok(next) = path.read_link() else { return Ok(path) };
         path = path.parent().unwrap_or(Path::new("")).join(next);
     }
-    Err(Failure::refused(path, "is a symbolic link in a circle"))
+    Err(Failure::refused(path, "is a symbolic link that leads back to itself"))
 }
 
 fn take_over(file: &File, before: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, fchown};
-    // Only the superuser can give files away; the mode is what counts for everybody else.
+    // Only the superuser can change owners; the mode decides for all others.
     let _ = fchown(file, Some(before.uid()), Some(before.gid()));
     file.set_permissions(before.permissions())
 }
 
-/// Makes a file that is locked as long as its process lives, and clears what killed ones left.
+/// Creates a file that is locked while its process lives, and removes those of killed ones.
 fn held(builder: &tempfile::Builder<'_, '_>, directory: &Path) -> Result<NamedTempFile> {
     clear_left(directory);
     let name = name(RandomState::new().hash_one(std::process::id()));
     let made = builder.clone().prefix(&name).rand_bytes(0).tempfile_in(directory);
     let file = made.map_err(|e| Failure::io(directory, e))?;
     note(file.path(), file.as_file());
-    // Where files cannot be locked, nobody can see that this one was left, either.
+    // Without locks, no process can see that this file was left.
     let _ = file.as_file().try_lock();
     Ok(file)
 }
 
-/// The name of a temporary file: 16 digits and their check sum.
+/// Returns the name of a temporary file: 16 digits and their checksum.
 fn name(number: u64) -> String {
     let digits = format!("{number:016x}");
     let sum = sum(&digits);
     format!("{PREFIX}{digits}{sum:016x}")
 }
 
-/// FNV-1a of 64 bits, over more than the digits so that no other program gives such names.
+/// Returns the 64-bit FNV-1a of a prefix and the digits, unique to this program.
 fn sum(digits: &str) -> u64 {
     let bytes = b"temporary file of hamdex: ".iter().chain(digits.as_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |sum: u64, &byte| {
@@ -161,7 +161,7 @@ fn is_ours(name: &str) -> bool {
     number.is_some_and(|number| self::name(number) == name)
 }
 
-/// Removes temporary files whose process was killed; one that cannot be removed is left alone.
+/// Removes temporary files whose process was killed, if possible.
 fn clear_left(directory: &Path) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_str().is_some_and(is_ours);
@@ -178,7 +178,7 @@ fn clear_left(directory: &Path) {
 
 static MADE: Mutex<Vec<(PathBuf, Identity)>> = Mutex::new(Vec::new());
 
-/// Device and number of a file, so that no other file of the same name is taken for it.
+/// Device and number of a file, which distinguish it from another of the same name.
 type Identity = (u64, u64);
 
 /// Remembers a temporary file.

@@ -1,16 +1,16 @@
-//! Wrong calls: what the parser of arguments refuses is reported as every other failure is.
+//! Wrong calls: refusals of the argument parser are reported as all other failures.
 
 use std::ffi::OsString;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 
-use crate::cli::Cli;
-use crate::console::complain;
+use crate::cli::{Cli, index_verbs};
+use crate::console::{Console, complain};
 use crate::failure;
 use crate::status::Status;
 
-/// A refused call as a message and what follows it.
+/// A refused call: a message and hints.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) message: String,
@@ -26,20 +26,48 @@ impl Refused {
         let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
         let mut hints: Vec<String> = paragraphs.filter(|hint| !hint.is_empty()).collect();
         if error.kind() == ErrorKind::InvalidSubcommand {
-            let command = Cli::command();
-            let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-            hints.push(format!("verbs: {}", verbs.join(", ")));
+            hints.push(format!("verbs: {}", verbs().join(", ")));
         }
         Self { message, hints }
     }
 }
 
-/// One line of what the parser breaks into several.
+/// Returns the names of all verbs, as a user types them.
+fn verbs() -> Vec<String> {
+    let shown = |verb: &&clap::Command| !verb.is_hide_set() && verb.get_name() != "index";
+    let command = Cli::command();
+    let daily = command.get_subcommands().filter(shown).map(|verb| verb.get_name().to_owned());
+    let upkeep = index_verbs().into_iter().map(|verb| format!("index {}", verb.get_name()));
+    daily.chain(upkeep).collect()
+}
+
+/// Former spellings of options, each with the present one and the verb that has it, if only one.
+const RENAMED: [(&str, &str, Option<&str>); 4] = [
+    ("--keep", "--prefer", Some("dedup")),
+    ("--seed-file", "--secret-file", None),
+    ("--verify-representative", "--linkage representative", None),
+    ("--verify-chain", "--linkage chain", None),
+];
+
+/// Warns of options that are called by a former spelling, which still works.
+pub(crate) fn warn_of_former_spellings(arguments: &[OsString], console: &Console) {
+    let given = |name: &str| {
+        let mut words = arguments.iter().skip(1).take_while(|word| *word != "--");
+        words.any(|word| word.to_str().and_then(|word| word.split('=').next()) == Some(name))
+    };
+    for (former, present, verb) in RENAMED {
+        if verb.is_none_or(given) && given(former) {
+            console.warn(&format!("{former} has a new name; use {present}"));
+        }
+    }
+}
+
+/// Joins the lines of a message into one.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Shows help if that was asked for, else what is wrong with the call.
+/// Prints the requested help, else the fault of the call.
 pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
     if !error.use_stderr() {
         let _ = error.print();
@@ -86,7 +114,7 @@ mod tests {
         assert!(missing.hints.iter().any(|hint| hint.starts_with("Usage: hamdex remove")));
         let unknown = refused("hamdex balance");
         assert!(unknown.message.contains("'balance'"), "{unknown:?}");
-        assert!(unknown.hints.last().unwrap().starts_with("verbs: fingerprint, build"));
+        assert!(unknown.hints.last().unwrap().starts_with("verbs: dedup, pairs"));
         for text in missing.hints.iter().chain(&unknown.hints) {
             assert!(!text.contains('\n'), "{text}");
         }

@@ -1,6 +1,6 @@
-//! Options of verification: what the verbs that find near-duplicates check of them.
+//! Options of verification: the check of verbs that find near-duplicates.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hamdex::advice::{Kind, Settings, Support};
 use hamdex::join::Linkage;
 use hamdex::verify::Evidence;
@@ -15,17 +15,19 @@ use crate::key::Name;
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Verification")]
 pub(crate) struct VerifyArg {
-    /// Check near documents: none, jaccard:T, zhou:K,T, edit:T or contains:T [default: where -k is
-    /// left open, by the texts or as the index was made for, else none]
+    /// Check near documents: none, jaccard:T, zhou:K,T, edit:T or contains:T [default: without -k,
+    /// chosen from the texts or as the index was made for, else none]
     ///
-    /// jaccard asks for a part of the features to be shared, edit for an edit similarity of the
-    /// texts; edit:S,L rises from S for short texts to L for long ones, and edit:S,L,N leaves lines
-    /// that N documents have out for a second look. contains asks for a part of
-    /// the smaller text's phrases of three words to occur in the larger one: what dedup removes by it
-    /// is never the longer text, whatever --keep says, which decides between equally long ones. -k
-    /// finds the pairs to check, and texts of very different lengths are far apart: at 16 bits nearly
-    /// all excerpts of four fifths of a text are found, most of three fifths, few below a third. An
-    /// index keeps features for jaccard and zhou, and nothing for edit and contains.
+    /// jaccard requires documents to share a part T of their features. edit requires an edit
+    /// similarity of the texts; edit:S,L rises from S for short texts to L for long ones, and
+    /// edit:S,L,N adds a second comparison without the lines that N documents have. contains
+    /// requires a part T of the smaller text's phrases of three words to occur in the larger text;
+    /// dedup then keeps the longest text, and --prefer decides between equally long ones.
+    ///
+    /// -k selects the pairs to check, and texts of very different lengths are far apart. At 16
+    /// bits, contains finds nearly all excerpts of four fifths of a text, most of three fifths, and
+    /// few below a third. An index can keep features for jaccard and zhou, and nothing for edit and
+    /// contains.
     #[arg(long, value_name = "CHECK")]
     pub(crate) verify: Option<Verification>,
 }
@@ -36,15 +38,15 @@ impl VerifyArg {
         match self.check().needs() {
             Evidence::Features if !keeps_features => Err(Error::NoFeatureSets.into()),
             Evidence::Nothing | Evidence::Features => Ok(()),
-            Evidence::Text => Err(not_kept("edit:T compares texts")),
-            Evidence::Phrases => Err(not_kept("contains:T compares all words")),
+            Evidence::Text => Err(not_kept("edit:T needs texts")),
+            Evidence::Phrases => Err(not_kept("contains:T needs all words")),
         }
     }
 
-    /// Fills in what an index was made to be searched with, where nothing is said.
+    /// Resolves the check for searches of an index, if the user passes none.
     ///
     /// An index that keeps feature sets is searched with the check that is advised for the kind of
-    /// its pipeline, whatever distance is asked for.
+    /// its pipeline, at any distance.
     pub(crate) fn or_as_made(self, header: &Header, console: &Console) -> Result<Self> {
         if self.verify.is_some() || !header.keeps_features {
             return Ok(self);
@@ -52,7 +54,7 @@ impl VerifyArg {
         let kind = Kind::of_descriptor(&header.pipeline)?.unwrap_or(Kind::Text);
         let check = Settings::of(kind, header.bits, Support::Features).verification;
         console.say(&format!(
-            "verification {check}, as the index keeps features; --verify none leaves it out"
+            "verification {check}, because the index keeps features; --verify none turns it off"
         ));
         Ok(Self { verify: Some(check) })
     }
@@ -67,52 +69,92 @@ impl VerifyArg {
             return Ok(());
         }
         Err(Failure::Usage(format!(
-            "{} brings a fingerprint and no text, so --verify has nothing to compare",
+            "document {} has a fingerprint but no text; --verify needs the text",
             Name::of(name)
         )))
     }
 
-    /// The check asked for; none when nothing is.
+    /// Returns the requested check, or none.
     pub(crate) fn check(self) -> Verification {
         self.verify.unwrap_or_default()
     }
 }
 
-/// The failure of a check of what is not stored.
+/// Returns the failure of a check whose evidence is not stored.
 fn not_kept(what: &str) -> Failure {
     Failure::Usage(format!(
-        "--verify {what}, which an index does not keep: ask for jaccard:T or zhou:K,T, or give the \
-         documents instead of an index, as hamdex dedup OLD NEW"
+        "--verify {what}, which an index does not keep; use jaccard:T or zhou:K,T, or give the \
+            documents instead of an index, such as 'hamdex dedup OLD NEW'"
     ))
 }
 
-/// Whether members of a group are held against its representative as well.
-#[derive(Debug, Clone, Copy, Args)]
-#[command(next_help_heading = "Verification")]
-pub(crate) struct RepresentativeArg {
-    /// Check every member of a group against its representative too, which cuts long chains
-    #[arg(long)]
-    pub(crate) verify_representative: bool,
+/// What a document must pass the check with to join a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LinkageName {
+    /// The kept or first document of the group
+    Representative,
+    /// Any document of the group, so that pairs form chains
+    Chain,
 }
 
-impl RepresentativeArg {
-    /// Refuses to hold documents of an index against one another without a check.
+/// How pairs form groups.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Verification")]
+pub(crate) struct LinkageArg {
+    /// Form groups around a representative, which cuts chains, or along chains of pairs
+    ///
+    /// With representative, every document of a group passes the check with its representative: the
+    /// kept document in dedup, the first one in clusters. With chain, a document joins a group if
+    /// it passes with any member. By default dedup uses representative if it verifies, and clusters
+    /// uses chain.
+    #[arg(
+        long,
+        value_name = "representative|chain",
+        value_enum,
+        hide_possible_values = true,
+        conflicts_with_all = ["verify_representative", "verify_chain"]
+    )]
+    linkage: Option<LinkageName>,
+    /// Former spelling of --linkage representative
+    #[arg(long, hide = true, conflicts_with = "verify_chain")]
+    verify_representative: bool,
+    /// Former spelling of --linkage chain
+    #[arg(long, hide = true)]
+    verify_chain: bool,
+}
+
+impl LinkageArg {
+    /// Refuses to compare documents of an index with each other without a check.
     pub(crate) fn require(self, verify: VerifyArg) -> Result<()> {
-        if !self.verify_representative || verify.check() != Verification::None {
+        let chain = self.or_chain() == Linkage::Chain;
+        if chain || verify.check() != Verification::None {
             return Ok(());
         }
         Err(Failure::Usage(
-            "--verify-representative needs --verify over an index; add it, as --verify jaccard:0.6"
+            "--linkage representative over an index needs --verify; add one, such as --verify \
+                jaccard:0.6"
                 .to_owned(),
         ))
     }
 
-    pub(crate) fn linkage(self) -> Linkage {
-        if self.verify_representative { Linkage::Representative } else { Linkage::Chain }
+    /// Returns the linkage that an option names.
+    pub(crate) fn given(self) -> Option<Linkage> {
+        match (self.linkage, self.verify_representative, self.verify_chain) {
+            (Some(LinkageName::Representative), ..) | (None, true, _) => {
+                Some(Linkage::Representative)
+            }
+            (Some(LinkageName::Chain), ..) | (None, _, true) => Some(Linkage::Chain),
+            (None, false, false) => None,
+        }
+    }
+
+    /// Returns the linkage of verbs that follow chains by default.
+    pub(crate) fn or_chain(self) -> Linkage {
+        self.given().unwrap_or(Linkage::Chain)
     }
 }
 
-/// Whether an index keeps what the checks compare.
+/// Whether an index keeps the evidence of checks.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Verification")]
 pub(crate) struct KeepFeaturesArg {
@@ -122,7 +164,7 @@ pub(crate) struct KeepFeaturesArg {
 }
 
 impl KeepFeaturesArg {
-    /// What has to be made of every text for an index that is there or is to be made.
+    /// Returns the evidence to extract from every text for a stored or new index.
     ///
     /// # Errors
     ///

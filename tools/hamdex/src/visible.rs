@@ -1,6 +1,6 @@
-//! Visible text: characters that would steer a terminal become escapes that can be read.
+//! Visible text: characters that would control a terminal become readable escapes.
 //!
-//! Ids, paths and addresses come from strangers. Files and pipes get them unchanged.
+//! Ids, paths and addresses are untrusted. Files and pipes get them unchanged.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -61,7 +61,7 @@ pub(crate) fn unescaped(text: &str) -> Option<String> {
     (out != text).then_some(out)
 }
 
-/// The character of the escape at the start of the text, and how long the escape is.
+/// Returns the character of the escape at the start of the text, and its length.
 fn escape_at(text: &str) -> Option<(char, usize)> {
     let simple = [("\\t", '\t'), ("\\n", '\n'), ("\\r", '\r')];
     if let Some(&(escape, c)) = simple.iter().find(|(escape, _)| text.starts_with(escape)) {

@@ -4,7 +4,7 @@ use hamdex::{Fingerprint, Header};
 
 use crate::failure::{Failure, Result};
 
-/// Width when nothing says otherwise.
+/// Default width.
 pub(crate) const DEFAULT: u32 = 64;
 
 /// Runs an expression with `$F` standing for the fingerprint type of that many bits.
@@ -33,8 +33,8 @@ pub(crate) fn from_hex<F: Fingerprint>(text: &str) -> hamdex::Result<F> {
     F::from_hex(text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text))
 }
 
-/// Settles the width from the option, the index and the raw files; any two must agree.
-pub(crate) fn settle(
+/// Resolves the width from the option, the index and the raw files; any two must agree.
+pub(crate) fn resolve(
     asked: Option<u32>,
     stored: Option<&Header>,
     raw: Option<(u32, &str)>,
@@ -49,11 +49,11 @@ pub(crate) fn settle(
     if let (Some(bits), Some((width, file))) = (bits, raw)
         && width != bits
     {
-        let whose = if stored.is_some() { "the index holds" } else { "--bits asks for" };
+        let whose = if stored.is_some() { "the index has" } else { "--bits asks for" };
         return Err(Failure::refused(
             file,
             format!(
-                "holds {width}-bit fingerprints, {whose} {bits}-bit ones; give a .u{bits} file"
+                "has {width}-bit fingerprints, but {whose} {bits}-bit ones; give a .u{bits} file"
             ),
         ));
     }
@@ -74,10 +74,10 @@ mod tests {
 
     #[test]
     fn widths_must_agree() {
-        assert_eq!(settle(None, None, None).unwrap(), 64);
-        assert_eq!(settle(Some(32), None, None).unwrap(), 32);
-        assert_eq!(settle(None, None, Some((128, "a.u128"))).unwrap(), 128);
-        let error = settle(Some(64), None, Some((32, "a.u32"))).unwrap_err().to_string();
+        assert_eq!(resolve(None, None, None).unwrap(), 64);
+        assert_eq!(resolve(Some(32), None, None).unwrap(), 32);
+        assert_eq!(resolve(None, None, Some((128, "a.u128"))).unwrap(), 128);
+        let error = resolve(Some(64), None, Some((32, "a.u32"))).unwrap_err().to_string();
         assert!(
             error.contains("a.u32") && error.contains("32-bit") && error.contains("64-bit"),
             "{error}"

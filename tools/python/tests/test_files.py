@@ -166,7 +166,7 @@ def test_csv_comes_back_as_csv_cell_for_cell(posts, tmp_path):
     hamdex.dedup_file(source, tmp_path / "clean.tsv", distance=6, pipeline="post")
     with open(tmp_path / "clean.tsv", newline="", encoding="utf-8") as file:
         assert list(csv.reader(file, delimiter="\t")) == found
-    with pytest.raises(hamdex.UsageError, match="csv is made of CSV and TSV files"):
+    with pytest.raises(hamdex.UsageError, match="csv needs CSV and TSV inputs"):
         hamdex.dedup_file(jsonl(tmp_path / "rows.jsonl", posts), tmp_path / "b.csv")
 
 
@@ -235,9 +235,9 @@ def test_what_cannot_be_is_refused_by_name(parquet, tmp_path, capfd):
     with pytest.raises(hamdex.DataError, match=r'no field "body".*\(fields: id, text'):
         hamdex.dedup_file(parquet, out, text="body")
     refused = [
-        ({"keep": "last"}, "supported are first, longest, newest"),
+        ({"keep": "last"}, "expected first, longest, newest"),
         ({"distance": 17}, "distance 17 is above 16"),
-        ({"bits": 48}, "supported are 32, 64 and 128"),
+        ({"bits": 48}, "expected 32, 64 or 128"),
         ({"verify": "cosine:1"}, "cosine:1"),
         ({"pipeline": "tweet"}, "tweet"),
         ({"format": "jsonl"}, "is parquet by its name"),
@@ -247,9 +247,9 @@ def test_what_cannot_be_is_refused_by_name(parquet, tmp_path, capfd):
         with pytest.raises(hamdex.UsageError, match=words):
             hamdex.dedup_file(parquet, out, **given)
     for name, words in [
-        ("a.json", "rows are written as .jsonl"),
-        ("a.feather", "rows are written as .jsonl"),
-        ("a.jsonl.bz2", "results are compressed as .gz or .zst"),
+        ("a.json", "give a name in .jsonl"),
+        ("a.feather", "give a name in .jsonl"),
+        ("a.jsonl.bz2", "results can be compressed as .gz or .zst"),
     ]:
         with pytest.raises(hamdex.UsageError, match=words):
             hamdex.dedup_file(parquet, tmp_path / name)

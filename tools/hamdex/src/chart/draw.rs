@@ -1,4 +1,4 @@
-//! Drawing: charts become SVG, within a page or as a picture of its own.
+//! Drawing: charts become SVG, within a page or as a separate picture.
 
 use std::io;
 
@@ -36,12 +36,12 @@ const SMALL: f64 = 14.0;
 const LETTER: i32 = 7;
 const LINE: i32 = 18;
 
-/// Draws a chart for a page, which brings the colours of text and paper.
+/// Draws a chart for a page, which sets the colours of text and paper.
 pub(crate) fn inline(chart: &Chart) -> Result<String, String> {
     svg(chart.size, &chart.title, |root| panel(root, chart))
 }
 
-/// Draws charts side by side, so many in a row, as a picture of its own.
+/// Draws charts as one picture, `columns` in a row.
 pub(crate) fn sheet(title: &str, charts: &[Chart], columns: usize) -> Result<String, String> {
     let columns = columns.clamp(1, charts.len().max(1));
     let rows = charts.len().div_ceil(columns);
@@ -55,7 +55,7 @@ pub(crate) fn sheet(title: &str, charts: &[Chart], columns: usize) -> Result<Str
     })
 }
 
-/// Draws a picture and says in words what it is.
+/// Draws a picture with a description in words.
 fn svg(
     size: (u32, u32),
     title: &str,
@@ -123,7 +123,7 @@ fn panel(area: &Area<'_>, chart: &Chart) -> Drawn {
     if chart.named { names_beside(area, plane, chart, &middle(&small)) } else { Ok(()) }
 }
 
-/// Names the series above the chart, beginning a line where one is full; returns its height.
+/// Draws the legend above the chart, over several lines if needed; returns its height.
 fn legend(area: &Area<'_>, chart: &Chart, style: &TextStyle<'_>) -> Drawn<i32> {
     if chart.series.len() < 2 {
         return Ok(0);
@@ -158,7 +158,7 @@ fn legend(area: &Area<'_>, chart: &Chart, style: &TextStyle<'_>) -> Drawn<i32> {
     Ok(down - 42 + LINE)
 }
 
-/// Where bars of a series stand among those of the others.
+/// Place of a series' bars among those of the others.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     /// Share of the width.
@@ -209,7 +209,7 @@ where
     area.draw(&PathElement::new(points, style))
 }
 
-/// Draws a point in the shape of its series, which tells it apart without colours.
+/// Draws a point in the shape of its series, which is visible without colours.
 fn dot<CT>(area: &DrawingArea<SVGBackend<'_>, CT>, at: CT::From, style: usize) -> Drawn
 where
     CT: CoordTranslate,
@@ -224,7 +224,7 @@ where
     }
 }
 
-/// Writes the name of every dot beside it.
+/// Writes the name of every dot next to it.
 fn names_beside(area: &Area<'_>, plane: &Plane<'_>, chart: &Chart, style: &TextStyle<'_>) -> Drawn {
     let (left, top) = area.get_base_pixel();
     let dots = chart.series.iter().filter(|series| series.mark == Mark::Dots);

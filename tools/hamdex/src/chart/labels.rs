@@ -1,4 +1,4 @@
-//! Labels: names find places beside their points where they cover neither points nor each other.
+//! Labels: finds places for names next to their points that cover no point and no other name.
 
 /// Pixels of a letter and of a line, a little more than they take.
 const LETTER: i32 = 7;
@@ -26,7 +26,7 @@ pub(super) struct Place {
     pub(super) tie: Option<(i32, i32)>,
 }
 
-/// Finds a place for each label; all of them are placed, the last ones as well as it goes.
+/// Places every label, the last ones as well as possible.
 pub(super) fn places(labels: &[((i32, i32), usize)], within: Box4) -> Vec<Place> {
     let mut taken: Vec<Box4> =
         labels.iter().map(|&((x, y), _)| [x - POINT, y - POINT, x + POINT, y + POINT]).collect();
@@ -52,7 +52,7 @@ pub(super) fn places(labels: &[((i32, i32), usize)], within: Box4) -> Vec<Place>
     places
 }
 
-/// The box of a label of that width, so far away in that direction.
+/// Returns the box of a label of that width, `away` pixels off in that direction.
 #[allow(clippy::cast_possible_truncation)] // some pixels
 fn beside((x, y): (i32, i32), width: i32, away: i32, turn: i32) -> Box4 {
     let angle = f64::from(turn) * std::f64::consts::TAU / 16.0;

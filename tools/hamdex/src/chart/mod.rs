@@ -1,4 +1,4 @@
-//! Charts: series of points become pictures, and tables of the same figures beside them.
+//! Charts: series of points become pictures, with tables of the same figures.
 
 mod draw;
 mod labels;
@@ -17,9 +17,9 @@ pub(crate) struct Chart {
     pub(crate) x: Axis,
     pub(crate) y: Axis,
     pub(crate) series: Vec<Series>,
-    /// A height to compare with, and what it is.
+    /// A height for comparison, with its name.
     pub(crate) level: Option<(f64, String)>,
-    /// Whether points are drawn with their names beside them.
+    /// Whether to draw the names of points.
     pub(crate) named: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum Mark {
     Dots,
     /// Dots that a line joins.
     Line,
-    /// A line alone, which the legend passes over.
+    /// A line without points, which the legend skips.
     Edge,
     /// A line of edges, each from its point to the next one's place.
     Steps,
@@ -74,7 +74,7 @@ pub(crate) enum Mark {
 pub(crate) struct Point {
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// What the table calls the place, where its value does not say it.
+    /// Name of the place in the table, if its value does not show it.
     pub(crate) name: Option<String>,
 }
 
@@ -132,7 +132,7 @@ impl Chart {
         (heading, places.into_iter().map(row).collect())
     }
 
-    /// The table of a chart with a name at each point: a row for each.
+    /// Returns the table of a chart with a name at each point, a row for each.
     fn list(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let heading = ["", &self.x.label, &self.y.label, ""].map(str::to_owned).to_vec();
         let row = |series: &Series, point: &Point| {
@@ -151,7 +151,7 @@ pub(crate) fn count(value: f64) -> String {
     size::thousands(value.round() as u64)
 }
 
-/// Writes a share of one in percent, with as many digits as it takes.
+/// Writes a share of one in percent, with all digits it needs.
 pub(crate) fn percent(share: f64) -> String {
     format!("{} %", digits(100.0 * share, 2))
 }
@@ -161,11 +161,11 @@ pub(crate) fn share(share: f64) -> String {
     digits(share, 4)
 }
 
-/// Writes a figure with so many digits behind the point at most.
+/// Writes a figure with at most `digits` digits behind the point.
 fn digits(figure: f64, most: usize) -> String {
     let text = format!("{figure:.most$}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
-    // The tick of zero may lie a hair below it.
+    // Rounding may put the tick of zero slightly below it.
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
@@ -180,7 +180,7 @@ pub(crate) fn seconds(value: f64) -> String {
 }
 
 fn unit(value: f64, units: &[(f64, &str)]) -> String {
-    // What rounds up to the next unit belongs to it.
+    // A value that rounds up to the next unit is written in that unit.
     let fits = units.iter().rev().find(|(least, _)| value >= 0.9995 * least);
     let Some((least, name)) = fits.or(units.first()) else { return value.to_string() };
     let figure = value / least;

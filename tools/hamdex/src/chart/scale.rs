@@ -6,7 +6,7 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 
 use super::{Axis, Kind};
 
-/// An axis with its ends settled.
+/// An axis with resolved ends.
 #[derive(Debug, Clone)]
 pub(super) struct Scale {
     kind: Kind,
@@ -16,7 +16,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Settles the ends: as the axis has them, or around the values.
+    /// Resolves the ends: as the axis has them, or around the values.
     pub(super) fn over(axis: &Axis, values: impl Iterator<Item = f64>) -> Self {
         let fits = |value: &f64| axis.kind != Kind::Logarithmic || *value > 0.0;
         let (least, most) = values
@@ -31,12 +31,12 @@ impl Scale {
         Self { kind: axis.kind.clone(), low, high, format: axis.format }
     }
 
-    /// The least value that has a place: where bars stand.
+    /// Returns the least value that has a place, where bars start.
     pub(super) fn foot(&self) -> f64 {
         self.low
     }
 
-    /// Place of a value, 0 at the low end and 1 at the high one.
+    /// Returns the place of a value, 0 at the low end and 1 at the high end.
     fn place(&self, value: f64) -> f64 {
         let span = |low: f64, value: f64, high: f64| (value - low) / (high - low);
         match self.kind {
@@ -45,7 +45,7 @@ impl Scale {
         }
     }
 
-    /// Values to mark, at most so many.
+    /// Returns at most `most` values to mark.
     fn ticks(&self, most: usize) -> Vec<f64> {
         let most = most.max(2) as f64;
         match &self.kind {
@@ -65,7 +65,7 @@ impl Scale {
                     decades if 2.0 * decades <= most => &[1.0, 3.0],
                     _ => &[1.0],
                 };
-                // One decade below: its multiples may lie within.
+                // Starts one decade below: its multiples may be within.
                 let below = exponents.first().map_or(self.low.log10().floor(), |first| first - 1.0);
                 let all = std::iter::once(below).chain(exponents);
                 let all = all.flat_map(|exponent| {
@@ -86,13 +86,13 @@ impl Scale {
     }
 }
 
-/// The name at a whole value, empty where there is none.
+/// Returns the name at a whole value, empty if there is none.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
 pub(super) fn name(names: &[String], value: f64) -> String {
     names.get(value.round() as usize).cloned().unwrap_or_default()
 }
 
-/// The next step of 1, 2 or 5 times a power of ten.
+/// Returns the next step of 1, 2 or 5 times a power of ten.
 fn nice(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let steps = [1.0, 2.0, 5.0].map(|factor| factor * power);

@@ -66,7 +66,7 @@ impl Body {
 pub(crate) struct Line {
     pub(crate) ordinal: u64,
     pub(crate) bytes: Range<usize>,
-    /// Why it is no row, where that is known before anybody looks into it.
+    /// Why it is no row, if that is known before parsing.
     pub(crate) fault: Option<Reason>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Text {
     /// Path within the directory; the name as given for a file that is an input itself.
     pub(crate) name: String,
     pub(crate) bytes: Result<Vec<u8>, Reason>,
-    /// What the crawl tells of it.
+    /// What the crawl records about the page.
     pub(crate) page: Option<Page>,
 }
 
@@ -87,7 +87,7 @@ impl Text {
         self.page.as_ref().map_or_else(|| is_html(&self.name), |page| page.html)
     }
 
-    /// What it is decoded from: what the user says, else what the server said.
+    /// Returns the encoding to decode: the user's choice, else the server's.
     pub(crate) fn encoding(&self, fields: &Fields) -> Encoding {
         match &self.page {
             Some(page) if fields.encoding == Encoding::AUTO => page.encoding,
@@ -96,10 +96,10 @@ impl Text {
     }
 }
 
-/// How much of a row is read where columns can be left out.
+/// How much of a row to read if columns can be skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rows {
-    /// What makes a document.
+    /// The parts of a document.
     Needed,
     Whole,
 }
@@ -142,23 +142,23 @@ pub(crate) fn for_each_chunk(
         let (rows, read) = (chunk.body.rows(), chunk.read);
         console.check()?;
         visit(chunk)?;
-        // What waits to be worked on is not done yet.
+        // Waiting chunks are not done yet.
         console.reach(read, rows);
     }
     let (extents, grown) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     for name in grown {
-        console.warn(&format!("{name} grew while it was read; rows that came later are left out"));
+        console.warn(&format!("{name} grew while it was read; the new rows are skipped"));
     }
     Ok(extents)
 }
 
-/// `None` when nobody takes chunks any more.
+/// `None` once no consumer takes chunks.
 type Stop = Option<Failure>;
 
 struct Out {
     sender: SyncSender<Result<Chunk>>,
     rows: Rows,
-    /// What an earlier pass has read of each source.
+    /// Rows and bytes that an earlier pass read of each source.
     before: Option<Extents>,
     /// Sources that have more than then.
     grown: Vec<String>,
@@ -185,7 +185,7 @@ impl Out {
             {
                 return Err(Some(changed(&source.name)));
             }
-            // The rows of the next source are counted as before, whatever this one has now.
+            // The rows of the next source are counted as before, although this one has changed.
             let rows = before.unwrap_or(rows);
             base += rows;
             extents.push(rows);
@@ -198,7 +198,7 @@ impl Out {
         self.sender.send(Ok(Chunk { source, base, read, body })).map_err(|_| None)
     }
 
-    /// Reads JSON Lines, up to so many lines; returns their number.
+    /// Reads at most `most` lines of JSON Lines and returns their number.
     fn lines(
         &mut self,
         source: &Source,
@@ -213,7 +213,7 @@ impl Out {
             let mut lines = Vec::new();
             let mut end = false;
             while bytes.len() < CHUNK && lines.len() < ROWS {
-                // Whoever writes rows one by one wants each to be seen at once.
+                // A writer of single rows wants each to appear at once.
                 if source.is_live() && !lines.is_empty() && reader.buffer().is_empty() {
                     break;
                 }
@@ -235,8 +235,8 @@ impl Out {
                 if ordinal == 0 && is_utf16(&bytes) {
                     return Err(Some(Failure::file(
                         &source.name,
-                        "is UTF-16, but JSON Lines are UTF-8; convert it, as by \
-                         'iconv -f UTF-16 -t UTF-8'",
+                        "is UTF-16, but JSON Lines are UTF-8; convert it with 'iconv -f UTF-16 \
+                            -t UTF-8'",
                     )));
                 }
                 if ordinal == 0 && bytes.starts_with(BOM) {
@@ -258,7 +258,7 @@ impl Out {
                 ordinal += 1;
             }
             if !lines.is_empty() {
-                // One long line may have left twice its length behind, and chunks wait.
+                // One long line may leave twice its length allocated while chunks wait.
                 bytes.shrink_to(CHUNK + CHUNK / 8);
                 self.send(position, base, Body::Lines { bytes, lines })?;
             }
@@ -330,7 +330,7 @@ impl Out {
         Ok(ordinal)
     }
 
-    /// Reads the pages of a crawl; returns the number of records, whatever they hold.
+    /// Reads the pages of a crawl and returns the number of records, pages or not.
     fn records(
         &self,
         source: &Source,
@@ -379,11 +379,11 @@ impl Gathered {
     }
 }
 
-/// What to say of a source that is not what it was a moment ago.
+/// Returns the failure of a source that changed during the run.
 pub(crate) fn changed(name: &str) -> Failure {
     Failure::file(
         name,
-        "changed while it was read, and nothing was written; run it again once the inputs are stable",
+        "changed while it was read, so nothing was written; run again once the inputs are stable",
     )
 }
 
@@ -393,7 +393,7 @@ fn is_utf16(line: &[u8]) -> bool {
     whole.contains(&0) && text::decode(whole).encoding.starts_with("UTF-16")
 }
 
-/// Appends a line with its end; tells whether it was too long and dropped, `None` at the end.
+/// Appends a line with its end; returns whether it was too long and dropped, `None` at the end.
 fn read_line(reader: &mut Reader, bytes: &mut Vec<u8>) -> std::io::Result<Option<bool>> {
     let start = bytes.len();
     let read = (&mut *reader).take(MAX_ROW).read_until(b'\n', bytes)?;

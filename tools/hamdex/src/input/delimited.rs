@@ -1,7 +1,7 @@
 //! CSV and TSV: records become lines of JSON, each at the number of the line it begins at.
 //!
-//! The header's line and the further lines of a record that has several stay blank, so that
-//! whatever is said of a row names its line in the file.
+//! The header's line and the further lines of a record that has several stay blank, so that any
+//! message about a row names its line in the file.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Read, Write};
@@ -27,7 +27,7 @@ pub(super) fn lines(table: Table) -> Reader {
     open::joined(Lines { table, line: 0 })
 }
 
-/// A table whose header was read.
+/// A table with its header.
 pub(super) struct Table {
     rows: csv::Reader<Limited>,
     record: ByteRecord,
@@ -41,7 +41,7 @@ pub(super) struct Table {
 /// Reads the header. `usual` is the byte between cells, unless the header has more of another.
 pub(super) fn begin(name: &str, usual: u8, names: &Names, mut reader: Reader) -> Result<Table> {
     let head = reader.fill_buf().map_err(|e| Failure::io(name, e))?;
-    let encoding = settle(name, names.encoding, head)?;
+    let encoding = resolve(name, names.encoding, head)?;
     let mark = if head.starts_with(BOM) { BOM.len() } else { 0 };
     let delimiter = names.delimiter.unwrap_or_else(|| sniff(usual, head));
     reader.consume(mark);
@@ -65,15 +65,14 @@ pub(super) fn begin(name: &str, usual: u8, names: &Names, mut reader: Reader) ->
     }
     let mut seen = HashSet::new();
     if let Some(twice) = header.iter().find(|&name| !seen.insert(name)) {
-        let reason =
-            format!("has two columns named \"{twice}\"; rename one, so that no cell is lost");
+        let reason = format!("has two columns named \"{twice}\"; rename one of them");
         return Err(Failure::table(name, reason));
     }
     let id = names.id.clone().unwrap_or_else(|| ID_FIELD.to_owned());
     Ok(Table { rows, record, header, id, encoding, left })
 }
 
-/// The byte that most often stands between the cells of the first line, outside of quotes.
+/// Returns the byte that most often separates the cells of the first line, outside quotes.
 fn sniff(usual: u8, head: &[u8]) -> u8 {
     let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let mut quoted = false;
@@ -88,7 +87,7 @@ fn sniff(usual: u8, head: &[u8]) -> u8 {
     most.map_or(usual, |&(delimiter, _)| delimiter)
 }
 
-/// Tells why a line that was made of a record is no row, and what the record was.
+/// Returns why a line that was made from a record is no row, and the record.
 pub(super) fn refused(line: &[u8]) -> Option<(&str, &[u8])> {
     let rest = line.strip_prefix(&[REFUSED])?;
     let end = rest.iter().position(|&byte| byte == REFUSED)?;
@@ -96,11 +95,11 @@ pub(super) fn refused(line: &[u8]) -> Option<(&str, &[u8])> {
     Some((reason, rest.get(end + 1..)?))
 }
 
-/// Finds out what cells are encoded in, from the lines at the beginning unless it was named.
-fn settle(name: &str, named: Encoding, head: &[u8]) -> Result<Encoding> {
+/// Detects the encoding of cells from the first lines, unless the user names it.
+fn resolve(name: &str, named: Encoding, head: &[u8]) -> Result<Encoding> {
     if head.contains(&0) {
-        let reason = "holds zero bytes: it is UTF-16 or no text; convert it, as by \
-                      'iconv -f UTF-16 -t UTF-8'";
+        let reason = "contains zero bytes, so it is UTF-16 or binary; convert it with 'iconv -f \
+                      UTF-16 -t UTF-8'";
         return Err(Failure::table(name, reason));
     }
     if named != Encoding::AUTO {
@@ -109,15 +108,21 @@ fn settle(name: &str, named: Encoding, head: &[u8]) -> Result<Encoding> {
     let end = head.iter().rposition(|&byte| byte == b'\n').map_or(head.len(), |at| at + 1);
     let found = Encoding::AUTO.decode(head.get(..end).unwrap_or_default()).encoding;
     found.parse().map_err(|_| {
-        Failure::file(name, format!("is in {found}, which is not supported; convert it by iconv"))
+        Failure::file(
+            name,
+            format!(
+                "has the encoding {found}, which is not supported; convert \
+                                     it with iconv"
+            ),
+        )
     })
 }
 
-/// Ends with an error where a record goes on and on, as behind a quote that nobody closed.
+/// Returns an error if a record never ends, such as behind a quote that is not closed.
 struct Limited {
     reader: Reader,
     left: Arc<AtomicU64>,
-    /// What is left of [`END`].
+    /// The rest of [`END`].
     end: &'static [u8],
 }
 
@@ -125,7 +130,11 @@ impl Read for Limited {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let left = self.left.load(Relaxed);
         if left == 0 {
-            let reason = format!("a record is longer than {} MiB; is a quote open?", MAX_ROW >> 20);
+            let reason = format!(
+                "a record is longer than {} MiB; check for a quote that is not \
+                                  closed",
+                MAX_ROW >> 20
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidData, BadTable(reason)));
         }
         let mut read = self.reader.read(to)?;
@@ -169,7 +178,7 @@ impl Pieces for Lines {
         if !more || is_end(&table.record) {
             return Ok(false);
         }
-        // The reader stands behind the record, and behind the line end that closed it.
+        // The reader is behind the record and its line end.
         let behind = table.rows.position().line();
         let bytes = table.record.as_slice().iter();
         let inside: u64 = bytes.map(|&byte| u64::from(byte == b'\n')).sum();
@@ -178,8 +187,8 @@ impl Pieces for Lines {
             // Every later row would be a part of this one.
             let first = first.min(behind.saturating_sub(inside).max(*line + 1));
             let reason = format!(
-                "line {first}: a quote is opened and never closed, so the rest of the table cannot \
-                 be read; close it, or double the quote if it belongs to the text"
+                "line {first}: a quote is never closed, so the rest of the table is unreadable; \
+                    close it, or double it if it is part of the text"
             );
             return Err(io::Error::new(io::ErrorKind::InvalidData, BadTable(reason)));
         }
@@ -295,7 +304,7 @@ mod tests {
         ] {
             let mut json = String::new();
             let error = lines(table(content).unwrap()).read_to_string(&mut json).unwrap_err();
-            assert!(error.to_string().starts_with("line 3: a quote is opened"), "{error}");
+            assert!(error.to_string().starts_with("line 3: a quote is never closed"), "{error}");
         }
         assert_eq!(json(b"id,text\n1,\"a\n\"\n").lines().nth(1).unwrap().len(), 23);
     }

@@ -1,6 +1,6 @@
-//! Detection: the name of a file says what is in it, and where it does not, the first bytes do.
+//! Detection: the name of a file decides its format, else its first bytes.
 //!
-//! A file whose lines are JSON objects holds rows, whatever it is called.
+//! A file whose lines are JSON objects holds rows, under any name.
 
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -11,15 +11,15 @@ use serde::de::IgnoredAny;
 use super::open::{self, Compression};
 use crate::failure::{Failure, Result};
 
-/// Bytes that are looked at.
+/// Bytes to inspect.
 const HEAD: u64 = 1 << 16;
 
-/// Lines that are looked at.
+/// Lines to inspect.
 const LINES: usize = 50;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What a file holds.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     /// JSON objects, one a line
@@ -46,17 +46,17 @@ pub(crate) enum Format {
     U128,
 }
 
-/// What a name says of a file.
+/// The format that a name shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
     Certain(Format),
-    /// The file has to be looked at.
+    /// The contents of the file decide.
     Open,
     /// It is something that is not read.
     Refused(&'static str),
 }
 
-/// Goes by the extension in front of that of a compression.
+/// Uses the extension in front of that of a compression.
 pub(super) fn by_name(path: &Path) -> Named {
     let plain = open::without_compression(path);
     let packed = plain != path;
@@ -70,10 +70,12 @@ pub(super) fn by_name(path: &Path) -> Named {
         "tsv" | "tab" => Named::Certain(Format::Tsv),
         "warc" | "wet" => Named::Certain(Format::Warc),
         "wat" => Named::Refused(
-            "the metadata of a crawl is not supported; its texts are in the .warc and .wet files",
+            "the metadata of a crawl is not supported; give its .warc or .wet files, which have \
+                the texts",
         ),
         "parquet" | "arrow" | "arrows" | "feather" | "ipc" if packed => Named::Refused(
-            "a second compression is not supported, for it is compressed inside; unpack it first",
+            "a second compression is not supported, because the format compresses its data; \
+                decompress it first",
         ),
         "parquet" => Named::Certain(Format::Parquet),
         "arrow" | "arrows" | "feather" | "ipc" => Named::Certain(Format::Arrow),
@@ -82,7 +84,7 @@ pub(super) fn by_name(path: &Path) -> Named {
     }
 }
 
-/// Looks at the first bytes of a file; returns how it is compressed, too.
+/// Inspects the first bytes of a file; also returns its compression.
 pub(super) fn by_content(path: &Path) -> Result<(Format, Option<Compression>)> {
     let mut raw = Vec::new();
     let file = File::open(path).map_err(|e| Failure::io(path, e))?;
@@ -94,14 +96,14 @@ pub(super) fn by_content(path: &Path) -> Result<(Format, Option<Compression>)> {
     }
     let mut head = Vec::new();
     let unpacked = open::decompressed(path, compression, Cursor::new(raw));
-    // A beginning that cannot be unpacked is reported by whoever reads the file.
+    // The reader of the file reports a beginning that cannot be decompressed.
     if let Ok(unpacked) = unpacked {
         let _ = unpacked.take(HEAD).read_to_end(&mut head);
     }
     Ok((of_head(&head, false), compression))
 }
 
-/// What begins so; `whole` where nothing follows.
+/// Detects the format of this beginning; `whole` if nothing follows it.
 fn of_head(head: &[u8], whole: bool) -> Format {
     for (magic, format) in
         [(&b"PAR1"[..], Format::Parquet), (b"ARROW1", Format::Arrow), (b"WARC/", Format::Warc)]
@@ -129,7 +131,7 @@ fn holds_lines(text: &[u8], whole: bool) -> bool {
     }
     let cut = !whole && lines.len() == 1 && !text.ends_with(b"\n");
     if cut {
-        // One line that is longer than what was looked at.
+        // One line that is longer than the inspected bytes.
         return text.get(1..).unwrap_or_default().trim_ascii_start().starts_with(b"\"");
     }
     let object =
@@ -141,7 +143,7 @@ fn holds_lines(text: &[u8], whole: bool) -> bool {
     objects.first() == Some(&true) || 2 * good > objects.len()
 }
 
-/// Returns whether the text is JSON as far as it was looked at.
+/// Returns true if the inspected text is JSON.
 fn begins_values(text: &[u8]) -> bool {
     let first = serde_json::Deserializer::from_slice(text).into_iter::<IgnoredAny>().next();
     match first {

@@ -22,7 +22,7 @@ const BEGINNING: &[u8] = b"{\"hamdex_export\":";
 /// Version of the layout.
 const VERSION: u32 = 1;
 
-/// What an export says of its index; never a secret, of which the pipeline has a digest.
+/// The settings of an exported index; never a secret, of which the pipeline has a digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Export {
     #[serde(rename = "hamdex_export")]
@@ -59,13 +59,15 @@ impl Export {
         let export: Self = serde_json::from_slice(line).map_err(|e| refused(e.to_string()))?;
         if export.version != VERSION {
             let found = export.version;
-            return Err(refused(format!("has version {found}, this program reads {VERSION}")));
+            return Err(refused(format!("has version {found}, but this program reads {VERSION}")));
         }
         Ok(export)
     }
 
-    /// The pipeline of the index; `None` if it was made from fingerprints only, or described by
-    /// words of a program that made them.
+    /// Returns the pipeline of the index.
+    ///
+    /// It is `None` if the index was made from fingerprints only, or described by words of another
+    /// program.
     ///
     /// # Errors
     ///
@@ -93,7 +95,7 @@ impl Export {
 }
 
 impl Inputs {
-    /// What the inputs that are exports say of their index; `None` if none of them is one.
+    /// Returns the header of the inputs that are exports; `None` without exports.
     ///
     /// # Errors
     ///
@@ -105,7 +107,7 @@ impl Inputs {
             match &found {
                 Some((other, name)) if other != export => {
                     let reason =
-                        format!("is the export of an index that was made otherwise than {name}");
+                        format!("is the export of an index with other settings than {name}");
                     return Err(Failure::file(&source.name, reason));
                 }
                 _ => found = Some((export.clone(), &source.name)),
@@ -120,7 +122,7 @@ pub(super) fn is_header(line: &[u8]) -> bool {
     line.starts_with(BEGINNING)
 }
 
-/// The proofs of a row that brought its fingerprint, and perhaps its features.
+/// Returns the proofs of a row with a fingerprint and perhaps features.
 pub(super) fn proofs(wanted: Wanted, features: Option<&str>) -> Result<Proofs, Reason> {
     let Some(features) = features.filter(|_| wanted.features) else { return Ok(Proofs::default()) };
     let features =
@@ -128,6 +130,6 @@ pub(super) fn proofs(wanted: Wanted, features: Option<&str>) -> Result<Proofs, R
             .decode(features)
             .ok()
             .filter(|bytes| FeatureSet::decode(bytes).is_ok())
-            .ok_or_else(|| Reason::Record(format!("field \"{FEATURES}\" holds no feature set")))?;
+            .ok_or_else(|| Reason::Record(format!("field \"{FEATURES}\" is not a feature set")))?;
     Ok(Proofs { features, ..Proofs::default() })
 }

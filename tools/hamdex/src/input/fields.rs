@@ -1,7 +1,7 @@
-//! Fields: the names that a user gives become places within a row.
+//! Fields: the names that a user passes become places within a row.
 //!
-//! A name is a field, or a path into nested objects with dots between; a field whose own name has
-//! dots is found too.
+//! A name is a field, or a path into nested objects, separated by dots. A field with dots in its
+//! name is found too.
 
 use hamdex::text::Encoding;
 
@@ -13,35 +13,35 @@ pub(crate) const FINGERPRINT: &str = "fingerprint";
 /// Field of the features that an index keeps of a document.
 pub(crate) const FEATURES: &str = "hamdex_features";
 
-/// Fields that hold the text if none is named, in the order in which they are looked for.
+/// Default fields of the text, in the order of the search.
 pub(crate) const TEXT_FIELDS: [&str; 7] =
     ["text", "content", "body", "raw_content", "document", "markdown", "article"];
 
-/// Field of the id if none is named.
+/// Default field of the id.
 pub(crate) const ID_FIELD: &str = "id";
 
-/// What the user says about fields.
+/// The user's options about fields.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     /// `None` is `id`.
     pub(crate) id: Option<String>,
-    /// One field or several, with commas between; `None` looks for one of [`TEXT_FIELDS`].
+    /// One field or several, separated by commas; `None` searches for one of [`TEXT_FIELDS`].
     pub(crate) text: Option<String>,
     /// The field that decides which of two documents is the newer one.
     pub(crate) stamp: Option<String>,
     /// The field whose value a row must not share with another one.
     pub(crate) unique: Option<String>,
-    /// The field that says where a row comes from.
+    /// The field that names the source of a row.
     pub(crate) source: Option<String>,
-    /// What text files are decoded from; rows of JSON are UTF-8 by their standard.
+    /// Encoding of text files; JSON is UTF-8 by its standard.
     pub(crate) encoding: Encoding,
-    /// What identifies pages of a crawl.
+    /// Id of the pages of a crawl.
     pub(crate) warc_id: WarcId,
     /// The byte between cells of CSV; `None` is found out from the header.
     pub(crate) delimiter: Option<u8>,
 }
 
-/// What a value of a row is read as.
+/// The use of a value of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Id,
@@ -116,12 +116,12 @@ impl Fields {
         fields
     }
 
-    /// The text fields as the user would name them.
+    /// Returns the text fields as the user would name them.
     pub(crate) fn text(&self) -> String {
         self.texts.join(",")
     }
 
-    /// The top-level fields that have to be read.
+    /// Returns the top-level fields that have to be read.
     #[cfg(feature = "parquet")]
     pub(super) fn top(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().map(|node| node.name.as_str())

@@ -1,4 +1,4 @@
-//! What a fuzzer feeds to the readers of rows, tables and crawls; a panic is a finding.
+//! Readers of rows, tables and crawls under a fuzzer; a panic is a finding.
 
 use std::io::BufRead;
 

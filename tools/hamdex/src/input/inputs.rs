@@ -34,13 +34,13 @@ impl Source {
 }
 
 impl Inputs {
-    /// Looks at every path; fails before anything is read or written.
+    /// Opens every path; fails before anything is read or written.
     ///
-    /// Of a directory the documents come first, then the data files in the order of their names.
+    /// In a directory, documents precede data files, which are in the order of their names.
     pub(crate) fn resolve(paths: &[PathBuf], options: &Options, console: &Console) -> Result<Self> {
         if paths.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
             return Err(Failure::Usage(
-                "- stands for standard input and can be given once".to_owned(),
+                "- is standard input and can be given only once".to_owned(),
             ));
         }
         let mut sources = Vec::new();
@@ -62,8 +62,8 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Says which field the texts are taken from if that is not the usual one, and warns of an id
-    /// that no row has.
+    /// Reports the field of the texts if it is not the default, and warns of an id field that no
+    /// row has.
     fn announce(&self, console: &Console) {
         if self.names.text.is_none() {
             let mut chosen: Vec<&str> = Vec::new();
@@ -81,7 +81,7 @@ impl Inputs {
         if let Some(id) = &self.names.id {
             let mut rows = self.sources.iter().filter(|source| source.has_fields()).peekable();
             if rows.peek().is_some() && rows.all(|source| !source.has_id) {
-                console.warn(&format!("no row has the field \"{id}\" that --id-field names"));
+                console.warn(&format!("no row has the field \"{id}\" of --id-field"));
             }
         }
     }
@@ -91,7 +91,7 @@ impl Inputs {
         self.sources.iter_mut().try_for_each(|source| source.spool(directory, console))
     }
 
-    /// The width of the raw files and the name of one; they must agree.
+    /// Returns the width of the raw files and the name of one; they must agree.
     pub(crate) fn raw_width(&self) -> Result<Option<(u32, &str)>> {
         let mut found: Option<(u32, &str)> = None;
         for source in &self.sources {
@@ -101,7 +101,8 @@ impl Inputs {
                     return Err(Failure::file(
                         &source.name,
                         format!(
-                            "holds {bits}-bit fingerprints, {name} holds {other}-bit ones; give files of one width"
+                            "has {bits}-bit fingerprints, but {name} has {other}-bit ones; give \
+                                files of one width"
                         ),
                     ));
                 }
@@ -111,12 +112,13 @@ impl Inputs {
         Ok(found)
     }
 
-    /// What the inputs bring, judged by the first rows of each.
+    /// Returns whether the inputs have texts or fingerprints, from the first rows of each.
     pub(crate) fn bring(&self) -> Bring {
         self.sources.iter().map(|source| source.bring).max().unwrap_or(Bring::Nothing)
     }
 
-    /// The columns of CSV files; `None` unless all inputs are such, and agree on distinct ones.
+    /// Returns the columns of CSV files; `None` unless all inputs are CSV and agree on distinct
+    /// ones.
     pub(crate) fn header(&self) -> Result<Option<Vec<String>>> {
         let mut common: Option<Vec<String>> = None;
         for source in &self.sources {
@@ -135,7 +137,7 @@ impl Inputs {
         Ok(Some(common.unwrap_or_default()))
     }
 
-    /// A rough number of rows, for choosing a plan: exact for raw files only.
+    /// Estimates the number of rows, for choosing a plan; exact for raw files only.
     pub(crate) fn estimated_rows(&self, fingerprint_bytes: usize) -> u64 {
         let rows = |source: &Source| match &source.kind {
             Kind::Raw(_) => source.bytes().unwrap_or(0) / fingerprint_bytes as u64,
@@ -152,12 +154,12 @@ impl Inputs {
         self.sources.iter().map(rows).sum()
     }
 
-    /// Bytes on disk; `None` when a pipe is among the sources.
+    /// Returns the bytes on disk; `None` if a pipe is among the sources.
     pub(crate) fn bytes(&self) -> Option<u64> {
         self.sources.iter().map(Source::bytes).sum()
     }
 
-    /// Where a row is, by its ordinal over all inputs.
+    /// Returns the place of a row, by its ordinal over all inputs.
     pub(crate) fn at(&self, origins: &Origins, origin: u64) -> String {
         let found = origins.find(origin);
         let source = found.and_then(|(source, row)| Some((self.sources.get(source)?, row)));
@@ -165,7 +167,7 @@ impl Inputs {
     }
 }
 
-/// Takes what is in a directory.
+/// Adds the contents of a directory.
 fn directory(
     path: &Path,
     options: &Options,
@@ -176,7 +178,7 @@ fn directory(
     if walk::is_index(path) {
         return Err(Failure::refused(
             path,
-            "is an index; 'hamdex export' writes its documents, which can be read",
+            "is an index, not an input; 'hamdex export' writes its documents as JSON Lines",
         ));
     }
     let mut tree = walk::list(path, options.reading)?;
@@ -219,7 +221,7 @@ impl Origins {
         }
     }
 
-    /// The ordinal of a source's first row; `None` of a source without rows.
+    /// Returns the ordinal of a source's first row; `None` for a source without rows.
     pub(crate) fn start(&self, source: usize) -> Option<u64> {
         self.starts.iter().find(|&&(_, at)| at == source).map(|&(start, _)| start)
     }

@@ -1,6 +1,6 @@
 //! JSON documents: an array of objects, or objects over several lines, become one row a line.
 //!
-//! The bytes of a value stay as they are, but for line ends, which become spaces.
+//! The bytes of a value do not change, except for line ends, which become spaces.
 
 use std::io::{self, BufRead};
 
@@ -22,7 +22,7 @@ struct Place {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// The value is a number or a word, which has no end of its own.
+    /// The value is a number or a word, which has no closing byte.
     bare: bool,
 }
 

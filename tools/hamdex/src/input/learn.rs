@@ -18,7 +18,7 @@ pub(crate) fn readable_twice(inputs: &Inputs, option: &str) -> Result<()> {
     match inputs.sources.iter().find(|source| source.is_live()) {
         None => Ok(()),
         Some(source) => Err(Failure::Usage(format!(
-            "{}: {option} reads the inputs twice; save them to a file and give that",
+            "{}: {option} reads the inputs twice; save them to a file and give the file",
             source.name
         ))),
     }
@@ -44,7 +44,7 @@ pub(crate) fn learn(
     Ok(learner.finish())
 }
 
-/// The words of each document of a chunk, in their order.
+/// Returns the words of each document of a chunk, in their order.
 fn words_of(chunk: &Chunk, fields: &Fields, pipeline: &Pipeline) -> Vec<Vec<u64>> {
     match &chunk.body {
         Body::Lines { bytes, lines } => lines

@@ -1,6 +1,6 @@
-//! A look at the first rows of a source: which fields they have, and what they bring.
+//! The first rows of a source: their fields, and whether they have texts or fingerprints.
 //!
-//! What a source holds is decided by its first thousand rows, never by one.
+//! The first thousand rows decide what a source holds, never one row.
 
 use std::io::{BufRead, Read};
 
@@ -11,16 +11,16 @@ use super::open::Reader;
 use super::row::{self, Missing};
 use crate::failure::{Failure, Result};
 
-/// Rows that are looked at.
+/// Rows to inspect.
 const ROWS: usize = 1000;
 
-/// Bytes that are looked at, but for the first row that is good.
+/// Bytes to inspect, unless the first row is longer.
 const BYTES: usize = 4 << 20;
 
 /// Fields that a message names.
 const SHOWN: usize = 20;
 
-/// What rows bring with them.
+/// Whether rows have texts or fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Bring {
     /// There are no rows, or none that can be read.
@@ -66,13 +66,13 @@ impl Head {
         lines.filter(|line| !line.trim_ascii().is_empty() && !exported::is_header(line))
     }
 
-    /// What the first line says, if it begins an exported index.
+    /// Returns the header of an exported index, if the first line is one.
     pub(super) fn export(&self, name: &str) -> Result<Option<Export>> {
         let first = self.bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
         exported::is_header(first).then(|| Export::parse(name, first)).transpose()
     }
 
-    /// The fields of the rows, in the order in which they come.
+    /// Returns the fields of the rows, in the order of appearance.
     pub(super) fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
         for line in self.lines() {
@@ -81,7 +81,7 @@ impl Head {
         names
     }
 
-    /// What the rows bring.
+    /// Returns whether the rows have texts or fingerprints.
     pub(super) fn bring(&self, fields: &Fields) -> Bring {
         let (mut fingerprints, mut nulls) = (false, false);
         for line in self.lines() {
@@ -113,7 +113,7 @@ impl Head {
     }
 }
 
-/// Returns whether one row of a live source says what its rows bring.
+/// Returns true if one row of a live source decides what its rows have.
 fn decides(line: &[u8], names: &Names) -> bool {
     let mut found = Vec::new();
     if !row::names(line, &mut found) {
@@ -124,7 +124,7 @@ fn decides(line: &[u8], names: &Names) -> bool {
     row::parse(&fields, line).is_ok_and(|row| row.text.is_some() || row.fingerprint.is_some())
 }
 
-/// The field that holds the text if the user names none.
+/// Returns the default field of the text.
 fn known(names: &[String]) -> Option<&'static str> {
     TEXT_FIELDS.into_iter().find(|field| names.iter().any(|name| name == field))
 }

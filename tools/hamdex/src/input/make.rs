@@ -22,17 +22,17 @@ pub(super) struct Made<F> {
     pub(super) stamp: Stamp,
     /// Stands for the value that the row must not share.
     pub(super) unique: Option<u128>,
-    /// Where the row comes from, by a field.
+    /// Source of the row, by a field.
     pub(super) source: Option<Box<str>>,
     /// Characters of the text.
     pub(super) length: u64,
     /// Malformed places of the text, each a U+FFFD now.
     pub(super) replaced: usize,
-    /// What is compared; else why there is nothing to compare.
+    /// The text to compare, else why there is none.
     pub(super) sketch: Result<Sketch<F>, Reason>,
 }
 
-/// What is compared of a row.
+/// The text of a row that is compared.
 #[derive(Debug)]
 pub(super) struct Sketch<F> {
     pub(super) fingerprint: F,
@@ -101,7 +101,7 @@ impl Maker<'_> {
         Ok(Made { key, stamp, unique, source, length, replaced: decoded.replaced, sketch })
     }
 
-    /// A label that cannot be a key is taken as it is.
+    /// Returns the key; a label that cannot be one is used unchanged.
     fn key(&self, key: Result<Vec<u8>, Reason>, label: &str) -> Result<Vec<u8>, Reason> {
         key.or_else(|reason| if self.keyed { Err(reason) } else { Ok(label.as_bytes().to_vec()) })
     }
@@ -124,7 +124,7 @@ impl Maker<'_> {
     }
 }
 
-/// Why a row has nothing to compare.
+/// Returns why a row has nothing to compare.
 fn missing(row: &Row<'_>, fields: &Fields) -> Reason {
     match row.missing {
         Missing::Absent => Reason::NoText(fields.text()),
@@ -133,7 +133,7 @@ fn missing(row: &Row<'_>, fields: &Fields) -> Reason {
     }
 }
 
-/// A field of a text file or page, named as in the row that is written of it.
+/// Returns a field of a text file or page, named as in the written row.
 fn named<'t>(field: Option<&str>, text: &'t Text) -> Option<&'t str> {
     let page = text.page.as_ref();
     match field? {
@@ -165,7 +165,7 @@ pub(crate) fn row_text<'a>(fields: &Fields, bytes: &'a [u8]) -> Option<Cow<'a, s
     row::parse(fields, bytes).ok()?.text
 }
 
-/// A row without an id is named by its file and line.
+/// Returns the key of a row; without an id it is named by file and line.
 fn key_of(row: &Row<'_>, file: &str, ordinal: u64) -> Result<Vec<u8>, Reason> {
     match row.id.map(key::of_json).transpose()?.flatten() {
         Some(key) => Ok(key),
@@ -173,7 +173,7 @@ fn key_of(row: &Row<'_>, file: &str, ordinal: u64) -> Result<Vec<u8>, Reason> {
     }
 }
 
-/// The main content of a page, unless the pipeline looks for it.
+/// Returns the main content of a page, unless the pipeline extracts it.
 pub(super) fn content<'t>(pipeline: &Pipeline, text: &'t str, html: bool) -> Cow<'t, str> {
     if html && !takes_html(pipeline) {
         Cow::Owned(text::main_text(text))
@@ -187,7 +187,7 @@ pub(crate) fn takes_html(pipeline: &Pipeline) -> bool {
     says_html(pipeline.descriptor())
 }
 
-/// Tells the same of a pipeline's descriptor.
+/// Returns the same for the descriptor of a pipeline.
 pub(crate) fn says_html(descriptor: &str) -> bool {
     descriptor.split(';').any(|field| field.starts_with("html=reader"))
 }

@@ -1,7 +1,7 @@
 //! Inputs: files, directories and standard input become documents in a fixed order.
 //!
-//! Every row has an origin, its ordinal over all inputs; the same inputs give the same origins
-//! again, which is what a second pass and a resumed build stand on.
+//! Every row has an origin, its ordinal over all inputs. The same inputs give the same origins
+//! again, which a second pass and a resumed build rely on.
 
 mod chunk;
 pub(crate) mod columnar;

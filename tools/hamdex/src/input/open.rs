@@ -18,15 +18,15 @@ use crate::failure::{Failure, Result};
 /// Bytes read from the system at once.
 pub(super) const BUFFER: usize = 1 << 18;
 
-/// Largest window of a Zstandard frame, 128 MiB, as zstd itself takes it unasked.
+/// Largest window of a Zstandard frame, 128 MiB: the default limit of zstd.
 ///
-/// A frame of nine bytes may ask for 2 GiB; whoever knows where a file comes from can allow it.
+/// A frame of nine bytes may request 2 GiB. A user that trusts a file can allow it.
 pub(super) const WINDOW_LOG: u32 = 27;
 
 /// Largest memory of an xz stream in bytes, as of a dictionary of 128 MiB.
 const XZ_MEMORY: u64 = 160 << 20;
 
-/// A stream of bytes whose buffer tells whether reading on may have to wait.
+/// A stream of bytes that reports whether the next read may block.
 pub(crate) type Reader = BufReader<Box<dyn Read + Send>>;
 
 pub(super) fn buffered(reader: impl Read + Send + 'static) -> Reader {
@@ -66,7 +66,7 @@ impl<P: Pieces> Read for Joined<P> {
     }
 }
 
-/// Counts the bytes that come from the disk, compressed or not, over all sources.
+/// Counts the bytes read from the disk, compressed or not, over all sources.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Meter(Arc<AtomicU64>);
 
@@ -118,7 +118,7 @@ pub(super) fn decompressed(
     let Some(compression) = compression else { return Ok(buffered(reader)) };
     let packed = BufReader::with_capacity(BUFFER, reader);
     Ok(match compression {
-        // Several members after one another are one file, as gzip and bzip2 themselves have it.
+        // Several members in sequence are one file, by the formats of gzip and bzip2.
         Compression::Gzip => buffered(MultiGzDecoder::new(packed)),
         Compression::Bzip2 => buffered(MultiBzDecoder::new(packed)),
         Compression::Xz => {
@@ -147,7 +147,7 @@ impl<R: Read> Read for Lz4<R> {
         if to.is_empty() {
             return Ok(0);
         }
-        // The end of a frame reads as nothing; behind the last one nothing comes a second time.
+        // The end of a frame reads as zero bytes, and so does the end of the file.
         match self.decoder.read(to)? {
             0 => self.decoder.read(to),
             read => Ok(read),
@@ -155,7 +155,7 @@ impl<R: Read> Read for Lz4<R> {
     }
 }
 
-/// Tells what to do about a frame whose window is too large.
+/// Returns what to do about a frame whose window is too large.
 struct Windowed<R>(R);
 
 impl<R: Read> Read for Windowed<R> {
@@ -164,8 +164,8 @@ impl<R: Read> Read for Windowed<R> {
             if !error.to_string().contains("too much memory") {
                 return error;
             }
-            let told = "needs a window above 128 MiB; 'zstd -dc --long=31 FILE' writes it into a \
-                        pipe, and - reads that";
+            let told = "needs a window above 128 MiB; decompress it with 'zstd -dc --long=31 \
+                        FILE' and read the pipe with -";
             io::Error::new(error.kind(), told)
         })
     }
@@ -191,14 +191,14 @@ impl Compression {
         (Self::Lz4, "lz4", &[0x04, 0x22, 0x4d, 0x18]),
     ];
 
-    /// The way that the extension names.
+    /// Returns the compression that the extension names.
     pub(crate) fn of_name(path: &Path) -> Option<Self> {
         let extension = path.extension().and_then(OsStr::to_str)?;
         let known = Self::ALL.iter().find(|(_, name, _)| extension.eq_ignore_ascii_case(name));
         known.map(|&(compression, ..)| compression)
     }
 
-    /// The way that the first bytes of a file show.
+    /// Returns the compression that the first bytes of a file have.
     pub(super) fn of_bytes(head: &[u8]) -> Option<Self> {
         let known = Self::ALL.iter().find(|(.., magic)| head.starts_with(magic));
         known.map(|&(compression, ..)| compression)
@@ -210,7 +210,7 @@ pub(crate) fn without_compression(path: &Path) -> PathBuf {
     if Compression::of_name(path).is_some() { path.with_extension("") } else { path.to_path_buf() }
 }
 
-/// Tells by its extension whether a file is HTML.
+/// Returns true if the extension is one of HTML.
 pub(crate) fn is_html(name: &str) -> bool {
     let plain = without_compression(Path::new(name));
     let extension = plain.extension().and_then(OsStr::to_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Proofs: what a verification compares of a document, made beside its fingerprint.
+//! Proofs: the evidence of a document, made together with its fingerprint.
 
 use std::num::NonZeroU8;
 
@@ -27,7 +27,7 @@ impl Wanted {
         Self { text: true, boilerplate: Some(BOILERPLATE_DOCUMENTS), ..Self::FEATURES };
     pub(crate) const SOURCE: Self = Self { source: true, ..Self::NOTHING };
 
-    /// What a verification compares.
+    /// Returns what a verification needs from every document.
     pub(crate) fn by(verification: Verification) -> Self {
         let needs = |evidence| verification.needs() == evidence;
         Self {
@@ -40,7 +40,7 @@ impl Wanted {
     }
 }
 
-/// Evidence of one document; empty where none is wanted or there is no text.
+/// Evidence of one document; empty if no evidence is wanted or there is no text.
 #[derive(Debug, Default)]
 pub(crate) struct Proofs {
     /// An encoded feature set.
@@ -52,13 +52,13 @@ pub(crate) struct Proofs {
 }
 
 impl Proofs {
-    /// The one kind of evidence that a verification wanted.
+    /// Returns the kind of evidence that the verification needs.
     pub(crate) fn evidence(&self) -> &[u8] {
         let kinds = [&self.features, &self.text, &self.phrases];
         kinds.into_iter().find(|kind| !kind.is_empty()).map_or(&[], Vec::as_slice)
     }
 
-    /// Fingerprints a text and makes what is wanted of it; `None` for one without features.
+    /// Fingerprints a text and extracts the requested evidence; `None` without features.
     pub(crate) fn with_sketch<F: Fingerprint>(
         wanted: Wanted,
         pipeline: &Pipeline,

@@ -34,7 +34,7 @@ pub(crate) struct Document<'a, F> {
     pub(crate) proofs: Proofs,
     /// Stands for the value that the row must not share.
     pub(crate) unique: Option<u128>,
-    /// Where the row comes from, by a field.
+    /// Source of the row, by a field.
     pub(crate) source: Option<Box<str>>,
     /// Ordinal of the row over all inputs.
     pub(crate) origin: u64,
@@ -50,17 +50,17 @@ pub(crate) struct Blank {
     pub(crate) origin: u64,
 }
 
-/// What ids are.
+/// The kind of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ids {
     /// Keys of an index; rows whose id cannot be one are rejected, and, if keys are to be
     /// unique, rows whose id an earlier row has.
     Keys { unique: bool },
-    /// Labels: any value, as often as it comes.
+    /// Labels: any value, repeated or not.
     Labels,
 }
 
-/// What is read, and how.
+/// The inputs and how to read them.
 #[derive(Debug)]
 pub(crate) struct Reading<'a> {
     pub(crate) inputs: &'a Arc<Inputs>,
@@ -76,7 +76,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) wanted: Wanted,
 }
 
-/// Takes documents in, in order.
+/// Receives documents, in order.
 pub(crate) trait Sink<F> {
     fn document(&mut self, document: Document<'_, F>) -> Result<()>;
 
@@ -85,7 +85,7 @@ pub(crate) trait Sink<F> {
         Ok(())
     }
 
-    /// Called when the next document may be long in coming.
+    /// Runs when the next document may be slow to arrive.
     fn pause(&mut self) -> Result<()> {
         Ok(())
     }
@@ -97,7 +97,7 @@ impl<F, T: FnMut(Document<'_, F>) -> Result<()>> Sink<F> for T {
     }
 }
 
-/// Responses of crawls that are passed over.
+/// Skipped responses of crawls.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Passed {
     /// Of another status than 200.
@@ -106,7 +106,7 @@ pub(crate) struct Passed {
     pub(crate) kind: u64,
 }
 
-/// What came of a reading.
+/// The result of a reading.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     /// All rows, good and bad.
@@ -161,7 +161,7 @@ impl Reading<'_> {
         work.totals.extents = extents;
         self.console.end_phase();
         let Totals { rows, documents, blank, .. } = &work.totals;
-        // Of a resumed build only the rest is seen, which says nothing of the whole.
+        // A resumed build sees only the rest, which does not represent the whole.
         if self.after.is_none() {
             work.rejects.judge(*rows, *documents, blank)?;
         }
@@ -169,14 +169,14 @@ impl Reading<'_> {
         if malformed > 0 {
             let files = if malformed == 1 { "file holds" } else { "files hold" };
             self.console.say(&format!(
-                "{malformed} text {files} malformed bytes, read as U+FFFD; --encoding NAME says \
-                 what they are in"
+                "{malformed} text {files} malformed bytes, read as U+FFFD; pass their encoding \
+                    with --encoding NAME"
             ));
         }
         let Passed { status, kind } = work.totals.passed;
         if status + kind > 0 {
             self.console.say(&format!(
-                "passed over {} responses of another status than 200 and {} that are no text",
+                "skipped {} responses with a status other than 200 and {} that are not text",
                 size::thousands(status),
                 size::thousands(kind)
             ));
@@ -189,14 +189,14 @@ impl Reading<'_> {
     }
 }
 
-/// A chunk whose documents are made.
+/// A chunk with its documents.
 struct MadeChunk<F> {
     source: usize,
     base: u64,
     body: MadeBody<F>,
 }
 
-/// A document or why there is none; `None` for a row that is passed over.
+/// A document or why there is none; `None` for a skipped row.
 type MadeRow<F> = Option<Result<Made<F>, Reason>>;
 
 enum MadeBody<F> {
@@ -262,7 +262,7 @@ impl<F: Fingerprint> Work<'_, F> {
             MadeBody::Texts(texts) => self.texts(base, source, texts)?,
             MadeBody::Raw { first, bytes } => self.raw(base, &source.name, first, &bytes)?,
         }
-        // Whatever kills the run later, the rows before it can be looked up.
+        // The rows read so far can be found again, even if the run is killed later.
         self.rejects.flush()
     }
 
@@ -286,7 +286,7 @@ impl<F: Fingerprint> Work<'_, F> {
     fn texts(&mut self, base: u64, source: &Source, texts: Vec<(Text, MadeRow<F>)>) -> Result<()> {
         for (text, made) in texts {
             let Some(made) = made else { continue };
-            // Directories and crawls hold all sorts of things; a file that is an input was meant.
+            // Directories and crawls contain many kinds of files; a file given by name was meant.
             let passed = match (&made, &source.kind) {
                 (Err(Reason::Binary), Kind::Directory(_)) => Some(&mut self.totals.binary),
                 (Err(Reason::Binary | Reason::OtherType(_)), Kind::Warc) => {

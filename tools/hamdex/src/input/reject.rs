@@ -1,7 +1,7 @@
-//! Bad rows: each one becomes a message, a count and a row of the rejects file.
+//! Bad rows: each becomes a message, a count and a row of the rejects file.
 //!
-//! What is good is never lost to a bad neighbour: a bad row is skipped unless the caller asked
-//! to stop at it.
+//! A bad row is skipped and does not affect its neighbours, unless the caller stops at the first
+//! one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,7 +29,7 @@ const NO_STRING: &str = "not a string";
 /// Why rows have nothing to compare.
 const NOT_COMPARED: [&str; 4] = [NULL_TEXT, EMPTY_TEXT, NO_FEATURES, NO_STRING];
 
-/// What is wrong with a row.
+/// The fault of a row.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Reason {
     #[error("broken JSON: {0}")]
@@ -58,17 +58,20 @@ pub(crate) enum Reason {
     Fingerprint(hamdex::Error),
     #[error("{bytes} bytes left, a {bits}-bit fingerprint has {}", .bits / 8)]
     Partial { bytes: usize, bits: u32 },
-    #[error("text, where the index was built from fingerprints only")]
+    #[error("text, but the index was built from fingerprints only")]
     TextRefused,
     #[error("{0}")]
     Record(String),
-    #[error("duplicate id {0}; --warc-id record tells captures of one address apart")]
+    #[error("duplicate id {0}; --warc-id record distinguishes captures of one address")]
     DuplicateUri(String),
-    #[error("address of {0} bytes, an id has {MAX_KEY} at most; --warc-id record names it shorter")]
+    #[error(
+        "address of {0} bytes, but an id has at most {MAX_KEY}; --warc-id record gives a \
+             shorter id"
+    )]
     LongUri(usize),
     #[error("HTTP status {0}")]
     Status(u16),
-    #[error("of type {0}, which is no text")]
+    #[error("of type {0}, which is not text")]
     OtherType(String),
     #[error("not a text file")]
     Binary,
@@ -80,17 +83,17 @@ pub(crate) enum Reason {
 
 impl Reason {
     pub(super) fn json(error: &serde_json::Error) -> Self {
-        // Every row is one line, so only the column tells something.
+        // Every row is one line, so only the column is informative.
         Self::Json(error.to_string().replace(" at line 1 column ", " at column "))
     }
 
-    /// Why a row has nothing to compare, though nothing is wrong with it; `None` for a bad row.
+    /// Returns why a valid row has nothing to compare; `None` for a bad row.
     pub(crate) fn not_compared(&self) -> Option<&'static str> {
         let kind = self.kind();
         NOT_COMPARED.contains(&kind).then_some(kind)
     }
 
-    /// The kind of fault, for counting.
+    /// Returns the kind of fault, for counting.
     fn kind(&self) -> &'static str {
         match self {
             Self::Json(_) | Self::NoObject => "broken JSON",
@@ -113,7 +116,7 @@ impl Reason {
     }
 }
 
-/// Where a bad row stands.
+/// The place of a bad row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) file: &'a str,
@@ -144,11 +147,11 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// What to do about bad rows.
+/// How to treat bad rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policy {
     pub(crate) file: Option<PathBuf>,
-    /// Whether the file may take the place of another one.
+    /// Whether the file may replace another one.
     pub(crate) overwrite: Overwrite,
     /// Add to the file, as a resumed build does.
     pub(crate) append: bool,
@@ -203,7 +206,7 @@ impl MaxBad {
     }
 }
 
-/// Numbers of rows by what is wrong with them.
+/// Numbers of rows by their fault.
 pub(crate) type Kinds = BTreeMap<&'static str, u64>;
 
 /// Lists kinds with their numbers, for people.
@@ -257,7 +260,7 @@ impl Rejects {
         })
     }
 
-    /// Takes a bad row; fails when the caller asked to stop here.
+    /// Records a bad row; fails if the caller stops at the first one.
     pub(crate) fn add(
         &mut self,
         place: Place<'_>,
@@ -277,7 +280,7 @@ impl Rejects {
         if self.count <= REPORTED {
             self.console.say(&format!("{place}: {reason}; skipped"));
         } else if self.count == REPORTED + 1 {
-            self.console.say("further bad rows are counted only");
+            self.console.say("more bad rows follow; they are only counted");
         }
         match self.policy.max_bad {
             MaxBad::Rows(_) if !self.policy.max_bad.allows(self.bad(), 0) => {
@@ -341,7 +344,7 @@ impl Rejects {
         self.count - self.not_compared
     }
 
-    /// The kinds of bad rows with their numbers.
+    /// Returns the kinds of bad rows with their numbers.
     fn reasons(&self) -> String {
         listed(&self.kinds)
     }
@@ -363,7 +366,10 @@ impl Rejects {
         self.flush()?;
         if self.count > 0 {
             let utf8 = match self.kinds.get("invalid UTF-8") {
-                Some(_) => "; JSON Lines are UTF-8, 'iconv -f GB18030 -t UTF-8' converts a file",
+                Some(_) => {
+                    "; JSON Lines are UTF-8: convert the file, such as with 'iconv -f \
+                            GB18030 -t UTF-8'"
+                }
                 None => "",
             };
             let rows = if self.count == 1 { "row" } else { "rows" };
@@ -372,7 +378,7 @@ impl Rejects {
             let named = named.or_else(|| self.result.as_ref().map(|file| file.name().to_owned()));
             let seen = match named {
                 Some(path) => format!("; see {path}"),
-                None => "; --rejects FILE keeps them".to_owned(),
+                None => "; --rejects FILE saves them".to_owned(),
             };
             let count = size::thousands(self.count);
             self.console

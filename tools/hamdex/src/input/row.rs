@@ -25,7 +25,7 @@ pub(crate) struct Row<'a> {
     pub(crate) stamp: Stamp,
     /// The value that the row must not share, as JSON.
     pub(crate) unique: Option<&'a str>,
-    /// Where the row comes from.
+    /// Source of the row.
     pub(crate) source: Option<Cow<'a, str>>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Missing {
 /// Reads the fields of one line; of equal field names the last one counts.
 pub(crate) fn parse<'a>(fields: &Fields, line: &'a [u8]) -> Result<Row<'a>, Reason> {
     let text = std::str::from_utf8(line).map_err(|e| Reason::Utf8(e.valid_up_to()))?;
-    // A string that is cut short would otherwise be reported as one with a line end in it.
+    // Else a truncated string would be reported as one with a line end in it.
     let text = text.trim_end();
     if !text.trim_start().starts_with('{') {
         return Err(serde_json::from_str::<IgnoredAny>(text)
@@ -77,7 +77,7 @@ pub(crate) fn parse<'a>(fields: &Fields, line: &'a [u8]) -> Result<Row<'a>, Reas
     })
 }
 
-/// Puts the parts of a text together; a part that is null is left out.
+/// Joins the parts of a text, without null parts.
 fn joined(parts: Vec<Scalar<'_>>) -> (Option<Cow<'_, str>>, Missing) {
     let (mut text, mut missing) = (None, Missing::Absent);
     for part in parts {
@@ -151,7 +151,7 @@ fn is_known(name: &str) -> bool {
     name == FINGERPRINT || TEXT_FIELDS.contains(&name)
 }
 
-/// Fields that are collected, but for those that are known.
+/// Fields that are collected, except for the known ones.
 const NAMED: usize = 1000;
 
 #[derive(Default)]
@@ -176,7 +176,7 @@ enum Scalar<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The place of a value that is read as a scalar.
+    /// Returns the place of a value that is read as a scalar.
     fn slot(&mut self, role: Role) -> Option<&mut Scalar<'a>> {
         match role {
             Role::Text(at) => self.texts.get_mut(at),

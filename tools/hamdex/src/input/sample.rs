@@ -1,7 +1,7 @@
-//! Sampling: a few texts from all over the inputs stand for all of them.
+//! Sampling: a few texts from all over the inputs represent all of them.
 //!
-//! The beginning of every source is read, and rows at even distances where a source can be read
-//! from anywhere, so that a sorted file does not look like its first rows.
+//! The sample has the beginning of every source, and rows at even distances of sources with random
+//! access, so that the first rows of a sorted file do not dominate.
 
 use std::io::{BufRead, Read};
 
@@ -28,8 +28,8 @@ const FILES: usize = 300;
 impl Inputs {
     /// Reads at most `wanted` texts of different rows.
     ///
-    /// Rows that are no documents are skipped: the real reading reports them. Sources that can be
-    /// read only once are not touched.
+    /// Rows that are no documents are skipped; the real pass reports them. Sources that can be read
+    /// only once are not opened.
     pub(crate) fn sample(&self, wanted: usize) -> Result<Vec<String>> {
         let sources: Vec<&Source> =
             self.sources.iter().filter(|source| !source.is_live()).collect();
@@ -62,7 +62,7 @@ impl Inputs {
                 Kind::Directory(listing) => {
                     for at in spread(listing.files.len(), quota.min(FILES)) {
                         let Some(name) = listing.files.get(at) else { continue };
-                        // A file that cannot be read is told of by the real reading.
+                        // The real pass reports an unreadable file.
                         let reader = source.open_file(name, &Meter::default());
                         texts.extend(
                             reader

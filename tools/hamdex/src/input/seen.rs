@@ -1,7 +1,7 @@
-//! Ids seen so far: a key becomes known, a known one is a duplicate.
+//! Ids seen so far: a new key becomes known, a known one is a duplicate.
 //!
-//! Keeps 16 bytes for a key, a hash whose accidental collisions may be neglected; positions of raw
-//! fingerprints come in order and cost nothing.
+//! A key takes 16 bytes, a hash whose accidental collisions are negligible. Positions of raw
+//! fingerprints are in order and take none.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -50,7 +50,7 @@ impl Seeds {
         u128::from(high) << 64 | u128::from(low)
     }
 
-    /// Of a value as JSON; texts are equal whichever way their characters are escaped.
+    /// Hashes a value as JSON; equal texts with other escapes are equal.
     pub(super) fn json(&self, value: &str) -> u128 {
         match serde_json::from_str::<Cow<'_, str>>(value) {
             Ok(text) => self.text(&text),

@@ -26,7 +26,7 @@ use crate::temporary;
 /// How the name of standard input is spelled.
 pub(super) const STDIN: &str = "-";
 
-/// What kind of rows a source holds.
+/// The kind of rows in a source.
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// JSON Lines.
@@ -58,7 +58,7 @@ pub(crate) struct Source {
     /// The directory that was given, and the path within it.
     pub(crate) within: Option<String>,
     pub(super) path: PathBuf,
-    /// What the first line says, if the source is an exported index.
+    /// The first line, if the source is an exported index.
     pub(super) export: Option<Export>,
     /// Whether a row among the first ones has an id.
     pub(super) has_id: bool,
@@ -154,7 +154,7 @@ impl Source {
                 }
                 (None, Named::Open) => {
                     let (format, compression) = detect::by_content(path)?;
-                    // Such a name promises rows, whatever they look like.
+                    // Such a name means rows, with any contents.
                     let json = open::without_compression(path)
                         .extension()
                         .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
@@ -193,13 +193,13 @@ impl Source {
         Ok(source)
     }
 
-    /// What can be read only once; its name says what it holds, else it is JSON Lines.
+    /// Opens a pipe; its name shows the format, else it is JSON Lines.
     fn pipe(path: &Path, options: &Options) -> Result<Self> {
         let name = path.display().to_string();
         let format = match (options.reading.format, detect::by_name(path)) {
             (Some(format), _) | (None, Named::Certain(format)) => format,
             (None, Named::Refused(what)) => return Err(Failure::Usage(format!("{name}: {what}"))),
-            // What a shell passes for <(command) has no extension.
+            // A shell passes a name without extension for <(command).
             (None, Named::Open) => match path.extension() {
                 None => Format::Jsonl,
                 Some(extension) if extension == "json" => Format::Json,
@@ -226,7 +226,7 @@ impl Source {
             }
             Format::Csv | Format::Tsv => {
                 let delimiter = if format == Format::Csv { b',' } else { b'\t' };
-                // What can be read only once becomes JSON Lines as it comes in.
+                // A pipe becomes JSON Lines while it is read.
                 let table = delimited::begin(&name, delimiter, &options.names, reader()?)?;
                 let mut source = Self::over(name, path, Kind::Lines, &options.names);
                 source.converted = true;
@@ -237,7 +237,7 @@ impl Source {
             Format::Parquet | Format::Arrow => {
                 return Err(Failure::file(
                     path,
-                    "is no regular file, as columnar formats have to be; save it to one first",
+                    "is not a regular file, which columnar formats need; save it to a file first",
                 ));
             }
             Format::Warc => stream(Kind::Warc, open::buffered(open()?)),
@@ -252,20 +252,20 @@ impl Source {
     fn live(&mut self, mut reader: Reader, options: &Options) -> Result<()> {
         let names = &options.names;
         let head = Head::read(&mut reader, Some(names)).map_err(|e| Failure::io(&self.name, e))?;
-        self.settle(&head)?;
+        self.resolve(&head)?;
         let whole = open::buffered(Cursor::new(head.bytes).chain(reader));
         self.stream = Some(Stream(Mutex::new(Some(whole))));
         Ok(())
     }
 
-    /// Finds out which fields the rows have, and what they bring.
+    /// Detects the fields of the rows, and whether they have texts or fingerprints.
     fn look(&mut self) -> Result<()> {
         match &self.kind {
             Kind::Raw(_) => self.bring = Bring::Fingerprints,
             Kind::Text | Kind::Warc | Kind::Directory(_) => {}
             Kind::Lines | Kind::Json => {
                 let head = self.head()?;
-                self.settle(&head)?;
+                self.resolve(&head)?;
             }
             Kind::Delimited(delimiter) => {
                 let reader = self.open(&Meter::default())?;
@@ -295,7 +295,7 @@ impl Source {
         self.choose_bring(header)
     }
 
-    /// Texts, unless fingerprints stand beside them and all texts are null.
+    /// Chooses texts, unless there are fingerprints and all texts are null.
     fn choose_bring(&mut self, columns: &[String]) -> Result<()> {
         let fingerprints = columns.iter().any(|name| name == super::fields::FINGERPRINT);
         let texts = self.fields.texts.iter().any(|text| columns.iter().any(|name| name == text));
@@ -314,7 +314,7 @@ impl Source {
         Head::read(&mut reader, None).map_err(|e| Failure::io(&self.name, e))
     }
 
-    fn settle(&mut self, head: &Head) -> Result<()> {
+    fn resolve(&mut self, head: &Head) -> Result<()> {
         self.export = head.export(&self.name)?;
         let found = head.names();
         let has = |text: &str| head.has(&self.names, text);
@@ -324,7 +324,7 @@ impl Source {
         Ok(())
     }
 
-    /// Tells why a line of rows stands for a record that is none, and what the record was.
+    /// Returns why a line is no record, and what the record was.
     pub(super) fn refused<'l>(&self, line: &'l [u8]) -> Option<(&'l str, &'l [u8])> {
         let of_records = self.converted || matches!(self.kind, Kind::Delimited(_));
         of_records.then(|| delimited::refused(line)).flatten()
@@ -365,7 +365,7 @@ impl Source {
         };
         let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
         stream.take().ok_or_else(|| {
-            Failure::file(&self.name, "can be read only once; save it to a file and give that")
+            Failure::file(&self.name, "can be read only once; save it to a file and give the file")
         })
     }
 
@@ -377,7 +377,7 @@ impl Source {
         Ok(Some(open::buffered(file)))
     }
 
-    /// Bytes of an uncompressed file; `None` for what can only be read in order.
+    /// Returns the bytes of an uncompressed file; `None` for a stream.
     pub(super) fn plain_bytes(&self) -> Option<u64> {
         self.plain_path()?.metadata().ok().map(|found| found.len())
     }
@@ -424,12 +424,12 @@ impl Source {
         Ok(())
     }
 
-    /// Returns whether reading on may mean waiting for whoever writes.
+    /// Returns true if the next read may wait for a writer.
     pub(crate) fn is_live(&self) -> bool {
         self.stream.is_some() && self.spool.is_none()
     }
 
-    /// Bytes on disk; `None` of a pipe.
+    /// Returns the bytes on disk; `None` for a pipe.
     pub(super) fn bytes(&self) -> Option<u64> {
         match (&self.kind, &self.spool, &self.stream) {
             (Kind::Directory(listing), ..) => Some(listing.bytes),
@@ -439,14 +439,14 @@ impl Source {
         }
     }
 
-    /// The columns of a table of cells; `None` of anything else.
+    /// Returns the columns of a table of cells; `None` for other formats.
     pub(crate) fn header(&self) -> Result<Option<Vec<String>>> {
         let Kind::Delimited(delimiter) = self.kind else { return Ok(None) };
         let reader = self.open(&Meter::default())?;
         Ok(Some(delimited::begin(&self.name, delimiter, &self.names, reader)?.header))
     }
 
-    /// The directory that was given, if the source is in one.
+    /// Returns the directory that was given, if the source is in one.
     pub(crate) fn directory(&self) -> Option<&Path> {
         match (&self.kind, &self.within) {
             (Kind::Directory(_), _) => Some(&self.path),
@@ -463,7 +463,7 @@ impl Source {
         matches!(self.kind, Kind::Lines | Kind::Json | Kind::Columnar(_) | Kind::Delimited(_))
     }
 
-    /// Where a row is: the source with the row's number from 1, or a file alone.
+    /// Returns the place of a row: the source with the row's number from 1, or a file alone.
     pub(crate) fn at(&self, ordinal: u64) -> String {
         match &self.kind {
             Kind::Text => self.name.clone(),
@@ -481,7 +481,7 @@ impl Source {
     }
 }
 
-/// Returns whether a file holds nothing but one JSON object.
+/// Returns true if a file contains one JSON object and nothing else.
 fn alone(path: &Path, (format, compression): (Format, Option<Compression>)) -> bool {
     let reader = || {
         let reader = open::counted(path, compression, &Meter::default()).ok()?;

@@ -1,4 +1,4 @@
-//! Directories: a tree becomes data files, which hold rows, and documents, one a file.
+//! Directories: a tree becomes data files, which contain rows, and documents, one per file.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(super) struct DataFile {
     pub(super) compression: Option<Compression>,
 }
 
-/// What is below a directory.
+/// The contents of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     /// Sorted by the bytes of their names.
@@ -53,10 +53,10 @@ struct Skipped {
     refused: Vec<String>,
 }
 
-/// How files are told apart.
+/// How to detect formats.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
-    /// What every file is taken for; `None` finds out.
+    /// Format of every file; `None` detects it.
     pub(crate) format: Option<Format>,
     /// Every file is a document.
     pub(crate) as_documents: bool,
@@ -69,7 +69,7 @@ pub(crate) fn is_index(path: &Path) -> bool {
     path.join(OF_AN_INDEX).is_file()
 }
 
-/// Lists every regular file; symbolic links are not followed, so no file comes twice.
+/// Lists every regular file once; symbolic links are not followed.
 pub(super) fn list(root: &Path, reading: Reading) -> Result<Tree> {
     std::fs::read_dir(root).map_err(|e| Failure::io(root, e))?;
     let mut skipped = Skipped::default();
@@ -114,7 +114,7 @@ pub(super) fn list(root: &Path, reading: Reading) -> Result<Tree> {
     Ok(tree)
 }
 
-/// Returns whether the walk goes on with an entry, and counts it if not.
+/// Returns true if the walk includes an entry, and counts it otherwise.
 fn enters(entry: &DirEntry, hidden: bool, skipped: &mut Skipped) -> bool {
     if entry.depth() == 0 {
         return true;
@@ -158,7 +158,7 @@ fn kind(path: &Path, reading: Reading) -> Kind {
 }
 
 impl Tree {
-    /// Says in one line what was found.
+    /// Reports the contents in one line.
     pub(super) fn summary(&self, root: &str, data: u64) -> String {
         let Skipped { hidden, links, special, indexes, refused } = &self.skipped;
         let documents = self.documents.files.len() as u64;

@@ -19,27 +19,30 @@ use crate::width::for_width;
 
 /// Add a backup of an index to a directory
 ///
-/// Only what no earlier backup in the directory has is copied. Another process may go on writing
-/// to the index; the backup then holds whole batches, and all that were acknowledged before.
+/// Copies only what no earlier backup in the directory has. Another process may continue to write
+/// to the index; the backup then holds whole batches, and all that were acknowledged before it
+/// began.
 ///
-/// A kill leaves every earlier backup whole and the index untouched. The same command again makes
-/// the backup, and clears what the killed one left.
+/// A kill leaves every earlier backup and the index intact. The same command makes the backup, and
+/// removes what the killed one left.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  hamdex backup pages.idx /backups/pages --keep 7\n  \
-                        hamdex backup pages.idx /backups/pages --list")]
+#[command(
+    after_long_help = "Example:\n  hamdex index backup pages.idx /backups/pages --keep 7\n  \
+                        hamdex index backup pages.idx /backups/pages --list"
+)]
 pub(crate) struct BackupArgs {
     /// Directory of the index; not needed with --list
     index: PathBuf,
-    /// Directory of the backups; made if there is none
+    /// Directory of the backups; made if absent
     #[arg(required_unless_present = "list")]
     dir: Option<PathBuf>,
     /// Keep only the N newest backups [default: all]
     #[arg(long, value_name = "N")]
     keep: Option<u32>,
-    /// Read the new backup back as a whole and compare checksums
+    /// Read the whole new backup and compare checksums
     ///
-    /// That includes the files that it shares with earlier backups. 'hamdex restore DIR --verify'
-    /// checks a backup without making one.
+    /// This includes the files that it shares with earlier backups. 'hamdex index restore DIR
+    /// --verify' checks a backup without making one.
     #[arg(long)]
     verify: bool,
     /// List the backups of DIR, and make none
@@ -105,7 +108,7 @@ impl BackupArgs {
 
     fn make<F: hamdex::Fingerprint>(&self, dir: &Path) -> Result<BackupReport> {
         let index = match Index::<F>::open(&self.index) {
-            // The process that has it goes on; its files are linked and copied from there.
+            // The owning process continues; files are linked and copied from its index.
             Err(Error::Locked { .. }) => Index::open_read_only(&self.index)?,
             opened => opened?,
         };
@@ -117,7 +120,7 @@ impl BackupArgs {
     }
 }
 
-/// What was read back and found as it was written.
+/// Returns the files and bytes that were read back and are intact.
 fn verified_words(info: &BackupInfo) -> String {
     format!("{} files, {}", size::thousands(info.files), size::bytes(info.bytes as f64))
 }
@@ -170,15 +173,15 @@ fn age_of(seconds: u64) -> String {
     }
 }
 
-/// Make an index of a backup
+/// Restore an index from a backup
 ///
 /// A damaged backup is refused and changes nothing.
 ///
-/// A kill leaves the backups whole, and INDEX either as it was or no index at all: the same command
-/// again restores it, and clears what the killed one left.
+/// A kill leaves the backups intact, and INDEX as it was or absent. The same command restores it,
+/// and removes what the killed one left.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  hamdex restore /backups/pages pages.idx\n  \
-                        hamdex restore /backups/pages --verify")]
+#[command(after_long_help = "Example:\n  hamdex index restore /backups/pages pages.idx\n  \
+                        hamdex index restore /backups/pages --verify")]
 pub(crate) struct RestoreArgs {
     /// Directory of the backups
     dir: PathBuf,
@@ -188,13 +191,13 @@ pub(crate) struct RestoreArgs {
     /// Number of the backup [default: the newest]
     #[arg(long, value_name = "N")]
     backup_id: Option<u32>,
-    /// Give up the index that is in INDEX, once the backup is copied
+    /// Replace the index in INDEX, once the backup is copied
     #[arg(long)]
     replace: bool,
-    /// Only read the backup and compare checksums, when no INDEX is given; else do so first
+    /// Compare checksums: alone without INDEX, else before restoring
     #[arg(long)]
     verify: bool,
-    /// List the backups of DIR and restore none
+    /// List the backups of DIR, and restore none
     #[arg(long, conflicts_with_all = ["index", "verify", "backup_id", "replace"])]
     list: bool,
 }
@@ -229,8 +232,8 @@ impl RestoreArgs {
                 session.console.begin("copying", None);
                 let report = match backup.restore_with(index, &options) {
                     Err(Error::AlreadyExists { .. }) if !self.replace => {
-                        let reason = "already holds an index or other files; choose an empty or \
-                                      absent directory, or give up an index by --replace";
+                        let reason = "already contains an index or other files; choose an empty \
+                                      or absent directory, or replace an index with --replace";
                         return Err(Failure::refused(index, reason));
                     }
                     report => report?,
@@ -240,7 +243,7 @@ impl RestoreArgs {
             (None, Some(info)) => (info.id, None, info.files, info.bytes),
             (None, None) => {
                 return Err(Failure::Usage(
-                    "restore needs an INDEX to make, or --list or --verify".to_owned(),
+                    "restore needs an INDEX, or --list or --verify".to_owned(),
                 ));
             }
         };

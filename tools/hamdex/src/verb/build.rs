@@ -15,7 +15,7 @@ use hamdex::{
 };
 use serde::Serialize;
 
-use crate::advise::{self, Wishes};
+use crate::advise::{self, Overrides};
 use crate::failure::{Failure, Result};
 use crate::input::{Document, Export, Ids, Inputs, Origins, Policy, Reading, Rejects};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, TmpArg, WidthArg};
@@ -28,12 +28,12 @@ use crate::width::{self, for_width};
 
 /// Build an index from documents, or merge them into one
 ///
-/// Sorts outside memory and ingests whole files, which is many times faster than 'insert'.
-/// A row whose id the index has already replaces the stored document. Two rows with the same id
-/// are refused before anything changes, unless --on-repeat says which one counts.
+/// Sorts on disk and ingests whole files, which is many times faster than 'insert'. A row whose id
+/// is stored already replaces the stored document. Two rows with the same id are refused before
+/// anything changes, unless --on-repeat chooses one.
 ///
-/// After a kill, the same command with --resume goes on where it stopped; it reads the same
-/// inputs in the same order and skips the rows that are safe already. Other inputs are refused.
+/// After a kill, the same command with --resume continues. It reads the same inputs in the same
+/// order and skips the rows that are stored already. Other inputs are refused.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex build pages.idx pages-*.jsonl.gz -k 3 --memory 2G")]
 pub(crate) struct BuildArgs {
@@ -42,20 +42,20 @@ pub(crate) struct BuildArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
     #[arg(required_unless_present_any = ["abandon", "from_shards", "files_from"], value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Take over the sorted files that many machines wrote (Python: `build_index`)
+    /// Ingest the sorted files that many machines wrote (Python: `build_index`)
     ///
-    /// They bring width, plan, distance and pipeline along.
+    /// These files define width, plan, distance and pipeline.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "inputs", "resume", "abandon", "bits", "distance", "plan",
     ])]
     from_shards: Option<PathBuf>,
-    /// Go on with a build that was interrupted
+    /// Continue an interrupted build
     #[arg(long, conflicts_with = "abandon")]
     resume: bool,
-    /// Drop a build that was interrupted; the index is as it was before
+    /// Drop an interrupted build; the index is then as it was before
     #[arg(long, conflicts_with = "inputs")]
     abandon: bool,
-    /// Which row counts of those with the same id; without it they are refused
+    /// Row to use of several with the same id; without this option they are refused
     #[arg(long, value_name = "first|last", value_enum, hide_possible_values = true)]
     on_repeat: Option<OnRepeat>,
     #[command(flatten)]
@@ -108,14 +108,14 @@ impl BuildArgs {
         if let Some(header) = &header {
             stored::require_export(header, export.as_ref())?;
         }
-        // An index that is there keeps its settings.
+        // An existing index keeps its settings.
         let export = export.filter(|_| header.is_none());
         let mut wanted = self.keep.wanted(header.as_ref())?;
         wanted.features |= export.as_ref().is_some_and(|export| export.keeps_features);
         let bits = self.width.bits.or(export.as_ref().map(|export| export.bits));
-        let bits = width::settle(bits, header.as_ref(), inputs.raw_width()?)?;
+        let bits = width::resolve(bits, header.as_ref(), inputs.raw_width()?)?;
         let (pipeline, distance) =
-            self.settled(session, &inputs, header.as_ref(), export.as_ref(), bits)?;
+            self.resolved(session, &inputs, header.as_ref(), export.as_ref(), bits)?;
         for_width!(bits, F => {
             let count = inputs.estimated_rows(F::BYTES);
             let mut options =
@@ -131,7 +131,7 @@ impl BuildArgs {
                 inputs: &inputs,
                 pipeline: pipeline.as_ref(),
                 console: &session.console,
-                // Repeats come to light when all is sorted, before anything goes live.
+                // Repeats are found after the sort, before anything goes live.
                 ids: Ids::Keys { unique: false },
                 keep_blank: false,
                 after: None,
@@ -141,8 +141,8 @@ impl BuildArgs {
         })
     }
 
-    /// The pipeline and the distance: of the index, of an export, else by a look at the inputs.
-    fn settled(
+    /// Returns pipeline and distance: of the index, of an export, else from a sample.
+    fn resolved(
         &self,
         session: &Session,
         inputs: &Arc<Inputs>,
@@ -160,7 +160,7 @@ impl BuildArgs {
         {
             return Ok((export.pipeline(self.pipeline.seed().secret()?)?, distance));
         }
-        let wishes = Wishes {
+        let overrides = Overrides {
             pipeline: &self.pipeline,
             distance,
             verify: None,
@@ -168,8 +168,8 @@ impl BuildArgs {
             support: if self.keep.keep_features { Support::Features } else { Support::Nothing },
             bits,
         };
-        let settled = advise::settle_index(&session.console, inputs, &wishes)?;
-        Ok((settled.pipeline, Some(settled.distance)))
+        let resolved = advise::resolve_index(&session.console, inputs, &overrides)?;
+        Ok((resolved.pipeline, Some(resolved.distance)))
     }
 
     /// Adds the plan and the words for the pipeline of an exported index, unless overridden.
@@ -219,7 +219,7 @@ impl BuildArgs {
         summarise(session, &summary)
     }
 
-    /// Takes up the unfinished build, or begins one where nothing was stored yet.
+    /// Resumes the unfinished build, or begins one if nothing was stored yet.
     fn builder<F: Fingerprint>(
         &self,
         session: &Session,
@@ -239,14 +239,14 @@ impl BuildArgs {
                     let builder = builder?;
                     if !builder.knows_inputs() {
                         session.console.say(
-                            "the inputs cannot be compared with those that the build began with: \
-                             make sure that they are the same, in the same order",
+                            "the inputs cannot be compared with those of the unfinished build; \
+                                make sure that they are the same, in the same order",
                         );
                     }
                     return Ok(builder);
                 }
             }
-            session.console.say("nothing to resume, reading from the start");
+            session.console.say("there is no unfinished build; reading from the start");
         }
         Ok(Builder::create(&self.index, options, resources)?)
     }
@@ -292,7 +292,7 @@ impl BuildArgs {
                 if inputs_at_fault(&failure) {
                     self.give_up::<F>(session, was_there)?;
                 } else {
-                    session.console.say("what was read is safe: --resume goes on from there");
+                    session.console.say("the rows read so far are stored; continue with --resume");
                 }
                 return Err(failure);
             }
@@ -337,7 +337,7 @@ impl BuildArgs {
         if !abandoned.made_index {
             return Ok(());
         }
-        // The directory was absent or empty before, so that all that is in it is the build's.
+        // The directory was absent or empty, so everything in it is from the build.
         for entry in std::fs::read_dir(&self.index).map_err(|e| Failure::io(&self.index, e))? {
             let path = entry.map_err(|e| Failure::io(&self.index, e))?.path();
             let removed = if path.is_dir() && !path.is_symlink() {
@@ -358,8 +358,8 @@ impl BuildArgs {
 fn say_left(session: &Session, left: Option<&Path>) {
     if let Some(left) = left {
         session.console.say(&format!(
-            "left {} alone: the unfinished build named it for its temporary files, but it was not \
-             made for this index",
+            "kept {}: the unfinished build lists it as its directory for temporary files, but it \
+                was not made for this index",
             left.display()
         ));
     }
@@ -412,8 +412,8 @@ fn repeats_of(choice: Option<OnRepeat>) -> Repeats {
 /// Names the rows of two origins that have the same id.
 fn repeated(inputs: &Inputs, origins: &Origins, first: u64, again: u64) -> Failure {
     let reason = format!(
-        "has the same id as {}, and nothing was stored; remove one of them, or choose by \
-         --on-repeat first or --on-repeat last",
+        "has the same id as {}, so nothing was stored; remove one of them, or choose one with \
+            --on-repeat first or --on-repeat last",
         inputs.at(origins, first)
     );
     Failure::File { path: inputs.at(origins, again), reason }

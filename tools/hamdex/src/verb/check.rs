@@ -17,15 +17,15 @@ use crate::table::Table;
 use crate::verb::doctor::warn_of_seal;
 use crate::width::for_width;
 
-/// Check an index: every table and posting against the documents
+/// Check an index: compare every table and posting with the documents
 ///
-/// Prints each problem on a line; the status is 1 if there is any. The index is not changed.
+/// Prints one problem a line; the status is 1 if there is any. The index does not change.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  hamdex check pages.idx --deep")]
+#[command(after_long_help = "Example:\n  hamdex index check pages.idx --deep")]
 pub(crate) struct CheckArgs {
     /// Directory of the index
     index: PathBuf,
-    /// Read every file anew as well, and compare its checksums
+    /// Also read every file again and compare its checksums
     #[arg(long)]
     deep: bool,
 }
@@ -92,17 +92,17 @@ impl CheckArgs {
     }
 }
 
-/// Make a new index from what can be read of a damaged one
+/// Make a new index from the readable part of a damaged one
 ///
-/// Postings and tables are made anew from the documents. The damaged index stays as it is. If its
-/// list of files cannot be used (CURRENT, MANIFEST, a missing .sst), the data files are read by
-/// themselves; links to them are made beside the new index meanwhile.
+/// Postings and tables are rebuilt from the documents. The damaged index does not change. If its
+/// list of files is unusable (CURRENT, MANIFEST, a missing .sst), the data files are read one by
+/// one, through temporary links beside the new index.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  hamdex repair pages.idx repaired.idx")]
+#[command(after_long_help = "Example:\n  hamdex index repair pages.idx repaired.idx")]
 pub(crate) struct RepairArgs {
     /// Directory of the damaged index
     index: PathBuf,
-    /// Directory of the new one
+    /// Directory of the new index
     target: PathBuf,
     #[command(flatten)]
     memory: MemoryArg,
@@ -127,11 +127,11 @@ impl RepairArgs {
         let mut table = Table::list();
         table
             .pair("documents", size::thousands(report.documents))
-            .pair("documents that the damaged index counted", size::thousands(report.counted))
-            .pair("known from their postings alone", size::thousands(report.from_postings))
-            .pair("damages among the documents", size::thousands(report.problem_count));
+            .pair("documents according to the damaged index", size::thousands(report.counted))
+            .pair("saved from their postings alone", size::thousands(report.from_postings))
+            .pair("damaged places among the documents", size::thousands(report.problem_count));
         if report.from_files {
-            table.pair("list of files", "unreadable: the data files were read by themselves");
+            table.pair("list of files", "unreadable; the data files were read one by one");
         }
         for problem in &report.problems {
             table.pair("damage", problem.clone());
@@ -147,14 +147,14 @@ impl RepairArgs {
         session.report(&summary, &table)
     }
 
-    /// Damage that stops a repair is not to be answered by a repair.
+    /// Returns a failure that does not suggest the repair that just failed.
     fn only_backup(&self, error: Error) -> Failure {
         if let Error::Corrupt { .. } = error {
             return Failure::file(
                 &self.index,
                 format!(
-                    "{error}: nothing can be repaired without it; 'hamdex restore' a backup, or \
-                     build the index again from its documents"
+                    "{error}: repair is impossible without it; restore a backup with 'hamdex \
+                        index restore', or build the index again from its documents"
                 ),
             );
         }

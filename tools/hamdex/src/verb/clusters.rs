@@ -10,7 +10,7 @@ use hamdex::{Fingerprint, Nearness};
 use serde::Serialize;
 
 use super::gather::{self, Gathered, Target};
-use crate::advise::{self, Settled, Wishes};
+use crate::advise::{self, Overrides, Resolved};
 use crate::failure::Result;
 use crate::input::{Ids, Inputs, Wanted};
 use crate::key::Name;
@@ -19,17 +19,18 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
-use crate::verify_options::{RepresentativeArg, VerifyArg};
+use crate::verify_options::{LinkageArg, VerifyArg};
 use crate::width::for_width;
 
 /// List groups of near-duplicates
 ///
-/// Prints JSON Lines {"cluster","size","ids","diameter"}, largest first. A group holds everything
-/// that chains of pairs connect which are within k bits and pass the verification, so its ends may
-/// be further apart: the diameter is the largest distance in it, and --verify-representative cuts
-/// such chains. Without -k, distance and verification are chosen by a look at the texts.
+/// Prints JSON Lines {"cluster","size","ids","diameter"}, largest first. A group holds all
+/// documents connected by chains of pairs that are within k bits and pass the verification, so its
+/// ends may be farther apart. The diameter is the largest distance in a group; --linkage
+/// representative cuts such chains. Without -k, a sample of the texts chooses distance and
+/// verification.
 ///
-/// A kill leaves no FILE of -o, or the earlier one; the same command again begins anew.
+/// After a kill, FILE of -o is absent or the earlier one; the same command starts again.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex clusters articles.jsonl.gz -k 6 | head -10")]
 pub(crate) struct ClustersArgs {
@@ -48,7 +49,7 @@ pub(crate) struct ClustersArgs {
     #[command(flatten)]
     verify: VerifyArg,
     #[command(flatten)]
-    representative: RepresentativeArg,
+    linkage: LinkageArg,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
@@ -57,7 +58,7 @@ pub(crate) struct ClustersArgs {
     tmp: TmpArg,
 }
 
-/// One group as it is written.
+/// One group of the output.
 #[derive(Serialize)]
 pub(super) struct Line<N> {
     /// Number of the cluster, from 1.
@@ -67,7 +68,7 @@ pub(super) struct Line<N> {
     /// Largest Hamming distance within the group.
     #[serde(skip_serializing_if = "Option::is_none")]
     diameter: Option<u32>,
-    /// A bound from below where the group is too large for an exact diameter.
+    /// A lower bound, if the group is too large for an exact diameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     diameter_at_least: Option<u32>,
 }
@@ -92,12 +93,12 @@ impl ClustersArgs {
             Target::Index(path, header) => for_width!(header.bits, F => {
                 self.verify.require_stored(header.keeps_features)?;
                 let verify = self.verify.or_as_made(&header, &session.console)?;
-                self.representative.require(verify)?;
+                self.linkage.require(verify)?;
                 let index = stored::read_only::<F>(&path)?;
                 let distance = self.distance.distance.unwrap_or(index.distance());
                 let near = Nearness::new(distance)
                     .verify(verify.check())
-                    .linkage(self.representative.linkage())
+                    .linkage(self.linkage.or_chain())
                     .memory(self.memory.memory.0);
                 let clusters = index.clusters(near, &session.console)?;
                 session.console.end_phase();
@@ -111,10 +112,10 @@ impl ClustersArgs {
                 let (inputs, bits) =
                     gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
                 let (distance, verify) = (self.distance.distance, self.verify.verify);
-                let wishes = Wishes::over_texts(&self.pipeline, distance, verify, bits);
-                let settled = advise::settle(&session.console, &inputs, &wishes)?;
-                settled.say(&session.console);
-                for_width!(bits, F => self.of_documents::<F>(session, &inputs, &settled, &mut output)?)
+                let overrides = Overrides::over_texts(&self.pipeline, distance, verify, bits);
+                let resolved = advise::resolve(&session.console, &inputs, &overrides)?;
+                resolved.say(&session.console);
+                for_width!(bits, F => self.of_documents::<F>(session, &inputs, &resolved, &mut output)?)
             }
         };
         output.finish()?;
@@ -126,11 +127,11 @@ impl ClustersArgs {
         &self,
         session: &Session,
         inputs: &Arc<Inputs>,
-        settled: &Settled,
+        resolved: &Resolved,
         output: &mut Output,
     ) -> Result<usize> {
-        let wanted = Wanted::by(settled.verification);
-        let pipeline = settled.pipeline.as_ref();
+        let wanted = Wanted::by(resolved.verification);
+        let pipeline = resolved.pipeline.as_ref();
         let gathered: Gathered<F> = gather::gather(
             session,
             inputs,
@@ -140,10 +141,10 @@ impl ClustersArgs {
             (wanted, Ids::Labels),
         )?;
         let Gathered { fingerprints, evidence, .. } = &gathered;
-        let linkage = self.representative.linkage();
+        let linkage = self.linkage.or_chain();
         let settings =
-            Settings::new(settled.distance).verify(settled.verification).linkage(linkage);
-        let evidence = evidence.of(settled.verification);
+            Settings::new(resolved.distance).verify(resolved.verification).linkage(linkage);
+        let evidence = evidence.of(resolved.verification);
         let labels = dedup::labels(fingerprints, evidence, &settings, None, &session.console)?;
         session.console.end_phase();
         let groups = groups(&labels);

@@ -19,7 +19,7 @@ use crate::session::Session;
                        hamdex completions fish > ~/.config/fish/completions/hamdex.fish"
 )]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell to complete commands in
     shell: Shell,
 }
 
@@ -33,13 +33,13 @@ impl CompletionsArgs {
     }
 }
 
-/// Print the manual page, or write one of every verb into a directory
+/// Print the manual page, or write one for every verb into a directory
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Example:\n  hamdex man | man -l -\n  hamdex man ~/.local/share/man/man1"
 )]
 pub(crate) struct ManArgs {
-    /// Directory for hamdex.1 and a page of each verb; made where it is not there
+    /// Directory for hamdex.1 and a page for each verb; made if absent
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 }

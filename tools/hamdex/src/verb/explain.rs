@@ -1,4 +1,4 @@
-//! `explain`: one search becomes an account of what it did and why.
+//! `explain`: runs one search and reports its path and counts.
 
 use std::path::PathBuf;
 
@@ -19,22 +19,22 @@ use crate::stored;
 use crate::table::Table;
 use crate::width::{self, for_width};
 
-/// Show what a query does: path taken, ranges, candidates, matches, time
+/// Show what a query does: path, ranges, candidates, matches, time
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Example:\n  hamdex explain pages.idx --fingerprint 8f3a5c0012d4e6b7 -k 8"
+    after_long_help = "Example:\n  hamdex index explain pages.idx --fingerprint 8f3a5c0012d4e6b7 -k 8"
 )]
 pub(crate) struct ExplainArgs {
     /// Directory of the index
     index: PathBuf,
-    /// The fingerprint to search for, in hexadecimal with or without 0x
+    /// Fingerprint to search for: hexadecimal, with or without 0x
     #[arg(long, value_name = "HEX", required_unless_present = "text", conflicts_with = "text")]
     fingerprint: Option<String>,
-    /// The text to search for
+    /// Text to search for
     #[arg(long, value_name = "STR")]
     text: Option<String>,
-    /// The way to search: the cheaper one, through the tables, comparing with everything, or in
-    /// memory, into which the index is read first
+    /// Path of the search: the cheaper one, through the tables, by comparing with everything, or in
+    /// memory, after reading the index into it
     #[arg(long, value_name = "auto|tables|scan|resident", value_parser = path, default_value = "auto")]
     path: SearchPath,
     #[command(flatten)]
@@ -53,7 +53,7 @@ fn path(text: &str) -> Result<SearchPath, String> {
         "tables" => Ok(SearchPath::Tables),
         "scan" => Ok(SearchPath::Scan),
         "resident" => Ok(SearchPath::Resident),
-        _ => Err("supported are auto, tables, scan and resident".to_owned()),
+        _ => Err("expected auto, tables, scan or resident".to_owned()),
     }
 }
 

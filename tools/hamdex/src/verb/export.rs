@@ -22,9 +22,9 @@ const STEP: u64 = 1 << 14;
 /// Write every document and fingerprint of an index
 ///
 /// Prints JSON Lines: first {"hamdex_export":1,...} with all settings of the index, then
-/// {"id","fingerprint"} in the order of the keys, and "hamdex_features" for documents whose
-/// features are kept. 'hamdex build NEW EXPORT' makes an equal index of them; other verbs skip the
-/// first line. A secret is never written: build needs the same --seed-file again.
+/// {"id","fingerprint"} in the order of the keys, and "hamdex_features" for documents with kept
+/// features. 'hamdex build NEW EXPORT' makes an equal index; other verbs skip the first line. A
+/// secret is never written: build needs the same --secret-file again.
 #[allow(clippy::doc_markdown)] // help text, in which backticks would show
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex export pages.idx | zstd > pages.jsonl.zst")]
@@ -50,7 +50,7 @@ impl ExportArgs {
         for_width!(header.bits, F => {
             let index = stored::read_only::<F>(&self.index)?;
             let resources = Header::read_resources(&self.index)?;
-            // All of it is of one moment, whatever is written meanwhile.
+            // The export is a snapshot, with any concurrent writes.
             let reader = index.reader()?;
             let mut output = Output::open(self.output.as_deref(), &session.console, session.overwrite)?;
             output.json(&Export::new(&header, &resources))?;

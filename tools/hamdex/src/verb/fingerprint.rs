@@ -17,7 +17,7 @@ use crate::width::{self, for_width};
 
 /// Print the fingerprint of every document
 ///
-/// Writes JSON Lines {"id","fingerprint","features"}, which 'hamdex build' takes as input.
+/// Writes JSON Lines {"id","fingerprint","features"}, which 'hamdex build' reads.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Example:\n  hamdex fingerprint posts.jsonl.gz --pipeline post > prints.jsonl"
@@ -35,10 +35,10 @@ pub(crate) struct FingerprintArgs {
     pipeline: PipelineArgs,
     #[command(flatten)]
     rows: RowArgs,
-    /// Write the rarity of words that --idf learn has found, for --idf FILE elsewhere
+    /// Save the rarity of words that --idf learn found, for a later --idf FILE
     #[arg(long, value_name = "FILE", requires = "idf", help_heading = "Fingerprints")]
     save_idf: Option<PathBuf>,
-    /// Write the usual shares that --centre learn has found, for --centre FILE elsewhere
+    /// Save the centre that --centre learn found, for a later --centre FILE
     #[arg(long, value_name = "FILE", requires = "centre", help_heading = "Fingerprints")]
     save_centre: Option<PathBuf>,
 }
@@ -53,7 +53,7 @@ struct Line<'a> {
 impl FingerprintArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let inputs = self.rows.inputs(&self.inputs, &session.console)?;
-        let bits = width::settle(self.width.bits, None, inputs.raw_width()?)?;
+        let bits = width::resolve(self.width.bits, None, inputs.raw_width()?)?;
         let pipeline = self.pipeline.fresh(&inputs, &session.console)?;
         for (name, path) in [("idf", &self.save_idf), ("centre", &self.save_centre)] {
             if let (Some(path), Some(pipeline)) = (path, &pipeline) {
@@ -96,7 +96,8 @@ impl FingerprintArgs {
 fn save(name: &str, pipeline: &Pipeline, path: &Path, overwrite: Overwrite) -> Result<()> {
     let Some((_, bytes)) = pipeline.resources().parts().find(|(part, _)| *part == name) else {
         return Err(Failure::Usage(format!(
-            "--save-{name} keeps what --{name} learn has found, and there is nothing"
+            "--save-{name} saves the result of --{name} learn, but nothing was learnt; add \
+                --{name} learn"
         )));
     };
     let mut file = Output::file(path, overwrite)?;

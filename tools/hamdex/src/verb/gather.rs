@@ -63,34 +63,36 @@ impl<F: Fingerprint> Gathered<F> {
     }
 }
 
-/// What pairs and clusters are looked for in.
+/// The documents in which pairs and clusters are searched.
 pub(super) enum Target {
     Index(PathBuf, Header),
     Documents,
 }
 
 impl Target {
-    /// One path that holds an index is that index; everything else is documents.
+    /// Returns an index if the one path is one; everything else is documents.
     pub(super) fn of(paths: &[PathBuf], width: &WidthArg, pipeline: &PipelineArgs) -> Result<Self> {
         let headers = paths.iter().filter(|path| path.is_dir()).map(|path| stored::header(path));
         let index = headers.collect::<Result<Vec<_>>>()?.into_iter().flatten().next();
         match (index, paths) {
             (None, _) => Ok(Self::Documents),
             (Some(header), [path]) => {
-                width::settle(width.bits, Some(&header), None)?;
+                width::resolve(width.bits, Some(&header), None)?;
                 if pipeline.given() {
                     pipeline.stored(&header, path)?;
                 }
                 Ok(Self::Index(path.clone(), header))
             }
             (Some(_), _) => Err(Failure::Usage(
-                "an index stands alone: give one index, or any number of inputs".to_owned(),
+                "an index cannot be combined with other inputs; give one index, or any number of \
+                    inputs"
+                    .to_owned(),
             )),
         }
     }
 }
 
-/// Looks at the inputs, makes them readable twice and settles the width that they ask for.
+/// Opens the inputs, makes them readable twice and resolves their width.
 pub(super) fn resolve(
     session: &Session,
     paths: &[PathBuf],
@@ -99,7 +101,7 @@ pub(super) fn resolve(
     tmp: &TmpArg,
 ) -> Result<(Arc<Inputs>, u32)> {
     let mut inputs = rows.resolve(paths, rows.names(), &session.console)?;
-    let bits = width::settle(width.bits, None, inputs.raw_width()?)?;
+    let bits = width::resolve(width.bits, None, inputs.raw_width()?)?;
     inputs.spool(tmp.directory(), &session.console)?;
     Ok((Arc::new(inputs), bits))
 }
@@ -129,7 +131,7 @@ pub(super) fn gather<F: Fingerprint>(
     Ok(gathered)
 }
 
-/// Carries a failure of the caller's own through a library call that it ends.
+/// Carries a failure of this program through a library call that it stops.
 #[derive(Debug, Default)]
 pub(super) struct Carrier(Mutex<Option<Failure>>);
 
@@ -143,8 +145,8 @@ impl Carrier {
         })
     }
 
-    /// Puts the kept failure in the place of the library's.
-    pub(super) fn settle<T>(self, result: hamdex::Result<T>) -> Result<T> {
+    /// Replaces the library's failure by the kept one.
+    pub(super) fn resolve<T>(self, result: hamdex::Result<T>) -> Result<T> {
         match self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(failure) => Err(failure),
             None => Ok(result?),

@@ -1,8 +1,8 @@
-//! `fold` and `compact`: rewrites the entries and the files of an index.
+//! `index`: groups the verbs that look after an index; `fold` and `compact` are here.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use hamdex::{Index, Progress};
 use serde::Serialize;
 
@@ -11,14 +11,55 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
+use crate::verb::{backup, check, explain, stats};
 use crate::width::for_width;
 
-/// Rewrite single entries into runs
-///
-/// Inserts write one entry for each fingerprint and table; folded into runs they take a fraction
-/// of the space and searches read less.
+/// Look after an index: its statistics, checks, repairs and backups
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  hamdex fold pages.idx")]
+#[command(
+    arg_required_else_help = true,
+    after_long_help = "Example:\n  hamdex index stats pages.idx\n  hamdex index check pages.idx --deep\n  \
+                       hamdex index backup pages.idx /backups/pages --keep 7"
+)]
+pub(crate) struct IndexArgs {
+    #[command(subcommand)]
+    verb: IndexVerb,
+}
+
+/// Lists the verbs that look after an index.
+#[derive(Debug, Subcommand)]
+pub(crate) enum IndexVerb {
+    Stats(stats::StatsArgs),
+    Explain(explain::ExplainArgs),
+    Check(check::CheckArgs),
+    Repair(check::RepairArgs),
+    Fold(FoldArgs),
+    Compact(CompactArgs),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
+}
+
+impl IndexArgs {
+    pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        match &self.verb {
+            IndexVerb::Stats(args) => args.run(session),
+            IndexVerb::Explain(args) => args.run(session),
+            IndexVerb::Check(args) => args.run(session),
+            IndexVerb::Repair(args) => args.run(session),
+            IndexVerb::Fold(args) => args.run(session),
+            IndexVerb::Compact(args) => args.run(session),
+            IndexVerb::Backup(args) => args.run(session),
+            IndexVerb::Restore(args) => args.run(session),
+        }
+    }
+}
+
+/// Merge the delta entries of an index into runs
+///
+/// Inserts write one delta entry for each fingerprint and table. Merged into runs, they take a
+/// fraction of the space, and searches read less.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n  hamdex index fold pages.idx")]
 pub(crate) struct FoldArgs {
     /// Directory of the index
     index: PathBuf,
@@ -51,8 +92,10 @@ impl FoldArgs {
 }
 
 /// Compact the files of an index
+///
+/// Rewrites the files, so that removed data frees its space.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  hamdex compact pages.idx")]
+#[command(after_long_help = "Example:\n  hamdex index compact pages.idx")]
 pub(crate) struct CompactArgs {
     /// Directory of the index
     index: PathBuf,

@@ -10,7 +10,7 @@ use hamdex::{
 };
 use serde::Serialize;
 
-use crate::advise::{self, Wishes};
+use crate::advise::{self, Overrides};
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Document, Ids, Reading, Sink};
@@ -25,13 +25,13 @@ use crate::width::{self, for_width};
 
 /// Insert documents into an index, durably
 ///
-/// A document whose id is there already replaces the stored one. An index that does not exist is
-/// made. With --if-new a document within k bits of another stored one is kept out, and
-/// standard output tells of each as JSON Lines {"id","of","distance"}; with --verify only what
-/// passes against the stored features is kept out, and its "similarity" is told.
+/// A document whose id is stored already replaces the stored one. An absent index is made. With
+/// --if-new, a document within k bits of another stored one is rejected, and standard output
+/// reports each as JSON Lines {"id","of","distance"}. With --verify too, only documents that pass
+/// against the stored features are rejected, and "similarity" is reported.
 ///
-/// Documents are stored batch by batch, each whole or not at all. After a kill the same command
-/// stores the rest: what is there already counts as unchanged.
+/// Documents are stored batch by batch, each batch whole or not at all. After a kill, the same
+/// command stores the rest and counts the stored ones as unchanged.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Example:\n  hamdex insert pages.idx today.jsonl --if-new > known.jsonl"
@@ -42,13 +42,13 @@ pub(crate) struct InsertArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
     #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Keep out what is near a stored document
+    /// Reject documents that are near a stored one
     #[arg(long)]
     if_new: bool,
     /// Documents in one durable batch
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batch: u32,
-    /// Leave the moment of writing to the system: survives a kill, not a loss of power
+    /// Let the system choose when to write: survives a kill, not a power loss
     #[arg(long)]
     no_sync: bool,
     #[command(flatten)]
@@ -94,7 +94,7 @@ impl InsertArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let inputs = self.rows.inputs(&self.inputs, &session.console)?;
         if self.verify.verify.is_some() && !self.if_new {
-            let reason = "--verify checks what --if-new keeps out: give both";
+            let reason = "--verify works with --if-new only; pass both";
             return Err(Failure::Usage(reason.to_owned()));
         }
         let header = stored::header(&self.index)?;
@@ -102,21 +102,21 @@ impl InsertArgs {
         match &header {
             Some(header) => stored::require_export(header, export.as_ref())?,
             None if export.is_some() => {
-                let reason = "an export brings the settings of its index: make the new index by \
+                let reason = "an export has the settings of its index; build the new index with \
                               'hamdex build'";
                 return Err(Failure::Usage(reason.to_owned()));
             }
             None => {}
         }
         let wanted = self.keep.wanted(header.as_ref())?;
-        // Before an index is made that could not do what is asked.
+        // Checked before an index is made that could not verify.
         self.verify.require_stored(wanted.features)?;
-        let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
+        let bits = width::resolve(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let (pipeline, distance) = if let Some(header) = &header {
             let pipeline = stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?;
             (pipeline, self.distance.distance)
         } else {
-            let wishes = Wishes {
+            let overrides = Overrides {
                 pipeline: &self.pipeline,
                 distance: self.distance.distance,
                 verify: self.verify.verify,
@@ -128,8 +128,8 @@ impl InsertArgs {
                 },
                 bits,
             };
-            let settled = advise::settle_index(&session.console, &inputs, &wishes)?;
-            (settled.pipeline, Some(settled.distance))
+            let resolved = advise::resolve_index(&session.console, &inputs, &overrides)?;
+            (resolved.pipeline, Some(resolved.distance))
         };
         let texts = pipeline.is_some() && inputs.bring() == Bring::Texts;
         let verify = match &header {
@@ -252,7 +252,7 @@ struct Batches<'a, F: Fingerprint> {
     durability: Durability,
     size: usize,
     waiting: Vec<(Vec<u8>, F, Option<Vec<u8>>)>,
-    /// `None` once nobody reads any more, which is no reason to stop inserting.
+    /// `None` once the reader has closed its end; inserting continues.
     output: Option<Output>,
     summary: Summary,
     console: &'a Console,
@@ -304,7 +304,7 @@ impl<F: Fingerprint> Batches<'_, F> {
         self.summary.inserted += report.inserted;
         self.summary.replaced += report.replaced - report.unchanged;
         self.summary.unchanged += report.unchanged;
-        // What an interrupted run says is there already.
+        // An interrupted run reports these as stored.
         self.console.stored(report.inserted + report.replaced - report.unchanged, "inserted");
     }
 

@@ -8,7 +8,7 @@ use hamdex::evaluate;
 use crate::failure::{Failure, Result};
 use crate::key::Name;
 
-/// Labelled pairs as they stand in a file.
+/// Labelled pairs in the order of the file.
 #[derive(Debug)]
 pub(super) struct Labels {
     pairs: Vec<(String, String, Option<f64>)>,
@@ -66,12 +66,12 @@ impl Labels {
         Ok(Self { pairs })
     }
 
-    /// Names of all documents that a label names.
+    /// Returns the ids of all documents in labels.
     pub(super) fn names(&self) -> HashSet<&str> {
         self.pairs.iter().flat_map(|(a, b, _)| [a.as_str(), b.as_str()]).collect()
     }
 
-    /// Looks the documents up by their keys; a pair listed twice counts once.
+    /// Finds the documents by their keys; a pair listed twice is counted once.
     pub(super) fn judge<'a>(
         &self,
         keys: impl Iterator<Item = &'a [u8]>,

@@ -1,4 +1,4 @@
-//! Verbs: each file holds the arguments of one verb and what it does.
+//! Verbs: each file holds the arguments of one verb and its work.
 
 mod backup;
 mod build;
@@ -27,60 +27,74 @@ use clap::Subcommand;
 use crate::failure::Result;
 use crate::session::Session;
 
-/// What to do.
+pub(crate) use index::IndexVerb;
+
+/// Lists the verbs in the order in which the help shows them.
+///
+/// The hidden ones are the former names of the verbs below `index`; scripts still call them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    Dedup(Box<dedup::DedupArgs>),
+    Pairs(pairs::PairsArgs),
+    Clusters(clusters::ClustersArgs),
+    Evaluate(evaluate::EvaluateArgs),
     Fingerprint(fingerprint::FingerprintArgs),
     Build(build::BuildArgs),
     Insert(insert::InsertArgs),
     Query(query::QueryArgs),
     Remove(remove::RemoveArgs),
-    Pairs(pairs::PairsArgs),
-    Clusters(clusters::ClustersArgs),
-    Dedup(Box<dedup::DedupArgs>),
-    Demo(demo::DemoArgs),
-    Plan(plan::PlanArgs),
-    Explain(explain::ExplainArgs),
-    Stats(stats::StatsArgs),
-    Check(check::CheckArgs),
-    Fold(index::FoldArgs),
-    Compact(index::CompactArgs),
-    Repair(check::RepairArgs),
-    Backup(backup::BackupArgs),
-    Restore(backup::RestoreArgs),
     Export(export::ExportArgs),
-    Evaluate(evaluate::EvaluateArgs),
+    Plan(plan::PlanArgs),
+    Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
+    Index(index::IndexArgs),
     Completions(description::CompletionsArgs),
     Man(description::ManArgs),
+    #[command(hide = true)]
+    Stats(stats::StatsArgs),
+    #[command(hide = true)]
+    Explain(explain::ExplainArgs),
+    #[command(hide = true)]
+    Check(check::CheckArgs),
+    #[command(hide = true)]
+    Repair(check::RepairArgs),
+    #[command(hide = true)]
+    Fold(index::FoldArgs),
+    #[command(hide = true)]
+    Compact(index::CompactArgs),
+    #[command(hide = true)]
+    Backup(backup::BackupArgs),
+    #[command(hide = true)]
+    Restore(backup::RestoreArgs),
 }
 
 impl Verb {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         match self {
+            Self::Dedup(args) => args.run(session),
+            Self::Pairs(args) => args.run(session),
+            Self::Clusters(args) => args.run(session),
+            Self::Evaluate(args) => args.run(session),
             Self::Fingerprint(args) => args.run(session),
             Self::Build(args) => args.run(session),
             Self::Insert(args) => args.run(session),
             Self::Query(args) => args.run(session),
             Self::Remove(args) => args.run(session),
-            Self::Pairs(args) => args.run(session),
-            Self::Clusters(args) => args.run(session),
-            Self::Dedup(args) => args.run(session),
-            Self::Demo(args) => args.run(session),
-            Self::Plan(args) => args.run(session),
-            Self::Explain(args) => args.run(session),
-            Self::Stats(args) => args.run(session),
-            Self::Check(args) => args.run(session),
-            Self::Fold(args) => args.run(session),
-            Self::Compact(args) => args.run(session),
-            Self::Repair(args) => args.run(session),
-            Self::Backup(args) => args.run(session),
-            Self::Restore(args) => args.run(session),
             Self::Export(args) => args.run(session),
-            Self::Evaluate(args) => args.run(session),
+            Self::Plan(args) => args.run(session),
+            Self::Demo(args) => args.run(session),
             Self::Doctor(args) => args.run(session),
+            Self::Index(args) => args.run(session),
             Self::Completions(args) => args.run(session),
             Self::Man(args) => args.run(session),
+            Self::Stats(args) => args.run(session),
+            Self::Explain(args) => args.run(session),
+            Self::Check(args) => args.run(session),
+            Self::Repair(args) => args.run(session),
+            Self::Fold(args) => args.run(session),
+            Self::Compact(args) => args.run(session),
+            Self::Backup(args) => args.run(session),
+            Self::Restore(args) => args.run(session),
         }
     }
 }

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::gather::{self, Carrier, Gathered, Target};
-use crate::advise::{self, Settled, Wishes};
+use crate::advise::{self, Overrides, Resolved};
 use crate::failure::{Failure, Result};
 use crate::input::{Ids, Inputs, Wanted};
 use crate::key::Name;
@@ -24,17 +24,17 @@ use crate::verify_options::VerifyArg;
 use crate::visible::visible;
 use crate::width::for_width;
 
-/// Equal fingerprints whose pairs alone are worth a word of warning.
+/// Equal fingerprints above which a warning names the number of their pairs.
 const MANY_COPIES: u64 = 10_000;
 
 /// List all pairs of documents within k bits
 ///
-/// Prints lines of id, id and distance with tabs between, in no order, and the similarity as a
-/// fourth field where pairs are verified. Every pair comes once; copies of one text are pairs at
-/// distance 0. With --against, the first id is of the index and the second of the other one.
-/// Without -k, distance and verification are chosen by a look at the texts.
+/// Prints id, id and distance separated by tabs, in any order, and the similarity as a fourth field
+/// if pairs are verified. Every pair appears once; copies of one text are pairs at distance 0. With
+/// --against, the first id is from INDEX and the second from the other index. Without -k, a sample
+/// of the texts chooses distance and verification.
 ///
-/// A kill leaves no FILE of -o, or the earlier one; the same command again begins anew.
+/// After a kill, FILE of -o is absent or the earlier one; the same command starts again.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
 pub(crate) struct PairsArgs {
@@ -44,7 +44,7 @@ pub(crate) struct PairsArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// List the pairs of a document of the index and one of this other index instead
+    /// List the pairs of a document of the index with a document of this other index
     #[arg(long, value_name = "INDEX")]
     against: Option<PathBuf>,
     /// Begin with a line of column names
@@ -123,8 +123,8 @@ impl PairsArgs {
             }),
             Target::Documents if self.against.is_some() => {
                 return Err(Failure::Usage(
-                    "--against compares two indexes: build one of these documents first, or see \
-                     dedup --against"
+                    "--against compares two indexes; build one from these documents first, or \
+                        use 'hamdex dedup --against'"
                         .to_owned(),
                 ));
             }
@@ -132,10 +132,10 @@ impl PairsArgs {
                 let (inputs, bits) =
                     gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
                 let (distance, verify) = (self.distance.distance, self.verify.verify);
-                let wishes = Wishes::over_texts(&self.pipeline, distance, verify, bits);
-                let settled = advise::settle(&session.console, &inputs, &wishes)?;
-                settled.say(&session.console);
-                for_width!(bits, F => self.of_documents::<F>(session, &inputs, &settled, writer)?)
+                let overrides = Overrides::over_texts(&self.pipeline, distance, verify, bits);
+                let resolved = advise::resolve(&session.console, &inputs, &overrides)?;
+                resolved.say(&session.console);
+                for_width!(bits, F => self.of_documents::<F>(session, &inputs, &resolved, writer)?)
             }
         };
         session.console.end_phase();
@@ -163,7 +163,7 @@ impl PairsArgs {
             Some(other) => index.pairs_with(other, near, &session.console, &mut write),
             None => index.pairs(near, &session.console, &mut write),
         };
-        Ok((carrier.settle(found)?, writer.output))
+        Ok((carrier.resolve(found)?, writer.output))
     }
 
     /// Writes the names of the columns, if they are asked for.
@@ -179,11 +179,11 @@ impl PairsArgs {
         &self,
         session: &Session,
         inputs: &Arc<Inputs>,
-        settled: &Settled,
+        resolved: &Resolved,
         mut writer: Writer,
     ) -> Result<(u64, Output)> {
-        let wanted = Wanted::by(settled.verification);
-        let pipeline = settled.pipeline.as_ref();
+        let wanted = Wanted::by(resolved.verification);
+        let pipeline = resolved.pipeline.as_ref();
         let gathered: Gathered<F> = gather::gather(
             session,
             inputs,
@@ -192,7 +192,7 @@ impl PairsArgs {
             pipeline,
             (wanted, Ids::Labels),
         )?;
-        let evidence = gathered.evidence.of(settled.verification);
+        let evidence = gathered.evidence.of(resolved.verification);
         self.head(&mut writer, evidence.is_some())?;
         let copies = Copies::new(&gathered.fingerprints)?;
         for group in copies.groups() {
@@ -207,7 +207,7 @@ impl PairsArgs {
         }
         let carrier = Carrier::default();
         let shared = Mutex::new((writer, 0));
-        let check = Checked { settled, evidence, gathered: &gathered, shared: &shared };
+        let check = Checked { resolved, evidence, gathered: &gathered, shared: &shared };
         let equal = copies.groups().collect::<Vec<_>>().into_par_iter().try_for_each(|group| {
             group.iter().zip(1..).try_for_each(|(&a, later)| {
                 let others = group.get(later..).unwrap_or_default();
@@ -216,22 +216,22 @@ impl PairsArgs {
         });
         let joined = equal.and_then(|()| {
             let (fingerprints, console) = (&gathered.fingerprints, &session.console);
-            join::self_join(fingerprints, settled.distance, console, &|batch| {
+            join::self_join(fingerprints, resolved.distance, console, &|batch| {
                 batch.iter().try_for_each(|pair| {
                     let (ours, theirs) = (copies.of(pair.a), copies.of(pair.b));
                     carrier.stop(check.write(ours, theirs, pair.distance))
                 })
             })
         });
-        carrier.settle(joined)?;
+        carrier.resolve(joined)?;
         let (writer, found) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok((found, writer.output))
     }
 }
 
-/// Writes what passes of near documents, from several threads at once.
+/// Writes the near documents that pass, from several threads at once.
 struct Checked<'a, F> {
-    settled: &'a Settled,
+    resolved: &'a Resolved,
     evidence: Option<&'a EvidenceFile>,
     gathered: &'a Gathered<F>,
     shared: &'a Mutex<(Writer, u64)>,
@@ -240,7 +240,7 @@ struct Checked<'a, F> {
 impl<F: Fingerprint> Checked<'_, F> {
     /// Writes the pairs between two sets of positions that pass.
     fn write(&self, ours: &[u32], theirs: &[u32], distance: u32) -> Result<()> {
-        let Settled { verification, distance: within, .. } = *self.settled;
+        let Resolved { verification, distance: within, .. } = *self.resolved;
         for &a in ours {
             for &b in theirs {
                 let (first, second) = (a.min(b) as usize, a.max(b) as usize);

@@ -27,12 +27,12 @@ pub(crate) struct PlanArgs {
     /// Number of distinct fingerprints to plan for, such as 1000000, 1e6 or 1M
     #[arg(long, value_name = "N", required_unless_present = "calibrate")]
     count: Option<Count>,
-    /// Measure the prices of searching on this machine, and keep them for later calls
+    /// Measure the cost of searches on this machine, and keep it for later calls
     ///
-    /// Takes some seconds, 300 MB of memory and 100 MB of temporary space (--tmp).
+    /// Takes a few seconds, 300 MB of memory and 100 MB of temporary space (--tmp).
     #[arg(long)]
     calibrate: bool,
-    /// Draw time against space of every plan, as .svg, .png or .html
+    /// Plot time and space of every plan, as .svg, .png or .html
     #[arg(long, value_name = "FILE", requires = "count")]
     plot: Option<PlotFile>,
     #[command(flatten)]
@@ -81,7 +81,7 @@ impl PlanArgs {
             let tmp = self.tmp.directory().map_or_else(std::env::temp_dir, Path::to_path_buf);
             let costs = hamdex::calibrate(tmp, &session.console)?;
             let kept = costs::keep(&costs)?;
-            session.console.say(&format!("measured {costs}, kept in {}", kept.display()));
+            session.console.say(&format!("measured {costs}; saved to {}", kept.display()));
         }
         let Some(Count(count)) = self.count else { return Ok(()) };
         let costs = costs::kept()?;
@@ -156,13 +156,13 @@ fn row(report: &PlanReport) -> Row<'_> {
 /// Width and height of the plot.
 const SIZE: (u32, u32) = (1100, 720);
 
-/// The title of the plot, and what there is to see in it.
+/// Returns the title of the plot and its explanation.
 fn words(bits: u32, distance: u32, count: u64) -> (String, String) {
     let count = size::thousands(count);
     let title = format!("Plans for {count} fingerprints of {bits} bits, distance {distance}");
     let about =
-        "Expected time of a search and bytes of all tables; further down is faster, further \
-                 to the left is smaller. A plan of the front is beaten by no other in both."
+        "Expected time of a search and bytes of all tables; lower is faster, left is smaller. No \
+            other plan is better than a plan of the front in both."
             .to_owned();
     (title, about)
 }
@@ -177,7 +177,7 @@ fn chart(title: &str, reports: &[PlanReport]) -> Chart {
         style,
         points: plans.iter().map(point).collect(),
     };
-    // A step at each plan: between two of them nothing is had.
+    // A step at each plan: there is no plan between two of them.
     let steps = front.windows(2).filter_map(|pair| {
         let [before, after] = pair else { return None };
         Some(Point::at(after.bytes, before.seconds))
@@ -193,7 +193,7 @@ fn chart(title: &str, reports: &[PlanReport]) -> Chart {
         series: vec![
             edge,
             series("front", Mark::Dots, 0, &front),
-            series("beaten in time and space", Mark::Dots, 1, &others),
+            series("worse in time and space", Mark::Dots, 1, &others),
         ],
         level: None,
         named: true,

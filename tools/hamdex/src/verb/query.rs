@@ -19,22 +19,22 @@ use crate::stored;
 use crate::verify_options::VerifyArg;
 use crate::width::{self, for_width};
 
-/// Queries that are searched together at first, so that answers come soon.
+/// Queries of the first batch: few, so that answers arrive early.
 const FIRST: usize = 1 << 10;
 /// Queries that are searched together at most: the more, the less each costs.
 const MOST: usize = 1 << 18;
 /// Growth from one batch to the next.
 const GROWTH: usize = 1 << 8;
-/// Matches of one batch to aim at; they wait in memory.
+/// Target for the matches of one batch, which wait in memory.
 const MATCHES: usize = 1 << 20;
 /// Bytes of names and features that wait for a search.
 const WAITING: usize = 1 << 26;
 
-/// Find stored documents within k bits
+/// Find stored documents within k bits of a query
 ///
-/// Prints JSON Lines {"query","id","distance"}, nearest first for each query; a query without
+/// Prints JSON Lines {"query","id","distance"}, nearest first for each query. A query without
 /// matches prints nothing. With --verify, which needs an index built with --keep-features, only
-/// what passes is printed, with its "similarity".
+/// documents that pass are printed, with their "similarity".
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Example:\n  hamdex query pages.idx --text 'some text of interest' -k 6 --limit 10"
@@ -42,7 +42,7 @@ const WAITING: usize = 1 << 26;
 pub(crate) struct QueryArgs {
     /// Directory of the index
     index: PathBuf,
-    /// Search for these fingerprints, in hexadecimal with or without 0x
+    /// Search for these fingerprints: hexadecimal, with or without 0x
     #[arg(long, value_name = "HEX", num_args = 1.., conflicts_with_all = ["text", "inputs"])]
     fingerprint: Vec<String>,
     /// Search for this text
@@ -51,12 +51,12 @@ pub(crate) struct QueryArgs {
     /// Search for each of these documents; - is JSON Lines on standard input
     #[arg(required_unless_present_any = ["fingerprint", "text", "files_from"], value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Read the index into memory first: worth it from some 500,000 queries on
+    /// Read the index into memory first: pays off from about 500,000 queries on
     #[arg(long)]
     resident: bool,
     #[command(flatten)]
     memory: MemoryArg,
-    /// Print so many matches of a query at most
+    /// Print at most N matches of each query
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     #[command(flatten)]
@@ -143,7 +143,7 @@ impl QueryArgs {
         inputs: &Arc<Inputs>,
         mut asked: Asked<'_, F>,
     ) -> Result<()> {
-        width::settle(None, Some(header), inputs.raw_width()?)?;
+        width::resolve(None, Some(header), inputs.raw_width()?)?;
         let pipeline = stored::pipeline_of(header, &self.index, inputs, &self.seed)?;
         let reading = Reading {
             inputs,
@@ -161,7 +161,7 @@ impl QueryArgs {
     }
 }
 
-/// Fingerprints the text of `--text` by the pipeline of the index, and makes what is wanted of it.
+/// Fingerprints the text of `--text` by the pipeline of the index, and extracts its evidence.
 pub(super) fn sketch<F: Fingerprint>(
     header: &Header,
     index: &Path,
@@ -172,9 +172,7 @@ pub(super) fn sketch<F: Fingerprint>(
     let pipeline = pipeline.ok_or_else(|| stored::no_pipeline(index))?;
     let made = Proofs::with_sketch::<F>(wanted, &pipeline, text);
     let (sketch, proofs) = made.ok_or_else(|| {
-        Failure::Usage(
-            "--text has no features to search by; give a text with words in it".to_owned(),
-        )
+        Failure::Usage("--text has no features to search with; give a text with words".to_owned())
     })?;
     Ok((sketch.fingerprint, proofs))
 }
@@ -241,7 +239,7 @@ impl<F: Fingerprint> Asked<'_, F> {
     }
 }
 
-/// Sizes the next batch by what the last one found, so that its matches fit into memory.
+/// Sizes the next batch by the matches of the last one, to fit into memory.
 fn next_batch(last: usize, queries: usize, found: usize) -> usize {
     let fitting = MATCHES.saturating_mul(queries.max(1)) / found.max(1);
     last.saturating_mul(GROWTH).min(fitting).clamp(FIRST, MOST)

@@ -24,10 +24,10 @@ const BATCH: usize = 1000;
 
 /// Remove documents from an index, durably
 ///
-/// An id is written as any other verb shows it. Digits name the text id of these digits or, if
-/// there is none, the number: a numeric JSON id or the position of a raw fingerprint. Documents
-/// removed by their number are counted apart. A line of JSON in --ids is exact: {"id":"7"} is
-/// the text and {"id":7} the number.
+/// Write an id as other verbs print it. Digits mean the text id with these digits or, if there is
+/// none, the number: a numeric JSON id or the position of a raw fingerprint. Documents removed by
+/// number are counted separately. A line of JSON in --ids is exact: {"id":"7"} is the text and
+/// {"id":7} the number.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex remove pages.idx --id page-17 page-18")]
 pub(crate) struct RemoveArgs {
@@ -36,7 +36,7 @@ pub(crate) struct RemoveArgs {
     /// Ids to remove
     #[arg(long, value_name = "KEY", num_args = 1.., required_unless_present = "ids")]
     id: Vec<String>,
-    /// File of ids to remove, - for standard input: an id a line, or JSON Lines with a field "id"
+    /// File of ids to remove, - for standard input: one id a line, or JSON Lines with a field "id"
     ///
     /// duplicates.jsonl of dedup is such a file.
     #[arg(long, value_name = "FILE")]
@@ -101,7 +101,7 @@ fn open(path: &Path) -> Result<(String, Box<dyn BufRead>)> {
     Ok((name, Box::new(BufReader::new(file))))
 }
 
-/// The keys that a line may mean: an exact one of a JSON row, else as a person may spell it.
+/// Returns the keys that a line may mean: the exact one of a JSON row, else several.
 fn keys_of(line: &str) -> Vec<Vec<u8>> {
     #[derive(Deserialize)]
     struct Row<'a> {

@@ -20,10 +20,10 @@ use crate::width::for_width;
 
 /// Show counts, sizes and settings of an index
 ///
-/// Below the tables stand histograms of what its fingerprints are like: how even their bits are,
-/// how many documents share one, how many share a prefix, and how long the keys are.
+/// Histograms below the tables show how even the bits are, how many documents share a fingerprint,
+/// how many fingerprints share a prefix, and how long the keys are.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  hamdex stats pages.idx")]
+#[command(after_long_help = "Example:\n  hamdex index stats pages.idx")]
 pub(crate) struct StatsArgs {
     /// Directory of the index
     index: PathBuf,
@@ -173,7 +173,7 @@ fn histograms(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     pen.histogram(out, &format!("bytes of a key: {each:.1} each"), &rows(&stats.keys))
 }
 
-/// A row for each doubling, from the first to the last that something is in.
+/// Returns a row for each doubling, from the first to the last that is not empty.
 fn rows(sizes: &Sizes) -> Vec<(String, u64)> {
     let counts = sizes.counts();
     let first = counts.iter().position(|&count| count > 0).unwrap_or(0);

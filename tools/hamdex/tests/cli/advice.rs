@@ -201,10 +201,10 @@ fn chains_are_followed_or_cut_at_the_representative() {
         lines.into_iter().map(|mut line| line["ids"].take()).collect()
     };
     assert_eq!(groups(""), [json!(["a", "b", "c", "d"])]);
-    assert_eq!(groups("--verify-representative"), [json!(["a", "b"]), json!(["c", "d"])]);
+    assert_eq!(groups("--linkage representative"), [json!(["a", "b"]), json!(["c", "d"])]);
     bench.ok(&format!("dedup chain.jsonl {settings} -o out"));
     assert_eq!(ids(&bench.read("out/kept.jsonl")), [json!("a"), json!("c")]);
-    bench.ok(&format!("dedup chain.jsonl {settings} -o whole --verify-chain"));
+    bench.ok(&format!("dedup chain.jsonl {settings} -o whole --linkage chain"));
     assert_eq!(ids(&bench.read("whole/kept.jsonl")), [json!("a")]);
     let far = json_lines(&bench.read("whole/duplicates.jsonl")).pop().unwrap();
     assert!(far["similarity"].as_f64().unwrap() < 0.85, "{far}");
@@ -221,7 +221,9 @@ fn what_is_removed_has_passed_with_what_is_kept_whichever_that_is() {
         .map(|(line, date)| line.replace('}', &format!(",\"date\":\"{date}\"}}\n")))
         .collect();
     bench.file("chain.jsonl", rows.concat());
-    bench.ok("dedup chain.jsonl -o out --pipeline post -k 16 --verify edit:0.9 --keep newest:date");
+    bench.ok(
+        "dedup chain.jsonl -o out --pipeline post -k 16 --verify edit:0.9 --prefer newest:date",
+    );
     let removed = json_lines(&bench.read("out/duplicates.jsonl"));
     let pairs: Vec<_> = removed.iter().map(|row| (&row["id"], &row["kept_id"])).collect();
     // c is the newest: b and d pass with it, a does not.
@@ -262,7 +264,7 @@ fn inputs_of_any_size_and_kind_are_settled() {
     let mixed = posts() + PRINTS + &row("copy", POSTS[0]);
     let outcome = bench.feed("pairs -", mixed.as_bytes());
     assert_eq!(outcome.stdout, "p0\tcopy\t0\t1.0000\n");
-    assert!(outcome.stderr.contains("3 documents brought fingerprints"), "{outcome:?}");
+    assert!(outcome.stderr.contains("3 documents have fingerprints"), "{outcome:?}");
 }
 
 #[test]
@@ -345,5 +347,5 @@ fn nothing_is_suggested_where_no_pair_is_near() {
     let bench = Bench::new();
     bench.file("few.jsonl", "{\"id\":1,\"text\":\"one text alone\"}\n");
     bench.file("pairs.tsv", "a\tb\t0.9\n");
-    bench.run("evaluate few.jsonl --suggest --pairs pairs.tsv").refused(2, &["nothing to try"]);
+    bench.run("evaluate few.jsonl --suggest --pairs pairs.tsv").refused(2, &["no pairs to try"]);
 }

@@ -93,7 +93,7 @@ fn pages_of_a_crawl_are_documents_by_their_address() {
     let mut same = Vec::new();
     for name in ["crawl.warc", "crawl.warc.gz", "crawl.warc.zst"] {
         let outcome = bench.ok(&format!("fingerprint {name} {QUICK}").replace(" -k 3", ""));
-        let told = "passed over 1 responses of another status than 200 and 2 that are no text";
+        let told = "skipped 1 responses with a status other than 200 and 2 that are not text";
         assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
         same.push(outcome.stdout);
     }
@@ -122,7 +122,7 @@ fn a_crawl_goes_through_dedup_and_captures_are_told_apart_by_record() {
     let report: serde_json::Value = serde_json::from_str(&bench.read("uri/report.json")).unwrap();
     assert_eq!((&report["skipped_status"], &report["skipped_type"]), (&json!(1), &json!(2)));
 
-    bench.ok(&format!("dedup crawl.warc.gz -o rec {QUICK} --warc-id record --keep newest:date"));
+    bench.ok(&format!("dedup crawl.warc.gz -o rec {QUICK} --warc-id record --prefer newest:date"));
     let kept = json_lines(&bench.read("rec/kept.jsonl"));
     let ids: Vec<_> = kept.iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["<urn:uuid:3>", "<urn:uuid:5>", "<urn:uuid:8>"]);

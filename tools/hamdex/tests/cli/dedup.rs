@@ -65,9 +65,9 @@ fn the_report_holds_counts_settings_and_groups() {
 fn the_longest_or_newest_of_a_group_can_be_kept() {
     let bench = Bench::new();
     bench.file("rows.jsonl", ROWS);
-    bench.ok("dedup rows.jsonl -o longest --keep longest");
+    bench.ok("dedup rows.jsonl -o longest --prefer longest");
     assert_eq!(bench.read("longest/kept.jsonl"), line(1) + &line(2));
-    bench.ok("dedup rows.jsonl -o newest --keep newest:date");
+    bench.ok("dedup rows.jsonl -o newest --prefer newest:date");
     assert_eq!(bench.read("newest/kept.jsonl"), line(1) + &line(2));
     let kept: Vec<_> = json_lines(&bench.read("newest/duplicates.jsonl"));
     assert!(kept.iter().all(|row| row["kept_id"] == "c"), "{kept:?}");
@@ -83,11 +83,11 @@ fn the_best_of_a_group_has_the_largest_number() {
     };
     let rows = [row("a", "9.5"), row("b", "\"10\""), row("c", "null"), row("d", "-1e3")].concat();
     bench.file("rows.jsonl", rows);
-    bench.ok("dedup rows.jsonl -o out --keep best:q.score");
+    bench.ok("dedup rows.jsonl -o out --prefer best:q.score");
     assert_eq!(bench.read("out/kept.jsonl"), row("b", "\"10\""));
     let report: serde_json::Value = serde_json::from_str(&bench.read("out/report.json")).unwrap();
     assert_eq!(report["settings"]["keep"], "best:q.score");
-    bench.run("dedup rows.jsonl -o no --keep best:score").refused(3, &["--keep best", "score"]);
+    bench.run("dedup rows.jsonl -o no --prefer best:score").refused(3, &["--prefer best", "score"]);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn every_source_is_accounted_for() {
         "{warnings}"
     );
     let page = bench.read("out.html");
-    assert!(page.contains("All or nearly all was removed of: b."), "{page}");
+    assert!(page.contains("Nearly all documents were removed from: b."), "{page}");
     // In one input alone, a field tells of more sources than one.
     let one = report("b.jsonl --source-field id");
     assert_eq!(one["sources"].as_array().unwrap().len(), 35);
@@ -227,7 +227,7 @@ fn a_dry_run_says_what_is_needed_and_writes_nothing() {
     };
     let rows: String = (0..3000).map(row).collect();
     bench.file("rows.jsonl", &rows).file("raw.u64", [0; 800]);
-    let need = bench.ok("dedup rows.jsonl -o out --dry-run --keep longest --json").json();
+    let need = bench.ok("dedup rows.jsonl -o out --dry-run --prefer longest --json").json();
     let need = &need[0];
     assert_eq!((&need["rows"], &need["rows_sampled"]), (&json!(3000), &json!(3000)));
     assert_eq!((&need["bytes"], &need["results"]), (&json!(rows.len()), &json!(rows.len())));

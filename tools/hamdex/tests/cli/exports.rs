@@ -104,11 +104,11 @@ fn fingerprints_of_another_pipeline_are_refused() {
 fn a_secret_is_not_exported_and_asked_for_again() {
     let bench = Bench::new();
     bench.file("texts.jsonl", TEXTS).file("seed", "6f1d0c9be2a8475393d4c07a51fe286b");
-    bench.ok("build idx texts.jsonl --pipeline page --seed-file seed");
+    bench.ok("build idx texts.jsonl --pipeline page --secret-file seed");
     let export = bench.ok("export idx").stdout;
     assert!(!export.contains("6f1d0c9b"), "{export}");
     bench.file("idx.jsonl", &export);
-    bench.run("build again idx.jsonl").refused(1, &["secret", "--seed-file"]);
-    bench.ok("build again idx.jsonl --seed-file seed");
+    bench.run("build again idx.jsonl").refused(1, &["secret", "--secret-file"]);
+    bench.ok("build again idx.jsonl --secret-file seed");
     assert_eq!(bench.ok("export again").stdout, export);
 }

@@ -107,7 +107,7 @@ fn deep_nesting_is_read_or_refused_and_never_a_crash() {
     let divs = "<div>".repeat(100_000);
     bench.file("page.html", format!("<html><body>{divs}some words{}", "</div>".repeat(100_000)));
     bench.file("open.html", format!("{divs}<p>other words"));
-    for verb in ["fingerprint", "build idx", "dedup -o out --keep newest:date", "clusters"] {
+    for verb in ["fingerprint", "build idx", "dedup -o out --prefer newest:date", "clusters"] {
         let outcome = bench.run(&format!("{verb} rows.jsonl page.html open.html {QUICK}"));
         // Numbers and texts are the only values that tell which of two rows is newer.
         let status = if verb.contains("newest") { 3 } else { 0 };

@@ -185,7 +185,7 @@ fn every_row_of_a_random_folder_is_kept_removed_or_rejected() {
             bench.file(&format!("d/{file}.jsonl"), rows.join(end));
         }
         let options =
-            ["", "--unique-by url", "--keep longest", "--drop-empty", "--verify none -k 3"];
+            ["", "--unique-by url", "--prefer longest", "--drop-empty", "--verify none -k 3"];
         let options = options[random.usize(..options.len())];
         let ran = bench.run(&format!("dedup d -o out --max-bad 100% {options}"));
         if ran.status == 3 {

@@ -97,7 +97,7 @@ fn a_page_shows_counts_charts_and_groups_and_no_markup_of_a_document() {
         "Distances of removed",
         "Similarity of removed",
         "Lengths of texts",
-        "Crowded prefixes",
+        "Skewed prefixes",
         "Balance of bits",
     ];
     assert_eq!(drawings.len(), titles.len());

@@ -116,7 +116,7 @@ fn fingerprints_of_another_width_are_refused_with_both_sides() {
     bench.run("build idx prints.jsonl --bits 32").refused(1, &both);
     bench.run("insert idx prints.jsonl --bits 32").refused(1, &both);
     for verb in ["build idx", "insert idx", "query idx", "dedup -o out --against idx"] {
-        bench.run(&format!("{verb} a.u32")).refused(1, &["a.u32", "32-bit", "index holds 64-bit"]);
+        bench.run(&format!("{verb} a.u32")).refused(1, &["a.u32", "32-bit", "index has 64-bit"]);
     }
     assert_eq!(bench.export("idx"), EXPORTED);
 }
@@ -256,6 +256,6 @@ fn a_repair_leaves_the_damaged_index_and_makes_another() {
 #[test]
 fn indexes_stand_alone_where_documents_are_read() {
     let bench = stored();
-    bench.run("pairs idx prints.jsonl").refused(2, &["an index stands alone"]);
-    bench.run("clusters prints.jsonl idx").refused(2, &["an index stands alone"]);
+    bench.run("pairs idx prints.jsonl").refused(2, &["cannot be combined"]);
+    bench.run("clusters prints.jsonl idx").refused(2, &["cannot be combined"]);
 }

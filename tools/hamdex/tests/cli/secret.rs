@@ -15,27 +15,27 @@ fn bench() -> Bench {
         writeln!(rows, "{{\"id\":\"{id}\",\"text\":\"{text}\"}}").unwrap();
     }
     bench.file("rows.jsonl", rows).file("seed", KEY).file("other", KEY.replace('6', "7"));
-    bench.ok("build idx rows.jsonl --pipeline code --seed-file seed");
+    bench.ok("build idx rows.jsonl --pipeline code --secret-file seed");
     bench
 }
 
 #[test]
 fn texts_are_found_with_the_secret_and_refused_without_it() {
     let bench = bench();
-    let found = bench.ok(&format!("query idx --text {TEXT} --seed-file seed")).json();
+    let found = bench.ok(&format!("query idx --text {TEXT} --secret-file seed")).json();
     assert_eq!((found.len(), &found[0]["id"]), (1, &"sun".into()));
     let query = |more: &str| bench.run(&format!("query idx --text {TEXT} {more}"));
-    query("").refused(1, &["secret", "--seed-file FILE"]);
-    query("--seed-file other").refused(1, &["secret", "that the index was made with"]);
-    for more in ["", "--seed-file other", "--pipeline code"] {
+    query("").refused(1, &["secret", "--secret-file FILE"]);
+    query("--secret-file other").refused(1, &["secret", "that the index was made with"]);
+    for more in ["", "--secret-file other", "--pipeline code"] {
         let insert = bench.run(&format!("insert idx rows.jsonl {more}"));
-        insert.refused(1, &["--seed-file FILE"]);
+        insert.refused(1, &["--secret-file FILE"]);
     }
-    bench.ok("insert idx rows.jsonl --seed-file seed");
+    bench.ok("insert idx rows.jsonl --secret-file seed");
     assert_eq!(bench.export("idx").lines().count(), 2);
     bench.ok("build open rows.jsonl --pipeline code");
-    let refused = bench.run(&format!("query open --text {TEXT} --seed-file seed"));
-    refused.refused(1, &["leave --seed-file out"]);
+    let refused = bench.run(&format!("query open --text {TEXT} --secret-file seed"));
+    refused.refused(1, &["drop --secret-file"]);
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn fingerprints_need_no_secret_and_differ_by_it() {
     bench.ok("check idx");
     bench.ok("pairs idx");
     let plain = bench.ok("fingerprint rows.jsonl --pipeline code").stdout;
-    let keyed = bench.ok("fingerprint rows.jsonl --pipeline code --seed-file seed").stdout;
-    let other = bench.ok("fingerprint rows.jsonl --pipeline code --seed-file other").stdout;
+    let keyed = bench.ok("fingerprint rows.jsonl --pipeline code --secret-file seed").stdout;
+    let other = bench.ok("fingerprint rows.jsonl --pipeline code --secret-file other").stdout;
     assert!(plain != keyed && keyed != other && plain != other);
     assert!(keyed.contains(&print[..16]), "an index holds what fingerprint prints");
 }
@@ -85,9 +85,9 @@ fn files_that_hold_no_secret_are_refused_with_a_remedy() {
         ("long", 3, "4096"),
         ("absent", 6, "absent"),
     ] {
-        let refused = bench.run(&format!("fingerprint rows.jsonl --seed-file {file}"));
+        let refused = bench.run(&format!("fingerprint rows.jsonl --secret-file {file}"));
         refused.refused(status, &[file, reason]);
     }
-    let link = bench.run("fingerprint rows.jsonl --seed-file /dev/zero");
+    let link = bench.run("fingerprint rows.jsonl --secret-file /dev/zero");
     link.refused(3, &["4096"]);
 }

@@ -123,7 +123,7 @@ fn an_input_that_cannot_be_used_is_left_out_until_it_can() {
     let call = format!("dedup day0.jsonl day00.jsonl day1.jsonl -o out --state seen {FIXED}");
     let left = bench.run(&call);
     assert_eq!(left.status, 3, "{left:?}");
-    for words in ["day00.jsonl: none of 2 rows", "1 of 3 inputs left out"] {
+    for words in ["day00.jsonl: none of 2 rows", "1 of 3 inputs skipped"] {
         assert!(left.stderr.contains(words), "{left:?}");
     }
     assert!(!bench.path("out/day00.jsonl").exists());
@@ -145,7 +145,7 @@ fn other_settings_are_refused_by_name() {
     for (option, word) in [
         ("-k 12", "distance"),
         ("--verify edit:0.9", "verification"),
-        ("--verify-chain", "linkage"),
+        ("--linkage chain", "linkage"),
         ("--pipeline post", "pipeline"),
         ("--bits 32", "64-bit"),
     ] {
@@ -155,7 +155,7 @@ fn other_settings_are_refused_by_name() {
     }
     let usage = |call: &str, words: &[&str]| bench.run(call).refused(2, words);
     usage("dedup day0.jsonl -o new --state new --verify contains:0.8", &["contains", "longest"]);
-    usage("dedup day0.jsonl -o - --state new", &["name a directory"]);
+    usage("dedup day0.jsonl -o - --state new", &["give a directory"]);
     usage("dedup - -o out --state new", &["read only once"]);
     usage("dedup day0.jsonl -o out --state new --overwrite", &["--overwrite"]);
     usage("dedup day0.jsonl -o seen --state new", &["is an index"]);

@@ -144,6 +144,6 @@ fn warnings_are_written_although_quiet_is_asked_for() {
     assert!(outcome.stderr.starts_with("warning: "), "{outcome:?}");
     assert!(outcome.stderr.lines().all(|line| line.starts_with("warning: ")), "{outcome:?}");
     bench.file("seed", "0123456789abcdef0123456789abcdef");
-    let outcome = bench.ok("fingerprint rows.jsonl --seed-file seed --quiet");
+    let outcome = bench.ok("fingerprint rows.jsonl --secret-file seed --quiet");
     assert!(outcome.stderr.contains("chmod 600"), "{outcome:?}");
 }

@@ -194,7 +194,7 @@ fn csv_is_made_of_csv_with_equal_columns_alone() {
     for inputs in ["a.jsonl", "a.csv a.jsonl", "a.csv b.csv"] {
         bench
             .run(&format!("dedup {inputs} -o out.csv"))
-            .refused(2, &["csv is made of CSV", "each named once", ".parquet"]);
+            .refused(2, &["csv needs CSV", "distinct columns", ".parquet"]);
         assert!(!bench.path("out.csv").exists());
     }
     bench.run("dedup a.csv -o out.csv --format tsv").refused(2, &["out.csv is csv by its name"]);

@@ -188,7 +188,7 @@ fn a_centre_that_was_learnt_goes_with_the_index_and_can_be_saved() {
     bench.ok("insert idx rows.jsonl --centre usual");
     bench.run("insert idx rows.jsonl --centre none").refused(1, &["pipeline", "centre="]);
     bench.file("prints.jsonl", "{\"id\":1,\"fingerprint\":\"00000000000000ff\"}\n");
-    bench.run("pairs prints.jsonl --centre learn").refused(2, &["--centre", "fingerprints only"]);
+    bench.run("pairs prints.jsonl --centre learn").refused(2, &["--centre", "only fingerprints"]);
     // One template many times over has no middle of its own.
     let notices: Vec<String> = (0..200)
         .map(|n| format!("{{\"id\":{n},\"text\":\"your parcel {n} is on its way to you\"}}\n"))

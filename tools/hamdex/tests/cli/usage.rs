@@ -6,8 +6,8 @@ use crate::support::{Bench, stored};
 fn verbs_and_options_that_do_not_exist_are_usage_errors() {
     let bench = Bench::new();
     bench.run("").refused(2, &["Usage: hamdex"]);
-    bench.run("balance idx copy").refused(2, &["balance", "verbs: fingerprint, build, insert"]);
-    bench.run("mirror copy idx").refused(2, &["mirror", "restore, export, evaluate"]);
+    bench.run("balance idx copy").refused(2, &["balance", "verbs: dedup, pairs, clusters"]);
+    bench.run("mirror copy idx").refused(2, &["mirror", "index backup, index restore"]);
     bench.run("build").refused(2, &["INDEX"]);
     bench.run("plan").refused(2, &["--count"]);
     bench.run("build idx a.jsonl --resume --abandon").refused(2, &["--abandon"]);
@@ -26,8 +26,8 @@ fn what_is_not_supported_names_what_is() {
     bench.run("pairs a.jsonl --verify jaccard:1.5").refused(2, &["jaccard:1.5", "from 0 to 1"]);
     bench.run("pairs a.jsonl --verify cosine:0.5").refused(2, &["cosine:0.5", "zhou:K,T"]);
     bench.run("dedup a.jsonl -o out --format avro").refused(2, &["parquet", "jsonl"]);
-    bench.run("dedup a.jsonl -o out --keep last").refused(2, &["last", "newest:FIELD"]);
-    bench.run("fingerprint a.jsonl --bits 48").refused(2, &["48", "32, 64 and 128"]);
+    bench.run("dedup a.jsonl -o out --prefer last").refused(2, &["last", "newest:FIELD"]);
+    bench.run("fingerprint a.jsonl --bits 48").refused(2, &["48", "32, 64 or 128"]);
     bench.run("fingerprint a.jsonl --segment letters").refused(2, &["letters", "chars"]);
     bench.run("fingerprint a.jsonl --pipeline news").refused(2, &["news", "page"]);
     bench.run("fingerprint a.jsonl --ngram 0").refused(2, &["ngram"]);
@@ -75,6 +75,7 @@ fn plans_that_are_none_are_refused() {
 fn help_names_every_verb_and_each_has_an_example() {
     let bench = Bench::new();
     let help = bench.ok("--help").stdout;
+    let (daily, upkeep) = help.split_once("Looking after an index:").unwrap();
     for verb in [
         "fingerprint",
         "build",
@@ -85,24 +86,72 @@ fn help_names_every_verb_and_each_has_an_example() {
         "clusters",
         "dedup",
         "plan",
-        "explain",
-        "stats",
-        "check",
-        "fold",
-        "compact",
-        "repair",
-        "backup",
-        "restore",
+        "index explain",
+        "index stats",
+        "index check",
+        "index fold",
+        "index compact",
+        "index repair",
+        "index backup",
+        "index restore",
         "export",
         "evaluate",
         "doctor",
         "completions",
         "man",
     ] {
-        assert!(help.contains(verb), "{verb}");
+        let group = if verb.starts_with("index ") { upkeep } else { daily };
+        assert!(group.contains(&format!("\n  {verb} ")), "{verb}");
         let own = bench.ok(&format!("{verb} --help")).stdout;
         assert!(own.contains(&format!("Example:\n  hamdex {verb} ")), "{own}");
     }
+}
+
+#[test]
+fn former_names_of_verbs_work_and_are_not_shown() {
+    let bench = stored();
+    let help = bench.ok("--help").stdout;
+    for call in ["stats idx", "check idx", "explain idx --fingerprint 00000000000000fc --json"] {
+        let (former, present) = (bench.run(call), bench.run(&format!("index {call}")));
+        assert_eq!((former.status, present.status), (0, 0), "{}", present.stderr);
+        let verb = call.split(' ').next().unwrap();
+        assert!(!help.contains(&format!("\n  {verb} ")), "{help}");
+        if verb != "explain" {
+            assert_eq!(former.stdout, present.stdout);
+        }
+    }
+    bench.ok("fold idx");
+    bench.ok("compact idx");
+    bench.ok("backup idx backups");
+    bench.ok("restore backups copy");
+    bench.ok("repair idx repaired");
+    bench.run("index").refused(2, &["Usage: hamdex index"]);
+}
+
+#[test]
+fn former_names_of_options_work_with_a_warning() {
+    let bench = stored();
+    bench.file("seed", "00112233445566778899aabbccddeeff");
+    for (former, present) in [
+        ("dedup prints.jsonl -o - --keep longest", "--prefer longest"),
+        ("dedup prints.jsonl -o - --keep=longest", "--prefer=longest"),
+        ("dedup prints.jsonl -o - --verify-representative", "--linkage representative"),
+        ("dedup prints.jsonl -o - --verify-chain", "--linkage chain"),
+        ("query idx --fingerprint 00000000000000fc --seed-file seed", "--secret-file seed"),
+    ] {
+        let (call, option) = former.split_at(former.rfind(" --").unwrap());
+        let option = option.trim().split([' ', '=']).next().unwrap();
+        let (former, present) = (bench.ok(former), bench.ok(&format!("{call} {present}")));
+        assert_eq!(former.stdout, present.stdout, "{option}");
+        let warning = format!("warning: {option} has a new name; use --");
+        assert!(former.stderr.contains(&warning), "{}", former.stderr);
+        assert!(!present.stderr.contains("new name"), "{}", present.stderr);
+    }
+    let kept = bench.ok("backup idx backups --keep 2");
+    assert!(!kept.stderr.contains("warning"), "{}", kept.stderr);
+    bench
+        .run("clusters prints.jsonl --linkage chain --verify-representative")
+        .refused(2, &["--linkage", "--verify-representative"]);
 }
 
 #[test]

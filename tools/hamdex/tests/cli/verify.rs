@@ -46,12 +46,12 @@ fn pairs_and_clusters_of_an_index_are_verified() {
     let bench = kept();
     let pairs = bench.ok("pairs idx --verify jaccard:0.9").stdout;
     assert_eq!(pairs, "again\train\t0\t1.0000\n");
-    for more in ["", " --verify-representative"] {
+    for more in ["", " --linkage representative"] {
         let clusters = bench.ok(&format!("clusters idx --verify jaccard:0.9{more}")).json();
         let group = json!({ "cluster": 1, "size": 2, "ids": ["again", "rain"], "diameter": 0 });
         assert_eq!(clusters, [group]);
     }
-    bench.run("clusters idx --verify none --verify-representative").refused(2, &["--verify"]);
+    bench.run("clusters idx --verify none --linkage representative").refused(2, &["--verify"]);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn an_index_made_to_be_verified_is_searched_so_without_being_told() {
     assert_eq!(verified("posts.jsonl"), 5);
     assert_eq!(verified("posts.jsonl -k 14"), 5);
     assert_eq!(verified("bare.jsonl"), 0, "a fingerprint has nothing to verify");
-    let clusters = bench.ok("clusters idx --verify-representative").json();
+    let clusters = bench.ok("clusters idx --linkage representative").json();
     assert_eq!(clusters[0]["ids"], json!(["again", "rain"]));
     let new = "{\"id\":\"late\",\"text\":\"heavy rain in the north tomorrow: please take an umbrella!\"}\n";
     bench.file("late.jsonl", new);
@@ -155,7 +155,7 @@ fn an_excerpt_goes_and_the_text_that_holds_it_stays() {
         ("rows.jsonl", "newest:date"),
         ("turned.jsonl", "best:date"),
     ] {
-        bench.ok(&format!("dedup {input} -o out --overwrite {check} --keep {keep}"));
+        bench.ok(&format!("dedup {input} -o out --overwrite {check} --prefer {keep}"));
         let removed = json_lines(&bench.read("out/duplicates.jsonl"));
         let removed: Vec<_> =
             removed.iter().map(|row| [&row["id"], &row["kept_id"], &row["similarity"]]).collect();
@@ -164,10 +164,11 @@ fn an_excerpt_goes_and_the_text_that_holds_it_stays() {
     let pairs = bench.ok(&format!("pairs rows.jsonl {check}")).stdout;
     assert_eq!(pairs.lines().count(), 1, "{pairs}");
     assert!(pairs.starts_with("part\twhole\t") && pairs.ends_with("\t1.0000\n"), "{pairs}");
-    let clusters = bench.ok(&format!("clusters rows.jsonl {check} --verify-representative")).json();
+    let clusters =
+        bench.ok(&format!("clusters rows.jsonl {check} --linkage representative")).json();
     assert_eq!(clusters.len(), 1);
     assert_eq!(clusters[0]["ids"], json!(["part", "whole"]));
-    let told = bench.ok(&format!("dedup rows.jsonl -o told {check} --keep best:date"));
+    let told = bench.ok(&format!("dedup rows.jsonl -o told {check} --prefer best:date"));
     assert!(told.stderr.contains("keeps the longest"), "{}", told.stderr);
 }
 

@@ -74,7 +74,7 @@ fn what_cannot_be_repaired_is_not_sent_back_to_repair() {
     }
     let outcome = bench.run("repair idx repaired");
     assert_ne!(outcome.status, 0);
-    assert!(!outcome.stderr.contains("'hamdex repair'"), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("'hamdex restore'"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("'hamdex index repair'"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("'hamdex index restore'"), "{}", outcome.stderr);
     assert!(!bench.path("repaired").exists());
 }

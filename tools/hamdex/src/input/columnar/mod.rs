@@ -24,10 +24,10 @@ mod absent {
     use crate::input::open::{Meter, Reader};
     use crate::output::Output;
 
-    const REASON: &str = "this hamdex was built without Parquet and Arrow; build it with the feature \
-        \"parquet\", which is the default, or convert the file to JSON Lines";
+    const REASON: &str = "this hamdex was built without Parquet and Arrow; build it with the \
+                          default feature \"parquet\", or convert the file to JSON Lines";
 
-    /// A columnar file, of which there is none.
+    /// A columnar file, which cannot exist in this build.
     #[derive(Debug)]
     pub(crate) enum Columnar {}
 

@@ -1,6 +1,6 @@
-//! Reading: rows of a columnar file become lines of JSON, some hundreds at a time.
+//! Reading: rows of a columnar file become lines of JSON, a few hundred at a time.
 //!
-//! From there on they are read as any other rows; only what has to come back unchanged is taken
+//! Later code treats them as any other rows; only values that must be returned unchanged are copied
 //! from the columns themselves (`dedup --format parquet`).
 
 use std::fmt::LowerHex;
@@ -91,7 +91,8 @@ impl Columnar {
         let schema = Arc::clone(self.schema());
         let wrong = |name: &str, kind: &DataType, expected: &str, option: &str| {
             let reason = format!(
-                "column \"{name}\" is {kind}, expected {expected}; {option} names another one"
+                "column \"{name}\" is {kind}, expected {expected}; choose another column with \
+                    {option}"
             );
             Err(Failure::file(&self.path, reason))
         };
@@ -119,7 +120,7 @@ impl Columnar {
         Ok(())
     }
 
-    /// The number of rows, as far as the file says it without being read.
+    /// Returns the number of rows, if the file's header has it.
     pub(in crate::input) fn rows(&self) -> Option<u64> {
         let Table::Parquet(metadata) = &self.table else { return None };
         u64::try_from(metadata.metadata().file_metadata().num_rows()).ok()
@@ -132,7 +133,7 @@ impl Columnar {
         }
     }
 
-    /// Names of the columns.
+    /// Returns the names of the columns.
     pub(in crate::input) fn names(&self) -> Vec<String> {
         self.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
@@ -202,7 +203,7 @@ impl Columnar {
     }
 }
 
-/// Rows from row groups all over a file.
+/// Selects rows from row groups all over a file.
 fn spread(metadata: &ArrowReaderMetadata, rows: usize) -> (Vec<usize>, RowSelection) {
     let groups = metadata.metadata().row_groups();
     let sampled = groups.len().min(SAMPLED_GROUPS);
@@ -267,10 +268,10 @@ fn is_fingerprint(kind: &DataType) -> bool {
 /// Lines of JSON, made as they are read.
 struct Lines {
     batches: Batches,
-    /// What is left of the batch before; a file may be one batch.
+    /// The rest of the previous batch; a file may be one batch.
     waiting: Option<RecordBatch>,
     meter: Meter,
-    /// Bytes and rows of the file: each row counts as its share.
+    /// Bytes and rows of the file: each row is treated as an equal share.
     bytes: u64,
     rows: u64,
     /// Columns of bytes that are texts.
@@ -334,7 +335,7 @@ fn with_texts(batch: RecordBatch, names: &[String]) -> Result<RecordBatch, Arrow
     })
 }
 
-/// Puts a column of strings in the place of another.
+/// Replaces a column by a column of strings.
 fn with_column(
     batch: &RecordBatch,
     at: usize,
@@ -374,7 +375,7 @@ fn with_hex(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
     with_column(&batch, at, FINGERPRINT, Arc::new(hex))
 }
 
-/// Hexadecimal digits of every value, as many as its type holds.
+/// Returns the hexadecimal digits of every value, at the full width of its type.
 fn hex<T: ArrowPrimitiveType<Native: LowerHex>>(column: &dyn Array) -> StringArray {
     let digits = size_of::<T::Native>() * 2;
     let values = column.as_primitive::<T>().iter();

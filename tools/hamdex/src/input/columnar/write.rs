@@ -154,7 +154,7 @@ impl Table {
     }
 }
 
-/// A reader that goes away is an ordinary end here, too.
+/// Returns the failure of a write; a reader that closed its end stops it quietly.
 fn failed(path: &str, error: ParquetError) -> Failure {
     let ParquetError::External(source) = error else {
         return Failure::file(path, error.to_string());

@@ -1,7 +1,7 @@
-//! HTTP: the response that a crawler stored becomes the payload that a browser would show.
+//! HTTP: a response stored by a crawler becomes the payload that a browser would show.
 //!
-//! Crawlers store some payloads as they were sent and others undone already, under the same
-//! fields; what is not in the coding that the fields name is taken as it is.
+//! Crawlers store some payloads as sent and others decoded, under the same fields. A payload that
+//! is not in the coding of its fields is used unchanged.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -31,10 +31,10 @@ impl Response {
     pub(super) fn read(block: Vec<u8>) -> Result<Self, Reason> {
         let broken = |what: &str| Reason::Record(what.to_owned());
         if !block.starts_with(b"HTTP/") {
-            return Err(broken("no HTTP response where the record has one"));
+            return Err(broken("the record has no HTTP response"));
         }
         let (head, body) =
-            Head::cut(&block, LONGEST_HEAD).ok_or_else(|| broken("HTTP fields without an end"))?;
+            Head::cut(&block, LONGEST_HEAD).ok_or_else(|| broken("HTTP fields do not end"))?;
         let status =
             head.first().split(|&byte| byte == b' ').filter(|word| !word.is_empty()).nth(1);
         let status = status.and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
@@ -62,7 +62,7 @@ fn dechunked(body: &[u8]) -> Option<Vec<u8>> {
     let mut rest = body;
     let mut whole = Vec::new();
     loop {
-        // What was cut off in crawling counts as far as it goes.
+        // A truncated payload is decoded up to its end.
         let size = rest.first().filter(|byte| byte.is_ascii_hexdigit());
         let Some(Ok(Status::Complete((at, size)))) = size.map(|_| httparse::parse_chunk_size(rest))
         else {
@@ -82,7 +82,7 @@ fn dechunked(body: &[u8]) -> Option<Vec<u8>> {
 /// Undoes a coding of the content.
 fn decoded(coding: &str, payload: Vec<u8>) -> Result<Vec<u8>, Reason> {
     let bytes = payload.as_slice();
-    // These two have no mark at their beginning, and what they make is no text.
+    // These two codings have no magic bytes, and their output would not be text.
     if ["deflate", "br"].contains(&coding) && std::str::from_utf8(bytes).is_ok() {
         return Ok(payload);
     }
@@ -108,14 +108,14 @@ fn decoded(coding: &str, payload: Vec<u8>) -> Result<Vec<u8>, Reason> {
     if plain.len() as u64 > MAX_ROW {
         return Err(Reason::TooLong(MAX_ROW));
     }
-    // A payload that was cut off in crawling counts as far as it goes, but text is no coding.
+    // A truncated payload is decoded up to its end, but text is not a coding.
     if read.is_err() && (plain.is_empty() || std::str::from_utf8(bytes).is_ok()) {
         return Ok(payload);
     }
     Ok(plain)
 }
 
-/// Tells the two things that servers call deflate apart.
+/// Distinguishes the two codings that servers call deflate.
 fn is_zlib(bytes: &[u8]) -> bool {
     let [first, second, ..] = bytes else { return false };
     first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0
@@ -126,7 +126,7 @@ fn is_zlib(bytes: &[u8]) -> bool {
 pub(super) struct Head<'a>(&'a [u8]);
 
 impl<'a> Head<'a> {
-    /// Cuts a head of so many bytes at most off the front; `None` where no empty line ends it.
+    /// Cuts a head of at most `limit` bytes off the front; `None` without an empty line.
     pub(super) fn cut(bytes: &'a [u8], limit: usize) -> Option<(Self, &'a [u8])> {
         let mut from = 0;
         while from < limit {
@@ -139,12 +139,13 @@ impl<'a> Head<'a> {
         None
     }
 
-    /// The first line without its end.
+    /// Returns the first line without its end.
     pub(super) fn first(&self) -> &'a [u8] {
         line(self.0).unwrap_or(self.0).trim_ascii_end()
     }
 
-    /// The value of the first field of that name, whatever its case; folded lines are joined.
+    /// Returns the value of the first field of that name, in any letter case; folded lines are
+    /// joined.
     pub(super) fn get(&self, name: &str) -> Option<Cow<'a, str>> {
         let mut lines = self.0.split_inclusive(|&byte| byte == b'\n').skip(1).peekable();
         while let Some(line) = lines.next() {
@@ -168,13 +169,13 @@ impl<'a> Head<'a> {
     }
 }
 
-/// The first line with its end; `None` where no line ends.
+/// Returns the first line with its end; `None` if no line ends.
 fn line(bytes: &[u8]) -> Option<&[u8]> {
     let end = bytes.iter().position(|&byte| byte == b'\n')?;
     bytes.get(..=end)
 }
 
-/// A media type without its parameters, in lower case, and the charset among them.
+/// Splits a media type, in lower case, from the charset among its parameters.
 pub(super) fn media_type(value: &str) -> (String, Option<&str>) {
     let mut parts = value.split(';');
     let kind = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -257,7 +258,7 @@ mod tests {
         let reason = |block: &[u8]| Response::read(block.to_vec()).unwrap_err().to_string();
         assert_eq!(reason(b"HTTP/1.1 404 Not Found\r\n\r\n"), "HTTP status 404");
         assert!(reason(b"HTTP/1.1\r\n\r\n").contains("without a status"));
-        assert!(reason(b"HTTP/1.1 200 OK\r\nA: b\r\n").contains("without an end"));
+        assert!(reason(b"HTTP/1.1 200 OK\r\nA: b\r\n").contains("do not end"));
         assert!(reason(b"").contains("no HTTP response"));
         assert!(Response::read(b"HTTP/2 200\r\n\r\nx".to_vec()).is_ok());
     }

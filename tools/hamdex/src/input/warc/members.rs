@@ -1,7 +1,7 @@
 //! Members: a file of records, compressed one by one or not at all, becomes bytes with offsets.
 //!
-//! A record of a crawl is a gzip member or a Zstandard frame of its own, so that it can be read
-//! by its offset alone. What is damaged in one member does not reach the next.
+//! A record of a crawl is one gzip member or one Zstandard frame, readable by its offset alone.
+//! Damage in one member does not affect the next.
 
 use std::io::{self, BufRead, Read};
 
@@ -42,7 +42,7 @@ pub(super) struct Members {
     start: u64,
 }
 
-/// How a file is compressed, told by its first bytes.
+/// Compression of a file, detected from its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Plain,
@@ -60,7 +60,7 @@ enum State {
     Moving,
 }
 
-/// Counts what was taken of a file, and takes back what was looked at.
+/// Counts the bytes read from a file, and returns inspected bytes to it.
 struct Input {
     reader: Reader,
     front: Vec<u8>,
@@ -74,7 +74,7 @@ impl Input {
         self.front = [bytes, &self.front].concat();
     }
 
-    /// Tells whether there is another byte.
+    /// Returns true if there is another byte.
     fn goes_on(&mut self) -> io::Result<bool> {
         loop {
             match self.fill_buf() {
@@ -110,7 +110,7 @@ impl BufRead for Input {
 }
 
 impl Members {
-    /// Stands before the first member.
+    /// The state before the first member.
     pub(super) fn new(reader: Reader) -> io::Result<Self> {
         let mut input = Input { reader, front: Vec::new(), taken: 0 };
         let mut head = Vec::new();
@@ -127,7 +127,7 @@ impl Members {
         Ok(Self { state, form, dictionary: None, buffer: Vec::new(), at: 0, start: 0 })
     }
 
-    /// Where the next byte is: its own offset in a plain file, else that of its member.
+    /// Returns the offset of the next byte in a plain file, else that of its member.
     pub(super) fn offset(&self) -> u64 {
         match &self.state {
             State::Plain(input) => input.taken - (self.buffer.len() - self.at) as u64,
@@ -135,7 +135,7 @@ impl Members {
         }
     }
 
-    /// The next bytes of the member, so many if it has them; none at its end.
+    /// Returns the next `wanted` bytes of the member, fewer at its end.
     pub(super) fn fill(&mut self, wanted: usize) -> Result<&[u8], Trouble> {
         while self.buffer.len() - self.at < wanted {
             if self.at > 0 {
@@ -165,12 +165,12 @@ impl Members {
         Ok(self.buffer.get(self.at..).unwrap_or_default())
     }
 
-    /// Passes over bytes that were filled.
+    /// Skips bytes that were filled.
     pub(super) fn pass(&mut self, bytes: usize) {
         self.at = (self.at + bytes).min(self.buffer.len());
     }
 
-    /// Goes to the next member where this one has ended; false at the end of the file.
+    /// Continues with the next member if this one has ended; false at the end of the file.
     pub(super) fn next(&mut self) -> Result<bool, Trouble> {
         let mut input = match self.leave() {
             State::Plain(input) => {
@@ -258,7 +258,7 @@ impl Members {
         Ok(())
     }
 
-    /// Tells damage from a file that cannot be read; behind damage the next member is looked for.
+    /// Distinguishes damage from an unreadable file; after damage the next member is searched.
     fn trouble(&mut self, error: io::Error) -> Trouble {
         if error.raw_os_error().is_some() || self.form == Form::Plain {
             return Trouble::Io(error);
@@ -277,7 +277,7 @@ impl Members {
         }
     }
 
-    /// Passes over bytes up to what looks like the beginning of a member.
+    /// Skips bytes up to what looks like the beginning of a member.
     fn look_on(&self, input: &mut Input) -> io::Result<()> {
         let magic = if self.form == Form::Gzip { GZIP } else { ZSTANDARD };
         if input.taken == self.start && input.goes_on()? {

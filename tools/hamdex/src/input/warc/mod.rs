@@ -1,8 +1,8 @@
 //! WARC: the records of a web crawl become pages, each named by the address it came from.
 //!
 //! Pages are the `response` records of status 200 with text in them, `resource` records and the
-//! `conversion` records of WET files. Each record is looked at by itself: what is wrong with one
-//! is told with its number and offset, and reading goes on at the next.
+//! `conversion` records of WET files. Each record is separate: a fault in one is reported with its
+//! number and offset, and reading continues with the next.
 
 mod http;
 mod members;
@@ -23,7 +23,7 @@ const MAGIC: &[u8] = b"WARC/";
 /// Bytes of the fields of a record.
 const LONGEST_HEAD: usize = 1 << 18;
 
-/// Which of its two names a page goes by.
+/// Which of its two names identifies a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WarcId {
     /// The address it came from, WARC-Target-URI
@@ -52,9 +52,9 @@ pub(super) struct Records {
 /// Why a record is none.
 enum Fault {
     Io(std::io::Error),
-    /// This one only; the reader stands behind it.
+    /// Only this record is unreadable; the reader is behind it.
     Bad(Reason),
-    /// The reader does not know where it stands.
+    /// The reader has lost its place.
     Lost(Reason),
 }
 
@@ -94,7 +94,7 @@ impl Records {
         Ok(Some(Record { ordinal, offset, page }))
     }
 
-    /// Passes over what stands between records; false at the end of the file.
+    /// Skips what is between records; returns false at the end of the file.
     fn begins(&mut self) -> Result<bool, Fault> {
         loop {
             let bytes = self.members.fill(1)?;
@@ -117,7 +117,7 @@ impl Records {
         }
         let bytes = self.head()?;
         let (head, _) =
-            Head::cut(&bytes, bytes.len()).ok_or_else(|| lost("fields without an end"))?;
+            Head::cut(&bytes, bytes.len()).ok_or_else(|| lost("the fields do not end"))?;
         let Some(length) = head.get("Content-Length") else {
             return Err(lost("no Content-Length"));
         };
@@ -160,7 +160,7 @@ impl Records {
         Ok(head)
     }
 
-    /// Takes so many bytes, to keep or to pass over; returns how many were missing.
+    /// Takes `length` bytes, to keep or to skip; returns how many were missing.
     fn take(&mut self, bytes: u64, mut to: Option<&mut Vec<u8>>) -> Result<u64, Fault> {
         let mut left = bytes;
         while left > 0 {
@@ -181,7 +181,7 @@ impl Records {
         Ok(left)
     }
 
-    /// Goes on in the next member, unless a record begins there or there is none.
+    /// Continues in the next member, unless a record begins here or there is none.
     fn goes_on(&mut self) -> Result<bool, Fault> {
         Ok(self.members.next()? && !self.members.fill(MAGIC.len())?.starts_with(MAGIC))
     }
@@ -201,7 +201,7 @@ impl Records {
         }
     }
 
-    /// Passes over everything up to a line that begins a record.
+    /// Skips everything up to a line that begins a record.
     fn look_on(&mut self) -> std::io::Result<()> {
         let mut begins_line = true;
         loop {
@@ -211,7 +211,7 @@ impl Records {
                     (bytes.len(), line, bytes.starts_with(MAGIC))
                 }
                 Err(Trouble::Io(error)) => return Err(error),
-                // It is part of what is being passed over.
+                // It is part of the skipped bytes.
                 Err(Trouble::Damaged(_)) => (0, None, false),
             };
             if begins_line && found {

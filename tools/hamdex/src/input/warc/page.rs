@@ -9,7 +9,7 @@ use crate::input::reject::Reason;
 /// Bytes of a payload without a type that are looked at for the beginning of a page.
 const LOOK: usize = 512;
 
-/// Types of text that nobody reads.
+/// Types of text that are not for readers.
 const NOT_READ: [&str; 5] =
     ["text/css", "text/javascript", "text/ecmascript", "text/calendar", "text/vcard"];
 
@@ -23,7 +23,7 @@ pub(super) enum RecordKind {
 }
 
 impl RecordKind {
-    /// `None` for kinds that hold none, such as `request` and `revisit`.
+    /// Returns the page of a head; `None` for kinds without one, such as `request` and `revisit`.
     pub(super) fn of(head: &Head<'_>) -> Option<Self> {
         let is = |value: &str, name: &str| value.eq_ignore_ascii_case(name);
         let kind = head.get("WARC-Type")?;
@@ -49,7 +49,7 @@ pub(crate) struct Page {
     pub(crate) date: Option<String>,
     /// Whether the main content is to be found first.
     pub(crate) html: bool,
-    /// What the server said it is encoded in, unless it cannot be.
+    /// The server's charset, unless it is impossible.
     pub(crate) encoding: Encoding,
 }
 
@@ -91,7 +91,7 @@ impl Page {
         Ok((Self { offset: 0, uri, record, date, html, encoding }, bytes))
     }
 
-    /// The name that was chosen, or the other one where the record does not have it.
+    /// Returns the chosen name, or the other one if the record does not have it.
     pub(crate) fn id(&self, chosen: WarcId) -> Option<&str> {
         let (uri, record) = (self.uri.as_deref(), self.record.as_deref());
         match chosen {
@@ -101,15 +101,14 @@ impl Page {
     }
 }
 
-/// What a server says, where the bytes do not tell better: what is UTF-8 is nothing else, and
-/// what is not cannot be.
+/// Returns the server's charset, unless the bytes contradict it: valid UTF-8 is UTF-8.
 fn encoding(charset: Option<&str>, bytes: &[u8]) -> Encoding {
     let told = charset.filter(|label| *label != "auto").and_then(|label| label.parse().ok());
     let utf8 = !bytes.is_ascii() && std::str::from_utf8(bytes).is_ok();
     told.filter(|told: &Encoding| !utf8 && told.to_string() != "UTF-8").unwrap_or(Encoding::AUTO)
 }
 
-/// Tells a page by its beginning, where nobody says what it is.
+/// Detects a page by its beginning, if no field names its type.
 fn begins_page(bytes: &[u8]) -> bool {
     let head = bytes.get(..LOOK).unwrap_or(bytes).to_ascii_lowercase();
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).trim_ascii_start();

@@ -14,7 +14,7 @@ type Pack = fn(&[u8]) -> Vec<u8>;
 
 const SUN: &str = "<p>sunny days are here again</p>";
 
-/// A record with these fields around a block.
+/// Returns a record with these fields around a block.
 fn record(fields: &str, block: &[u8]) -> Vec<u8> {
     let head = format!("WARC/1.0\r\n{fields}Content-Length: {}\r\n\r\n", block.len());
     [head.as_bytes(), block, b"\r\n\r\n"].concat()
@@ -35,7 +35,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     packed.finish().unwrap()
 }
 
-/// Five records: a description, a page, one that is gone, a plain text and a picture.
+/// Returns five records: a description, a page, one with status 404, a plain text and a picture.
 fn sample() -> Vec<Vec<u8>> {
     vec![
         record(
@@ -52,7 +52,7 @@ fn sample() -> Vec<Vec<u8>> {
     ]
 }
 
-/// One line for each record: its number, and its address or why there is none.
+/// Returns one line for each record: its number, and its address or why there is none.
 fn told(bytes: &[u8]) -> Vec<String> {
     let mut records = Records::new(open::buffered(Cursor::new(bytes.to_vec()))).unwrap();
     let mut lines = Vec::new();
@@ -72,7 +72,7 @@ fn told(bytes: &[u8]) -> Vec<String> {
     lines
 }
 
-/// The lines without the offsets.
+/// Returns the lines without the offsets.
 fn bare(lines: &[String]) -> Vec<&str> {
     lines.iter().map(|line| line.split_once(' ').unwrap().1).collect()
 }
@@ -82,7 +82,7 @@ const EXPECTED: [&str; 5] = [
     "http://a.example/ page <p>sunny days are here again</p>",
     "HTTP status 404",
     "http://c.example/ text rain again\\n",
-    "of type image/png, which is no text",
+    "of type image/png, which is not text",
 ];
 
 #[test]
@@ -150,10 +150,7 @@ fn what_is_wrong_with_one_record_is_told_and_the_next_ones_are_read() {
         (length(&records[1], "-1"), "Content-Length is no number of bytes"),
         (length(&records[1], "10"), "goes on behind its Content-Length of 10"),
         (b"WARC/1.0\r\nWARC-Type: response\r\n\r\n".to_vec(), "no Content-Length"),
-        (
-            response("http://x/", 0, "a", "").replace_http(),
-            "no HTTP response where the record has one",
-        ),
+        (response("http://x/", 0, "a", "").replace_http(), "the record has no HTTP response"),
         (length(&records[1], "99999999999999999999"), "Content-Length is no number of bytes"),
     ];
     for (bad, reason) in &wrong {
@@ -257,6 +254,6 @@ fn fields_that_never_end_are_let_go() {
     file.extend(b"\r\n");
     file.extend(sample().concat());
     let found = told(&file);
-    assert_eq!(bare(&found)[5..7], ["fields without an end", EXPECTED[0]]);
+    assert_eq!(bare(&found)[5..7], ["the fields do not end", EXPECTED[0]]);
     assert_eq!(found.len(), 11);
 }

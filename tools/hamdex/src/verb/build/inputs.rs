@@ -1,15 +1,15 @@
-//! Inputs: what a build reads becomes a line that a resumed build is held against.
+//! Inputs: what a build reads becomes a line that a resumed build is compared with.
 
 use crate::input::{Inputs, Kind};
 use crate::size;
 
-/// Stands for inputs that can be read only once.
+/// Placeholder for inputs that can be read only once.
 pub(super) const PIPE: &str = "a pipe, which cannot be compared";
 
-/// Describes inputs by names, sizes, order and the settings that decide which rows come.
+/// Describes inputs by names, sizes, order and the settings that select rows.
 ///
-/// `None` if one of them can be read only once. Moments of change are left out: a copy that is
-/// brought back has another one and the same rows.
+/// `None` if one of them can be read only once. Modification times are ignored: a restored copy has
+/// another time and the same rows.
 pub(super) fn described(inputs: &Inputs, bits: u32) -> Option<String> {
     let mut digest = Digest::default();
     digest.add(&format!("{:?} {bits}", inputs.names));

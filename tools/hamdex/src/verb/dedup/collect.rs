@@ -1,4 +1,4 @@
-//! Collecting: the first pass keeps of every document what the choice needs, and no text.
+//! Collecting: the first pass keeps what the decision needs of every document, and no text.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,7 +25,7 @@ pub(super) struct Field {
     pub(super) name: String,
 }
 
-const KEEPS: &str = "supported are first, longest, newest:FIELD and best:FIELD";
+const KEEPS: &str = "expected first, longest, newest:FIELD or best:FIELD";
 
 impl std::str::FromStr for Keep {
     type Err = &'static str;
@@ -68,7 +68,7 @@ pub(super) struct Documents<F> {
     named: Option<Named>,
     /// Values that rows must not share; `None` if they may.
     unique: Option<Unique>,
-    /// Hashes of the documents' ids as keys of an index; `None` if none is compared with.
+    /// Hashes of the documents' ids as keys of an index; `None` without an index.
     keys: Option<Vec<Option<u128>>>,
 }
 
@@ -95,7 +95,7 @@ struct UniqueRow {
     rank: Rank,
 }
 
-/// What decides between rows of one value; one kind a run.
+/// What decides between rows with equal values; one kind per run.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Order,
@@ -103,7 +103,7 @@ enum Rank {
     Largest(Stamp),
 }
 
-/// What the documents are compared with besides one another.
+/// What the documents are compared with besides each other.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Against<'a, F: Fingerprint> {
     Nothing,
@@ -111,7 +111,7 @@ pub(super) enum Against<'a, F: Fingerprint> {
     State(&'a State<F>),
 }
 
-/// What the documents are for.
+/// The purpose of the collection.
 #[derive(Debug)]
 pub(super) struct Purpose<'a> {
     pub(super) keep: &'a Keep,
@@ -145,7 +145,7 @@ impl<F: Fingerprint> Documents<F> {
         (self.origins.len() + self.blanks.len()) as u64
     }
 
-    /// Returns whether a row says where it comes from, where that is asked for.
+    /// Returns true if a row names its source, or no source is requested.
     pub(super) fn sourced(&self) -> bool {
         self.named.as_ref().is_some_and(|named| named.sources.has_values())
     }
@@ -155,7 +155,7 @@ impl<F: Fingerprint> Documents<F> {
         self.stamped
     }
 
-    /// Documents that brought a fingerprint and no text, where texts are compared.
+    /// Returns the number of documents without text, if texts are compared.
     pub(super) fn without(&self) -> u64 {
         match &self.ranked {
             Ranked::Order(dedup) => dedup.unverifiable(),
@@ -178,7 +178,7 @@ impl<F: Fingerprint> Documents<F> {
         }
     }
 
-    /// Decides what becomes of every row.
+    /// Decides which rows to keep and to remove.
     pub(super) fn decide(
         self,
         against: Against<'_, F>,
@@ -279,11 +279,11 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
     }
 }
 
-/// What becomes of every row.
+/// The decision about every row.
 #[derive(Debug)]
 pub(super) struct Choice<F> {
     pub(super) decisions: Decisions<F>,
-    /// What becomes part of the state; `None` without one.
+    /// The additions to the state; `None` without one.
     pub(super) trail: Option<Trail>,
     /// Ordinal of each document's row over all inputs, rising.
     pub(super) origins: Vec<u64>,

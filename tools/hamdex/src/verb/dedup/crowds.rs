@@ -1,7 +1,7 @@
-//! Crowds: groups so large that they may be one template rather than one document.
+//! Dense groups: so large that they may be one template rather than one document.
 //!
-//! Texts that differ in a few numbers or names are near by every measure. Whether they say the
-//! same is for the user to judge, who is shown what they share.
+//! Texts that differ in a few numbers or names are near by every measure. Only the user can judge
+//! whether they mean the same, so the report shows what they share.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::row::Row;
 
-/// Share of all rows above which a group is a crowd.
+/// Share of all rows above which a group is dense.
 const SHARE: f64 = 0.01;
 
 /// Members below which nothing is worth a warning.
@@ -31,10 +31,10 @@ const SHOWN: usize = 160;
 /// Share of the shorter of two templates that both have if they are one.
 const ALIKE: f64 = 0.6;
 
-/// Characters of a word, on average, above which a text is taken for one without spaces.
+/// Characters of an average word above which a text is treated as one without spaces.
 const LONG_WORD: usize = 20;
 
-/// Stands for what differs.
+/// Placeholder for differences.
 const GAP: &str = "\u{2026}";
 const GAP_CHAR: char = '\u{2026}';
 
@@ -48,7 +48,7 @@ pub(super) struct Crowd {
     pub(super) size: usize,
     /// Of all rows.
     pub(super) share: f64,
-    /// What their texts have in common; empty of fingerprints.
+    /// What their texts share; empty for fingerprints.
     pub(super) template: String,
 }
 
@@ -87,7 +87,7 @@ impl Samples {
         }
     }
 
-    /// Puts groups of one template together and returns those that are crowds.
+    /// Joins groups of one template and returns the dense ones.
     pub(super) fn crowds(&self) -> Vec<Crowd> {
         let mut families: Vec<Crowd> = Vec::new();
         for &(cluster, size) in &self.groups {
@@ -127,7 +127,7 @@ fn one_template(a: &str, b: &str) -> Option<String> {
     (shorter > 0 && said(&common) as f64 >= ALIKE * shorter as f64).then_some(common)
 }
 
-/// What all texts have in common, in order, with a gap for all else.
+/// Returns what all texts share, in order, with gaps for the rest.
 fn template(texts: &[&str]) -> String {
     let Some((first, others)) = texts.split_first() else { return String::new() };
     let count = words(first).len();
@@ -153,7 +153,7 @@ fn template(texts: &[&str]) -> String {
     if text == GAP { String::new() } else { text }
 }
 
-/// The beginning of a long template.
+/// Returns the beginning of a long template.
 fn shown(template: &str) -> String {
     if template.chars().count() <= SHOWN {
         return template.to_owned();
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(template(&[]), "");
     }
 
-    /// Crowds of groups, each with its number of members and the texts that were caught.
+    /// Returns the dense groups, each with its number of members and the sampled texts.
     fn crowds(groups: &[(usize, &[&str])], documents: u64) -> Vec<(usize, usize, String)> {
         let mut samples = Samples { documents, ..Samples::default() };
         for (&(size, texts), cluster) in groups.iter().zip(1..) {

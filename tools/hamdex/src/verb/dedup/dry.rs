@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::DedupArgs;
-use crate::advise::Settled;
+use crate::advise::Resolved;
 use crate::failure::{Failure, Result};
 use crate::input::{Body, Inputs, Kind, Rows, for_each_chunk};
 use crate::session::Session;
@@ -31,7 +31,7 @@ const BASE: f64 = 176.0 * (1 << 20) as f64;
 /// Bytes of memory a document while groups are formed, besides its fingerprint.
 const PER_DOCUMENT: f64 = 400.0;
 
-/// What a run will need, as far as a sample tells.
+/// What a run needs, estimated from a sample.
 #[derive(Debug, Serialize)]
 pub(super) struct Estimate<'a> {
     inputs: usize,
@@ -79,8 +79,8 @@ impl DedupArgs {
         let inputs = self.rows.resolve(&self.inputs, self.names(), &session.console)?;
         if let Some(live) = inputs.sources.iter().find(|source| source.is_live()) {
             return Err(Failure::Usage(format!(
-                "{} can be read only once, and --dry-run would read its first rows; write it to a \
-                 file",
+                "{} can be read only once, and --dry-run would consume its first rows; save it \
+                    to a file",
                 live.name
             )));
         }
@@ -89,17 +89,17 @@ impl DedupArgs {
             Some(index) => Some(stored::require(index, self.width.bits)?),
             None => index.map(stored::header).transpose()?.flatten(),
         };
-        let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
+        let bits = width::resolve(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let inputs = Arc::new(inputs);
-        let settled = match &self.state {
-            Some(state) => self.settle_shards(session, &inputs, state, bits)?,
-            None => self.settle(session, &inputs, header.as_ref(), bits)?,
+        let resolved = match &self.state {
+            Some(state) => self.resolve_shards(session, &inputs, state, bits)?,
+            None => self.resolve(session, &inputs, header.as_ref(), bits)?,
         };
-        settled.say(&session.console);
-        let near = self.near(settled.distance, settled.verification);
-        let keep = self.keep.to_string();
+        resolved.say(&session.console);
+        let near = self.near(resolved.distance, resolved.verification);
+        let keep = self.prefer.to_string();
         for_width!(bits, F => {
-            done(&estimate::<F>(session, inputs, &settled, &near, keep)?)
+            done(&estimate::<F>(session, inputs, &resolved, &near, keep)?)
         })
     }
 }
@@ -108,7 +108,7 @@ impl DedupArgs {
 fn estimate<'a, F: Fingerprint>(
     session: &Session,
     inputs: Arc<Inputs>,
-    settled: &'a Settled,
+    resolved: &'a Resolved,
     near: &dedup::Settings,
     keep: String,
 ) -> Result<Estimate<'a>> {
@@ -125,7 +125,7 @@ fn estimate<'a, F: Fingerprint>(
     } else {
         scaled(counted.rows, bytes as f64 / counted.bytes as f64)
     };
-    let trial = Trial::of::<F>(&texts, settled, near)?;
+    let trial = Trial::of::<F>(&texts, resolved, near)?;
     let reading = counted.seconds / counted.bytes.max(1) as f64 * bytes as f64;
     let seconds = 2.0 * reading + trial.seconds_each * rows as f64;
     let expansion = counted.plain as f64 / counted.bytes.max(1) as f64;
@@ -136,9 +136,9 @@ fn estimate<'a, F: Fingerprint>(
         rows_sampled: counted.rows,
         rows_exact: exact,
         texts_sampled: texts.len(),
-        distance: settled.distance,
-        verification: settled.verification.to_string(),
-        pipeline: settled.pipeline.as_ref().map_or("", |pipeline| pipeline.descriptor()),
+        distance: resolved.distance,
+        verification: resolved.verification.to_string(),
+        pipeline: resolved.pipeline.as_ref().map_or("", |pipeline| pipeline.descriptor()),
         keep,
         memory: scaled(rows, PER_DOCUMENT + F::BYTES as f64).saturating_add(scaled(1, BASE)),
         temporary: scaled(rows, trial.evidence_each),
@@ -184,7 +184,7 @@ fn counted(session: &Session, inputs: Arc<Inputs>) -> Result<Counted> {
     Ok(counted)
 }
 
-/// Bytes of rows in memory.
+/// Returns the bytes of rows in memory.
 fn plain_bytes(body: &Body) -> u64 {
     match body {
         Body::Lines { bytes, .. } | Body::Raw { bytes, .. } => bytes.len() as u64,
@@ -203,10 +203,10 @@ struct Trial {
 impl Trial {
     fn of<F: Fingerprint>(
         texts: &[String],
-        settled: &Settled,
+        resolved: &Resolved,
         near: &dedup::Settings,
     ) -> Result<Self> {
-        let Some(pipeline) = settled.pipeline.as_ref().filter(|_| !texts.is_empty()) else {
+        let Some(pipeline) = resolved.pipeline.as_ref().filter(|_| !texts.is_empty()) else {
             return Ok(Self { seconds_each: 0.0, evidence_each: 0.0 });
         };
         let begun = Instant::now();
@@ -214,10 +214,10 @@ impl Trial {
         dedup.push_texts(pipeline, texts)?;
         dedup.finish(&())?;
         let seconds_each = begun.elapsed().as_secs_f64() / texts.len() as f64;
-        let evidence_each = if settled.verification == Verification::None {
+        let evidence_each = if resolved.verification == Verification::None {
             0.0
         } else {
-            let evidence = |text: &String| settled.verification.evidence(pipeline, text).len();
+            let evidence = |text: &String| resolved.verification.evidence(pipeline, text).len();
             texts.par_iter().map(evidence).sum::<usize>() as f64 / texts.len() as f64
         };
         Ok(Self { seconds_each, evidence_each })
@@ -256,7 +256,7 @@ impl Estimate<'_> {
             .pair("results", format!("up to {}{}", size::bytes(self.results as f64), free(output)))
             .pair(
                 "seconds",
-                format!("{:.1} and more, as many near pairs are checked", self.seconds),
+                format!("{:.1} or more, because many near pairs are checked", self.seconds),
             );
         session.report(self, &table)
     }

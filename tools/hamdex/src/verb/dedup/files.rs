@@ -1,6 +1,6 @@
-//! Files: the name of the output decides what is written, and where.
+//! Files: the name of the output decides the results and their places.
 //!
-//! A directory takes all results; a file, by its extension, or standard output takes the kept rows
+//! A directory gets all results; a file, by its extension, or standard output gets the kept rows
 //! alone. Results of an earlier run are replaced on request, as a whole set.
 
 use std::collections::HashMap;
@@ -19,13 +19,13 @@ const REFUSED: [&str; 22] = [
     "ods", "orc", "sqlite", "tar", "txt", "xls", "xlsx", "xz", "zip", "zst",
 ];
 
-/// Results beside the kept rows.
+/// Results other than the kept rows.
 pub(super) const DUPLICATES: &str = "duplicates.jsonl";
 pub(super) const CLUSTERS: &str = "clusters.jsonl";
 pub(super) const REJECTS: &str = "rejects.jsonl";
 pub(super) const REPORT: &str = "report.json";
 
-/// Where the kept rows go.
+/// Destination of the kept rows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rows {
     File(PathBuf),
@@ -34,18 +34,18 @@ pub(super) enum Rows {
     Shards(Vec<PathBuf>),
 }
 
-/// Where the results go.
+/// Destination of the results.
 #[derive(Debug)]
 pub(super) struct Files {
     pub(super) form: Form,
     pub(super) rows: Rows,
-    /// Takes the other results; `None` where only the kept rows are asked for.
+    /// Directory of the other results; `None` if only the kept rows are requested.
     directory: Option<PathBuf>,
     pub(super) overwrite: Overwrite,
 }
 
 impl Files {
-    /// Takes what is there already for what it is, and goes by the extension of anything else.
+    /// Uses the kind of what exists, else the extension.
     pub(super) fn of(output: &Path, form: Option<Form>, overwrite: Overwrite) -> Result<Self> {
         let files = |form, rows, directory| Self { form, rows, directory, overwrite };
         if is_stdout(output) {
@@ -68,19 +68,19 @@ impl Files {
         let shown = output.display();
         let Some(named) = named else {
             return Err(Failure::Usage(format!(
-                "{shown}: rows are written as .jsonl, .ndjson, .csv or .tsv, each also as .gz or \
-                 .zst, and as .parquet; name such a file, or a directory"
+                "{shown}: the format is unknown; give a name in .jsonl, .ndjson, .csv or .tsv \
+                    (optionally with .gz or .zst) or .parquet, or a directory"
             )));
         };
         if form.is_some_and(|form| form != named) {
             return Err(Failure::Usage(format!(
-                "{shown} is {} by its name; leave --format out",
+                "{shown} is {} by its name; drop --format",
                 named.name()
             )));
         }
         if compression.is_some() && named == Form::Parquet {
             return Err(Failure::Usage(format!(
-                "{shown}: Parquet is compressed inside; leave the second extension out"
+                "{shown}: Parquet compresses its data; drop the second extension"
             )));
         }
         Ok(files(named, Rows::File(output.to_path_buf()), None))
@@ -90,7 +90,7 @@ impl Files {
     pub(super) fn shards(mut self, output: &Path, inputs: &Inputs) -> Result<Self> {
         let Some(directory) = &self.directory else {
             return Err(Failure::Usage(format!(
-                "{}: --shards writes a file for every input; name a directory",
+                "{}: --shards writes a file for every input; give a directory",
                 output.display()
             )));
         };
@@ -98,7 +98,7 @@ impl Files {
         let taken = names.iter().find(|name| results().any(|result| result == **name));
         if let Some(name) = taken {
             return Err(Failure::Usage(format!(
-                "--shards: an input named {name} would take the name of a result; rename it"
+                "--shards: the input {name} has the name of a result; rename it"
             )));
         }
         self.rows = Rows::Shards(names.iter().map(|name| directory.join(name)).collect());
@@ -125,7 +125,7 @@ impl Files {
         for place in written.iter().filter_map(|path| path.parent()) {
             if is_index(place) {
                 return Err(Failure::Usage(format!(
-                    "{} is an index; name another directory for the results",
+                    "{} is an index; give another directory for the results",
                     place.display()
                 )));
             }
@@ -139,12 +139,12 @@ impl Files {
         Ok(())
     }
 
-    /// Another result's file; `None` where it is not asked for.
+    /// Returns the file of another result; `None` if it is not requested.
     pub(super) fn beside(&self, name: &str) -> Option<PathBuf> {
         self.directory.as_ref().map(|directory| directory.join(name))
     }
 
-    /// The directory that takes all results, or the one of the file.
+    /// Returns the directory of all results, or of the file.
     pub(super) fn place(&self) -> Option<&Path> {
         match (&self.directory, &self.rows) {
             (Some(directory), _) => Some(directory),
@@ -182,8 +182,8 @@ pub(super) fn apart(path: &Path, inputs: &Inputs) -> Result<()> {
         let Some(root) = source.directory() else { continue };
         if root.canonicalize().is_ok_and(|root| real.starts_with(root)) {
             return Err(Failure::Usage(format!(
-                "{} is within the input {}, so that the next run would read it; write the results \
-                 elsewhere",
+                "{} is inside the input {}, so the next run would read it; write the results to \
+                    another place",
                 path.display(),
                 root.display()
             )));
@@ -192,13 +192,13 @@ pub(super) fn apart(path: &Path, inputs: &Inputs) -> Result<()> {
     Ok(())
 }
 
-/// Names of all results that a directory may take.
+/// Returns the names of all results that a directory may have.
 fn results() -> impl Iterator<Item = String> {
     let kept = Form::value_variants().iter().map(|form| format!("kept.{}", form.name()));
     kept.chain([DUPLICATES, CLUSTERS, REJECTS, REPORT].map(str::to_owned))
 }
 
-/// The names that the results of each source get; `option` asks for them.
+/// Returns the names of the results of each source; `option` requests them.
 pub(super) fn shards(inputs: &Inputs, option: &str) -> Result<Vec<String>> {
     let mut names: Vec<String> = inputs.sources.iter().map(|source| shard(source, false)).collect();
     if repeated(&names).is_some() {
@@ -207,8 +207,8 @@ pub(super) fn shards(inputs: &Inputs, option: &str) -> Result<Vec<String>> {
     if let Some((first, second)) = repeated(&names) {
         let name = |at: usize| inputs.sources.get(at).map_or("", |source| &source.name);
         return Err(Failure::Usage(format!(
-            "{option}: {} and {} would have one name in the results; give their common directory \
-             instead",
+            "{option}: {} and {} would have the same name in the results; give their common \
+                directory instead",
             name(first),
             name(second)
         )));
@@ -216,7 +216,7 @@ pub(super) fn shards(inputs: &Inputs, option: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The name of a source's own file, with that of the directory it is in if asked for.
+/// Returns the name of a source's file, with its directory if requested.
 fn shard(source: &Source, with_directory: bool) -> String {
     let path = Path::new(&source.name);
     let base = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -244,7 +244,7 @@ fn shard(source: &Source, with_directory: bool) -> String {
     }
 }
 
-/// The first two places that have one name.
+/// Returns the first two places that have the same name.
 fn repeated(names: &[String]) -> Option<(usize, usize)> {
     let mut first: HashMap<&str, usize> = HashMap::new();
     for (at, name) in names.iter().enumerate() {
@@ -255,7 +255,7 @@ fn repeated(names: &[String]) -> Option<(usize, usize)> {
     None
 }
 
-/// A path without links, of which the last parts need not exist.
+/// Returns a path without links; its last parts need not exist.
 fn real(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     for there in absolute.ancestors() {

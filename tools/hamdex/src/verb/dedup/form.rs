@@ -1,8 +1,8 @@
-//! Forms of the kept rows: JSON Lines as they are copied, Parquet, or CSV.
+//! Formats of the kept rows: copied JSON Lines, Parquet, or CSV.
 //!
-//! Rows of Parquet files with equal columns keep these, types and all: only the numbers of the
-//! rows to keep are noted, and the files are read again. Rows of anything else go through JSON,
-//! whose values settle the columns. CSV is made of CSV alone, cell by cell.
+//! Rows of Parquet files with equal columns keep these with their types: only the numbers of the
+//! kept rows are recorded, and the files are read again. Other rows become JSON, whose values
+//! decide the columns. CSV is made from CSV alone, cell by cell.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,21 +15,21 @@ use crate::input::columnar::{self, Columnar};
 use crate::input::{Inputs, Kind, Rows, Source, changed};
 use crate::output::Output;
 
-/// What the kept rows are written as.
+/// Lists the formats of the kept rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Form {
     /// kept.jsonl
     Jsonl,
-    /// kept.parquet, compressed by Zstandard
+    /// kept.parquet, compressed with Zstandard
     Parquet,
-    /// kept.csv, of CSV and TSV with equal columns
+    /// kept.csv, from CSV and TSV with equal columns
     Csv,
-    /// kept.tsv, of the same
+    /// kept.tsv, from CSV and TSV with equal columns
     Tsv,
 }
 
 impl Form {
-    /// The extension of such a file.
+    /// Returns the extension of such a file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
@@ -39,7 +39,7 @@ impl Form {
         }
     }
 
-    /// The byte between cells; `None` for what has none.
+    /// Returns the byte between cells; `None` for formats without one.
     fn delimiter(self) -> Option<u8> {
         match self {
             Self::Jsonl | Self::Parquet => None,
@@ -57,14 +57,14 @@ impl Form {
             return Ok(());
         }
         Err(Failure::Usage(format!(
-            "{} is made of CSV and TSV files with equal columns, each named once; write these \
-             inputs as .jsonl or .parquet",
+            "{} needs CSV and TSV inputs with equal, distinct columns; write these inputs as \
+                .jsonl or .parquet",
             self.name()
         )))
     }
 }
 
-/// Takes the rows to keep of some sources.
+/// Receives the kept rows of some sources.
 #[derive(Debug)]
 pub(super) enum Sink {
     Lines(Output),
@@ -108,7 +108,7 @@ impl Sink {
                 Self::Ordinals(Ordinals { wanted: Vec::new(), sources, base, output })
             }
             Form::Parquet => {
-                // Nameless, so that nothing can be left of it.
+                // A file without a name, so that nothing is left of it.
                 let spool = tempfile::tempfile();
                 let spool = spool.map_err(|e| Failure::io(std::env::temp_dir(), e))?;
                 Self::Spool(BufWriter::new(spool), output)
@@ -117,12 +117,12 @@ impl Sink {
         })
     }
 
-    /// How much of a row has to be read for it.
+    /// Returns how much of a row has to be read.
     pub(super) fn reads(&self) -> Rows {
         if let Self::Ordinals(_) = self { Rows::Needed } else { Rows::Whole }
     }
 
-    /// Takes a row, which `copy` writes as a line of JSON.
+    /// Receives a row, which `copy` writes as a line of JSON.
     pub(super) fn row(
         &mut self,
         origin: u64,
@@ -143,7 +143,7 @@ impl Sink {
         }
     }
 
-    /// Writes what is not written yet.
+    /// Writes the remaining rows.
     pub(super) fn close(self, inputs: &Inputs, console: &Console) -> Result<Output> {
         match self {
             Self::Lines(output) => Ok(output),

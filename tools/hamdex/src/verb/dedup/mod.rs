@@ -1,7 +1,7 @@
-//! `dedup`: documents become the ones to keep, the duplicates and the groups they form.
+//! `dedup`: documents become the kept ones, the duplicates and the groups they form.
 //!
-//! Two passes over the inputs. The first keeps a fingerprint and an origin of each document, the
-//! second copies the rows to keep, byte for byte. Texts are never held beyond a batch.
+//! Two passes read the inputs. The first collects a fingerprint and an origin of each document, the
+//! second copies the kept rows, byte for byte. Only one batch of texts is in memory.
 
 mod collect;
 mod crowds;
@@ -36,106 +36,107 @@ use self::report::{Report, Settings};
 use self::sources::Account;
 use self::state::Shard;
 use self::write::Members;
-use crate::advise::{self, Settled, Wishes};
+use crate::advise::{self, Overrides, Resolved};
 use crate::failure::{Failure, Result};
 use crate::input::{Ids, Inputs, Names, Policy, Reading, Rejects, Wanted};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::stored;
-use crate::verify_options::{RepresentativeArg, VerifyArg};
+use crate::verify_options::{LinkageArg, VerifyArg};
 use crate::width::{self, for_width};
 
 const AFTER_HELP: &str = r#"Files in DIR:
-  kept.jsonl        the rows to keep; kept.parquet, .csv or .tsv with --format
+  kept.jsonl        the kept rows; kept.parquet, .csv or .tsv with --format
   duplicates.jsonl  {"id","at","kept_id","kept_at","distance","similarity","cluster"} for every
-                    row removed; at and kept_at name file and row
+                    removed row; at and kept_at are file and row
   clusters.jsonl    {"cluster","size","ids","diameter"}, the largest first
   rejects.jsonl     {"file","line","reason","row"} for every bad row
   report.json       counts, settings, advice, warnings and the largest groups
 
-A name that ends in .jsonl, .csv or .tsv, each also with .gz or .zst behind, or in .parquet is a
-file, which takes the rows to keep alone; - is standard output.
+A name in .jsonl, .csv or .tsv, optionally followed by .gz or .zst, or in .parquet is a file with
+the kept rows only; - is standard output.
 
 Example:
   hamdex dedup posts.jsonl -o out
-  hamdex dedup shards/ -o clean --keep longest
+  hamdex dedup shards/ -o clean --prefer longest
   hamdex dedup crawl-*.jsonl.gz -o clean.jsonl.zst --unique-by url
   hamdex dedup shard-*.parquet -o clean --text-field content --format parquet
   hamdex dedup posts.csv -o posts-clean.csv
   hamdex dedup crawl/*.jsonl.gz -o clean --state seen.idx   # tomorrow: the same command
-  hamdex dedup CC-MAIN-*.warc.gz -o clean --keep newest:date --warc-id record
+  hamdex dedup CC-MAIN-*.warc.gz -o clean --prefer newest:date --warc-id record
   hamdex dedup pages/ -o clean --report clean/report.html"#;
 
 /// Remove near-duplicates from documents
 ///
-/// A look at the texts chooses pipeline, distance and verification, unless they are given. Pairs
-/// within k bits that pass the verification form groups; of each, one document is kept, and what
-/// is removed is near the kept one and has passed the verification with it. With --verify none,
-/// everything that chains of pairs connect is one group.
+/// A sample of the texts chooses pipeline, distance and verification, unless you pass them. Pairs
+/// within k bits that pass the verification form groups. dedup keeps one document of each group and
+/// removes only documents that are near it and pass the verification with it. With --verify none,
+/// documents connected by chains of pairs form one group.
 ///
-/// A row is identified by its file and number: ids may repeat. Rows with nothing to compare, such
-/// as empty texts, are kept and counted. The results appear in DIR when all is done; rows to keep
-/// are copied unchanged. Nothing is written if no row can be used or too many are bad.
+/// A row is identified by its file and number; ids may repeat. Rows with nothing to compare, such
+/// as empty texts, are kept and counted. Kept rows are copied unchanged. The results appear in DIR
+/// when everything is done. Nothing is written if no row is usable or too many are bad.
 ///
-/// A verification writes the cleaned texts or their feature sets to the directory for temporary
-/// files. A kill leaves the results of an earlier run as they were, but for the last moment, in
-/// which the new files get their names one after another; the same command starts again.
+/// A verification stores the cleaned texts or their feature sets in the directory for temporary
+/// files. After a kill, the results of an earlier run are unchanged, unless the kill hits the last
+/// step, which renames the new files one by one. The same command starts again.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 #[allow(clippy::struct_excessive_bools)] // options of which any may be given
 pub(crate) struct DedupArgs {
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for
+    /// stdin
     #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Directory for the results, or a file for the rows to keep; - is standard output
+    /// Directory for the results, or a file for the kept rows; - is standard output
     #[arg(short, long, value_name = "DIR|FILE")]
     output: PathBuf,
-    /// Drop also what is near a document of this index
+    /// Also remove what is near a document of this index
     #[arg(long, value_name = "INDEX")]
     against: Option<PathBuf>,
-    /// Keep only what this index has not seen in earlier runs, and add it there; made if absent
+    /// Keep only what this index has not seen in earlier runs, and add it; made if absent
     ///
-    /// Every input is a shard: it is compared with all that was kept before, and its results appear
-    /// together in DIR/NAME/, under the input's own name. After a kill the same command goes on
-    /// where it stopped. Inputs that were done are skipped, so the next run may name old files and
-    /// new ones; results that are there are never replaced. The first run settles pipeline,
-    /// distance and verification, and other ones are refused from then on.
+    /// Every input is a shard. It is compared with everything kept before, and its results appear
+    /// together in DIR/NAME/, under the name of the input. After a kill, the same command
+    /// continues. Finished inputs are skipped, so the next run may name old and new files; existing
+    /// results are never replaced. The first run chooses pipeline, distance and verification; later
+    /// runs with other ones are refused.
     #[arg(long, value_name = "INDEX", conflicts_with_all = [
         "against", "shards", "report", "unique_by", "rejects", "overwrite",
     ])]
     state: Option<PathBuf>,
-    /// Only say what a run will need: settings, rows, memory, disk and time, by a sample
+    /// Only estimate what a run needs: settings, rows, memory, disk and time
     ///
-    /// Nothing is written. Rows are counted in the first 128 MB, of up to 16 inputs, and up to 2,000
-    /// texts from all over the inputs are deduplicated as a trial.
+    /// Nothing is written. hamdex counts the rows in the first 128 MB of up to 16 inputs, and
+    /// deduplicates a sample of up to 2,000 texts.
     #[arg(long)]
     dry_run: bool,
-    /// Which document of a group to keep: first, longest, newest:FIELD or best:FIELD
+    /// Document of a group to keep: first, longest, newest:FIELD or best:FIELD
     ///
     /// newest and best keep the document with the largest value of a field, such as a date or a
-    /// score. Numbers are compared as numbers and RFC 3339 or ISO 8601 dates as times; numbers are
-    /// larger than other texts, dates larger than numbers, and no value is the smallest. Of equal
-    /// ones the first is kept. A field that no row has is refused. With --verify contains:T the
-    /// longest document of a group is kept in any case, and this decides between equally long ones.
-    #[arg(long, value_name = "WHICH", default_value = "first")]
-    keep: Keep,
-    /// Keep one of the rows that share a value of this field, before anything else is compared
+    /// score. Numbers are compared by value, RFC 3339 and ISO 8601 dates as times. Numbers rank
+    /// above other texts, dates above numbers, and a missing value ranks lowest. Among equal values
+    /// the first document is kept. A field that no row has is an error. With --verify contains:T
+    /// the longest document of a group is kept, and this option decides between equally long ones.
+    #[arg(long, alias = "keep", value_name = "WHICH", default_value = "first")]
+    prefer: Keep,
+    /// Keep one of the rows that share a value of this field, before any other comparison
     #[arg(long, value_name = "FIELD")]
     unique_by: Option<String>,
-    /// Count what becomes of the rows by the values of this field, not by file, in the report
+    /// Count kept and removed rows by the values of this field, not by file, in the report
     #[arg(long, value_name = "FIELD")]
     source_field: Option<String>,
     /// Remove rows with nothing to compare: null and empty texts, texts without features
     #[arg(long)]
     drop_empty: bool,
-    /// Write the kept rows of every input to a file of its own, under its own name, in DIR
+    /// Write the kept rows of every input to a separate file in DIR, under the name of the input
     #[arg(long, conflicts_with = "format")]
     shards: bool,
-    /// Form of the kept rows in a directory [default: jsonl]
+    /// Format of the kept rows in a directory [default: jsonl]
     #[arg(long, value_name = "FORM", value_enum)]
     format: Option<Form>,
-    /// Write also a page to look at: figures as charts, the largest groups side by side (.html)
+    /// Also write an HTML page: charts, and the largest groups side by side
     #[arg(long, value_name = "FILE")]
     report: Option<PageFile>,
     #[command(flatten)]
@@ -153,10 +154,7 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     verify: VerifyArg,
     #[command(flatten)]
-    representative: RepresentativeArg,
-    /// Remove also what only a chain of pairs connects with the kept document
-    #[arg(long, conflicts_with = "verify_representative", help_heading = "Verification")]
-    verify_chain: bool,
+    linkage: LinkageArg,
 }
 
 impl DedupArgs {
@@ -171,7 +169,7 @@ impl DedupArgs {
         self.work(session, &mut |report| report.show(session, &self.output))
     }
 
-    /// Does the work and returns what report.json says of it.
+    /// Does the work and returns the text of report.json.
     pub(crate) fn summary(&self, session: &Session) -> Result<String> {
         let mut summary = String::new();
         if self.dry_run {
@@ -191,7 +189,7 @@ impl DedupArgs {
         Ok(summary)
     }
 
-    /// Does the work; `done` is called when all is written.
+    /// Does the work, and calls `done` when everything is written.
     fn work(
         &self,
         session: &Session,
@@ -210,33 +208,33 @@ impl DedupArgs {
             .as_deref()
             .map(|index| stored::require(index, self.width.bits))
             .transpose()?;
-        let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
+        let bits = width::resolve(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let place = Place::make(files.place())?;
         let page = self.report.as_ref().map(|page| page.open(session.overwrite)).transpose()?;
         inputs.spool(self.tmp.directory(), &session.console)?;
         let inputs = Arc::new(inputs);
-        let settled = self.settle(session, &inputs, header.as_ref(), bits)?;
-        settled.say(&session.console);
-        if let Verification::Contains(_) = settled.verification
-            && self.keep != Keep::First
+        let resolved = self.resolve(session, &inputs, header.as_ref(), bits)?;
+        resolved.say(&session.console);
+        if let Verification::Contains(_) = resolved.verification
+            && self.prefer != Keep::First
         {
             session.console.say(&format!(
-                "contains keeps the longest document of a group; --keep {} decides between equally \
-                 long ones",
-                self.keep
+                "--verify contains keeps the longest document of a group; --prefer {} decides \
+                    between equally long ones",
+                self.prefer
             ));
         }
         for_width!(bits, F => {
-            self.dedup::<F>(session, &inputs, &settled, (&files, page), None, done)
+            self.dedup::<F>(session, &inputs, &resolved, (&files, page), None, done)
         })?;
         place.keep();
         Ok(())
     }
 
-    /// The fields of a row that are read.
+    /// Returns the fields of a row that are read.
     fn names(&self) -> Names {
         let mut names = self.rows.names();
-        if let Keep::Largest(field) = &self.keep {
+        if let Keep::Largest(field) = &self.prefer {
             names.stamp = Some(field.name.clone());
         }
         names.unique.clone_from(&self.unique_by);
@@ -244,20 +242,20 @@ impl DedupArgs {
         names
     }
 
-    /// Settles what is left open: by the index, which has its own settings, or by the texts.
-    fn settle(
+    /// Resolves settings: from the index, which has them, or from the texts.
+    fn resolve(
         &self,
         session: &Session,
         inputs: &Arc<Inputs>,
         header: Option<&Header>,
         bits: u32,
-    ) -> Result<Settled> {
+    ) -> Result<Resolved> {
         let (distance, verify) = (self.distance.distance, self.verify.verify);
         let (Some(header), Some(index)) = (header, &self.against) else {
-            return advise::settle(
+            return advise::resolve(
                 &session.console,
                 inputs,
-                &Wishes::over_texts(&self.pipeline, distance, verify, bits),
+                &Overrides::over_texts(&self.pipeline, distance, verify, bits),
             );
         };
         self.verify.require_stored(header.keeps_features)?;
@@ -271,7 +269,7 @@ impl DedupArgs {
             _ => Verification::None,
         };
         let distance = distance.unwrap_or(header.distance);
-        Ok(Settled { pipeline, distance, verification, advice: None })
+        Ok(Resolved { pipeline, distance, verification, advice: None })
     }
 
     #[allow(clippy::too_many_lines)] // one step after another
@@ -279,18 +277,18 @@ impl DedupArgs {
         &self,
         session: &Session,
         inputs: &Arc<Inputs>,
-        settled: &Settled,
+        resolved: &Resolved,
         (files, mut page): (&Files, Option<Page>),
         shard: Option<&mut Shard<'_, F>>,
         done: &mut dyn FnMut(&Report<'_>) -> Result<()>,
     ) -> Result<()> {
         let started = Instant::now();
-        let Settled { distance, verification, .. } = *settled;
+        let Resolved { distance, verification, .. } = *resolved;
         if distance > F::MAX_DISTANCE {
             let (bits, max) = (F::BITS, F::MAX_DISTANCE);
             return Err(hamdex::Error::InvalidDistance { distance, bits, max }.into());
         }
-        let pipeline = settled.pipeline.as_ref();
+        let pipeline = resolved.pipeline.as_ref();
         let reading = Reading {
             inputs,
             pipeline,
@@ -311,7 +309,7 @@ impl DedupArgs {
         }
         let near = self.near(distance, verification);
         let (keep, unique, against) =
-            (&self.keep, self.unique_by.is_some(), self.against.is_some());
+            (&self.prefer, self.unique_by.is_some(), self.against.is_some());
         let sourced = self.source_field.is_some();
         let purpose = Purpose { keep, near: &near, unique, against, sourced };
         let (documents, totals) = collect::collect::<F>(&reading, &purpose, &mut rejects)?;
@@ -373,12 +371,12 @@ impl DedupArgs {
                 verification: verification.to_string(),
                 verified_with_kept: self.linkage(verification) == Linkage::Representative,
                 pipeline: pipeline.map_or("", |pipeline| pipeline.descriptor()),
-                keep: self.keep.to_string(),
+                keep: self.prefer.to_string(),
                 unique_by: self.unique_by.as_deref(),
                 against: self.against.as_ref().map(|index| index.display().to_string()),
                 state: self.state.as_ref().map(|index| index.display().to_string()),
             },
-            advice: settled.advice.as_ref(),
+            advice: resolved.advice.as_ref(),
             largest: members.largest(),
             crowds: samples.crowds(),
             sources: account.rows,
@@ -405,7 +403,7 @@ impl DedupArgs {
         done(&report)
     }
 
-    /// When two documents are near-duplicates.
+    /// Returns the settings that define near-duplicates.
     fn near(&self, distance: u32, verification: Verification) -> dedup::Settings {
         dedup::Settings {
             linkage: Some(self.linkage(verification)),
@@ -419,9 +417,9 @@ impl DedupArgs {
         if documents.len() == 0 {
             return Ok(());
         }
-        let (keep, keeps) = match &self.keep {
-            Keep::Largest(Field { word: "best", name }) => (Some(name), "--keep best"),
-            Keep::Largest(Field { name, .. }) => (Some(name), "--keep newest"),
+        let (keep, keeps) = match &self.prefer {
+            Keep::Largest(Field { word: "best", name }) => (Some(name), "--prefer best"),
+            Keep::Largest(Field { name, .. }) => (Some(name), "--prefer newest"),
             Keep::First | Keep::Longest => (None, ""),
         };
         for (field, option, found) in [
@@ -435,17 +433,17 @@ impl DedupArgs {
         Ok(())
     }
 
-    /// What is removed is near the kept document itself wherever that can be verified.
+    /// Returns the linkage: by representative if pairs can be verified.
     fn linkage(&self, verification: Verification) -> Linkage {
-        if verification != Verification::None && !self.verify_chain {
-            Linkage::Representative
+        self.linkage.given().unwrap_or(if verification == Verification::None {
+            Linkage::Chain
         } else {
-            self.representative.linkage()
-        }
+            Linkage::Representative
+        })
     }
 }
 
-/// Gives all results their names, one right after another.
+/// Renames all results to their names, one right after another.
 fn publish(mut written: Vec<Output>, stale: &[PathBuf]) -> Result<()> {
     written.iter_mut().try_for_each(Output::prepare)?;
     for path in stale {
@@ -454,7 +452,7 @@ fn publish(mut written: Vec<Output>, stale: &[PathBuf]) -> Result<()> {
     written.into_iter().try_for_each(Output::finish)
 }
 
-/// The directory of the results; one that was made for them goes again if there are none.
+/// The directory of the results; removed if the run made it and has no results.
 struct Place<'a> {
     made: Option<&'a Path>,
 }
@@ -475,7 +473,7 @@ impl<'a> Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(path) = self.made {
-            // Fails if anything is in it, which is as it should be.
+            // Fails if the directory is not empty, as intended.
             let _ = std::fs::remove_dir(path);
         }
     }

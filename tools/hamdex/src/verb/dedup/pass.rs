@@ -46,7 +46,7 @@ impl Ids {
         self.keys.get(slot)
     }
 
-    /// Where the id of a document is noted.
+    /// Returns the place of a document's id.
     pub(super) fn slot(&self, position: u32) -> Option<usize> {
         self.positions.binary_search(&position).ok()
     }

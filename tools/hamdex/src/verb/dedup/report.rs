@@ -1,4 +1,4 @@
-//! The report: what a deduplication did, for report.json and for the console.
+//! The report of a deduplication, for report.json and for the console.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::size;
 use crate::table::Table;
 
-/// Crowds that are warned of, the largest; the report has all.
+/// Number of dense groups to warn of; the report has all.
 const WARNED: usize = 3;
 
 /// Counts, settings and the largest groups.
@@ -42,20 +42,20 @@ pub(super) struct Report<'a> {
     pub(super) skipped_type: u64,
     pub(super) seconds: f64,
     pub(super) settings: Settings<'a>,
-    /// What was chosen and why; `None` where nothing was left open.
+    /// The chosen settings and the reason; `None` if the user passed all.
     pub(super) advice: Option<&'a Advice>,
     pub(super) largest: Vec<Group<'a>>,
     /// Groups so large that they may be a template.
     pub(super) crowds: Vec<Crowd>,
-    /// What became of every source, those first that lost the largest share.
+    /// The loss of every source, the largest share first.
     pub(super) sources: Vec<SourceRow<'a>>,
-    /// Names the sources of which next to nothing is left.
+    /// Names the sources that lost nearly all documents.
     #[serde(skip)]
     pub(super) gone: Option<String>,
     pub(super) warnings: Vec<String>,
 }
 
-/// What the result depends on.
+/// The settings that the result depends on.
 #[derive(Debug, Serialize)]
 pub(super) struct Settings<'a> {
     pub(super) inputs: Vec<&'a str>,
@@ -64,7 +64,7 @@ pub(super) struct Settings<'a> {
     pub(super) verification: String,
     /// Whether every removed document passed the verification with the kept one.
     pub(super) verified_with_kept: bool,
-    /// Empty where the inputs brought fingerprints.
+    /// Empty if the inputs have only fingerprints.
     pub(super) pipeline: &'a str,
     pub(super) keep: String,
     pub(super) unique_by: Option<&'a str>,
@@ -91,7 +91,7 @@ impl Report<'_> {
         })
     }
 
-    /// Returns what report.json holds, on one line.
+    /// Returns the contents of report.json, on one line.
     pub(super) fn json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|e| Failure::io("report.json", e.into()))
     }
@@ -127,7 +127,7 @@ impl Report<'_> {
         }
         table.pair("clusters", size::thousands(self.clusters));
         if let Some(gone) = &self.gone {
-            table.pair("sources all but gone", gone);
+            table.pair("sources nearly empty", gone);
         }
         table.pair("seconds", format!("{:.2}", self.seconds));
         if is_stdout(output) {

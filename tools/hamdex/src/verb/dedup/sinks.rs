@@ -11,7 +11,7 @@ use crate::input::{self, Inputs, Kind, Origins};
 use crate::output::Output;
 use crate::session::Session;
 
-/// Takes the rows to keep.
+/// Receives the kept rows.
 #[derive(Debug)]
 pub(super) enum Sinks {
     One(Sink),
@@ -22,7 +22,7 @@ pub(super) enum Sinks {
 #[derive(Debug)]
 pub(super) struct Shards {
     sources: Vec<Shard>,
-    /// The source whose rows come at the moment.
+    /// The current source.
     current: Option<(usize, Sink)>,
     done: Vec<Output>,
 }
@@ -70,7 +70,7 @@ impl Sinks {
         })
     }
 
-    /// How much of a row has to be read for it.
+    /// Returns how much of a row has to be read.
     pub(super) fn reads(&self) -> input::Rows {
         match self {
             Self::One(sink) => sink.reads(),
@@ -78,7 +78,7 @@ impl Sinks {
         }
     }
 
-    /// Takes a row, which `copy` writes as a line of JSON.
+    /// Receives a row, which `copy` writes as a line of JSON.
     pub(super) fn row(
         &mut self,
         inputs: &Inputs,
@@ -99,7 +99,7 @@ impl Sinks {
         }
     }
 
-    /// Writes what is not written yet.
+    /// Writes the remaining rows.
     pub(super) fn close(
         self,
         inputs: &Inputs,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::row::Label;
 use super::write::Members;
 
-/// Where rows come from, as a field of theirs says.
+/// Source of rows, by a field.
 #[derive(Debug, Default)]
 pub(super) struct Named {
     pub(super) sources: Sources,
@@ -36,7 +36,7 @@ impl Named {
     }
 }
 
-/// What became of one source, with the ids of its documents.
+/// The loss of one source, with the ids of its documents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct SourceRow<'a> {
     pub(super) name: String,
@@ -68,11 +68,11 @@ pub(super) struct FarthestPair<'a> {
     pub(super) similarity: Option<f64>,
 }
 
-/// What became of every source, and what a person should know of them.
+/// The loss of every source, and warnings about it.
 #[derive(Debug, Default)]
 pub(super) struct Account<'a> {
     pub(super) rows: Vec<SourceRow<'a>>,
-    /// Names those that are all but gone.
+    /// Names the sources that lost nearly all documents.
     pub(super) gone: Option<String>,
     pub(super) warnings: Vec<String>,
 }

@@ -13,7 +13,7 @@ use super::files::{self, Files};
 use super::form::Form;
 use super::write::Members;
 use super::{DedupArgs, Place};
-use crate::advise::{self, Settled, Wishes};
+use crate::advise::{self, Overrides, Resolved};
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{Inputs, Kind, Source, is_index};
@@ -35,7 +35,7 @@ pub(super) struct Shard<'a, F: Fingerprint> {
 }
 
 impl<F: Fingerprint> Shard<'_, F> {
-    /// Where a result will be.
+    /// Returns the path of a result.
     pub(super) fn place(&self, name: &str) -> PathBuf {
         self.todo.results.join(name)
     }
@@ -48,7 +48,7 @@ impl<F: Fingerprint> Shard<'_, F> {
     ) -> Result<()> {
         let Some(trail) = &members.choice.trail else { return Ok(()) };
         let Todo { input, content, results } = self.todo;
-        // From here on the state says what becomes of it.
+        // From here on the state decides what happens to it.
         self.stage.left = true;
         let shard = NewShard { input, content, results: Some((&self.stage.path, results)) };
         let decided = (&members.choice.decisions, trail);
@@ -64,7 +64,7 @@ struct Todo {
     results: PathBuf,
 }
 
-/// What a run over shards did.
+/// The result of a run over shards.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Run {
     documents: u64,
@@ -81,7 +81,7 @@ pub(super) struct Run {
     shards: Vec<Done>,
 }
 
-/// What became of one input.
+/// The result of one input.
 #[derive(Debug, Serialize)]
 struct Done {
     input: String,
@@ -92,13 +92,13 @@ struct Done {
 }
 
 impl Run {
-    /// Shows what was done, and fails if an input was left out.
+    /// Prints the result, and fails if an input was skipped.
     pub(super) fn show(&self, session: &Session, output: &Path) -> Result<()> {
         let mut table = Table::list();
         let share = 100.0 * self.removed as f64 / self.documents.max(1) as f64;
         table
             .pair("inputs", size::thousands(self.shards.len() as u64))
-            .pair("inputs done before", size::thousands(self.skipped))
+            .pair("inputs done earlier", size::thousands(self.skipped))
             .pair("documents", size::thousands(self.documents))
             .pair("kept", size::thousands(self.kept))
             .pair("removed", format!("{} ({share:.1} %)", size::thousands(self.removed)))
@@ -107,7 +107,7 @@ impl Run {
             table.pair("bad rows skipped", size::thousands(self.rejects));
         }
         if !self.left_out.is_empty() {
-            table.pair("inputs left out", size::thousands(self.left_out.len() as u64));
+            table.pair("inputs skipped", size::thousands(self.left_out.len() as u64));
         }
         table.pair("seconds", format!("{:.2}", self.seconds)).pair("written to", output.display());
         session.report(self, &table)?;
@@ -131,66 +131,66 @@ impl DedupArgs {
     pub(super) fn by_shards(&self, session: &Session, path: &Path) -> Result<Run> {
         if is_stdout(&self.output) || self.output.is_file() {
             return Err(Failure::Usage(
-                "--state writes a directory for every input; name a directory by -o".to_owned(),
+                "--state writes a directory for every input; give a directory with -o".to_owned(),
             ));
         }
         if is_index(&self.output) {
-            let reason = "is an index; name another directory for the results";
+            let reason = "is an index; give another directory for the results";
             return Err(Failure::Usage(format!("{} {reason}", self.output.display())));
         }
         let inputs = self.rows.resolve(&self.inputs, self.names(), &session.console)?;
         if let Some(live) = inputs.sources.iter().find(|source| source.is_live()) {
             return Err(Failure::Usage(format!(
-                "{} can be read only once, and --state knows what it has seen by name and content; \
-                 write it to a file",
+                "{} can be read only once, and --state identifies inputs by name and content; \
+                    save it to a file",
                 live.name
             )));
         }
         self.format.unwrap_or(Form::Jsonl).require(&inputs)?;
         files::apart(&self.output, &inputs)?;
         let header = stored::header(path)?;
-        let bits = width::settle(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
+        let bits = width::resolve(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let inputs = Arc::new(inputs);
-        let settled = self.settle_shards(session, &inputs, path, bits)?;
-        settled.say(&session.console);
+        let resolved = self.resolve_shards(session, &inputs, path, bits)?;
+        resolved.say(&session.console);
         for_width!(bits, F => {
-            let state = self.state::<F>(session, path, &settled)?;
-            self.shards::<F>(session, inputs, &settled, state)
+            let state = self.state::<F>(session, path, &resolved)?;
+            self.shards::<F>(session, inputs, &resolved, state)
         })
     }
 
     /// Takes the settings of the state, unless the call asks for others, which are refused later;
     /// those of a new one are chosen by the texts.
-    pub(super) fn settle_shards(
+    pub(super) fn resolve_shards(
         &self,
         session: &Session,
         inputs: &Arc<Inputs>,
         path: &Path,
         bits: u32,
-    ) -> Result<Settled> {
+    ) -> Result<Resolved> {
         let stored = State::<u64>::settings_at(path)?;
         let (Some(header), Some(stored)) = (stored::header(path)?, stored) else {
             let (distance, verify) = (self.distance.distance, self.verify.verify);
-            let wishes = Wishes::over_texts(&self.pipeline, distance, verify, bits);
-            return advise::settle(&session.console, inputs, &wishes);
+            let overrides = Overrides::over_texts(&self.pipeline, distance, verify, bits);
+            return advise::resolve(&session.console, inputs, &overrides);
         };
         let pipeline = stored::pipeline_for(&self.pipeline, &header, path, inputs)?;
         let distance = self.distance.distance.unwrap_or(stored.distance);
         let verification = self.verify.verify.unwrap_or(stored.verification);
-        session.console.say(&format!(
-            "distance {distance} and verification {verification}, as the state was made"
-        ));
-        Ok(Settled { pipeline, distance, verification, advice: None })
+        session
+            .console
+            .say(&format!("distance {distance} and verification {verification}, from the state"));
+        Ok(Resolved { pipeline, distance, verification, advice: None })
     }
 
     fn state<F: Fingerprint>(
         &self,
         session: &Session,
         path: &Path,
-        settled: &Settled,
+        resolved: &Resolved,
     ) -> Result<State<F>> {
         let memory = self.memory.memory.0;
-        let near = self.near(settled.distance, settled.verification);
+        let near = self.near(resolved.distance, resolved.verification);
         if State::<F>::settings_at(path)?.is_some() {
             let options = OpenOptions::new().memory(memory);
             let state = State::open(path, &options, &session.console)?;
@@ -198,14 +198,14 @@ impl DedupArgs {
             return Ok(state);
         }
         let mut options = IndexOptions::new().memory(memory);
-        if let Some(pipeline) = &settled.pipeline {
+        if let Some(pipeline) = &resolved.pipeline {
             options = options.text(pipeline);
         }
         match State::create(path, &options, &near) {
             Err(hamdex::Error::AlreadyExists { path }) if is_index(&path) => Err(Failure::refused(
                 path,
-                "is an index that --state has not made; compare with it by --against, or name \
-                     a directory that does not exist",
+                "is an index that --state did not make; compare with it by --against, or give a \
+                    directory that does not exist",
             )),
             state => Ok(state?),
         }
@@ -215,13 +215,13 @@ impl DedupArgs {
         &self,
         session: &Session,
         inputs: Arc<Inputs>,
-        settled: &Settled,
+        resolved: &Resolved,
         mut state: State<F>,
     ) -> Result<Run> {
         let started = std::time::Instant::now();
         let mut run = Run::default();
         let todo = self.todo(&inputs, &state, &session.console)?;
-        // A directory that nothing was put into goes again.
+        // An empty directory is removed again.
         let _place = Place::make(Some(&self.output))?;
         let Ok(Inputs { sources, names }) = Arc::try_unwrap(inputs) else { return Ok(run) };
         for (source, todo) in sources.into_iter().zip(todo) {
@@ -257,11 +257,11 @@ impl DedupArgs {
                 Ok(())
             };
             let files = (&files, None);
-            match self.dedup::<F>(session, &one, settled, files, Some(&mut shard), done) {
-                // One bad file must not keep out those behind it.
+            match self.dedup::<F>(session, &one, resolved, files, Some(&mut shard), done) {
+                // One bad file must not stop the ones after it.
                 Err(failure) if failure.is_of_data() => {
                     let failure = format!("{name}: {failure}");
-                    console.say(&format!("{failure}; left out"));
+                    console.say(&format!("{failure}; skipped"));
                     run.left_out.push(failure);
                 }
                 done => done?,
@@ -271,7 +271,7 @@ impl DedupArgs {
         Ok(run)
     }
 
-    /// Says what is to be done of each input; `None` of one that was done before.
+    /// Returns the work for each input; `None` for a finished one.
     fn todo<F: Fingerprint>(
         &self,
         inputs: &Inputs,
@@ -279,7 +279,7 @@ impl DedupArgs {
         console: &Console,
     ) -> Result<Vec<Option<Todo>>> {
         let names = files::shards(inputs, "--state")?;
-        // Of shards of one name the last one counts.
+        // Of shards with the same name the last one wins.
         let known: HashMap<&str, &ShardInfo> =
             state.shards().iter().map(|shard| (shard.input.as_str(), shard)).collect();
         let mut todo = Vec::with_capacity(names.len());
@@ -292,7 +292,7 @@ impl DedupArgs {
                 if let Some(place) =
                     before.results.as_ref().filter(|&place| here.as_ref() != Some(place))
                 {
-                    console.say(&format!("{}: done before, in {}", source.name, place.display()));
+                    console.say(&format!("{}: done earlier, in {}", source.name, place.display()));
                 }
                 todo.push(None);
                 continue;
@@ -300,14 +300,14 @@ impl DedupArgs {
             if results.symlink_metadata().is_ok() {
                 let reason = if before.is_some() {
                     format!(
-                        "holds the results of {} as it was before it changed; write those of the \
-                         changed file to another directory by -o, or give it another name",
+                        "has the results of {} before it changed; rename the changed file, or \
+                            write its results to another directory with -o",
                         source.name
                     )
                 } else {
                     format!(
-                        "exists, and is not what this state made of {}; move it away, or name \
-                         another directory by -o",
+                        "exists, but this state did not make it from {}; move it away, or give \
+                            another directory with -o",
                         source.name
                     )
                 };
@@ -335,7 +335,7 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         if !self.left {
-            // What stays is cleared by the next run.
+            // The next run removes the rest.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
@@ -356,7 +356,7 @@ fn content(source: &Source) -> Result<String> {
     Ok(format!("{bytes} bytes, digest {:032x}", key_hash(&read)))
 }
 
-/// The size of a file, and what is at its beginning and its end.
+/// Returns the size of a file, and the bytes of its beginning and its end.
 fn ends(path: &Path) -> std::io::Result<(u64, Vec<u8>)> {
     let mut file = std::fs::File::open(path)?;
     let len = file.metadata()?.len();

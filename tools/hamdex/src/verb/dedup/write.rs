@@ -54,7 +54,7 @@ impl<'a, F: Fingerprint> Members<'a, F> {
         &self.choice.decisions
     }
 
-    /// The number of the source that a document comes from.
+    /// Returns the number of a document's source.
     pub(super) fn source(&self, position: u32) -> u32 {
         if let Some(named) = &self.choice.named {
             return named.of_document(position);
@@ -142,7 +142,7 @@ impl<'a, F: Fingerprint> Members<'a, F> {
         repeats.try_for_each(|(row, kept)| write(&self.repeat(row, kept)))
     }
 
-    /// A row that shares a value with another one.
+    /// Returns the record of a row that shares a value with another one.
     fn repeat(&self, row: u64, kept: u64) -> Duplicate<'a> {
         let label = |origin: u64| {
             Label::of(self.kept.labels.get(&origin).map_or(&[], |label| label.as_bytes()))

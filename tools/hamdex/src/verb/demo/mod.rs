@@ -1,4 +1,4 @@
-//! `demo`: texts in many languages become a first result, with files to look at.
+//! `demo`: texts in many languages become a first result, with files to open.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -21,9 +21,9 @@ const SHOWN: [&str; 3] = ["en", "zh", "ar"];
 
 /// Show what dedup does, with texts in eleven languages
 ///
-/// Writes 36 short texts to a directory, runs 'hamdex dedup' over them, shows some of what it
-/// found, and leaves everything there: the texts, the results, and a page to open in a browser.
-/// The texts were written for it and have the licence of hamdex.
+/// Writes 36 short texts to a directory, runs 'hamdex dedup' over them, and prints some of the
+/// results. The texts, the results and a page for the browser stay in the directory. The texts were
+/// written for hamdex and have its licence.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex demo\n  hamdex demo -o /tmp/first-look")]
 pub(crate) struct DemoArgs {
@@ -82,8 +82,12 @@ impl DemoArgs {
             let found = duplicates(&results.join("duplicates.jsonl"))?;
             out.with(|out| show(out, &found))?;
             out.with(|out| {
-                writeln!(out, "\nThe page with all groups: {}", page.display())?;
-                writeln!(out, "Of your own: hamdex dedup FOLDER -o clean --report report.html")
+                writeln!(out, "\nPage with all groups: {}", page.display())?;
+                writeln!(
+                    out,
+                    "With your documents: hamdex dedup FOLDER -o clean --report \
+                               report.html"
+                )
             })?;
         }
         out.finish()
@@ -96,7 +100,7 @@ fn duplicates(path: &Path) -> Result<Vec<Duplicate>> {
     lines.lines().map(line).collect()
 }
 
-/// Shows the first removed text of some languages beside the kept one.
+/// Prints the first removed text of some languages with the kept one.
 fn show(out: &mut dyn Write, found: &[Duplicate]) -> io::Result<()> {
     let texts = TEXTS.lines().filter_map(|line| serde_json::from_str(line).ok());
     let texts: BTreeMap<String, String> = texts.map(|Text { id, text }| (id, text)).collect();
@@ -116,7 +120,7 @@ fn show(out: &mut dyn Write, found: &[Duplicate]) -> io::Result<()> {
     Ok(())
 }
 
-/// Two texts with what differs in brackets; what both have is left out where it is long.
+/// Returns two texts with their differences in brackets; long common parts are cut.
 fn beside(kept: &str, removed: &str) -> [String; 2] {
     let (mut ours, mut theirs) = (String::new(), String::new());
     for part in difference::parts(kept, removed) {

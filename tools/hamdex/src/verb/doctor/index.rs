@@ -1,4 +1,4 @@
-//! An index: whether it can be opened, who is at it, and what its texts need.
+//! Checks of an index: whether it opens, its lock, and the needs of its texts.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::width::for_width;
 /// Locked for as long as a process writes to the index.
 const LOCK_FILE: &str = "hamdex.lock";
 
-/// Looks at an index without changing it.
+/// Checks an index without changing it.
 pub(super) fn look(path: &Path, seed: &SeedArg) -> Vec<Finding> {
     let header = match stored::require(path, None) {
         Ok(header) => header,
@@ -23,7 +23,7 @@ pub(super) fn look(path: &Path, seed: &SeedArg) -> Vec<Finding> {
     let Header { format, bits, distance, ref plan, .. } = header;
     let found = format!("format {format}, {bits} bits, distance {distance}, plan {plan}");
     let mut findings = vec![Finding::good("index", found)];
-    // Opening holds the files against the seal.
+    // Opening compares the files with the seal.
     let opened = for_width!(bits, F => stored::read_only::<F>(path).map(drop));
     findings.push(match opened {
         Ok(()) => seal(path),
@@ -35,16 +35,16 @@ pub(super) fn look(path: &Path, seed: &SeedArg) -> Vec<Finding> {
     findings
 }
 
-/// Looks at the seal itself, which an index opens without.
+/// Checks the seal itself, which an index opens without.
 fn seal(path: &Path) -> Finding {
-    let anew = "'hamdex check INDEX --deep' reads what is there; the next verb that writes to the \
+    let anew = "check the files with 'hamdex index check INDEX --deep'; the next write to the \
                 index makes a new seal";
     match SealState::read(path) {
-        Ok(SealState::Whole) => Finding::good("seal", "holds: nothing that was synced is missing"),
+        Ok(SealState::Whole) => Finding::good("seal", "valid: no synced data is missing"),
         Ok(SealState::Missing) => Finding::bad(
             "seal",
-            "hamdex.seal is missing: every index is made with one, so it was removed, or left out \
-             of a copy; changes that were lost would not show",
+            "hamdex.seal is missing, so lost changes cannot be detected; it was removed, or not \
+                copied with the index",
             anew,
         ),
         Ok(SealState::Damaged { detail }) => {
@@ -53,8 +53,9 @@ fn seal(path: &Path) -> Finding {
         Ok(SealState::Stale { sealed, current }) => Finding::bad(
             "seal",
             format!(
-                "hamdex.seal is of MANIFEST-{sealed:06} and the index is at MANIFEST-{current:06}: \
-                 it is another index's, or the last process that wrote was killed as it began"
+                "hamdex.seal is of MANIFEST-{sealed:06}, but the index is at \
+                    MANIFEST-{current:06}: it is from another index, or the last writing process \
+                    was killed at its start"
             ),
             anew,
         ),
@@ -63,7 +64,7 @@ fn seal(path: &Path) -> Finding {
     }
 }
 
-/// Says in one line that the seal is of no use; for verbs that read an index.
+/// Warns in one line of an unusable seal; for verbs that read an index.
 pub(crate) fn warn_of_seal(path: &Path, session: &Session) {
     let finding = seal(path);
     if finding.grade != Grade::Good {
@@ -73,34 +74,44 @@ pub(crate) fn warn_of_seal(path: &Path, session: &Session) {
 
 fn lock(path: &Path) -> Finding {
     let Ok(file) = File::open(path.join(LOCK_FILE)) else {
-        return Finding::good("lock", "nobody has written to it here");
+        return Finding::good("lock", "no process has written to it here");
     };
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {
-            let remedy =
-                "other processes can read it as it is; to write, wait for the one that does";
-            Finding::warning("lock", "a process has it open for writing", remedy)
+            let remedy = "other processes can read it; to write, wait for this process";
+            Finding::warning("lock", "a process has the index open for writing", remedy)
         }
-        Ok(()) | Err(TryLockError::Error(_)) => Finding::good("lock", "nobody is writing to it"),
+        Ok(()) | Err(TryLockError::Error(_)) => Finding::good(
+            "lock",
+            "no process is writing to \
+                                                                       it",
+        ),
     }
 }
 
-/// What the pipeline asks of whoever brings texts.
+/// Checks what the pipeline needs for texts.
 fn texts(header: &Header, path: &Path, seed: &SeedArg) -> Finding {
     if header.pipeline.is_empty() {
-        let remedy = "made from fingerprints only: bring fingerprints, made the same way";
-        return Finding::warning("texts", "it is not known how to fingerprint a text", remedy);
+        let remedy = "the index was made from fingerprints only; give fingerprints that were \
+                      made the same way";
+        return Finding::warning("texts", "the index has no pipeline for texts", remedy);
     }
     let secret = header.pipeline.contains(";secret=");
     let name = header.pipeline.split(';').next().unwrap_or_default();
     let read = seed.secret().and_then(|secret| Ok(Header::read_pipeline_with(path, secret)?));
     match read {
-        Ok(_) if secret => Finding::good("texts", format!("pipeline {name}, the secret fits")),
+        Ok(_) if secret => Finding::good(
+            "texts",
+            format!(
+                "pipeline {name}, the secret is the \
+                                                           right one"
+            ),
+        ),
         Ok(_) => Finding::good("texts", format!("pipeline {name}, no secret")),
         Err(_) if secret && !seed.given() => Finding::warning(
             "texts",
             "the index was made with a secret",
-            "give the same file to every verb that brings texts, by --seed-file FILE",
+            "pass --secret-file FILE to every verb that reads texts",
         ),
         Err(failure) => Finding::failed("texts", &failure),
     }

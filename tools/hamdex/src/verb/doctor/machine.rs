@@ -1,4 +1,4 @@
-//! The machine: processor, memory, limits and what was measured of it.
+//! Checks of the machine: processor, memory, limits, measured costs and directories.
 
 use std::fs;
 use std::path::Path;
@@ -13,25 +13,25 @@ use crate::size;
 const FILES_OF_AN_INDEX: u64 = 1000;
 const FILES_BESIDE: u64 = 100;
 
-/// How long prices of searching are taken to hold.
+/// Time after which measured costs are stale.
 const STALE: Duration = Duration::from_hours(365 * 24);
 
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// Which instructions fingerprints are compared with.
+/// Reports the instructions that compare fingerprints.
 pub(super) fn processor() -> Finding {
     let used = hamdex::instructions();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let found = format!("{cores} threads, fingerprints are compared by {used}");
+    let found = format!("{cores} threads, fingerprints are compared with {used}");
     if used == "portable code" && cfg!(target_arch = "x86_64") {
-        let remedy = "a processor with popcnt or AVX2 is several times faster; a virtual machine \
-                      may hide them";
+        let remedy = "use a processor with popcnt or AVX2, which is several times faster; a \
+                      virtual machine may hide them";
         return Finding::warning("processor", found, remedy);
     }
     Finding::good("processor", found)
 }
 
-/// Whether the budget fits what is free.
+/// Checks that the budget fits into the free memory.
 pub(super) fn memory(budget: u64) -> Finding {
     let bytes = |count: u64| size::bytes(count as f64);
     let Some((free, whole)) = free_memory() else {
@@ -40,15 +40,15 @@ pub(super) fn memory(budget: u64) -> Finding {
     let found =
         format!("budget {} (--memory), {} free of {}", bytes(budget), bytes(free), bytes(whole));
     if budget > whole {
-        return Finding::bad("memory", found, "ask for less by --memory");
+        return Finding::bad("memory", found, "lower --memory");
     }
     if budget > free / 10 * 8 {
-        return Finding::warning("memory", found, "ask for less by --memory, or free some");
+        return Finding::warning("memory", found, "lower --memory, or free some memory");
     }
     Finding::good("memory", found)
 }
 
-/// Free and whole memory in bytes, as the system and the control groups allow it.
+/// Returns free and total memory in bytes, within the limits of control groups.
 fn free_memory() -> Option<(u64, u64)> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let field = |name: &str| {
@@ -75,20 +75,20 @@ fn free_memory() -> Option<(u64, u64)> {
     }
 }
 
-/// Whether an index may open as many files as it wants.
+/// Checks that an index may open enough files.
 pub(super) fn open_files() -> Finding {
     let Some(limit) = limit_of_files() else {
         return Finding::good("open files", "no limit");
     };
     let found = format!("{} allowed", size::thousands(limit));
-    let remedy = "raise the limit by 'ulimit -n 4096'";
+    let remedy = "raise the limit with 'ulimit -n 4096'";
     if limit < 2 * FILES_BESIDE {
         Finding::bad("open files", found, remedy)
     } else if limit < FILES_OF_AN_INDEX + FILES_BESIDE {
         Finding::warning(
             "open files",
             found,
-            format!("{remedy}: a large index has up to 1,000 open"),
+            format!("{remedy}: a large index has up to 1,000 open files"),
         )
     } else {
         Finding::good("open files", found)
@@ -99,7 +99,7 @@ fn limit_of_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
-/// Whether large arrays in memory get large pages.
+/// Checks that large arrays in memory get large pages.
 pub(super) fn huge_pages() -> Finding {
     let Ok(text) = fs::read_to_string(HUGE_PAGES) else {
         return Finding::good("huge pages", "this system has no such setting");
@@ -107,18 +107,21 @@ pub(super) fn huge_pages() -> Finding {
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let chosen = chosen.map_or("unknown", |(chosen, _)| chosen);
     if chosen == "never" {
-        let remedy = format!("searches in memory gain from 'echo madvise | sudo tee {HUGE_PAGES}'");
+        let remedy = format!(
+            "make searches in memory faster with 'echo madvise | sudo tee \
+                              {HUGE_PAGES}'"
+        );
         return Finding::warning("huge pages", chosen, remedy);
     }
     Finding::good("huge pages", chosen)
 }
 
-/// Whether prices of searching were measured, and when.
+/// Reports whether the costs of searches were measured, and when.
 pub(super) fn calibration() -> Finding {
-    let remedy = "'hamdex plan --calibrate' measures this machine in some seconds";
+    let remedy = "measure this machine with 'hamdex plan --calibrate' (a few seconds)";
     match costs::kept().and_then(|_| costs::age()) {
         Err(failure) => Finding::failed("calibration", &failure),
-        Ok(None) => Finding::warning("calibration", "none: searches are priced as usual", remedy),
+        Ok(None) => Finding::warning("calibration", "none; plans use default costs", remedy),
         Ok(Some((place, age))) => {
             let found = format!("{} days old, in {}", age.as_secs() / 86_400, place.display());
             if age > STALE {
@@ -133,17 +136,17 @@ pub(super) fn calibration() -> Finding {
 /// Room below which large inputs are likely to fill a directory.
 const LITTLE: u64 = 1 << 30;
 
-/// What is known of a file system.
+/// The kind and free space of a file system.
 struct Volume {
     free: u64,
     kind: &'static str,
 }
 
-/// Looks at the directory for temporary files.
+/// Checks the directory for temporary files.
 pub(super) fn temporary(path: &Path) -> Vec<Finding> {
     if let Err(error) = tempfile::tempfile_in(path) {
         return vec![Finding {
-            remedy: Some("name a directory that can be written, by --tmp DIR".to_owned()),
+            remedy: Some("give a writable directory with --tmp DIR".to_owned()),
             ..Finding::failed("tmp", &Failure::io(path, error))
         }];
     }
@@ -151,26 +154,26 @@ pub(super) fn temporary(path: &Path) -> Vec<Finding> {
         return vec![Finding::good("tmp", path.display().to_string())];
     };
     let found = told(path, &volume);
-    let disk = "large inputs are sorted there: name a directory on a disk, by --tmp DIR";
+    let disk = "large inputs are sorted there; give a directory on a disk with --tmp DIR";
     vec![if ["tmpfs", "ramfs"].contains(&volume.kind) {
         Finding::warning("tmp", format!("{found}, which is memory"), disk)
     } else if volume.free < LITTLE {
-        Finding::warning("tmp", found, "make room, or name another directory by --tmp DIR")
+        Finding::warning("tmp", found, "free space, or give another directory with --tmp DIR")
     } else {
         Finding::good("tmp", found)
     }]
 }
 
-/// Looks at the directory of an index.
+/// Checks the directory of an index.
 pub(super) fn of_index(path: &Path) -> Option<Finding> {
     let volume = volume(path)?;
     let found = told(path, &volume);
     Some(if ["nfs", "cifs", "smb", "9p"].contains(&volume.kind) {
-        let remedy = "locks and synced writes over a network hold no more than the server does: \
-                      keep the index on a local disk";
+        let remedy = "keep the index on a local disk: over a network, locks and synced writes \
+                      are only as reliable as the server";
         Finding::warning("index on", found, remedy)
     } else if volume.free < LITTLE {
-        Finding::warning("index on", found, "make room: folding and compacting need some")
+        Finding::warning("index on", found, "free space: merging and compacting need it")
     } else {
         Finding::good("index on", found)
     })

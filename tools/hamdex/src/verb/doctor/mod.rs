@@ -1,4 +1,4 @@
-//! `doctor`: the machine, its settings and an index become lines that are good or say what to do.
+//! `doctor`: checks the machine, its settings and an index, and prints remedies.
 
 mod index;
 mod machine;
@@ -19,18 +19,18 @@ use crate::session::Session;
 
 pub(crate) use index::warn_of_seal;
 
-/// Check that this machine, its settings and an index are fit for work
+/// Check this machine, its settings and an index
 ///
-/// Prints a line for each check: good, a warning or bad, with a remedy for what is not good. The
-/// status is 1 if anything is bad, which means that other verbs would fail. With --json each line
-/// is an object {"check","grade","found","remedy"}. Nothing is changed; the index is opened for
-/// reading, and its lock is tried for a moment.
+/// Prints a line for each check: good, a warning or bad, with a remedy for everything that is not
+/// good. The status is 1 if anything is bad, because other verbs would fail. With --json each line
+/// is an object {"check","grade","found","remedy"}. Nothing changes; the index is opened for
+/// reading, and its lock is held for a moment.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Example:\n  hamdex doctor pages.idx --memory 4G --tmp /scratch\n  hamdex doctor"
 )]
 pub(crate) struct DoctorArgs {
-    /// An index to look at, too
+    /// Also check this index
     index: Option<PathBuf>,
     #[command(flatten)]
     memory: MemoryArg,
@@ -51,7 +51,7 @@ enum Grade {
     Bad,
 }
 
-/// What one check found.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Finding {
     check: &'static str,
@@ -75,7 +75,7 @@ impl Finding {
         Self { check, grade: Grade::Bad, found: found.into(), remedy: Some(remedy.into()) }
     }
 
-    /// What a verb would have failed with.
+    /// Returns the finding for a failure of other verbs.
     fn failed(check: &'static str, failure: &Failure) -> Self {
         let remedy = failure.remedy().map(ToOwned::to_owned);
         Self { check, grade: Grade::Bad, found: failure.to_string(), remedy }
@@ -116,7 +116,7 @@ impl DoctorArgs {
             findings.extend(index::look(path, &self.seed));
         } else if self.seed.given() {
             findings.push(match self.seed.secret() {
-                Ok(_) => Finding::good("secret", "the seed file can be read"),
+                Ok(_) => Finding::good("secret", "the secret file is readable"),
                 Err(failure) => Finding::failed("secret", &failure),
             });
         }

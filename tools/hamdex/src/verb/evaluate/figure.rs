@@ -46,7 +46,7 @@ impl Figure {
         }
     }
 
-    /// Precision, recall and F1 in words.
+    /// Returns precision, recall and F1 in words.
     pub(super) fn words(&self) -> String {
         format!(
             "precision {}, recall {}, F1 {}",
@@ -133,9 +133,10 @@ pub(super) fn table(plain: &[Figure], verified: &[Figure]) -> Table {
 
 pub(super) const TITLE: &str = "Precision, recall and F1 over the distance";
 
-pub(super) const ABOUT: &str = "Against the labelled pairs: what share of the pairs found is \
-     labelled, what share of the labelled is found, and the harmonic mean of the two. A line for \
-     each verification; the best thresholds are those of the highest F1.";
+pub(super) const ABOUT: &str = "Against the labelled pairs: the share of found pairs that are \
+                                labelled, the share of labelled pairs that are found, and the \
+                                harmonic mean of the two. One line for each verification; the \
+                                best thresholds have the highest F1.";
 
 /// Charts in a row: one for each of the three measures.
 pub(super) const COLUMNS: usize = 3;

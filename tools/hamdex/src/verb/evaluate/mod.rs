@@ -1,7 +1,7 @@
 //! `evaluate`: documents and labelled pairs become precision and recall for each setting.
 //!
-//! The whole curve over the distance is measured, what a verification makes of it, and which
-//! thresholds are best; the settings that the other verbs choose by themselves are one line more.
+//! It measures the whole curve over the distance, the effect of a verification, and the best
+//! thresholds; one more line has the settings that the other verbs choose.
 
 mod figure;
 mod suggest;
@@ -17,7 +17,7 @@ use hamdex::{Fingerprint, Verification};
 use self::figure::Figure;
 use super::gather::{self, Gathered};
 use super::labels::{Judged, Labels};
-use crate::advise::{self, Settled, Wishes};
+use crate::advise::{self, Overrides, Resolved};
 use crate::chart::Chart;
 use crate::evidence::Kept;
 use crate::failure::{Failure, Result};
@@ -36,11 +36,11 @@ const SKETCHES: [SketchKind; 3] =
 
 /// Measure precision, recall and F1 against labelled pairs
 ///
-/// The labels are lines of two ids and, if there is one, a similarity, with tabs between; a line
-/// of column names may come first. Every pair of documents that is not listed counts as
-/// different. The table has a line for each distance, without a verification and with it, then
-/// the best setting of each kind, then the settings that dedup, pairs and clusters choose for
-/// these texts. -k without --verify measures the distance alone.
+/// A label is a line of two ids and, optionally, a similarity, separated by tabs; a line of column
+/// names may precede them. Pairs that are not listed are treated as different. The table has a line
+/// for each distance, with and without verification, then the best setting of each kind, then the
+/// settings that dedup, pairs and clusters choose for these texts. -k without --verify measures the
+/// distance alone.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --plot curves.svg\n  hamdex evaluate posts.jsonl.gz --suggest"
@@ -49,26 +49,26 @@ pub(crate) struct EvaluateArgs {
     /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
     #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The labelled pairs
+    /// File of labelled pairs
     #[arg(long, value_name = "TSV", required_unless_present = "suggest")]
     pairs: Option<PathBuf>,
-    /// Try settings, on the labelled pairs or on a sample that is perturbed, and name the best
+    /// Try settings on the labelled pairs, else on a perturbed sample, and print the best
     #[arg(long, conflicts_with_all = ["all_sketches", "sketch"])]
     suggest: bool,
     /// Column of the similarity, by name or number from 1 [default: the third, if there is one]
     #[arg(long, value_name = "COLUMN")]
     similarity: Option<String>,
-    /// Pairs of at least this similarity are near-duplicates [default: every listed pair]
+    /// Minimum similarity of a near-duplicate [default: every listed pair is one]
     #[arg(long, value_name = "S")]
     min_similarity: Option<f64>,
-    /// Pairs from this similarity up to the other one are left out of the count
+    /// Ignore pairs from this similarity up to the minimum
     #[arg(long, value_name = "S", requires = "min_similarity")]
     ignore_above: Option<f64>,
-    /// Draw precision, recall and F1 over the distance, as .svg, .png or .html
+    /// Plot precision, recall and F1 over the distance, as .svg, .png or .html
     #[arg(long, value_name = "FILE", conflicts_with = "suggest")]
     plot: Option<PlotFile>,
-    /// Largest distance of the table [default: a quarter of the width]; alone, without --verify,
-    /// the distance is all that is measured
+    /// Largest distance of the table [default: a quarter of the width]; without --verify, only the
+    /// distance is measured
     #[arg(short = 'k', long, value_name = "N")]
     distance: Option<u32>,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub(crate) struct EvaluateArgs {
     pipeline: PipelineArgs,
     #[command(flatten)]
     verify: VerifyArg,
-    /// Measure every kind of signature, not only the one chosen
+    /// Measure every kind of signature, not only the chosen one
     #[arg(long, conflicts_with = "sketch", help_heading = "Fingerprints")]
     all_sketches: bool,
     #[command(flatten)]
@@ -90,7 +90,7 @@ impl EvaluateArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         if let Some(Verification::Contains(_)) = self.verify.verify {
             return Err(Failure::Usage(
-                "evaluate measures distance, jaccard, zhou and edit, but not contains:T".to_owned(),
+                "evaluate cannot measure contains:T; use jaccard, zhou or edit".to_owned(),
             ));
         }
         let plot = self.plot.as_ref().map(|plot| plot.open(session.overwrite)).transpose()?;
@@ -112,14 +112,14 @@ impl EvaluateArgs {
         };
         let mut charts = Vec::new();
         for sketch in sketches {
-            let wishes = Wishes::over_texts(&self.pipeline, None, self.verify.verify, bits);
-            let wishes = Wishes { sketch, ..wishes };
-            let settled = advise::settle(&session.console, &inputs, &wishes)?;
-            for warning in settled.advice.iter().flat_map(|advice| &advice.warnings) {
+            let overrides = Overrides::over_texts(&self.pipeline, None, self.verify.verify, bits);
+            let overrides = Overrides { sketch, ..overrides };
+            let resolved = advise::resolve(&session.console, &inputs, &overrides)?;
+            for warning in resolved.advice.iter().flat_map(|advice| &advice.warnings) {
                 session.console.warn(warning);
             }
             charts.extend(for_width!(bits, F => {
-                self.measure::<F>(session, &inputs, &settled, &labels, sketch)?
+                self.measure::<F>(session, &inputs, &resolved, &labels, sketch)?
             }));
         }
         plot.map_or(Ok(()), |plot| {
@@ -131,7 +131,7 @@ impl EvaluateArgs {
         &self,
         session: &Session,
         inputs: &Arc<Inputs>,
-        settled: &Settled,
+        resolved: &Resolved,
         labels: &Labels,
         sketch: Option<SketchKind>,
     ) -> Result<Vec<Chart>> {
@@ -140,10 +140,10 @@ impl EvaluateArgs {
             let (bits, max) = (F::BITS, F::MAX_DISTANCE);
             return Err(hamdex::Error::InvalidDistance { distance: largest, bits, max }.into());
         }
-        let pipeline = settled.pipeline.as_ref();
+        let pipeline = resolved.pipeline.as_ref();
         let alone = self.distance.is_some() && self.verify.verify.is_none();
         let verified = pipeline.is_some() && !alone;
-        let wanted = match settled.verification.boilerplate() {
+        let wanted = match resolved.verification.boilerplate() {
             _ if !verified => Wanted::NOTHING,
             None => Wanted::ALL,
             boilerplate => Wanted { boilerplate, ..Wanted::ALL },
@@ -163,7 +163,7 @@ impl EvaluateArgs {
         }
         let tally = measure(session, fingerprints, evidence, &judged, largest)?;
         let name = sketch.unwrap_or_default().to_string();
-        let measured = Measured { name: &name, tally: &tally, settled, largest, verified };
+        let measured = Measured { name: &name, tally: &tally, resolved, largest, verified };
         session.console.say(&format!(
             "{} documents, {} labelled near-duplicates",
             size::thousands(fingerprints.len() as u64),
@@ -178,11 +178,11 @@ impl EvaluateArgs {
     }
 }
 
-/// What was measured of one signature.
+/// The measurements of one signature.
 struct Measured<'a> {
     name: &'a str,
     tally: &'a Tally,
-    settled: &'a Settled,
+    resolved: &'a Resolved,
     largest: u32,
     /// Whether similarities were measured beside distances.
     verified: bool,
@@ -191,9 +191,9 @@ struct Measured<'a> {
 impl Measured<'_> {
     /// Prints the figures, and returns the verifications among them.
     fn show(&self, session: &Session) -> Result<Vec<Verification>> {
-        let Self { name, tally, settled, largest, verified } = *self;
+        let Self { name, tally, resolved, largest, verified } = *self;
         let plain = figure::curve("curve", name, tally, largest, Verification::None);
-        let verification = settled.verification;
+        let verification = resolved.verification;
         let checked = if verified && verification != Verification::None {
             figure::curve("verified", name, tally, largest, verification)
         } else {
@@ -226,7 +226,7 @@ impl Measured<'_> {
                     best.words()
                 )?;
             }
-            if let (Some(figure), Some(advice)) = (&default, &settled.advice) {
+            if let (Some(figure), Some(advice)) = (&default, &resolved.advice) {
                 writeln!(
                     out,
                     "default settings (pipeline {}, distance {}, verification {}): {}",
@@ -242,9 +242,9 @@ impl Measured<'_> {
         Ok(tried)
     }
 
-    /// The line of the settings that other verbs would choose.
+    /// Returns the line of the settings that other verbs would choose.
     fn default(&self) -> Option<Figure> {
-        let Settled { distance, verification, .. } = *self.settled;
+        let Resolved { distance, verification, .. } = *self.resolved;
         let settings = (distance, verification);
         if !self.verified || distance > self.largest {
             return None;

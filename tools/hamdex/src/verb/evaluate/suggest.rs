@@ -24,7 +24,7 @@ use crate::verb::labels::{Judged, Labels};
 /// Documents that settings are tried on at most, labelled ones apart.
 const TRIED: usize = 20_000;
 
-/// Texts that are perturbed where nothing is labelled.
+/// Texts to perturb if no pairs are labelled.
 const PERTURBED: usize = 1000;
 
 /// Bytes of texts that are perturbed, since comparing long texts takes its time.
@@ -40,7 +40,7 @@ const AS_GOOD: f64 = 0.002;
 struct Trial {
     texts: Vec<String>,
     judged: Judged,
-    /// Where the pairs come from.
+    /// Source of the pairs.
     source: String,
 }
 
@@ -98,8 +98,8 @@ pub(super) fn suggest<F: Fingerprint>(
     ));
     if trial.judged.labels.near.is_empty() {
         return Err(Failure::Usage(
-            "there is nothing to try settings on: give more texts, or --pairs with labelled ones \
-             that name documents of the inputs"
+            "there are no pairs to try settings on; give more texts, or --pairs with labelled \
+                pairs of these documents"
                 .to_owned(),
         ));
     }
@@ -118,7 +118,7 @@ pub(super) fn suggest<F: Fingerprint>(
         let largest = args.distance.unwrap_or(F::MAX_DISTANCE);
         let tally = measure(session, &fingerprints, &evidence, &trial.judged, largest)?;
         let kinds = figure::best(words, &tally, largest);
-        // A verification that is asked for is the only one that counts.
+        // A requested verification is the only candidate.
         let kinds: Vec<Figure> = match args.verify.verify {
             None => kinds,
             Some(check) => figure::curve("best", words, &tally, largest, check),
@@ -136,7 +136,7 @@ pub(super) fn suggest<F: Fingerprint>(
     show(args, session, &tried, html)
 }
 
-/// Prints what was tried, the best first, and a command that uses it.
+/// Prints the tried settings, the best first, and a command with the best.
 fn show(
     args: &EvaluateArgs,
     session: &Session,
@@ -248,7 +248,7 @@ fn labelled(
     Ok(Trial { texts, judged, source: "of the labels".to_owned() })
 }
 
-/// Makes near pairs out of a sample whose texts have nothing to do with one another.
+/// Makes near pairs from a sample of unrelated texts.
 fn perturbed<F: Fingerprint>(
     args: &EvaluateArgs,
     sample: Vec<String>,
@@ -277,7 +277,7 @@ fn perturbed<F: Fingerprint>(
         })
         .take(PERTURBED)
         .collect();
-    // What is alike by nature would be counted as wrong.
+    // Naturally similar texts would be counted as wrong.
     let (fingerprints, evidence) = prepare::<F>(args, &pipeline, &originals)?;
     let alike = Verification::Edit(0.6);
     let digests: Vec<u64> = (0..fingerprints.len() as u64).collect();
@@ -307,8 +307,8 @@ fn perturbed<F: Fingerprint>(
         }
     }
     trial.source = format!(
-        "made by perturbing a sample, near from an edit similarity of {near_from} on: a check by \
-         edits is judged by its own measure; --pairs judges by yours"
+        "made by perturbing a sample, near from an edit similarity of {near_from}; this favours \
+            --verify edit, so pass --pairs to measure with your labels"
     );
     Ok(trial)
 }

@@ -38,7 +38,8 @@ pub(super) fn page(
         }
         h2 { "Figures" }
         @if !texts && report.documents > 0 {
-            p.quiet { "The inputs brought fingerprints without texts, so there are no lengths of texts." }
+            p.quiet { "The inputs have fingerprints but no texts, so there are no lengths of \
+                       texts." }
         }
         @if !verified && report.removed > 0 {
             p.quiet { "Nothing was verified, so there are no similarities." }
@@ -117,14 +118,14 @@ fn settings(report: &Report<'_>) -> Markup {
             "{}: {}; pipeline {}, distance {}, verification {}",
             advice.kind, advice.reason, advice.pipeline, advice.distance, advice.verification
         );
-        pairs.push(("chosen by a look at the texts", chosen));
+        pairs.push(("chosen from a sample of the texts", chosen));
     }
     pairs.push(("time", format!("{:.2} s", report.seconds)));
     let pairs: Vec<_> = pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     page::pairs(&pairs)
 }
 
-/// What became of the sources, those first that lost the largest share.
+/// Returns the table of sources, those with the largest loss first.
 fn sources(report: &Report<'_>) -> Markup {
     const SHOWN: usize = 50;
     let heading = [
@@ -161,8 +162,8 @@ fn sources(report: &Report<'_>) -> Markup {
     html! {
         p.quiet {
             @match &report.gone {
-                Some(gone) => { "All or nearly all was removed of: " (gone) "." }
-                None => { "No source lost all or nearly all of its documents." }
+                Some(gone) => { "Nearly all documents were removed from: " (gone) "." }
+                None => { "No source lost nearly all of its documents." }
             }
             @if more > 0 { " " (size::thousands(more as u64)) " more sources lost a smaller share." }
         }
@@ -187,8 +188,9 @@ fn groups(page: &Page) -> Markup {
             p.quiet { "No two documents were near each other." }
         } @else {
             p.quiet {
-                "Of each group the kept document, and the removed one whose fingerprint is farthest "
-                "from it. Marked is what only one of the two has."
+                "Each group: the kept document, and the removed one whose fingerprint is \
+                    farthest "
+                "from it. Parts that only one of the two has are marked."
             }
         }
         @for group in &page.groups { (group_of(page, group)) }
@@ -217,7 +219,7 @@ fn group_of(page: &Page, group: &Group) -> Markup {
 
 fn texts(kept: &Caught, far: &Caught) -> Markup {
     let (Some(ours), Some(theirs)) = (&kept.text, &far.text) else {
-        return note("Both texts are needed to compare them; these inputs brought fingerprints.");
+        return note("The texts cannot be compared: these inputs have only fingerprints.");
     };
     let parts = difference::parts(ours, theirs);
     let equal = ours == theirs;
@@ -241,7 +243,8 @@ fn texts(kept: &Caught, far: &Caught) -> Markup {
         }
         @if kept.length.max(far.length) > MOST {
             (note(&format!(
-                "Compared are the first {} characters; the kept text has {}, the removed one {}.",
+                "Only the first {} characters are compared; the kept text has {}, the removed \
+                    one {}.",
                 size::thousands(MOST as u64),
                 size::thousands(kept.length as u64),
                 size::thousands(far.length as u64),
@@ -250,7 +253,7 @@ fn texts(kept: &Caught, far: &Caught) -> Markup {
     }
 }
 
-/// A line across both texts.
+/// Returns a line across both texts.
 fn note(text: &str) -> Markup {
     html! { tr { td.same colspan="2" { (text) } } }
 }
@@ -263,7 +266,7 @@ fn pieces(pieces: &[Piece]) -> Markup {
     }
 }
 
-/// The beginning of a text that is not shown otherwise.
+/// Returns the beginning of a text that is not shown otherwise.
 fn start(text: &str) -> String {
     const SHOWN: usize = 300;
     let start: String = text.chars().take(SHOWN).collect();

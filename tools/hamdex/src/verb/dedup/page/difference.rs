@@ -1,4 +1,4 @@
-//! Differences: two texts become what they share, shortened, and what each has of its own.
+//! Differences: two texts become what they share, shortened, and what only one has.
 //!
 //! The pieces compared are words, and single characters in scripts without spaces.
 
@@ -18,17 +18,17 @@ const LONGEST: usize = 1200;
 /// Stretches with differences that are shown.
 const STRETCHES: usize = 12;
 
-/// After so long what is left is taken for different: texts of one group are mostly alike.
+/// Time after which the rest is treated as different: texts of one group are mostly alike.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Part of a difference, in the order of the texts.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::verb) enum Part {
-    /// So many equal characters that are not shown.
+    /// Number of equal characters that are not shown.
     Alike(usize),
-    /// What stands in the kept text and what in the removed one.
+    /// What the kept text has and what the removed one has.
     Stretch { kept: Vec<Piece>, removed: Vec<Piece> },
-    /// So many more stretches with differences.
+    /// Number of further stretches with differences.
     More(usize),
 }
 
@@ -163,7 +163,7 @@ fn shortened(text: &str) -> String {
     )
 }
 
-/// Puts a sign in the place of characters that a page cannot hold.
+/// Replaces characters that a page cannot contain by a sign.
 fn clean(text: &str) -> String {
     let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     text.replace("\r\n", "\n").replace(odd, "\u{fffd}")

@@ -10,10 +10,10 @@ use crate::size;
 
 const SIZE: (u32, u32) = (560, 340);
 
-/// A chart and what there is to see in it.
+/// A chart and its explanation.
 pub(super) type Figure = (Chart, String);
 
-/// All charts that there is something to show in.
+/// Returns all charts that have something to show.
 pub(super) fn all(page: &Page, sizes: &BTreeMap<usize, u64>) -> Vec<Figure> {
     let figures = [
         group_sizes(sizes),
@@ -62,7 +62,7 @@ fn distances(counts: &[u64]) -> Option<Figure> {
     );
     let equal = counts.first().copied().unwrap_or(0) as f64 / removed.max(1) as f64;
     let equal = chart::percent((1000.0 * equal).round() / 1000.0);
-    Some((chart, format!("{equal} of the removed documents have the kept one's fingerprint.")))
+    Some((chart, format!("{equal} of the removed documents have the fingerprint of the kept one.")))
 }
 
 fn similarities(counts: &[u64]) -> Option<Figure> {
@@ -85,7 +85,9 @@ fn similarities(counts: &[u64]) -> Option<Figure> {
     );
     Some((
         chart,
-        "As the verification measures it, for each removed document with the kept one.".to_owned(),
+        "For each removed document: its similarity to the kept one, as the verification measures \
+            it."
+        .to_owned(),
     ))
 }
 
@@ -136,14 +138,14 @@ fn bins_end(seen: &super::Seen) -> usize {
 
 fn prefixes(page: &Page) -> Option<Figure> {
     let prints = &page.prints;
-    let top = prints.crowded.first()?;
-    let names = prints.crowded.iter().map(|prefix| prefix.name.clone()).collect();
+    let top = prints.skewed.first()?;
+    let names = prints.skewed.iter().map(|prefix| prefix.name.clone()).collect();
     let series = |name: &str, style, of: fn(&super::prints::Prefix) -> u64| Series {
         name: name.to_owned(),
         mark: Mark::Bars(0.8),
         style,
         points: prints
-            .crowded
+            .skewed
             .iter()
             .enumerate()
             .map(|(at, prefix)| Point::named(at as f64, of(prefix) as f64, prefix.name.clone()))
@@ -151,7 +153,7 @@ fn prefixes(page: &Page) -> Option<Figure> {
     };
     let bits = 4 * prints.digits;
     let mut chart = plain(
-        "Crowded prefixes of fingerprints",
+        "Skewed prefixes of fingerprints",
         Axis::new(format!("first {bits} bits, hexadecimal"), Kind::Names(names), chart::count),
         Axis::new("documents", Kind::Linear, chart::count),
         vec![
@@ -163,7 +165,7 @@ fn prefixes(page: &Page) -> Option<Figure> {
     chart.level = Some((even, format!("even share: {}", size::estimate(even))));
     let times = top.documents as f64 / even.max(f64::MIN_POSITIVE);
     let about = format!(
-        "The most crowded of {} prefixes has {times:.1} times its even share.",
+        "The most skewed of {} prefixes has {times:.1} times its even share.",
         size::thousands(1 << bits)
     );
     Some((chart, about))
@@ -177,7 +179,7 @@ fn balance(page: &Page) -> Option<Figure> {
         page.prints.shares().enumerate().map(|(at, share)| Point::at(at as f64, share)).collect();
     let uneven = points.iter().max_by(|a, b| (a.y - 0.5).abs().total_cmp(&(b.y - 0.5).abs()))?;
     let about = format!(
-        "Farthest from even is bit {}: {:.1} % of the fingerprints have a one there.",
+        "The least balanced bit is {}: it is set in {:.1} % of the fingerprints.",
         uneven.x,
         100.0 * uneven.y
     );

@@ -1,4 +1,4 @@
-//! `dedup --report`: what was done becomes one page to look at.
+//! `dedup --report`: a deduplication becomes one HTML page.
 
 mod body;
 pub(in crate::verb) mod difference;
@@ -39,12 +39,12 @@ impl FromStr for PageFile {
     fn from_str(path: &str) -> Result<Self, Self::Err> {
         match plot::extension(Path::new(path)).as_str() {
             "html" | "htm" => Ok(Self(path.into())),
-            _ => Err("a report is a page, with a name that ends in .html"),
+            _ => Err("expected a name that ends in .html"),
         }
     }
 }
 
-/// A page being made: a file, and what was seen so far.
+/// A page in the making: a file, and the rows seen so far.
 #[derive(Debug)]
 pub(super) struct Page {
     output: Output,
@@ -71,7 +71,7 @@ impl PageFile {
         &self.0
     }
 
-    /// Opens the file, so that one that cannot be written is told before the work.
+    /// Opens the file before the work, so that an unwritable one is reported first.
     pub(super) fn open(&self, overwrite: Overwrite) -> Result<Page> {
         Ok(Page {
             output: Output::file(&self.0, overwrite)?,
@@ -84,7 +84,7 @@ impl PageFile {
 }
 
 impl Page {
-    /// Looks at all decisions, and chooses the documents whose texts the second pass is to catch.
+    /// Chooses the documents whose texts the second pass collects, from all decisions.
     pub(super) fn choose<F: Fingerprint>(
         &mut self,
         decisions: &Decisions<F>,
@@ -109,7 +109,7 @@ impl Page {
     }
 }
 
-/// The largest groups, each with the first of its members that are farthest from the kept one.
+/// Returns the largest groups, each with its first member farthest from the kept one.
 fn groups<F: Fingerprint>(decisions: &Decisions<F>) -> Vec<Group> {
     let group = |Cluster { number, kept, members }: Cluster<'_>| {
         let apart = |at: u32| decisions.fingerprint(at).distance(decisions.fingerprint(kept));

@@ -42,7 +42,7 @@ impl Notes {
     }
 }
 
-/// The step that a similarity falls on; 1 itself belongs to the last one.
+/// Returns the step of a similarity; 1 itself belongs to the last one.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
 fn step(similarity: f64) -> usize {
     // The small term undoes what rounding took.

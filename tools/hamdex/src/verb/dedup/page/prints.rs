@@ -3,7 +3,7 @@
 use hamdex::Fingerprint;
 use rayon::prelude::*;
 
-/// Prefixes that are named, the most crowded.
+/// Number of prefixes to show, the most skewed ones.
 const NAMED: usize = 12;
 
 /// Documents of a prefix if all had as many, at least: with fewer, chance is all there is to see.
@@ -12,7 +12,7 @@ const EVEN: usize = 16;
 /// Fingerprints that a thread counts together.
 const CHUNK: usize = 1 << 16;
 
-/// What fingerprints are like as bits.
+/// Statistics of the bits of fingerprints.
 #[derive(Debug, Default)]
 pub(super) struct Prints {
     pub(super) documents: u64,
@@ -20,7 +20,7 @@ pub(super) struct Prints {
     pub(super) ones: Vec<u64>,
     /// Hexadecimal digits of a prefix.
     pub(super) digits: usize,
-    pub(super) crowded: Vec<Prefix>,
+    pub(super) skewed: Vec<Prefix>,
 }
 
 /// Documents whose fingerprints begin alike.
@@ -40,16 +40,16 @@ impl Prints {
             documents: fingerprints.len() as u64,
             ones: ones(fingerprints),
             digits,
-            crowded: crowded(fingerprints, digits),
+            skewed: skewed(fingerprints, digits),
         }
     }
 
-    /// Documents of a prefix if all prefixes had as many.
+    /// Returns the documents of a prefix if all prefixes had the same number.
     pub(super) fn even(&self) -> f64 {
         self.documents as f64 / 16_f64.powf(self.digits as f64)
     }
 
-    /// Share of ones of each bit.
+    /// Returns the share of ones of each bit.
     pub(super) fn shares(&self) -> impl Iterator<Item = f64> {
         let all = self.documents.max(1) as f64;
         self.ones.iter().map(move |&ones| ones as f64 / all)
@@ -78,8 +78,8 @@ fn ones<F: Fingerprint>(fingerprints: &[F]) -> Vec<u64> {
     fingerprints.par_chunks(CHUNK).map(chunk).reduce(|| vec![0; bits], sum)
 }
 
-/// The most crowded prefixes, of equals the smallest first.
-fn crowded<F: Fingerprint>(fingerprints: &[F], digits: usize) -> Vec<Prefix> {
+/// Returns the most skewed prefixes, of equals the smallest first.
+fn skewed<F: Fingerprint>(fingerprints: &[F], digits: usize) -> Vec<Prefix> {
     let shift = F::BITS as usize - 4 * digits;
     let prefix = |fingerprint: &F| usize::try_from(fingerprint.widen() >> shift).unwrap_or(0);
     let mut counts = vec![0_u64; 1 << (4 * digits)];
@@ -115,17 +115,17 @@ mod tests {
     }
 
     #[test]
-    fn the_most_crowded_prefixes_come_first_with_their_distinct_fingerprints() {
+    fn the_most_skewed_prefixes_come_first_with_their_distinct_fingerprints() {
         let mut prints = vec![0xab00_0000_0000_0001_u64; 7];
         prints.extend([0xab00_0000_0000_0002, 0x1f00_0000_0000_0000, 0x1f00_0000_0000_0001]);
         prints.extend((0..300).map(|n| n << 56));
         let prints = Prints::of(&prints);
         assert_eq!(prints.digits, 1, "310 documents give 16 prefixes 19 each");
         let seen = |prefix: &Prefix| (prefix.name.clone(), prefix.documents, prefix.fingerprints);
-        assert_eq!(seen(&prints.crowded[0]), ("1".to_owned(), 34, 17));
-        assert_eq!(prints.crowded.len(), NAMED);
+        assert_eq!(seen(&prints.skewed[0]), ("1".to_owned(), 34, 17));
+        assert_eq!(prints.skewed.len(), NAMED);
         assert!((prints.even() - 310.0 / 16.0).abs() < 1e-9);
         let two = Prints::of(&vec![0xab00_0000_0000_0001_u64; 4096]);
-        assert_eq!(seen(&two.crowded[0]), ("ab".to_owned(), 4096, 1));
+        assert_eq!(seen(&two.skewed[0]), ("ab".to_owned(), 4096, 1));
     }
 }

@@ -14,10 +14,10 @@ use crate::input;
 /// Characters of a text that are held and compared; what follows is left out.
 pub(super) const MOST: usize = 30_000;
 
-/// What the second pass saw of the rows.
+/// The rows that the second pass saw.
 #[derive(Debug, Default)]
 pub(in super::super) struct Seen {
-    /// Whether every text is taken for HTML.
+    /// Whether every text is treated as HTML.
     html: bool,
     lengths: Vec<Lengths>,
     /// By the position of the document.
@@ -72,7 +72,7 @@ impl Seen {
         seen
     }
 
-    /// Looks at a document's row.
+    /// Records a document's row.
     pub(in super::super) fn row<F: Fingerprint>(
         &mut self,
         row: &Row<'_, F>,
@@ -115,13 +115,13 @@ impl Seen {
     }
 }
 
-/// The bin of a length: two for each doubling.
+/// Returns the bin of a length: two for each doubling.
 fn bin(length: usize) -> usize {
     let doublings = length.max(1).ilog2() as usize;
     2 * doublings + usize::from(length >= shortest(2 * doublings + 1))
 }
 
-/// The shortest length of a bin.
+/// Returns the shortest length of a bin.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // far below 2^53
 pub(super) fn shortest(bin: usize) -> usize {
     2_f64.powf(bin as f64 / 2.0).ceil() as usize

@@ -1,7 +1,7 @@
-//! Summaries: what another engine counted becomes the same page.
+//! Summaries: the counts of another engine become the same page.
 //!
-//! A cluster of machines counts where the rows lie and brings the counts together; only the texts
-//! of the groups that are shown travel.
+//! A cluster of machines counts next to its rows and collects the counts; only the texts of the
+//! shown groups are copied.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -49,11 +49,11 @@ pub(in super::super) struct Summary {
     lengths: Vec<(usize, u64, u64)>,
     /// Documents with a one, for each bit from the most significant.
     ones: Vec<u64>,
-    /// Prefixes in hexadecimal, with documents and distinct fingerprints, the most crowded first.
+    /// Prefixes in hexadecimal, with documents and distinct fingerprints, the most skewed first.
     prefixes: Vec<(String, u64, u64)>,
     /// The largest groups, the largest first.
     groups: Vec<Shown>,
-    /// What became of every source, those first that lost the largest share.
+    /// The loss of every source, the largest share first.
     #[serde(default)]
     sources: Vec<SourceRow<'static>>,
 }
@@ -77,7 +77,7 @@ struct Member {
 }
 
 impl Summary {
-    /// Reads what the other engine says.
+    /// Reads the counts of the other engine.
     pub(in super::super) fn read(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|error| Failure::io("summary", error.into()))
     }
@@ -90,7 +90,7 @@ impl Summary {
             documents: self.documents.saturating_sub(self.not_compared.values().sum()),
             ones: self.ones,
             digits: self.prefixes.first().map_or(1, |(name, ..)| name.len()),
-            crowded: self.prefixes.into_iter().map(prefix).collect(),
+            skewed: self.prefixes.into_iter().map(prefix).collect(),
         };
         let html = input::says_html(&self.pipeline);
         let mut caught = Vec::new();
@@ -185,15 +185,15 @@ mod tests {
             "kept, 66.7 %",
             "<b>1</b><span>kept, empty text</span>",
             "1 groups of near-duplicates, the largest of 3 documents.",
-            "50 % of the removed documents have the kept one",
+            "50 % of the removed documents have the fingerprint of the kept one.",
             "Lengths of texts",
-            "The most crowded of 16 prefixes",
-            "Farthest from even is bit 0: 100.0 %",
+            "The most skewed of 16 prefixes",
+            "The least balanced bit is 0: it is set in 100.0 %",
             "Group 1: 3 documents",
             "d&lt;2&gt;",
             "<mark>nights</mark>",
             "Warning: 25 of the 25 documents of b.org were removed, next to all",
-            "All or nearly all was removed of: b.org.",
+            "Nearly all documents were removed from: b.org.",
             "2 in group 1",
             "7 for d1: 2 bits",
         ] {
