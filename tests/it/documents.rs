@@ -1,4 +1,4 @@
-//! The documents of the project: plain words, links that lead somewhere, tests that exist.
+//! The documents of the project: plain words, working links, existing tests.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -232,6 +232,43 @@ fn documents_are_written_in_plain_words() {
             assert_eq!(line.matches('`').count() % 2, 0, "{}: half of {line}", path.display());
         }
         let words = words(text);
+        for (phrase, instead) in WORDS {
+            for line in lines_with(&words, phrase) {
+                found.push(format!("{}:{line}: {phrase}; write: {instead}", path.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// Returns the help and the errors of the command line, and the doc comments of its sources.
+///
+/// Other lines of a source are empty, so that lines keep their numbers.
+fn texts_of_the_command() -> Vec<(PathBuf, String)> {
+    let root = root();
+    let snapshots = ["help.txt", "errors.txt"].map(|name| {
+        let path = PathBuf::from("tools/hamdex/tests/cli").join(name);
+        let text = fs::read_to_string(root.join(&path)).unwrap();
+        (path, text)
+    });
+    let comment = |line: &str| {
+        let line = line.trim_start();
+        let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        text.unwrap_or_default().trim_start().to_owned() + "\n"
+    };
+    let sources = crate::architecture::sources(&["tools/hamdex/src"]).into_iter();
+    let comments = sources.map(|(path, text)| {
+        let path = path.strip_prefix(&root).unwrap().to_owned();
+        (path, text.lines().map(comment).collect())
+    });
+    snapshots.into_iter().chain(comments).collect()
+}
+
+#[test]
+fn the_command_speaks_and_is_documented_in_plain_words() {
+    let mut found = Vec::new();
+    for (path, text) in texts_of_the_command() {
+        let words = words(&text);
         for (phrase, instead) in WORDS {
             for line in lines_with(&words, phrase) {
                 found.push(format!("{}:{line}: {phrase}; write: {instead}", path.display()));

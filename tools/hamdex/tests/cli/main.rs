@@ -24,6 +24,7 @@ mod readme;
 mod refusals;
 mod secret;
 mod signals;
+mod snapshots;
 mod state;
 mod statuses;
 mod store;
