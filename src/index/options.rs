@@ -242,7 +242,7 @@ impl OpenOptions {
     ///     }
     /// });
     /// Index::<u64>::open_with(&path, &options)?.flush()?;
-    /// assert_eq!(events.iter().count(), 1);
+    /// assert_eq!(events.try_iter().count(), 1);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn on_event(mut self, sink: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
