@@ -52,6 +52,7 @@ compile_error!(
 );
 
 pub mod advice;
+mod any;
 mod bulk;
 mod calibrate;
 pub mod dedup;
@@ -80,6 +81,7 @@ mod sync;
 pub mod text;
 pub mod verify;
 
+pub use any::{AnyBuilder, AnyDocuments, AnyIndex, AnyReader};
 pub use bulk::shards;
 pub use bulk::{
     Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair, repair_any,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hamdex::text::Pipeline;
-use hamdex::{Error, Fingerprint, Header, Index, IndexOptions, OpenOptions, Plan};
+use hamdex::{AnyIndex, Error, Fingerprint, Header, Index, IndexOptions, OpenOptions, Plan};
 
 use crate::costs;
 use crate::failure::{Failure, Result};
@@ -33,8 +33,17 @@ pub(crate) fn require(path: &Path, bits: Option<u32>) -> Result<Header> {
 }
 
 /// Opens an index for reading; other processes may continue to write.
-pub(crate) fn read_only<F: Fingerprint>(path: &Path) -> Result<Index<F>> {
-    Ok(Index::open_with(path, &OpenOptions::new().read_only(true).costs(costs::kept()?))?)
+pub(crate) fn read_only(path: &Path) -> Result<AnyIndex> {
+    Ok(AnyIndex::open_with(path, &reading()?)?)
+}
+
+/// Opens an index of a known width for reading.
+pub(crate) fn read_only_of<F: Fingerprint>(path: &Path) -> Result<Index<F>> {
+    Ok(Index::open_with(path, &reading()?)?)
+}
+
+fn reading() -> Result<OpenOptions> {
+    Ok(OpenOptions::new().read_only(true).costs(costs::kept()?))
 }
 
 /// Reads an index into memory; failing is better than a search that is slow without saying so.

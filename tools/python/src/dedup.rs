@@ -11,14 +11,14 @@ use arrow_array::UInt32Array;
 use hamdex::advice::{Settled, Wishes};
 use hamdex::dedup::{Decisions, Dedup, Settings};
 use hamdex::join::Linkage;
-use hamdex::{Fingerprint, Verification};
+use hamdex::{AnyIndex, Fingerprint, Verification};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use self::outcome::{Done, Outcome};
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
-use crate::index::{Index, Open, Texts, Width};
+use crate::index::{Index, Texts};
 use crate::interrupt::{Watch, interruptible};
 use crate::pipeline::Asked;
 use crate::read::{self, Read, Rows};
@@ -116,7 +116,7 @@ pub(crate) fn dedup<'py>(
 /// An index whose documents count too.
 #[derive(Clone, Copy)]
 struct Against<'a> {
-    open: &'a Open,
+    open: &'a AnyIndex,
     texts: &'a Texts,
 }
 
@@ -130,7 +130,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn run<F: Width>(&self, against: Option<Against<'_>>, watch: &Watch) -> Result<Outcome> {
+    fn run<F: Fingerprint>(&self, against: Option<Against<'_>>, watch: &Watch) -> Result<Outcome> {
         let started = Instant::now();
         let Wanted { text, id, odd, distance, tmp, .. } = self.wanted;
         let rows = Rows::of(self.table, text, id.as_deref(), odd.clone())?;
@@ -200,13 +200,13 @@ struct Engine<'a> {
     unique: Option<Vec<Option<u32>>>,
     settled: &'a Settled,
     settings: &'a Settings,
-    against: Option<&'a Open>,
+    against: Option<&'a AnyIndex>,
     watch: &'a Watch,
 }
 
 impl Engine<'_> {
     /// Decides on all rows; returns also those that share a value with a better one.
-    fn decide<F: Width, R: Ord + Send + Sync>(
+    fn decide<F: Fingerprint, R: Ord + Send + Sync>(
         &self,
         rank: impl Fn(usize, &str) -> R + Sync,
     ) -> Result<(Decisions<F>, Read, Vec<bool>)> {
@@ -229,18 +229,11 @@ impl Engine<'_> {
         };
         let read = read::read(rows, pipeline, watch, skip, extra, &mut sink)?;
         let decisions = match against {
-            Some(open) => match F::of(open) {
-                Some(index) => dedup.finish_against(index, watch)?,
-                None => return Err(width_mismatch::<F>(open)),
-            },
+            Some(open) => dedup.finish_against(open.of_width::<F>()?, watch)?,
             None => dedup.finish(watch)?,
         };
         Ok((decisions, read, repeated))
     }
-}
-
-fn width_mismatch<F: Fingerprint>(open: &Open) -> Failure {
-    hamdex::Error::WidthMismatch { stored: open.bits(), wanted: F::BITS }.into()
 }
 
 /// A column of numbers, some of them missing.

@@ -5,17 +5,16 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use arrow_array::Array;
-use hamdex::Verification;
 use hamdex::advice::{Settled, Wishes};
 use hamdex::evaluate::{Count, Labels, Tally};
 use hamdex::verify::{BOILERPLATE_DOCUMENTS, Evidence, EvidenceWriter, FeatureSet};
+use hamdex::{Fingerprint, Verification};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::column::Ids;
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
-use crate::index::Width;
 use crate::interrupt::{Watch, interruptible};
 use crate::name;
 use crate::pipeline::Asked;
@@ -103,7 +102,7 @@ pub(crate) fn evaluate<'py>(
     measured.to_dict(py)
 }
 
-fn measure<F: Width>(
+fn measure<F: Fingerprint>(
     table: &Table,
     asked: &Asked,
     wanted: &Wanted,

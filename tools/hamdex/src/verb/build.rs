@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use hamdex::advice::Support;
 use hamdex::text::Pipeline;
 use hamdex::{
-    BuildOptions, BuildReport, Builder, Error, Fingerprint, Header, IndexOptions, NewDocument,
-    Plan, Repeats, shards,
+    AnyBuilder, BuildOptions, BuildReport, Builder, Error, Fingerprint, Header, IndexOptions,
+    NewDocument, Plan, Repeats, for_width, shards,
 };
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ use crate::size;
 use crate::stored;
 use crate::table::Table;
 use crate::verify_options::KeepFeaturesArg;
-use crate::width::{self, for_width};
+use crate::width;
 
 /// Build an index from documents, or merge them into one
 ///
@@ -190,8 +190,8 @@ impl BuildArgs {
     }
 
     fn drop_unfinished(&self, session: &Session) -> Result<()> {
-        let header = stored::require(&self.index, self.width.bits)?;
-        let abandoned = for_width!(header.bits, F => Builder::<F>::abandon(&self.index)?);
+        stored::require(&self.index, self.width.bits)?;
+        let abandoned = AnyBuilder::abandon(&self.index)?;
         say_left(session, abandoned.left.as_deref());
         session.console.say(&format!("dropped the unfinished build in {}", self.index.display()));
         Ok(())
@@ -231,7 +231,7 @@ impl BuildArgs {
                 // Killed before it had begun: there is nothing that a second build would replace.
                 Err(Error::NotFound { .. }) => {}
                 Err(error @ Error::NothingToResume { .. }) => {
-                    if !stored::read_only::<F>(&self.index)?.is_empty()? {
+                    if !stored::read_only_of::<F>(&self.index)?.is_empty()? {
                         return Err(error.into());
                     }
                 }

@@ -7,6 +7,7 @@ use clap::Args;
 use hamdex::advice::Support;
 use hamdex::{
     BatchReport, Durability, Fingerprint, Header, Index, IndexOptions, Nearness, OpenOptions,
+    for_width,
 };
 use serde::Serialize;
 
@@ -21,7 +22,7 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::verify_options::{KeepFeaturesArg, VerifyArg};
-use crate::width::{self, for_width};
+use crate::width;
 
 /// Insert documents into an index, durably
 ///

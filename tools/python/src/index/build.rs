@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use hamdex::advice::{Support, Wishes};
 use hamdex::verify::FeatureSet;
-use hamdex::{BuildOptions, Builder, Error, Header, IndexOptions, NewDocument, OpenOptions, Plan};
+use hamdex::{
+    AnyIndex, BuildOptions, Builder, Error, Fingerprint, Header, IndexOptions, NewDocument, Plan,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
-use super::open::{Open, Texts, Width, is_secret, secret_missing};
+use super::open::{Texts, is_secret, secret_missing};
 use crate::column::Ids;
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
@@ -126,7 +128,7 @@ struct Plans {
 }
 
 impl Job<'_> {
-    pub(super) fn run(&self, watch: &Watch) -> Result<(Open, Summary, Texts)> {
+    pub(super) fn run(&self, watch: &Watch) -> Result<(AnyIndex, Summary, Texts)> {
         let header = match Header::read(self.path) {
             Ok(header) => Some(header),
             Err(Error::NotFound { .. }) => None,
@@ -136,11 +138,11 @@ impl Job<'_> {
         for_width!(bits, F => self.build::<F>(header.as_ref(), watch))
     }
 
-    fn build<F: Width>(
+    fn build<F: Fingerprint>(
         &self,
         header: Option<&Header>,
         watch: &Watch,
-    ) -> Result<(Open, Summary, Texts)> {
+    ) -> Result<(AnyIndex, Summary, Texts)> {
         let rows = Rows::of(self.table, self.text, self.id, self.odd.clone())?;
         let mut options = IndexOptions::new();
         let keeps = header.map_or(self.keep_features, |header| header.keeps_features);
@@ -193,8 +195,7 @@ impl Job<'_> {
                 return Err(failure);
             }
         };
-        let open = F::open(hamdex::Index::open_with(self.path, &OpenOptions::new())?);
-        Ok((open, summary, Texts::made(Some(pipeline))))
+        Ok((AnyIndex::open(self.path)?, summary, Texts::made(Some(pipeline))))
     }
 
     fn stored(&self, header: &Header) -> Result<hamdex::Pipeline> {
@@ -255,7 +256,7 @@ impl Job<'_> {
 }
 
 /// Stores the documents of the rows that have a key.
-fn push<F: Width>(
+fn push<F: Fingerprint>(
     mut builder: Builder<F>,
     rows: &Rows,
     plans: &Plans,

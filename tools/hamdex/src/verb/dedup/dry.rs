@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hamdex::dedup::{self, Dedup};
-use hamdex::{Fingerprint, Verification};
+use hamdex::{Fingerprint, Verification, for_width};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
-use crate::width::{self, for_width};
+use crate::width;
 
 /// Sources whose first rows are counted.
 const SOURCES: usize = 16;

@@ -24,7 +24,7 @@ use std::time::Instant;
 use clap::Args;
 use hamdex::advice::{self, Kind, Support};
 use hamdex::join::Linkage;
-use hamdex::{Fingerprint, Header, Index, OpenOptions, Verification, dedup};
+use hamdex::{Fingerprint, Header, Index, OpenOptions, Verification, dedup, for_width};
 
 use self::collect::{Against, Documents, Field, Keep, Purpose};
 use self::crowds::Samples;
@@ -44,7 +44,7 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::stored;
 use crate::verify_options::{LinkageArg, VerifyArg};
-use crate::width::{self, for_width};
+use crate::width;
 
 const AFTER_HELP: &str = r#"Files in DIR:
   kept.jsonl        the kept rows; kept.parquet, .csv or .tsv with --format

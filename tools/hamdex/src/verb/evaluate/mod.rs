@@ -12,7 +12,7 @@ use std::sync::Arc;
 use clap::Args;
 use hamdex::evaluate::Tally;
 use hamdex::sketch::SketchKind;
-use hamdex::{Fingerprint, Verification};
+use hamdex::{Fingerprint, Verification, for_width};
 
 use self::figure::Figure;
 use super::gather::{self, Gathered};
@@ -28,7 +28,6 @@ use crate::plot::PlotFile;
 use crate::session::Session;
 use crate::size;
 use crate::verify_options::VerifyArg;
-use crate::width::for_width;
 
 /// Sketches that `--all-sketches` measures.
 const SKETCHES: [SketchKind; 3] =
@@ -119,8 +118,8 @@ impl EvaluateArgs {
                 session.console.warn(warning);
             }
             charts.extend(for_width!(bits, F => {
-                self.measure::<F>(session, &inputs, &resolved, &labels, sketch)?
-            }));
+                self.measure::<F>(session, &inputs, &resolved, &labels, sketch)
+            })?);
         }
         plot.map_or(Ok(()), |plot| {
             plot.write(figure::TITLE, figure::ABOUT, &charts, figure::COLUMNS)
