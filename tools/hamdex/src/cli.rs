@@ -6,8 +6,8 @@ use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
 use clap::{Command, Parser, Subcommand};
 
+use crate::failure::Status;
 use crate::session::Global;
-use crate::status::Status;
 use crate::verb::{IndexVerb, Verb};
 
 const STYLES: Styles = Styles::styled()

@@ -26,7 +26,6 @@ mod resource_options;
 mod session;
 mod signal;
 mod size;
-mod status;
 mod stored;
 mod table;
 mod temporary;

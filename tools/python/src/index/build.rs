@@ -1,6 +1,8 @@
 //! Building: a table becomes an index, offline and in bounded memory.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
 use hamdex::advice::{Support, Wishes};
@@ -19,7 +21,6 @@ use crate::interrupt::Watch;
 use crate::name;
 use crate::pipeline::Asked;
 use crate::read::{self, Rows};
-use crate::seen::Seen;
 use crate::settle;
 use crate::table::Table;
 use crate::tables::Seed;
@@ -331,4 +332,34 @@ impl Plans {
         }
         Ok(())
     }
+}
+
+/// The row at which each key was seen, 24 bytes each; accidental collisions are negligible.
+#[derive(Debug, Default)]
+struct Seen {
+    rows: HashMap<u128, u64>,
+    seeds: (RandomState, RandomState),
+}
+
+impl Seen {
+    /// Notes a key, unless it is there; returns the row that had it before.
+    fn insert(&mut self, key: &[u8], row: u64) -> Option<u64> {
+        match self.rows.entry(hash(&self.seeds, key)) {
+            Entry::Occupied(there) => Some(*there.get()),
+            Entry::Vacant(free) => {
+                free.insert(row);
+                None
+            }
+        }
+    }
+
+    /// Notes a key at a row, also if it was seen at another one.
+    fn replace(&mut self, key: &[u8], row: u64) {
+        self.rows.insert(hash(&self.seeds, key), row);
+    }
+}
+
+fn hash(seeds: &(RandomState, RandomState), key: &[u8]) -> u128 {
+    let (high, low) = (seeds.0.hash_one(key), seeds.1.hash_one(key));
+    u128::from(high) << 64 | u128::from(low)
 }
