@@ -112,7 +112,7 @@ fn lines(
     let size = source.plain_bytes().filter(|&size| size > budget);
     let quota = if size.is_some() { quota.div_ceil(2) } else { quota };
     let mut rows = Rows::new(fields, &source.name, budget);
-    let mut head = source.open_rows(super::Rows::Needed, &Meter::default())?;
+    let mut head = source.open_rows(&Meter::default())?;
     let mut sampler = Sampler::new(quota);
     let mut count = 0;
     while let Some(line) = rows.next(&mut head)? {

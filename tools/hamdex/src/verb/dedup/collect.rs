@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hamdex::dedup::{Decided, Decisions, Dedup, Settings, Stamp, State, Trail, key_hash};
+use hamdex::dedup::{Decided, Decision, Decisions, Dedup, Settings, Stamp, State, Trail, key_hash};
 use hamdex::{Fingerprint, Index, Progress};
 
 use super::sources::Named;
@@ -295,6 +295,19 @@ pub(super) struct Choice<F> {
     pub(super) repeats: HashMap<u64, u64>,
     /// Ordinals of the rows that are kept of these.
     pub(super) shared: HashSet<u64>,
+}
+
+impl<F: Fingerprint> Choice<F> {
+    /// Returns whether the results name a row; `position` is that of a document.
+    pub(super) fn is_labelled(&self, position: Option<u32>, origin: u64) -> bool {
+        let named = |position| {
+            self.trail.is_some()
+                || self.decisions.of(position) != (Decision::Kept { cluster: None })
+        };
+        position.is_some_and(named)
+            || self.repeats.contains_key(&origin)
+            || self.shared.contains(&origin)
+    }
 }
 
 /// Reads all inputs once.

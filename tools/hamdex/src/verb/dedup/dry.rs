@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::DedupArgs;
 use crate::advise::Resolved;
 use crate::failure::{Failure, Result};
-use crate::input::{Body, Inputs, Kind, Rows, for_each_chunk};
+use crate::input::{Inputs, Kind, Rows, for_each_chunk};
 use crate::session::Session;
 use crate::size;
 use crate::stored;
@@ -22,7 +22,7 @@ use crate::width;
 /// Sources whose first rows are counted.
 const SOURCES: usize = 16;
 /// Chunks that are read of them, all together.
-const CHUNKS: usize = 32;
+const CHUNKS: usize = 128;
 /// Texts that are deduplicated as a trial.
 const TEXTS: usize = 2000;
 /// Bytes of memory of a run without documents: buffers of both passes and evidence. With what follows,
@@ -165,7 +165,7 @@ fn counted(session: &Session, inputs: Arc<Inputs>) -> Result<Counted> {
         let mut left = chunks;
         let read = for_each_chunk(&one, Rows::Whole, None, &session.console, |chunk| {
             let (rows, _, plain) = seen.unwrap_or_default();
-            let plain = plain + plain_bytes(&chunk.body);
+            let plain = plain + chunk.body.bytes() as u64;
             seen = Some((rows + chunk.body.rows(), chunk.read, plain));
             left -= 1;
             // Enough was read.
@@ -182,16 +182,6 @@ fn counted(session: &Session, inputs: Arc<Inputs>) -> Result<Counted> {
         }
     }
     Ok(counted)
-}
-
-/// Returns the bytes of rows in memory.
-fn plain_bytes(body: &Body) -> u64 {
-    match body {
-        Body::Lines { bytes, .. } | Body::Raw { bytes, .. } => bytes.len() as u64,
-        Body::Texts(texts) => {
-            texts.iter().filter_map(|text| text.bytes.as_ref().ok()).map(|b| b.len() as u64).sum()
-        }
-    }
 }
 
 /// What a deduplication of some texts took.

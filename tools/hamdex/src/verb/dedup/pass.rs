@@ -1,4 +1,6 @@
 //! The second pass: rows to keep are copied, of all others only the ids are noted.
+//!
+//! Rows are read, decoded and labelled on all threads; one thread writes them in order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use super::row::Row;
 use super::sinks::Sinks;
 use crate::console::Console;
 use crate::failure::Result;
-use crate::input::{Body, Chunk, Inputs, Totals, changed, for_each_chunk};
+use crate::input::{Body, Chunk, Inputs, Totals, changed, for_each_made, row_label};
 use crate::session::Session;
 use crate::verb::gather::Keys;
 
@@ -87,7 +89,14 @@ pub(super) fn run<F: Fingerprint>(
     };
     session.console.begin_reading("writing", inputs.bytes());
     let extents = Some(&totals.extents);
-    for_each_chunk(inputs, read, extents, &session.console, |chunk| pass.chunk(&chunk))?;
+    let label = |chunk: Chunk| {
+        let labelled = Labelled::of(inputs, choice, chunk)?;
+        let bytes = labelled.body.bytes();
+        Ok((labelled, bytes))
+    };
+    for_each_made(inputs, read, extents, &session.console, label, |source, base, labelled| {
+        pass.chunk(source, base, &labelled)
+    })?;
     session.console.end_phase();
     let all = (pass.next as usize) < choice.origins.len() || pass.next_blank < choice.blanks.len();
     if all {
@@ -96,6 +105,38 @@ pub(super) fn run<F: Fingerprint>(
         return Err(changed(&at));
     }
     Ok((pass.rows, pass.kept))
+}
+
+/// A chunk with the labels of those rows that need one.
+struct Labelled {
+    body: Body,
+    /// Ordinals and labels of lines, rising.
+    labels: Vec<(u64, String)>,
+}
+
+impl Labelled {
+    fn of<F: Fingerprint>(inputs: &Inputs, choice: &Choice<F>, chunk: Chunk) -> Result<Self> {
+        let Chunk { source: at, base, body, .. } = chunk;
+        let (body, base) = (body.lines()?, base.unwrap_or_default());
+        let mut labels = Vec::new();
+        if let (Body::Lines { bytes, lines }, Some(source)) = (&body, inputs.sources.get(at)) {
+            let first = lines.first().map_or(base, |line| base + line.ordinal);
+            let mut next = choice.origins.partition_point(|&origin| origin < first);
+            for line in lines {
+                let (ordinal, origin) = (line.ordinal, base + line.ordinal);
+                let document = choice.origins.get(next) == Some(&origin);
+                let position = u32::try_from(next).ok().filter(|_| document);
+                next += usize::from(document);
+                if choice.is_labelled(position, origin) {
+                    let bytes = bytes.get(line.bytes.clone()).unwrap_or_default();
+                    let label = row_label(&source.fields, &source.name, ordinal, bytes);
+                    let at = || changed(&format!("{}:{}", source.name, ordinal + 1));
+                    labels.push((ordinal, label.map_err(|_| at())?));
+                }
+            }
+        }
+        Ok(Self { body, labels })
+    }
 }
 
 struct Pass<'a, F> {
@@ -118,24 +159,30 @@ struct Pass<'a, F> {
 }
 
 impl<F: Fingerprint> Pass<'_, F> {
-    fn chunk(&mut self, chunk: &Chunk) -> Result<()> {
-        let Some(source) = self.inputs.sources.get(chunk.source) else { return Ok(()) };
-        let (at, fields) = (chunk.source, &source.fields);
-        match &chunk.body {
+    fn chunk(&mut self, at: usize, base: u64, labelled: &Labelled) -> Result<()> {
+        let Some(source) = self.inputs.sources.get(at) else { return Ok(()) };
+        let fields = &source.fields;
+        let mut labels = labelled.labels.iter().peekable();
+        match &labelled.body {
             Body::Lines { bytes, lines } => lines.iter().try_for_each(|line| {
+                let (ordinal, file) = (line.ordinal, source.name.as_str());
                 let bytes = bytes.get(line.bytes.clone()).unwrap_or_default();
-                let row = Row::Line { file: &source.name, ordinal: line.ordinal, bytes, fields };
-                self.row(at, chunk.base + line.ordinal, &row)
+                let label = labels.next_if(|(labelled, _)| *labelled == ordinal);
+                let label = label.map(|(_, label)| label.as_str());
+                let row = Row::Line { file, ordinal, bytes, fields, label };
+                self.row(at, base + ordinal, &row)
             }),
             Body::Texts(texts) => texts.iter().try_for_each(|text| match &text.bytes {
                 Ok(bytes) => {
                     let encoding = text.encoding(fields);
-                    self.row(at, chunk.base + text.ordinal, &Row::Text { text, bytes, encoding })
+                    self.row(at, base + text.ordinal, &Row::Text { text, bytes, encoding })
                 }
                 Err(_) => Ok(()),
             }),
+            // Rows of tables are lines by now.
+            Body::Table(_) => Ok(()),
             Body::Raw { first, bytes, .. } => {
-                let rows = bytes.chunks_exact(F::BYTES).zip(chunk.base + first..);
+                let rows = bytes.chunks_exact(F::BYTES).zip(base + first..);
                 rows.map(|(_, origin)| origin).try_for_each(|origin| {
                     let fingerprint = self.choice.decisions.fingerprint(self.next);
                     let row = Row::Raw { position: self.raw_rows, fingerprint };

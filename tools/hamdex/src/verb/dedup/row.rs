@@ -18,9 +18,23 @@ use crate::key::{self, Name};
 /// A good row, seen for the second time.
 #[derive(Debug)]
 pub(super) enum Row<'a, F> {
-    Line { file: &'a str, ordinal: u64, bytes: &'a [u8], fields: &'a Fields },
-    Text { text: &'a input::Text, bytes: &'a [u8], encoding: Encoding },
-    Raw { position: u64, fingerprint: F },
+    /// The label is known already, or is read from the line.
+    Line {
+        file: &'a str,
+        ordinal: u64,
+        bytes: &'a [u8],
+        fields: &'a Fields,
+        label: Option<&'a str>,
+    },
+    Text {
+        text: &'a input::Text,
+        bytes: &'a [u8],
+        encoding: Encoding,
+    },
+    Raw {
+        position: u64,
+        fingerprint: F,
+    },
 }
 
 #[derive(serde::Serialize)]
@@ -44,8 +58,11 @@ impl<F: Fingerprint> Row<'_, F> {
     /// Returns the row's id as JSON, or its place if it has none.
     pub(super) fn label(&self) -> Result<String> {
         match *self {
-            Self::Line { file, ordinal, bytes, fields } => row_label(fields, file, ordinal, bytes)
-                .map_err(|_| changed(&format!("{file}:{}", ordinal + 1))),
+            Self::Line { label: Some(label), .. } => Ok(label.to_owned()),
+            Self::Line { file, ordinal, bytes, fields, label: None } => {
+                row_label(fields, file, ordinal, bytes)
+                    .map_err(|_| changed(&format!("{file}:{}", ordinal + 1)))
+            }
             Self::Text { text, .. } => Ok(json_string(&text.name)),
             Self::Raw { position, .. } => Ok(position.to_string()),
         }
