@@ -1,4 +1,5 @@
-//! Kill -9 at random moments: what was acknowledged is there, whole, and the rest as if never begun.
+//! Kill -9 at random moments: what was acknowledged is there, whole, and the rest as if never
+//! begun.
 //!
 //! The tests start this binary again as a child that works on an index until it is killed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test that fails may panic
@@ -12,9 +13,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hamdex::{
-    BuildOptions, Builder, Durability, Error, Index, IndexOptions, Query, Result, TableStats,
-};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::inspect::TableStats;
+use hamdex::{Durability, Error, Index, IndexOptions, Query, Result};
 
 use support::{Model, Rng, assert_holds, copy_directory, documents_of, options};
 

@@ -25,8 +25,8 @@ macro_rules! __widths {
 
 /// Runs an expression with a name for the fingerprint type of that many bits.
 ///
-/// The expression is a [`Result`], whose error an [`enum@crate::Error`] converts into: other numbers than
-/// 32, 64 and 128 give [`Error::InvalidOption`](crate::Error::InvalidOption).
+/// The expression is a [`Result`], whose error an [`enum@crate::Error`] converts into: other
+/// numbers than 32, 64 and 128 give [`Error::InvalidOption`](crate::Error::InvalidOption).
 ///
 /// ```
 /// use hamdex::{Error, Fingerprint, for_width};
@@ -142,7 +142,8 @@ macro_rules! __any_handles {
         /// An offline build of an index of any width.
         ///
         /// ```
-        /// use hamdex::{AnyBuilder, AnyIndex, BuildOptions, IndexOptions};
+        /// use hamdex::build::BuildOptions;
+        /// use hamdex::{AnyBuilder, AnyIndex, IndexOptions};
         ///
         /// # let directory = tempfile::tempdir().unwrap();
         /// # let path = directory.path().join("pages");
@@ -223,7 +224,8 @@ impl AnyReader {
     ///
     /// # Errors
     ///
-    /// As [`Reader::search`], and [`Error::InvalidFingerprint`](crate::Error::InvalidFingerprint) for a query that is too wide.
+    /// As [`Reader::search`], and [`Error::InvalidFingerprint`](crate::Error::InvalidFingerprint)
+    /// for a query that is too wide.
     pub fn search(&self, query: Query<u128>) -> Result<Vec<Match<u128>>> {
         each_width!(AnyReader, self, reader => {
             Ok(reader.search(query.narrow()?)?.into_iter().map(widen).collect())
@@ -266,7 +268,8 @@ impl AnyBuilder {
     ///
     /// # Errors
     ///
-    /// As [`Builder::create`], and [`Error::InvalidOption`](crate::Error::InvalidOption) for a width that is not supported.
+    /// As [`Builder::create`], and [`Error::InvalidOption`](crate::Error::InvalidOption) for a
+    /// width that is not supported.
     pub fn create(
         path: impl AsRef<Path>,
         bits: u32,
@@ -305,7 +308,8 @@ impl AnyBuilder {
     ///
     /// # Errors
     ///
-    /// As [`Builder::push`], and [`Error::InvalidFingerprint`](crate::Error::InvalidFingerprint) for one that is too wide.
+    /// As [`Builder::push`], and [`Error::InvalidFingerprint`](crate::Error::InvalidFingerprint)
+    /// for one that is too wide.
     pub fn push(&mut self, key: &[u8], fingerprint: u128, origin: u64) -> Result<()> {
         self.push_document(&NewDocument::new(key, fingerprint), origin)
     }
@@ -314,7 +318,8 @@ impl AnyBuilder {
     ///
     /// # Errors
     ///
-    /// As [`Builder::push_document`], and [`Error::InvalidFingerprint`](crate::Error::InvalidFingerprint) for one that is too wide.
+    /// As [`Builder::push_document`], and
+    /// [`Error::InvalidFingerprint`](crate::Error::InvalidFingerprint) for one that is too wide.
     pub fn push_document(&mut self, document: &NewDocument<'_, u128>, origin: u64) -> Result<()> {
         each_width!(AnyBuilder, self, builder => {
             builder.push_document(&narrow_document(*document)?, origin)

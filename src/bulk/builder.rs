@@ -34,7 +34,8 @@ const LOOK_EVERY: u64 = 1 << 14;
 /// dropped or killed can be resumed or abandoned, and until then the index does not open.
 ///
 /// ```
-/// use hamdex::{BuildOptions, Builder, Index, IndexOptions};
+/// use hamdex::build::{BuildOptions, Builder};
+/// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path().join("pages");
@@ -70,8 +71,8 @@ pub struct Builder<F: Fingerprint> {
 impl<F: Fingerprint> Builder<F> {
     /// Begins a build of a new index, or one that merges into an existing index.
     ///
-    /// An existing index keeps its plan, distance, pipeline and whether it keeps features. Pushed documents take the place
-    /// of stored ones with the same key.
+    /// An existing index keeps its plan, distance, pipeline and whether it keeps features. Pushed
+    /// documents take the place of stored ones with the same key.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ pub enum Repeats {
     First,
     /// The last one pushed.
     Last,
-    /// None: [`Builder::finish`](crate::Builder::finish) fails with
+    /// None: [`Builder::finish`](crate::build::Builder::finish) fails with
     /// [`Error::RepeatedKey`](crate::Error::RepeatedKey) before anything shows.
     Refuse,
 }
@@ -54,7 +54,7 @@ impl BuildOptions {
 
     /// Describes the inputs, best by a digest. Default = not described.
     ///
-    /// [`Builder::resume`](crate::Builder::resume) refuses other ones if both sides describe
+    /// [`Builder::resume`](crate::build::Builder::resume) refuses other ones if both sides describe
     /// theirs. Anything that changes which documents come, or their order, belongs to it.
     pub fn inputs(mut self, description: impl Into<String>) -> Self {
         self.inputs = Some(description.into());
@@ -64,7 +64,8 @@ impl BuildOptions {
     /// Sets which one counts of documents with the same key. Default = the first one.
     ///
     /// ```
-    /// use hamdex::{BuildOptions, Builder, Index, IndexOptions, Repeats};
+    /// use hamdex::build::{BuildOptions, Builder, Repeats};
+    /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");

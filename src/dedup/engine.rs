@@ -23,8 +23,8 @@ const BATCH: usize = 1024;
 ///
 /// `R` ranks documents against each other: of a group the highest is kept, of equals the one that
 /// was pushed first. Without ranks that is the first of all. With
-/// [`Verification::Contains`](crate::Verification::Contains) the largest document is kept whatever
-/// the ranks, which decide between equally large ones.
+/// [`Verification::Contains`](crate::verify::Verification::Contains) the largest document is kept
+/// whatever the ranks, which decide between equally large ones.
 ///
 /// ```
 /// use hamdex::dedup::{Decision, Dedup, Settings};
@@ -82,9 +82,9 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
 
     /// Takes the next document and returns its position, counted from 0.
     ///
-    /// `evidence` is that of [`Verification::evidence`](crate::Verification::evidence), empty for
-    /// a document without a text; such a one is near equal fingerprints without text alone, where
-    /// anything is verified.
+    /// `evidence` is that of [`Verification::evidence`](crate::verify::Verification::evidence),
+    /// empty for a document without a text; such a one is near equal fingerprints without text
+    /// alone, where anything is verified.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ const FAMILY: &str = "dedup state";
 /// What a deduplication goes by.
 ///
 /// ```
-/// use hamdex::Verification;
+/// use hamdex::verify::Verification;
 /// use hamdex::dedup::Settings;
 /// use hamdex::join::Linkage;
 ///

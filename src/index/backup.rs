@@ -111,7 +111,8 @@ pub struct RestoreReport {
 /// A directory of backups of one index or several.
 ///
 /// ```
-/// use hamdex::{Backup, Index, IndexOptions};
+/// use hamdex::backup::Backup;
+/// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path();

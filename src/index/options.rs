@@ -17,7 +17,8 @@ pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 /// Settings that a new index is made with.
 ///
 /// ```
-/// use hamdex::{IndexOptions, Plan};
+/// use hamdex::plan::Plan;
+/// use hamdex::IndexOptions;
 ///
 /// let options = IndexOptions::new().plan(Plan::named("10", 64)?).distance(3).memory(64 << 20);
 /// # Ok::<(), hamdex::Error>(())
@@ -171,7 +172,7 @@ impl OpenOptions {
 
     /// Sets the prices by which searches choose their way. Default = those of a usual server.
     ///
-    /// [`calibrate`](crate::calibrate()) measures them; answers are the same whatever they are.
+    /// [`calibrate`](crate::inspect::calibrate()) measures them; answers are the same whatever they are.
     pub fn costs(mut self, costs: Costs) -> Self {
         self.costs = costs;
         self

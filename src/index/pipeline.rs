@@ -47,7 +47,8 @@ impl Header {
     ///
     /// ```
     /// use hamdex::text::StopWords;
-    /// use hamdex::{Header, Index, IndexOptions, Pipeline, PipelineOptions};
+    /// use hamdex::inspect::Header;
+    /// use hamdex::{Index, IndexOptions, Pipeline, PipelineOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");

@@ -7,7 +7,7 @@
 /// How many things there are of each size, a place for every doubling.
 ///
 /// ```
-/// use hamdex::Sizes;
+/// use hamdex::inspect::Sizes;
 ///
 /// let sizes: Sizes = [1, 2, 3, 3, 9].into_iter().collect();
 /// assert_eq!(sizes.counts()[..4], [1, 3, 0, 1]);

@@ -20,7 +20,7 @@ pub struct Census {
 /// Prices of the steps of a search, in nanoseconds.
 ///
 /// The defaults suit a two-core server whose tables lie in the page cache;
-/// [`calibrate`](crate::calibrate()) measures those of a machine.
+/// [`calibrate`](crate::inspect::calibrate()) measures those of a machine.
 ///
 /// ```
 /// use hamdex::plan::Costs;

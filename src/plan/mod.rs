@@ -52,7 +52,7 @@ pub const MAX_TABLES: usize = 128;
 /// A plan prints as the text that [`Plan::parse`] takes back.
 ///
 /// ```
-/// use hamdex::Plan;
+/// use hamdex::plan::Plan;
 ///
 /// let plan = Plan::uniform(64, 5, 2)?;
 /// assert_eq!(plan.tables().len(), 10);
@@ -89,7 +89,7 @@ impl Plan {
     /// again: `[(4, 1), (4, 1)]` is the design with 16 tables.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// let plan = Plan::nested(64, &[(4, 1), (4, 1)])?;
     /// assert_eq!(plan.tables().len(), 16);
@@ -212,7 +212,7 @@ impl Plan {
     /// Plans without a written radius take every distance up to a quarter of the width.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// assert!(Plan::uniform(64, 4, 1)?.require(16).is_ok());
     /// assert!(Plan::uniform(64, 4, 1)?.with_radius(1)?.require(8).is_err());

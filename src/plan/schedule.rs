@@ -56,7 +56,7 @@ impl Plan {
     /// ten microseconds for a few tables and about a millisecond for many: callers keep the result.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     /// use hamdex::plan::{Census, Costs};
     ///
     /// let plan = Plan::uniform(64, 4, 1)?;

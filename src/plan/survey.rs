@@ -49,8 +49,8 @@ pub struct PlanReport {
 
 /// Reports every sensible plan for `count` fingerprints, the named ones first.
 ///
-/// Times are those of searching the store with all fingerprints in runs, by the costs given. Nothing is reported if `bits` is
-/// not 32, 64 or 128, or `distance` is above a quarter of it.
+/// Times are those of searching the store with all fingerprints in runs, by the costs given.
+/// Nothing is reported if `bits` is not 32, 64 or 128, or `distance` is above a quarter of it.
 ///
 /// ```
 /// use hamdex::plan::{Costs, survey};
@@ -127,7 +127,7 @@ impl Plan {
     /// distances at which every plan is slower than the scan, get plan "4".
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// assert_eq!(Plan::auto(64, 3, 1_000)?.to_string(), "4");
     /// assert_eq!(Plan::auto(64, 3, 10_000_000)?.to_string(), "4");

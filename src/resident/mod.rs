@@ -82,7 +82,7 @@ pub struct Near<F> {
 /// Xiao, *Pigeonring*, VLDB 2018 (candidates dropped early).
 ///
 /// ```
-/// use hamdex::ResidentTables;
+/// use hamdex::resident::ResidentTables;
 ///
 /// let tables = ResidentTables::build(&[0b0000_u64, 0b0111, 0xffff])?;
 /// let near = tables.search(0b0001, 2)?;
@@ -126,7 +126,7 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// [`Error::InvalidOption`] for 2^32 distinct fingerprints and more.
     ///
     /// ```
-    /// use hamdex::ResidentTables;
+    /// use hamdex::resident::ResidentTables;
     ///
     /// let set: Vec<u64> = (0..1000).collect();
     /// let tables = ResidentTables::build_within(&set, 1 << 20)?.expect("a megabyte is enough");

@@ -172,7 +172,8 @@ impl SealState {
     /// without it. The next handle that may write makes a new one.
     ///
     /// ```
-    /// use hamdex::{Index, IndexOptions, SealState};
+    /// use hamdex::inspect::SealState;
+    /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");

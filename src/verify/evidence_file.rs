@@ -35,7 +35,7 @@ const LONG_BYTES: usize = 10 << 20;
 /// each distinct set of phrases.
 ///
 /// ```
-/// use hamdex::Verification;
+/// use hamdex::verify::Verification;
 /// use hamdex::verify::{Evidence, EvidenceWriter};
 ///
 /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;
@@ -115,10 +115,11 @@ impl EvidenceWriter {
     /// Counts the lines of texts, for a check that leaves boilerplate out.
     ///
     /// A line of `documents` different texts or more is boilerplate, as
-    /// [`Verification::boilerplate`] says; with `None`, as by default, no line is. Takes 10 MiB, and some 100 bytes a text.
+    /// [`Verification::boilerplate`] says; with `None`, as by default, no line is. Takes 10 MiB,
+    /// and some 100 bytes a text.
     ///
     /// ```
-    /// use hamdex::Verification;
+    /// use hamdex::verify::Verification;
     /// use hamdex::verify::{Evidence, EvidenceWriter};
     ///
     /// let check: Verification = "edit:0.6,0.6,3".parse()?;
@@ -143,7 +144,8 @@ impl EvidenceWriter {
     ///
     /// - [`Error::Io`] where the disk does not take it.
     /// - [`Error::InvalidOption`] for more than `u32::MAX` different pieces.
-    /// - [`Error::Corrupt`] for evidence of texts that is no UTF-8, and for phrases that do not decode.
+    /// - [`Error::Corrupt`] for evidence of texts that is no UTF-8, and for phrases that do not
+    ///   decode.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         let Places { pieces, outlines, phrases, of } = &mut self.places;
         let next = u32::try_from(pieces.len()).map_err(|_| Error::InvalidOption {
@@ -308,7 +310,7 @@ impl EvidenceFile {
     /// Those of [`check`](Self::check); [`Error::Cancelled`] once the sink asks to stop.
     ///
     /// ```
-    /// use hamdex::Verification;
+    /// use hamdex::verify::Verification;
     /// use hamdex::verify::{Evidence, EvidenceWriter};
     ///
     /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;

@@ -1,8 +1,8 @@
 //! Verification: candidates near by fingerprint are held against what the documents share.
 //!
 //! Fingerprints of short texts collide; the words behind them do not. A check after the search
-//! takes the evidence of two documents, their [`FeatureSet`]s, their [`PhraseSet`]s or their cleaned
-//! texts, and lets the pair pass or not.
+//! takes the evidence of two documents, their [`FeatureSet`]s, their [`PhraseSet`]s or their
+//! cleaned texts, and lets the pair pass or not.
 #![doc = include_str!("VERIFY.md")]
 
 mod boilerplate;
@@ -78,7 +78,8 @@ impl Verification {
     /// [`Error::Corrupt`] for evidence that does not decode.
     ///
     /// ```
-    /// use hamdex::{Pipeline, PipelineOptions, Verification};
+    /// use hamdex::verify::Verification;
+    /// use hamdex::{Pipeline, PipelineOptions};
     ///
     /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
     /// let verification: Verification = "jaccard:0.5".parse()?;

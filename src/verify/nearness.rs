@@ -17,7 +17,7 @@ pub enum Linkage {
 /// A bare distance is a nearness without a check.
 ///
 /// ```
-/// use hamdex::{Nearness, Verification};
+/// use hamdex::verify::{Nearness, Verification};
 ///
 /// let nearness = Nearness::new(12).verify(Verification::Jaccard(0.8));
 /// assert_eq!(Nearness::from(3), Nearness::new(3));

@@ -29,7 +29,7 @@ pub enum Evidence {
 /// Thresholds are inclusive.
 ///
 /// ```
-/// use hamdex::Verification;
+/// use hamdex::verify::Verification;
 ///
 /// let verification: Verification = "zhou:3,2.4".parse()?;
 /// assert_eq!(verification, Verification::Zhou { k: 3.0, threshold: 2.4 });
@@ -106,7 +106,7 @@ impl Verification {
     /// Returns the documents from which a line of theirs is boilerplate to this check.
     ///
     /// ```
-    /// let check: hamdex::Verification = "edit:0.78,0.88,30".parse()?;
+    /// let check: hamdex::verify::Verification = "edit:0.78,0.88,30".parse()?;
     /// assert_eq!(check.boilerplate().map(|documents| documents.get()), Some(30));
     /// # Ok::<(), hamdex::Error>(())
     /// ```

@@ -6,12 +6,11 @@ use std::collections::HashSet;
 use std::error::Error;
 
 use hamdex::advice::Perturber;
+use hamdex::build::{BuildOptions, Builder};
 use hamdex::join::Linkage;
 use hamdex::verify::FeatureSet;
-use hamdex::{
-    BuildOptions, Builder, Index, IndexOptions, Nearness, NewDocument, Pipeline, PipelineOptions,
-    Verification,
-};
+use hamdex::verify::{Nearness, Verification};
+use hamdex::{Index, IndexOptions, NewDocument, Pipeline, PipelineOptions};
 
 /// Documents of which nothing else is a copy, and copies of every tenth of them.
 const ORIGINALS: usize = 2000;

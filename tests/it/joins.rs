@@ -1,6 +1,7 @@
 //! Joins of an index find the same documents with much memory, with little and with none.
 
-use hamdex::{Durability, Fingerprint, Index, Nearness, Result, join};
+use hamdex::verify::Nearness;
+use hamdex::{Durability, Fingerprint, Index, Result, join};
 
 use crate::support::{self, KeyPair, Model, Rng, keyed, mixed, options, scan_clusters, scan_pairs};
 

@@ -29,7 +29,7 @@ pub fn manifest_bits(directory: impl AsRef<Path>) -> Result<u32> {
 /// copied where that is another file system. The index is new, or one that is empty and made with
 /// the same settings, which is what an ingest that was killed and [abandoned] leaves.
 ///
-/// [abandoned]: crate::Builder::abandon
+/// [abandoned]: crate::build::Builder::abandon
 ///
 /// # Errors
 ///

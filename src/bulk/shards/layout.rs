@@ -13,8 +13,8 @@ const FIRST_TABLE: u32 = 2;
 /// Plan, distance and pipeline of an index that many machines write.
 ///
 /// ```
-/// use hamdex::Plan;
-/// use hamdex::shards::Layout;
+/// use hamdex::plan::Plan;
+/// use hamdex::build::shards::Layout;
 ///
 /// let layout = Layout::new(Plan::named("10", 64)?, 3, "")?;
 /// assert_eq!(layout.families(), 12);

@@ -7,8 +7,9 @@
 //! and moves them into a new index, which takes the time of copying and no sorting.
 //!
 //! ```
-//! use hamdex::shards::{self, Layout, Manifest, ShardWriter};
-//! use hamdex::{Index, Plan};
+//! use hamdex::build::shards::{self, Layout, Manifest, ShardWriter};
+//! use hamdex::plan::Plan;
+//! use hamdex::Index;
 //!
 //! # let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
 //! # let (directory, index) = (a.path(), b.path());

@@ -2,7 +2,8 @@
 
 use std::mem::MaybeUninit;
 
-use hamdex::{AnyBuilder, BuildOptions, Fingerprint, Result, for_width};
+use hamdex::build::BuildOptions;
+use hamdex::{AnyBuilder, Fingerprint, Result, for_width};
 
 use crate::border::{give, guard};
 use crate::error::HamdexError;

@@ -3,7 +3,9 @@
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 
-use hamdex::{AnyIndex, Error, Header, IndexOptions, OpenOptions, Plan};
+use hamdex::inspect::Header;
+use hamdex::plan::Plan;
+use hamdex::{AnyIndex, Error, IndexOptions, OpenOptions};
 
 use crate::border::{Result, end, give, guard, guard_or, required};
 use crate::error::HamdexError;

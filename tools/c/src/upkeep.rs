@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use hamdex::CheckReport;
+use hamdex::inspect::CheckReport;
 
 use crate::border::{end, give, guard, guard_or, required};
 use crate::error::HamdexError;

@@ -11,7 +11,8 @@ use arrow_array::UInt32Array;
 use hamdex::advice::{Settled, Wishes};
 use hamdex::dedup::{Decisions, Dedup, Settings};
 use hamdex::join::Linkage;
-use hamdex::{AnyIndex, Fingerprint, Verification};
+use hamdex::verify::Verification;
+use hamdex::{AnyIndex, Fingerprint};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 

@@ -8,7 +8,8 @@ mod values;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hamdex::{AnyIndex, Durability, Nearness, OpenOptions};
+use hamdex::verify::Nearness;
+use hamdex::{AnyIndex, Durability, OpenOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 
@@ -33,12 +34,10 @@ use crate::tables::{Seed, Tables};
 /// On return from a call, what it wrote survives a loss of power, unless `synced` is False. Use
 /// it as a context manager, or call `close`.
 ///
-/// >>> import hamdex, tempfile
-/// >>> with tempfile.TemporaryDirectory() as directory:
-/// ...     with hamdex.Index.create(directory + "/posts", pipeline="post") as index:
-/// ...         index.insert("rain", "it will rain tomorrow, so take a coat and an umbrella")
-/// ...         index.search("it will rain tomorrow, so take a coat or an umbrella", distance=12)[0].key
-/// 0
+/// >>> import hamdex, tempfile >>> with tempfile.TemporaryDirectory() as directory: ...     with
+/// hamdex.Index.create(directory + "/posts", pipeline="post") as index: ...
+/// index.insert("rain", "it will rain tomorrow, so take a coat and an umbrella") ...
+/// index.search("it will rain tomorrow, so take a coat or an umbrella", distance=12)[0].key 0
 /// 'rain'
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]
@@ -339,8 +338,9 @@ impl Index {
     ///
     /// distance: bits that they may differ in, 0 to a quarter of `bits`. Default: that of the
     /// index. limit: how many of the nearest. verify: a check that they have to pass, "jaccard:T"
-    /// or "zhou:K,T", for an index that keeps features; "none" compares fingerprints alone. Default:
-    /// the check that suits the pipeline, if the index keeps features and the value is a text.
+    /// or "zhou:K,T", for an index that keeps features; "none" compares fingerprints alone.
+    /// Default: the check that suits the pipeline, if the index keeps features and the value is a
+    /// text.
     #[pyo3(signature = (value, *, distance = None, limit = None, verify = None))]
     fn search(
         &self,

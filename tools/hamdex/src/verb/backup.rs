@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
 use clap::Args;
-use hamdex::{
-    AnyIndex, Backup, BackupInfo, BackupOptions, BackupReport, Error, OpenOptions, Progress,
-    RestoreOptions,
-};
+use hamdex::backup::{Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions};
+use hamdex::{AnyIndex, Error, OpenOptions, Progress};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};

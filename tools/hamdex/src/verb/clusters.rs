@@ -6,7 +6,8 @@ use std::sync::Arc;
 use clap::Args;
 use hamdex::dedup::{self, Settings, groups};
 use hamdex::join::{self, Diameter};
-use hamdex::{Fingerprint, Nearness, each_width, for_width};
+use hamdex::verify::Nearness;
+use hamdex::{Fingerprint, each_width, for_width};
 use serde::Serialize;
 
 use super::gather::{self, Gathered, Target};

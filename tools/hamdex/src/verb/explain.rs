@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hamdex::{Explanation, Fingerprint, Query, SearchPath, for_width};
+use hamdex::inspect::Explanation;
+use hamdex::{Fingerprint, Query, SearchPath, for_width};
 use serde::Serialize;
 
 use super::query::sketch;

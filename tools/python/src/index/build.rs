@@ -6,10 +6,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
 use hamdex::advice::{Support, Wishes};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::inspect::Header;
+use hamdex::plan::Plan;
 use hamdex::verify::FeatureSet;
-use hamdex::{
-    AnyIndex, BuildOptions, Builder, Error, Fingerprint, Header, IndexOptions, NewDocument, Plan,
-};
+use hamdex::{AnyIndex, Error, Fingerprint, IndexOptions, NewDocument};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 

@@ -1,7 +1,8 @@
 //! Open indexes: what a call says of one, and what it does with texts.
 
 use hamdex::advice::{Kind, Support, Wishes};
-use hamdex::{AnyIndex, IndexOptions, Plan};
+use hamdex::plan::Plan;
+use hamdex::{AnyIndex, IndexOptions};
 
 use crate::failure::{Failure, Result};
 use crate::tables::Seed;

@@ -1,6 +1,7 @@
 //! Snapshots: one frozen state of an index, searched while others write.
 
-use hamdex::{AnyReader, Verification};
+use hamdex::AnyReader;
+use hamdex::verify::Verification;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 

@@ -1,7 +1,9 @@
 //! Values: texts or fingerprints, one or many, become what an index searches and stores.
 
+use hamdex::inspect::Header;
 use hamdex::verify::FeatureSet;
-use hamdex::{AsDocument, Header, NewDocument, Pipeline, Query, Verification};
+use hamdex::verify::Verification;
+use hamdex::{AsDocument, NewDocument, Pipeline, Query};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyInt, PyString};

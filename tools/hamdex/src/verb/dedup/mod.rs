@@ -23,8 +23,10 @@ use std::time::Instant;
 
 use clap::Args;
 use hamdex::advice::{self, Kind, Support};
+use hamdex::inspect::Header;
 use hamdex::join::Linkage;
-use hamdex::{Fingerprint, Header, Index, OpenOptions, Verification, dedup, for_width};
+use hamdex::verify::Verification;
+use hamdex::{Fingerprint, Index, OpenOptions, dedup, for_width};
 
 use self::collect::{Against, Documents, Field, Keep, Purpose};
 use self::crowds::Samples;
