@@ -1,7 +1,7 @@
 //! Key layouts: documents, fingerprints and permuted fingerprints become sortable bytes.
 //!
-//! Every key is fixed-width big-endian in front of anything variable, so byte order is numeric
-//! order and a prefix of bits is a contiguous range of keys.
+//! Every key has fixed-width big-endian numbers in front of anything variable, so byte order is
+//! numeric order and a prefix of bits is a contiguous range of keys.
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -9,13 +9,13 @@ use crate::fingerprint::Fingerprint;
 /// Longest document key in bytes.
 pub(crate) const MAX_KEY: usize = 1024;
 
-/// The part of a table's family that an entry lives in.
+/// The region of a table's family that an entry belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
     /// Many fingerprints under one key: the permuted last member.
     Run = 1,
-    /// One fingerprint, put there blindly by an insert.
+    /// A delta entry: one fingerprint, written by an insert without reading the table.
     Single = 2,
 }
 
@@ -37,7 +37,7 @@ impl TableKey {
         Self { bytes, len: 1 + F::BYTES }
     }
 
-    /// The smallest key behind every entry of the kind.
+    /// Returns the smallest key after every entry of the kind.
     pub(crate) fn end(kind: Kind) -> [u8; 1] {
         [kind as u8 + 1]
     }
@@ -49,11 +49,11 @@ impl AsRef<[u8]> for TableKey {
     }
 }
 
-/// Reads a table key back; `None` when it has another kind.
+/// Decodes a table key. Returns `None` if it has another kind.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] when the kind fits but the length does not.
+/// Returns [`Error::Corrupt`] if the kind matches but the length does not.
 #[inline]
 pub(crate) fn permuted<F: Fingerprint>(key: &[u8], kind: Kind, table: usize) -> Result<Option<F>> {
     match key.split_first() {
@@ -95,7 +95,7 @@ pub(crate) fn posting<F: Fingerprint>(fingerprint: F, document: &[u8]) -> Vec<u8
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] when it is too short to hold both.
+/// Returns [`Error::Corrupt`] if the key is too short to hold both.
 pub(crate) fn split_posting<F: Fingerprint>(key: &[u8]) -> Result<(F, &[u8])> {
     key.split_at_checked(F::BYTES)
         .filter(|(_, document)| !document.is_empty())
