@@ -166,7 +166,7 @@ impl<F: Fingerprint> Committer<F> {
         let turn = self.turn();
         let since = watch.since();
         let resident = resident
-            .and_then(|resident| since.iter().try_fold(resident, |held, new| held.touch(new)));
+            .and_then(|resident| since.iter().try_fold(resident, |held, new| held.mark_dirty(new)));
         self.published().resident = resident.map(Arc::new);
         self.withdraw();
         drop(turn);

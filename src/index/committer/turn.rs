@@ -103,7 +103,7 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         published.singles |= singles > 0;
         if let Some(resident) = &published.resident {
             // Without memory for it searches go by the store from now on.
-            published.resident = resident.touch(&changed).map(Arc::new);
+            published.resident = resident.mark_dirty(&changed).map(Arc::new);
         }
         drop(published);
         let hold = match flight {
