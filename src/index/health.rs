@@ -189,7 +189,7 @@ impl Events {
     }
 
     /// Passes an event to the receiver. The caller must hold no lock.
-    pub(super) fn tell(&self, event: &Event<'_>) {
+    pub(super) fn emit(&self, event: &Event<'_>) {
         if let Some(sink) = &self.0 {
             sink(event);
         }
@@ -202,14 +202,14 @@ impl Events {
     /// Passes an event with the time since `began` to the receiver.
     pub(super) fn ended<'e>(&self, Began(began): Began, event: impl FnOnce(Duration) -> Event<'e>) {
         if let Some(began) = began {
-            self.tell(&event(began.elapsed()));
+            self.emit(&event(began.elapsed()));
         }
     }
 
     /// Passes an event to the receiver if a write was slow.
     pub(super) fn wrote(&self, Began(began): Began) {
         if let Some(took) = began.map(|began| began.elapsed()).filter(|took| *took > SLOW_WRITE) {
-            self.tell(&Event::SlowWrite { took });
+            self.emit(&Event::SlowWrite { took });
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Folds: how singles become members of runs while others search and write.
+//! Folds: merges delta entries into runs while others search and write.
 //!
-//! A fold leaves every table's set as it is, so inserts may reach the log before or after it. Only
-//! a removal conflicts: a fold that read before it would put back what it took out. So removals
-//! are noted while a step reads, and the step leaves out the runs that they concern.
+//! A merge does not change the set of a table, so inserts may reach the log before or after it.
+//! Only a removal conflicts: a merge that read before it would restore what it removed. So removals
+//! are recorded while a step reads, and the step leaves out the runs that they affect.
 //!
-//! A pass goes through all tables once. Folds are the only ones that make or cut runs, and one
-//! step is taken at a time, so what a pass has left behind it stays folded.
+//! A pass walks all tables once. Only merges create or cut runs, and only one step runs at a time,
+//! so the part of a table behind a pass stays merged.
 
 use std::sync::{Arc, PoisonError};
 
@@ -19,46 +19,46 @@ use crate::store::{Batch, Snapshot};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{self, Mutex, MutexGuard};
 
-/// Singles of an index that was opened with some, which nobody counted.
+/// Added to the count if the index had delta entries when opened, whose number is unknown.
 const UNKNOWN: u64 = u64::MAX / 2;
 
-/// What folds and the writers beside them know of each other.
+/// Shared state of merges and writers.
 #[derive(Debug)]
 pub(super) struct Folds<F> {
     pass: Mutex<Pass<F>>,
-    /// Fingerprints that lost their last document since the step at work began to read.
+    /// Fingerprints that lost their last document since the current step began to read.
     removed: Mutex<Option<Vec<F>>>,
-    /// Singles that writes announced since the index was opened.
+    /// Number of delta entries that writes have announced since opening.
     announced: AtomicU64,
-    /// Those of them that the last pass did not meet, roughly; [`UNKNOWN`] and more before one.
+    /// How many of them the last pass did not merge, roughly. At least [`UNKNOWN`] before one.
     unfolded: AtomicU64,
 }
 
-/// A walk through all tables, of which every step folds a piece.
+/// A pass over all tables, in steps.
 #[derive(Debug, Default)]
 struct Pass<F> {
     table: usize,
-    /// The last single of the table that a step looked at.
+    /// The last delta entry of the table that a step looked at.
     behind: Option<F>,
-    /// Singles that had been announced when it began; `None` before its first step.
+    /// Number of announced delta entries when the pass began. `None` before its first step.
     announced: Option<u64>,
-    /// Singles that stay because a removal came between.
+    /// Number of delta entries left behind because of a removal.
     left: u64,
 }
 
-/// A run or several that a step has read, merged and encoded.
+/// One or more runs that a step has read, merged and encoded.
 #[derive(Debug)]
 pub(in crate::index) struct Merged<F> {
-    /// Singles that become members, rising.
+    /// Delta entries that become members, ascending.
     pub(in crate::index) singles: Vec<F>,
-    /// All members, rising.
+    /// All members, ascending.
     pub(in crate::index) members: Vec<F>,
     /// Last member and value of each new run.
     pub(in crate::index) runs: Vec<(F, Vec<u8>)>,
 }
 
 impl<F: Fingerprint> Merged<F> {
-    /// Tells whether any of some rising fingerprints is a member.
+    /// Returns true if any of the ascending fingerprints is a member.
     fn holds_any(&self, rising: &[F]) -> bool {
         let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else {
             return false;
@@ -79,26 +79,26 @@ impl<F: Fingerprint> Merged<F> {
     }
 }
 
-/// A step of a fold: what it read stays true, but for the removals that it learns of.
+/// A step of a merge. What it read stays valid, except for recorded removals.
 pub(in crate::index) struct Step<'s, F: Fingerprint> {
     committer: &'s Committer<F>,
     pass: MutexGuard<'s, Pass<F>>,
     pub(in crate::index) snapshot: Arc<Snapshot>,
 }
 
-/// What a step did.
+/// Result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::index) struct Stepped {
-    /// Entries that became members of runs.
+    /// Number of entries merged into runs.
     pub(in crate::index) folded: u64,
-    /// Whether the pass came to its end.
+    /// Whether the pass is complete.
     pub(in crate::index) ends_pass: bool,
-    /// Whether a table may hold a single.
+    /// Whether a table may hold a delta entry.
     pub(in crate::index) more: bool,
 }
 
 impl<F: Fingerprint> Folds<F> {
-    /// `singles` tells whether the index may hold some when it is opened.
+    /// `singles` is true if the opened index may hold delta entries.
     pub(super) fn new(singles: bool) -> Self {
         Self {
             pass: Mutex::default(),
@@ -108,7 +108,7 @@ impl<F: Fingerprint> Folds<F> {
         }
     }
 
-    /// Notes what a batch is about to do to the tables; the caller holds the writer lock.
+    /// Records the changes of a batch to the tables. The caller holds the writer lock.
     pub(super) fn announce(&self, singles: u64, removed: &[F]) {
         self.announced.fetch_add(singles, Ordering::Relaxed);
         self.unfolded.fetch_add(singles, Ordering::Relaxed);
@@ -127,21 +127,21 @@ impl<F: Fingerprint> Folds<F> {
 }
 
 impl<F: Fingerprint> Committer<F> {
-    /// Lets the next step begin a new pass.
+    /// Makes the next step begin a new pass.
     pub(in crate::index) fn begin_fold(&self) {
         *self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner) = Pass::default();
     }
 
-    /// Waits until no other step is at work, and freezes what this one reads.
+    /// Waits until no other step runs, and takes the snapshot that this step reads.
     pub(in crate::index) fn fold_step(&self) -> Step<'_, F> {
         let mut pass = self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner);
         let turn = self.turn();
         if pass.announced.is_none() {
-            // What was announced is in the tables then, for the pass to meet.
+            // Announced delta entries are then in the tables, so the pass meets them.
             turn.wait_for_all();
             pass.announced = Some(self.folds.announced.load(Ordering::Relaxed));
         }
-        // A removal holds the writer lock until it has committed: the snapshot has it, or it is noted.
+        // A removal commits under the writer lock: either the snapshot has it or it is recorded.
         *self.folds.removed() = Some(Vec::new());
         let snapshot = self.store.snapshot();
         drop(turn);
@@ -164,9 +164,9 @@ impl<F: Fingerprint> Step<'_, F> {
         self.pass.behind
     }
 
-    /// Commits what was merged of the table, up to the single `behind`, or all of it for `None`.
+    /// Commits the merged part of the table up to `behind`, or all of it for `None`.
     ///
-    /// `permute` is the order of bits in the table.
+    /// `permute` is the permutation of the table.
     pub(in crate::index) fn commit(
         mut self,
         merged: &[Merged<F>],
@@ -177,7 +177,7 @@ impl<F: Fingerprint> Step<'_, F> {
         let table = self.pass.table;
         let turn = committer.turn();
         let mut removed: Vec<F> =
-            committer.folds.removed().iter().flatten().map(|gone| permute(*gone)).collect();
+            committer.folds.removed().iter().flatten().map(|orphan| permute(*orphan)).collect();
         removed.sort_unstable();
         let mut batch = committer.store.batch()?;
         let (mut folded, mut left) = (0, 0);
@@ -193,7 +193,7 @@ impl<F: Fingerprint> Step<'_, F> {
         if folded > 0 {
             let flight = committer.flights.take_off(Vec::new());
             let held = Held::new();
-            // Inserts go on meanwhile; removals wait until nothing is on its way.
+            // Inserts continue meanwhile. Removals wait until nothing is in flight.
             drop(turn);
             fail_point!("fold.staged");
             sync::pause();
@@ -214,7 +214,7 @@ impl<F: Fingerprint> Step<'_, F> {
         Ok(Stepped { folded, ends_pass, more })
     }
 
-    /// Ends the pass; returns true if it leaves no single behind.
+    /// Ends the pass. Returns true if it leaves no delta entry.
     fn end(&mut self) -> bool {
         let Self { committer, pass, .. } = self;
         let committer: &Committer<F> = committer;

@@ -1,8 +1,8 @@
-//! The write protocol under a model checker: shuttle chooses where threads change.
+//! The write protocol under a model checker: shuttle chooses where threads switch.
 //!
-//! `tools/test` runs these tests, in a build of their own, for no other test runs with the
+//! `tools/test` runs these tests in a separate build, because no other test can run with the
 //! checker's locks. A failing schedule is printed, and `shuttle::replay` repeats it. The store is
-//! RocksDB, one for many schedules; it does nothing by itself that the protocol can see.
+//! RocksDB, shared by many schedules; its own background work does not affect the protocol.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::index::{Durability, Index, IndexOptions, Shared};
 use crate::plan::Costs;
 use crate::{Nearness, Query, SearchPath};
 
-/// Schedules of one store; more would search among the traces of too many removed documents.
+/// Schedules per store. With more, searches would read the traces of too many removed documents.
 const OF_ONE_STORE: usize = 250;
 
 type Model = BTreeMap<u64, u64>;
@@ -25,10 +25,10 @@ type Model = BTreeMap<u64, u64>;
 /// What the schedules of a round share.
 type Made = (Arc<Store>, Arc<Core>, TempDir);
 
-/// Runs a body under many schedules, each with an index of nothing but some folded documents.
+/// Runs a body under many schedules, each with an index of only a few merged documents.
 fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> Model) {
     let rounds = std::env::var("HAMDEX_MODEL_ROUNDS").map_or(16, |rounds| rounds.parse().unwrap());
-    // All work is done on the thread that asks for it: rayon's threads are not the checker's.
+    // Use only the calling thread: the checker does not control rayon's threads.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
     let _pool = pool.build().unwrap();
     for round in 0..rounds {
@@ -55,19 +55,19 @@ fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> M
         };
         let mut config = shuttle::Config::new();
         config.stack_size = 1 << 20;
-        // Few changes of threads at chosen places find what chance finds late, and the reverse.
+        // PCT changes threads rarely, at chosen places. It finds what random schedules find late.
         if round % 2 == 0 {
             Runner::new(RandomScheduler::new_from_seed(round, OF_ONE_STORE), config).run(check);
         } else {
             let scheduler = PctScheduler::new_from_seed(round, 3, OF_ONE_STORE);
             Runner::new(scheduler, config).run(check);
         }
-        // Closing takes locks, which are the checker's.
+        // Closing takes locks, which belong to the checker.
         shuttle::check_random(move || drop(made.lock().unwrap().take()), 1);
     }
 }
 
-/// Makes an empty index, as far as schedules share it.
+/// Creates an empty index, in the parts that schedules share.
 fn make() -> Made {
     let directory = tempfile::tempdir().unwrap();
     let options = IndexOptions::new().memory(16 << 20);
@@ -85,7 +85,7 @@ fn put(index: &Index<u64>, documents: &[(u64, u64)]) {
     index.insert_batch(&documents, Durability::Buffered).unwrap();
 }
 
-/// Folds everything, and leaves its traces, for compactions take longer than a schedule.
+/// Merges everything, without the compaction, which takes longer than a schedule.
 fn fold(index: &Index<u64>) {
     while index.fold_step().unwrap() {}
 }
@@ -101,7 +101,7 @@ fn found(index: &Index<u64>, fingerprint: u64, path: SearchPath) -> Vec<u64> {
     found.iter().map(|near| u64::from_be_bytes(near.key[..].try_into().unwrap())).collect()
 }
 
-/// Compares an index that nobody uses with what it has to hold.
+/// Compares an unused index with its model.
 fn judge(index: &Index<u64>, model: &Model) {
     assert_eq!(index.len().unwrap(), model.len() as u64);
     for (key, &fingerprint) in model {
@@ -163,8 +163,8 @@ fn a_removal_beside_two_folds_is_never_undone() {
         for other in others {
             other.join().unwrap();
         }
-        for gone in [0x10, 0x20, 0x30] {
-            assert_eq!(found(index, gone, SearchPath::Tables), [], "{gone:x}");
+        for removed in [0x10, 0x20, 0x30] {
+            assert_eq!(found(index, removed, SearchPath::Tables), [], "{removed:x}");
         }
         model.clear();
         model

@@ -1,4 +1,4 @@
-//! Folding: single entries become members of runs, in small steps, beside all other work.
+//! Folding: merges delta entries into runs in small steps, beside all other work.
 
 mod thread;
 
@@ -18,47 +18,59 @@ use crate::store::keys::{self, Kind, TableKey};
 use crate::store::run::{self, RUN_MEMBERS};
 use crate::store::{Family, Store, View};
 
-/// Members that one step writes anew, roughly.
+/// Members that one step rewrites, roughly.
 ///
-/// Some 45 KB in the log, for which a write that comes at the same time waits.
+/// This takes about 45 KB in the log, which a concurrent write may wait for.
 const STEP_MEMBERS: usize = 1 << 14;
 
-/// Singles that are read at once.
+/// Delta entries read at once.
 const READ_AT_ONCE: usize = 512;
 
-/// Members beyond which a rewritten run is cut.
+/// Length above which a rewritten run is cut, in members.
 const LONGEST_RUN: usize = RUN_MEMBERS + RUN_MEMBERS / 2;
 
-/// What a fold did.
+/// Result of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FoldReport {
-    /// Table entries that became members of runs, over all tables.
+    /// Number of delta entries merged into runs, over all tables.
     pub folded: u64,
-    /// Bytes of the tables before.
+    /// Size of the tables before, in bytes.
     pub bytes_before: u64,
-    /// Bytes of the tables afterwards.
+    /// Size of the tables afterwards, in bytes.
     pub bytes_after: u64,
 }
 
-/// What a compaction did.
+/// Result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompactReport {
-    /// Bytes of all families before.
+    /// Size of all families before, in bytes.
     pub bytes_before: u64,
-    /// Bytes of all families afterwards.
+    /// Size of all families afterwards, in bytes.
     pub bytes_after: u64,
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Folds every single entry that is there into runs, step by step.
+    /// Merges all current delta entries into runs, step by step.
     ///
-    /// Searches and writes go on meanwhile and wait for no step; each step is one atomic batch of
-    /// some 45 KB. What is inserted meanwhile may stay single, and what others keep removing from.
+    /// Searches and writes continue and wait for no step. Each step is one atomic batch of about 45
+    /// KB. Delta entries may remain if others insert or remove documents meanwhile. Finally
+    /// compacts the region of delta entries.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let report = index.fold(&())?;
+    /// assert_eq!(report.folded, 4); // one entry in each of four tables
+    /// assert_eq!(index.stats(&())?.singles, 0);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::ReadOnly`](crate::Error::ReadOnly), [`Error::Cancelled`](crate::Error::Cancelled),
-    /// and damage or failures of the store. What was folded before stays folded.
+    /// Returns [`Error::ReadOnly`](crate::Error::ReadOnly),
+    /// [`Error::Cancelled`](crate::Error::Cancelled), and an error on damage or a failure of the
+    /// store. Completed steps are kept.
     pub fn fold(&self, progress: &dyn Progress) -> Result<FoldReport> {
         let shared = &*self.shared;
         shared.store.require_writable()?;
@@ -71,7 +83,7 @@ impl<F: Fingerprint> Index<F> {
             let step = shared.fold_step()?;
             progress.advance(step.folded);
             folded += step.folded;
-            // The second pass is for what removals kept out of the first one.
+            // The second pass merges what removals kept out of the first one.
             passes += u32::from(step.ends_pass);
             if !step.more || passes == 2 {
                 break;
@@ -81,21 +93,42 @@ impl<F: Fingerprint> Index<F> {
         Ok(FoldReport { folded, bytes_before, bytes_after: shared.table_bytes()? })
     }
 
-    /// Folds a bounded number of entries; true while there is more to do.
+    /// Merges a bounded number of delta entries. Returns true if there may be more.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// while index.fold_step()? {}
+    /// assert_eq!(index.stats(&())?.singles, 0);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Index::fold`].
+    /// Returns the errors of [`Index::fold`].
     pub fn fold_step(&self) -> Result<bool> {
         self.shared.store.require_writable()?;
         self.shared.fold_step().map(|step| step.more)
     }
 
-    /// Rewrites all files so that what was deleted gives its space back.
+    /// Rewrites all files, which frees the space of deleted entries.
+    ///
+    /// Takes time and disk space in proportion to the index. Searches and writes continue.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// index.remove(b"page")?;
+    /// let report = index.compact()?;
+    /// println!("{} bytes freed", report.bytes_before.saturating_sub(report.bytes_after));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::ReadOnly`](crate::Error::ReadOnly) and failures of the store.
+    /// Returns [`Error::ReadOnly`](crate::Error::ReadOnly) and failures of the store.
     pub fn compact(&self) -> Result<CompactReport> {
         let shared = &*self.shared;
         shared.store.require_writable()?;
@@ -120,7 +153,7 @@ impl<F: Fingerprint> Shared<F> {
         Family::of_generation(self.store.tables()).map(|family| self.store.bytes(family)).sum()
     }
 
-    /// Folds on from where the last step ended, in the next table that has something to fold.
+    /// Continues after the last step, in the next table that has delta entries.
     fn fold_step(&self) -> Result<Stepped> {
         loop {
             let step = self.fold_table()?;
@@ -141,7 +174,7 @@ impl<F: Fingerprint> Shared<F> {
         step.commit(&merged, behind, |fingerprint| permutation.apply(fingerprint))
     }
 
-    /// Removes the traces of folded singles, which later range reads would step over.
+    /// Compacts away the traces of merged delta entries, which range reads would step over.
     fn clear_singles(&self) -> Result<()> {
         self.store.flush()?;
         fail_point!("fold.flushed");
@@ -151,13 +184,13 @@ impl<F: Fingerprint> Shared<F> {
             self.store.compact(Family::Table(table), Some(&from), Some(&to))?;
             fail_point!("fold.compacted");
         }
-        // Its cursors keep the files of before.
+        // The cursors of the old reader keep the old files.
         self.committer.withdraw();
         Ok(())
     }
 }
 
-/// Tells whether any table holds a single entry.
+/// Returns true if any table holds a delta entry.
 pub(super) fn any_single(store: &Arc<Store>) -> Result<bool> {
     let mut view = View::new(store.snapshot());
     for table in 0..store.tables() {
@@ -172,9 +205,9 @@ pub(super) fn any_single(store: &Arc<Store>) -> Result<bool> {
     Ok(false)
 }
 
-/// Merges the next singles of a table with their runs, and returns the last one of them.
+/// Merges the next delta entries of a table with their runs, and returns the last one.
 ///
-/// `None` is the table's end.
+/// Returns `None` at the end of the table.
 fn merge<F: Fingerprint>(
     view: &mut View,
     table: usize,
@@ -199,7 +232,7 @@ fn merge<F: Fingerprint>(
         members.extend_from_slice(&singles);
         members.sort_unstable();
         members.dedup();
-        // The members below a run's last one never pass it, so its key is written again.
+        // Members below a run's last one never exceed it, so its key is written again.
         debug_assert!(last.is_none() || last == members.last().copied());
         written += members.len();
         merged.push(Merged { runs: encoded(&members), singles, members });
@@ -207,11 +240,11 @@ fn merge<F: Fingerprint>(
     Ok((merged, behind))
 }
 
-/// The singles of a table by their order, some of them read ahead.
+/// The delta entries of a table in ascending order, some of them read ahead.
 struct Singles<F> {
     table: usize,
     read: VecDeque<F>,
-    /// The last one that was read.
+    /// The last delta entry that was read.
     behind: Option<F>,
 }
 
@@ -246,7 +279,7 @@ impl<F: Fingerprint> Singles<F> {
     }
 }
 
-/// Cuts rising members into runs of even length; returns the last member and value of each.
+/// Cuts ascending members into runs of even length. Returns last member and value of each.
 fn encoded<F: Fingerprint>(members: &[F]) -> Vec<(F, Vec<u8>)> {
     let runs = if members.len() <= LONGEST_RUN { 1 } else { members.len().div_ceil(RUN_MEMBERS) };
     let cut = members.chunks(members.len().div_ceil(runs).max(1));
@@ -263,7 +296,8 @@ mod tests {
     use super::*;
     use crate::{Durability, IndexOptions};
 
-    /// An index with runs, and singles among and behind them; document `n` is `n * 2^40`.
+    /// Returns an index with runs, and delta entries among and behind them. Document `n` is `n *
+    /// 2^40`.
     fn index(path: &std::path::Path) -> Index<u64> {
         let index = Index::create(path, &IndexOptions::new().memory(16 << 20)).unwrap();
         let fill = |documents: &[u64]| {
@@ -277,7 +311,7 @@ mod tests {
         index
     }
 
-    /// Reads what a step would fold, does something else, and commits the step.
+    /// Reads what a step would merge, runs `between`, and commits the step.
     fn step_around(index: &Index<u64>, between: impl FnOnce()) -> Stepped {
         let shared = &*index.shared;
         let step = shared.committer.fold_step();
@@ -298,7 +332,7 @@ mod tests {
     fn what_is_removed_between_reading_and_committing_of_a_step_stays_removed() {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
-        // The first is in a run only, the second a single only, the third both.
+        // The first is only in a run, the second only a delta entry, the third both.
         let removed = [500_u64, 2997, 600];
         step_around(&index, || {
             for n in removed {
@@ -319,7 +353,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
         step_around(&index, || {
-            // Known and unknown fingerprints, under new keys and in the place of old ones.
+            // Known and unknown fingerprints, under new and existing keys.
             for (key, n) in [(7000_u64, 600), (7001, 601), (7002, 9001), (8, 999), (999, 8)] {
                 index.insert(&key.to_be_bytes(), n << 40).unwrap();
             }
@@ -340,7 +374,7 @@ mod tests {
         let index = index(directory.path());
         step_around(&index, || assert!(index.remove(&600_u64.to_be_bytes()).unwrap()));
         let left = index.stats(&()).unwrap().tables[0].singles;
-        assert!((1..=64).contains(&left), "{left} singles of one run are left in the first table");
+        assert!((1..=64).contains(&left), "the first table has {left} delta entries left");
         let mut passes = 0;
         loop {
             let step = index.shared.fold_step().unwrap();
@@ -361,7 +395,7 @@ mod tests {
         while index.shared.committer.fold_step().table() == 0 {
             index.shared.fold_step().unwrap();
         }
-        // The pass has left the first table, by which alone a search at distance 0 may go.
+        // The pass has left the first table, which a search at distance 0 may use alone.
         index.insert(&7000_u64.to_be_bytes(), 9001 << 40).unwrap();
         loop {
             let step = index.shared.fold_step().unwrap();
