@@ -118,6 +118,24 @@ impl<F: Fingerprint> Attached<F> {
 
     /// Creates a new, empty index in families that hold nothing.
     ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use hamdex::interop::{Attached, HostDb, Staged, rocksdb};
+    /// # use hamdex::{Durability, IndexOptions};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let settings = IndexOptions::new();
+    /// # let families = Attached::<u64>::families("pages", &settings)?;
+    /// # let mut options = rocksdb::Options::default();
+    /// # options.create_if_missing(true);
+    /// # options.create_missing_column_families(true);
+    /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+    /// let pages = Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?;
+    /// drop(pages);
+    /// let pages = Attached::<u64>::open(db, "pages")?;
+    /// assert!(pages.index().is_empty()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns [`Error::MissingFamily`] if the database was opened without a family,
@@ -183,6 +201,23 @@ impl<F: Fingerprint> Attached<F> {
     /// Returns the index, for everything except the host's batches.
     ///
     /// Writes through it go to the log at once, each in a separate batch.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use hamdex::interop::{Attached, HostDb, Staged, rocksdb};
+    /// # use hamdex::{Durability, IndexOptions};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let settings = IndexOptions::new();
+    /// # let families = Attached::<u64>::families("pages", &settings)?;
+    /// # let mut options = rocksdb::Options::default();
+    /// # options.create_if_missing(true);
+    /// # options.create_missing_column_families(true);
+    /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+    /// # let pages = Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?;
+    /// pages.index().insert(b"example.org/", 0b0111)?;
+    /// assert_eq!(pages.index().search(0b0001)?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn index(&self) -> &Index<F> {
         &self.index
     }
@@ -193,6 +228,31 @@ impl<F: Fingerprint> Attached<F> {
     }
 
     /// Takes a snapshot of the whole database: the index's and the host's families.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use hamdex::interop::{Attached, HostDb, Staged, rocksdb};
+    /// # use hamdex::{Durability, IndexOptions};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let settings = IndexOptions::new();
+    /// # let families = Attached::<u64>::families("pages", &settings)?;
+    /// # let mut options = rocksdb::Options::default();
+    /// # options.create_if_missing(true);
+    /// # options.create_missing_column_families(true);
+    /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+    /// # let pages = Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?;
+    /// let before = pages.freeze()?;
+    /// let mut batch = rocksdb::WriteBatch::default();
+    /// batch.put(b"example.org/", b"<p>Hello");
+    /// let mut staged = Staged::new();
+    /// staged.insert(b"example.org/", 0b0111);
+    /// pages.commit(&staged, batch, Durability::Buffered)?;
+    ///
+    /// assert!(before.reader().is_empty());
+    /// assert!(before.snapshot().get(b"example.org/")?.is_none());
+    /// assert!(pages.database().get(b"example.org/")?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

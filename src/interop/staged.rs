@@ -12,12 +12,16 @@ use crate::verify::Nearness;
 /// earlier one stored.
 ///
 /// ```
+/// use hamdex::NewDocument;
 /// use hamdex::interop::Staged;
 ///
+/// let page = NewDocument::new(b"page", 0xff_u64);
 /// let mut staged = Staged::new();
-/// staged.insert(b"page", 0xff_u64);
+/// staged.insert_document(&page);
+/// staged.insert(b"news", 0xff00);
+/// staged.insert_if_new(b"mirror", 0xfe, 3);
 /// staged.remove(b"older page");
-/// assert_eq!(staged.len(), 2);
+/// assert_eq!(staged.len(), 4);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Staged<'a, F> {
