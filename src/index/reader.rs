@@ -113,6 +113,16 @@ impl<F: Fingerprint> Reader<F> {
 
     /// Returns the fingerprint of a document, or `None` if it is not stored.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let reader = index.reader()?;
+    /// index.remove(b"page")?;
+    /// assert_eq!(reader.get(b"page")?, Some(0xff));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns [`InvalidKey`](crate::Error::InvalidKey), and an error on damage or a failure of the
@@ -143,6 +153,15 @@ impl<F: Fingerprint> Reader<F> {
     /// If the query requests a check, only documents that pass it are returned. Searches that are
     /// expected to take long use all threads of rayon's current pool.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let matches = index.reader()?.search(0xfe)?;
+    /// assert_eq!((&matches[0].key[..], matches[0].distance), (&b"page"[..], 1));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns [`InvalidDistance`](crate::Error::InvalidDistance) above a quarter of the width, and
@@ -156,6 +175,15 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Searches, and reports expected and actual cost with the answer.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let explanation = index.reader()?.explain(0xfe)?;
+    /// assert_eq!((explanation.distance, explanation.matches.len()), (3, 1));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -203,6 +231,15 @@ impl<F: Fingerprint> Reader<F> {
     /// Fingerprints at the same distance are ascending. Looks up no documents, so this is the
     /// fastest search.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// index.insert(b"copy", 0xff)?;
+    /// assert_eq!(index.reader()?.near(0xfe, 3)?.len(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns [`InvalidDistance`](crate::Error::InvalidDistance) above a quarter of the width, and
@@ -240,6 +277,14 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Iterates over all documents in ascending order of keys.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.reader()?.documents()?.count(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
