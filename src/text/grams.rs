@@ -154,7 +154,7 @@ impl Letters {
     /// The letters, where each has a number that no other has, and where all of them begin.
     pub(super) fn numbered(&self) -> Option<(&[u8], &[Start])> {
         let starts = self.starts.get(..self.len + AHEAD + 1)?;
-        self.alphabet.is_apart().then(|| (self.bytes(), starts))
+        self.alphabet.is_unique().then(|| (self.bytes(), starts))
     }
 
     /// The numbers that the letters have.
