@@ -41,7 +41,7 @@ pub(super) fn casefold_into(text: &str, out: &mut String) {
         writer.push(c);
         rest = &tail[c.len_utf8()..];
     }
-    writer.settle();
+    writer.flush();
 }
 
 struct Writer<'a> {
@@ -76,7 +76,7 @@ impl<'o> Simple<'o> for Writer<'o> {
 
     /// Composes and writes what waits.
     #[inline]
-    fn settle(&mut self) {
+    fn flush(&mut self) {
         if !self.waiting.is_empty() {
             self.compose();
         }
@@ -101,7 +101,7 @@ impl Writer<'_> {
     }
 
     fn push_white(&mut self, c: char) {
-        self.settle();
+        self.flush();
         self.fold.push(c);
         self.last = 0;
     }
@@ -111,7 +111,7 @@ impl Writer<'_> {
     fn push_folded(&mut self, c: char, form: Form) {
         let class = form.class();
         if form.stays() && class == 0 {
-            self.settle();
+            self.flush();
         } else if form.fold() == Fold::White {
             return self.push_white(c);
         } else if !(class >= self.last && (form.stays() || !self.may_compose(c))) {
@@ -225,7 +225,7 @@ mod tests {
         let fold = Folder::new(&mut out);
         let mut writer = Writer { table: unicode::table(), fold, last: 0, waiting: Vec::new() };
         text.chars().for_each(|c| writer.push(c));
-        writer.settle();
+        writer.flush();
         out
     }
 

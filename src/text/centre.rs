@@ -35,8 +35,8 @@ pub(super) fn of_simhash(sketch: SketchKind) -> Result<()> {
 
 /// The usual share of each fingerprint bit in a corpus.
 ///
-/// With a centre, a bit of a [`SketchKind::SimHash`](super::SketchKind::SimHash) fingerprint is 1 if
-/// more than its usual share of a text's features sets it, instead of more than a half.
+/// With a centre, a bit of a [`SketchKind::SimHash`](super::SketchKind::SimHash) fingerprint is 1
+/// if more than its usual share of a text's features sets it, instead of more than a half.
 /// [`Centre::learn`] learns the shares for fingerprints of 32, 64 and 128 bits.
 ///
 /// Fingerprints with different centres cannot be compared. Therefore a centre is a part of the

@@ -1,7 +1,7 @@
 //! Text pipelines: from the bytes of a document to its weighted features and fingerprint.
 //!
-//! Every step is a pure function of the text and of what [`Pipeline::descriptor`] names. If a stored
-//! descriptor equals that of a pipeline, their fingerprints can be compared.
+//! Every step is a pure function of the text and of what [`Pipeline::descriptor`] names. If a
+//! stored descriptor equals that of a pipeline, their fingerprints can be compared.
 //!
 //! The steps: decoding ([`decode`]), main content of a page ([`main_text`]), normal form
 //! ([`normalise`]), simplified characters (optional), cleaning ([`clean_post`], [`clean_page`]),

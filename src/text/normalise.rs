@@ -80,7 +80,7 @@ impl<'o> Simple<'o> for Writer<'o> {
     }
 
     #[inline]
-    fn settle(&mut self) {}
+    fn flush(&mut self) {}
 }
 
 /// Forms of the characters below U+10000 but for Chinese, which all stay.

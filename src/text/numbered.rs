@@ -272,7 +272,7 @@ impl Found {
     /// Adds an n-gram if it is new.
     #[inline(always)]
     fn push(&mut self, at: usize, n: usize, new: bool) {
-        // Branchless: whether an n-gram is new is unpredictable. The next one overwrites an old one.
+        // Branchless: whether an n-gram is new is unpredictable; the next overwrites an old one.
         self.places[self.len] = at << 3 | n;
         self.len += usize::from(new);
     }

@@ -211,9 +211,9 @@ impl PipelineOptions {
 
     /// Returns the options of a named preset.
     ///
-    /// `text` is for texts of all kinds and lengths, and the default for new indexes: n-grams of two
-    /// lengths ([`Segment::Mixed`]) in the normal form [`NormalForm::Casefold`]. It works best with
-    /// a centre ([`PipelineOptions::centre`]).
+    /// `text` is for texts of all kinds and lengths, and the default for new indexes: n-grams of
+    /// two lengths ([`Segment::Mixed`]) in the normal form [`NormalForm::Casefold`]. It works best
+    /// with a centre ([`PipelineOptions::centre`]).
     ///
     /// The others are older:
     ///
@@ -367,8 +367,8 @@ impl PipelineOptions {
 
     /// Adds words to the dictionary for Chinese. Default: none.
     ///
-    /// Requires [`Segment::Auto`] or [`Segment::Jieba`]; changes [`Segment::Grams`], the default, to
-    /// [`Segment::Auto`].
+    /// Requires [`Segment::Auto`] or [`Segment::Jieba`]; changes [`Segment::Grams`], the default,
+    /// to [`Segment::Auto`].
     #[must_use]
     pub fn dictionary(mut self, words: Dictionary) -> Self {
         self.dictionary = Some(words);
@@ -396,9 +396,9 @@ impl PipelineOptions {
 
     /// Sets a table of weights for words, and [`Weights::Uniform`].
     ///
-    /// A feature gets its weight in the table; [`Weights::Tf`], set afterwards, multiplies it by the
-    /// number of occurrences. Requires a segmentation into words; changes [`Segment::Grams`], the
-    /// default, to [`Segment::Auto`].
+    /// A feature gets its weight in the table; [`Weights::Tf`], set afterwards, multiplies it by
+    /// the number of occurrences. Requires a segmentation into words; changes [`Segment::Grams`],
+    /// the default, to [`Segment::Auto`].
     #[must_use]
     pub fn weight_table(mut self, table: WeightTable) -> Self {
         self.weight_table = Some(table);

@@ -21,9 +21,9 @@ const OTHER: u32 = 1;
 /// The weights of words, whole numbers from 0.
 ///
 /// Each line is a word, a tab and its weight. `*` sets the weight of all words that are not listed;
-/// the default is 1. Weight 0 drops a word before n-grams are formed. A feature of several words can
-/// be listed with spaces between them; otherwise its weight is the mean of its words, rounded down.
-/// For features that are not words, see [`simhash`](crate::sketch::simhash).
+/// the default is 1. Weight 0 drops a word before n-grams are formed. A feature of several words
+/// can be listed with spaces between them; otherwise its weight is the mean of its words, rounded
+/// down. For features that are not words, see [`simhash`](crate::sketch::simhash).
 ///
 /// ```
 /// use hamdex::text::{Pipeline, WeightTable};
@@ -46,8 +46,8 @@ impl WeightTable {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::InvalidLine`] if a line has no tab or no word, or if a weight is not a whole
-    /// number from 0 to `u32::MAX`.
+    /// Returns [`Error::InvalidLine`] if a line has no tab or no word, or if a weight is not a
+    /// whole number from 0 to `u32::MAX`.
     pub fn parse(text: &str) -> Result<Self> {
         let mut weights = BTreeMap::new();
         for (line, number) in text.lines().zip(1..) {

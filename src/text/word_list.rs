@@ -3,9 +3,9 @@
 //! `tables/words.zst` is part of this library, so that an update of a crate changes no words. It
 //! holds the dictionaries of `icu_segmenter_data` 2.4.0 (Unicode-3.0) in normal form; of the
 //! Japanese one only words of ideographs and hiragana, because no others are looked up. Each
-//! [`Language`] is one zstd frame, in the order of the enum. A frame holds sorted words, one a line:
-//! a letter for the number of characters shared with the previous word (`A` for none), and the
-//! remaining characters.
+//! [`Language`] is one zstd frame, in the order of the enum. A frame holds sorted words, one a
+//! line: a letter for the number of characters shared with the previous word (`A` for none), and
+//! the remaining characters.
 //!
 //! The result is that of `icu_segmenter` by dictionary, without its crates.
 #![expect(clippy::indexing_slicing, reason = "nodes are numbered here")]
