@@ -12,7 +12,7 @@ pub(super) trait Simple<'o> {
     /// Whether the writer buffers characters until it is known what composes with them.
     ///
     /// If not, the last starter is left for the caller, together with what may compose.
-    const WAITS: bool;
+    const BUFFERS: bool;
 
     /// Returns the form of the character with this code point.
     ///
@@ -72,7 +72,7 @@ pub(super) trait Simple<'o> {
                 }
                 Fold::Dropped => self.push_run(&text[begin..at]),
                 Fold::Stays | Fold::MayCompose | Fold::White | Fold::One(_) | Fold::Many(_) => {
-                    if !Self::WAITS {
+                    if !Self::BUFFERS {
                         at = starter.max(begin);
                     }
                     break;
@@ -89,7 +89,7 @@ pub(super) trait Simple<'o> {
     /// Returns true if `to`, the result of a fold, has nothing to compose with.
     #[inline]
     fn cannot_compose(&self, to: char, bytes: &[u8], next: usize) -> bool {
-        if Self::WAITS {
+        if Self::BUFFERS {
             return self.form_of(to as usize).is_inert();
         }
         bytes.get(next).is_none_or(|&byte| {
