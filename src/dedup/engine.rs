@@ -31,7 +31,8 @@ const BATCH: usize = 1024;
 ///
 /// // The newest version is kept.
 /// let mut dedup = Dedup::<u64, &str>::new(&Settings::new(2))?;
-/// for (fingerprint, date) in [(0b0001, "2021-05-01"), (0xffff, "2020-01-01"), (0b0011, "2023-02-03")] {
+/// let versions = [(0b0001, "2021-05-01"), (0xffff, "2020-01-01"), (0b0011, "2023-02-03")];
+/// for (fingerprint, date) in versions {
 ///     dedup.push(fingerprint, &[], date)?;
 /// }
 /// let decisions = dedup.finish(&())?;
