@@ -133,6 +133,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     /// let positions: Vec<u32> =
     ///     [7, 7, 6].into_iter().map(|f| dedup.push(f, &[], ())).collect::<Result<_, _>>()?;
     /// dedup.exclude(positions[0]);
+    /// assert_eq!(dedup.excluded(), 1);
     /// let decisions = dedup.finish(&())?;
     /// assert_eq!(decisions.of(0), Decision::Kept { cluster: None });
     /// assert_eq!(decisions.of(1), Decision::Kept { cluster: Some(1) });

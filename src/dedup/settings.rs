@@ -25,8 +25,9 @@ const FAMILY: &str = "dedup state";
 /// use hamdex::dedup::Settings;
 /// use hamdex::join::Linkage;
 ///
-/// let settings = Settings::new(12).verify(Verification::Edit(0.88));
+/// let settings = Settings::new(12).verify(Verification::Edit(0.88)).tmp("/var/tmp");
 /// assert_eq!(settings.linking(), Linkage::Representative);
+/// assert_eq!(settings.linkage(Linkage::Chain).linking(), Linkage::Chain);
 /// assert_eq!(Settings::new(3).linking(), Linkage::Chain);
 /// ```
 #[derive(Debug, Clone, PartialEq)]

@@ -40,7 +40,7 @@ pub struct SourceCounts {
     pub farthest: Option<FarthestPair>,
 }
 
-/// The cluster with most documents of one source.
+/// The cluster with most documents of one source. See [`Sources`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LargestGroup {
     /// Number of the cluster, from 1.
@@ -49,7 +49,7 @@ pub struct LargestGroup {
     pub documents: u64,
 }
 
-/// A removed document and the one kept instead.
+/// A removed document and the one kept instead. See [`Sources`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FarthestPair {
     /// Position of the removed document.
@@ -129,6 +129,8 @@ impl SourceCounts {
 /// }
 /// let counts = sources.counts(&decisions, |position| numbers[position as usize]);
 /// assert_eq!((counts[0].name.as_str(), counts[0].removed), ("b.org", 1));
+/// assert_eq!(counts[0].farthest.map(|pair| (pair.removed, pair.kept)), Some((1, 0)));
+/// assert_eq!(counts[0].largest_group.map(|group| group.documents), Some(1));
 /// assert_eq!((counts[1].name.as_str(), counts[1].kept), ("a.org", 2));
 /// assert_eq!(dedup::gone_sources(&counts).as_deref(), Some("b.org"));
 /// # Ok::<(), hamdex::Error>(())

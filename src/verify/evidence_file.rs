@@ -45,6 +45,7 @@ const LONG_BYTES: usize = 10 << 20;
 /// let evidence = writer.finish()?;
 /// assert_eq!(evidence.check(Verification::Edit(0.9), 3, 0, 1)?, Some(0.9));
 /// assert_eq!(evidence.piece(0), evidence.piece(2));
+/// assert_eq!(evidence.read(1)?, b"sunny day");
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug)]
@@ -114,9 +115,8 @@ impl EvidenceWriter {
 
     /// Counts the lines of texts, for a check that excludes boilerplate.
     ///
-    /// A line of at least `documents` different texts is boilerplate; see
-    /// [`Verification::boilerplate`]. Default = `None`: no line is. Takes 10 MiB, and about 100
-    /// bytes per text.
+    /// A line of at least `documents` different texts is boilerplate. Default = `None`: no line is.
+    /// Takes 10 MiB, and about 100 bytes per text. See [`Verification::boilerplate`].
     ///
     /// ```
     /// use hamdex::Verification;

@@ -28,9 +28,9 @@ pub enum Linkage {
 /// ```
 /// use hamdex::{Nearness, Verification};
 ///
-/// let nearness = Nearness::new(12).verify(Verification::Jaccard(0.8));
+/// let nearness = Nearness::new(12).verify(Verification::Jaccard(0.8)).memory(1 << 30);
 /// assert_eq!(Nearness::from(3), Nearness::new(3));
-/// assert_eq!(nearness.distance, 12);
+/// assert_eq!((nearness.distance, nearness.memory), (12, 1 << 30));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]

@@ -40,7 +40,13 @@ pub struct PhraseSet {
 
 /// The size of a document: its words, then its distinct phrases.
 ///
-/// The smaller of two documents may be contained in the larger. See [`PhraseSet`] for an example.
+/// The smaller of two documents may be contained in the larger.
+///
+/// ```
+/// use hamdex::verify::Extent;
+///
+/// assert!(Extent { words: 3, phrases: 1 } < Extent { words: 4, phrases: 0 });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Extent {
     /// Number of words, including repeated ones.

@@ -226,6 +226,24 @@ impl<F: Fingerprint> State<F> {
     /// # Errors
     ///
     /// [`Error::Io`] if that cannot be removed.
+    ///
+    /// ```
+    /// use hamdex::IndexOptions;
+    /// use hamdex::dedup::{Dedup, Known, NewShard, Settings, State};
+    ///
+    /// let (place, settings) = (tempfile::tempdir()?, Settings::new(2));
+    /// let path = place.path().join("state");
+    /// let mut state = State::<u64>::create(&path, &IndexOptions::new(), &settings)?;
+    /// let (stage, results) = (state.stage(place.path())?, place.path().join("monday"));
+    /// std::fs::create_dir(&stage)?;
+    /// std::fs::write(stage.join("kept.jsonl"), "")?;
+    /// let decided = state.decide(Dedup::<u64>::new(&settings)?, &())?;
+    /// let shard = NewShard { input: "monday", content: "", results: Some((&stage, &results)) };
+    /// let show = |_| Known { label: String::new(), place: String::new() };
+    /// state.commit(&shard, (&decided.decisions, &decided.trail), &show, &())?;
+    /// assert!(results.join("kept.jsonl").exists());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stage(&self, results: &Path) -> Result<PathBuf> {
         let stage = results.join(self.stage_name());
         match fs::remove_dir_all(&stage) {

@@ -38,6 +38,8 @@ pub struct NewShard<'a> {
 }
 
 /// What is shown of a kept document: its id and its place.
+///
+/// See [`State`](super::State) for an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     /// Id of the document, as the caller wrote it.
@@ -47,6 +49,8 @@ pub struct Known {
 }
 
 /// Decisions about a shard that is not committed yet.
+///
+/// See [`State`](super::State) for an example.
 #[derive(Debug)]
 pub struct Decided<F> {
     /// The decisions. [`Decision::Stored`](crate::dedup::Decision::Stored) is near a document of an
@@ -57,6 +61,8 @@ pub struct Decided<F> {
 }
 
 /// The evidence of a shard, and the near documents of earlier shards.
+///
+/// See [`State`](super::State) for an example.
 #[derive(Debug)]
 pub struct Trail {
     pub(super) evidence: Option<EvidenceFile>,
