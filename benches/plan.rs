@@ -1,4 +1,4 @@
-//! What a search does before it reads: permuting the query and choosing prefixes to probe.
+//! The work of a search before it reads: permuting the query and choosing prefixes.
 
 use std::hint::black_box;
 
@@ -6,7 +6,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use hamdex::plan::probe_masks;
 use hamdex::{Fingerprint, Plan};
 
-/// Fingerprints that fit into the second-level cache with their permuted twins.
+/// Fingerprints that fit into the second-level cache together with the permuted ones.
 const LEN: usize = 1 << 14;
 
 /// Distinct fingerprints: multiples of an odd number.
