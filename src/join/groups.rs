@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::column::{self, Width, Word};
 use super::cost;
-use super::partition::{begin_at_sums, digit};
+use super::partition::{digit, exclusive_sums};
 use super::sink::Sink;
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, Work};
@@ -170,7 +170,7 @@ pub(super) fn group<'p, F: Fingerprint>(
             ends[digit(member, skipped, bits)] += 1;
         }
     }
-    begin_at_sums(ends);
+    exclusive_sums(ends);
     for piece in pieces {
         for &member in piece {
             let next = &mut ends[digit(member, skipped, bits)];
