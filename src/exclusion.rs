@@ -4,7 +4,7 @@
 //! asks for a lock that the thread holds, the thread waits for itself. A thread outside the pool
 //! that holds a lock and waits for the pool also deadlocks if every worker asks for that lock.
 //! Therefore the holder of a [`Lock`] starts no job on the pool and waits for no disk. Builds with
-//! debug assertions check this wherever work is distributed; other builds then do the work on the
+//! debug assertions check this when work is distributed; other builds then do the work on the
 //! calling thread.
 //!
 //! Source: rayon issue 592, "Using rayon under a Mutex can lead to deadlocks".

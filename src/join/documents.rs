@@ -180,7 +180,7 @@ impl<F: Fingerprint> Reader<F> {
         Ok(count)
     }
 
-    /// Reads all documents into memory, or returns `None` if the join would not fit beside them.
+    /// Reads all documents into memory, or returns `None` if the join would not fit too.
     pub(super) fn held(&self, postings: &Postings<'_>, memory: usize) -> Result<Option<Held<F>>> {
         let documents = usize::try_from(self.len()).unwrap_or(usize::MAX);
         let joining = documents.saturating_mul(2 * F::BYTES);

@@ -26,7 +26,7 @@ impl JoinOptions {
         Self { distance, memory: usize::MAX }
     }
 
-    /// Limits the memory that the join allocates beside its input, in bytes.
+    /// Limits the memory that the join allocates in addition to its input, in bytes.
     ///
     /// A join that does not fit processes each table in parts and reads its input once per part.
     /// The distinct fingerprints and a few megabytes per thread are allocated in any case.

@@ -7,7 +7,7 @@ pub(crate) const LANES: usize = 32;
 
 /// Compares 16-bit columns of members with a column of a query.
 ///
-/// Bit `i` of a returned mask stands for member `i`.
+/// Bit `i` of a returned mask is member `i`.
 #[allow(clippy::inline_always)]
 pub(crate) trait Lanes: Copy {
     /// Whether comparing 32 members takes about as long as comparing one or two.

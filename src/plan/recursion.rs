@@ -5,10 +5,10 @@ use super::layout::{Level, binomial};
 
 /// Returns the fewest tables whose probes return fewer than `2^tau` candidates.
 ///
-/// This is X(f, k, d) of Manku et al., section 3.1.2: 1 if `d < tau`, otherwise the minimum over r
-/// > k of C(r, k) · X(f·k/r, k, d − (r−k)·f/r), where `f` is the width in bits, `k` the distance
-/// and `d` the binary logarithm of the number of fingerprints. Distance 0 is treated as 1. Returns
-/// `None` if more than [`MAX_TABLES`] tables are needed.
+/// This is X(f, k, d) of Manku et al., section 3.1.2: 1 if `d < tau`, otherwise the minimum
+/// over r > k of C(r, k) · X(f·k/r, k, d − (r−k)·f/r), where `f` is the width in bits, `k` the
+/// distance and `d` the binary logarithm of the number of fingerprints. Distance 0 is treated
+/// as 1. Returns `None` if more than [`MAX_TABLES`] tables are needed.
 ///
 /// ```
 /// use hamdex::plan::table_count;
