@@ -1,27 +1,27 @@
-//! Embedded near-duplicate engine: fingerprints in, every stored document within k bits out.
+//! Embedded near-duplicate engine: returns every stored document within k bits of a query.
 //!
-//! A document is a key and a SimHash fingerprint of 32, 64 or 128 bits. [`Index`] keeps
-//! documents on disk and finds, for any fingerprint and any distance up to a quarter of the
-//! width, every stored one that differs in at most that many bits: none is missed, none beyond is
-//! returned. [`Pipeline`] makes fingerprints out of text, Chinese as well as any other.
+//! A document is a key and a SimHash fingerprint of 32, 64 or 128 bits. [`Index`] stores documents
+//! on disk. For any fingerprint and any distance up to a quarter of the width, it returns every
+//! stored document that differs in at most that many bits: no misses, no extras. [`Pipeline`] turns
+//! texts into fingerprints, Chinese ones included.
 //!
 //! # What it is
 //!
 //! - Exact: permutation tables (Manku, Jain, Das Sarma, WWW 2007) are generated and proved
-//!   complete; a distance they were not made for costs more, and finds everything all the same.
-//! - Durable: one atomic batch through a write-ahead log for every call that writes.
-//! - Incremental: insert, replace, remove, and insert only what is new, also concurrently.
-//! - Bounded: memory is a budget of the caller's, in the index and in [`Builder`].
+//!   complete. A distance that the tables were not made for costs more and still misses nothing.
+//! - Durable: every call that writes is one atomic batch in a write-ahead log.
+//! - Incremental: insert, replace, remove, and insert only new documents, from any thread.
+//! - Bounded: you set the memory budget of the index and of [`Builder`].
 //!
 //! # What it is not
 //!
 //! - Not approximate: there is no recall to tune.
-//! - Not a server: it is linked into one, and one process at a time writes to an index.
-//! - Not a vector database: Hamming distance over fingerprints is the only metric.
+//! - Not a server: you link it into your process; one process at a time writes to an index.
+//! - Not a vector database: the only metric is the Hamming distance between fingerprints.
 //!
 //! # Limits
 //!
-//! Keys have 1 to 1024 bytes. Distances go up to a quarter of the width: 8, 16 and 32 bits.
+//! Keys have 1 to 1024 bytes. The largest distances are 8, 16 and 32 bits, a quarter of the width.
 //!
 //! # Example
 //!
@@ -47,8 +47,8 @@
 
 #[cfg(not(unix))]
 compile_error!(
-    "hamdex runs on Linux and macOS: its index relies on file locks, atomic renames and synced \
-    directories as Unix has them; on Windows, use it within WSL 2"
+    "hamdex runs on Linux and macOS: its index needs the file locks, atomic renames and synced \
+    directories of Unix; on Windows, use WSL 2"
 );
 
 pub mod advice;
@@ -101,17 +101,17 @@ pub use store::SealState;
 pub use text::{Pipeline, PipelineOptions};
 pub use verify::{Nearness, Verification};
 
-/// What an open index does by itself, meets and takes: health, events and memory.
+/// Health, events and memory of an open index.
 pub mod health {
     pub use crate::index::{Event, Folding, Health, MemoryUsage};
 }
 
-/// Runs the README's examples.
+/// Runs the examples in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Runs the examples of the Chinese one.
+/// Runs the examples in the Chinese README.
 #[cfg(doctest)]
 #[doc = include_str!("../.github/README.zh-CN.md")]
 struct ChineseReadme;

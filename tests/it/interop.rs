@@ -394,15 +394,15 @@ fn an_index_of_other_settings_is_refused_by_both_sides() -> Result<()> {
     let with = |settings: &IndexOptions| {
         error_of(Attached::<u64>::open_or_create(Arc::clone(&db), "near", settings))
     };
-    let made = "index was made with";
+    let made = "index was created with";
     assert_eq!(
         with(&settings.clone().distance(4)),
-        format!("{made} distance \"5\", asked with \"4\"")
+        format!("{made} distance \"5\", but \"4\" was requested")
     );
     let other = settings.clone().plan(Plan::named("10", 64)?);
-    assert_eq!(with(&other), format!("{made} plan \"4\", asked with \"10\""));
+    assert_eq!(with(&other), format!("{made} plan \"4\", but \"10\" was requested"));
     let other = settings.clone().pipeline("words/2");
-    assert_eq!(with(&other), format!("{made} pipeline \"words/1\", asked with \"words/2\""));
+    assert_eq!(with(&other), format!("{made} pipeline \"words/1\", but \"words/2\" was requested"));
     let width = Attached::<u32>::open(Arc::clone(&db), "near").unwrap_err();
     assert!(matches!(width, Error::WidthMismatch { stored: 64, wanted: 32 }), "{width}");
     let expected = OpenOptions::new().expect_distance(6);
@@ -432,8 +432,13 @@ fn families_that_do_not_fit_the_index_are_refused() -> Result<()> {
     let error = Attached::<u64>::open(Arc::clone(&db), "near").unwrap_err();
     assert!(matches!(error, Error::NotFound { .. }), "{error}");
     let error = Attached::<u64>::create(Arc::clone(&db), "near", &four).unwrap_err();
+<<<<<<< HEAD
     let expected = "index was made with number of tables \"4\", asked with \"10\"";
     assert_eq!(error.to_string(), expected);
+=======
+    let told = "index was created with number of tables \"4\", but \"10\" was requested";
+    assert_eq!(error.to_string(), told);
+>>>>>>> words-d
     db.put_cf(db.cf_handle("hamdex.near.docs").unwrap(), b"stray", b"").unwrap();
     let error = Attached::<u64>::create(db, "near", &ten).unwrap_err();
     assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");

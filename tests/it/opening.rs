@@ -39,7 +39,7 @@ fn another_width_is_refused_by_both_numbers() -> Result<()> {
     drop(Index::<u64>::create(directory.path(), &options::<u64>("4"))?);
     let error = Index::<u128>::open(directory.path()).unwrap_err();
     assert!(matches!(error, Error::WidthMismatch { stored: 64, wanted: 128 }));
-    assert_eq!(error.to_string(), "index holds 64-bit fingerprints, asked with 128");
+    assert_eq!(error.to_string(), "index holds 64-bit fingerprints, not 128-bit ones");
     for error in [
         Index::<u32>::open_read_only(directory.path()).unwrap_err(),
         Builder::<u32>::create(directory.path(), &IndexOptions::new(), &BuildOptions::new())
@@ -68,7 +68,7 @@ fn expectations_that_differ_are_refused_with_both_sides() -> Result<()> {
     let read_only = new().read_only(true).expect_plan("4");
     assert_eq!(mismatch(open(read_only)), told("plan", "10", "4"));
     let error = open(new().expect_plan("4")).unwrap_err();
-    assert_eq!(error.to_string(), "index was made with plan \"10\", asked with \"4\"");
+    assert_eq!(error.to_string(), "index was created with plan \"10\", but \"4\" was requested");
     open(new().expect_plan("10").expect_distance(3).expect_pipeline("words"))?;
 
     let merge = |options: IndexOptions| {

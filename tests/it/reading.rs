@@ -81,7 +81,7 @@ fn distances_above_a_quarter_of_the_width_are_refused_everywhere() -> Result<()>
     assert!(refused(Index::<u64>::create(directory.path(), &options::<u64>("4").distance(17))));
     assert_eq!(index.len()?, 1);
     let error = index.search(query).unwrap_err();
-    assert_eq!(error.to_string(), "distance 17 is above 16, the most for 64-bit fingerprints");
+    assert_eq!(error.to_string(), "distance 17 exceeds 16, the maximum for 64-bit fingerprints");
     Ok(())
 }
 

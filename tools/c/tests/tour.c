@@ -190,7 +190,7 @@ static void index_of(const char *directory, uint32_t bits, const hamdex_pipeline
     REFUSED(hamdex_index_insert(index, hamdex_text(""), base, false, NULL),
             HAMDEX_ERROR_CODE_INVALID_KEY, CALLER, "0 bytes");
     REFUSED(hamdex_index_search(index, base, bits, 0, &matches), HAMDEX_ERROR_CODE_INVALID_DISTANCE,
-            CALLER, "the most for");
+            CALLER, "the maximum for");
     CHECK(matches == NULL);
     documents.data = NULL;
     REFUSED(hamdex_index_insert_batch(index, documents, false, NULL),
@@ -243,7 +243,7 @@ static void opening(const char *directory) {
     hamdex_index_close(index);
 
     REFUSED(hamdex_index_open(path, 32, NULL, &index), HAMDEX_ERROR_CODE_WIDTH_MISMATCH, CALLER,
-            "64-bit fingerprints, asked with 32");
+            "64-bit fingerprints, not 32-bit ones");
     CHECK(index == NULL);
     REFUSED(hamdex_index_open(missing, 0, NULL, &index), HAMDEX_ERROR_CODE_NOT_FOUND, CALLER,
             "missing holds no hamdex index");
