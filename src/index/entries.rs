@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::store::keys::{self, Kind, TableKey};
+use crate::store::keys::{self, Delta, Kind, TableKey};
 use crate::store::{Cursor, Family, Snapshot, run};
 
 /// An iterator over the distinct permuted fingerprints of a table, ascending.
@@ -12,7 +12,7 @@ pub(crate) struct Entries<'a, F> {
     singles: Cursor<'a>,
     /// Remaining members of the current run, last one first.
     members: Vec<F>,
-    single: Option<F>,
+    single: Option<(F, Delta)>,
     last_run: Option<F>,
     /// The last entry to return.
     end: F,
@@ -77,26 +77,24 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
     }
 
     fn following(&mut self) -> Result<Option<F>> {
-        if self.members.is_empty() {
-            self.read_run()?;
-        }
-        match (self.members.last().copied(), self.single) {
-            (Some(member), Some(single)) if single <= member => {
-                if single == member {
-                    self.members.pop();
-                }
-                self.advance_single()?;
-                Ok(Some(single))
+        loop {
+            if self.members.is_empty() {
+                self.read_run()?;
             }
-            (Some(member), _) => {
+            let member = self.members.last().copied();
+            let Some((entry, delta)) =
+                self.single.filter(|(entry, _)| member.is_none_or(|m| *entry <= m))
+            else {
                 self.members.pop();
-                Ok(Some(member))
+                return Ok(member);
+            };
+            if member == Some(entry) {
+                self.members.pop();
             }
-            (None, Some(single)) => {
-                self.advance_single()?;
-                Ok(Some(single))
+            self.advance_single()?;
+            if delta == Delta::Added {
+                return Ok(Some(entry));
             }
-            (None, None) => Ok(None),
         }
     }
 
@@ -118,7 +116,10 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
 
     fn advance_single(&mut self) -> Result<()> {
         self.single = match self.singles.entry()? {
-            Some((key, _)) => keys::permuted(key, Kind::Single, self.table)?,
+            Some((key, value)) => match keys::permuted(key, Kind::Single, self.table)? {
+                Some(entry) => Some((entry, Delta::of(value, self.table)?)),
+                None => None,
+            },
             None => None,
         };
         if self.single.is_some() {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::plan::{Table, expected_candidates};
-use crate::store::keys::{self, Kind, TableKey};
+use crate::store::keys::{self, Delta, Kind, TableKey};
 use crate::store::{Cursor, View, counting_reads, run};
 
 /// A stored fingerprint with its distance from the query.
@@ -153,9 +153,13 @@ impl<F: Fingerprint> Probe<'_, F> {
     fn singles(&mut self, cursor: &mut Cursor<'_>, low: F, high: F) -> Result<()> {
         self.members.clear();
         cursor.seek(TableKey::new(Kind::Single, low).as_ref());
-        while let Some((key, _)) = cursor.entry()? {
+        while let Some((key, value)) = cursor.entry()? {
             match keys::permuted::<F>(key, Kind::Single, self.table)? {
-                Some(single) if single <= high => self.members.push(single),
+                Some(single) if single <= high => {
+                    if Delta::of(value, self.table)? == Delta::Added {
+                        self.members.push(single);
+                    }
+                }
                 _ => break,
             }
             if self.members.len() == run::RUN_MEMBERS {
@@ -206,19 +210,20 @@ pub(crate) fn run_at<F: Fingerprint>(
     })
 }
 
-/// Returns true if a table has a permuted fingerprint, in a run or as a delta entry.
+/// Returns true if a table has a permuted fingerprint, by its delta entry or else in a run.
 pub(crate) fn holds<F: Fingerprint>(view: &mut View, table: usize, permuted: F) -> Result<bool> {
+    let key = TableKey::new(Kind::Single, permuted);
+    let delta = view.table(table, |cursor| {
+        cursor.seek(key.as_ref());
+        match cursor.entry()? {
+            Some((found, value)) if found == key.as_ref() => Delta::of(value, table).map(Some),
+            _ => Ok(None),
+        }
+    })?;
+    if let Some(delta) = delta {
+        return Ok(delta == Delta::Added);
+    }
     let mut members = Vec::new();
-    let mut found = Vec::new();
-    let mut counts = TableExplanation::default();
-    let mut probe = Probe {
-        table,
-        query: permuted,
-        distance: 0,
-        members: &mut members,
-        found: &mut found,
-        counts: &mut counts,
-    };
-    view.table(table, |cursor| probe.range(cursor, permuted, permuted, true))?;
-    Ok(!found.is_empty())
+    run_at(view, table, permuted, &mut members)?;
+    Ok(members.contains(&permuted))
 }

@@ -18,7 +18,7 @@ use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::plan::{Costs, Schedule, Table, probe_masks};
 use crate::resident::ResidentTables;
-use crate::store::keys::{self, Kind, TableKey};
+use crate::store::keys::{self, Delta, Kind, TableKey};
 use crate::store::{Cursor, Family, run};
 
 /// Ranges sorted together.
@@ -172,9 +172,13 @@ impl<F: Fingerprint> Sweep<'_, F> {
         })?;
         if let Some(cursor) = singles {
             cursor.seek(TableKey::new(Kind::Single, low).as_ref());
-            while let Some((key, _)) = cursor.entry()? {
+            while let Some((key, value)) = cursor.entry()? {
                 match keys::permuted::<F>(key, Kind::Single, *table)? {
-                    Some(single) if single <= high => piece.push(single),
+                    Some(single) if single <= high => {
+                        if Delta::of(value, *table)? == Delta::Added {
+                            piece.push(single);
+                        }
+                    }
                     _ => break,
                 }
                 pass(piece, PIECE)?;

@@ -1,22 +1,20 @@
 //! Writing: inserts, replacements and removals become one atomic batch over all families.
 //!
-//! New fingerprints are added to the tables as delta entries, without reading the tables. A table
-//! is read only if a fingerprint loses its last document: the same batch then deletes the delta
-//! entry and rewrites the run that holds it.
+//! Tables are written without reading them: a new fingerprint, and one that loses its last document,
+//! becomes a delta entry, which overrides the runs until a merge takes it in.
 
 use std::collections::{HashMap, HashSet};
 
 use super::committer::{self, Appended, Ready, Turn};
 use super::new_document::{AsDocument, NewDocument};
 use super::reader::each_document;
-use super::search::run_at;
 use super::{Durability, Index, Shared};
 use crate::error::Result;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::store::codec::{self, Document};
-use crate::store::keys::{self, Kind};
-use crate::store::{Batch, Family, View, run};
+use crate::store::keys::{self, Delta};
+use crate::store::{Batch, Family, View};
 
 /// Result of a batch of inserts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -287,20 +285,15 @@ impl<F: Fingerprint> Shared<F> {
         added.sort_unstable();
         added.dedup();
         let orphans = self.orphans(&added, dropped)?;
-        let mut view = (!orphans.is_empty()).then(|| View::new(self.store.snapshot()));
-        let mut permuted: Vec<F> = Vec::with_capacity(added.len());
+        let mut permuted: Vec<(F, Delta)> = Vec::with_capacity(added.len() + orphans.len());
         for (number, table) in self.core.plan.tables().iter().enumerate() {
+            let permute = |f: &F| table.permutation().apply(*f);
             permuted.clear();
-            permuted.extend(added.iter().map(|f| table.permutation().apply(*f)));
-            permuted.sort_unstable();
-            for entry in &permuted {
-                batch.put_entry(number, Kind::Single, *entry, &[])?;
-            }
-            if let Some(view) = &mut view {
-                permuted.clear();
-                permuted.extend(orphans.iter().map(|f| table.permutation().apply(*f)));
-                permuted.sort_unstable();
-                delete_entries(batch, view, number, &permuted)?;
+            permuted.extend(added.iter().map(|f| (permute(f), Delta::Added)));
+            permuted.extend(orphans.iter().map(|f| (permute(f), Delta::Removed)));
+            permuted.sort_unstable_by_key(|(entry, _)| *entry);
+            for (entry, delta) in &permuted {
+                batch.put_delta(number, *entry, *delta)?;
             }
         }
         Ok((added, orphans))
@@ -408,38 +401,4 @@ fn last_of_each_key<'a, 'b, F: Fingerprint>(
     // After reversing a stable descending sort, the last given of equal keys is first.
     sorted.dedup_by(|a, b| a.key() == b.key());
     sorted
-}
-
-/// Deletes ascending permuted fingerprints from the runs and delta entries of a table.
-fn delete_entries<F: Fingerprint>(
-    batch: &mut Batch<'_>,
-    view: &mut View,
-    table: usize,
-    orphans: &[F],
-) -> Result<()> {
-    for orphan in orphans {
-        batch.delete_entry(table, Kind::Single, *orphan)?;
-    }
-    let mut members = Vec::new();
-    let mut value = Vec::new();
-    let mut rest = orphans;
-    while let Some(&first) = rest.first() {
-        let Some(last) = run_at(view, table, first, &mut members)? else { break };
-        let (inside, behind) = rest.split_at(rest.partition_point(|orphan| *orphan <= last));
-        rest = behind;
-        let before = members.len();
-        members.retain(|member| inside.binary_search(member).is_err());
-        if members.len() == before {
-            continue;
-        }
-        members.reverse();
-        if members.last() != Some(&last) {
-            batch.delete_entry(table, Kind::Run, last)?;
-        }
-        if let Some(new_last) = members.last() {
-            run::encode(&members, &mut value);
-            batch.put_entry(table, Kind::Run, *new_last, &value)?;
-        }
-    }
-    Ok(())
 }

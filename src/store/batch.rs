@@ -3,7 +3,7 @@
 use rocksdb::{ColumnFamily, WriteBatch};
 
 use super::codec::{Lane, State};
-use super::keys::{Kind, TableKey};
+use super::keys::{Delta, Kind, TableKey};
 use super::{Family, LANE_KEYS, STATE, Store, codec, engine_error};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -72,15 +72,25 @@ impl<'a> Batch<'a> {
         self.writes.delete_cf(self.postings, key);
     }
 
-    pub(crate) fn put_entry<F: Fingerprint>(
+    pub(crate) fn put_run<F: Fingerprint>(
         &mut self,
         table: usize,
-        kind: Kind,
-        permuted: F,
+        last: F,
         value: &[u8],
     ) -> Result<()> {
         let family = self.table(table)?;
-        self.writes.put_cf(family, TableKey::new(kind, permuted), value);
+        self.writes.put_cf(family, TableKey::new(Kind::Run, last), value);
+        Ok(())
+    }
+
+    pub(crate) fn put_delta<F: Fingerprint>(
+        &mut self,
+        table: usize,
+        permuted: F,
+        delta: Delta,
+    ) -> Result<()> {
+        let family = self.table(table)?;
+        self.writes.put_cf(family, TableKey::new(Kind::Single, permuted), delta.value());
         Ok(())
     }
 

@@ -15,8 +15,44 @@ pub(crate) const MAX_KEY: usize = 1024;
 pub(crate) enum Kind {
     /// Many fingerprints under one key: the permuted last member.
     Run = 1,
-    /// A delta entry: one fingerprint, written by an insert without reading the table.
+    /// A delta entry: one fingerprint, written without reading the table.
     Single = 2,
+}
+
+/// What a delta entry says about its fingerprint, whatever the runs hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delta {
+    /// The fingerprint is in the table.
+    Added,
+    /// The fingerprint is not in the table: its last document was removed.
+    Removed,
+}
+
+impl Delta {
+    /// Returns the value that is stored under the fingerprint's key.
+    pub(crate) fn value(self) -> &'static [u8] {
+        match self {
+            Self::Added => &[],
+            Self::Removed => &[0],
+        }
+    }
+
+    /// Decodes the value of a delta entry.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Corrupt`] for a value that no writer stores.
+    #[inline]
+    pub(crate) fn of(value: &[u8], table: usize) -> Result<Self> {
+        match value {
+            [] => Ok(Self::Added),
+            [0] => Ok(Self::Removed),
+            other => Err(Error::corrupt(
+                format!("table {table}"),
+                format!("delta entry has a value of {} unknown bytes", other.len()),
+            )),
+        }
+    }
 }
 
 /// A table key: one kind byte, then up to 16 bytes of permuted fingerprint.
@@ -116,6 +152,17 @@ mod tests {
         let key = TableKey::new(Kind::Single, 0xffff_fffe_u32);
         assert_eq!(key.as_ref(), [2, 0xff, 0xff, 0xff, 0xfe]);
         assert_eq!(TableKey::new(Kind::Single, u128::MAX).as_ref().len(), 17);
+    }
+
+    #[test]
+    fn values_of_delta_entries_have_golden_bytes_and_others_are_damage() {
+        for (delta, bytes) in [(Delta::Added, &[][..]), (Delta::Removed, &[0])] {
+            assert_eq!(delta.value(), bytes);
+            assert_eq!(Delta::of(bytes, 0).unwrap(), delta);
+        }
+        for damaged in [&[1][..], &[0, 0]] {
+            assert!(matches!(Delta::of(damaged, 3), Err(Error::Corrupt { .. })));
+        }
     }
 
     #[test]

@@ -432,13 +432,8 @@ fn families_that_do_not_fit_the_index_are_refused() -> Result<()> {
     let error = Attached::<u64>::open(Arc::clone(&db), "near").unwrap_err();
     assert!(matches!(error, Error::NotFound { .. }), "{error}");
     let error = Attached::<u64>::create(Arc::clone(&db), "near", &four).unwrap_err();
-<<<<<<< HEAD
-    let expected = "index was made with number of tables \"4\", asked with \"10\"";
+    let expected = "index was created with number of tables \"4\", but \"10\" was requested";
     assert_eq!(error.to_string(), expected);
-=======
-    let told = "index was created with number of tables \"4\", but \"10\" was requested";
-    assert_eq!(error.to_string(), told);
->>>>>>> words-d
     db.put_cf(db.cf_handle("hamdex.near.docs").unwrap(), b"stray", b"").unwrap();
     let error = Attached::<u64>::create(db, "near", &ten).unwrap_err();
     assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");

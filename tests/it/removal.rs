@@ -67,6 +67,8 @@ fn a_fingerprint_stays_while_another_document_has_it() -> Result<()> {
     assert_eq!(index.search(9)?.len(), 1);
     assert!(index.remove(b"b")?);
     assert_gone(&index, 9, &Model::new(), "both removed");
+    index.fold(&())?;
+    assert_gone(&index, 9, &Model::new(), "both removed, folded");
     assert_eq!(index.stats(&())?.runs, 0);
     Ok(())
 }
@@ -99,7 +101,10 @@ fn removals_take_the_first_middle_and_last_member_out_of_a_run() -> Result<()> {
         assert_gone(&index, gone, &model, position);
         assert!(!index.remove(&gone.to_be_bytes())?, "{position} was removed before");
     }
-    assert_eq!(index.stats(&())?.singles, 0, "runs are rewritten in place");
+    index.fold(&())?;
+    let stats = index.stats(&())?;
+    assert_eq!((stats.runs, stats.singles), (1, 0), "the merge rewrites the run");
+    assert_gone(&index, sorted[59], &model, "folded");
     Ok(())
 }
 
@@ -111,6 +116,8 @@ fn removal_of_a_run_of_one_removes_the_run() -> Result<()> {
         assert!(index.remove(&fingerprint.to_be_bytes())?);
         model.clear();
         assert_gone(&index, fingerprint, &model, "run of one");
+        index.fold(&())?;
+        assert_gone(&index, fingerprint, &model, "run of one, folded");
         assert_eq!(index.stats(&())?.runs, 0);
     }
     Ok(())
@@ -135,6 +142,8 @@ fn a_batch_removes_whole_runs_and_parts_of_others() -> Result<()> {
         assert!(index.search(*fingerprint)?.is_empty());
     }
     assert_holds(&index, &model, "after the batch");
+    index.fold(&())?;
+    assert_holds(&index, &model, "folded after the batch");
     Ok(())
 }
 
@@ -174,6 +183,7 @@ fn everything_removed_leaves_an_empty_index() -> Result<()> {
     keys.push(b"single".to_vec());
     assert_eq!(index.remove_batch(&keys, Durability::Synced)?, 1501);
     assert_holds(&index, &Model::new(), "emptied");
+    index.fold(&())?;
     let stats = index.stats(&())?;
     assert_eq!((stats.runs, stats.singles), (0, 0));
     drop(index);

@@ -1,8 +1,10 @@
 //! Folds: merges delta entries into runs while others search and write.
 //!
-//! A merge does not change the set of a table, so inserts may reach the log before or after it.
-//! Only a removal conflicts: a merge that read before it would restore what it removed. So removals
-//! are recorded while a step reads, and the step leaves out the runs that they affect.
+//! A merge does not change the set of a table, but it deletes the delta entries that it has read. A
+//! write conflicts if it has replaced one of them since by its opposite: a removal that of an added
+//! fingerprint, an insert that of a removed one. So writes are recorded while a step reads, and the
+//! step leaves out the runs that they affect. Inserts of fingerprints that a step adds itself may
+//! reach the log before or after it.
 //!
 //! A pass walks all tables once. Only merges create or cut runs, and only one step runs at a time,
 //! so the part of a table behind a pass stays merged.
@@ -26,12 +28,31 @@ const UNKNOWN: u64 = u64::MAX / 2;
 #[derive(Debug)]
 pub(super) struct Folds<F> {
     pass: Mutex<Pass<F>>,
-    /// Fingerprints that lost their last document since the current step began to read.
-    removed: Mutex<Option<Vec<F>>>,
+    /// The delta entries written since the current step began to read.
+    written: Mutex<Option<Written<F>>>,
     /// Number of delta entries that writes have announced since opening.
     announced: AtomicU64,
     /// How many of them the last pass did not merge, roughly. At least [`UNKNOWN`] before one.
     unfolded: AtomicU64,
+}
+
+/// Fingerprints by what writes made of them, in the order of writing.
+#[derive(Debug, Default)]
+struct Written<F> {
+    added: Vec<F>,
+    removed: Vec<F>,
+}
+
+impl<F: Fingerprint> Written<F> {
+    /// Returns the fingerprints in the bit order of a table, ascending.
+    fn permuted(&self, permute: impl Fn(F) -> F) -> Self {
+        let sorted = |fingerprints: &[F]| {
+            let mut permuted: Vec<F> = fingerprints.iter().map(|f| permute(*f)).collect();
+            permuted.sort_unstable();
+            permuted
+        };
+        Self { added: sorted(&self.added), removed: sorted(&self.removed) }
+    }
 }
 
 /// A pass over all tables, in steps.
@@ -42,41 +63,54 @@ struct Pass<F> {
     behind: Option<F>,
     /// Number of announced delta entries when the pass began. `None` before its first step.
     announced: Option<u64>,
-    /// Number of delta entries left behind because of a removal.
+    /// Number of delta entries left behind because of a conflicting write.
     left: u64,
 }
 
-/// One or more runs that a step has read, merged and encoded.
+/// A run that a step has read, merged with its delta entries and encoded again.
 #[derive(Debug)]
 pub(in crate::index) struct Merged<F> {
-    /// Delta entries that become members, ascending.
-    pub(in crate::index) singles: Vec<F>,
-    /// All members, ascending.
-    pub(in crate::index) members: Vec<F>,
-    /// Last member and value of each new run.
+    /// Added fingerprints, which become members. Ascending.
+    pub(in crate::index) added: Vec<F>,
+    /// Removed fingerprints, which are no longer members. Ascending.
+    pub(in crate::index) removed: Vec<F>,
+    /// The key of the run that was read, if no new run has it.
+    pub(in crate::index) deleted: Option<F>,
+    /// Last member and value of each new run. Empty if the members stay the same.
     pub(in crate::index) runs: Vec<(F, Vec<u8>)>,
 }
 
 impl<F: Fingerprint> Merged<F> {
-    /// Returns true if any of the ascending fingerprints is a member.
-    fn holds_any(&self, rising: &[F]) -> bool {
-        let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else {
-            return false;
-        };
-        let from = rising.partition_point(|fingerprint| fingerprint < first);
-        let near = rising.iter().skip(from).take_while(|fingerprint| *fingerprint <= last);
-        near.into_iter().any(|fingerprint| self.members.binary_search(fingerprint).is_ok())
+    /// Number of delta entries.
+    fn len(&self) -> u64 {
+        (self.added.len() + self.removed.len()) as u64
+    }
+
+    /// Returns true if a write has replaced a delta entry by its opposite.
+    fn conflicts(&self, written: &Written<F>) -> bool {
+        any_of(&self.added, &written.removed) || any_of(&self.removed, &written.added)
     }
 
     fn stage(&self, batch: &mut Batch<'_>, table: usize) -> Result<()> {
-        for single in &self.singles {
-            batch.delete_entry(table, Kind::Single, *single)?;
+        for entry in self.added.iter().chain(&self.removed) {
+            batch.delete_entry(table, Kind::Single, *entry)?;
+        }
+        if let Some(last) = self.deleted {
+            batch.delete_entry(table, Kind::Run, last)?;
         }
         for (last, value) in &self.runs {
-            batch.put_entry(table, Kind::Run, *last, value)?;
+            batch.put_run(table, *last, value)?;
         }
         Ok(())
     }
+}
+
+/// Returns true if two ascending lists have a fingerprint in common.
+fn any_of<F: Fingerprint>(few: &[F], others: &[F]) -> bool {
+    let (Some(first), Some(last)) = (few.first(), few.last()) else { return false };
+    let from = others.partition_point(|other| other < first);
+    let near = others.iter().skip(from).take_while(|other| *other <= last);
+    near.into_iter().any(|other| few.binary_search(other).is_ok())
 }
 
 /// A step of a merge. What it read stays valid, except for recorded removals.
@@ -102,18 +136,20 @@ impl<F: Fingerprint> Folds<F> {
     pub(super) fn new(singles: bool) -> Self {
         Self {
             pass: Mutex::default(),
-            removed: Mutex::default(),
+            written: Mutex::default(),
             announced: AtomicU64::new(0),
             unfolded: AtomicU64::new(if singles { UNKNOWN } else { 0 }),
         }
     }
 
     /// Records the changes of a batch to the tables. The caller holds the writer lock.
-    pub(super) fn announce(&self, singles: u64, removed: &[F]) {
-        self.announced.fetch_add(singles, Ordering::Relaxed);
-        self.unfolded.fetch_add(singles, Ordering::Relaxed);
-        if let Some(noted) = &mut *self.removed() {
-            noted.extend_from_slice(removed);
+    pub(super) fn announce(&self, added: &[F], removed: &[F]) {
+        let entries = (added.len() + removed.len()) as u64;
+        self.announced.fetch_add(entries, Ordering::Relaxed);
+        self.unfolded.fetch_add(entries, Ordering::Relaxed);
+        if let Some(written) = &mut *self.written() {
+            written.added.extend_from_slice(added);
+            written.removed.extend_from_slice(removed);
         }
     }
 
@@ -121,8 +157,8 @@ impl<F: Fingerprint> Folds<F> {
         Some(self.unfolded.load(Ordering::Relaxed)).filter(|unfolded| *unfolded < UNKNOWN)
     }
 
-    fn removed(&self) -> MutexGuard<'_, Option<Vec<F>>> {
-        self.removed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn written(&self) -> MutexGuard<'_, Option<Written<F>>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,14 +171,12 @@ impl<F: Fingerprint> Committer<F> {
     /// Waits until no other step runs, and takes the snapshot that this step reads.
     pub(in crate::index) fn fold_step(&self) -> Step<'_, F> {
         let mut pass = self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner);
-        let turn = self.turn();
+        // Announced delta entries are in the snapshot, and those announced later are recorded.
+        let turn = self.turn_alone();
         if pass.announced.is_none() {
-            // Announced delta entries are then in the tables, so the pass meets them.
-            turn.wait_for_all();
             pass.announced = Some(self.folds.announced.load(Ordering::Relaxed));
         }
-        // A removal commits under the writer lock: either the snapshot has it or it is recorded.
-        *self.folds.removed() = Some(Vec::new());
+        *self.folds.written() = Some(Written::default());
         let snapshot = self.store.snapshot();
         drop(turn);
         Step { committer: self, pass, snapshot }
@@ -151,7 +185,7 @@ impl<F: Fingerprint> Committer<F> {
 
 impl<F: Fingerprint> Drop for Step<'_, F> {
     fn drop(&mut self) {
-        *self.committer.folds.removed() = None;
+        *self.committer.folds.written() = None;
     }
 }
 
@@ -176,33 +210,42 @@ impl<F: Fingerprint> Step<'_, F> {
         let committer = self.committer;
         let table = self.pass.table;
         let turn = committer.turn();
-        let mut removed: Vec<F> =
-            committer.folds.removed().iter().flatten().map(|orphan| permute(*orphan)).collect();
-        removed.sort_unstable();
+        let written = match &*committer.folds.written() {
+            Some(written) => written.permuted(permute),
+            None => unreachable!("writes are recorded until the step ends"),
+        };
         let mut batch = committer.store.batch()?;
-        let (mut folded, mut left) = (0, 0);
+        let (mut folded, mut left, mut removes) = (0, 0, false);
         for group in merged {
-            let singles = group.singles.len() as u64;
-            if group.holds_any(&removed) {
-                left += singles;
+            if group.conflicts(&written) {
+                left += group.len();
             } else {
-                folded += singles;
+                folded += group.len();
+                removes |= !group.removed.is_empty();
                 group.stage(&mut batch, table)?;
             }
         }
-        if folded > 0 {
-            let flight = committer.flights.take_off(Vec::new());
-            let held = Held::new();
-            // Inserts continue meanwhile. Removals wait until nothing is in flight.
-            drop(turn);
+        let commit = || {
             fail_point!("fold.staged");
             sync::pause();
             batch.commit()?;
             fail_point!("fold.logged");
+            Ok(())
+        };
+        if folded == 0 {
+            drop(turn);
+        } else if removes {
+            // An insert of a removed fingerprint must not reach the log before its entry is deleted.
+            commit()?;
+            drop(turn);
+        } else {
+            let flight = committer.flights.take_off(Vec::new());
+            let held = Held::new();
+            // Inserts continue meanwhile. Removals wait until nothing is in flight.
+            drop(turn);
+            commit()?;
             drop(held);
             drop(flight);
-        } else {
-            drop(turn);
         }
         self.pass.left += left;
         self.pass.behind = behind;

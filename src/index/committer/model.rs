@@ -176,12 +176,33 @@ fn what_a_removal_keeps_from_a_fold_is_still_found() {
     const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
     explore(STORED, |index, mut model| {
         put(index, &[(3, 0x30), (4, 0x40)]);
-        let others = [spawn(index, |index| remove(index, 1)), spawn(index, fold)];
+        let others = [spawn(index, |index| remove(index, 3)), spawn(index, fold)];
+        for other in others {
+            other.join().unwrap();
+        }
+        model.insert(4, 0x40);
+        model
+    });
+}
+
+#[test]
+fn what_is_inserted_again_beside_a_fold_of_its_removal_is_still_found() {
+    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
+    explore(STORED, |index, mut model| {
+        remove(index, 1);
+        let others = [
+            spawn(index, |index| put(index, &[(3, 0x10)])),
+            spawn(index, |index| {
+                remove(index, 2);
+                put(index, &[(2, 0x20)]);
+            }),
+            spawn(index, fold),
+        ];
         for other in others {
             other.join().unwrap();
         }
         model.remove(&1);
-        model.extend([(3, 0x30), (4, 0x40)]);
+        model.insert(3, 0x10);
         model
     });
 }

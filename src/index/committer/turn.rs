@@ -98,7 +98,7 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         }
         let changed = Arc::new(changed);
         let noted = committer.journal.note(Arc::clone(&changed));
-        committer.folds.announce(singles as u64, &orphans);
+        committer.folds.announce(changed.get(..singles).expect("they come first"), &orphans);
         let mut published = committer.published();
         published.singles |= singles > 0;
         if let Some(resident) = &published.resident {

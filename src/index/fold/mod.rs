@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
-use crate::store::keys::{self, Kind, TableKey};
+use crate::store::keys::{self, Delta, Kind, TableKey};
 use crate::store::run::{self, RUN_MEMBERS};
 use crate::store::{Family, Store, View};
 
@@ -76,19 +76,7 @@ impl<F: Fingerprint> Index<F> {
         shared.store.require_writable()?;
         let bytes_before = shared.table_bytes()?;
         progress.begin("folding", None);
-        shared.committer.begin_fold();
-        let (mut folded, mut passes) = (0, 0);
-        loop {
-            progress::check(progress)?;
-            let step = shared.fold_step()?;
-            progress.advance(step.folded);
-            folded += step.folded;
-            // The second pass merges what removals kept out of the first one.
-            passes += u32::from(step.ends_pass);
-            if !step.more || passes == 2 {
-                break;
-            }
-        }
+        let folded = shared.fold_all(progress)?;
         shared.clear_singles()?;
         Ok(FoldReport { folded, bytes_before, bytes_after: shared.table_bytes()? })
     }
@@ -112,7 +100,7 @@ impl<F: Fingerprint> Index<F> {
         self.shared.fold_step().map(|step| step.more)
     }
 
-    /// Rewrites all files, which frees the space of deleted entries.
+    /// Merges delta entries and rewrites all files, which frees the space of removed documents.
     ///
     /// Takes time and disk space in proportion to the index. Searches and writes continue.
     ///
@@ -133,6 +121,7 @@ impl<F: Fingerprint> Index<F> {
         let shared = &*self.shared;
         shared.store.require_writable()?;
         let bytes_before = shared.all_bytes()?;
+        shared.fold_all(&())?;
         shared.store.flush()?;
         fail_point!("compact.flushed");
         for family in Family::of_generation(shared.store.tables()) {
@@ -145,6 +134,22 @@ impl<F: Fingerprint> Index<F> {
 }
 
 impl<F: Fingerprint> Shared<F> {
+    fn fold_all(&self, progress: &dyn Progress) -> Result<u64> {
+        self.committer.begin_fold();
+        let (mut folded, mut passes) = (0, 0);
+        loop {
+            progress::check(progress)?;
+            let step = self.fold_step()?;
+            progress.advance(step.folded);
+            folded += step.folded;
+            // The second pass merges what conflicting writes kept out of the first one.
+            passes += u32::from(step.ends_pass);
+            if !step.more || passes == 2 {
+                return Ok(folded);
+            }
+        }
+    }
+
     fn table_bytes(&self) -> Result<u64> {
         (0..self.store.tables()).map(|table| self.store.bytes(Family::Table(table))).sum()
     }
@@ -217,25 +222,33 @@ fn merge<F: Fingerprint>(
     let mut merged = Vec::new();
     let (mut written, mut behind) = (0, behind);
     while written < STEP_MEMBERS {
-        let Some(first) = ahead.peek(view)? else { return Ok((merged, None)) };
+        let Some((first, _)) = ahead.peek(view)? else { return Ok((merged, None)) };
         let mut members = Vec::new();
         let last = run_at(view, table, first, &mut members)?;
-        let mut singles = Vec::new();
-        while singles.len() < STEP_MEMBERS
-            && let Some(single) = ahead.peek(view)?
-            && last.is_none_or(|last| single <= last)
+        let (mut added, mut removed) = (Vec::new(), Vec::new());
+        while added.len() + removed.len() < STEP_MEMBERS
+            && let Some((entry, delta)) = ahead.peek(view)?
+            && last.is_none_or(|last| entry <= last)
         {
-            singles.push(single);
-            behind = Some(single);
+            match delta {
+                Delta::Added => added.push(entry),
+                Delta::Removed => removed.push(entry),
+            }
+            behind = Some(entry);
             ahead.read.pop_front();
         }
-        members.extend_from_slice(&singles);
+        written += added.len() + removed.len();
+        let before = members.len();
+        members.retain(|member| removed.binary_search(member).is_err());
+        let kept = members.len();
+        members.extend_from_slice(&added);
         members.sort_unstable();
         members.dedup();
-        // Members below a run's last one never exceed it, so its key is written again.
-        debug_assert!(last.is_none() || last == members.last().copied());
-        written += members.len();
-        merged.push(Merged { runs: encoded(&members), singles, members });
+        let changes = kept < before || kept < members.len();
+        let runs = if changes { encoded(&members) } else { Vec::new() };
+        written += if changes { members.len() } else { 0 };
+        let deleted = last.filter(|last| changes && members.last() != Some(last));
+        merged.push(Merged { added, removed, deleted, runs });
     }
     Ok((merged, behind))
 }
@@ -243,13 +256,13 @@ fn merge<F: Fingerprint>(
 /// The delta entries of a table in ascending order, some of them read ahead.
 struct Singles<F> {
     table: usize,
-    read: VecDeque<F>,
+    read: VecDeque<(F, Delta)>,
     /// The last delta entry that was read.
     behind: Option<F>,
 }
 
 impl<F: Fingerprint> Singles<F> {
-    fn peek(&mut self, view: &mut View) -> Result<Option<F>> {
+    fn peek(&mut self, view: &mut View) -> Result<Option<(F, Delta)>> {
         if self.read.is_empty() {
             self.read_on(view)?;
         }
@@ -263,11 +276,11 @@ impl<F: Fingerprint> Singles<F> {
                 Some(last) => cursor.seek(TableKey::new(Kind::Single, *last).as_ref()),
                 None => cursor.seek(&[Kind::Single as u8]),
             }
-            while let Some((key, _)) = cursor.entry()? {
-                let Some(single) = keys::permuted(key, Kind::Single, *table)? else { break };
-                if behind.is_none_or(|last| last < single) {
-                    read.push_back(single);
-                    *behind = Some(single);
+            while let Some((key, value)) = cursor.entry()? {
+                let Some(entry) = keys::permuted(key, Kind::Single, *table)? else { break };
+                if behind.is_none_or(|last| last < entry) {
+                    read.push_back((entry, Delta::of(value, *table)?));
+                    *behind = Some(entry);
                 }
                 if read.len() == READ_AT_ONCE {
                     break;
@@ -332,8 +345,8 @@ mod tests {
     fn what_is_removed_between_reading_and_committing_of_a_step_stays_removed() {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
-        // The first is only in a run, the second only a delta entry, the third both.
-        let removed = [500_u64, 2997, 600];
+        // The first is in a run, the second a delta entry among runs, the third one behind them.
+        let removed = [500_u64, 603, 2997];
         step_around(&index, || {
             for n in removed {
                 assert!(index.remove(&n.to_be_bytes()).unwrap());
@@ -369,10 +382,57 @@ mod tests {
     }
 
     #[test]
+    fn what_is_inserted_again_between_reading_and_committing_of_a_step_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = index(directory.path());
+        for n in [500_u64, 603, 700] {
+            assert!(index.remove(&n.to_be_bytes()).unwrap());
+        }
+        // The step has read that all three are removed.
+        step_around(&index, || {
+            for (key, n) in [(7000_u64, 500), (603, 603)] {
+                index.insert(&key.to_be_bytes(), n << 40).unwrap();
+            }
+        });
+        for _ in 0..2 {
+            assert_eq!([500, 603, 700].map(|n| near(&index, n)), [1, 1, 0]);
+            let report = index.check(&()).unwrap();
+            assert_eq!(report.problem_count, 0, "{:?}", report.problems);
+            index.fold(&()).unwrap();
+        }
+        assert_eq!(index.stats(&()).unwrap().singles, 0);
+    }
+
+    #[test]
+    fn removals_leave_runs_alone_until_a_merge_takes_them_in() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = index(directory.path());
+        index.fold(&()).unwrap();
+        let before = index.stats(&()).unwrap();
+        let keys: Vec<_> = (0..3000_u64).filter(|n| n % 5 > 0).map(u64::to_be_bytes).collect();
+        let removed = index.remove_batch(&keys, Durability::Buffered).unwrap();
+        let after = index.stats(&()).unwrap();
+        assert_eq!((after.runs, after.singles), (before.runs, removed));
+        assert_eq!(after.fingerprints, before.fingerprints - removed);
+        assert_eq!([500, 600, 603].map(|n| near(&index, n)), [1, 1, 0]);
+        assert_eq!(index.check(&()).unwrap().problem_count, 0);
+        index.fold(&()).unwrap();
+        let folded = index.stats(&()).unwrap();
+        assert_eq!((folded.singles, folded.fingerprints), (0, after.fingerprints));
+        let rest: Vec<_> = (0..3000_u64).map(u64::to_be_bytes).collect();
+        index.remove_batch(&rest, Durability::Buffered).unwrap();
+        assert_eq!(index.stats(&()).unwrap().fingerprints, 0);
+        index.fold(&()).unwrap();
+        let empty = index.stats(&()).unwrap();
+        assert_eq!((empty.fingerprints, empty.singles, empty.runs), (0, 0, 0));
+        assert_eq!(index.check(&()).unwrap().problem_count, 0);
+    }
+
+    #[test]
     fn a_pass_that_a_removal_kept_from_a_run_is_followed_by_another_one() {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
-        step_around(&index, || assert!(index.remove(&600_u64.to_be_bytes()).unwrap()));
+        step_around(&index, || assert!(index.remove(&603_u64.to_be_bytes()).unwrap()));
         let left = index.stats(&()).unwrap().tables[0].singles;
         assert!((1..=64).contains(&left), "the first table has {left} delta entries left");
         let mut passes = 0;
