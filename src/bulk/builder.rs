@@ -68,7 +68,7 @@ pub struct Builder<F: Fingerprint> {
 }
 
 impl<F: Fingerprint> Builder<F> {
-    /// Starts a build of a new index, or one that merges into an existing index.
+    /// Starts a build of a new index, or a merge into an existing one.
     ///
     /// An existing index keeps its plan, distance, pipeline and feature setting. Pushed documents
     /// replace stored ones with the same key.
@@ -251,14 +251,15 @@ impl<F: Fingerprint> Builder<F> {
         }
     }
 
-    /// Returns the origin of the last document that must not be pushed again.
+    /// Returns the origin after which documents must be pushed again.
     pub fn resume_after(&self) -> Option<u64> {
         self.manifest.last_origin
     }
 
-    /// Returns a spill directory of an earlier build that is not this index's.
+    /// Returns a spill directory that belongs to another index, if any.
     ///
-    /// It was left unchanged, because the original of a copied index may still need it.
+    /// An earlier build names it. It was left unchanged, because the original of a copied index may
+    /// still need it.
     pub fn left(&self) -> Option<&Path> {
         self.left.as_deref()
     }
@@ -286,7 +287,7 @@ impl<F: Fingerprint> Builder<F> {
         self.push_document(&NewDocument::new(key, fingerprint), origin)
     }
 
-    /// Adds a document, with its features if it has any; otherwise like [`Builder::push`].
+    /// Adds a document like [`Builder::push`], with its features if it has any.
     ///
     /// # Errors
     ///

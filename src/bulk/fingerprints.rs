@@ -166,7 +166,7 @@ impl<F: Fingerprint> Run<F> {
         Ok(Self { reader, _owned: owned, block: Vec::new(), values: Vec::new(), at: 0 })
     }
 
-    /// Reads the next block if none is left; returns its last value if more follow on disk.
+    /// Reads the next block if this one is used up; returns its last value if more follow on disk.
     fn refill(&mut self) -> Result<Option<F>> {
         if self.at == self.values.len() {
             self.at = 0;

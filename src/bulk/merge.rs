@@ -265,7 +265,8 @@ impl Sorted {
     }
 }
 
-/// Picks the files to merge next, so that at most 64 are left, or as many as fit in the budget.
+/// Picks the files to merge next, so that at most 64 are left, or the number that fits in the
+/// budget.
 ///
 /// Returns `None` if there are few enough. The files are adjacent, which preserves push order. They
 /// are as few as needed, and the smallest such, so that big files are not copied repeatedly.

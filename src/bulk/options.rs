@@ -17,7 +17,7 @@ pub enum Repeats {
     Refuse,
 }
 
-/// Settings of a bulk build.
+/// Settings of a bulk build: memory, directories and repeats.
 ///
 /// ```
 /// use hamdex::{BuildOptions, Repeats};
@@ -94,7 +94,9 @@ impl BuildOptions {
     }
 }
 
-/// Counts of a finished build. See [`Builder`](crate::Builder) for an example.
+/// Document counts and size of a finished build.
+///
+/// See [`Builder`](crate::Builder) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BuildReport {
     /// Documents in the index after the build.

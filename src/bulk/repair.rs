@@ -44,11 +44,11 @@ impl RepairReport {
     }
 }
 
-/// Builds a new index from the documents of a damaged one, which is not changed.
+/// Builds a new index from the documents of a damaged one.
 ///
-/// Postings and tables are rebuilt from the documents, so damage in them has no effect. Documents
-/// whose records cannot be read are taken from their postings, without features. What is in neither
-/// is lost; `documents` is then below `counted`.
+/// The damaged index is not changed. Postings and tables are rebuilt from the documents, so damage
+/// in them has no effect. Documents whose records cannot be read are taken from their postings,
+/// without features. What is in neither is lost; `documents` is then below `counted`.
 ///
 /// ```
 /// use hamdex::{BuildOptions, Index, IndexOptions, repair};

@@ -14,7 +14,7 @@ use crate::verify::{EvidenceFile, Verification};
 /// Documents measured between two checks for cancellation.
 const MEASURED_TOGETHER: usize = 1024;
 
-/// The decision about one document.
+/// The decision about one document: kept, duplicate or already stored.
 ///
 /// ```
 /// use hamdex::dedup::{Decision, Dedup, Settings};
@@ -167,7 +167,9 @@ impl<F: Fingerprint> Decisions<F> {
         Ok(Self { fingerprints, cluster_of, groups, kept, removed, stored })
     }
 
-    /// Returns the decision about a document; kept, if the position is out of range.
+    /// Returns the decision about a document, by position.
+    ///
+    /// A position out of range is kept, without a cluster.
     pub fn of(&self, position: u32) -> Decision<'_> {
         if let Some((key, distance, similarity)) = self.stored.of(position) {
             return Decision::Stored { key, distance, similarity };
@@ -219,17 +221,17 @@ impl<F: Fingerprint> Decisions<F> {
         &self.fingerprints
     }
 
-    /// Returns the fingerprint of a document; zero if the position is out of range.
+    /// Returns the fingerprint of a document; zero if out of range.
     pub fn fingerprint(&self, position: u32) -> F {
         self.fingerprints.get(position as usize).copied().unwrap_or_default()
     }
 
-    /// Returns the number of a document's cluster, from 1; `None` if it is in none.
+    /// Returns the number of a document's cluster, from 1, if any.
     pub fn cluster(&self, position: u32) -> Option<u32> {
         self.cluster_of.get(position as usize).copied().filter(|&cluster| cluster > 0)
     }
 
-    /// Returns the position of the kept document of a cluster, by its number.
+    /// Returns the position of the kept document of a cluster.
     pub fn kept_of(&self, cluster: u32) -> Option<u32> {
         (cluster as usize).checked_sub(1).and_then(|at| self.kept.get(at)).copied()
     }
@@ -257,7 +259,9 @@ impl<F: Fingerprint> Decisions<F> {
         })
     }
 
-    /// Returns the largest distance within a cluster; a lower bound if the cluster is very large.
+    /// Returns the largest distance within a cluster.
+    ///
+    /// It is a lower bound if the cluster is very large.
     pub fn diameter(&self, cluster: Cluster<'_>) -> Diameter {
         let members: Vec<F> = cluster.members.iter().map(|&at| self.fingerprint(at)).collect();
         join::diameter(&members)

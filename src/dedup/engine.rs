@@ -120,7 +120,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         Ok(position)
     }
 
-    /// Excludes a document from all groups, for instance one removed for another reason.
+    /// Excludes a document, for instance one removed for another reason.
     ///
     /// It is a duplicate of no document, and no document is a duplicate of it. Its decision is
     /// [`Decision::Kept`](super::Decision::Kept) without a cluster, and [`Decisions::kept`]

@@ -145,7 +145,9 @@ impl Linking<'_> {
     }
 }
 
-/// Converts labels to groups of at least two, largest first, then by first position.
+/// Converts labels to groups of at least two positions.
+///
+/// The largest group is first; ties are ordered by first position.
 ///
 /// # Panics
 ///

@@ -2,9 +2,9 @@
 //!
 //! Documents are pushed one after another and are identified by position from then on. Pairs within
 //! the distance that pass the verification form groups. Of each group, the document with the
-//! highest
-//! rank is kept; ties go to the document that was pushed first. Evidence is written to a temporary
-//! file, so memory holds a fingerprint, a rank and a few numbers per document, but no text.
+//! highest rank is kept; ties go to the document that was pushed first. Evidence is written to a
+//! temporary file, so memory holds a fingerprint, a rank and a few numbers per document, but no
+//! text.
 //!
 //! [`advice::settle`](crate::advice::settle) chooses the settings from a sample of the texts.
 //!

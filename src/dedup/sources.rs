@@ -85,7 +85,7 @@ impl SourceCounts {
         four_digits(self.exact_share())
     }
 
-    /// Returns true if more than half of the documents, and at least 20, were removed.
+    /// Returns true if most documents, and at least 20, were removed.
     pub fn is_halved(&self) -> bool {
         self.removed * 2 > self.documents() && self.removed >= FEW
     }
@@ -107,7 +107,7 @@ impl SourceCounts {
     }
 }
 
-/// Counts documents by source.
+/// Counts kept and removed documents by source.
 ///
 /// [`Sources::number`] numbers the names, [`Sources::count`] counts a document as kept or removed,
 /// and [`Sources::counts`] adds the largest group and the farthest pair. Takes 50 bytes of memory
@@ -142,7 +142,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Most sources that are counted separately; documents of later ones are counted together.
+    /// Most sources that are counted separately; later ones are counted together.
     pub const MOST: usize = 100_000;
 
     /// Name of the source of documents without a value.
@@ -151,12 +151,14 @@ impl Sources {
     /// Name of the source of values beyond [`Sources::MOST`].
     pub const OTHERS: &str = "(others)";
 
-    /// Creates a counter without sources.
+    /// Creates a counter that has no sources yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Creates a counter with sources numbered from 0 in order; names may repeat.
+    /// Creates a counter with sources numbered from 0.
+    ///
+    /// Names may repeat.
     ///
     /// ```
     /// use hamdex::dedup::Sources;
@@ -169,7 +171,7 @@ impl Sources {
         Self { known: HashMap::new(), counts: counts.collect() }
     }
 
-    /// Returns the number of the source with a name, adding it if it is new.
+    /// Returns the number of a source by name, adding new ones.
     ///
     /// ```
     /// use hamdex::dedup::Sources;
@@ -262,7 +264,7 @@ pub fn gone_sources(counts: &[SourceCounts]) -> Option<String> {
     }
 }
 
-/// Returns a warning for each of the first three sources that lost most documents.
+/// Returns warnings for the first three sources that lost most documents.
 ///
 /// ```
 /// use hamdex::dedup::{SourceCounts, source_warnings};

@@ -7,10 +7,11 @@ use std::cmp::Ordering;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
-/// A date or version that orders documents: missing, then texts, numbers and times.
+/// A date or version by which documents are ordered.
 ///
-/// All input formats use this order to keep the newest document of a group. A text that spells a
-/// number or a time is equal to it; see [`Stamp::from_text`].
+/// The order is: missing, then texts, numbers and times. All input formats use this order to keep
+/// the newest document of a group. A text that spells a number or a time is equal to it; see
+/// [`Stamp::from_text`].
 ///
 /// ```
 /// use hamdex::dedup::Stamp;
@@ -83,7 +84,7 @@ impl Stamp {
         matches!(self, Self::Missing)
     }
 
-    /// Encodes the stamp as bytes for stores and shuffles that sort by bytes.
+    /// Encodes the stamp for stores and shuffles that sort by bytes.
     ///
     /// Keys compare bytewise as their stamps do. A key has at most 11 bytes more than the text or
     /// the digits of the stamp.
@@ -148,7 +149,9 @@ impl From<f64> for Stamp {
     }
 }
 
-/// A number in a [`Stamp`]: an integer or decimal of any size, compared without loss.
+/// An integer or decimal of any size, compared without loss.
+///
+/// It is a value of a [`Stamp`].
 ///
 /// ```
 /// use hamdex::dedup::Stamp;

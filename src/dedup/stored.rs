@@ -24,7 +24,7 @@ pub(super) struct Stored {
     ends: Vec<usize>,
 }
 
-/// Returns the key hash of the document at a position, if it has a key in the index.
+/// Returns a document's [`key_hash`] in the index, by position, if any.
 pub type OwnKey<'a> = dyn Fn(u32) -> Option<u128> + 'a;
 
 /// Hashes a document key, for [`Dedup::finish_against_others`].

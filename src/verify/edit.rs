@@ -30,10 +30,11 @@ const FEW_EDITS: usize = 64;
 /// Edits from which counting n-grams costs less than the distance that it may save.
 const MANY_EDITS: usize = 512;
 
-/// Returns 1 - edits / characters of the longer text, if it is at least `threshold`.
+/// Returns the edit similarity, if it is at least `threshold`.
 ///
-/// Edits are insertions, deletions and substitutions of single characters (Levenshtein). Two empty
-/// texts have similarity 1. Stops once the texts certainly need too many edits.
+/// It is 1 - edits / characters of the longer text. Edits are insertions, deletions and
+/// substitutions of single characters (Levenshtein). Two empty texts have similarity 1. Stops once
+/// the texts certainly need too many edits.
 ///
 /// Computes the distance with Hyyrö's bit vectors, in a band as wide as the threshold allows, after
 /// removing common prefixes and suffixes. Bounds by lengths, letters and n-grams reject many pairs

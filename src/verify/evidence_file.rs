@@ -90,7 +90,7 @@ pub struct EvidenceFile {
 }
 
 impl EvidenceWriter {
-    /// Creates an unnamed file in a directory; `None` is the system's for temporary files.
+    /// Creates a writer with an unnamed file; `None` is the system's directory.
     ///
     /// `kind` is what will be pushed; texts and phrases get outlines, so that fewer are read.
     ///
@@ -195,14 +195,14 @@ impl EvidenceWriter {
 }
 
 impl EvidenceFile {
-    /// Returns a number that two documents share if and only if their evidence is equal.
+    /// Returns a number that only documents with equal evidence share.
     ///
     /// Returns `u32::MAX` if the position is out of range.
     pub fn piece(&self, position: usize) -> u32 {
         self.places.of.get(position).copied().unwrap_or(u32::MAX)
     }
 
-    /// Reads the evidence of a document; empty if the position is out of range.
+    /// Reads the evidence of a document; empty if out of range.
     ///
     /// # Errors
     ///
@@ -257,7 +257,7 @@ impl EvidenceFile {
         self.outlines(a, b).is_some_and(|(a, b)| a.rejects(b, verification))
     }
 
-    /// Returns the similarity of two documents, or `None` if they do not pass.
+    /// Returns the similarity of two documents if they pass.
     ///
     /// Works like [`Verification::check`]. A document without evidence passes only with another one
     /// of an equal fingerprint, with similarity 1.
@@ -302,7 +302,7 @@ impl EvidenceFile {
         self.check_while(verification, (distance, a, b), progress)
     }
 
-    /// Does what [`check`](Self::check) does for a distance and two positions; can be cancelled.
+    /// Does what [`check`](Self::check) does, and can be cancelled.
     ///
     /// Asks the progress sink between pieces of long texts, at least once a second.
     ///

@@ -83,9 +83,10 @@ impl FeatureSet {
         self.total == 0
     }
 
-    /// Encodes the number of features, then the gaps between hashes, all as LEB128.
+    /// Encodes the set: number of features, then gaps between hashes.
     ///
-    /// Takes about 3 bytes per feature up to 1,000 features, and 2 to 3 KiB above.
+    /// All numbers are LEB128. Takes about 3 bytes per feature up to 1,000 features, and 2 to 3 KiB
+    /// above.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(5 + 3 * self.values.len());
         varint::put(&mut out, self.total);
@@ -93,7 +94,7 @@ impl FeatureSet {
         out
     }
 
-    /// Decodes the bytes of [`encode`](Self::encode).
+    /// Decodes a set from the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
     ///

@@ -62,7 +62,7 @@ impl Verification {
         Some((sketch, self.evidence(pipeline, text)))
     }
 
-    /// Returns the similarity of a pair, or `None` if it does not pass.
+    /// Returns the similarity of a pair if it passes.
     ///
     /// `distance` is the Hamming distance of the fingerprints; `a` and `b` are the
     /// [`evidence`](Self::evidence) of the documents, in any order. The similarity is

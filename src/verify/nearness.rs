@@ -2,7 +2,7 @@
 
 use super::Verification;
 
-/// Which documents a cluster holds.
+/// Which documents of a chain a cluster holds.
 ///
 /// ```
 /// use hamdex::Nearness;

@@ -91,7 +91,9 @@ pub enum Verification {
 }
 
 impl Verification {
-    /// Returns what this check compares. See [`Evidence`] for an example.
+    /// Returns the kind of evidence that this check compares.
+    ///
+    /// See [`Evidence`] for an example.
     pub fn needs(self) -> Evidence {
         match self {
             Self::None => Evidence::Nothing,
@@ -113,7 +115,7 @@ impl Verification {
         }
     }
 
-    /// Returns the number of documents from which a line is boilerplate to this check.
+    /// Returns the number of documents from which lines are boilerplate.
     ///
     /// ```
     /// let check: hamdex::Verification = "edit:0.78,0.88,30".parse()?;

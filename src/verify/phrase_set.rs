@@ -75,7 +75,7 @@ impl PhraseSet {
         Extent { words: self.words, phrases }
     }
 
-    /// Encodes the numbers of words and phrases, then the gaps between hashes, all as LEB128.
+    /// Encodes the set: words, phrases, then gaps between hashes, as LEB128.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(10 + 4 * self.values.len());
         let Extent { words, phrases } = self.extent();
@@ -85,7 +85,7 @@ impl PhraseSet {
         out
     }
 
-    /// Decodes the bytes of [`encode`](Self::encode).
+    /// Decodes a set from the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
     ///
@@ -99,11 +99,12 @@ impl PhraseSet {
         Ok(Self { words: encoded.extent.words, values })
     }
 
-    /// Returns the share of the smaller document's phrases that occur in the larger, 0 to 1.
+    /// Returns how much of the smaller document is in the larger one.
     ///
-    /// [`extent`](Self::extent) decides which one is smaller. Exact except for colliding hashes: a
-    /// phrase seems to occur among a thousand others with probability 1 in 4 million. The
-    /// containment of a document without phrases is 0.
+    /// The result is the share of the smaller one's phrases, 0 to 1. [`extent`](Self::extent)
+    /// decides which one is smaller. Exact except for colliding hashes: a phrase seems to occur
+    /// among a thousand others with probability 1 in 4 million. The containment of a document
+    /// without phrases is 0.
     pub fn containment(&self, other: &Self) -> f64 {
         let (small, large) =
             if self.extent() <= other.extent() { (self, other) } else { (other, self) };

@@ -14,7 +14,7 @@ use crate::index::{Header, plan_of};
 use crate::progress::{self, Progress};
 use crate::store::{Access, MIN_MEMORY, Store, make_directory};
 
-/// Returns the width of the fingerprints in a directory of shards, in bits.
+/// Returns the fingerprint width of a directory of shards, in bits.
 ///
 /// The [module](crate::shards) has an example.
 ///
@@ -25,11 +25,12 @@ pub fn manifest_bits(directory: impl AsRef<Path>) -> Result<u32> {
     Ok(Manifest::read(directory)?.bits())
 }
 
-/// Creates an index from the shards in a directory, which are not changed.
+/// Creates an index from the shards in a directory.
 ///
-/// Every file is read once to verify its checksum, then linked into the index, or copied if that is
-/// on another file system. The index must be absent, or empty with the same settings, as an ingest
-/// leaves it that was killed and [abandoned]. The [module](crate::shards) has an example.
+/// The shards are not changed. Every file is read once to verify its checksum, then linked into the
+/// index, or copied if that is on another file system. The index must be absent, or empty with the
+/// same settings, as an ingest leaves it that was killed and [abandoned]. The
+/// [module](crate::shards) has an example.
 ///
 /// [abandoned]: crate::Builder::abandon
 ///

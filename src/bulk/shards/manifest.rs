@@ -18,7 +18,9 @@ const KEY: &[u8] = b"shards";
 /// Version of the list; others are refused.
 const FORMAT: u32 = 1;
 
-/// One file of one family. See [`Manifest::shards`].
+/// A file of one family, and its range of rows.
+///
+/// See [`Manifest`] for an example.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Shard {
     /// Number of the family, as in [`Layout::rows`](super::Layout::rows).

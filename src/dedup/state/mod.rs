@@ -85,7 +85,7 @@ pub struct State<F: Fingerprint> {
 }
 
 impl<F: Fingerprint> State<F> {
-    /// Returns the settings of the state at a path; `None` if there is none.
+    /// Returns the settings of the state at a path, if any.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl<F: Fingerprint> State<F> {
         Ok(())
     }
 
-    /// Returns an error unless `settings` give the same decisions as those of the state.
+    /// Returns an error unless `settings` equal those of the state.
     ///
     /// # Errors
     ///
@@ -218,10 +218,11 @@ impl<F: Fingerprint> State<F> {
         self.shards.iter().rev().find(|shard| shard.input == input)
     }
 
-    /// Returns the path, inside `results`, where to write the results of the next shard.
+    /// Returns a path for the results of the next shard.
     ///
-    /// Removes what an uncommitted shard of this state left there. The name includes a random
-    /// number of the state, so nothing else is removed.
+    /// The path is inside `results`; [`State::commit`] renames it. Removes what an uncommitted
+    /// shard of this state left there. The name includes a random number of the state, so nothing
+    /// else is removed.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::store::{make_directory, sync_directory};
 use crate::verify::EvidenceFile;
 
-/// A committed shard. See [`State::shards`](super::State::shards).
+/// A committed shard, as [`State::shards`](super::State::shards) returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardInfo {
     /// Name of the input.
@@ -25,7 +25,9 @@ pub struct ShardInfo {
     pub(super) number: u64,
 }
 
-/// A shard to commit. See [`State`](super::State) for an example.
+/// A shard that [`State::commit`](super::State::commit) adds to the state.
+///
+/// See [`State`](super::State) for an example.
 #[derive(Debug, Clone, Copy)]
 pub struct NewShard<'a> {
     /// Name of the input, for [`State::shard`](super::State::shard).
@@ -71,7 +73,7 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// Returns id and place of a document of an earlier shard, by its key in the decision.
+    /// Returns id and place of an earlier document, by its key.
     pub fn known(&self, key: &[u8]) -> Option<&Known> {
         let number = number_of(key)?;
         let at = self.known.binary_search_by_key(&number, |&(known, _)| known).ok()?;
