@@ -136,7 +136,7 @@ def test_what_cannot_be_is_refused_before_the_work(spark, crawl, tmp_path):
         (("there", {}), "is there already"),
         (("clean", {"report": tmp_path / "report.pdf"}), "ends in .html"),
         (("clean", {"text": "body"}), 'no column "body"'),
-        (("clean", {"distance": 17}), "distance 17 is above 16"),
+        (("clean", {"distance": 17}), "distance 17 exceeds 16"),
     ]
     for (output, given), message in calls:
         given = {"text": "content", "distance": 3} | given
