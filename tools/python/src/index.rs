@@ -300,7 +300,7 @@ impl Index {
         Ok(replaced?)
     }
 
-    /// Inserts documents without near-duplicates; returns the match that rejected each other one.
+    /// Inserts documents without near-duplicates; returns what rejected each other document.
     ///
     /// Search and insert are one atomic step, also with concurrent writers. Returns a `Match` or
     /// None for one key, and a list of them for many; documents are also compared with earlier ones

@@ -68,7 +68,7 @@ pub(super) fn insert<F: Fingerprint>(
     Ok(index.insert_batch(&documents, durability)?.replaced)
 }
 
-/// Inserts documents without near-duplicates; returns the match that rejected each other one.
+/// Inserts documents without near-duplicates; returns what rejected each other document.
 pub(super) fn insert_if_new<F: Fingerprint>(
     index: &Index<F>,
     documents: &[Document<F>],
