@@ -1,35 +1,35 @@
-//! Bulk builds: an index out of arrays, far faster than by inserts.
+//! Bulk builds: create an index from arrays, much faster than inserts.
 
 use std::mem::MaybeUninit;
 
 use hamdex::{BuildOptions, Builder};
 
-use crate::border::{give, guard};
+use crate::border::{guard, write_to};
 use crate::error::HamdexError;
 use crate::fingerprint::for_width;
 use crate::index::{HamdexOptions, hamdex_options_default, path};
 use crate::slices::{HamdexBytes, HamdexDocuments};
 use crate::write::documents;
 
-/// What a bulk build did.
+/// The result of a bulk build.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct HamdexBuildReport {
-    /// Documents in the index now.
+    /// Documents in the index.
     pub documents: u64,
-    /// Distinct fingerprints among them.
+    /// Distinct fingerprints in the index.
     pub fingerprints: u64,
-    /// Documents of the array that were dropped because an earlier one had their key.
+    /// Documents of the array that were dropped because an earlier one has their key.
     pub duplicates: u64,
-    /// Documents of the index that one of the array took the place of.
+    /// Stored documents that were replaced.
     pub replaced: u64,
 }
 
-/// Makes an index of an array of documents, or adds them to the one that is there.
+/// Builds an index from an array of documents, or adds them to an existing index.
 ///
-/// Nobody may have it open meanwhile. `options` are those of a new index, and have to fit one that
-/// is there; NULL stands for the defaults. On an error an index that was there has not changed, and
-/// one that was to be made stays behind empty. `report` may be NULL.
+/// The index must not be open. `options` are those of a new index, and must match an existing one;
+/// NULL means the defaults. On an error an existing index does not change, and a new one is left
+/// empty. `report` may be NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_build(
@@ -53,7 +53,7 @@ pub extern "C" fn hamdex_build(
             let built = filled.and_then(|()| builder.finish(&(), &mut |_, _| ()));
             match built {
                 Ok(built) => {
-                    give(report, HamdexBuildReport {
+                    write_to(report, HamdexBuildReport {
                         documents: built.documents,
                         fingerprints: built.fingerprints,
                         duplicates: built.duplicates,
@@ -62,7 +62,7 @@ pub extern "C" fn hamdex_build(
                     Ok(())
                 }
                 Err(error) => {
-                    // What was told first is worth more than what giving up may meet.
+                    // The first error matters more than a failure to clean up.
                     let _ = Builder::<F>::abandon(&path);
                     Err(error.into())
                 }

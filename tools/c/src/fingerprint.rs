@@ -1,13 +1,13 @@
-//! Fingerprints of three widths in one type, so that there is one set of functions.
+//! Fingerprints: one type for all three widths, so that one set of functions is enough.
 
 use hamdex::{Error, Fingerprint};
 
 use crate::border::{Result, guard_or};
 use crate::error::Failure;
 
-/// A fingerprint of 32, 64 or 128 bits, in the low bits of a number of 128.
+/// A fingerprint of 32, 64 or 128 bits, in the low bits of a 128-bit number.
 ///
-/// What the width leaves over is 0.
+/// Bits above the width are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct HamdexFingerprint {
@@ -20,7 +20,7 @@ pub struct HamdexFingerprint {
 impl HamdexFingerprint {
     pub(crate) fn of<F: Fingerprint>(fingerprint: F) -> Self {
         let value = fingerprint.widen();
-        // The masks keep each half within its width.
+        // The mask makes each half fit.
         let half = |value: u128| u64::try_from(value & u128::from(u64::MAX)).unwrap_or_default();
         Self { high: half(value >> 64), low: half(value) }
     }
@@ -42,13 +42,13 @@ impl HamdexFingerprint {
     }
 }
 
-/// Returns the number of bits that differ.
+/// Returns the number of differing bits.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_distance(a: HamdexFingerprint, b: HamdexFingerprint) -> u32 {
     guard_or(u32::MAX, || a.value().distance(b.value()))
 }
 
-/// Runs an expression with `$F` standing for the fingerprint type of that many bits.
+/// Runs an expression in which `$F` is the fingerprint type of that width.
 macro_rules! for_width {
     ($bits:expr, $F:ident => $body:expr) => {
         match $bits {
@@ -65,7 +65,7 @@ macro_rules! for_width {
                 $body
             }
             bits => Err($crate::error::Failure::Argument(format!(
-                "fingerprints have 32, 64 or 128 bits, asked for {bits}"
+                "fingerprints have 32, 64 or 128 bits, not {bits}"
             ))),
         }
     };
@@ -77,13 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_width_goes_through_both_halves_and_back() {
+    fn every_width_is_split_into_halves_and_joined_again() {
         let wide = 0x0123_4567_89ab_cdef_0011_2233_4455_6677_u128;
         let made = HamdexFingerprint::of(wide);
         assert_eq!((made.high, made.low), (0x0123_4567_89ab_cdef, 0x0011_2233_4455_6677));
         assert_eq!(made.get::<u128>().unwrap(), wide);
         assert_eq!(HamdexFingerprint::of(u32::MAX).get::<u32>().unwrap(), u32::MAX);
-        assert!(made.get::<u64>().is_err(), "the upper half is not dropped in silence");
+        assert!(made.get::<u64>().is_err(), "a wide fingerprint is not truncated");
         assert!(HamdexFingerprint { high: 0, low: 1 << 32 }.get::<u32>().is_err());
         assert_eq!(hamdex_distance(made, HamdexFingerprint::of(wide ^ (1 << 100 | 1))), 2);
     }

@@ -1,23 +1,23 @@
-//! Writing: inserts and removals, each call all or nothing.
+//! Writing: inserts and removals; each call is atomic.
 
 use std::mem::MaybeUninit;
 
 use hamdex::{Durability, Fingerprint};
 
-use crate::border::{Result, give, guard, required};
+use crate::border::{Result, guard, required, write_to};
 use crate::error::HamdexError;
 use crate::fingerprint::HamdexFingerprint;
 use crate::index::{HamdexIndex, each_width};
 use crate::search::HamdexMatches;
 use crate::slices::{HamdexBytes, HamdexDocument, HamdexDocuments};
 
-/// What a batch of inserts did.
+/// The result of a batch of inserts.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct HamdexBatchReport {
     /// Documents whose key was not stored before.
     pub inserted: u64,
-    /// Documents that took the place of an older one.
+    /// Documents that replaced a stored one.
     pub replaced: u64,
 }
 
@@ -25,7 +25,7 @@ fn durability(synced: bool) -> Durability {
     if synced { Durability::Synced } else { Durability::Buffered }
 }
 
-/// Reads documents of an array, in order.
+/// Reads the documents of an array, in order.
 pub(crate) fn documents<F: Fingerprint>(array: &[HamdexDocument]) -> Result<Vec<(&[u8], F)>> {
     array
         .iter()
@@ -33,10 +33,11 @@ pub(crate) fn documents<F: Fingerprint>(array: &[HamdexDocument]) -> Result<Vec<
         .collect()
 }
 
-/// Stores a document, or replaces the one with the same key.
+/// Inserts a document, or replaces the one with the same key.
 ///
-/// With `synced` it survives a loss of power when the call returns, else the end of the process.
-/// `*replaced` tells whether there was an older one; it may be NULL.
+/// If `synced` is true, the document survives a power loss once the call returned; otherwise it
+/// survives the end of the process. `*replaced` is true if the key was stored before; it may be
+/// NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_insert(
@@ -51,14 +52,14 @@ pub extern "C" fn hamdex_index_insert(
         let report = each_width!(index, index => {
             index.insert_batch(&[(key, fingerprint.get()?)], durability(synced))
         })?;
-        give(replaced, report.replaced > 0);
+        write_to(replaced, report.replaced > 0);
         Ok(())
     })
 }
 
-/// Stores many documents at once: all of them or, on an error, none.
+/// Inserts many documents atomically: all of them or, on an error, none.
 ///
-/// Of documents with equal keys the last one counts. `report` may be NULL.
+/// If keys are repeated, the last document is stored. `report` may be NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_insert_batch(
@@ -72,16 +73,17 @@ pub extern "C" fn hamdex_index_insert_batch(
         let done = each_width!(index, index => {
             index.insert_batch(&self::documents(array)?, durability(synced))
         })?;
-        give(report, HamdexBatchReport { inserted: done.inserted, replaced: done.replaced });
+        write_to(report, HamdexBatchReport { inserted: done.inserted, replaced: done.replaced });
         Ok(())
     })
 }
 
-/// Stores a document unless a near-duplicate of it is stored already, in one step.
+/// Inserts a document unless a near-duplicate is stored, in one atomic step.
 ///
-/// `*near` holds no match when it was stored, else the nearest document that kept it out; it is
-/// the caller's to free. An older document of the same key does not count; it is replaced.
-/// `distance` may be `HAMDEX_OWN_DISTANCE`. `*near` is NULL after an error.
+/// `*near` has no match if the document was inserted. Otherwise its match is the nearest stored
+/// document, which rejected the new one. A stored document with the same key is not compared; it is
+/// replaced. `distance` may be `HAMDEX_OWN_DISTANCE`. `*near` is owned by the caller, and NULL
+/// after an error.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_insert_if_new(
@@ -95,20 +97,20 @@ pub extern "C" fn hamdex_index_insert_if_new(
     guard(|| {
         let out = required(near, "near")?.write(None);
         let (index, key) = (required(index, "index")?, key.get("key")?);
-        let kept_out = each_width!(index, index => {
-            let distance = crate::search::own(distance).unwrap_or_else(|| index.distance());
+        let rejected_by = each_width!(index, index => {
+            let distance = crate::search::distance_of(distance).unwrap_or_else(|| index.distance());
             let fingerprint = fingerprint.get()?;
             let near = index.insert_if_new(key, fingerprint, distance, durability(synced))?;
             HamdexMatches::of(near.into_iter().collect())
         });
-        *out = Some(Box::new(kept_out));
+        *out = Some(Box::new(rejected_by));
         Ok(())
     })
 }
 
 /// Removes a document.
 ///
-/// `*removed` is false where none was stored under the key; it may be NULL.
+/// `*removed` is false if the key is not stored; it may be NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_remove(
@@ -120,7 +122,7 @@ pub extern "C" fn hamdex_index_remove(
     guard(|| {
         let (index, key) = (required(index, "index")?, key.get("key")?);
         let count = each_width!(index, index => index.remove_batch(&[key], durability(synced)))?;
-        give(removed, count > 0);
+        write_to(removed, count > 0);
         Ok(())
     })
 }

@@ -1,10 +1,10 @@
-//! Seen: keys so far, by hashes whose accidental collisions may be neglected.
+//! Seen keys, stored as 128-bit hashes whose accidental collisions can be neglected.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, RandomState};
 
-/// The row at which each key was seen, 24 bytes each.
+/// The row at which each key was first seen; 24 bytes per key.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     rows: HashMap<u128, u64>,
@@ -12,7 +12,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Notes a key, unless it is there; returns the row that had it before.
+    /// Inserts a key; returns the row of an earlier equal key, which stays.
     pub(crate) fn insert(&mut self, key: &[u8], row: u64) -> Option<u64> {
         match self.rows.entry(hash(&self.seeds, key)) {
             Entry::Occupied(there) => Some(*there.get()),
@@ -23,7 +23,7 @@ impl Seen {
         }
     }
 
-    /// Notes a key at a row, also if it was seen at another one.
+    /// Inserts a key at a row, replacing an earlier one.
     pub(crate) fn replace(&mut self, key: &[u8], row: u64) {
         self.rows.insert(hash(&self.seeds, key), row);
     }

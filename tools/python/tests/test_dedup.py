@@ -246,7 +246,7 @@ def test_what_cannot_be_is_refused_by_name(posts, tmp_path):
         ({"keep": "best:year"}, 'no column "year"'),
         ({"verify": "contains:1.5"}, "from 0 to 1"),
         ({"keep": "last"}, "supported are first, longest, newest:COLUMN and best:COLUMN"),
-        ({"distance": 17}, "distance 17 is above 16"),
+        ({"distance": 17}, "distance 17 exceeds 16"),
         ({"bits": 48}, "48 bits: supported are 32, 64 and 128"),
         ({"verify": "cosine:1"}, "cosine"),
         ({"pipeline": "tweet"}, "tweet"),

@@ -236,7 +236,7 @@ def test_what_cannot_be_is_refused_by_name(parquet, tmp_path, capfd):
         hamdex.dedup_file(parquet, out, text="body")
     refused = [
         ({"keep": "last"}, "expected first, longest, newest"),
-        ({"distance": 17}, "distance 17 is above 16"),
+        ({"distance": 17}, "distance 17 exceeds 16"),
         ({"bits": 48}, "expected 32, 64 or 128"),
         ({"verify": "cosine:1"}, "cosine:1"),
         ({"pipeline": "tweet"}, "tweet"),

@@ -153,10 +153,10 @@ def test_wrong_tables_are_refused_by_name(tmp_path, secret):
     binary = tmp_path / "binary"
     binary.write_bytes(bytes(range(256)))
     for call, kind, message in [
-        (lambda: hamdex.Pipeline(seed_file=short), hamdex.UsageError, "is no secret"),
+        (lambda: hamdex.Pipeline(seed_file=short), hamdex.UsageError, "is not a secret"),
         (lambda: hamdex.Pipeline(seed_file=tmp_path / "none"), hamdex.StorageError, "none"),
-        (lambda: hamdex.Pipeline(stop_words=binary), hamdex.UsageError, "no text file"),
-        (lambda: hamdex.Pipeline(idf=binary), hamdex.UsageError, "no table"),
+        (lambda: hamdex.Pipeline(stop_words=binary), hamdex.UsageError, "not a text file"),
+        (lambda: hamdex.Pipeline(idf=binary), hamdex.UsageError, "not a table"),
         (lambda: hamdex.Pipeline(weights="heavy"), hamdex.UsageError, 'weights is "heavy"'),
         (
             lambda: hamdex.dedup([RAIN], pipeline=hamdex.Pipeline("post"), seed_file=secret),
@@ -191,5 +191,5 @@ def test_an_index_with_features_verifies_as_it_was_made(tmp_path):
         assert index.insert_if_new("far", other, distance=16, verify="none").key == "rain"
         assert index.insert_if_new("far", other, distance=16) is None
         assert index.insert_if_new("print", stranger.fingerprint).key == "rain"
-        with pytest.raises(hamdex.UsageError, match="another call"):
+        with pytest.raises(hamdex.UsageError, match="a separate call"):
             index.insert_if_new(["x", "y"], [RAIN, stranger.fingerprint])

@@ -1,14 +1,14 @@
-//! Creating: what a call says of a new index becomes its options.
+//! Creating: converts the arguments of a call into index options.
 
 use hamdex::advice::{Kind, Support, Wishes};
 use hamdex::{IndexOptions, Plan};
 
 use crate::failure::Result;
 
-/// Distance of an index of fingerprints.
+/// Default distance of an index without a pipeline.
 const DISTANCE: u32 = 3;
 
-/// Resolves pipeline, distance and plan of an index that is made without a look at texts.
+/// Resolves pipeline, distance and plan of a new index, without a sample of texts.
 pub(super) fn options(
     pipeline: Option<&hamdex::Pipeline>,
     bits: u32,

@@ -1,4 +1,4 @@
-//! Open indexes: three widths behind one handle.
+//! Open indexes: one handle for three widths.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(crate) enum Open {
     Bits128(hamdex::Index<u128>),
 }
 
-/// Does something with the index, whatever its width.
+/// Runs an expression with the index of any width.
 macro_rules! with_index {
     ($open:expr, $index:ident => $body:expr) => {
         match $open {
@@ -28,7 +28,7 @@ macro_rules! with_index {
 }
 pub(super) use with_index;
 
-/// A width of fingerprints and its kind of open index.
+/// A fingerprint width and its kind of open index.
 pub(crate) trait Width: Fingerprint {
     fn of(open: &Open) -> Option<&hamdex::Index<Self>>;
     fn open(index: hamdex::Index<Self>) -> Open;
@@ -71,34 +71,34 @@ impl Open {
     }
 }
 
-/// What an index does with texts.
+/// How an index processes texts.
 #[derive(Debug, Clone)]
 pub(crate) enum Texts {
-    /// Makes fingerprints of them.
+    /// Computes their fingerprints.
     Read(hamdex::Pipeline),
-    /// Would do so with the secret, which it was opened without; the descriptor.
+    /// Needs a secret that was not passed; holds the descriptor.
     Secret(String),
-    /// It holds fingerprints that were made elsewhere.
+    /// Has no pipeline, because its fingerprints were computed elsewhere.
     Refused,
 }
 
 impl Texts {
-    /// Of an index that was made with this pipeline.
-    pub(super) fn made(pipeline: Option<hamdex::Pipeline>) -> Self {
+    /// For an index that was created with this pipeline.
+    pub(super) fn with_pipeline(pipeline: Option<hamdex::Pipeline>) -> Self {
         pipeline.map_or(Self::Refused, Self::Read)
     }
 
-    /// Of an open index.
+    /// For an open index.
     pub(super) fn of(open: &Open, seed: Option<&Seed>) -> Result<Self> {
         let descriptor = &open.header().pipeline;
         if seed.is_none() && is_secret(descriptor) {
             return Ok(Self::Secret(descriptor.clone()));
         }
         let secret = seed.map(|seed| seed.secret);
-        Ok(Self::made(with_index!(open, index => index.pipeline_with(secret)?)))
+        Ok(Self::with_pipeline(with_index!(open, index => index.pipeline_with(secret)?)))
     }
 
-    /// Returns the pipeline, or nothing for an index of fingerprints.
+    /// Returns the pipeline; `None` if the index has none.
     pub(crate) fn pipeline(&self) -> Result<Option<&hamdex::Pipeline>> {
         match self {
             Self::Read(pipeline) => Ok(Some(pipeline)),
@@ -116,15 +116,15 @@ impl Texts {
     }
 }
 
-/// Returns whether a descriptor names a secret.
+/// Returns true if the descriptor names a secret.
 pub(super) fn is_secret(descriptor: &str) -> bool {
     descriptor.contains(";secret=")
 }
 
-/// The failure of a text for an index whose secret is not known.
+/// Returns the failure of a text for an index whose secret was not passed.
 pub(super) fn secret_missing() -> Failure {
     Failure::usage(
-        "the index was made with a secret, so it takes texts only with it: give the file as \
-         seed_file; fingerprints need none",
+        "the index was created with a secret and needs it for texts; pass the file as \
+         seed_file (fingerprints need no secret)",
     )
 }

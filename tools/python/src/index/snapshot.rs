@@ -1,19 +1,19 @@
-//! Snapshots: one frozen state of an index, searched while others write.
+//! Snapshots: one state of an index, which can be searched while others write.
 
 use hamdex::{Fingerprint, Reader, Verification};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use super::open::Texts;
-use super::values::{Asking, Maker, Value};
+use super::values::{Maker, SearchOptions, Value};
 use crate::failure::Result;
 use crate::interrupt::{Watch, detached, interruptible};
 use crate::name;
 
-/// Queries that are answered together.
+/// Number of queries that are answered together.
 const BATCH: usize = 4096;
 
-/// A document that a search has found.
+/// A document that a search found.
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]
 pub(crate) struct Match {
@@ -37,7 +37,7 @@ impl Match {
     }
 }
 
-/// A match before Python sees it.
+/// A match before its conversion to Python.
 #[derive(Debug)]
 pub(super) struct Found {
     key: Vec<u8>,
@@ -67,7 +67,7 @@ pub(super) fn to_matches(py: Python<'_>, found: &[Found]) -> PyResult<Vec<Match>
     found.iter().map(|found| found.to_match(py)).collect()
 }
 
-/// A frozen state of any width.
+/// A snapshot of any width.
 #[derive(Debug)]
 pub(super) enum State {
     Bits32(Reader<u32>),
@@ -91,10 +91,10 @@ impl State {
         &self,
         maker: Maker<'_>,
         values: &[Value],
-        asking: Asking,
+        options: SearchOptions,
         watch: Option<&Watch>,
     ) -> Result<Vec<Vec<Found>>> {
-        with_reader!(self, reader => search(reader, maker, values, asking, watch))
+        with_reader!(self, reader => search(reader, maker, values, options, watch))
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<u128>> {
@@ -110,7 +110,7 @@ fn search<F: Fingerprint>(
     reader: &Reader<F>,
     maker: Maker<'_>,
     values: &[Value],
-    asking: Asking,
+    options: SearchOptions,
     watch: Option<&Watch>,
 ) -> Result<Vec<Vec<Found>>> {
     let mut answers = Vec::with_capacity(values.len());
@@ -118,7 +118,7 @@ fn search<F: Fingerprint>(
         if let Some(watch) = watch {
             watch.check()?;
         }
-        let queries = maker.queries::<F>(batch, asking)?;
+        let queries = maker.queries::<F>(batch, options)?;
         let found = reader.search_batch(&queries)?;
         answers.par_extend(
             found.into_par_iter().map(|found| found.into_iter().map(Found::of).collect::<Vec<_>>()),
@@ -127,25 +127,25 @@ fn search<F: Fingerprint>(
     Ok(answers)
 }
 
-/// One state of an index, which later changes do not touch.
+/// One state of an index, which later writes do not change.
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(super) state: State,
     pub(super) texts: Texts,
     pub(super) keeps_features: bool,
-    /// The check of searches that name none.
-    pub(super) as_made: Verification,
+    /// The default verification of searches.
+    pub(super) default_check: Verification,
 }
 
 impl Snapshot {
-    fn asking(
+    fn options(
         &self,
         distance: Option<u32>,
         limit: Option<usize>,
         verify: Option<&str>,
-    ) -> Result<Asking> {
-        Asking::new(distance, limit, verify, (self.keeps_features, self.as_made))
+    ) -> Result<SearchOptions> {
+        SearchOptions::new(distance, limit, verify, (self.keeps_features, self.default_check))
     }
 
     fn maker(&self) -> Maker<'_> {
@@ -155,7 +155,7 @@ impl Snapshot {
 
 #[pymethods]
 impl Snapshot {
-    /// Finds documents near a text or a fingerprint, the nearest first.
+    /// Returns the documents near a text or a fingerprint, nearest first.
     #[pyo3(signature = (value, *, distance = None, limit = None, verify = None))]
     pub(super) fn search(
         &self,
@@ -165,9 +165,9 @@ impl Snapshot {
         limit: Option<usize>,
         verify: Option<&str>,
     ) -> PyResult<Vec<Match>> {
-        let asking = self.asking(distance, limit, verify)?;
+        let options = self.options(distance, limit, verify)?;
         let value = [Value::of(value)?];
-        let found = detached(py, || self.state.search(self.maker(), &value, asking, None))?;
+        let found = detached(py, || self.state.search(self.maker(), &value, options, None))?;
         to_matches(py, found.first().map_or(&[][..], Vec::as_slice))
     }
 
@@ -181,15 +181,15 @@ impl Snapshot {
         limit: Option<usize>,
         verify: Option<&str>,
     ) -> PyResult<Vec<Vec<Match>>> {
-        let asking = self.asking(distance, limit, verify)?;
+        let options = self.options(distance, limit, verify)?;
         let values = Value::many(values)?;
         let found = interruptible(py, |watch| {
-            self.state.search(self.maker(), &values, asking, Some(watch))
+            self.state.search(self.maker(), &values, options, Some(watch))
         })?;
         found.iter().map(|found| to_matches(py, found)).collect()
     }
 
-    /// Returns the fingerprint of a document; `None` when it is not stored.
+    /// Returns the fingerprint of a document; `None` if it is not stored.
     pub(super) fn get(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<u128>> {
         let key = name::of_object(key)?;
         Ok(detached(py, || self.state.get(&key))?)

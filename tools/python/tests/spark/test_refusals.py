@@ -19,9 +19,9 @@ def posts(spark):
     ("call", "message"),
     [
         (lambda df: hs.clusters(df, "body", "id", 3), 'no column "body" among id, text'),
-        (lambda df: hs.clusters(df, "text", "id", 17), "distance 17 is above 16"),
+        (lambda df: hs.clusters(df, "text", "id", 17), "distance 17 exceeds 16"),
         (lambda df: hs.clusters(df, "text", "id", 3, bits=65), "supported are 32, 64 and 128"),
-        (lambda df: hs.clusters(df, None, "id", 3), "name a text_column"),
+        (lambda df: hs.clusters(df, None, "id", 3), "pass a text_column"),
         (lambda df: hs.clusters(df, None, "id", 3, fingerprint_column="other"), "is string"),
         (lambda df: hs.clusters(df, "text", "id", 3, pipeline="poem"), "poem"),
         (lambda df: hs.dedup(df, "text", "id", 3, keep="last"), 'keep is "last"'),

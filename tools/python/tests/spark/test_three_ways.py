@@ -133,10 +133,10 @@ def test_the_lines_of_the_readme_agree(spark, crawl, tmp_path, hamdex_lines, mon
 def test_what_cannot_be_is_refused_before_the_work(spark, crawl, tmp_path):
     (tmp_path / "there").mkdir()
     calls = [
-        (("there", {}), "is there already"),
-        (("clean", {"report": tmp_path / "report.pdf"}), "ends in .html"),
+        (("there", {}), "already exists"),
+        (("clean", {"report": tmp_path / "report.pdf"}), "must end in .html"),
         (("clean", {"text": "body"}), 'no column "body"'),
-        (("clean", {"distance": 17}), "distance 17 is above 16"),
+        (("clean", {"distance": 17}), "distance 17 exceeds 16"),
     ]
     for (output, given), message in calls:
         given = {"text": "content", "distance": 3} | given
