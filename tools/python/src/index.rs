@@ -9,7 +9,8 @@ mod values;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hamdex::{Durability, Nearness, OpenOptions};
+use hamdex::verify::Nearness;
+use hamdex::{Durability, OpenOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 
@@ -34,12 +35,10 @@ use crate::tables::{Seed, Tables};
 /// at a time writes to it. Every write survives a power loss once the call returned, unless
 /// `synced` is False. Use the index as a context manager, or call `close`.
 ///
-/// >>> import hamdex, tempfile
-/// >>> with tempfile.TemporaryDirectory() as directory:
-/// ...     with hamdex.Index.create(directory + "/posts", pipeline="post") as index:
-/// ...         index.insert("rain", "it will rain tomorrow, so take a coat and an umbrella")
-/// ...         index.search("it will rain tomorrow, so take a coat or an umbrella", distance=12)[0].key
-/// 0
+/// >>> import hamdex, tempfile >>> with tempfile.TemporaryDirectory() as directory: ...     with
+/// hamdex.Index.create(directory + "/posts", pipeline="post") as index: ...
+/// index.insert("rain", "it will rain tomorrow, so take a coat and an umbrella") ...
+/// index.search("it will rain tomorrow, so take a coat or an umbrella", distance=12)[0].key 0
 /// 'rain'
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use hamdex::advice::Support;
+use hamdex::build::{BuildOptions, BuildReport, Builder, Repeats, shards};
+use hamdex::inspect::Header;
+use hamdex::plan::Plan;
 use hamdex::text::Pipeline;
-use hamdex::{
-    BuildOptions, BuildReport, Builder, Error, Fingerprint, Header, IndexOptions, NewDocument,
-    Plan, Repeats, shards,
-};
+use hamdex::{Error, Fingerprint, IndexOptions, NewDocument};
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};
@@ -39,7 +39,8 @@ use crate::width::{self, for_width};
 pub(crate) struct BuildArgs {
     /// Directory of the index: absent, empty, or an index to merge into
     index: PathBuf,
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64
+    /// .u128, - for stdin
     #[arg(required_unless_present_any = ["abandon", "from_shards", "files_from"], value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Ingest the sorted files that many machines wrote (Python: `build_index`)

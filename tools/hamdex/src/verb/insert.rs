@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use clap::Args;
 use hamdex::advice::Support;
-use hamdex::{
-    BatchReport, Durability, Fingerprint, Header, Index, IndexOptions, Nearness, OpenOptions,
-};
+use hamdex::inspect::Header;
+use hamdex::verify::Nearness;
+use hamdex::{BatchReport, Durability, Fingerprint, Index, IndexOptions, OpenOptions};
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};
@@ -39,7 +39,8 @@ use crate::width::{self, for_width};
 pub(crate) struct InsertArgs {
     /// Directory of the index
     index: PathBuf,
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64
+    /// .u128, - for stdin
     #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Reject documents that are near a stored one

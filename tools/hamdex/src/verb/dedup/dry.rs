@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use hamdex::Fingerprint;
 use hamdex::dedup::{self, Dedup};
-use hamdex::{Fingerprint, Verification};
+use hamdex::verify::Verification;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -25,8 +26,9 @@ const SOURCES: usize = 16;
 const CHUNKS: usize = 32;
 /// Texts that are deduplicated as a trial.
 const TEXTS: usize = 2000;
-/// Bytes of memory of a run without documents: buffers of both passes and evidence. With what follows,
-/// 235 MiB for 147,869 pages of documentation, 1 GB, which take 230 (`hamdex dedup`, peak).
+/// Bytes of memory of a run without documents: buffers of both passes and evidence. With what
+/// follows, 235 MiB for 147,869 pages of documentation, 1 GB, which take 230 (`hamdex dedup`,
+/// peak).
 const BASE: f64 = 176.0 * (1 << 20) as f64;
 /// Bytes of memory a document while groups are formed, besides its fingerprint.
 const PER_DOCUMENT: f64 = 400.0;

@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use hamdex::Fingerprint;
 use hamdex::evaluate::Tally;
 use hamdex::sketch::SketchKind;
-use hamdex::{Fingerprint, Verification};
+use hamdex::verify::Verification;
 
 use self::figure::Figure;
 use super::gather::{self, Gathered};
@@ -46,7 +47,8 @@ const SKETCHES: [SketchKind; 3] =
     after_long_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --plot curves.svg\n  hamdex evaluate posts.jsonl.gz --suggest"
 )]
 pub(crate) struct EvaluateArgs {
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for
+    /// stdin
     #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// File of labelled pairs
