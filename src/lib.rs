@@ -11,7 +11,7 @@
 //!   complete. A distance that the tables were not made for costs more and still misses nothing.
 //! - Durable: every call that writes is one atomic batch in a write-ahead log.
 //! - Incremental: insert, replace, remove, and insert only new documents, from any thread.
-//! - Bounded: you set the memory budget of the index and of [`Builder`].
+//! - Bounded: you set the memory budget of the index and of a [`Builder`](build::Builder).
 //!
 //! # What it is not
 //!
