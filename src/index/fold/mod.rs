@@ -29,7 +29,7 @@ const READ_AT_ONCE: usize = 512;
 /// Length above which a rewritten run is cut, in members.
 const LONGEST_RUN: usize = RUN_MEMBERS + RUN_MEMBERS / 2;
 
-/// Result of a merge.
+/// Result of a merge: entries merged and sizes of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FoldReport {
     /// Number of delta entries merged into runs, over all tables.
@@ -40,7 +40,7 @@ pub struct FoldReport {
     pub bytes_after: u64,
 }
 
-/// Result of a compaction.
+/// Result of a compaction: sizes before and afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompactReport {
     /// Size of all families before, in bytes.
