@@ -55,7 +55,7 @@ impl IndexOptions {
         Self::default()
     }
 
-    /// Sets the permutation tables. Default: four tables, each led by one block.
+    /// Sets the plan of the permutation tables. Default: four tables, each led by one block.
     pub fn plan(mut self, plan: Plan) -> Self {
         self.plan = Some(plan);
         self

@@ -17,7 +17,7 @@ use crate::progress::{self, Progress};
 use crate::store::keys::{Kind, TableKey};
 use crate::store::{Family, Store, View};
 
-/// Result of a merge.
+/// Result of a merge: entries merged and sizes of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FoldReport {
     /// Number of delta entries merged into runs, over all tables.
@@ -28,7 +28,7 @@ pub struct FoldReport {
     pub bytes_after: u64,
 }
 
-/// Result of a compaction.
+/// Result of a compaction: sizes before and afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompactReport {
     /// Size of all families before, in bytes.
