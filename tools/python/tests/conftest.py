@@ -1,4 +1,4 @@
-"""Data that the tests make themselves, and the command line that they compare with."""
+"""Generated data of the tests, and the command line that they compare with."""
 
 import json
 import os
@@ -16,7 +16,7 @@ WORDS = (
 
 
 def made(count, seed=11):
-    """Rows of posts, a third of them near an earlier one: some words or marks differ."""
+    """Posts, a third of which differ from an earlier one in a few words or punctuation marks."""
     rng = random.Random(seed)
     texts = []
     for _ in range(count):
@@ -64,7 +64,7 @@ def read_jsonl(path):
 
 @pytest.fixture
 def cli(program, tmp_path):
-    """Runs `hamdex dedup` over columns and returns what it wrote."""
+    """Runs `hamdex dedup` on columns and returns the written results."""
 
     def run(columns, *options):
         source, out = jsonl(tmp_path / "rows.jsonl", columns), tmp_path / "out"
