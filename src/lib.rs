@@ -42,6 +42,8 @@
 //! assert_eq!(matches[0].key, b"first");
 //! # Ok::<(), hamdex::Error>(())
 //! ```
+//!
+//! The [guide] has twelve recipes, from a web crawl to a program in C.
 #![doc = include_str!("CALLS.md")]
 #![deny(missing_docs, clippy::print_stdout, clippy::print_stderr)]
 
@@ -63,6 +65,7 @@ pub mod fingerprint;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod guide;
 mod index;
 #[cfg(feature = "rocksdb-interop")]
 pub mod interop;

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -73,5 +74,32 @@ def cli(program, tmp_path):
         names = ["kept", "duplicates", "clusters"]
         files = {name: read_jsonl(out / f"{name}.jsonl") for name in names}
         return files | {"report": json.loads((out / "report.json").read_text())}
+
+    return run
+
+
+@pytest.fixture
+def guide(tmp_path, monkeypatch, capsys):
+    """Runs the Python of a page of the guide and compares what it prints with what the page shows.
+
+    `paths` are names in the page that become paths in the test's directory.
+    """
+
+    def run(page, names, paths=()):
+        place = Path(__file__).resolve().parents[3] / "src" / "guide" / f"{page}.md"
+        blocks = re.findall(r"^```(\w+)\n(.*?)^```", place.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        monkeypatch.chdir(tmp_path)
+        printed = []
+        for number, (kind, lines) in enumerate(blocks):
+            if kind != "python":
+                continue
+            for name in paths:
+                lines = lines.replace(f'"{name}"', f'"{tmp_path / name}"')
+            capsys.readouterr()
+            exec(lines, names)
+            printed.append(capsys.readouterr().out)
+            following = [*blocks[number + 1 :], ("", "")][0]
+            assert printed[-1] == (following[1] if following[0] == "text" else "")
+        assert sum(map(bool, printed)) > 1
 
     return run

@@ -48,3 +48,14 @@ def test_examples_of_the_readmes_run(posts, tmp_path, monkeypatch):
     (found,) = names["near"]
     assert found.key == "d1" and 0 < found.distance <= 16
     names["index"].close()
+
+
+@pytest.mark.filterwarnings("ignore::hamdex.DataWarning")
+@pytest.mark.parametrize(
+    ("page", "needs"),
+    [("pandas", ["pandas", "pyarrow"]), ("polars", ["polars"]), ("duckdb", ["duckdb", "pyarrow"])],
+)
+def test_a_page_of_the_guide_prints_what_it_shows(page, needs, guide):
+    for package in needs:
+        pytest.importorskip(package)
+    guide(page, {})

@@ -130,6 +130,12 @@ def test_the_commands_of_the_readme_agree(spark, crawl, tmp_path, hamdex_lines, 
         assert rows.equals(found[0][0]) and drawn == found[0][1]
 
 
+def test_the_page_of_the_guide_prints_what_it_shows(spark, crawl, tmp_path, guide):
+    # Spark has a directory of its own where relative paths begin.
+    guide("spark", {"spark": spark}, ("crawl.parquet", "clean.parquet", "checkpoints"))
+    assert (tmp_path / "shards").is_dir()
+
+
 def test_invalid_calls_are_rejected_before_the_work(spark, crawl, tmp_path):
     (tmp_path / "there").mkdir()
     calls = [
