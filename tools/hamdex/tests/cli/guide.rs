@@ -1,10 +1,11 @@
-//! The guide: commands print what its pages show.
+//! The guide and the reference: commands print what the pages show, and every verb has its page.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::crawls::{self, OK, gzip, response};
-use crate::readme::text;
+use crate::readme::{FORMER, options, text, verbs};
 use crate::support::{Bench, outcome};
 
 /// Pages of the guide with commands of a shell, and how many each has at least.
@@ -124,6 +125,31 @@ fn dots_and_measured_lines_agree_with_any() {
     assert!(agree(&["...", "c"], &printed) && agree(&["..."], &[]));
     assert!(!agree(&["a  2", "..."], &printed) && !agree(&["...", "b"], &printed));
     assert!(!agree(&[], &printed) && !agree(&["a  1", "seconds  0.1"], &printed[..2]));
+}
+
+#[test]
+fn the_reference_has_a_page_for_every_verb_and_names_every_option() {
+    let bench = Bench::new();
+    bench.ok("man --html site");
+    let mut named = BTreeSet::new();
+    for verb in verbs(&bench) {
+        let page = bench.read(&format!("site/{}.html", verb.replace(' ', "-")));
+        assert!(page.contains(&format!("<h1>hamdex {verb}</h1>")), "{page}");
+        assert!(
+            page.contains("<dt id=\"threads\"><code>--threads &lt;N&gt;</code></dt>"),
+            "{page}"
+        );
+        named.extend(options(&page));
+    }
+    named.extend(FORMER.map(ToOwned::to_owned));
+    let known = options(&bench.ok("completions bash").stdout);
+    let missing: Vec<_> = known.difference(&named).filter(|name| *name != "--version").collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let overview = bench.read("site/index.html");
+    for page in std::fs::read_dir(bench.path("site")).unwrap() {
+        let name = page.unwrap().file_name().into_string().unwrap();
+        assert!(name == "index.html" || overview.contains(&format!("href=\"{name}\"")), "{name}");
+    }
 }
 
 #[test]
