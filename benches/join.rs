@@ -1,4 +1,4 @@
-//! Self-join against the comparison of all pairs, on the same sets.
+//! Self-join compared with a comparison of all pairs, on the same sets.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use hamdex::join::{self, UnionFind};
@@ -15,7 +15,7 @@ impl Random {
     }
 }
 
-/// Four fifths are random, the others copies of them with up to 3 flips.
+/// Four fifths are random, the others copies of them with up to 3 flipped bits.
 fn set(len: usize, equal_bits: u32) -> Vec<u64> {
     let mut random = Random(1);
     let mut set: Vec<u64> =
@@ -55,7 +55,7 @@ fn self_join(c: &mut Criterion) {
             let id = BenchmarkId::new(format!("tables/k={distance}"), len);
             group.bench_function(id, |b| b.iter(|| joined(&set, distance)));
         }
-        // The larger set would take 5 billion comparisons for each of ten samples.
+        // The larger set would need 5 billion comparisons for each of ten samples.
         if len == 10_000 {
             let id = BenchmarkId::new("naive/k=3", len);
             group.bench_function(id, |b| b.iter(|| naive(&set, 3)));
@@ -98,7 +98,7 @@ fn clusters(c: &mut Criterion) {
     group.finish();
 }
 
-/// A small set against a large one: the work grows with both, not with the pairs inside one.
+/// A small set with a large one: the work depends on both, not on the pairs inside one.
 fn cross_join(c: &mut Criterion) {
     let mut group = c.benchmark_group("cross_join");
     group.sample_size(10);

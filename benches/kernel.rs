@@ -1,6 +1,6 @@
-//! The XOR-popcount filter against a plain loop, for every width.
+//! The XOR-popcount filter compared with a plain loop, for every width.
 //!
-//! At a quarter of the width no table pays for a set this small, so the join compares all pairs
+//! At a quarter of the width no table helps for a set this small, so the join compares all pairs
 //! and its time is that of the filter. Throughput is in pairs; both use one thread.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};

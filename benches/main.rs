@@ -1,6 +1,6 @@
-//! Benchmarks of the engine's parts, in one program, since each would compile the engine again.
+//! Benchmarks of the engine's parts, in one program, so that the engine is compiled once.
 //!
-//! `cargo bench --bench engine -- resident` runs those whose names have that word.
+//! `cargo bench --bench engine -- resident` runs those with that word in their name.
 
 mod join;
 mod kernel;

@@ -1,4 +1,4 @@
-//! What a search does before it reads: permuting the query and choosing prefixes to probe.
+//! The work of a search before it reads: permuting the query and choosing prefixes.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use hamdex::Fingerprint;
 use hamdex::plan::Plan;
 use hamdex::plan::probe_masks;
 
-/// Fingerprints that fit into the second-level cache with their permuted twins.
+/// Fingerprints that fit into the second-level cache together with the permuted ones.
 const LEN: usize = 1 << 14;
 
 /// Distinct fingerprints: multiples of an odd number.

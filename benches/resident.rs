@@ -1,10 +1,10 @@
-//! Fingerprints in memory: their scan, in cache and out of it, and searches by their tables.
+//! Fingerprints in memory: scans in and out of cache, and searches by tables.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use hamdex::Fingerprint;
 use hamdex::resident::ResidentTables;
 
-/// `SplitMix64`, the same fingerprints in every run.
+/// `SplitMix64`: the same fingerprints in every run.
 fn fingerprint(number: u64) -> u64 {
     let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,7 +21,7 @@ fn tables<F: Fingerprint>(len: u64, make: impl Fn(u64) -> F) -> ResidentTables<F
     ResidentTables::build(&set).expect("there is memory for this set")
 }
 
-/// 16 thousand stay in the second-level cache; 16 million, in no cache.
+/// 16 thousand fit into the second-level cache, 16 million into no cache.
 fn scan(c: &mut Criterion) {
     let mut group = c.benchmark_group("resident_scan");
     group.sample_size(20);
@@ -32,11 +32,11 @@ fn scan(c: &mut Criterion) {
             b.iter(|| tables.scan(7, 3).expect("64 bits reach that far"));
         });
     }
-    // So far apart that comparing all is the cheapest, for many queries at once.
+    // At these distances comparing all is cheapest, for many queries together.
     let queries: Vec<u64> = (0..256).map(|n| fingerprint(!n)).collect();
     let tables = tables(1 << 14, fingerprint);
     group.throughput(Throughput::Elements((queries.len() as u64) << 14));
-    // At 12 hardly any query finds anything; at 20 one finds thirty.
+    // At 12 almost no query finds anything; at 20 a query finds thirty.
     for distance in [12, 20] {
         group.bench_function(BenchmarkId::new(format!("batch, k={distance}"), 1 << 14), |b| {
             b.iter(|| tables.search_batch(&queries, distance).expect("64 bits reach that far"));
@@ -45,7 +45,7 @@ fn scan(c: &mut Criterion) {
     group.finish();
 }
 
-/// Ten million of 128 bits: searches beside the scan of the same tables.
+/// Ten million fingerprints of 128 bits: searches, and the scan of the same tables.
 fn wide_search(c: &mut Criterion) {
     let mut group = c.benchmark_group("resident_128_bits");
     group.sample_size(20);
@@ -76,7 +76,7 @@ fn search(c: &mut Criterion) {
             let (mut found, mut number) = (Vec::new(), 0);
             group.bench_function(BenchmarkId::new(format!("k={distance}"), len), |b| {
                 b.iter(|| {
-                    // Three bits away from a stored one, another one each time.
+                    // Three bits from a stored fingerprint, a different one each time.
                     number = (number + 1) % len;
                     let query = fingerprint(number) ^ (0b111 << (number % 61));
                     tables.search_into(query, distance, &mut found).expect("64 bits reach");

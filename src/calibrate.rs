@@ -1,7 +1,7 @@
-//! Calibration: the prices of a search, measured on the machine at hand.
+//! Calibration: measures the search costs of this machine.
 //!
-//! Sets of known shape are searched and the times taken apart: a set with few entries behind each
-//! prefix tells the price of a seek, one with many that of an entry.
+//! Two stored sets separate the two costs: searches of one with few entries per prefix measure a
+//! seek, searches of one with many measure an entry.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,33 +13,34 @@ use crate::plan::{Costs, SEEK_ENTRIES};
 use crate::progress::{self, Progress};
 use crate::resident::ResidentTables;
 
-/// Fingerprints of the sets in the store.
+/// Number of fingerprints of the stored sets.
 const STORED: u64 = SEEK_ENTRIES;
 
-/// Searches that are timed where ranges are short: so many that they read nearly every block, and
-/// a seek does not find its way in the processor's caches more often than it would elsewhere.
+/// Timed searches with short ranges. They read nearly every block, so that processor caches do not
+/// make a seek cheaper than it is in use.
 const SEARCHES: usize = 4_000;
 
-/// Fingerprints of the sets in memory: one that the caches nearly hold and one far beyond.
+/// Sizes of the sets in memory: one nearly fits the processor caches, one is far larger.
 const RESIDENT: [u64; 2] = [1_000_000, 8_000_000];
 
-/// The distance of searches in memory that are timed: some 180 probes each.
+/// Distance of the timed searches in memory, about 180 probes each.
 const DISTANCE: u32 = 8;
 
-/// How often everything is timed; the least counts, as other work only adds to it.
+/// Repetitions of each measurement; the minimum is used, since other load only adds time.
 const ROUNDS: usize = 5;
 
-/// Measures the prices of searching on this machine.
+/// Measures the costs of searching on this machine.
 ///
-/// Makes indexes of a million fingerprints in a temporary directory under `directory`, which
-/// should be on the disk that the real ones are on, and takes about 300 MB of memory and five
-/// seconds. The store is measured with its tables in the page cache. Pass the result to
-/// [`OpenOptions::costs`](crate::OpenOptions::costs); it only decides which way a search takes.
+/// Builds indexes of a million fingerprints in a temporary directory under `directory`, which
+/// should be on the disk of the real indexes. Takes about five seconds and 300 MB of memory. Store
+/// costs are measured with all tables in the page cache. Pass the result to
+/// [`OpenOptions::costs`](crate::OpenOptions::costs). Costs change only how a search is executed,
+/// not its result.
 ///
 /// # Errors
 ///
-/// [`Error::Io`](crate::Error::Io) where `directory` cannot be written,
-/// [`Error::Cancelled`](crate::Error::Cancelled).
+/// Returns [`Error::Io`](crate::Error::Io) if `directory` is not writable, and
+/// [`Error::Cancelled`](crate::Error::Cancelled) if `progress` requests it.
 ///
 /// ```no_run
 /// use hamdex::inspect::calibrate;
@@ -51,7 +52,7 @@ const ROUNDS: usize = 5;
 /// ```
 pub fn calibrate(directory: impl AsRef<Path>, progress: &dyn Progress) -> Result<Costs> {
     let directory = directory.as_ref();
-    // Prices are of one thread; large searches use all there are.
+    // Costs are those of one thread; large searches use every thread of the pool.
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let one = one.map_err(|error| crate::Error::io(directory, std::io::Error::other(error)))?;
     one.install(|| measure(directory, progress))
@@ -69,15 +70,15 @@ fn measure(directory: &Path, progress: &dyn Progress) -> Result<Costs> {
         progress::check(progress)
     };
     step(1)?;
-    // Sixteen values lead the first table, so that its ranges hold a sixteenth each.
-    let crowd =
-        stored(&temporary.path().join("crowd"), |at| (at % 16) << 60 | random.u64(..) >> 16)?;
+    // Only 16 values lead the first table, so each of its ranges holds a sixteenth of the set.
+    let skewed =
+        stored(&temporary.path().join("skewed"), |at| (at % 16) << 60 | random.u64(..) >> 16)?;
     step(1)?;
     costs.scan_ns = search_nanos(&even, SearchPath::Scan, 3)? / STORED as f64;
     let probes = even.plan().tables().len() as f64;
     let few = search_nanos(&even, SearchPath::Tables, SEARCHES)?;
-    let many = search_nanos(&crowd, SearchPath::Tables, 10)?;
-    // Both probe every table once; they differ in the entries of one of them.
+    let many = search_nanos(&skewed, SearchPath::Tables, 10)?;
+    // Both probe each table once and differ only in the entries read from one table.
     let (behind_few, behind_many) = (STORED as f64 / 65_536.0, STORED as f64 / 16.0);
     costs.candidate_ns = ((many - few) / (behind_many - behind_few)).max(0.1);
     let decoded = probes * (behind_few + f64::from(costs.run_entries));
@@ -107,7 +108,7 @@ fn measure(directory: &Path, progress: &dyn Progress) -> Result<Costs> {
     Ok(costs)
 }
 
-/// Makes an index of so many documents as [`STORED`] and opens it for reading.
+/// Builds an index of [`STORED`] documents and opens it read-only.
 fn stored(path: &Path, mut fingerprint: impl FnMut(u64) -> u64) -> Result<Index<u64>> {
     let mut builder = Builder::<u64>::create(path, &IndexOptions::new(), &BuildOptions::new())?;
     for at in 0..STORED {
@@ -117,15 +118,15 @@ fn stored(path: &Path, mut fingerprint: impl FnMut(u64) -> u64) -> Result<Index<
     Index::open_with(path, &OpenOptions::new().read_only(true))
 }
 
-/// Returns the time of a search that finds nothing or hardly anything.
+/// Returns the time of one search, in nanoseconds, that finds next to nothing.
 fn search_nanos(index: &Index<u64>, path: SearchPath, searches: usize) -> Result<f64> {
     let mut random = fastrand::Rng::with_seed(2);
-    // Reading starts with the sixteen leading values of the crowded set.
+    // Keeps the leading bits of a query within the 16 leading values of the skewed set.
     let queries: Vec<u64> = (0..searches).map(|_| random.u64(..) & !(0xfff << 48)).collect();
     let reader = index.reader()?;
     least(|| {
         for query in &queries {
-            // The crowded prefixes are to be read again each time.
+            // Forgets the cached skewed prefixes, so that each search reads them again.
             reader.forget_heavy();
             reader.near_by(*query, 3, path)?;
         }
@@ -133,7 +134,7 @@ fn search_nanos(index: &Index<u64>, path: SearchPath, searches: usize) -> Result
     })
 }
 
-/// Returns the least time of some work in nanoseconds, divided by what it counts.
+/// Returns the minimum time per unit in nanoseconds; `work` returns its number of units.
 fn least(mut work: impl FnMut() -> Result<usize>) -> Result<f64> {
     let mut least = f64::INFINITY;
     for _ in 0..ROUNDS {

@@ -1,198 +1,217 @@
-//! One error type: the caller's fault, the environment and damage told apart.
+//! One error type that separates caller errors, environment failures and damage.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Shorthand for results whose error is [`enum@Error`].
+/// A result whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Tells who has to act on an [`enum@Error`].
+/// Who has to act on an [`enum@Error`].
+///
+/// ```
+/// use hamdex::{Fault, Fingerprint};
+///
+/// let error = u64::from_hex("zz").unwrap_err();
+/// assert_eq!(error.fault(), Fault::Caller);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The call asked for something that cannot be; change the call.
+    /// The call is invalid; change the call.
     Caller,
-    /// Disk, permissions or another process stood in the way; try again later.
+    /// The disk, permissions or another process prevented it; try again later.
     Environment,
-    /// Stored bytes are not what was written; restore or rebuild.
+    /// Stored bytes are not the bytes that were written; restore or rebuild.
     Damage,
 }
 
-/// Everything that can go wrong, each kind with both sides named.
+/// Every error of the library, each with the expected and the actual value.
+///
+/// [`code`](Self::code) is stable between versions; messages are not.
+///
+/// ```
+/// use hamdex::{Error, Index};
+///
+/// let directory = tempfile::tempdir().unwrap();
+/// match Index::<u64>::open(directory.path().join("none")) {
+///     Err(Error::NotFound { path }) => println!("no index at {}", path.display()),
+///     other => unreachable!("{other:?}"),
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A fingerprint did not parse as hexadecimal of the width asked for.
+    /// The text is not a hexadecimal fingerprint of the expected width.
     #[error("\"{input}\" is not a {bits}-bit fingerprint: {reason}")]
     InvalidFingerprint {
-        /// The text as it was given.
+        /// The text.
         input: String,
-        /// The width that was expected.
+        /// The expected width.
         bits: u32,
-        /// What is wrong with it.
+        /// What is wrong with the text.
         reason: &'static str,
     },
-    /// A plan cannot be built as described.
+    /// The plan cannot be built as described.
     #[error("plan {plan} for {bits}-bit fingerprints: {reason}")]
     InvalidPlan {
-        /// The plan's own words.
+        /// The name of the plan.
         plan: String,
-        /// The fingerprint width it was asked for.
+        /// The fingerprint width that was requested.
         bits: u32,
-        /// What is wrong with it.
+        /// What is wrong with the plan.
         reason: String,
     },
-    /// A plan with fixed radii does not find every match within the distance.
-    #[error("plan {plan} is complete up to {complete} bits, asked for {wanted}")]
+    /// The plan has fixed radii and misses matches at the requested distance.
+    #[error("plan {plan} is complete up to distance {complete}, but {wanted} was requested")]
     IncompletePlan {
-        /// The plan's own words.
+        /// The name of the plan.
         plan: String,
-        /// The largest distance at which no match is missed.
+        /// The largest distance at which the plan misses no match.
         complete: u32,
-        /// The distance asked for.
+        /// The requested distance.
         wanted: u32,
     },
-    /// A distance is larger than the fingerprint width allows.
-    #[error("distance {distance} is above {max}, the most for {bits}-bit fingerprints")]
+    /// The distance exceeds a quarter of the fingerprint width.
+    #[error("distance {distance} exceeds {max}, the maximum for {bits}-bit fingerprints")]
     InvalidDistance {
-        /// The distance asked for.
+        /// The requested distance.
         distance: u32,
         /// The fingerprint width.
         bits: u32,
         /// The largest distance allowed.
         max: u32,
     },
-    /// A document key is empty or longer than the limit.
-    #[error("document key has {len} bytes, allowed are 1 to {max}")]
+    /// The document key is empty or too long.
+    #[error("document key has {len} bytes; 1 to {max} are allowed")]
     InvalidKey {
-        /// Length of the key that was given.
+        /// Length of the key in bytes.
         len: usize,
-        /// The longest key allowed.
+        /// The longest key allowed, in bytes.
         max: usize,
     },
-    /// An option has a value outside its range.
+    /// An option has an invalid value.
     #[error("option {name}: {reason}")]
     InvalidOption {
         /// The option's name.
         name: &'static str,
-        /// What is wrong and what is allowed.
+        /// What is wrong and which values are allowed.
         reason: String,
     },
-    /// A table of the caller's has a line that cannot be read.
+    /// A line of a user-supplied table cannot be parsed.
     #[error("{what}, line {line}: {reason}")]
     InvalidLine {
         /// The table: dictionary, stop words or weights.
         what: &'static str,
-        /// Number of the line, from 1.
+        /// Number of the line, starting at 1.
         line: u64,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         reason: String,
     },
     /// The index holds fingerprints of another width.
-    #[error("index holds {stored}-bit fingerprints, asked with {wanted}")]
+    #[error("index holds {stored}-bit fingerprints, not {wanted}-bit ones")]
     WidthMismatch {
         /// Width in the index header.
         stored: u32,
         /// Width of the caller's type.
         wanted: u32,
     },
-    /// A check was asked for that an index without feature sets cannot make.
+    /// The verification needs feature sets, which the index does not store.
     #[error("index keeps no feature sets; build it with keep_features (--keep-features)")]
     NoFeatureSets,
-    /// A document stands in the way of a check because it came without features.
-    #[error("document {key} is stored without features; insert it again with them to verify it")]
+    /// The verification needs the features of a document that was inserted without them.
+    #[error("document {key} is stored without features; insert it again with its features")]
     NoFeatureSet {
-        /// The document's key, escaped where it is not ASCII.
+        /// The document's key; bytes outside ASCII are escaped.
         key: String,
     },
-    /// The index was made with other settings than those that were expected.
-    #[error("index was made with {what} \"{stored}\", asked with \"{wanted}\"")]
+    /// The index was created with settings other than the requested ones.
+    #[error("index was created with {what} \"{stored}\", but \"{wanted}\" was requested")]
     HeaderMismatch {
         /// The setting: plan, distance, pipeline, or inputs of an unfinished build.
         what: &'static str,
-        /// The value in the index header.
+        /// The stored value.
         stored: String,
-        /// The value the caller expected.
+        /// The requested value.
         wanted: String,
     },
-    /// There is already something where an index was to be created.
+    /// The directory of a new index is not empty.
     #[error("{} already holds an index or other files", path.display())]
     AlreadyExists {
         /// The directory.
         path: PathBuf,
     },
-    /// There is no index at the path.
+    /// The directory holds no index.
     #[error("{} holds no hamdex index", path.display())]
     NotFound {
         /// The directory.
         path: PathBuf,
     },
-    /// There is no backup, or none of that number, in a directory.
+    /// The directory holds no backup, or none with the requested number.
     #[error("{} holds no backup{}", path.display(), id.map_or(String::new(), |id| format!(" {id}")))]
     NoBackup {
         /// The directory.
         path: PathBuf,
-        /// The backup that was asked for; none when the newest was.
+        /// The requested backup; `None` means the newest one.
         id: Option<u32>,
     },
-    /// A bulk build was interrupted and has to be finished or abandoned.
+    /// A bulk build was interrupted; resume or abandon it.
     #[error("{} holds an unfinished bulk build; resume or abandon it", path.display())]
     BuildUnfinished {
         /// The directory.
         path: PathBuf,
     },
-    /// A restore or a checkpoint into a directory was interrupted and has to be made again.
-    #[error("{} holds part of a restored index; restore it again", path.display())]
+    /// A restore or a checkpoint into the directory was interrupted; repeat it.
+    #[error("{} holds a partly restored index; restore it again", path.display())]
     RestoreUnfinished {
         /// The directory.
         path: PathBuf,
     },
-    /// There is no interrupted bulk build that could be resumed.
+    /// The directory holds no interrupted bulk build.
     #[error("{} holds no unfinished bulk build", path.display())]
     NothingToResume {
         /// The directory.
         path: PathBuf,
     },
-    /// Two documents of a build have the same key, and repeats are refused.
-    #[error("document key {key} comes twice: as document {first} and again as {again}")]
+    /// Two documents of a build have the same key, and repeats are not allowed.
+    #[error("document key {key} occurs twice: in documents {first} and {again}")]
     RepeatedKey {
-        /// The key, escaped where it is not ASCII.
+        /// The key; bytes outside ASCII are escaped.
         key: String,
-        /// Origin of the first document, as it was pushed.
+        /// Origin of the first document, as passed to `push`.
         first: u64,
-        /// Origin of the next one with the same key.
+        /// Origin of the second document with the same key.
         again: u64,
     },
-    /// The spill files of an unfinished build are in a directory that another index owns.
+    /// The spill files of an unfinished build belong to another index.
     #[error(
-        "{}: the temporary files there are not those of {}; nothing there was changed",
+        "{}: the temporary files there do not belong to {}; nothing was changed",
         path.display(),
         index.display()
     )]
     ForeignSpills {
-        /// The directory that the build's manifest names.
+        /// The spill directory that the build's manifest names.
         path: PathBuf,
         /// The index.
         index: PathBuf,
     },
-    /// A write was asked of a handle opened read-only.
+    /// A write was requested from a read-only handle.
     #[error("{} was opened read-only", path.display())]
     ReadOnly {
         /// The directory.
         path: PathBuf,
     },
-    /// A host's database was opened without a family of the index attached to it.
+    /// The host database was opened without a column family of the attached index.
     #[error("the database was opened without the column family {family}")]
     MissingFamily {
-        /// The family's name in the host's database.
+        /// The name of the column family in the host database.
         family: String,
     },
-    /// Something was asked of an attached index that concerns the host's database as a whole.
-    #[error("the index is attached to a host's database; the host has to {what} itself")]
+    /// The operation concerns the whole host database, so an attached index cannot do it.
+    #[error("the index is attached to a host database; the host must {what}")]
     Attached {
         /// What the host has to do.
         what: &'static str,
     },
-    /// The caller's progress sink asked to stop.
+    /// The progress sink requested cancellation.
     #[error("cancelled by the caller")]
     Cancelled,
     /// Another process or handle has the index open for writing.
@@ -201,40 +220,40 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// The operating system refused a file operation.
+    /// A file operation failed.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The system's own error.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The storage engine failed for a reason outside the stored data.
+    /// The storage engine failed although the stored data is intact.
     #[error("storage engine: {message}")]
     Store {
-        /// The storage engine's own words.
+        /// The message of the storage engine.
         message: String,
     },
-    /// The index was written by another version of the format.
-    #[error("index has format version {stored}, this library reads version {supported}")]
+    /// The index has a format version that this library does not read.
+    #[error("index has format version {stored}; this library reads version {supported}")]
     FormatVersion {
         /// Version in the header.
         stored: u32,
         /// Version this library reads and writes.
         supported: u32,
     },
-    /// Stored bytes do not decode or contradict each other.
+    /// Stored bytes do not decode, or contradict each other.
     #[error("damaged index: {family}: {detail}")]
     Corrupt {
         /// The family or file that holds the damage.
         family: String,
-        /// What does not fit.
+        /// What is inconsistent.
         detail: String,
     },
 }
 
 impl Error {
-    /// Tells whose fault it is: caller, environment or damage.
+    /// Returns who has to act: caller, environment or damage.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Locked { .. } | Self::Io { .. } | Self::Store { .. } => Fault::Environment,
@@ -265,10 +284,10 @@ impl Error {
         }
     }
 
-    /// Returns a short name of the kind of error that stays the same between versions.
+    /// Returns the stable, machine-readable name of the error.
     ///
-    /// Names are words joined by hyphens. The words of a message may change; a name may not. New
-    /// kinds of error bring new names, so treat an unknown one as a general failure.
+    /// A name is words joined by hyphens and never changes; messages may. Later versions may add
+    /// names, so treat an unknown one as a general failure.
     ///
     /// ```
     /// use hamdex::Index;
@@ -319,8 +338,8 @@ impl Error {
     }
 }
 
-/// Names what the operating system refused.
-// Most kinds need no name: what to do about them is the same.
+/// Returns the code of an operating system error.
+// Only the kinds that need separate advice have a code.
 #[allow(clippy::wildcard_enum_match_arm)]
 fn code_of_system(kind: ErrorKind) -> &'static str {
     match kind {

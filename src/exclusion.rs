@@ -1,12 +1,13 @@
-//! Exclusion: locks whose holder does everything alone, on its own thread.
+//! Locks whose holders do all their work on their own thread.
 //!
-//! A thread that waits within a `join` of rayon runs other jobs of the pool meanwhile. Such a job
-//! may ask for the lock that the thread holds, and then the thread waits for itself. A plain
-//! thread that holds a lock and waits for the pool never ends either, if all workers ask for the
-//! lock. So whoever holds a [`Lock`] starts nothing on the pool and waits for no disk. Builds with
-//! debug assertions check this wherever work is shared out; others do the work on the one thread.
+//! A thread that waits in a rayon `join` runs other jobs of the pool in the meantime. If such a job
+//! asks for a lock that the thread holds, the thread waits for itself. A thread outside the pool
+//! that holds a lock and waits for the pool also deadlocks if every worker asks for that lock.
+//! Therefore the holder of a [`Lock`] starts no job on the pool and waits for no disk. Builds with
+//! debug assertions check this when work is distributed; other builds then do the work on the
+//! calling thread.
 //!
-//! Source: issue 592 of rayon, "Using rayon under a Mutex can lead to deadlocks".
+//! Source: rayon issue 592, "Using rayon under a Mutex can lead to deadlocks".
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -16,13 +17,13 @@ use std::sync::PoisonError;
 use crate::sync::{Mutex, MutexGuard, thread_local};
 
 thread_local! {
-    /// Exclusions of this thread.
+    /// Number of [`Held`] values of this thread.
     static HELD: Cell<u32> = const { Cell::new(0) };
-    /// Those under which a host's code runs.
+    /// How many of them are suspended while a host's code runs.
     static LENT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Keeps its thread from sharing out work, until it is dropped on that thread.
+/// Keeps the current thread from distributing work until it is dropped there.
 #[derive(Debug)]
 pub(crate) struct Held(PhantomData<*const ()>);
 
@@ -39,7 +40,7 @@ impl Drop for Held {
     }
 }
 
-/// A mutex whose holder works alone.
+/// A mutex whose holder distributes no work.
 #[derive(Debug, Default)]
 pub(crate) struct Lock<T>(Mutex<T>);
 
@@ -51,7 +52,7 @@ pub(crate) struct Locked<'a, T> {
 }
 
 impl<T> Lock<T> {
-    /// Waits for the lock; a thread that holds one asks for no other.
+    /// Locks the mutex; panics in debug builds if the thread already holds a [`Lock`].
     pub(crate) fn lock(&self) -> Locked<'_, T> {
         require_none();
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,22 +74,18 @@ impl<T> DerefMut for Locked<'_, T> {
     }
 }
 
-/// Fails in builds with debug assertions if this thread holds a lock, before it waits for long.
+/// Panics in debug builds if this thread holds a lock; call it before a long wait.
 pub(crate) fn require_none() {
-    debug_assert_eq!(
-        HELD.with(Cell::get),
-        0,
-        "a thread that holds a lock waits for something else"
-    );
+    debug_assert_eq!(HELD.with(Cell::get), 0, "a thread must not wait while it holds a lock");
 }
 
-/// Returns true where work must not be shared out: below a host's code that is called under a lock.
+/// Returns true if work must stay on this thread: inside a host's callback under a lock.
 pub(crate) fn alone() -> bool {
     require_none();
     HELD.with(Cell::get) > 0 || LENT.with(Cell::get) > 0
 }
 
-/// Runs a host's code under the locks of this thread; what it asks for is done on this thread.
+/// Runs a host's callback under the locks of this thread; its work stays on this thread.
 #[cfg(any(test, feature = "rocksdb-interop"))]
 pub(crate) fn lend<R>(body: impl FnOnce() -> R) -> R {
     struct Back(u32);
@@ -109,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_holder_is_alone_below_code_of_a_host_and_nowhere_else() {
+    fn a_lock_holder_works_alone_only_inside_a_host_callback() {
         let (lock, other) = (Lock::<u32>::default(), Lock::<u32>::default());
         assert!(!alone());
         let mut held = lock.lock();
@@ -128,7 +125,7 @@ mod tests {
 
     #[test]
     #[cfg(debug_assertions)]
-    fn sharing_out_work_under_a_lock_is_a_fault_of_the_library() {
+    fn distributing_work_under_a_lock_panics_in_debug_builds() {
         let lock = Lock::<()>::default();
         let caught = std::panic::catch_unwind(|| {
             let _held = lock.lock();

@@ -1,9 +1,9 @@
-//! Fail points: named moments at which a test ends the process or makes a step fail.
+//! Fail points: named places where a test kills the process or makes a step fail.
 //!
-//! They exist only with the feature `failpoints`; without it not even their names are compiled.
-//! A failing point is reported as the system's input/output error would be.
+//! They exist only with the feature `failpoints`; other builds do not even contain their names. A
+//! failing point is reported as an I/O error of the operating system.
 
-/// Passes a named moment inside an operation of several steps; returns early when it fails.
+/// Marks a named place in an operation; returns the error that a test configured for it.
 macro_rules! fail_point {
     ($name:literal) => {
         #[cfg(feature = "failpoints")]
@@ -13,11 +13,11 @@ macro_rules! fail_point {
 
 pub(crate) use fail_point;
 
-/// Does what a test has set for the moment.
+/// Performs the action that a test configured for the fail point.
 #[cfg(feature = "failpoints")]
 pub(crate) fn pass(name: &'static str) -> crate::Result<()> {
     fail::fail_point!(name, |_| {
-        let source = std::io::Error::other("the fail point was told to fail");
+        let source = std::io::Error::other("a test made this fail point fail");
         Err(crate::Error::io(name, source))
     });
     Ok(())

@@ -1,7 +1,7 @@
 //! Fingerprints: 32, 64 or 128 bits behind one sealed trait.
 //!
-//! Two documents are near-duplicates when their fingerprints differ in few bits. Bit 0 is the
-//! most significant one wherever bit positions are counted, as in the literature.
+//! Two documents are near-duplicates if their fingerprints differ in few bits. Bit 0 is the most
+//! significant bit, as in the literature.
 
 use std::fmt::{self, Debug, Display};
 use std::hash::Hash;
@@ -10,7 +10,7 @@ use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 use crate::error::{Error, Result};
 
 mod sealed {
-    /// Keeps the trait to the three widths that the stored format knows.
+    /// Restricts the trait to the three widths of the stored format.
     pub trait Sealed:
         rdst::RadixKey + bytemuck::Pod + bincode::Encode + bincode::Decode<()>
     {
@@ -51,28 +51,28 @@ pub trait Fingerprint:
     const BITS: u32;
     /// Width in bytes.
     const BYTES: usize;
-    /// The fingerprint with no bit set.
+    /// The fingerprint with all bits 0.
     const ZERO: Self;
-    /// The fingerprint with every bit set.
+    /// The fingerprint with all bits 1.
     const ONES: Self;
-    /// The largest distance a search may ask for: a quarter of the width.
+    /// The largest distance that a search accepts: a quarter of the width.
     const MAX_DISTANCE: u32 = Self::BITS / 4;
-    /// Big-endian bytes, so that byte order is numeric order.
+    /// Big-endian bytes, whose order is the numeric order.
     type Bytes: AsRef<[u8]> + Copy + Debug + Send + Sync;
 
-    /// Returns the Hamming distance: the number of differing bits.
+    /// Returns the Hamming distance, which is the number of differing bits.
     fn distance(self, other: Self) -> u32;
 
     /// Returns the big-endian bytes of this fingerprint.
     fn to_bytes(self) -> Self::Bytes;
 
-    /// Reads big-endian bytes; `None` unless the length is exact.
+    /// Parses big-endian bytes; returns `None` unless the length is [`BYTES`](Self::BYTES).
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 
-    /// Keeps the low bits of a 128-bit number.
+    /// Returns the low bits of a 128-bit number.
     fn truncate(wide: u128) -> Self;
 
-    /// Widens to 128 bits with zeros on the left.
+    /// Returns the fingerprint, zero-extended to 128 bits.
     fn widen(self) -> u128;
 
     /// Returns a number of 128 bits in this width; refuses one that needs more bits.
@@ -97,19 +97,19 @@ pub trait Fingerprint:
         Err(Error::InvalidFingerprint { input, bits: Self::BITS, reason })
     }
 
-    /// Subtracts with wrap-around and tells whether it borrowed.
+    /// Subtracts with wrap-around; the flag is true if it borrowed.
     fn overflowing_sub(self, other: Self) -> (Self, bool);
 
-    /// Formats as fixed-width lower-case hexadecimal.
+    /// Returns a value that prints as fixed-width lower-case hexadecimal.
     fn hex(self) -> Hex<Self> {
         Hex(self)
     }
 
-    /// Parses exactly `BITS / 4` hexadecimal digits, either case.
+    /// Parses exactly `BITS / 4` hexadecimal digits in upper or lower case.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidFingerprint`] for another length or another character.
+    /// Returns [`Error::InvalidFingerprint`] if the length is wrong or a character is not a digit.
     fn from_hex(text: &str) -> Result<Self> {
         let invalid =
             |reason| Error::InvalidFingerprint { input: text.to_owned(), bits: Self::BITS, reason };
@@ -124,9 +124,9 @@ pub trait Fingerprint:
             .map_err(|_| invalid("only hexadecimal digits are allowed"))
     }
 
-    /// Returns the fingerprint whose `count` most significant bits are set.
+    /// Returns the fingerprint whose `count` most significant bits are 1.
     ///
-    /// Counts above the width set every bit.
+    /// A count above the width sets all bits.
     fn high_mask(count: u32) -> Self {
         match count {
             0 => Self::ZERO,
@@ -184,9 +184,19 @@ fingerprint!(u32);
 fingerprint!(u64);
 fingerprint!(u128);
 
-/// A fingerprint shown as fixed-width lower-case hexadecimal.
+/// A fingerprint that prints and parses as fixed-width lower-case hexadecimal.
 ///
-/// Made by [`Fingerprint::hex`]; it parses back with [`Fingerprint::from_hex`].
+/// Returned by [`Fingerprint::hex`].
+///
+/// ```
+/// use hamdex::fingerprint::Hex;
+/// use hamdex::Fingerprint;
+///
+/// assert_eq!(format!("{}", 0xab_u32.hex()), "000000ab");
+/// let Hex(parsed) = "000000ab".parse::<Hex<u32>>()?;
+/// assert_eq!(parsed, 0xab);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hex<F>(pub F);
 
@@ -215,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distance_counts_the_bits_of_the_seed_example() {
+    fn distance_counts_the_differing_bits() {
         assert_eq!(0b10101_u32.distance(0b00110), 3);
         assert_eq!(u64::ZERO.distance(u64::ONES), 64);
         assert_eq!(u128::ZERO.distance(u128::ONES), 128);
@@ -230,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn parsing_refuses_other_lengths_signs_and_letters() {
+    fn parsing_rejects_wrong_lengths_signs_and_letters() {
         for bad in ["", "ab", "+0000000000000ab", "00000000000000zz", "0x000000000000ab", "é"] {
             assert!(
                 matches!(u64::from_hex(bad), Err(Error::InvalidFingerprint { bits: 64, .. })),

@@ -1,7 +1,7 @@
-//! What a fuzzer feeds: bytes of any kind go into each decoder, and what comes out must hold.
+//! Fuzz targets: decode arbitrary bytes and check the invariants of what decodes.
 //!
-//! Under the feature `fuzzing` only. A target panics where the library is wrong; damage that is
-//! refused is right.
+//! Only with the feature `fuzzing`. A target panics if the library is wrong; an error for invalid
+//! bytes is correct.
 
 use crate::fingerprint::Fingerprint;
 use crate::index::Header;
@@ -10,14 +10,14 @@ use crate::store::{decode_header, keys, run};
 use crate::text::{IdfTable, Pipeline};
 use crate::verify::FeatureSet;
 
-/// Takes the next byte as a choice.
+/// Consumes one byte that selects a case.
 fn choice(bytes: &mut &[u8]) -> u8 {
     let Some((&first, rest)) = bytes.split_first() else { return 0 };
     *bytes = rest;
     first
 }
 
-/// Takes a fingerprint of any value.
+/// Consumes one fingerprint.
 fn fingerprint<F: Fingerprint>(bytes: &mut &[u8]) -> F {
     match bytes.split_at_checked(F::BYTES) {
         Some((head, rest)) => {
@@ -28,7 +28,7 @@ fn fingerprint<F: Fingerprint>(bytes: &mut &[u8]) -> F {
     }
 }
 
-/// Decodes a run: what decodes rises, comes back the same, and begins alike when cut short.
+/// Decodes a run: members descend, encode to the same run, and a partial decode is a prefix.
 pub fn run(mut bytes: &[u8]) {
     match choice(&mut bytes) % 3 {
         0 => run_of::<u32>(bytes),
@@ -46,12 +46,12 @@ fn run_of<F: Fingerprint>(mut bytes: &[u8]) {
     if decoded.is_err() {
         return;
     }
-    assert!(whole.is_sorted_by(|a, b| a > b), "members fall from the last one on: {whole:?}");
+    assert!(whole.is_sorted_by(|a, b| a > b), "members descend from the last one: {whole:?}");
     assert_eq!(whole.first(), Some(&last));
-    cut.expect("a part of a sound run decodes");
-    assert!(whole.starts_with(&part), "a part is the beginning of the whole");
+    cut.expect("a part of a valid run decodes");
+    assert!(whole.starts_with(&part), "a partial decode is a prefix");
     let missing = whole.get(part.len()..).unwrap_or_default();
-    assert!(missing.iter().all(|&member| member < low), "what lies in the range was left out");
+    assert!(missing.iter().all(|&member| member < low), "a member within the range is missing");
     whole.reverse();
     let mut value = Vec::new();
     run::encode(&whole, &mut value);
@@ -60,53 +60,56 @@ fn run_of<F: Fingerprint>(mut bytes: &[u8]) {
     assert_eq!(part, whole);
 }
 
-/// Decodes a record of each kind: what decodes has one form only.
+/// Decodes a record of each kind and checks that its encoding is unique.
 pub fn record(mut bytes: &[u8]) {
     let kind = choice(&mut bytes);
-    // A checksum is not found by trying, so every second time it is the right one.
+    // A fuzzer cannot guess a checksum, so half of the inputs get the right one.
     let bytes = if kind & 1 == 1 { codec::sealed(b"key", bytes) } else { bytes.to_vec() };
     let bytes = &bytes[..];
     match (kind >> 1) % 7 {
-        0 => one_form::<Document<u32>>(bytes),
-        1 => one_form::<Document<u64>>(bytes),
-        2 => one_form::<Document<u128>>(bytes),
-        3 => one_form::<State>(bytes),
-        4 => one_form::<Lane>(bytes),
-        5 => one_form::<ResourcePart>(bytes),
-        _ => one_form::<HeaderRecord>(bytes),
+        0 => check_unique_encoding::<Document<u32>>(bytes),
+        1 => check_unique_encoding::<Document<u64>>(bytes),
+        2 => check_unique_encoding::<Document<u128>>(bytes),
+        3 => check_unique_encoding::<State>(bytes),
+        4 => check_unique_encoding::<Lane>(bytes),
+        5 => check_unique_encoding::<ResourcePart>(bytes),
+        _ => check_unique_encoding::<HeaderRecord>(bytes),
     }
     if let Ok(Document { features: Some(set), .. }) =
         codec::decode::<Document<u64>>("docs", b"key", bytes)
         && let Ok(decoded) = FeatureSet::decode(&set)
     {
-        assert_eq!(decoded.encode(), set, "a feature set has one form");
+        assert_eq!(decoded.encode(), set, "the encoding of a feature set is unique");
     }
 }
 
-fn one_form<T: bincode::Encode + bincode::Decode<()>>(bytes: &[u8]) {
+fn check_unique_encoding<T: bincode::Encode + bincode::Decode<()>>(bytes: &[u8]) {
     if let Ok(record) = codec::decode::<T>("docs", b"key", bytes) {
-        assert_eq!(codec::encode(b"key", &record), bytes, "a record has one form");
+        assert_eq!(codec::encode(b"key", &record), bytes, "the encoding of a record is unique");
     }
 }
 
-/// Decodes a header and all that it names: plan, pipeline, tables of words.
+/// Decodes a header and everything it names: plan, pipeline, word tables.
 pub fn header(bytes: &[u8]) {
     let _ = decode_header(bytes);
     if let Ok(record) = decode_header(&codec::sealed(b"header", bytes)) {
         let header = Header::of(&record);
         if let Ok(plan) = crate::index::plan_of(&record) {
-            assert!(plan.require(header.distance).is_ok(), "{plan} does not answer its distance");
+            assert!(
+                plan.require(header.distance).is_ok(),
+                "{plan} is incomplete at the header's distance"
+            );
         }
         if let Ok(pipeline) = Pipeline::from_descriptor(&header.pipeline) {
             assert_eq!(pipeline.descriptor(), header.pipeline);
         }
     }
     if let Ok(table) = IdfTable::from_bytes(bytes) {
-        assert_eq!(table.to_bytes(), bytes, "a table of rarity has one form");
+        assert_eq!(table.to_bytes(), bytes, "the encoding of an IDF table is unique");
     }
 }
 
-/// Decodes keys of all families: what decodes is what would be written.
+/// Decodes the keys of all families and checks that they encode to the same bytes.
 pub fn key(mut bytes: &[u8]) {
     match choice(&mut bytes) % 3 {
         0 => key_of::<u32>(bytes),

@@ -1,12 +1,12 @@
-//! XOR-popcount filter: members and a query become the few members within a distance.
+//! XOR-popcount filter: returns the members within a distance of a query.
 //!
-//! The same safe code is compiled once for every instruction set and picked when it runs, so that
-//! no variant can answer differently from another.
+//! The same safe code is compiled once per instruction set and selected at run time, so all
+//! variants return the same answers.
 #![allow(unsafe_code)]
-// Inlining is what compiles the shared code with the features of each variant.
+// Inlining compiles the shared code with the features of each variant.
 #![allow(clippy::inline_always)]
 #![expect(clippy::indexing_slicing, reason = "a bit of a mask is the number of a member")]
-// A lazy operator is a branch per member, which keeps the loop from being vectorised.
+// Lazy operators branch per member, which prevents vectorisation.
 #![allow(clippy::needless_bitwise_bool)]
 
 #[cfg(target_arch = "x86_64")]
@@ -23,40 +23,40 @@ use self::variant::Variant;
 pub use self::variant::instructions;
 use crate::fingerprint::Fingerprint;
 
-/// Work whose inner loop gains from wide vectors.
+/// Work whose inner loop benefits from wide vectors.
 ///
-/// `run` and all it calls have to be `#[inline(always)]`: code left out of line is compiled
-/// without the features that [`dispatch`] found.
+/// `run` and everything it calls must be `#[inline(always)]`. Code that is not inlined is compiled
+/// without the features that [`dispatch`] detected.
 pub(crate) trait Work {
-    /// What the work returns.
+    /// The result of the work.
     type Output;
 
     /// Does the work.
     fn run(self) -> Self::Output;
 }
 
-/// Runs work with the widest instructions that this machine has.
+/// Runs work with the widest instructions of this machine.
 #[inline]
 pub(crate) fn dispatch<W: Work>(work: W) -> W::Output {
     Variant::best().run(work)
 }
 
-/// [`Work`] that compares sliced members, 32 at once.
+/// [`Work`] that compares 32 members at once, stored in columns.
 pub(crate) trait LaneWork {
-    /// Does the work; the same rule of inlining holds.
+    /// Does the work; the inlining rule of [`Work`] applies.
     fn run<L: Lanes>(self, lanes: L);
 }
 
-/// Runs work over sliced members with the widest instructions that this machine has.
+/// Runs work over columns with the widest instructions of this machine.
 #[inline]
 pub(crate) fn dispatch_lanes(work: impl LaneWork) {
     Variant::best().run_lanes(work);
 }
 
-/// Calls `hit` with index and distance of every member within `distance` of the query.
+/// Calls `hit` with index and distance of each member within `distance` of the query.
 ///
-/// Indices rise. Made for rare hits: 64 members are tested at once and only looked at one by one
-/// when any of them is near enough.
+/// Indices ascend. Optimised for rare hits: 64 members are tested at once, and single members only
+/// if one of the 64 is near.
 #[inline]
 pub(crate) fn within<F: Fingerprint>(
     members: &[F],
@@ -67,7 +67,7 @@ pub(crate) fn within<F: Fingerprint>(
     dispatch(Within { members, query, distance, hit });
 }
 
-/// [`within`] for callers that are themselves [`Work`].
+/// [`within`] for callers that implement [`Work`].
 #[inline(always)]
 pub(crate) fn within_inlined<F: Fingerprint>(
     members: &[F],
@@ -78,22 +78,22 @@ pub(crate) fn within_inlined<F: Fingerprint>(
     let mut first = 0;
     let (blocks, rest) = members.as_chunks::<64>();
     for block in blocks {
-        look_closer(block, first, query, distance, hit);
+        test_block(block, first, query, distance, hit);
         first += block.len();
     }
     let (blocks, rest) = rest.as_chunks::<8>();
     for block in blocks {
-        look_closer(block, first, query, distance, hit);
+        test_block(block, first, query, distance, hit);
         first += block.len();
     }
-    // The last block of 8 overlaps the one before it, so that a short rest is tested at once too.
+    // The last block of 8 overlaps the block before it, so that a short rest is tested at once too.
     if members.last_chunk::<8>().is_none_or(|block| any_within(block, query, distance)) {
         each_within(rest, first, query, distance, hit);
     }
 }
 
 #[inline(always)]
-fn look_closer<F: Fingerprint, const N: usize>(
+fn test_block<F: Fingerprint, const N: usize>(
     block: &[F; N],
     first: usize,
     query: F,
@@ -111,7 +111,7 @@ fn look_closer<F: Fingerprint, const N: usize>(
     }
 }
 
-/// Returns a bit for each member of the block that is near, the first one lowest.
+/// Returns a mask of the near members; the lowest bit is the first member.
 #[inline(always)]
 fn mask_within<F: Fingerprint, const N: usize>(block: &[F; N], query: F, distance: u32) -> u64 {
     const { assert!(N <= 64) };
@@ -140,7 +140,7 @@ fn each_within<F: Fingerprint>(
     }
 }
 
-/// Tells whether any member of the block is near, without a branch per member.
+/// Returns true if a member of the block is near; branchless.
 #[inline(always)]
 fn any_within<F: Fingerprint>(block: &[F], query: F, distance: u32) -> bool {
     if let Some((block, query)) = halves(block, query) {
@@ -157,9 +157,9 @@ fn pair_distance([a, b]: [u64; 2], [c, d]: [u64; 2]) -> u64 {
     u64::from((a ^ c).count_ones()) + u64::from((b ^ d).count_ones())
 }
 
-/// Views 128-bit fingerprints as pairs of 64-bit words, in the machine's own order.
+/// Views 128-bit fingerprints as pairs of 64-bit words in native byte order.
 ///
-/// Vector units count bits in words of 64, and compilers do not split wider integers themselves.
+/// Vector units count bits in 64-bit words, and compilers do not split wider integers.
 #[inline(always)]
 fn halves<F: Fingerprint>(members: &[F], query: F) -> Option<(&[[u64; 2]], [u64; 2])> {
     if F::BITS != 128 {
@@ -167,32 +167,32 @@ fn halves<F: Fingerprint>(members: &[F], query: F) -> Option<(&[[u64; 2]], [u64;
     }
     const { assert!(F::BITS != 128 || size_of::<F>() == size_of::<[u64; 2]>()) };
     const { assert!(F::BITS != 128 || align_of::<F>() >= align_of::<[u64; 2]>()) };
-    // SAFETY: size and alignment are checked above, the sealed trait's only type of 128 bits is
-    // u128, which is as free of padding as the words, and every bit pattern is a valid word.
+    // SAFETY: size and alignment are asserted above. The only 128-bit type of the sealed trait is
+    // u128, which has no padding, and every bit pattern is a valid pair of words.
     let pairs = unsafe { std::slice::from_raw_parts(members.as_ptr().cast(), members.len()) };
     // SAFETY: as above, for a single fingerprint.
     let query = unsafe { *std::ptr::from_ref(&query).cast() };
     Some((pairs, query))
 }
 
-/// Asks for the cache line of an item that will be read soon.
+/// Prefetches the cache line of an item that is read soon.
 ///
-/// A hint only: what lies at the place does not matter, nor that anything does. Lines come as far
-/// as the second-level cache, which has more of them under way at once than the first: searches at
-/// distance 12 and 16 take a fifth less.
+/// Only a hint: the address need not be valid. Lines are loaded into the second-level cache, which
+/// allows more outstanding loads than the first. Searches at distance 12 and 16 take a fifth less
+/// time.
 #[inline(always)]
 pub(crate) fn prefetch<T>(items: &[T], at: usize) {
     let place = items.as_ptr().wrapping_add(at);
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: prefetching reads nothing that the program can see and faults nowhere, and every
-    // processor of the target has the instruction.
+    // SAFETY: prefetching has no visible effect and never faults, and every processor of the target
+    // has the instruction.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(place.cast());
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: prefetching reads nothing that the program can see and faults nowhere. The standard
-    // library's own function for it is not stable on this architecture.
+    // SAFETY: prefetching has no visible effect and never faults. The standard library's function
+    // for it is not stable on this architecture.
     unsafe {
         std::arch::asm!("prfm pldl2keep, [{place}]", place = in(reg) place,
             options(nostack, preserves_flags, readonly));

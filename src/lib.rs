@@ -1,27 +1,27 @@
-//! Embedded near-duplicate engine: fingerprints in, every stored document within k bits out.
+//! Embedded near-duplicate engine: returns every stored document within k bits of a query.
 //!
-//! A document is a key and a SimHash fingerprint of 32, 64 or 128 bits. [`Index`] keeps
-//! documents on disk and finds, for any fingerprint and any distance up to a quarter of the
-//! width, every stored one that differs in at most that many bits: none is missed, none beyond is
-//! returned. [`Pipeline`] makes fingerprints out of text, Chinese as well as any other.
+//! A document is a key and a SimHash fingerprint of 32, 64 or 128 bits. [`Index`] stores documents
+//! on disk. For any fingerprint and any distance up to a quarter of the width, it returns every
+//! stored document that differs in at most that many bits: no misses, no extras. [`Pipeline`] turns
+//! texts into fingerprints, Chinese ones included.
 //!
 //! # What it is
 //!
 //! - Exact: permutation tables (Manku, Jain, Das Sarma, WWW 2007) are generated and proved
-//!   complete; a distance they were not made for costs more, and finds everything all the same.
-//! - Durable: one atomic batch through a write-ahead log for every call that writes.
-//! - Incremental: insert, replace, remove, and insert only what is new, also concurrently.
-//! - Bounded: memory is a budget of the caller's, in the index and in [`Builder`].
+//!   complete. A distance that the tables were not made for costs more and still misses nothing.
+//! - Durable: every call that writes is one atomic batch in a write-ahead log.
+//! - Incremental: insert, replace, remove, and insert only new documents, from any thread.
+//! - Bounded: you set the memory budget of the index and of a [`Builder`](build::Builder).
 //!
 //! # What it is not
 //!
 //! - Not approximate: there is no recall to tune.
-//! - Not a server: it is linked into one, and one process at a time writes to an index.
-//! - Not a vector database: Hamming distance over fingerprints is the only metric.
+//! - Not a server: you link it into your process; one process at a time writes to an index.
+//! - Not a vector database: the only metric is the Hamming distance between fingerprints.
 //!
 //! # Limits
 //!
-//! Keys have 1 to 1024 bytes. Distances go up to a quarter of the width: 8, 16 and 32 bits.
+//! Keys have 1 to 1024 bytes. The largest distances are 8, 16 and 32 bits, a quarter of the width.
 //!
 //! # Example
 //!
@@ -42,17 +42,19 @@
 //! assert_eq!(matches[0].key, b"first");
 //! # Ok::<(), hamdex::Error>(())
 //! ```
+//!
+//! The [guide] has twelve recipes, from a web crawl to a program in C.
 #![doc = include_str!("CALLS.md")]
 #![deny(missing_docs, clippy::print_stdout, clippy::print_stderr)]
 
 #[cfg(not(unix))]
 compile_error!(
-    "hamdex runs on Linux and macOS: its index relies on file locks, atomic renames and synced \
-    directories as Unix has them; on Windows, use it within WSL 2"
+    "hamdex runs on Linux and macOS: its index needs the file locks, atomic renames and synced \
+    directories of Unix; on Windows, use WSL 2"
 );
 
 pub mod advice;
-mod any;
+pub mod any;
 mod bulk;
 mod calibrate;
 pub mod dedup;
@@ -60,10 +62,11 @@ mod error;
 pub mod evaluate;
 mod exclusion;
 mod fail_point;
-mod fingerprint;
+pub mod fingerprint;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod guide;
 mod index;
 #[cfg(feature = "rocksdb-interop")]
 pub mod interop;
@@ -73,7 +76,7 @@ mod pages;
 pub mod plan;
 mod problems;
 mod progress;
-mod resident;
+pub mod resident;
 pub mod sketch;
 pub mod spread;
 mod store;
@@ -81,39 +84,52 @@ mod sync;
 pub mod text;
 pub mod verify;
 
-pub use any::{AnyBuilder, AnyDocuments, AnyIndex, AnyReader};
-pub use bulk::shards;
-pub use bulk::{
-    Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair, repair_any,
-};
-pub use calibrate::calibrate;
 pub use error::{Error, Fault, Result};
-pub use fingerprint::{Fingerprint, Hex};
+pub use fingerprint::Fingerprint;
 pub use index::{
-    AsDocument, Backup, BackupInfo, BackupOptions, BackupReport, BatchReport, CheckReport,
-    CompactReport, Documents, Durability, Explanation, FoldReport, Header, Index, IndexOptions,
-    Match, NewDocument, OpenOptions, Query, Reader, RestoreOptions, RestoreReport, SearchPath,
-    Secondary, Sizes, Stats, TableExplanation, TableStats,
+    AsDocument, BatchReport, Documents, Durability, Index, IndexOptions, Match, NewDocument,
+    OpenOptions, Query, Reader, SearchPath, Secondary,
 };
-pub use kernel::instructions;
-pub use plan::Plan;
 pub use progress::Progress;
-pub use resident::{Near, ResidentTables};
-pub use store::SealState;
 pub use text::{Pipeline, PipelineOptions};
-pub use verify::{Nearness, Verification};
 
-/// What an open index does by itself, meets and takes: health, events and memory.
+/// Bulk builds: indexes made from scratch, from shards, or from damaged ones.
+pub mod build {
+    pub use crate::bulk::{
+        Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair, repair_any,
+        shards,
+    };
+}
+
+/// Backups of an open index, and restoring them.
+pub mod backup {
+    pub use crate::index::{
+        Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions, RestoreReport,
+    };
+}
+
+/// What an index holds, how sound it is, and what searches cost on this machine.
+pub mod inspect {
+    pub use crate::calibrate::calibrate;
+    pub use crate::index::{
+        CheckReport, CompactReport, Explanation, FoldReport, Header, Sizes, Stats,
+        TableExplanation, TableStats,
+    };
+    pub use crate::kernel::instructions;
+    pub use crate::store::SealState;
+}
+
+/// Health, events and memory of an open index.
 pub mod health {
     pub use crate::index::{Event, Folding, Health, MemoryUsage};
 }
 
-/// Runs the README's examples.
+/// Runs the examples in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Runs the examples of the Chinese one.
+/// Runs the examples in the Chinese README.
 #[cfg(doctest)]
 #[doc = include_str!("../.github/README.zh-CN.md")]
 struct ChineseReadme;

@@ -1,17 +1,17 @@
-//! Pages: large arrays on huge pages, so that scattered reads and writes find their place at once.
+//! Large arrays on huge pages, which make random access cheaper.
 //!
-//! An access somewhere in a hundred megabytes in pages of 4 KiB misses the processor's table of
-//! addresses nearly every time; pages of 2 MiB are so few that it holds them all.
+//! With pages of 4 KiB nearly every random access to a hundred megabytes misses the TLB. With pages
+//! of 2 MiB the TLB covers the whole array.
 
 use std::marker::PhantomData;
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
 
-/// Below the size of a huge page the heap serves as well.
+/// Smaller arrays are allocated on the heap: the size of a huge page.
 const LARGE: usize = 2 << 20;
 
-/// An array of fixed length that begins as zeros.
+/// A fixed-length array that is zeroed at first.
 #[derive(Debug)]
 pub(crate) enum Pages<T> {
     Heap(Vec<T>),
@@ -19,13 +19,13 @@ pub(crate) enum Pages<T> {
 }
 
 impl<T: Pod> Pages<T> {
-    /// Takes room for so many items.
+    /// Allocates `len` zeroed items.
     pub(crate) fn zeroed(len: usize) -> Self {
         let bytes = len.saturating_mul(size_of::<T>());
         if bytes >= LARGE
             && let Ok(mapped) = MmapMut::map_anon(bytes)
         {
-            // Only a hint: where the system has no huge pages, small ones answer as well.
+            // Only a hint: without huge pages small ones are used.
             #[cfg(target_os = "linux")]
             let _ = mapped.advise(memmap2::Advice::HugePage);
             return Self::Mapped(mapped, PhantomData);
@@ -36,7 +36,7 @@ impl<T: Pod> Pages<T> {
     pub(crate) fn as_slice(&self) -> &[T] {
         match self {
             Self::Heap(items) => items,
-            // Mapped memory begins at a page and was sized in whole items.
+            // A mapping is page-aligned and was sized in whole items.
             Self::Mapped(bytes, _) => bytemuck::cast_slice(bytes),
         }
     }
@@ -48,7 +48,7 @@ impl<T: Pod> Pages<T> {
         }
     }
 
-    /// Returns the bytes that it takes.
+    /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(self.as_slice())
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrays_of_every_size_begin_as_zeros_and_keep_what_is_written() {
+    fn arrays_of_every_size_are_zeroed_and_keep_what_is_written() {
         for len in [0, 1, 1000, LARGE / 8, LARGE / 8 + 12_345] {
             let mut pages = Pages::<u64>::zeroed(len);
             assert_eq!(pages.as_slice(), vec![0; len]);

@@ -1,23 +1,23 @@
-//! Problems: damage is told in words up to a bound, and beyond it only counted.
+//! Problem lists: the first problems are kept as messages, the others are only counted.
 
 use crate::error::{Error, Fault, Result};
 
-/// Problems that are told in words.
-const TOLD: usize = 1000;
+/// Maximum number of messages in a list.
+const MAX_MESSAGES: usize = 1000;
 
-/// Adds a problem to those that are told and to their number.
-pub(crate) fn tell(problem: String, told: &mut Vec<String>, count: &mut u64) {
+/// Counts a problem and keeps its message while there are fewer than [`MAX_MESSAGES`].
+pub(crate) fn tell(problem: String, messages: &mut Vec<String>, count: &mut u64) {
     *count += 1;
-    if told.len() < TOLD {
-        told.push(problem);
+    if messages.len() < MAX_MESSAGES {
+        messages.push(problem);
     }
 }
 
-/// Tells of damage and lets the failures of the environment and of the caller through.
-pub(crate) fn note(error: Error, told: &mut Vec<String>, count: &mut u64) -> Result<()> {
+/// Records damage as a problem; returns any other error to the caller.
+pub(crate) fn note(error: Error, messages: &mut Vec<String>, count: &mut u64) -> Result<()> {
     if error.fault() != Fault::Damage {
         return Err(error);
     }
-    tell(error.to_string(), told, count);
+    tell(error.to_string(), messages, count);
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! Progress and cancellation: how long work reports to its caller.
+//! Progress reports and cancellation of long operations.
 
-/// Receives the progress of long work and may cancel it.
+/// Receives progress reports of long operations and may cancel them.
 ///
-/// Calls come from the thread that does the work, sometimes from several at once. Every method
-/// has a default that does nothing, so `()` is the sink that ignores everything.
+/// Methods are called from the working threads, sometimes from several at once. The default methods
+/// do nothing, so `()` ignores all reports.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,13 +18,13 @@
 /// }
 /// ```
 pub trait Progress: Sync {
-    /// Tells that a phase begins, with its units of work if known.
+    /// Reports the start of a phase and its total units of work, if known.
     fn begin(&self, _phase: &str, _total: Option<u64>) {}
 
-    /// Tells that so many more units of the phase are done.
+    /// Reports `units` more units of work as done.
     fn advance(&self, _units: u64) {}
 
-    /// Returns true when the work should stop; it then ends with [`crate::Error::Cancelled`].
+    /// Returns true to cancel; the operation then returns [`crate::Error::Cancelled`].
     fn cancelled(&self) -> bool {
         false
     }
@@ -32,7 +32,7 @@ pub trait Progress: Sync {
 
 impl Progress for () {}
 
-/// Fails with [`crate::Error::Cancelled`] once the caller has asked to stop.
+/// Returns [`crate::Error::Cancelled`] if `progress` requests cancellation.
 pub(crate) fn check(progress: &dyn Progress) -> crate::Result<()> {
     if progress.cancelled() { Err(crate::Error::Cancelled) } else { Ok(()) }
 }

@@ -1,7 +1,7 @@
-//! The locks of the write protocol, for which a model checker may stand in.
+//! Locks of the write protocol, which a model checker can replace.
 //!
-//! With the feature `model`, which only tests enable, threads change at locks, waits and atomics
-//! alone, and shuttle chooses the order. Everything else uses std's directly.
+//! With the feature `model`, used only by tests, threads switch only at locks, waits and atomics,
+//! and shuttle chooses the order. Other builds use std's types directly.
 
 #[cfg(not(feature = "model"))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockWriteGuard, atomic};
@@ -13,7 +13,7 @@ pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockWriteGu
 #[cfg(feature = "model")]
 pub(crate) use shuttle::thread_local;
 
-/// Lets a model checker change threads; called where the store is, which has none of its locks.
+/// Lets a model checker switch threads at a store call, which contains none of these locks.
 #[inline]
 pub(crate) fn pause() {
     #[cfg(feature = "model")]

@@ -1,5 +1,4 @@
-//! Kill -9 at random moments: what was acknowledged is there, whole, and the rest as if never
-//! begun.
+//! Kill -9 at random moments: acknowledged calls survive, and others survive whole or not at all.
 //!
 //! The tests start this binary again as a child that works on an index until it is killed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test that fails may panic
@@ -55,20 +54,20 @@ fn start(task: &str, directory: &Path, from: u64, out: Stdio) -> Child {
         .unwrap()
 }
 
-fn tell(line: &str) {
+fn report(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{line}").unwrap();
     out.flush().unwrap();
 }
 
-/// Waits for the end of a child: true when it came to its own end, false when it was killed.
+/// Waits for a child; returns true if it finished, false if it was killed.
 fn ended_well(mut child: Child, context: &str) -> bool {
     let status = child.wait().unwrap();
     assert!(status.success() || status.signal() == Some(9), "{context}: child ended with {status}");
     status.success()
 }
 
-/// What the call of a number does: it stores these documents, or removes these keys.
+/// The documents that a call stores, and the keys that it removes.
 fn batch(number: u64) -> (Vec<Document>, Vec<Vec<u8>>) {
     let key = |number: u64, at: u64| format!("{number:06}-{at:02}").into_bytes();
     let mut rng = Rng::new(number);
@@ -76,7 +75,7 @@ fn batch(number: u64) -> (Vec<Document>, Vec<Vec<u8>>) {
         return (Vec::new(), (0..40).step_by(3).map(|at| key(number - 2, at)).collect());
     }
     let documents = (0..40).map(|at| {
-        // Some replace documents of the call before, and some share a fingerprint with others.
+        // Some replace documents of the previous call, and some share a fingerprint.
         let owner = if at < 5 { number.saturating_sub(1) } else { number };
         let fingerprint = if at % 4 == 0 { at } else { rng.number() };
         (key(owner, at), fingerprint)
@@ -90,7 +89,7 @@ fn apply(model: &mut Model<u64>, number: u64) {
     model.retain(|key, _| !removed.contains(key));
 }
 
-/// Writes call after call, half of them synced, and tells each that was acknowledged.
+/// Writes call after call, half of them synced, and prints each acknowledged one.
 fn write_batches(directory: &Path, fold: bool) -> Result<()> {
     let index = Index::<u64>::open(directory)?;
     let from: u64 = std::env::var(FROM).unwrap().parse().unwrap();
@@ -111,13 +110,13 @@ fn write_batches(directory: &Path, fold: bool) -> Result<()> {
             } else {
                 index.remove_batch(&removed, durability)?;
             }
-            tell(&format!("acknowledged {number}"));
+            report(&format!("acknowledged {number}"));
         }
         Ok(())
     })
 }
 
-/// Kills a writing child again and again and looks at what it left.
+/// Kills a writing child repeatedly and checks what it left.
 fn kill_writers(task: &str, seed: u64, rounds: u32) -> Result<()> {
     let rng = &mut Rng::new(seed);
     let directory = tempfile::tempdir().unwrap();
@@ -152,7 +151,7 @@ fn kill_writers(task: &str, seed: u64, rounds: u32) -> Result<()> {
         let index = Index::<u64>::open(&path)?;
         let stored = documents_of(&index)?;
         if stored != model {
-            // The one call in flight may have come through, as a whole.
+            // The call in flight may have been written, as a whole.
             apply(&mut model, written);
             written += 1;
         }
@@ -162,7 +161,7 @@ fn kill_writers(task: &str, seed: u64, rounds: u32) -> Result<()> {
             assert_holds(&index, &model, &context);
         }
     }
-    assert!(written > u64::from(rounds), "the children wrote {written} batches only");
+    assert!(written > u64::from(rounds), "the children wrote only {written} batches");
     Ok(())
 }
 
@@ -176,14 +175,14 @@ fn a_kill_during_folds_and_removals_loses_and_revives_nothing() -> Result<()> {
     kill_writers("write and fold", 62, 8)
 }
 
-/// A row of the bulk input; some keys come again further on.
+/// A row of the bulk input; later rows repeat some keys.
 fn row(origin: u64) -> (Vec<u8>, u64) {
     let named = if origin % 1000 == 999 { origin / 2000 * 1000 + 7 } else { origin };
     let number = Rng::new(named).number();
     let mut key = vec![b'k'; 100];
     key[..8].copy_from_slice(&number.to_be_bytes());
     key[92..].copy_from_slice(&named.to_be_bytes());
-    // Two in three rows have a fingerprint that others have too.
+    // Two in three rows share their fingerprint with others.
     (key, Rng::new(origin % (ROWS / 3)).number() ^ (origin % 3))
 }
 
@@ -196,7 +195,7 @@ fn rows(count: u64) -> Model<u64> {
     model
 }
 
-/// Goes on with a build, or begins it.
+/// Starts or resumes a build.
 fn build(directory: &Path, count: u64) -> Result<()> {
     let small = BuildOptions::new().memory(16 << 20);
     let mut builder = match Builder::<u64>::resume(directory, &small) {
@@ -220,7 +219,7 @@ fn build(directory: &Path, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// What two indexes of the same documents have in common.
+/// Properties that two indexes of the same documents share.
 #[derive(Debug, PartialEq)]
 struct Content {
     fingerprints: u64,
@@ -228,11 +227,11 @@ struct Content {
     answers: Vec<Vec<hamdex::Match<u64>>>,
 }
 
-/// Fails unless the index holds the model; returns what else must be equal.
+/// Asserts that the index holds the model; returns what else must be equal.
 fn content(path: &Path, model: &Model<u64>, context: &str) -> Content {
     let index = Index::<u64>::open(path).unwrap();
     assert_holds(&index, model, context);
-    assert!(!path.join("bulk").exists(), "{context}: the build's own files are left behind");
+    assert!(!path.join("bulk").exists(), "{context}: files of the build are left");
     let stats = index.stats(&()).unwrap();
     let tables =
         stats.tables.iter().map(|t: &TableStats| (t.prefix_bits, t.singles, t.runs)).collect();
@@ -242,14 +241,14 @@ fn content(path: &Path, model: &Model<u64>, context: &str) -> Content {
     Content { fingerprints: stats.fingerprints, tables, answers }
 }
 
-/// Runs a child to its end and returns how long that took.
+/// Runs a child until it finishes and returns the time it took.
 fn undisturbed(task: &str, path: &Path) -> Duration {
     let begun = Instant::now();
     assert!(ended_well(start(task, path, 0, Stdio::null()), "undisturbed"));
     begun.elapsed()
 }
 
-/// Kills a child some time after its start; false when it had come to its end before.
+/// Kills a child after some time; returns false if it had finished.
 fn killed(task: &str, path: &Path, after: Duration, context: &str) -> bool {
     let mut child = start(task, path, 0, Stdio::null());
     thread::sleep(after);
@@ -257,7 +256,7 @@ fn killed(task: &str, path: &Path, after: Duration, context: &str) -> bool {
     !ended_well(child, context)
 }
 
-/// A random moment of each of so many equal parts of a duration.
+/// A random moment in each of `count` equal parts of a duration.
 fn moments(rng: &mut Rng, whole: Duration, count: u32) -> impl Iterator<Item = Duration> {
     (0..count).map(move |part| (whole * part + whole * rng.up_to(1000) / 1000) / count)
 }
@@ -290,7 +289,7 @@ fn a_build_killed_at_any_moment_resumes_to_the_same_index() {
 }
 
 #[test]
-fn a_build_killed_again_and_again_comes_to_its_end() {
+fn a_build_killed_repeatedly_finishes() {
     let seed = 64;
     let rng = &mut Rng::new(seed);
     let directory = tempfile::tempdir().unwrap();
@@ -313,7 +312,7 @@ fn a_killed_merge_resumes_to_the_same_index_or_leaves_the_old_one() {
     let rng = &mut Rng::new(seed);
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().join("base");
-    // Half of the stored keys come again in the merge, which is to replace them.
+    // The merge replaces half of the stored keys.
     let old: Model<u64> =
         (ROWS / 2 - 5000..ROWS / 2 + 5000).map(|origin| (row(origin).0, origin)).collect();
     {

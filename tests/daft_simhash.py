@@ -4,11 +4,11 @@
 Usage: tests/daft_simhash.py [TEXTS.jsonl[.gz]]
 
 Compares `hamdex fingerprint --segment raw --ngram 3 --weights tf` with `daft.functions.simhash`
-(character 3-grams, XXH3-64) on texts of many scripts made from a seed, and on those of a file if
-one is named. Skipped, with a word, where Daft is not installed.
+(character 3-grams, XXH3-64) on texts in many scripts generated from a seed, and on those of the
+given files. Prints a message and stops if Daft is not installed.
 
-Texts that one of the two has no fingerprint for are left out: Daft gives 0 to texts of fewer
-than three characters, hamdex has no features in texts of white space alone.
+Skips texts for which one of the two has no fingerprint: Daft returns 0 for texts of fewer than
+three characters, and hamdex finds no features in texts of only white space.
 """
 
 import gzip
@@ -70,7 +70,7 @@ def main():
     target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
     program = os.environ.get("HAMDEX", str(target / "release" / "hamdex"))
     if not Path(program).exists():
-        print(f"{program} is not there: cargo build --release -p hamdex-cli, or set HAMDEX")
+        print(f"{program} is missing: run cargo build --release -p hamdex-cli, or set HAMDEX")
         return 1
     texts = [text for path in sys.argv[1:] for text in read(path)] + list(made())
     texts = [text for text in texts if len(text) >= 3 and text.strip()]

@@ -1,10 +1,10 @@
-//! Choice: what a look at the texts says of the pipeline, where the caller leaves it open.
+//! Choice: the pipeline that suits the texts, if the caller passes none.
 
 use super::kind::Kind;
 use crate::error::Result;
 use crate::text::{Clean, PipelineOptions};
 
-/// What a look at a sample says of the pipeline.
+/// The choice of a pipeline from a sample of texts.
 ///
 /// ```
 /// use hamdex::Pipeline;
@@ -17,20 +17,20 @@ use crate::text::{Clean, PipelineOptions};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// Sort of texts, whose preset is taken.
+    /// Kind of texts, whose preset is used.
     pub kind: Kind,
-    /// Whether texts are web pages, of which only the main content counts.
+    /// Whether texts are web pages, reduced to their main content.
     pub html: bool,
-    /// Noise of short texts, as the habits of posts show in the sample.
+    /// Noise to remove from short texts, by the habits in the sample.
     pub short_clean: Clean,
 }
 
-/// What may be cleaned away by habit.
+/// The choices of noise, by habit.
 pub(super) const HABITS: [Clean; 3] =
     [Clean::NONE, Clean::LINKS, Clean { links: true, ..Clean::WEIBO }];
 
 impl Choice {
-    /// Takes the preset of a kind as it is.
+    /// Chooses the preset of a kind without changes.
     pub fn of(kind: Kind) -> Self {
         Self { kind, html: false, short_clean: Clean::NONE }
     }
@@ -39,7 +39,7 @@ impl Choice {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`](crate::Error::InvalidOption) if the preset cannot be made here.
+    /// Returns [`Error::InvalidOption`](crate::Error::InvalidOption) if the preset is unknown.
     pub fn options(self) -> Result<PipelineOptions> {
         let preset = PipelineOptions::preset(self.kind.preset().unwrap_or("text"))?;
         let cleaned = if self.short_clean == Clean::NONE {

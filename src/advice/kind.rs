@@ -1,4 +1,4 @@
-//! Kinds: what sort of texts there are, and the pipeline that suits each.
+//! Kinds of texts, and the preset for each.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use super::profile::Profile;
 use crate::error::Result;
 use crate::text::{self, Pipeline};
 
-/// A sort of documents that has settings of its own.
+/// A kind of documents with its own settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Texts of any sort and length.
+    /// Texts of any kind and length.
     Text,
     /// Microblog posts and other short texts.
     Post,
     /// Articles and web pages.
     Page,
-    /// Short and long texts together, or an unknown sort.
+    /// Short and long texts together, or texts of an unknown kind.
     Mixed,
     /// Source code.
     Code,
@@ -34,12 +34,12 @@ impl Kind {
         (Self::Code, "code"),
     ];
 
-    /// Returns the name of the preset that suits these texts; none for fingerprints.
+    /// Returns the name of the preset for these texts; `None` for fingerprints.
     pub fn preset(self) -> Option<&'static str> {
         Self::PRESETS.iter().find(|(kind, _)| *kind == self).map(|&(_, name)| name)
     }
 
-    /// Returns the kind that a preset is made for.
+    /// Returns the kind of texts that a preset is for.
     ///
     /// ```
     /// use hamdex::advice::Kind;
@@ -51,20 +51,30 @@ impl Kind {
         Self::PRESETS.iter().find(|(_, preset)| *preset == name).map(|&(kind, _)| kind)
     }
 
-    /// Returns the kind whose preset a pipeline is; `None` for one put together by hand.
+    /// Returns the kind whose preset the pipeline is; `None` for a custom pipeline.
     ///
-    /// A preset that also takes HTML, or cleans short texts as posts, is that preset still.
+    /// HTML and the cleaning of short texts do not change the kind.
+    ///
+    /// ```
+    /// use hamdex::advice::Kind;
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let page = PipelineOptions::preset("page")?;
+    /// assert_eq!(Kind::of_pipeline(&Pipeline::new(&page)?)?, Some(Kind::Page));
+    /// assert_eq!(Kind::of_pipeline(&Pipeline::new(&page.ngram(7))?)?, None);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`](crate::Error::InvalidOption) if a preset cannot be made here.
+    /// Returns [`Error::InvalidOption`](crate::Error::InvalidOption) if a preset cannot be created.
     pub fn of_pipeline(pipeline: &Pipeline) -> Result<Option<Self>> {
         Self::of_descriptor(pipeline.descriptor())
     }
 
-    /// Returns the kind whose preset a descriptor names; `None` for one put together by hand.
+    /// Returns the kind whose preset a descriptor names; `None` for a custom pipeline.
     ///
-    /// A preset with a secret or with a centre is that preset still.
+    /// As [`Kind::of_pipeline`]. A secret and a centre do not change the kind either.
     ///
     /// # Errors
     ///
@@ -87,12 +97,12 @@ impl Kind {
         Ok(None)
     }
 
-    /// Says in half a sentence what the texts of a profile are like.
+    /// Describes the texts of a profile in one clause.
     pub fn reason(self, profile: &Profile) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let Profile { texts, short, median_length, .. } = profile;
         match self {
-            _ if *texts == 0 => "there is no text to look at".to_owned(),
+            _ if *texts == 0 => "there are no texts".to_owned(),
             Self::Fingerprints => "the inputs are fingerprints without texts".to_owned(),
             Self::Text | Self::Post | Self::Page | Self::Mixed | Self::Code => format!(
                 "{} of {texts} texts are shorter than {} characters, the median has {median_length}",

@@ -1,15 +1,15 @@
-//! Looks: the first bytes of a text tell whether it is source code or a whole web page.
+//! Detection of source code, web pages and posts from the first bytes of a text.
 
-/// Bytes that are looked at.
+/// Maximum number of bytes that are read.
 const HEAD: usize = 8 << 10;
 
-/// Part of the characters that are symbols of programming languages, in code at least.
+/// Minimum share of symbols of programming languages among the characters of code.
 const SYMBOLS: f64 = 0.08;
 
-/// Part of the lines that begin or end as lines of code do, in code at least.
+/// Minimum share of lines of code that begin or end with a typical character.
 const CODE_LINES: f64 = 0.6;
 
-/// Part of the letters that are Han characters, in code at most; documentation has more.
+/// Maximum share of Han characters among the letters of code; documentation has more.
 const HAN: f64 = 0.1;
 
 /// Returns the beginning of a text, cut between characters.
@@ -17,7 +17,7 @@ fn head(text: &str) -> &str {
     &text[..text.floor_char_boundary(HEAD)]
 }
 
-/// Tells whether a text is mostly source code.
+/// Returns true if a text is mostly source code.
 pub(super) fn like_code(text: &str) -> bool {
     let text = head(text);
     let (mut characters, mut symbols) = (0_u32, 0_u32);
@@ -39,7 +39,7 @@ pub(super) fn like_code(text: &str) -> bool {
         && han_share(text) < HAN
 }
 
-/// Tells whether a text is a web page with its tags.
+/// Returns true if a text is a web page with tags.
 pub(super) fn like_page(text: &str) -> bool {
     let head = head(text).trim_start();
     let begins =
@@ -47,7 +47,7 @@ pub(super) fn like_page(text: &str) -> bool {
     begins("<!doctype html") || begins("<html") || (begins("<") && closed_tags(head) >= 3)
 }
 
-/// Returns true if a text mentions somebody, or holds an address as microblogs cut it.
+/// Returns true if a text mentions a person or holds a shortened URL.
 pub(super) fn like_post(text: &str) -> bool {
     let head = head(text);
     let cut = ["://t.co/", "://t.cn/", "://bit.ly/"].iter().any(|address| head.contains(address));
@@ -61,7 +61,7 @@ pub(super) fn like_post(text: &str) -> bool {
     cut || head.split_whitespace().any(person)
 }
 
-/// Returns true if a post is forwarded, or holds an emoticon, as Weibo writes them.
+/// Returns true if a text has a forward or an emoticon of Weibo.
 pub(super) fn like_weibo(text: &str) -> bool {
     let head = head(text);
     let emoticon = |part: &str| {
@@ -78,7 +78,7 @@ fn closed_tags(text: &str) -> usize {
         .sum()
 }
 
-/// Returns the part of the letters at the beginning of a text that are Han characters.
+/// Returns the share of Han characters among the letters at the beginning of a text.
 pub(super) fn han_share(text: &str) -> f64 {
     let (mut letters, mut han) = (0_u32, 0_u32);
     for c in head(text).chars().filter(|c| c.is_alphabetic()) {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn source_code_is_told_from_prose_and_documentation() {
+    fn source_code_is_distinguished_from_prose_and_documentation() {
         assert!(like_code(include_str!("looks.rs")));
         assert!(like_code("int main(void) {\n  int n = 0;\n  return f(n);\n}\n"));
         for prose in [
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_with_tags_are_told_from_text() {
+    fn pages_with_tags_are_distinguished_from_text() {
         assert!(like_page("\n<!DOCTYPE html><title>a</title>"));
         assert!(like_page("<HTML><body>"));
         assert!(like_page("<div><p>a</p><p>b</p></div>"));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn posts_are_told_by_mentions_and_short_addresses() {
+    fn posts_are_detected_by_mentions_and_shortened_urls() {
         for post in ["@bob: hi", "RT @bob_1 sunny", "(@amy)", "see http://t.co/x", "at .@bob!"] {
             assert!(like_post(post), "{post}");
         }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn weibo_is_told_by_forwards_and_chinese_emoticons() {
+    fn weibo_is_detected_by_forwards_and_chinese_emoticons() {
         for post in ["今天是晴天//@张三:哈哈", "好[哈哈]", "[太阳] 早"] {
             assert!(like_weibo(post), "{post}");
         }

@@ -1,7 +1,7 @@
-//! Advice: a sample of texts becomes the settings under which near-duplicates are found best.
+//! Advice: chooses the settings that suit a sample of texts.
 //!
-//! Posts, pages and source code in any language are under one rule, measured on labelled pairs:
-//! the preset `text` with a centre learnt from a sample, a wide distance, and a check whose
+//! One rule, measured on labelled pairs, covers posts, pages and source code in any language: the
+//! preset `text` with a centre learnt from the sample, a large distance, and a verification whose
 //! threshold rises with the length of the texts. Older presets keep the settings measured for them.
 
 mod choice;

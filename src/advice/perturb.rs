@@ -1,16 +1,16 @@
-//! Perturbing: a text becomes a near-duplicate of itself, at about a similarity asked for.
+//! Perturbing: makes a near-duplicate of a text with about a given similarity.
 //!
-//! Where no pairs are labelled, settings can still be tried on texts whose likeness is known.
+//! Without labelled pairs, settings can be evaluated on texts of known similarity.
 
 use std::ops::Range;
 
 /// Marks between sentences.
 const ENDS: [char; 8] = ['.', '!', '?', '。', '！', '？', '；', '\n'];
 
-/// Characters of a word where no white space tells.
+/// Characters of a word in scripts without spaces.
 const WORD: usize = 2;
 
-/// Noise that people and pages add without saying anything else.
+/// Noise that people and web pages append to a text.
 const NOISE: [&str; 6] = [
     " http://t.co/Xy3kQ9",
     "//@someone:",
@@ -20,10 +20,10 @@ const NOISE: [&str; 6] = [
     "\n",
 ];
 
-/// Changes texts as people and programs do, the same way for the same seed.
+/// A generator of edits as people and programs make them, deterministic for a seed.
 ///
-/// Characters and words are changed, inserted and deleted, neighbouring sentences change places,
-/// links and forwarded tails are put at the end.
+/// Changes, inserts and deletes characters and words, swaps neighbouring sentences, and appends
+/// links and forwarded tails.
 ///
 /// ```
 /// use hamdex::advice::Perturber;
@@ -40,19 +40,19 @@ pub struct Perturber {
 }
 
 impl Perturber {
-    /// Starts a sequence of changes that the seed decides.
+    /// Creates a generator; equal seeds give equal edits.
     pub fn new(seed: u64) -> Self {
         Self { rng: fastrand::Rng::with_seed(seed) }
     }
 
-    /// Returns the text changed to about an edit similarity, 0 to 1, noise at its end apart.
+    /// Returns the text, edited to about an edit similarity from 0 to 1.
     ///
-    /// Changes may meet in one place, so the result is a little more alike than asked for. An
-    /// empty text stays empty.
+    /// Noise appended to the end does not count. Edits can overlap, so the result is slightly more
+    /// similar than requested. An empty text stays empty.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn perturb(&mut self, text: &str, similarity: f64) -> String {
         let mut chars: Vec<char> = text.chars().collect();
-        // A cast of a float saturates, and edits beyond the length of the text do no harm.
+        // A cast of a float saturates, and the loop ends when no characters are left.
         let mut budget = ((1.0 - similarity).clamp(0.0, 1.0) * chars.len() as f64).round() as usize;
         while budget > 0 && !chars.is_empty() {
             let spent = match self.rng.u8(0..8) {
@@ -69,10 +69,10 @@ impl Perturber {
         changed
     }
 
-    /// Changes, inserts or deletes one character; returns the edits that it took.
+    /// Changes, inserts or deletes one character; returns the number of edits.
     fn change_character(&mut self, chars: &mut Vec<char>) -> usize {
         let at = self.rng.usize(0..chars.len().max(1));
-        // Letters of the text itself keep to its script.
+        // A letter of the text keeps its script.
         let Some(letter) = self.rng.choice(chars.iter().copied()) else { return 1 };
         match self.rng.u8(0..3) {
             0 => chars.insert(at, letter),
@@ -109,7 +109,7 @@ impl Perturber {
         }
     }
 
-    /// Picks the word around a character: up to white space, or two characters where there is none.
+    /// Picks a random word: ASCII letters and digits, or else two characters.
     fn word(&mut self, chars: &[char]) -> Range<usize> {
         let at = self.rng.usize(0..chars.len().max(1));
         let is_word = |c: &char| c.is_ascii_alphanumeric();
@@ -118,12 +118,12 @@ impl Perturber {
         }
         let before = chars.iter().take(at).rev().take_while(|c| is_word(c)).count();
         let after = chars.iter().skip(at).take_while(|c| is_word(c)).count();
-        // The space behind belongs to it, so that no two are left when it goes.
+        // Includes the space after it, so that a deletion does not leave two spaces.
         let space = usize::from(chars.get(at + after) == Some(&' '));
         at - before..at + after + space
     }
 
-    /// Lets two neighbouring sentences change places, if the budget allows it.
+    /// Swaps two neighbouring sentences, if the budget allows it.
     fn swap_sentences(&mut self, chars: &mut Vec<char>, budget: usize) -> usize {
         let mut ends: Vec<usize> = (0..)
             .zip(chars.iter())
@@ -135,7 +135,7 @@ impl Perturber {
             &[start, middle, end] => Some((start, middle, end)),
             _ => None,
         });
-        // Moving the shorter one is deleting and inserting it.
+        // Moving the shorter one deletes and inserts it.
         let cost =
             |&(start, middle, end): &(usize, usize, usize)| 2 * (middle - start).min(end - middle);
         let affordable: Vec<_> = sentences.filter(|of| cost(of) <= budget).collect();
@@ -159,7 +159,7 @@ mod tests {
     const CHINESE: &str = "明天北方有雨。南方天气晴朗！出门请带好雨伞和外套，注意安全。后天会是更好的一天，祝大家愉快。";
 
     #[test]
-    fn similarities_come_out_about_as_asked_for() {
+    fn similarities_are_about_those_requested() {
         let mut perturber = Perturber::new(1);
         for text in [ENGLISH, CHINESE] {
             for similarity in [0.7, 0.8, 0.9, 1.0] {

@@ -1,17 +1,17 @@
-//! Profile: a sample of texts becomes the figures that settings are chosen by.
+//! Profile: measures the figures of a sample that decide the settings.
 
 use rayon::prelude::*;
 
 use super::looks;
 use crate::text::{Pipeline, normalise};
 
-/// Characters below which a text is short, in its normal form.
+/// Length in characters below which a text is short, in its normal form.
 pub const SHORT_TEXT: usize = 200;
 
-/// Features below which a single word decides over a fingerprint.
+/// Number of features below which a single word can dominate a fingerprint.
 pub(super) const FEW_FEATURES: usize = 10;
 
-/// What a sample says about texts; shares are parts of the sample, 0 to 1.
+/// Figures of a sample of texts; shares are from 0 to 1.
 ///
 /// ```
 /// use hamdex::advice::Profile;
@@ -23,33 +23,43 @@ pub(super) const FEW_FEATURES: usize = 10;
 pub struct Profile {
     /// Number of texts in the sample.
     pub texts: usize,
-    /// Share of texts of fewer than [`SHORT_TEXT`] characters.
+    /// Share of texts with fewer than [`SHORT_TEXT`] characters.
     pub short: f64,
-    /// Characters of the median text, in its normal form.
+    /// Length of the median text in characters, in its normal form.
     pub median_length: usize,
     /// Mean share of Han characters among the letters.
     pub han: f64,
-    /// Share of texts that are web pages with their tags.
+    /// Share of texts that are web pages with tags.
     pub markup: f64,
     /// Share of texts that look like source code.
     pub code: f64,
-    /// Share of the short texts that mention somebody, or hold an address as microblogs cut it.
+    /// Share of the short texts that mention a person or hold a shortened URL.
     pub posts: f64,
-    /// Share of the short texts that are forwarded, or hold emoticons, as Weibo writes them.
+    /// Share of the short texts with forwards or emoticons of Weibo.
     pub weibo: f64,
 }
 
-/// How many features a pipeline finds in the texts of a sample.
+/// The number of features in the texts of a sample.
+///
+/// ```
+/// use hamdex::advice::Features;
+/// use hamdex::{Pipeline, PipelineOptions};
+///
+/// let pipeline = Pipeline::new(&PipelineOptions::preset("code")?)?;
+/// let features = Features::of(&pipeline, &["a b c d", "a b c"]);
+/// assert_eq!((features.median, features.few), (2, 1.0));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Features {
     /// Distinct features of the median text.
     pub median: usize,
-    /// Share of texts with fewer than ten, 0 to 1: a single word decides there.
+    /// Share of texts with fewer than ten features, 0 to 1; a single word can dominate these.
     pub few: f64,
 }
 
 impl Profile {
-    /// Looks at every text of a sample; some hundred are enough.
+    /// Measures every text of a sample; a few hundred are enough.
     pub fn of<T: AsRef<str> + Sync>(texts: &[T]) -> Self {
         let looks: Vec<Look> = texts.par_iter().map(|text| Look::at(text.as_ref())).collect();
         let share = |test: &dyn Fn(&Look) -> bool| {
@@ -72,7 +82,7 @@ impl Profile {
     }
 }
 
-/// What there is to see of one text.
+/// The figures of one text.
 struct Look {
     length: usize,
     han: f64,
@@ -81,7 +91,7 @@ struct Look {
     habits: Habits,
 }
 
-/// What a short text shows of the habits of posts.
+/// The habits of microblog posts in a short text.
 struct Habits {
     post: bool,
     weibo: bool,
@@ -117,7 +127,7 @@ fn part(count: usize, whole: usize) -> f64 {
     count as f64 / whole.max(1) as f64
 }
 
-/// Returns the middle value, the upper one of two; 0 of none.
+/// Returns the median, the upper one of two; 0 if there are no values.
 fn median(mut values: Vec<usize>) -> usize {
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or(0)

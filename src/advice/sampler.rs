@@ -1,19 +1,19 @@
-//! Sampling: rows that come one after another become a few texts from all over them.
+//! Sampling: chooses a few texts, spread evenly over a stream of rows.
 
-/// Texts of a sample that is large enough.
+/// Number of texts that is enough for a sample.
 pub const SAMPLE: usize = 1000;
 
-/// Bytes of a text that are kept; more say nothing else about its kind.
+/// Maximum length of a text in bytes; more does not change its kind.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Bytes that all texts of a sample take together, up to one text more.
+/// Maximum length of all texts of a sample in bytes, plus one text.
 const ALL_BYTES: usize = 64 << 20;
 
-/// Chooses a sample of rows that come one after another, spread evenly over all of them.
+/// A sample of a stream of rows, spread evenly over all of them.
 ///
-/// Every stride-th row is kept; the stride doubles when rows or bytes become too many. So a sorted
-/// table does not look like its first rows, and a sample takes 64 MiB at most. A text longer than
-/// 1 MiB is cut to its beginning.
+/// Keeps every stride-th row, and doubles the stride when there are too many rows or bytes. So the
+/// sample of a sorted table represents all of it. A sample takes up to about 64 MiB; a text longer
+/// than 1 MiB is truncated.
 ///
 /// ```
 /// use hamdex::advice::Sampler;
@@ -34,14 +34,16 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins a sample of at most `wanted` texts, half as many at least if there are enough rows.
+    /// Creates an empty sample of up to `wanted` texts.
+    ///
+    /// With enough rows, the sample has at least half as many.
     pub fn new(wanted: usize) -> Self {
         Self { wanted: wanted.max(1), kept: Vec::new(), bytes: 0, stride: 1, ordinal: 0 }
     }
 
-    /// Takes the next row, whose text is asked for only if it counts.
+    /// Offers the next row, and calls `text` only if the row is sampled.
     ///
-    /// `None` stands for a row without a text, which is skipped.
+    /// A row whose `text` returns `None` is skipped.
     pub fn row(&mut self, text: impl FnOnce() -> Option<String>) {
         if self.ordinal.is_multiple_of(self.stride)
             && let Some(mut text) = text()
@@ -66,13 +68,13 @@ impl Sampler {
         }
     }
 
-    /// Returns the sample, at most as many texts as were wanted.
+    /// Returns the sampled texts, up to the number wanted.
     pub fn finish(self) -> Vec<String> {
         evenly(self.kept, self.wanted)
     }
 }
 
-/// Leaves at most `wanted` items, at even distances.
+/// Returns up to `wanted` items, evenly spaced.
 fn evenly<T>(items: Vec<T>, wanted: usize) -> Vec<T> {
     let (len, mut next) = (items.len(), 0);
     if len <= wanted {
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_has_at_most_as_many_texts_as_were_wanted() {
+    fn a_sample_has_no_more_texts_than_wanted() {
         for rows in 0..100 {
             let mut sampler = Sampler::new(7);
             (0..rows).for_each(|n| sampler.row(|| Some(n.to_string())));
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_and_many_of_them_thinned() {
+    fn long_texts_are_truncated_and_sampled_less_often() {
         let mut sampler = Sampler::new(1000);
         for n in 0..200 {
             sampler.row(|| Some(format!("{n} {}", "天".repeat(500_000))));

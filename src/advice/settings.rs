@@ -1,23 +1,23 @@
-//! Settings: a kind of texts becomes distance and verification, as measured on labelled pairs.
+//! Settings: distance and verification for each kind of texts, measured on labelled pairs.
 
 use super::kind::Kind;
 use crate::verify::{BOILERPLATE_DOCUMENTS, Evidence, Verification};
 
-/// Width that the distances were measured at.
+/// Width at which the distances were measured.
 const MEASURED_BITS: u32 = 64;
 
-/// What a verification can stand on.
+/// The evidence that is available to a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Support {
-    /// The texts are at hand.
+    /// The texts are available.
     Texts,
-    /// Feature sets are kept with the documents.
+    /// Feature sets are stored with the documents.
     Features,
-    /// There is nothing but fingerprints.
+    /// Only fingerprints are available.
     Nothing,
 }
 
-/// Distance and verification that go together.
+/// A distance and a verification that were measured together.
 ///
 /// ```
 /// use hamdex::verify::Verification;
@@ -29,19 +29,19 @@ pub enum Support {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// The sort of texts that this is for.
+    /// Kind of texts for these settings.
     pub kind: Kind,
-    /// Bits that near-duplicates may differ in.
+    /// Maximum distance of near-duplicates, in bits.
     pub distance: u32,
-    /// Check that candidates within the distance have to pass.
+    /// Check that pairs within the distance must pass.
     pub verification: Verification,
 }
 
-/// What was measured for one kind, at 64 bits.
+/// The best settings measured for one kind, at 64 bits.
 struct Measured {
-    /// Distance with a verification behind it.
+    /// Distance with verification.
     verified: u32,
-    /// Distance without.
+    /// Distance without verification.
     alone: u32,
     edit: Verification,
     jaccard: f64,
@@ -71,15 +71,15 @@ impl Kind {
 }
 
 impl Settings {
-    /// Returns what was measured best for a kind of texts.
+    /// Returns the best settings measured for a kind of texts.
     ///
-    /// Distances are scaled from 64 bits to `bits` and are a quarter of them at most. Without
-    /// anything to verify with, or for fingerprints, the distance is smaller and decides alone.
+    /// The distance is scaled from 64 bits to `bits`, up to a quarter of `bits`. Without evidence,
+    /// or for fingerprints, it is smaller, because no verification follows.
     pub fn of(kind: Kind, bits: u32, support: Support) -> Self {
         let Measured { verified, alone, edit, jaccard } = kind.measured();
         let verification = match (kind, support) {
             (Kind::Fingerprints, _) | (_, Support::Nothing) => Verification::None,
-            // Code that was reformatted has many edits and the same words.
+            // Reformatted code has many edits but the same words.
             (Kind::Code, Support::Texts) | (_, Support::Features) => Verification::Jaccard(jaccard),
             (_, Support::Texts) => edit,
         };
@@ -87,9 +87,9 @@ impl Settings {
         Self { kind, distance: scaled(distance, bits), verification }
     }
 
-    /// Returns these settings with a verification of the caller's own.
+    /// Returns these settings with another verification and the distance for it.
     ///
-    /// The distance follows: it is wider where something verifies what is found.
+    /// The distance is larger with a verification than without.
     #[must_use]
     pub fn verified_by(self, verification: Verification, bits: u32) -> Self {
         let Measured { verified, alone, .. } = self.kind.measured();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verification_is_one_that_the_documents_support() {
+    fn the_verification_needs_only_available_evidence() {
         for kind in KINDS {
             let needs = |support| Settings::of(kind, 64, support).verification.needs();
             assert_eq!(needs(Support::Nothing), Evidence::Nothing);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verification_of_ones_own_brings_its_distance() {
+    fn a_passed_verification_sets_its_distance() {
         let alone = Settings::of(Kind::Post, 64, Support::Nothing);
         let verified = alone.verified_by(Verification::Jaccard(0.5), 64);
         assert_eq!((verified.distance, verified.verification), (14, Verification::Jaccard(0.5)));

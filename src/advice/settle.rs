@@ -1,4 +1,4 @@
-//! Settling: a look at a sample of texts decides what the caller left open.
+//! Resolution: chooses the settings that the caller did not pass from a sample of texts.
 
 use super::choice::{Choice, HABITS};
 use super::kind::Kind;
@@ -11,63 +11,63 @@ use crate::sketch::SketchKind;
 use crate::text::{Centre, Clean, Pipeline};
 use crate::verify::Verification;
 
-/// Texts whose features are counted.
+/// Number of texts whose features are counted.
 const COUNTED: usize = 300;
 
-/// Share of texts with tags from which every text is taken for HTML.
+/// Minimum share of texts with tags for which all texts are treated as HTML.
 const PAGES: f64 = 0.5;
 
-/// Share of the short texts that a habit shows in from which it is heeded.
+/// Minimum share of short texts with a habit for which texts are cleaned of it.
 const HABIT: f64 = 0.03;
 
-/// Settings with nothing left open.
+/// Fully resolved settings.
 #[derive(Debug, Clone)]
 pub struct Settled {
-    /// `None` where documents bring their fingerprints.
+    /// The pipeline; `None` if documents have fingerprints already.
     pub pipeline: Option<Pipeline>,
-    /// Bits that near-duplicates may differ in.
+    /// Maximum distance of near-duplicates, in bits.
     pub distance: u32,
-    /// Check that pairs within the distance have to pass.
+    /// Check that pairs within the distance must pass.
     pub verification: Verification,
-    /// What was seen and chosen; `None` where nothing was left open.
+    /// The choices and their reasons; `None` if all settings were passed.
     pub advice: Option<Advice>,
 }
 
-/// What was seen in a sample and what follows from it.
+/// The settings chosen from a sample, with the reasons and warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
-    /// Distance and verification, and the kind of texts that they are for.
+    /// Distance and verification, and their kind of texts.
     pub settings: Settings,
-    /// Name of the preset, or `of your own` for a pipeline of the caller's.
+    /// Name of the preset, or `of your own` for the caller's pipeline.
     pub pipeline: &'static str,
-    /// Why, in half a sentence with numbers.
+    /// The reason, as a clause with numbers.
     pub reason: String,
-    /// What the sample looks like.
+    /// Figures of the sample.
     pub profile: Profile,
-    /// How many features its texts have.
+    /// Number of features in its texts.
     pub features: Features,
-    /// Reasons not to trust the settings too far, a sentence each.
+    /// Weaknesses of the settings for these texts, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Settles pipeline, distance and verification by a look at a sample of texts.
+/// Resolves pipeline, distance and verification from a sample of texts.
 ///
-/// Some hundred texts are enough, [`SAMPLE`](super::SAMPLE) are plenty; they should come from all over the
-/// documents. Texts are ignored if kind, distance and verification are given, or if kind and
-/// distance are given and there is no text.
+/// A few hundred texts are enough, [`SAMPLE`](super::SAMPLE) are plenty; they should be spread over
+/// all documents. The texts do not affect these settings if kind, distance and verification are
+/// passed, or if kind and distance are passed and there are no texts.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidOption`] if the preset cannot be made here.
+/// Returns [`Error::InvalidOption`] if the pipeline cannot be created.
 ///
 /// ```
 /// use hamdex::advice::{self, Kind, Wishes};
 ///
 /// let settled = advice::settle(&["今天是晴天", "good morning all", "早上好"], &Wishes::new())?;
 /// assert_eq!((settled.distance, settled.verification.to_string()), (16, "edit:0.78,0.88,30".into()));
-/// let advice = settled.advice.expect("all was left open");
+/// let advice = settled.advice.expect("no setting was passed");
 /// assert_eq!((advice.settings.kind, advice.pipeline), (Kind::Text, "text"));
-/// assert!(advice.warnings[0].contains("3 of them only"));
+/// assert!(advice.warnings[0].contains("only 3 texts"));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 pub fn settle<T: AsRef<str> + Sync>(texts: &[T], wishes: &Wishes) -> Result<Settled> {
@@ -91,15 +91,26 @@ pub fn settle<T: AsRef<str> + Sync>(texts: &[T], wishes: &Wishes) -> Result<Sett
     settle_with(texts, wishes, false, pipeline)
 }
 
-/// Settles as [`settle`] does, with a pipeline that the caller makes.
+/// Resolves settings as [`settle`] does, with a pipeline from the caller.
 ///
-/// `make` gets what the look at the texts says of the pipeline; a preset that is named is taken as
-/// it is. `own` tells that `make` heeds nothing of it, having settings of its own; distance and
-/// verification are then those of the kind whose preset its pipeline is, if it is one.
+/// `make` gets the choice made from the texts; if the kind is passed, this is its preset without
+/// changes. Set `own` if `make` ignores the choice: then distance and verification are those of the
+/// preset that the pipeline equals, if it equals one.
 ///
 /// # Errors
 ///
-/// What `make` fails with.
+/// Returns the errors of `make`.
+///
+/// ```
+/// use hamdex::advice::{self, Wishes};
+/// use hamdex::text::Pipeline;
+/// use hamdex::{Error, PipelineOptions};
+///
+/// let make = |_| Pipeline::new(&PipelineOptions::preset("code")?);
+/// let settled = advice::settle_with::<_, Error>(&["let a = b;"], &Wishes::new(), true, make)?;
+/// assert_eq!((settled.distance, settled.verification.to_string()), (6, "jaccard:0.8".into()));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
     texts: &[T],
     wishes: &Wishes,
@@ -122,9 +133,9 @@ pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
     let mut reason = kind.reason(&profile);
     let counted = texts.split_at(texts.len().min(COUNTED)).0;
     let features = Features::of(&pipeline, counted);
-    // A few long sentences are all that their signature needs.
+    // Signatures of the longest sentences need only a few features.
     let sentences = matches!(wishes.sketch, Some(SketchKind::Longest(_)));
-    let told = (!sentences).then_some(features);
+    let relevant = (!sentences).then_some(features);
     if own && of_descriptor.is_none() {
         reason.push_str("; distance and verification were not measured with this pipeline");
     }
@@ -134,7 +145,7 @@ pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
         reason,
         profile,
         features,
-        warnings: warnings(&profile, told, &settings, wishes.bits),
+        warnings: warnings(&profile, relevant, &settings, wishes.bits),
     };
     Ok(Settled {
         pipeline: Some(pipeline),
@@ -144,10 +155,9 @@ pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
     })
 }
 
-/// Returns what short texts are cleaned of, as the sample shows it.
+/// Returns the noise to remove from short texts, by the habits in the sample.
 ///
-/// What is a mention or an emoticon in posts is a decorator, an address that counts or the
-/// subject of a message elsewhere.
+/// In other texts, the same syntax is a decorator, an address or the subject of a message.
 fn habit(profile: &Profile) -> Clean {
     let [none, links, all] = HABITS;
     if profile.weibo >= HABIT {
@@ -159,9 +169,9 @@ fn habit(profile: &Profile) -> Clean {
     }
 }
 
-/// Compares every bit with its usual share in the sample, where that is wished and can be learnt.
+/// Adds a centre learnt from the sample, if the caller allows one.
 ///
-/// Of a few texts, or of one template, nothing is usual: such fingerprints stay as they are.
+/// A few texts, or texts of one template, have no centre; then the pipeline is unchanged.
 fn balanced<T: AsRef<str> + Sync>(
     pipeline: Pipeline,
     texts: &[T],
@@ -187,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_needs_no_look() {
+    fn passed_settings_need_no_advice() {
         let wishes = Wishes::new().kind(Kind::Code).distance(5);
         let settled = settle(&posts(), &wishes.verify(Verification::None)).unwrap();
         assert_eq!((settled.distance, settled.verification), (5, Verification::None));
@@ -200,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_kind_goes_before_the_one_that_is_seen() {
+    fn a_passed_kind_takes_precedence() {
         let settled = settle(&posts(), &Wishes::new().kind(Kind::Page)).unwrap();
         let advice = settled.advice.unwrap();
         assert_eq!((advice.settings.kind, advice.pipeline), (Kind::Page, "page"));
@@ -208,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_corpus_get_its_centre_and_are_cleaned_by_its_habits() {
+    fn a_corpus_gets_its_centre_and_is_cleaned_by_its_habits() {
         let mut random = fastrand::Rng::with_seed(3);
         let mut text = |_| {
             let words: Vec<String> = (0..40).map(|_| format!("{:x}", random.u32(..))).collect();
@@ -244,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipeline_of_ones_own_is_measured_with_or_not() {
+    fn a_pipeline_of_the_caller_gets_the_settings_of_an_equal_preset() {
         let advice = |options: &PipelineOptions| {
             let make = |_| Pipeline::new(options);
             settle_with(&posts(), &Wishes::new(), true, make).unwrap().advice.unwrap()

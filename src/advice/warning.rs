@@ -1,28 +1,28 @@
-//! Warnings: settings that are weak for the texts at hand become sentences with their numbers.
+//! Warnings: sentences, with numbers, about settings that are weak for the texts.
 
 use super::kind::Kind;
 use super::profile::{FEW_FEATURES, Features, Profile};
 use super::settings::Settings;
 use crate::verify::{Evidence, Verification};
 
-/// Share of texts with few features from which it is told.
+/// Minimum share of texts with few features that triggers the warning.
 const MANY_FEW: f64 = 0.05;
 
-/// Texts below which a sample says little.
+/// Number of texts below which a sample triggers the warning.
 const SMALL_SAMPLE: usize = 20;
 
-/// Part of the near-duplicates among posts that are within each distance from 0, at 64 bits.
+/// Share of the near-duplicates among posts within each distance from 0, at 64 bits.
 ///
-/// Measured on 12,000 English posts, the median of 75 characters, edit similarity 0.8 and above, copies
-/// included, with the preset `text` and a centre.
+/// Measured on 12,000 English posts with a median of 75 characters; near-duplicates have edit
+/// similarity 0.8 and above, copies included. Preset `text` with a centre.
 const POSTS_FOUND: [f64; 17] = [
     0.53, 0.54, 0.55, 0.56, 0.63, 0.67, 0.71, 0.77, 0.81, 0.85, 0.88, 0.90, 0.95, 0.95, 0.96, 0.96,
     0.98,
 ];
 
-/// Returns a sentence for each reason not to trust the settings too far.
+/// Returns a sentence for each weakness of the settings.
 ///
-/// `settings` are those that will be used, whoever chose them, at a width of `bits`.
+/// `settings` are the resolved settings, at a width of `bits`.
 ///
 /// ```
 /// use hamdex::advice::{Features, Kind, Profile, Settings, Support, warnings};
@@ -32,8 +32,8 @@ const POSTS_FOUND: [f64; 17] = [
 /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
 /// let features = Features::of(&pipeline, &texts);
 /// let settings = Settings::of(Kind::Post, 64, Support::Nothing);
-/// let told = warnings(&Profile::of(&texts), Some(features), &settings, 64);
-/// assert!(told.iter().any(|line| line.contains("SimHash alone")));
+/// let warnings = warnings(&Profile::of(&texts), Some(features), &settings, 64);
+/// assert!(warnings.iter().any(|line| line.contains("SimHash alone")));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 pub fn warnings(
@@ -43,21 +43,21 @@ pub fn warnings(
     bits: u32,
 ) -> Vec<String> {
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     let verified = settings.verification.needs() != Evidence::Nothing;
     if profile.texts > 0 && profile.texts < SMALL_SAMPLE {
-        told.push(format!(
-            "the kind of texts is a guess: it is told from {} of them only",
+        warnings.push(format!(
+            "settings were chosen from only {} texts; pass --pipeline to choose them yourself",
             profile.texts
         ));
     }
     if let Some(Features { few, .. }) = features
         && few >= MANY_FEW
     {
-        let check = if verified { ", which only the verification makes up for" } else { "" };
-        told.push(format!(
-            "{} of the texts have fewer than {FEW_FEATURES} features: a single word decides \
-             there{check}",
+        let check = if verified { "; only the verification corrects this" } else { "" };
+        warnings.push(format!(
+            "{} of the texts have fewer than {FEW_FEATURES} features, so a single word can decide \
+             their fingerprint{check}",
             percent(few)
         ));
     }
@@ -67,18 +67,16 @@ pub fn warnings(
         .unwrap_or(usize::MAX);
     let found = POSTS_FOUND.get(at_64).copied().unwrap_or(1.0);
     if shorts && !verified {
-        told.push(format!(
+        warnings.push(format!(
             "the median text has {} characters: at that length SimHash alone finds about {} of the \
-             near-duplicates at distance {} and brings wrong ones with them; verify them \
-             (--verify edit:0.8)",
+             near-duplicates at distance {}, and wrong pairs too; verify them (--verify edit:0.8)",
             profile.median_length,
             percent(found),
             settings.distance
         ));
     } else if shorts && found < 0.9 {
-        told.push(format!(
-            "distance {} lets about {} of the near-duplicates of short texts come to the \
-             verification; {} is a better one",
+        warnings.push(format!(
+            "distance {} finds about {} of the near-duplicates of short texts; use distance {}",
             settings.distance,
             percent(found),
             Settings::of(settings.kind, bits, super::Support::Texts).distance
@@ -87,20 +85,20 @@ pub fn warnings(
     if let Verification::Zhou { k, threshold } = settings.verification
         && threshold < 0.5 * (1.0 + k)
     {
-        told.push(format!(
-            "the threshold {threshold} of zhou is low: with weight {k}, {:.1} did better on \
-             posts, where 1 + 0.2 weight lets most wrong pairs pass",
+        warnings.push(format!(
+            "the zhou threshold {threshold} is low: with weight {k}, {:.1} is better for posts; \
+             at 1 + 0.2 weight most wrong pairs pass",
             0.8 * k
         ));
     }
     if settings.kind == Kind::Mixed && profile.texts >= SMALL_SAMPLE {
-        told.push(format!(
-            "{} of the texts are short and the others long: one setting for both is a \
-             compromise; separate runs (--pipeline post, --pipeline page) need none",
+        warnings.push(format!(
+            "{} of the texts are short and the others long: one setting for both is a compromise; \
+             run them separately (--pipeline post, --pipeline page)",
             percent(profile.short)
         ));
     }
-    told
+    warnings
 }
 
 #[cfg(test)]
@@ -131,24 +129,24 @@ mod tests {
     }
 
     #[test]
-    fn weak_choices_are_told_with_their_numbers() {
-        let told = |profile, features, settings: Settings| {
+    fn weak_settings_give_warnings_with_numbers() {
+        let joined = |profile, features, settings: Settings| {
             warnings(&profile, features, &settings, 64).join("\n")
         };
         let post = Settings::of(Kind::Post, 64, Support::Texts);
         let few = Some(Features { median: 12, few: 0.37 });
         assert!(
-            told(profile(1000, 1.0), few, post).contains("37 % of the texts have fewer than 10")
+            joined(profile(1000, 1.0), few, post).contains("37 % of the texts have fewer than 10")
         );
         let alone = Settings { distance: 3, ..Settings::of(Kind::Post, 64, Support::Nothing) };
-        let line = told(profile(1000, 1.0), None, alone);
+        let line = joined(profile(1000, 1.0), None, alone);
         assert!(line.contains("45 characters") && line.contains("56 %"), "{line}");
         let narrow = Settings { distance: 3, ..post };
-        assert!(told(profile(1000, 1.0), None, narrow).contains("14 is a better one"));
-        assert!(told(profile(3, 1.0), None, post).contains("3 of them only"));
+        assert!(joined(profile(1000, 1.0), None, narrow).contains("use distance 14"));
+        assert!(joined(profile(3, 1.0), None, post).contains("only 3 texts"));
         let mixed = Settings::of(Kind::Mixed, 64, Support::Texts);
-        assert!(told(profile(100, 0.6), None, mixed).contains("60 % of the texts are short"));
+        assert!(joined(profile(100, 0.6), None, mixed).contains("60 % of the texts are short"));
         let low = Settings { verification: Verification::Zhou { k: 3.0, threshold: 1.6 }, ..post };
-        assert!(told(profile(1000, 1.0), None, low).contains("1.6"));
+        assert!(joined(profile(1000, 1.0), None, low).contains("1.6"));
     }
 }

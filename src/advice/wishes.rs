@@ -1,15 +1,15 @@
-//! Wishes: what the caller says about the settings goes before what the texts suggest.
+//! Overrides: the caller's settings, which take precedence over those chosen from the texts.
 
 use super::kind::Kind;
 use super::settings::{Settings, Support};
 use crate::sketch::SketchKind;
 use crate::verify::Verification;
 
-/// What the caller says about the settings; the rest is settled by the texts.
+/// The caller's overrides; all other settings are chosen from the texts.
 ///
-/// Settings that are given are never changed. A distance alone leaves the verification on that
-/// the kind of texts is advised; [`Verification::None`] turns it off. A verification alone brings
-/// the distance that was measured with it.
+/// Settings that you pass are never changed. If you pass only a distance, pairs are verified as
+/// recommended for the kind of texts; [`Verification::None`] turns verification off. If you pass
+/// only a verification, the distance is the one measured with it.
 ///
 /// ```
 /// use hamdex::verify::Verification;
@@ -24,20 +24,20 @@ use crate::verify::Verification;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]
 pub struct Wishes {
-    /// Kind of texts whose preset is the pipeline; `None` leaves the pipeline open.
+    /// Kind of texts, whose preset is the pipeline; `None` chooses it from the texts.
     pub kind: Option<Kind>,
-    /// Bits that near-duplicates may differ in; `None` leaves it open.
+    /// Maximum distance of near-duplicates in bits; `None` chooses it by the kind of texts.
     pub distance: Option<u32>,
-    /// Check of pairs within the distance; `None` leaves it open, `Some(Verification::None)`
-    /// turns it off.
+    /// Check of pairs within the distance; `None` chooses it by the kind of texts,
+    /// `Some(Verification::None)` turns it off.
     pub verification: Option<Verification>,
     /// Kind of signature; `None` is SimHash.
     pub sketch: Option<SketchKind>,
-    /// What a verification will be able to stand on.
+    /// Evidence that will be available to a verification.
     pub support: Support,
     /// Width of the fingerprints: 32, 64 or 128.
     pub bits: u32,
-    /// Whether the preset `text` gets a centre that is learnt from the sample.
+    /// Whether the preset `text` gets a centre learnt from the sample.
     pub centre: bool,
 }
 
@@ -56,54 +56,54 @@ impl Default for Wishes {
 }
 
 impl Wishes {
-    /// Leaves everything open, for texts at hand and fingerprints of 64 bits.
+    /// Overrides nothing, for available texts and fingerprints of 64 bits.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names the kind of texts, and with it the pipeline.
+    /// Sets the kind of texts, and with it the pipeline.
     pub fn kind(mut self, kind: Kind) -> Self {
         self.kind = Some(kind);
         self
     }
 
-    /// Sets the distance and leaves the verification as it is.
+    /// Sets the maximum distance in bits; does not change the verification.
     pub fn distance(mut self, bits: u32) -> Self {
         self.distance = Some(bits);
         self
     }
 
-    /// Sets the check; the distance that was measured with it follows unless it is given.
+    /// Sets the verification, and the distance measured with it unless you set one.
     pub fn verify(mut self, verification: Verification) -> Self {
         self.verification = Some(verification);
         self
     }
 
-    /// Sets the width of the fingerprints. Default = 64.
+    /// Sets the width of the fingerprints in bits. Default: 64.
     pub fn bits(mut self, bits: u32) -> Self {
         self.bits = bits;
         self
     }
 
-    /// Sets whether the preset `text` gets a centre. Default = true.
+    /// Sets whether the preset `text` gets a centre. Default: true.
     ///
-    /// Fingerprints with a centre of their own cannot be compared with those of another corpus.
+    /// Fingerprints with a learnt centre cannot be compared with those of another corpus.
     pub fn centre(mut self, learnt: bool) -> Self {
         self.centre = learnt;
         self
     }
 
-    /// Sets what a verification can stand on. Default = texts.
+    /// Sets the evidence that is available to a verification. Default: [`Support::Texts`].
     pub fn support(mut self, support: Support) -> Self {
         self.support = support;
         self
     }
 
-    /// Returns the settings for texts of a kind, with what is given in its place.
+    /// Returns the settings for a kind of texts, with these overrides.
     pub fn settings(&self, kind: Kind) -> Settings {
         let mut measured = Settings::of(kind, self.bits, self.support);
         if let Some(SketchKind::Longest(_)) = self.sketch {
-            // The signature of the longest sentences is equal or it says nothing.
+            // Signatures of the longest sentences are equal or unrelated.
             measured = Settings { distance: 0, verification: Verification::None, kind };
             if self.distance.is_none() {
                 let verification = self.verification.unwrap_or(Verification::None);
@@ -127,23 +127,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_goes_before_what_was_measured() {
-        let settled = |wishes: Wishes| {
+    fn overrides_take_precedence_over_measured_settings() {
+        let resolved = |wishes: Wishes| {
             let settings = wishes.settings(Kind::Post);
             (settings.distance, settings.verification)
         };
         let (open, jaccard) = (Wishes::new(), Verification::Jaccard(0.5));
-        assert_eq!(settled(open), (14, Verification::Edit(0.8)));
-        assert_eq!(settled(open.distance(3)), (3, Verification::Edit(0.8)));
-        assert_eq!(settled(open.verify(Verification::None).distance(3)), (3, Verification::None));
-        assert_eq!(settled(open.verify(jaccard)), (14, jaccard));
-        assert_eq!(settled(open.verify(Verification::None)), (9, Verification::None));
-        assert_eq!(settled(open.verify(jaccard).distance(3)), (3, jaccard));
-        assert_eq!(settled(open.support(Support::Nothing).bits(128)).0, 18);
+        assert_eq!(resolved(open), (14, Verification::Edit(0.8)));
+        assert_eq!(resolved(open.distance(3)), (3, Verification::Edit(0.8)));
+        assert_eq!(resolved(open.verify(Verification::None).distance(3)), (3, Verification::None));
+        assert_eq!(resolved(open.verify(jaccard)), (14, jaccard));
+        assert_eq!(resolved(open.verify(Verification::None)), (9, Verification::None));
+        assert_eq!(resolved(open.verify(jaccard).distance(3)), (3, jaccard));
+        assert_eq!(resolved(open.support(Support::Nothing).bits(128)).0, 18);
     }
 
     #[test]
-    fn a_distance_is_verified_by_what_the_documents_have() {
+    fn a_distance_is_verified_with_the_available_evidence() {
         let verification =
             |kind, support| Wishes::new().distance(5).support(support).settings(kind).verification;
         assert_eq!(verification(Kind::Page, Support::Texts), Verification::Edit(0.88));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn longest_sentences_are_equal_or_say_nothing() {
+    fn longest_sentences_are_searched_at_distance_zero() {
         let wishes = Wishes { sketch: Some(SketchKind::Longest(3)), ..Wishes::new() };
         let settings = |wishes: Wishes| {
             let settings = wishes.settings(Kind::Page);

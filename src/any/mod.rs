@@ -38,6 +38,7 @@ macro_rules! __widths {
 /// assert!(digits(48).is_err());
 /// # Ok::<(), Error>(())
 /// ```
+#[doc(hidden)]
 #[macro_export]
 macro_rules! for_width {
     ($bits:expr, $F:ident => $body:expr) => {
@@ -69,7 +70,8 @@ macro_rules! __for_width {
 /// The first word is [`AnyIndex`], [`AnyReader`] or [`AnyBuilder`].
 ///
 /// ```
-/// use hamdex::{AnyIndex, IndexOptions, each_width};
+/// use hamdex::any::AnyIndex;
+/// use hamdex::{IndexOptions, each_width};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// let index = AnyIndex::create(directory.path(), 32, &IndexOptions::new())?;
@@ -77,6 +79,7 @@ macro_rules! __for_width {
 /// assert_eq!(tables, 4);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
+#[doc(hidden)]
 #[macro_export]
 macro_rules! each_width {
     ($any:ident, $handle:expr, $inner:ident => $body:expr) => {
@@ -90,7 +93,7 @@ macro_rules! __each_width {
     (($any:ident, $handle:expr, $inner:ident => $body:expr)
         $([$variant:ident $width:literal $int:ty])*) => {
         match $handle {
-            $($crate::$any::$variant($inner) => $body,)*
+            $($crate::any::$any::$variant($inner) => $body,)*
         }
     };
 }
@@ -105,7 +108,8 @@ macro_rules! __any_handles {
         /// width. Code that is generic over the width gets at the [`Index`] by [`each_width!`].
         ///
         /// ```
-        /// use hamdex::{AnyIndex, IndexOptions, Query};
+        /// use hamdex::any::AnyIndex;
+        /// use hamdex::{IndexOptions, Query};
         ///
         /// # let directory = tempfile::tempdir().unwrap();
         /// # let path = directory.path().join("pages");
@@ -124,7 +128,8 @@ macro_rules! __any_handles {
         /// A frozen state of an index of any width.
         ///
         /// ```
-        /// use hamdex::{AnyIndex, IndexOptions, Query};
+        /// use hamdex::any::AnyIndex;
+        /// use hamdex::{IndexOptions, Query};
         ///
         /// # let directory = tempfile::tempdir().unwrap();
         /// let index = AnyIndex::create(directory.path(), 128, &IndexOptions::new())?;
@@ -143,7 +148,8 @@ macro_rules! __any_handles {
         ///
         /// ```
         /// use hamdex::build::BuildOptions;
-        /// use hamdex::{AnyBuilder, AnyIndex, IndexOptions};
+        /// use hamdex::any::{AnyBuilder, AnyIndex};
+        /// use hamdex::IndexOptions;
         ///
         /// # let directory = tempfile::tempdir().unwrap();
         /// # let path = directory.path().join("pages");

@@ -1,4 +1,4 @@
-//! Assembly: sorted documents, old and new, become the families of the next generation.
+//! Assembly: merges sorted pushed and stored documents into the families of the next generation.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -20,10 +20,10 @@ use crate::store::keys::{self, Kind, TableKey};
 use crate::store::run::{self, RUN_MEMBERS};
 use crate::store::{Cursor, Family, Store};
 
-/// Entries between two reports of progress.
+/// Entries between two progress reports.
 const REPORT_EVERY: u64 = 1 << 16;
 
-/// What a finished reading is turned into.
+/// Everything needed to write a generation.
 pub(super) struct Assembly<'a, F> {
     pub(super) store: &'a Store,
     pub(super) plan: &'a Plan,
@@ -52,8 +52,8 @@ impl<F: Fingerprint> Assembly<'_, F> {
         Ok(report)
     }
 
-    /// Records are many and small: their files are written in parallel. Runs are few and a
-    /// search moves between all files of a table, so a table has as few as possible.
+    /// Records are many and small, so their files are written in parallel. A search moves between
+    /// all files of a table, so a table has as few files as possible.
     fn layout(&self, family: Family) -> Layout {
         match family {
             Family::Meta | Family::Docs | Family::Postings => Layout {
@@ -64,7 +64,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
         }
     }
 
-    /// Merges pushed and stored documents by key; returns their postings for sorting.
+    /// Merges pushed and stored documents by key and returns their postings, unsorted.
     fn documents(
         &self,
         documents: RecordSorter,
@@ -110,7 +110,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
         Ok(postings)
     }
 
-    /// Writes the postings in order; returns their distinct fingerprints.
+    /// Writes the postings in order and returns their distinct fingerprints.
     fn postings(
         &self,
         postings: RecordSorter,
@@ -143,7 +143,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
         spool.finish()
     }
 
-    /// Permutes, sorts and cuts the distinct fingerprints into the runs of one table.
+    /// Permutes and sorts the distinct fingerprints and writes them as the runs of one table.
     fn table(
         &self,
         number: usize,
@@ -184,7 +184,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
         })
     }
 
-    /// Writes one family's files and moves them into the database.
+    /// Writes the files of one family and ingests them.
     fn family(
         &self,
         family: Family,
@@ -214,19 +214,19 @@ impl<F: Fingerprint> Assembly<'_, F> {
     }
 }
 
-/// What the merge of pushed and stored documents comes to next.
+/// The next document in the merge of pushed and stored ones.
 enum Step<'a, F> {
-    /// A pushed document whose key has another one that counts.
+    /// A pushed document that is dropped because of another one with its key.
     Duplicate(&'a [u8], u64),
-    /// A stored document that a pushed one takes the place of.
+    /// A stored document that a pushed one replaces.
     Replaced,
     /// A stored document that stays, with its record.
     Stored(&'a [u8], F, &'a [u8]),
-    /// A pushed document and the features that it brought.
+    /// A pushed document, with its features if it has any.
     Pushed(&'a [u8], F, Option<&'a [u8]>),
 }
 
-/// A pushed document as the sorter gives it back.
+/// A pushed document as the sorter returns it.
 struct Payload<'a, F> {
     fingerprint: F,
     features: Option<&'a [u8]>,
@@ -247,7 +247,7 @@ impl<'a, F: Fingerprint> Payload<'a, F> {
     }
 }
 
-/// Visits pushed and stored documents by rising key.
+/// Visits pushed and stored documents by ascending key.
 fn merge<F: Fingerprint>(
     pushed: &mut Sorted,
     stored: &mut Cursor<'_>,
@@ -278,9 +278,9 @@ fn merge<F: Fingerprint>(
         }
         visit(Step::Pushed(key, document.fingerprint, document.features))
     };
-    // Keys are never empty, so the first one differs from the empty beginning.
+    // Keys are never empty, so the first one differs from the empty `last`.
     let (mut last, mut last_origin) = (Vec::new(), 0);
-    // The latest document of a key that may come again, where the last one counts.
+    // With `Repeats::Last`: the latest document of the present key, which may be repeated.
     let mut held = Vec::new();
     while let Some((key, payload)) = pushed.next()? {
         let document = Payload::<F>::read(payload)?;

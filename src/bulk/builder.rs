@@ -1,4 +1,4 @@
-//! The builder: takes documents in, checkpoints, and ends in a live index.
+//! The builder: collects documents, writes checkpoints, and makes the result live.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -19,19 +19,19 @@ use crate::plan::Plan;
 use crate::progress::{self, Progress};
 use crate::store::{Access, MIN_MEMORY, Store, keys, make_directory};
 
-/// Longest time of reading that a kill may cost.
+/// Longest time of pushing that a kill may lose.
 const CHECKPOINT_EVERY: Duration = Duration::from_mins(1);
 
 /// Name of the spill files of documents.
 const DOCUMENTS: &str = "documents";
 
-/// Pushes between two looks at the clock and at finished spill files.
-const LOOK_EVERY: u64 = 1 << 14;
+/// Pushes between two checks of the clock and of finished spill files.
+const CHECK_EVERY: u64 = 1 << 14;
 
-/// Builds an index offline, far faster than inserts, in bounded memory.
+/// Builds an index offline in bounded memory, much faster than inserts.
 ///
-/// Documents may come in any order. Nothing shows before [`Builder::finish`]; a build that is
-/// dropped or killed can be resumed or abandoned, and until then the index does not open.
+/// Documents may be pushed in any order. Nothing is visible before [`Builder::finish`]. A build
+/// that is dropped or killed can be resumed or abandoned; until then the index does not open.
 ///
 /// ```
 /// use hamdex::build::{BuildOptions, Builder};
@@ -60,7 +60,7 @@ pub struct Builder<F: Fingerprint> {
     sorter: RecordSorter,
     manifest: Manifest,
     left: Option<PathBuf>,
-    /// Where spilled chunks end: records pushed so far and the origin of the last one.
+    /// Ends of spilled chunks: records pushed so far, and the origin of the last one.
     boundaries: VecDeque<(u64, u64)>,
     last_origin: Option<u64>,
     checkpoint: Instant,
@@ -69,15 +69,15 @@ pub struct Builder<F: Fingerprint> {
 }
 
 impl<F: Fingerprint> Builder<F> {
-    /// Begins a build of a new index, or one that merges into an existing index.
+    /// Starts a build of a new index, or a merge into an existing one.
     ///
-    /// An existing index keeps its plan, distance, pipeline and whether it keeps features. Pushed
-    /// documents take the place of stored ones with the same key.
+    /// An existing index keeps its plan, distance, pipeline and feature setting. Pushed documents
+    /// replace stored ones with the same key.
     ///
     /// # Errors
     ///
-    /// [`Error::HeaderMismatch`] where `options` name something else than an existing index
-    /// holds; else as [`Index::create`](crate::Index::create) and
+    /// Returns [`Error::HeaderMismatch`] if a setting in `options` differs from the stored one;
+    /// also those of [`Index::create`](crate::Index::create) and
     /// [`Index::open`](crate::Index::open).
     pub fn create(
         path: impl AsRef<Path>,
@@ -104,7 +104,7 @@ impl<F: Fingerprint> Builder<F> {
             }
             Err(error) => return Err(error),
         };
-        // A build that was killed after it went live left its files.
+        // A build that was killed after it went live leaves its files.
         let left = clear(path)?;
         let staging = path.join(STAGING);
         make_directory(&staging)?;
@@ -121,18 +121,40 @@ impl<F: Fingerprint> Builder<F> {
         Ok(Self { left, ..builder })
     }
 
-    /// Goes on with a build that was killed or dropped.
+    /// Resumes a build that was killed or dropped.
     ///
-    /// The caller pushes the same documents again, without those up to and including
-    /// [`Builder::resume_after`]. An index that was moved resumes too, unless its spill files are
-    /// outside and on another file system.
+    /// Push the same documents again, except those up to and including [`Builder::resume_after`].
+    /// An index that was moved can be resumed, unless its spill files are outside and on another
+    /// file system.
     ///
     /// # Errors
     ///
-    /// [`Error::NothingToResume`] without an unfinished build, [`Error::HeaderMismatch`] for other
-    /// [inputs](BuildOptions::inputs), [`Error::ForeignSpills`] if the spill files outside are
-    /// another index's, [`Error::Corrupt`] when its files are damaged, else as
-    /// [`Index::open`](crate::Index::open). The build is then as it was.
+    /// The build stays as it was.
+    ///
+    /// - [`Error::NothingToResume`] if there is no unfinished build.
+    /// - [`Error::HeaderMismatch`] if the [inputs](BuildOptions::inputs) differ.
+    /// - [`Error::ForeignSpills`] if the spill files outside belong to another index.
+    /// - [`Error::Corrupt`] if files of the build are damaged.
+    /// - Those of [`Index::open`](crate::Index::open).
+    ///
+    /// ```
+    /// use hamdex::build::{BuildOptions, Builder};
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let build = BuildOptions::new();
+    /// let mut killed = Builder::<u64>::create(&path, &IndexOptions::new(), &build)?;
+    /// killed.push(b"page", 7, 0)?;
+    /// drop(killed);
+    /// let mut builder = Builder::<u64>::resume(&path, &build)?;
+    /// // So few documents were not durable yet, so they are pushed again.
+    /// assert_eq!(builder.resume_after(), None);
+    /// builder.push(b"page", 7, 0)?;
+    /// builder.finish(&(), &mut |_, _| ())?;
+    /// assert_eq!(Index::<u64>::open(&path)?.get(b"page")?, Some(7));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn resume(path: impl AsRef<Path>, build: &BuildOptions) -> Result<Self> {
         let path = path.as_ref();
         let (mut store, plan) = Self::open(path, Access::Build)?;
@@ -140,7 +162,7 @@ impl<F: Fingerprint> Builder<F> {
             return Err(Error::NothingToResume { path: path.to_owned() });
         };
         let staging = path.join(STAGING);
-        // A link instead of the directory would lead out of the index.
+        // A symbolic link instead of the directory would lead outside the index.
         let staged = fs::symlink_metadata(&staging).is_ok_and(|found| found.is_dir());
         let manifest = if staged { Manifest::read(&staging)? } else { None };
         let manifest =
@@ -162,15 +184,28 @@ impl<F: Fingerprint> Builder<F> {
         Ok(Self::over(store, plan, generation, build, sorter, manifest))
     }
 
-    /// Drops an unfinished build; the index is then as it was before it.
+    /// Drops an unfinished build and restores the index as it was before.
     ///
-    /// An index that the build was to make stays behind empty. Spill files in a directory that is
-    /// not this index's stay too, and the directory is returned.
+    /// An index that the build created stays, empty. Spill files in a directory that is not this
+    /// index's also stay, and the directory is returned.
     ///
     /// # Errors
     ///
-    /// [`Error::NothingToResume`] without an unfinished build, else as
+    /// Returns [`Error::NothingToResume`] if there is no unfinished build; also those of
     /// [`Index::open`](crate::Index::open).
+    ///
+    /// ```
+    /// use hamdex::build::{BuildOptions, Builder};
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// drop(Builder::<u64>::create(&path, &IndexOptions::new(), &BuildOptions::new())?);
+    /// assert!(Index::<u64>::open(&path).is_err(), "the build is unfinished");
+    /// assert!(Builder::<u64>::abandon(&path)?.made_index);
+    /// assert!(Index::<u64>::open(&path)?.is_empty()?);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn abandon(path: impl AsRef<Path>) -> Result<Abandoned> {
         let path = path.as_ref();
         let (mut store, _) = Self::open(path, Access::Build)?;
@@ -219,19 +254,20 @@ impl<F: Fingerprint> Builder<F> {
         }
     }
 
-    /// Returns the origin of the last document that need not be pushed again.
+    /// Returns the origin after which documents must be pushed again.
     pub fn resume_after(&self) -> Option<u64> {
         self.manifest.last_origin
     }
 
-    /// Returns a spill directory that an earlier build left and that is not this index's.
+    /// Returns a spill directory that belongs to another index, if any.
     ///
-    /// Nothing there was removed; it may be what the original of a copied index still needs.
+    /// An earlier build names it. It was left unchanged, because the original of a copied index may
+    /// still need it.
     pub fn left(&self) -> Option<&Path> {
         self.left.as_deref()
     }
 
-    /// Returns true if the inputs of this build were named by [`BuildOptions::inputs`].
+    /// Returns true if the build's inputs were described by [`BuildOptions::inputs`].
     pub fn knows_inputs(&self) -> bool {
         self.manifest.inputs.is_some()
     }
@@ -241,28 +277,41 @@ impl<F: Fingerprint> Builder<F> {
         &self.plan
     }
 
-    /// Takes a document in; which one of equal keys counts is up to [`BuildOptions::repeats`].
+    /// Adds a document; [`BuildOptions::repeats`] decides between equal keys.
     ///
-    /// `origin` is the caller's number of the document, a row for instance, and rises with
-    /// every push. It names duplicates and where to go on after a kill.
+    /// `origin` is the caller's number of the document, for instance its row, and must rise with
+    /// every push. It identifies duplicates, and where to continue after a kill.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`], after which the build may go on; [`Error::Io`].
+    /// Returns [`Error::InvalidKey`], after which the build can continue, or [`Error::Io`].
     #[inline]
     pub fn push(&mut self, key: &[u8], fingerprint: F, origin: u64) -> Result<()> {
         self.push_document(&NewDocument::new(key, fingerprint), origin)
     }
 
-    /// Takes a document in together with the features that it may bring.
-    ///
-    /// As [`Builder::push`].
+    /// Adds a document like [`Builder::push`], with its features if it has any.
     ///
     /// # Errors
     ///
-    /// As [`Builder::push`], and [`Error::InvalidOption`] for features that no
-    /// [`FeatureSet`](crate::verify::FeatureSet) encodes to or that the index does not keep;
-    /// the build may go on.
+    /// Those of [`Builder::push`]. Returns [`Error::InvalidOption`] if the features are not an
+    /// encoded [`FeatureSet`](crate::verify::FeatureSet), or if the index does not keep features;
+    /// the build can continue.
+    ///
+    /// ```
+    /// use hamdex::verify::FeatureSet;
+    /// use hamdex::build::{BuildOptions, Builder};
+    /// use hamdex::{IndexOptions, NewDocument};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let options = IndexOptions::new().keep_features(true);
+    /// let mut builder = Builder::<u64>::create(&path, &options, &BuildOptions::new())?;
+    /// let features = FeatureSet::from_hashes(&[1 << 40, 2 << 40]).encode();
+    /// builder.push_document(&NewDocument::new(b"page", 7).features(&features), 0)?;
+    /// assert_eq!(builder.finish(&(), &mut |_, _| ())?.documents, 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     #[inline]
     pub fn push_document(&mut self, document: &NewDocument<'_, F>, origin: u64) -> Result<()> {
         let NewDocument { key, fingerprint, features } = *document;
@@ -280,11 +329,15 @@ impl<F: Fingerprint> Builder<F> {
             self.boundaries.push_back((self.sorter.len() - 1, last));
         }
         self.last_origin = Some(origin);
-        if self.sorter.len().is_multiple_of(LOOK_EVERY) { self.look() } else { Ok(()) }
+        if self.sorter.len().is_multiple_of(CHECK_EVERY) {
+            self.checkpoint_if_due()
+        } else {
+            Ok(())
+        }
     }
 
-    /// Writes down what has become durable, and makes it so when the last time is long ago.
-    fn look(&mut self) -> Result<()> {
+    /// Records finished spill files; forces a checkpoint once a minute.
+    fn checkpoint_if_due(&mut self) -> Result<()> {
         if self.checkpoint.elapsed() < CHECKPOINT_EVERY {
             let files = self.sorter.take_spilled()?;
             if files.is_empty() {
@@ -304,7 +357,7 @@ impl<F: Fingerprint> Builder<F> {
         self.seal()
     }
 
-    /// Makes every document pushed so far durable.
+    /// Makes all documents pushed so far durable.
     fn seal(&mut self) -> Result<()> {
         let files = self.sorter.seal()?;
         let known = self.manifest.file_count();
@@ -317,23 +370,23 @@ impl<F: Fingerprint> Builder<F> {
         Ok(())
     }
 
-    /// Sorts, writes all families and makes the result live.
+    /// Sorts the documents, writes all families and makes the result live.
     ///
-    /// `duplicate` is called with key and origin of every document that was dropped because
-    /// another one with its key counts.
+    /// Calls `duplicate` with key and origin of every document that was dropped because of another
+    /// one with its key.
     ///
     /// # Errors
     ///
-    /// [`Error::RepeatedKey`] where repeats are refused, before anything shows;
-    /// [`Error::Cancelled`], [`Error::Io`], and damage or failures of the store; the build can
-    /// then be resumed.
+    /// - [`Error::RepeatedKey`] if repeats are refused; nothing is visible then.
+    /// - [`Error::Cancelled`], [`Error::Io`], and damage or failures of the store; the build can be
+    ///   resumed.
     pub fn finish(
         mut self,
         progress: &dyn Progress,
         duplicate: &mut dyn FnMut(&[u8], u64),
     ) -> Result<BuildReport> {
         progress::check(progress)?;
-        // What was spilled or took long must not be read again; the rest is quickly redone.
+        // Do not redo spills or long work after a kill; everything else is redone quickly.
         if self.sorter.spills() > 0 || self.checkpoint.elapsed() > CHECKPOINT_EVERY / 6 {
             progress.begin("sealing", None);
             self.seal()?;
@@ -359,15 +412,15 @@ impl<F: Fingerprint> Builder<F> {
     }
 }
 
-/// Memory for the documents while they are read; the rest is for their postings.
+/// Memory for the pushed documents; the rest is for sorting their postings.
 fn documents_budget(build: &BuildOptions) -> usize {
     build.memory.max(MIN_MEMORY) / 2
 }
 
-/// Removes the staging directory of an index, and its spill files if they are elsewhere.
+/// Removes the staging directory of an index, and its spill files outside.
 ///
-/// Returns a directory that the manifest names but that is not this index's; it stays as it is. A
-/// manifest that does not decode names none.
+/// Returns the directory outside if it is not this index's; its files stay. A manifest that does
+/// not decode names no directory.
 pub(super) fn clear(index: &Path) -> Result<Option<PathBuf>> {
     let staging = index.join(STAGING);
     let outside = Manifest::read(&staging).ok().flatten().and_then(|manifest| manifest.outside);
@@ -375,7 +428,7 @@ pub(super) fn clear(index: &Path) -> Result<Option<PathBuf>> {
         Some(outside) => outside.clear(index)?,
         None => None,
     };
-    // Of a link only the link is removed.
+    // If it is a symbolic link, only the link is removed.
     match fs::remove_dir_all(&staging) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(Error::io(&staging, error))

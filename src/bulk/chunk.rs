@@ -1,47 +1,47 @@
-//! Chunks: turns pushed records into one sorted run of them, in memory.
+//! Chunks: sorts pushed records in memory.
 //!
-//! Records lie one after the other in a byte arena, in push order, and never move; sorting orders
-//! 12-byte entries that point at them. A chunk that was pushed in order needs no entries at all.
+//! Records are appended to a byte arena in push order and never move; 12-byte entries that point at
+//! them are sorted. A chunk that was pushed in order needs no entries.
 //!
 //! ```text
 //! record = key length LEB128 | payload length LEB128 | key | payload
 //! ```
 //!
-//! Spill files hold records in the same form.
-#![expect(clippy::indexing_slicing, reason = "a span is made of the bytes that it is of")]
+//! Spill files store records in the same form.
+#![expect(clippy::indexing_slicing, reason = "a span is within the buffer that it was made for")]
 
 use rayon::prelude::*;
 use rdst::{RadixKey, RadixSort};
 
-/// Memory per record that sorting needs beside the arena: an entry and some scratch.
+/// Memory per record for sorting, besides the arena: an entry and some scratch space.
 const SORT_BYTES: usize = size_of::<Entry>() + 4;
 
-/// The most bytes that a coded length takes.
+/// Most bytes of an encoded length.
 const MAX_LEN_BYTES: usize = 5;
 
-/// Arenas are addressed with 32 bits.
+/// The arena is addressed with 32 bits.
 const ARENA_LIMIT: usize = u32::MAX as usize;
 
-/// Groups of equal prefix up to this size are ordered by comparing keys.
+/// Groups of equal prefix up to this size are sorted by comparing keys.
 const COMPARED_GROUP: usize = 16;
 
-/// Groups up to this size are ordered by comparing prefixes, larger ones by radix.
+/// Groups up to this size are sorted by comparing prefixes, larger ones by radix.
 const COMPARED_PREFIXES: usize = 1024;
 
-/// Pieces of output that threads gather at the same time.
+/// Pieces of output that threads gather in parallel.
 const PARTS: usize = 8;
 
-/// Where the key and payload of a record lie within its buffer.
+/// Position of a record's key and payload in its buffer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Span {
     key: usize,
     payload: usize,
-    /// End of the record, where the next one begins.
+    /// End of the record, where the next one starts.
     pub(crate) end: usize,
 }
 
 impl Span {
-    /// Finds the record that begins at `at`; `None` if the bytes hold no whole record there.
+    /// Returns the record that starts at `at`; `None` if there is no whole record.
     #[inline]
     pub(crate) fn at(bytes: &[u8], at: usize) -> Option<Self> {
         let tail = bytes.get(at..)?;
@@ -61,7 +61,7 @@ impl Span {
         (end <= bytes.len()).then_some(Self { key, payload, end })
     }
 
-    /// Appends a record to a buffer and returns where it lies.
+    /// Appends a record to a buffer and returns its position.
     #[inline]
     pub(crate) fn append(out: &mut Vec<u8>, key: &[u8], payload: &[u8]) -> Self {
         encode_len(out, key.len());
@@ -110,10 +110,10 @@ fn encode_len(out: &mut Vec<u8>, mut len: usize) {
     out.push(len as u8);
 }
 
-/// A record's place in the arena and the seven key bytes that are being sorted by.
+/// The offset of a record in the arena, and the seven key bytes by which it is being sorted.
 ///
-/// The eighth byte of the prefix is how many key bytes were left, 8 for "8 or more": a key that
-/// ends sorts before one that goes on with zeros, and equal prefixes below 8 mean equal keys.
+/// The eighth byte of the prefix is the number of key bytes left, at most 8. So a key that ends
+/// sorts before one that continues with zeros, and equal prefixes below 8 mean equal keys.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     high: u32,
@@ -135,7 +135,7 @@ impl Entry {
     }
 
     #[inline]
-    fn goes_on(&self) -> bool {
+    fn continues(&self) -> bool {
         self.low & 0xff == 8
     }
 }
@@ -144,7 +144,7 @@ impl RadixKey for Entry {
     const LEVELS: usize = 8;
 
     #[inline]
-    #[allow(clippy::cast_possible_truncation)] // one byte of eight is asked for
+    #[allow(clippy::cast_possible_truncation)] // selects one byte of eight
     fn get_level(&self, level: usize) -> u8 {
         (self.prefix() >> (8 * level)) as u8
     }
@@ -160,7 +160,7 @@ fn prefix_of(tail: &[u8]) -> u64 {
     u64::from_be_bytes(bytes) | tail.len() as u64
 }
 
-/// Records in push order, with what is needed to know when to sort them.
+/// Records in push order, and whether they must be sorted.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     arena: Vec<u8>,
@@ -170,9 +170,9 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Appends a record; false, with nothing done, if that would take more memory than allowed.
+    /// Appends a record; does nothing and returns false if that would exceed `limit` bytes.
     ///
-    /// An empty chunk takes any record, or else a large one could never be stored.
+    /// An empty chunk accepts any record, since a large one could otherwise never be stored.
     #[inline]
     pub(crate) fn push(&mut self, key: &[u8], payload: &[u8], limit: usize) -> bool {
         let disordered = self.disordered || self.is_before_last(key);
@@ -182,7 +182,7 @@ impl Chunk {
             return false;
         }
         if self.arena.capacity() < arena {
-            // Doubling past the limit would reserve what is never used.
+            // Doubling beyond the limit would reserve unused memory.
             let doubled = (2 * self.arena.len()).max(4 << 10).min(limit).max(arena);
             self.arena.reserve_exact(doubled - self.arena.len());
         }
@@ -200,17 +200,17 @@ impl Chunk {
         }
     }
 
-    /// Returns how many records were pushed.
+    /// Returns the number of records.
     pub(crate) fn len(&self) -> usize {
         self.records
     }
 
-    /// Returns the memory that this chunk takes at most, sorting included.
+    /// Returns the most memory that this chunk takes, including sorting.
     pub(crate) fn memory(&self) -> usize {
         self.arena.len() + if self.disordered { self.records * SORT_BYTES } else { 0 }
     }
 
-    /// Sorts by key, equal keys in push order.
+    /// Sorts by key; equal keys stay in push order.
     pub(crate) fn sort(self) -> SortedChunk {
         let mut entries = Vec::new();
         if self.disordered {
@@ -246,10 +246,10 @@ impl Entry {
     }
 }
 
-/// Sorts entries whose keys agree on the first `depth` bytes.
+/// Sorts entries whose keys have equal first `depth` bytes.
 ///
-/// A radix sort by seven bytes at a time, after skipping what all keys have in common: keys such
-/// as addresses share long beginnings, and comparing them whole would miss the cache every time.
+/// A radix sort by seven bytes at a time, after skipping the common prefix of all keys. Keys such
+/// as addresses share long prefixes, and comparing them whole would miss the cache every time.
 fn sort_from(arena: &[u8], entries: &mut [Entry], depth: usize) {
     if entries.len() <= COMPARED_GROUP {
         entries.sort_unstable_by(|a, b| {
@@ -265,12 +265,12 @@ fn sort_from(arena: &[u8], entries: &mut [Entry], depth: usize) {
         entries.sort_unstable_by_key(|entry| (entry.prefix(), entry.offset));
     } else {
         entries.par_iter_mut().for_each(fill);
-        // In place: as fast here as the tuning that copies, in half the memory.
+        // In place: as fast here as the variant that copies, with half the memory.
         entries.radix_sort_builder().with_low_mem_tuner().sort();
     }
     entries.par_chunk_by_mut(|a, b| a.prefix() == b.prefix()).for_each(|group| match group {
         [] | [_] => {}
-        [first, ..] if first.goes_on() => sort_from(arena, group, depth + 7),
+        [first, ..] if first.continues() => sort_from(arena, group, depth + 7),
         _ => group.sort_unstable_by_key(|entry| entry.offset),
     });
 }
@@ -291,23 +291,23 @@ fn common_prefix(arena: &[u8], entries: &[Entry], depth: usize) -> usize {
     common.len()
 }
 
-/// A sorted chunk, read off as blocks of whole records.
+/// A sorted chunk, returned in blocks of whole records.
 #[derive(Debug)]
 pub(crate) struct SortedChunk {
     arena: Vec<u8>,
-    /// `None` when the arena itself is in order.
+    /// `None` if the arena itself is in order.
     entries: Option<Vec<Entry>>,
     /// Mean record length in bytes.
     average: usize,
-    /// Next entry, or next byte of an arena in order.
+    /// Index of the next entry, or offset of the next record if the arena is in order.
     at: usize,
-    /// Blocks gathered ahead, of which the first `taken` were handed out.
+    /// Blocks gathered ahead; the first `taken` were returned.
     parts: Vec<Vec<u8>>,
     taken: usize,
 }
 
 impl SortedChunk {
-    /// Replaces `block` with about so many bytes of records; false after the last.
+    /// Replaces `block` with about `bytes` bytes of records; returns false after the last.
     pub(crate) fn next_block(&mut self, block: &mut Vec<u8>, bytes: usize) -> bool {
         block.clear();
         if let Some(entries) = &self.entries {
@@ -340,7 +340,7 @@ fn gather(arena: &[u8], entries: &[Entry], part: &mut Vec<u8>) {
     part.clear();
     let mut spans = [(0, 0); 16];
     for batch in entries.chunks(spans.len()) {
-        // Finding the records first lets their cache misses overlap.
+        // Finding the records first overlaps their cache misses.
         for (span, entry) in spans.iter_mut().zip(batch) {
             let at = entry.offset as usize;
             *span = (at, span_at(arena, at).end);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_end_sort_before_keys_that_go_on_with_zeros() {
+    fn keys_that_end_sort_before_keys_that_continue_with_zeros() {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         for zeros in 0..40 {
             keys.push([b"shared beginning".as_slice(), &vec![0; zeros]].concat());
@@ -394,14 +394,14 @@ mod tests {
             assert_eq!((read.key(&bytes), read.payload(&bytes)), (&key[..], &payload[..]));
             assert_eq!((read.end, written.end), (bytes.len(), bytes.len()));
             bytes.pop();
-            assert!(Span::at(&bytes, 1).is_none(), "a cut record was taken for whole");
+            assert!(Span::at(&bytes, 1).is_none(), "a truncated record was accepted");
         }
         assert!(Span::at(&[0xff; 16], 0).is_none());
         assert!(Span::at(&[], 0).is_none());
     }
 
     #[test]
-    fn a_full_chunk_refuses_but_an_empty_one_takes_any_record() {
+    fn a_full_chunk_refuses_records_and_an_empty_one_accepts_any() {
         let mut chunk = Chunk::default();
         assert!(chunk.push(&[1; 1000], &[2; 5000], 100));
         assert!(!chunk.push(b"k", b"v", 100));

@@ -1,8 +1,8 @@
-//! External sorting of fingerprints: turns them into one rising stream, thousands at a time.
+//! External sorting of fingerprints into one ascending stream.
 //!
-//! What fits the budget is radix sorted in memory; beyond it, sorted runs are spilled. Merging
-//! takes no tree: of every run the values up to a common bound are gathered and radix sorted,
-//! where the bound is the smallest of the last values read, so nothing smaller can follow.
+//! Fingerprints that fit the budget are radix sorted in memory; otherwise sorted runs are spilled.
+//! The merge needs no tree: all values up to a common bound are gathered from the runs and radix
+//! sorted. The bound is the smallest of the last values read, so no smaller value can follow.
 #![expect(clippy::indexing_slicing, reason = "places are within the values that were read")]
 
 use std::path::{Path, PathBuf};
@@ -27,9 +27,9 @@ pub(crate) struct FingerprintSorter<F> {
 }
 
 impl<F: Fingerprint> FingerprintSorter<F> {
-    /// Starts an empty sorter that spills to `dir/name-NNNN.run` above `budget` bytes.
+    /// Creates an empty sorter that spills to `dir/name-NNNN.run` above `budget` bytes.
     ///
-    /// The directory must exist; nothing is written to it unless the budget is exceeded.
+    /// The directory must exist; it is only used if the budget is exceeded.
     pub(crate) fn new(dir: &Path, budget: usize, name: &str) -> Self {
         Self {
             dir: dir.to_path_buf(),
@@ -41,7 +41,7 @@ impl<F: Fingerprint> FingerprintSorter<F> {
         }
     }
 
-    /// Adds each fingerprint as `permute` changes it.
+    /// Adds every fingerprint after applying `permute`.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl<F: Fingerprint> FingerprintSorter<F> {
         mut fingerprints: &[F],
         permute: impl Fn(F) -> F,
     ) -> Result<()> {
-        // A fifth of the budget is left to the sort's scratch space.
+        // A fifth of the budget is for the scratch space of the sort.
         let limit = (self.budget / 5 * 4 / F::BYTES).max(CHUNK_VALUES);
         while !fingerprints.is_empty() {
             let room = limit - self.values.len();
@@ -77,7 +77,8 @@ impl<F: Fingerprint> FingerprintSorter<F> {
         Ok(())
     }
 
-    /// Half of what records take: a merge holds the blocks, their sorted batch and its scratch.
+    /// Half the block size for records, because a merge also holds the sorted batch and its scratch
+    /// space.
     fn block_bytes(&self) -> usize {
         block_bytes(self.budget) / 2
     }
@@ -88,11 +89,11 @@ impl<F: Fingerprint> FingerprintSorter<F> {
         self.dir.join(format!("{}-{number:04}.run", self.name))
     }
 
-    /// Sorts and opens the rising stream.
+    /// Sorts and returns the ascending stream.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Io`] as the system reports it; [`crate::Error::Corrupt`] for a damaged file.
+    /// [`crate::Error::Io`]; [`crate::Error::Corrupt`] if a file is damaged.
     pub(crate) fn finish(mut self) -> Result<SortedFingerprints<F>> {
         if self.files.is_empty() {
             sort(&mut self.values);
@@ -117,7 +118,7 @@ impl<F: Fingerprint> FingerprintSorter<F> {
 }
 
 fn sort<F: Fingerprint>(values: &mut [F]) {
-    // In place, and yet faster here than the tuning that copies.
+    // In place, and still faster here than the variant that copies.
     values.radix_sort_builder().with_low_mem_tuner().sort();
 }
 
@@ -165,7 +166,7 @@ impl<F: Fingerprint> Run<F> {
         Ok(Self { reader, _owned: owned, block: Vec::new(), values: Vec::new(), at: 0 })
     }
 
-    /// Reads on when nothing is left; returns the last value in memory if more follow on disk.
+    /// Reads the next block if this one is used up; returns its last value if more follow on disk.
     fn refill(&mut self) -> Result<Option<F>> {
         if self.at == self.values.len() {
             self.at = 0;
@@ -182,11 +183,11 @@ impl<F: Fingerprint> Run<F> {
     }
 }
 
-/// A rising stream of fingerprints; its files are removed with it.
+/// An ascending stream of fingerprints. Dropping it removes its files.
 #[derive(Debug)]
 pub(crate) struct SortedFingerprints<F> {
     runs: Vec<Run<F>>,
-    /// Everything, when nothing was spilled.
+    /// All fingerprints, if nothing was spilled.
     values: Vec<F>,
     at: usize,
 }
@@ -197,11 +198,11 @@ impl<F: Fingerprint> SortedFingerprints<F> {
         Ok(Self { runs, values: Vec::new(), at: 0 })
     }
 
-    /// Replaces `out` with the next thousands of fingerprints; false after the last.
+    /// Replaces `out` with the next thousands of fingerprints; returns false after the last.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Io`] as the system reports it; [`crate::Error::Corrupt`] for a damaged file.
+    /// [`crate::Error::Io`]; [`crate::Error::Corrupt`] if a file is damaged.
     pub(crate) fn next_chunk(&mut self, out: &mut Vec<F>) -> Result<bool> {
         out.clear();
         if self.runs.is_empty() {
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn any_budget_gives_what_sorting_in_memory_gives() {
+    fn any_budget_gives_the_same_result_as_sorting_in_memory() {
         let dir = tempfile::tempdir().unwrap();
         for (len, modulus) in [(0, 1), (1, 1), (16_385, u64::MAX), (300_000, u64::MAX), (99_000, 3)]
         {
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn more_runs_than_are_read_at_once_merge_in_generations() {
+    fn more_runs_than_are_read_together_merge_in_generations() {
         let dir = tempfile::tempdir().unwrap();
         let values: Vec<u64> = (0..1_400_000).map(mix).collect();
         let sorter = sorter(dir.path(), 0, &values);

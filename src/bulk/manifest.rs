@@ -1,8 +1,8 @@
-//! Manifest: how far a build has come, in one small file that is replaced as a whole.
+//! Manifest: the progress of a build, in one small file that is replaced atomically.
 //!
-//! An index can come from anywhere, so a manifest never makes anyone read or remove a file by a
-//! path that it names: spill files are plain names, and a directory outside the index counts only
-//! if its own token file agrees (see [`super::spills`]).
+//! An index may be from an untrusted source, so no file is read or removed by a path in its
+//! manifest. Spill files are plain names, and a directory outside the index is used only if its
+//! token file matches (see [`super::spills`]).
 
 use std::fs;
 use std::io::Write;
@@ -17,26 +17,26 @@ use crate::store::{codec, sync_directory};
 
 const NAME: &str = "manifest";
 
-/// Covered by the checksum, so that neither layout decodes as the other.
+/// Keys that the checksum covers, so that neither layout decodes as the other.
 const KEY: &[u8] = b"manifest/2";
 const OLD_KEY: &[u8] = b"manifest";
 
-/// What a resumed build needs to know.
+/// What resuming a build requires.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Encode, Decode)]
 pub(super) struct Manifest {
-    /// Where the spill files are; `None` inside the index.
+    /// Directory of the spill files; `None` is inside the index.
     pub(super) outside: Option<Outside>,
     /// Spill files in push order: name, records, bytes.
     pub(super) files: Vec<(String, u64, u64)>,
     /// Origin of the last document in those files.
     pub(super) last_origin: Option<u64>,
-    /// What the caller says of the inputs.
+    /// The caller's description of the inputs.
     pub(super) inputs: Option<String>,
-    /// Whether this build made the index.
+    /// Whether this build created the index.
     pub(super) made_index: bool,
 }
 
-/// The layout of hamdex 0.1.0, which named the directory by its absolute path.
+/// The layout of hamdex 0.1.0, which stored the directory as an absolute path.
 #[derive(Encode, Decode)]
 struct OldManifest {
     spills: String,
@@ -46,8 +46,8 @@ struct OldManifest {
 
 impl From<OldManifest> for Manifest {
     fn from(old: OldManifest) -> Self {
-        // Inside means the staging directory, whose name was always the same. The path itself may
-        // be that of the index that this one was copied from, so nothing else of it is used.
+        // Inside means the staging directory, which always had the same name. Nothing else of the
+        // path is used, because it may be that of the index that this one was copied from.
         let inside = Path::new(&old.spills).file_name().is_some_and(|name| name == super::STAGING);
         Self {
             outside: (!inside).then(|| Outside::without_token(old.spills)),
@@ -60,11 +60,11 @@ impl From<OldManifest> for Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest of a staging directory, if one was written.
+    /// Reads the manifest of a staging directory; `None` if there is none.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for a damaged one.
+    /// [`Error::Corrupt`] if it is damaged.
     pub(super) fn read(staging: &Path) -> Result<Option<Self>> {
         let path = staging.join(NAME);
         let bytes = match fs::read(&path) {
@@ -86,7 +86,7 @@ impl Manifest {
         }
     }
 
-    /// Replaces the manifest; on return it is on the disk.
+    /// Replaces the manifest and syncs it.
     pub(super) fn write(&self, staging: &Path) -> Result<()> {
         let path = staging.join(NAME);
         let fail = |e| Error::io(&path, e);
@@ -94,14 +94,14 @@ impl Manifest {
         file.write_all(&codec::encode(KEY, self)).map_err(fail)?;
         file.as_file().sync_all().map_err(fail)?;
         file.persist(&path).map_err(|e| Error::io(&path, e.error))?;
-        // The new name is durable only once its directory is.
+        // The new name is durable only once the directory is synced.
         sync_directory(staging)
     }
 
     pub(super) fn add(&mut self, files: &[SpillFile]) {
         self.files.extend(files.iter().map(|file| {
             let name = file.path.file_name().and_then(|name| name.to_str());
-            let name = name.expect("spills have names of ASCII");
+            let name = name.expect("spill files have ASCII names");
             (name.to_owned(), file.records, file.bytes)
         }));
     }
@@ -110,7 +110,7 @@ impl Manifest {
         self.files.iter().map(|(_, records, _)| records).sum()
     }
 
-    /// Where the spill files are, for a staging directory that this manifest is of.
+    /// Returns the directory of the spill files, given the staging directory of this manifest.
     pub(super) fn directory(&self, staging: &Path) -> PathBuf {
         self.outside.as_ref().map_or_else(|| staging.to_owned(), Outside::path)
     }
@@ -126,7 +126,7 @@ impl Manifest {
             .collect()
     }
 
-    /// How many spill files there are.
+    /// Returns the number of spill files.
     pub(super) fn file_count(&self) -> usize {
         self.files.len()
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_manifest_keeps_its_files_inside_whatever_path_it_names() {
+    fn an_old_manifest_uses_files_inside_the_index_for_any_path() {
         let staging = tempfile::tempdir().unwrap();
         let files = vec![("documents-0000.run".to_owned(), 3, 90)];
         old(staging.path(), "/elsewhere/index/bulk", files.clone());

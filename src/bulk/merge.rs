@@ -1,7 +1,7 @@
-//! Merging: turns several sorted runs into one sorted stream.
+//! Merges sorted runs into one sorted stream.
 //!
-//! A loser tree over the runs; between equal keys the earlier run goes first, so the stream is
-//! stable whenever the runs are given in push order.
+//! A loser tree over the runs. Of equal keys the one of the earlier run is first, so the stream is
+//! stable if the runs are in push order.
 //!
 //! Knuth, The Art of Computer Programming, volume 3, section 5.4.1.
 #![expect(clippy::indexing_slicing, reason = "tree and heads have a slot for each run")]
@@ -14,7 +14,7 @@ use super::chunk::{SortedChunk, Span};
 use super::spill::{OwnedFile, SpillFile, SpillReader, SpillWriter};
 use crate::error::Result;
 
-/// The most files that are read at once.
+/// Most files read at the same time.
 const MAX_FAN_IN: usize = 64;
 
 /// A record: its key and its payload.
@@ -22,7 +22,7 @@ pub(crate) type Record<'a> = (&'a [u8], &'a [u8]);
 
 #[derive(Debug)]
 enum Source {
-    /// The guard removes the file when its run is dropped.
+    /// Dropping the run removes the file.
     File {
         reader: SpillReader,
         _owned: OwnedFile,
@@ -44,11 +44,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Opens a spill file, which is removed with the run unless it is kept.
+    /// Opens a spill file; dropping the run removes it unless it is kept.
     ///
     /// # Errors
     ///
-    /// As [`SpillReader::open_named`].
+    /// Those of [`SpillReader::open_named`].
     pub(crate) fn file(owned: OwnedFile) -> Result<Self> {
         let reader = SpillReader::open_named(&owned.file)?;
         let remaining = reader.records();
@@ -62,7 +62,7 @@ impl Run {
         Self { source, block: Vec::new(), span: Span::default(), remaining: records }
     }
 
-    /// Goes on to the next record; false after the last.
+    /// Moves to the next record; returns false after the last.
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         if self.span.end == self.block.len() && !self.refill()? {
@@ -74,7 +74,7 @@ impl Run {
                 self.remaining = remaining;
                 Ok(true)
             }
-            (None, _) => Err(self.damage("a record is cut")),
+            (None, _) => Err(self.damage("a record is truncated")),
             (_, None) => Err(self.damage("there are more records than were written")),
         }
     }
@@ -109,10 +109,10 @@ impl Run {
     }
 }
 
-/// What most comparisons need of a run, kept apart from it to stay in the cache.
+/// The part of a run that most comparisons need, stored separately to stay in the cache.
 #[derive(Debug, Clone, Copy)]
 struct Head {
-    /// First eight key bytes, all ones when exhausted.
+    /// First eight key bytes; all ones if the run is exhausted.
     prefix: u64,
     live: bool,
 }
@@ -134,12 +134,12 @@ impl Head {
     }
 }
 
-/// A sorted stream of records out of any number of runs.
+/// A sorted stream of the records of several runs.
 #[derive(Debug, Default)]
 pub(crate) struct Sorted {
     runs: Vec<Run>,
     heads: Vec<Head>,
-    /// Losers of the matches at inner nodes `1..runs`; node 0 holds the winner.
+    /// Losers of the matches at inner nodes `1..runs`; node 0 is the winner.
     tree: Vec<usize>,
     started: bool,
     len: u64,
@@ -152,7 +152,7 @@ impl Sorted {
         Self { runs, heads: Vec::new(), tree: Vec::new(), started: false, len }
     }
 
-    /// Returns how many records the whole stream has, delivered or not.
+    /// Returns the number of all records, returned or not.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -161,15 +161,15 @@ impl Sorted {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Io`] as the system reports it; [`crate::Error::Corrupt`] for a damaged
-    /// file. The stream must not be read on after an error.
+    /// [`crate::Error::Io`]; [`crate::Error::Corrupt`] if a file is damaged. Do not use the stream
+    /// after an error.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>> {
         let winner = self.step()?;
         Ok(winner.map(|winner| self.runs[winner].record()))
     }
 
-    /// Returns the run whose record comes next.
+    /// Returns the run with the next record.
     #[inline]
     fn step(&mut self) -> Result<Option<usize>> {
         if let [run] = self.runs.as_mut_slice() {
@@ -184,7 +184,7 @@ impl Sorted {
         Ok(winner.filter(|winner| self.heads[*winner].live))
     }
 
-    /// Positions every run on its first record and plays all matches.
+    /// Moves every run to its first record and plays all matches.
     fn start(&mut self) -> Result<()> {
         self.started = true;
         for run in &mut self.runs {
@@ -192,7 +192,7 @@ impl Sorted {
             self.heads.push(head);
         }
         let leaves = self.runs.len();
-        // Winners of all nodes, the leaves behind the inner ones.
+        // Winners of all nodes: inner ones, then leaves.
         let mut winners = vec![0; leaves];
         winners.extend(0..leaves);
         self.tree = vec![0; leaves];
@@ -202,14 +202,14 @@ impl Sorted {
                 if self.beats(left, right) { (left, right) } else { (right, left) };
             (winners[node], self.tree[node]) = (winner, loser);
         }
-        // Without a run there is no winner.
+        // Without runs there is no winner.
         if let (Some(top), Some(winner)) = (self.tree.first_mut(), winners.get(1)) {
             *top = *winner;
         }
         Ok(())
     }
 
-    /// Advances the last winner and plays the matches on its way up again.
+    /// Advances the last winner and replays the matches on its path.
     #[inline]
     fn replay(&mut self) -> Result<()> {
         let Some(&(mut winner)) = self.tree.first() else { return Ok(()) };
@@ -245,11 +245,11 @@ impl Sorted {
         }
     }
 
-    /// Writes what is left of the stream to a spill file.
+    /// Writes the rest of the stream to a spill file.
     ///
     /// # Errors
     ///
-    /// As [`Sorted::next`].
+    /// Those of [`Sorted::next`].
     pub(crate) fn spill(mut self, path: &Path, block_bytes: usize) -> Result<OwnedFile> {
         let mut writer = SpillWriter::create(path)?;
         let mut block = Vec::with_capacity(block_bytes);
@@ -265,10 +265,11 @@ impl Sorted {
     }
 }
 
-/// Picks the files to merge next so that in the end at most 64 are left, or so many as fit.
+/// Picks the files to merge next, so that at most 64 are left, or the number that fits in the
+/// budget.
 ///
-/// `None` when there are few enough already. They are neighbours, so that push order holds, as
-/// many as need merging, and the smallest such, so that big files are not copied again and again.
+/// Returns `None` if there are few enough. The files are adjacent, which preserves push order. They
+/// are as few as needed, and the smallest such, so that big files are not copied repeatedly.
 pub(crate) fn next_merge(
     files: &[OwnedFile],
     budget: usize,
@@ -283,7 +284,7 @@ pub(crate) fn next_merge(
     Some(start..start + width)
 }
 
-/// Names files for the caller, who answers for their removal from now on.
+/// Returns the names of files, which the caller must remove from now on.
 pub(crate) fn names(files: &mut [OwnedFile]) -> Vec<SpillFile> {
     files
         .iter_mut()

@@ -1,7 +1,7 @@
-//! Bulk building: documents in any order become sorted runs, table files, then a live index.
+//! Bulk building: sorts documents outside memory, writes table files and switches to them.
 //!
-//! A build makes a new generation beside the live one and switches to it by one write, so that
-//! a build that is killed or abandoned leaves the index as it was.
+//! A build writes a new generation next to the live one and switches to it with one write. A build
+//! that is killed or abandoned leaves the index unchanged.
 
 mod assemble;
 mod builder;
@@ -22,5 +22,5 @@ pub use builder::Builder;
 pub use options::{Abandoned, BuildOptions, BuildReport, Repeats};
 pub use repair::{RepairReport, repair, repair_any};
 
-/// Directory inside the index that a build works in.
+/// Directory inside the index for the files of a build.
 const STAGING: &str = "bulk";

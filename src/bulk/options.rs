@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-/// Which one counts of pushed documents with the same key.
+/// Which of several pushed documents with the same key is used.
+///
+/// See [`BuildOptions::repeats`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Repeats {
     /// The first one pushed.
@@ -10,12 +12,22 @@ pub enum Repeats {
     First,
     /// The last one pushed.
     Last,
-    /// None: [`Builder::finish`](crate::build::Builder::finish) fails with
-    /// [`Error::RepeatedKey`](crate::Error::RepeatedKey) before anything shows.
+    /// None: [`Builder::finish`](crate::build::Builder::finish) returns
+    /// [`Error::RepeatedKey`](crate::Error::RepeatedKey) before anything is visible.
     Refuse,
 }
 
-/// Settings of a bulk build.
+/// Settings of a bulk build: memory, directories and repeats.
+///
+/// ```
+/// use hamdex::build::{BuildOptions, Repeats};
+///
+/// let build = BuildOptions::new()
+///     .memory(64 << 20)
+///     .tmp(std::env::temp_dir())
+///     .inputs("pages.jsonl, 2026-01-31")
+///     .repeats(Repeats::Refuse);
+/// ```
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct BuildOptions {
@@ -32,36 +44,36 @@ impl Default for BuildOptions {
 }
 
 impl BuildOptions {
-    /// Starts from 512 MiB and temporary files inside the index.
+    /// Creates the default settings: 512 MiB, and temporary files inside the index.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the bytes for sorting. Default = 512 MiB, at least 16 MiB.
+    /// Sets the memory for sorting in bytes. Default = 512 MiB, at least 16 MiB.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// Sets the directory for what does not fit the memory. Default = inside the index.
+    /// Sets the directory for data that exceeds the memory. Default = inside the index.
     ///
-    /// A build makes a directory of its own there, with a token that names the index: no other
-    /// index uses or clears it, not even a copy of this one.
+    /// The build creates a directory there with a token that identifies the index, so no other
+    /// index, not even a copy of this one, uses or clears it.
     pub fn tmp(mut self, directory: impl Into<PathBuf>) -> Self {
         self.tmp = Some(directory.into());
         self
     }
 
-    /// Describes the inputs, best by a digest. Default = not described.
+    /// Describes the inputs, ideally by a digest. Default = no description.
     ///
-    /// [`Builder::resume`](crate::build::Builder::resume) refuses other ones if both sides describe
-    /// theirs. Anything that changes which documents come, or their order, belongs to it.
+    /// [`Builder::resume`](crate::build::Builder::resume) refuses different inputs if both builds describe
+    /// theirs. Include everything that changes the documents or their order.
     pub fn inputs(mut self, description: impl Into<String>) -> Self {
         self.inputs = Some(description.into());
         self
     }
 
-    /// Sets which one counts of documents with the same key. Default = the first one.
+    /// Sets which of several documents with the same key is used. Default = the first.
     ///
     /// ```
     /// use hamdex::build::{BuildOptions, Builder, Repeats};
@@ -83,27 +95,31 @@ impl BuildOptions {
     }
 }
 
-/// What a finished build made.
+/// Document counts and size of a finished build.
+///
+/// See [`Builder`](crate::build::Builder) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BuildReport {
-    /// Documents in the index now.
+    /// Documents in the index after the build.
     pub documents: u64,
     /// Distinct fingerprints among them.
     pub fingerprints: u64,
-    /// Pushed documents that were dropped because another one with their key counts.
+    /// Pushed documents that were dropped because of another one with their key.
     pub duplicates: u64,
-    /// Documents of the index that a pushed one took the place of.
+    /// Stored documents that a pushed one replaced.
     pub replaced: u64,
-    /// Bytes of the table files that were written.
+    /// Bytes of the table files written.
     pub bytes: u64,
 }
 
-/// What is left of an abandoned build.
+/// What remains of an abandoned build.
+///
+/// See [`Builder::abandon`](crate::build::Builder::abandon) for an example.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Abandoned {
-    /// Whether the build had made the index, which is now empty.
+    /// Whether the build created the index, which is now empty.
     pub made_index: bool,
-    /// A directory of spill files that was left alone, because it is not this index's.
+    /// A directory of spill files that was not removed because it is not this index's.
     pub left: Option<PathBuf>,
 }

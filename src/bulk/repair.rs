@@ -1,4 +1,4 @@
-//! Repair: what can still be read of a damaged index becomes a new and whole one.
+//! Repair: builds a new index from what can still be read of a damaged one.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -14,41 +14,41 @@ use crate::store::codec::{self, Document};
 use crate::store::{Family, MIN_MEMORY, Salvage, Store, keys};
 use crate::text::Resources;
 
-/// Entries between two reports of progress.
+/// Entries between two progress reports.
 const REPORT_EVERY: u64 = 1 << 14;
 
-/// What a repair could read and what it could not.
+/// What a repair read, and what it could not read. See [`repair`] for an example.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RepairReport {
     /// Documents in the new index.
     pub documents: u64,
-    /// Documents that the damaged index had counted, where it still told.
+    /// Documents that the damaged index had counted, if the count was readable.
     pub counted: u64,
-    /// Those of the documents that only their posting told of; they have lost their features.
+    /// Documents read from their posting only; their features are lost.
     pub from_postings: u64,
-    /// The first thousand damages among the documents and of the log, in words.
+    /// Descriptions of the first thousand damages in the documents and the log.
     pub problems: Vec<String>,
-    /// How many damages there are.
+    /// Number of damages.
     pub problem_count: u64,
-    /// Whether the list of files could not be used, so that the files were asked by themselves.
+    /// Whether the list of files was unusable, so that the files were read without it.
     ///
-    /// What was replaced or removed shortly before a kill, or in a file that is missing, may then
-    /// be back.
+    /// Documents that were replaced or removed shortly before a kill, or in a missing file, may
+    /// then reappear.
     pub from_files: bool,
 }
 
 impl RepairReport {
-    /// Notes damage and lets other failures through.
+    /// Records damage and returns other errors.
     fn note(&mut self, error: Error) -> Result<()> {
         problems::note(error, &mut self.problems, &mut self.problem_count)
     }
 }
 
-/// Makes a new index from the documents of a damaged one, which stays as it is.
+/// Builds a new index from the documents of a damaged one.
 ///
-/// Postings and tables are made anew from the documents, so damage of them leaves no trace.
-/// Documents whose records cannot be read are taken from their postings, without features. What
-/// neither holds any more is lost: `documents` is then below `counted`.
+/// The damaged index is not changed. Postings and tables are rebuilt from the documents, so damage
+/// in them has no effect. Documents whose records cannot be read are taken from their postings,
+/// without features. What is in neither is lost; `documents` is then below `counted`.
 ///
 /// ```
 /// use hamdex::build::{BuildOptions, repair};
@@ -65,10 +65,11 @@ impl RepairReport {
 ///
 /// # Errors
 ///
-/// [`Error::AlreadyExists`] where something is at the target, [`Error::WidthMismatch`],
-/// [`Error::BuildUnfinished`], [`Error::Cancelled`], failures of the environment, and
-/// [`Error::Corrupt`] when the header or a table of the pipeline is damaged: then only a backup
-/// helps. A damaged list of files is no error: then the files are asked by themselves.
+/// - [`Error::AlreadyExists`] if the target contains anything.
+/// - [`Error::Corrupt`] if the header or a table of the pipeline is damaged; then only a backup
+///   helps. A damaged list of files is not an error: the files are read without it.
+/// - [`Error::WidthMismatch`], [`Error::BuildUnfinished`], [`Error::Cancelled`], and failures of
+///   the environment.
 pub fn repair<F: Fingerprint>(
     damaged: impl AsRef<Path>,
     target: impl AsRef<Path>,
@@ -79,7 +80,7 @@ pub fn repair<F: Fingerprint>(
     run::<F>(Wrecked::open(damaged.as_ref(), target)?, target, build, progress)
 }
 
-/// As [`repair`], whatever the width of the damaged index.
+/// Does what [`repair`] does, for any width of the damaged index.
 ///
 /// ```
 /// use hamdex::build::{BuildOptions, repair_any};
@@ -97,7 +98,7 @@ pub fn repair<F: Fingerprint>(
 ///
 /// # Errors
 ///
-/// As [`repair`].
+/// Those of [`repair`].
 pub fn repair_any(
     damaged: impl AsRef<Path>,
     target: impl AsRef<Path>,
@@ -110,13 +111,13 @@ pub fn repair_any(
     crate::for_width!(bits, F => run::<F>(wrecked, target, build, progress))
 }
 
-/// A damaged index, opened as far as it can be.
+/// A damaged index, opened as far as possible.
 struct Wrecked<'a> {
     path: &'a Path,
     meta: Salvage,
-    /// Whether `meta` has the documents and postings too.
+    /// Whether `meta` also has the documents and postings.
     from_files: bool,
-    /// Why the list of files was of no use.
+    /// Why the list of files was unusable.
     cause: Option<Error>,
 }
 
@@ -128,7 +129,7 @@ impl<'a> Wrecked<'a> {
             _ => std::env::temp_dir(),
         };
         let opened = Salvage::open(path, None).and_then(|meta| {
-            // The documents are what a repair is about.
+            // A repair must be able to read the documents.
             let documents = Salvage::open(path, Some(Family::Docs))?;
             documents.require_files().map(|()| meta)
         });
@@ -141,7 +142,7 @@ impl<'a> Wrecked<'a> {
             Err(error) if Salvage::is_worth_files(path, &error) => {
                 match Salvage::of_files(path, &beside) {
                     Ok(meta) => Ok(Self { path, meta, from_files: true, cause: Some(error) }),
-                    // Postings may still be there by the list of files.
+                    // Postings may still be readable through the list of files.
                     Err(of_files) => match Salvage::open(path, None) {
                         Ok(meta) => {
                             Ok(Self { path, meta, from_files: false, cause: Some(of_files) })
@@ -190,7 +191,7 @@ fn run<F: Fingerprint>(
     Ok(report)
 }
 
-/// A file that the list names and that is not there is damage, whatever the engine calls it.
+/// A listed file that is missing is damage, even if the engine reports another error.
 fn unopened(error: Error) -> Error {
     if let Error::Store { message } = error {
         return Error::corrupt("list of files", message);
@@ -209,20 +210,20 @@ struct Repair<'a, F: Fingerprint> {
     read: u64,
 }
 
-/// What the records could not tell.
+/// Keys of documents that the records do not provide.
 #[derive(Default)]
 struct Unread {
-    /// Keys of single records.
+    /// Keys of single unreadable records.
     keys: HashSet<Vec<u8>>,
-    /// The last key before records that cannot even be reached one after the other.
-    behind: Option<Vec<u8>>,
-    /// Whether a file of records may be missing, so that any key may be one of them.
+    /// The last key before records that cannot be reached.
+    after: Option<Vec<u8>>,
+    /// Whether a file of records may be missing, so that any key may be affected.
     any: bool,
 }
 
 impl Unread {
     fn holds(&self, key: &[u8]) -> bool {
-        self.behind.as_deref().is_some_and(|last| key > last) || self.keys.contains(key)
+        self.after.as_deref().is_some_and(|last| key > last) || self.keys.contains(key)
     }
 }
 
@@ -238,9 +239,9 @@ impl<F: Fingerprint> Repair<'_, F> {
         };
         let unread = match &docs {
             Some(docs) => self.records(docs)?,
-            None => Unread { behind: Some(Vec::new()), ..Unread::default() },
+            None => Unread { after: Some(Vec::new()), ..Unread::default() },
         };
-        if unread.behind.is_none() && unread.keys.is_empty() {
+        if unread.after.is_none() && unread.keys.is_empty() {
             return Ok(());
         }
         self.progress.begin("reading postings", Some(self.report.counted));
@@ -250,12 +251,12 @@ impl<F: Fingerprint> Repair<'_, F> {
         }
     }
 
-    /// Takes everything from files that were put together.
+    /// Reads everything from files that were opened without the list.
     fn files(&mut self, files: &Salvage) -> Result<()> {
         self.progress.begin("reading documents", Some(self.report.counted));
         let mut unread = self.records(files)?;
         unread.any = self.origin < self.report.counted;
-        if unread.behind.is_none() && unread.keys.is_empty() && !unread.any {
+        if unread.after.is_none() && unread.keys.is_empty() && !unread.any {
             return Ok(());
         }
         self.progress.begin("reading postings", Some(self.report.counted));
@@ -287,7 +288,7 @@ impl<F: Fingerprint> Repair<'_, F> {
         Ok(())
     }
 
-    /// Takes all records that can be reached from the front and decode.
+    /// Pushes all records that can be reached from the start and decode.
     fn records(&mut self, docs: &Salvage) -> Result<Unread> {
         let mut unread = Unread::default();
         let mut last = Vec::new();
@@ -308,7 +309,7 @@ impl<F: Fingerprint> Repair<'_, F> {
                 }
                 Err(error) => {
                     self.report.note(error)?;
-                    unread.behind = Some(last);
+                    unread.after = Some(last);
                     return Ok(unread);
                 }
             }
@@ -317,7 +318,8 @@ impl<F: Fingerprint> Repair<'_, F> {
         }
     }
 
-    /// Takes what is left: by its record, where that can be read after all, or by its posting.
+    /// Pushes the remaining documents: from the record if it is readable after all, else from the
+    /// posting.
     fn postings(
         &mut self,
         postings: &Salvage,

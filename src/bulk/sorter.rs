@@ -1,7 +1,7 @@
-//! External sorting of records: turns pushes in any order into one sorted stream.
+//! External sorting of records into one sorted stream.
 //!
-//! What fits the budget never touches the disk; beyond it, sorted chunks are spilled to files.
-//! Files are always in push order, each made of consecutive pushes, so the first records of the
+//! Records that fit the budget are not written to disk; otherwise sorted chunks are spilled to
+//! files. Files are in push order, and each has consecutive pushes, so the first records of the
 //! input are durable once the first files are.
 
 use std::fs;
@@ -13,11 +13,11 @@ use super::merge::{Run, Sorted, names, next_merge};
 use super::spill::{OwnedFile, SpillFile, SpillReader, SpillWriter, block_bytes};
 use crate::error::{Error, Result};
 
-/// Sorts records by key bytes, equal keys in push order, in bounded memory.
+/// Sorts records by key bytes in bounded memory; equal keys stay in push order.
 ///
-/// Files handed out by [`RecordSorter::take_spilled`], [`RecordSorter::seal`] or given to
-/// [`RecordSorter::resume`] belong to the caller and are never removed here. All others go away
-/// with the sorter or with the stream made of it.
+/// Files returned by [`RecordSorter::take_spilled`] or [`RecordSorter::seal`], or passed to
+/// [`RecordSorter::resume`], belong to the caller and are never removed here. All others are
+/// removed with the sorter or its stream.
 #[derive(Debug)]
 pub(crate) struct RecordSorter {
     dir: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct RecordSorter {
     budget: usize,
     chunk: Chunk,
     files: Vec<OwnedFile>,
-    /// How many of `files` the caller knows.
+    /// How many of `files` were returned to the caller.
     named: usize,
     background: Background,
     next_number: u32,
@@ -33,9 +33,9 @@ pub(crate) struct RecordSorter {
 }
 
 impl RecordSorter {
-    /// Starts an empty sorter that spills to `dir/name-NNNN.run` above `budget` bytes.
+    /// Creates an empty sorter that spills to `dir/name-NNNN.run` above `budget` bytes.
     ///
-    /// The directory must exist; nothing is written to it unless the budget is exceeded.
+    /// The directory must exist; it is only used if the budget is exceeded.
     pub(crate) fn new(dir: &Path, budget: usize, name: &str) -> Self {
         Self {
             dir: dir.to_path_buf(),
@@ -50,13 +50,14 @@ impl RecordSorter {
         }
     }
 
-    /// Goes on after the files that a checkpoint names, given in its order.
+    /// Continues after the files of a checkpoint, given in its order.
     ///
-    /// Files of the same name in `dir` that the checkpoint does not know are removed.
+    /// Removes other files with the sorter's name from `dir`.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if a file cannot be opened; [`Error::Corrupt`] if it is cut or another one.
+    /// [`Error::Io`] if a file cannot be opened; [`Error::Corrupt`] if it is truncated or another
+    /// file.
     pub(crate) fn resume(
         dir: &Path,
         budget: usize,
@@ -91,11 +92,11 @@ impl RecordSorter {
 
     /// Adds a record.
     ///
-    /// Key and payload may be of any length up to 4 GiB together, even above the budget.
+    /// Key and payload may have any length up to 4 GiB together, even above the budget.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if a chunk cannot be spilled, also one of an earlier call.
+    /// [`Error::Io`] if a chunk of this or an earlier call cannot be spilled.
     #[inline]
     pub(crate) fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
         if !self.chunk.push(key, payload, self.chunk_limit()) {
@@ -106,19 +107,19 @@ impl RecordSorter {
         Ok(())
     }
 
-    /// Returns how many records were pushed, those resumed after included.
+    /// Returns the number of records pushed, including those before a resume.
     pub(crate) fn len(&self) -> u64 {
         self.records
     }
 
-    /// Returns how many chunks were spilled or are being spilled.
+    /// Returns the number of chunks that were or are being spilled.
     ///
-    /// A push that raises it has put all records before it into files.
+    /// If a push raises it, all records before that push are in files.
     pub(crate) fn spills(&self) -> u32 {
         self.next_number
     }
 
-    /// The first chunk may use the whole budget, later ones share it with the one being spilled.
+    /// The first chunk may use the whole budget; later ones share it with the chunk being spilled.
     #[inline]
     fn chunk_limit(&self) -> usize {
         if self.next_number == 0 { self.budget } else { self.budget / 2 }
@@ -143,13 +144,13 @@ impl RecordSorter {
         self.dir.join(format!("{}-{number:04}.run", self.name))
     }
 
-    /// Waits for the chunk being spilled, if there is one.
+    /// Waits for the chunk being spilled, if any.
     fn collect(&mut self) -> Result<()> {
         self.files.extend(self.background.wait()?);
         Ok(())
     }
 
-    /// Returns the durable files finished since the last call, in push order, without waiting.
+    /// Returns the durable files finished since the last call, in push order. Does not block.
     ///
     /// # Errors
     ///
@@ -163,7 +164,7 @@ impl RecordSorter {
         Ok(new)
     }
 
-    /// Makes everything pushed so far durable and returns all files, in push order.
+    /// Makes all records pushed so far durable and returns all files in push order.
     ///
     /// # Errors
     ///
@@ -176,12 +177,12 @@ impl RecordSorter {
         Ok(names(&mut self.files))
     }
 
-    /// Sorts what is in memory and opens the stream of everything.
+    /// Sorts the records in memory and returns the stream of all records.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] as the system reports it; [`Error::Corrupt`] for a damaged file;
-    /// [`Error::Store`] if an earlier error lost records.
+    /// [`Error::Io`]; [`Error::Corrupt`] if a file is damaged; [`Error::Store`] if an earlier error
+    /// lost records.
     pub(crate) fn finish(mut self) -> Result<Sorted> {
         self.collect()?;
         let block_bytes = block_bytes(self.budget);
@@ -203,7 +204,8 @@ impl RecordSorter {
         Ok(sorted)
     }
 
-    /// A chunk whose spilling failed is gone: going on after that error must not pass for success.
+    /// Returns an error if records are missing: a chunk that failed to spill is lost, so a later
+    /// call must not succeed.
     fn expect_all(&self, records: u64) -> Result<()> {
         if records == self.records {
             return Ok(());
@@ -225,7 +227,7 @@ fn spill_chunk(chunk: Chunk, path: &Path, block_bytes: usize) -> Result<OwnedFil
     writer.finish(records, true)
 }
 
-/// The chunk being spilled, on a thread that is waited for even when it is dropped.
+/// The thread that spills a chunk; dropping this waits for it.
 #[derive(Debug, Default)]
 struct Background(Option<JoinHandle<Result<OwnedFile>>>);
 
@@ -250,7 +252,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            // Dropping the outcome removes the file that the thread may have finished.
+            // Dropping the result removes the file that the thread may have finished.
             drop(thread.join());
         }
     }

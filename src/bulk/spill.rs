@@ -1,7 +1,7 @@
-//! Spill files: turns blocks of bytes into a checksummed temporary file and back.
+//! Spill files: checksummed temporary files of blocks.
 //!
-//! A block is handed out only after its checksum held, and a file is opened only when its trailer
-//! agrees with its length, so damage is an error before any of it is taken for data.
+//! A block is returned only if its checksum matches, and a file is opened only if its trailer
+//! matches its length. So damage is reported before any of it is used as data.
 //!
 //! ```text
 //! file    = block* trailer
@@ -30,18 +30,18 @@ pub(crate) fn block_bytes(budget: usize) -> usize {
     (budget / 128).clamp(BLOCK_RANGE.0, BLOCK_RANGE.1)
 }
 
-/// Names a finished spill file, as a checkpoint records it.
+/// A finished spill file, as a checkpoint records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SpillFile {
-    /// Where the file is.
+    /// Path of the file.
     pub(crate) path: PathBuf,
-    /// How many records (or fingerprints) it holds.
+    /// Number of records, or of fingerprints.
     pub(crate) records: u64,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub(crate) bytes: u64,
 }
 
-/// A spill file that goes away with its owner unless it was promised to a checkpoint.
+/// A spill file that is removed with its owner unless a checkpoint names it.
 #[derive(Debug)]
 pub(crate) struct OwnedFile {
     pub(crate) file: SpillFile,
@@ -58,13 +58,13 @@ impl OwnedFile {
 impl Drop for OwnedFile {
     fn drop(&mut self) {
         if !self.kept {
-            // Nobody waits for the outcome: the directory's owner removes what is left.
+            // Ignore errors: the owner of the directory removes the remaining files.
             let _ = fs::remove_file(&self.file.path);
         }
     }
 }
 
-/// Writes blocks to a new spill file, which is removed again unless finished.
+/// Writes blocks to a new spill file, which is removed unless it is finished.
 #[derive(Debug)]
 pub(crate) struct SpillWriter {
     handle: File,
@@ -76,36 +76,36 @@ impl SpillWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] as the system reports it.
+    /// [`Error::Io`] if that fails.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let handle = File::create(path).map_err(|e| Error::io(path, e))?;
         let file = SpillFile { path: path.to_path_buf(), records: 0, bytes: 0 };
         Ok(Self { handle, owned: OwnedFile { file, kept: false } })
     }
 
-    /// Appends one block; an empty one is skipped.
+    /// Appends a block; skips an empty one.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] as the system reports it; [`Error::InvalidOption`] above 4 GiB.
+    /// [`Error::Io`] if writing fails; [`Error::InvalidOption`] above 4 GiB.
     pub(crate) fn write_block(&mut self, block: &[u8]) -> Result<()> {
         if block.is_empty() {
             return Ok(());
         }
         let length = u32::try_from(block.len()).map_err(|_| Error::InvalidOption {
             name: "record",
-            reason: format!("{} bytes are more than the 4 GiB allowed", block.len()),
+            reason: format!("{} bytes exceed the limit of 4 GiB", block.len()),
         })?;
         let header = (u64::from(length) << 32) | u64::from(crc32fast::hash(block));
         self.write(&header.to_be_bytes())?;
         self.write(block)
     }
 
-    /// Writes the trailer with the count and hands the file over; `durable` waits for the disk.
+    /// Writes the trailer with the number of records; with `durable`, also syncs the file.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] as the system reports it.
+    /// [`Error::Io`] if writing fails.
     pub(crate) fn finish(mut self, records: u64, durable: bool) -> Result<OwnedFile> {
         self.owned.file.records = records;
         self.write(&encode_trailer(records, self.owned.file.bytes + TRAILER))?;
@@ -124,7 +124,7 @@ impl SpillWriter {
     }
 }
 
-/// Makes the directory entry of a new file durable.
+/// Syncs the directory of a new file.
 fn sync_parent(path: &Path) -> Result<()> {
     match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         Some(parent) => sync_directory(parent),
@@ -143,28 +143,28 @@ fn encode_trailer(records: u64, length: u64) -> [u8; 24] {
     trailer
 }
 
-/// Reads the blocks of a spill file in order, each one checked.
+/// Reads the blocks of a spill file in order and verifies each.
 #[derive(Debug)]
 pub(crate) struct SpillReader {
     handle: File,
     path: PathBuf,
-    /// Bytes of blocks not read yet.
+    /// Bytes of blocks not yet read.
     remaining: u64,
     records: u64,
 }
 
 impl SpillReader {
-    /// Opens a file and checks its trailer against its length.
+    /// Opens a file and compares its trailer with its length.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] as the system reports it; [`Error::Corrupt`] for a cut or foreign file.
+    /// [`Error::Io`] if reading fails; [`Error::Corrupt`] if the file is truncated or foreign.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let io = |e| Error::io(path, e);
         let mut handle = File::open(path).map_err(io)?;
         let length = handle.metadata().map_err(io)?.len();
         let Some(remaining) = length.checked_sub(TRAILER) else {
-            return Err(damage(path, format!("{length} bytes are less than a trailer")));
+            return Err(damage(path, format!("{length} bytes are shorter than a trailer")));
         };
         handle.seek(SeekFrom::Start(remaining)).map_err(io)?;
         let mut trailer = [0; 24];
@@ -173,16 +173,16 @@ impl SpillReader {
         let records = trailer[8..].first_chunk().expect("the trailer has 24 bytes");
         let records = u64::from_be_bytes(*records);
         if trailer != encode_trailer(records, length) {
-            return Err(damage(path, "the trailer does not fit the file".to_owned()));
+            return Err(damage(path, "the trailer does not match the file".to_owned()));
         }
         Ok(Self { handle, path: path.to_path_buf(), remaining, records })
     }
 
-    /// Opens a file that a checkpoint names and checks that it is the same one.
+    /// Opens a file of a checkpoint and verifies that it is the same file.
     ///
     /// # Errors
     ///
-    /// As [`SpillReader::open`]; [`Error::Corrupt`] too if records or length differ.
+    /// Those of [`SpillReader::open`]; [`Error::Corrupt`] if records or length differ.
     pub(crate) fn open_named(file: &SpillFile) -> Result<Self> {
         let reader = Self::open(&file.path)?;
         let bytes = reader.remaining + TRAILER;
@@ -198,11 +198,11 @@ impl SpillReader {
         ))
     }
 
-    /// Replaces `block` with the next one; false after the last.
+    /// Replaces `block` with the next one; returns false after the last.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] as the system reports it; [`Error::Corrupt`] if the checksum fails.
+    /// [`Error::Io`] if reading fails; [`Error::Corrupt`] if the checksum does not match.
     pub(crate) fn next_block(&mut self, block: &mut Vec<u8>) -> Result<bool> {
         block.clear();
         if self.remaining == 0 {
@@ -210,12 +210,12 @@ impl SpillReader {
         }
         let mut header = [0; 8];
         let Some(rest) = self.remaining.checked_sub(BLOCK_HEADER) else {
-            return Err(self.corrupt("a block header is cut"));
+            return Err(self.corrupt("a block header is truncated"));
         };
         self.read(&mut header)?;
         let header = u64::from_be_bytes(header);
         let length = header >> 32;
-        // A damaged length must not become an allocation larger than the file.
+        // A damaged length must not cause an allocation larger than the file.
         let Some(remaining) = rest.checked_sub(length).filter(|_| length > 0) else {
             return Err(self.corrupt("a block is longer than the file"));
         };
@@ -230,17 +230,17 @@ impl SpillReader {
         Ok(true)
     }
 
-    /// Tells whether every block was read.
+    /// Returns true if all blocks were read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.remaining == 0
     }
 
-    /// Returns how many records the trailer promises.
+    /// Returns the number of records according to the trailer.
     pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
-    /// Describes damage found in this file.
+    /// Creates an error for damage in this file.
     pub(crate) fn corrupt(&self, detail: &str) -> Error {
         damage(&self.path, detail.to_owned())
     }
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_read_back_in_order_and_in_the_written_layout() {
+    fn blocks_read_back_in_order_and_have_the_documented_layout() {
         let dir = tempfile::tempdir().unwrap();
         let file = written(dir.path());
         assert_eq!(read(&file).unwrap(), b"firstsecond block");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_and_every_cut_is_damage() {
+    fn every_flipped_bit_and_every_truncation_is_damage() {
         let dir = tempfile::tempdir().unwrap();
         let file = written(dir.path());
         let good = fs::read(&file.path).unwrap();
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_other_than_the_named_one_is_refused() {
+    fn a_file_that_differs_from_the_named_one_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let file = written(dir.path());
         let other = SpillFile { records: 3, ..file.clone() };

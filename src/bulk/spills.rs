@@ -1,13 +1,13 @@
-//! Spill directories: whose temporary files they hold, and which of them may be removed.
+//! Spill directories: which index their temporary files belong to, and which may be removed.
 //!
-//! Inside an index spill files need no proof: the staging directory goes where the index goes. A
-//! directory elsewhere (`tmp`) is used and cleared by one index only. It is made by the build,
-//! with a token file that holds a random token and names the index: its path and, on Unix, its
-//! device and inode. The manifest in the index holds the token too. A copy of an index has the
-//! token but is another directory, so it can neither use nor clear what the original still needs.
+//! Spill files inside an index need no proof: the staging directory moves with the index. A
+//! directory outside (`tmp`) is used and cleared by one index only. The build creates it with a
+//! token file that has a random token and identifies the index by its path and, on Unix, its device
+//! and inode. The manifest in the index also has the token. A copy of an index has the token but is
+//! another directory, so it can neither use nor clear files that the original still needs.
 //!
-//! Even then only files of names that a build gives are removed, one by one, and the directory
-//! only once it is empty.
+//! Only files with names that a build uses are removed, one by one, and the directory only if it is
+//! empty then.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -23,32 +23,32 @@ use crate::store::codec;
 const TOKEN_FILE: &str = "hamdex.spills";
 const KEY: &[u8] = b"spills";
 
-/// Most bytes that a token file may have: paths are shorter.
+/// Most bytes of a token file; paths are shorter.
 const LONGEST: u64 = 64 << 10;
 
-/// Names of sorters and spools of a build.
+/// Name stems of the sorters and spools of a build.
 const STEMS: [&str; 4] = ["documents", "postings", "distinct", "table"];
 
-/// A directory outside the index, as the manifest names it.
+/// A directory outside the index, as the manifest records it.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(super) struct Outside {
     directory: String,
-    /// Empty where an earlier version wrote none, which fits no directory.
+    /// Empty if an earlier version wrote none; it then matches no directory.
     token: String,
 }
 
-/// What the token file holds.
+/// Content of the token file.
 #[derive(Debug, PartialEq, Eq, Encode, Decode)]
 struct Token {
     token: String,
     owner: Owner,
 }
 
-/// Which directory is the index that the spill files are of.
+/// The index that the spill files belong to.
 #[derive(Debug, PartialEq, Eq, Encode, Decode)]
 struct Owner {
     path: Vec<u8>,
-    /// Device and inode; a token without them names its index by the path alone.
+    /// Device and inode; without them only the path identifies the index.
     place: Option<(u64, u64)>,
 }
 
@@ -62,8 +62,8 @@ impl Owner {
 
     /// Returns true if both are the same directory.
     ///
-    /// A moved index keeps its inode. Devices may be numbered anew by a reboot, so another device
-    /// passes under the same path.
+    /// A moved index keeps its inode. A reboot may renumber devices, so another device is accepted
+    /// under the same path.
     fn is(&self, other: &Self) -> bool {
         match (self.place, other.place) {
             (Some((device, inode)), Some((other_device, other_inode))) => {
@@ -75,7 +75,7 @@ impl Owner {
 }
 
 impl Outside {
-    /// Makes a directory for the spill files of an index.
+    /// Creates a directory for the spill files of an index.
     pub(super) fn create(tmp: &Path, index: &Path) -> Result<Self> {
         let fail = |e| Error::io(tmp, e);
         let made =
@@ -95,12 +95,12 @@ impl Outside {
             })
             .map_err(|e| Error::io(&path, e))?;
         let outside = Self { directory: name.to_owned(), token };
-        // The name in the manifest must not outlive the directory.
+        // Keep the directory, since the manifest will name it.
         let _ = made.keep();
         Ok(outside)
     }
 
-    /// What an earlier version named: a path and nothing to prove it by.
+    /// The record of an earlier version: a path without a token.
     pub(super) fn without_token(directory: String) -> Self {
         Self { directory, token: String::new() }
     }
@@ -109,7 +109,7 @@ impl Outside {
         PathBuf::from(&self.directory)
     }
 
-    /// Returns true if the directory was made for the unfinished build of this very index.
+    /// Returns true if the directory was created for the unfinished build of this index.
     fn belongs_to(&self, index: &Path) -> bool {
         !self.token.is_empty()
             && self.read_token().is_some_and(|found| {
@@ -126,11 +126,7 @@ impl Outside {
         codec::decode("spills", KEY, &fs::read(path).ok()?).ok()
     }
 
-    /// Fails unless the directory belongs to the index.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignSpills`].
+    /// Returns [`Error::ForeignSpills`] unless the directory belongs to the index.
     pub(super) fn require(&self, index: &Path) -> Result<()> {
         if self.belongs_to(index) {
             return Ok(());
@@ -138,9 +134,9 @@ impl Outside {
         Err(Error::ForeignSpills { path: self.path(), index: index.to_owned() })
     }
 
-    /// Removes the build's files and the directory; returns its path if it is not the index's.
+    /// Removes the build's files and the directory.
     ///
-    /// A directory that is gone has nothing left to name.
+    /// Returns the directory's path if it belongs to another index. Does nothing if it is missing.
     pub(super) fn clear(&self, index: &Path) -> Result<Option<PathBuf>> {
         let directory = self.path();
         if !directory.try_exists().unwrap_or(true) {
@@ -157,13 +153,13 @@ impl Outside {
             }
         }
         remove_file(&directory.join(TOKEN_FILE))?;
-        // What somebody else put there stays, and the directory with it.
+        // Other files stay, and so does their directory.
         let _ = fs::remove_dir(&directory);
         Ok(None)
     }
 }
 
-/// Returns true for the names that a build gives to its spill files.
+/// Returns true if a build uses this name for spill files.
 pub(super) fn is_spill_file(name: &str) -> bool {
     STEMS.iter().any(|stem| match name.strip_prefix(stem) {
         Some(".spool") => true,
@@ -182,7 +178,7 @@ fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-/// 128 random bits, which a process cannot meet again by accident.
+/// Returns 128 random bits, so that no two builds get the same token by accident.
 fn random_token() -> String {
     use std::hash::{BuildHasher, RandomState};
     let half = || RandomState::new().hash_one(std::process::id());
@@ -194,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spill_files_are_known_by_name() {
+    fn spill_files_are_recognised_by_name() {
         for name in ["documents-0000.run", "postings-12345.run", "table-0001.run", "distinct.spool"]
         {
             assert!(is_spill_file(name), "{name}");
@@ -205,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_belongs_to_the_index_and_not_to_its_copy() {
+    fn a_directory_belongs_to_its_index_and_not_to_a_copy() {
         let (tmp, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (index, copy) = (place.path().join("index"), place.path().join("copy"));
         fs::create_dir(&index).unwrap();
@@ -220,13 +216,13 @@ mod tests {
             fs::rename(&index, &moved).unwrap();
             fs::rename(&copy, &index).unwrap();
             outside.require(&moved).unwrap();
-            assert!(outside.require(&index).is_err(), "a copy in the original's place");
+            assert!(outside.require(&index).is_err(), "a copy at the original's path");
             fs::rename(&moved, &copy).unwrap();
             fs::write(outside.path().join("documents-0000.run"), "x").unwrap();
             fs::write(outside.path().join("mine.txt"), "x").unwrap();
             assert_eq!(outside.clear(&copy).unwrap(), None);
             let left: Vec<_> = fs::read_dir(outside.path()).unwrap().collect();
-            assert_eq!(left.len(), 1, "what is not a spill file stays: {left:?}");
+            assert_eq!(left.len(), 1, "other files stay: {left:?}");
         }
     }
 

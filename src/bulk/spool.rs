@@ -1,6 +1,6 @@
-//! A spool of fingerprints: turns them into storage that is read many times, in push order.
+//! A spool of fingerprints: storage that is read several times, in push order.
 //!
-//! The first ones stay in memory up to a budget, the others go to one checksummed file.
+//! The first fingerprints stay in memory up to a budget; the others go to one checksummed file.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use super::spill::{OwnedFile, SpillReader, SpillWriter};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
-/// Fingerprints handed out at a time.
+/// Fingerprints per chunk.
 pub(crate) const CHUNK_VALUES: usize = 16 << 10;
 
-/// Collects fingerprints to be read from the start several times.
+/// Collects fingerprints that are read several times from the start.
 #[derive(Debug)]
 pub(crate) struct FingerprintSpool<F> {
     path: PathBuf,
@@ -24,7 +24,7 @@ pub(crate) struct FingerprintSpool<F> {
 }
 
 impl<F: Fingerprint> FingerprintSpool<F> {
-    /// Starts an empty spool that writes to `dir/name.spool` above `budget` bytes.
+    /// Creates an empty spool that writes to `dir/name.spool` above `budget` bytes.
     pub(crate) fn new(dir: &Path, budget: usize, name: &str) -> Self {
         Self {
             path: dir.join(format!("{name}.spool")),
@@ -40,7 +40,7 @@ impl<F: Fingerprint> FingerprintSpool<F> {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Io`] as the system reports it.
+    /// [`crate::Error::Io`] if writing fails.
     pub(crate) fn push_all(&mut self, fingerprints: &[F]) -> Result<()> {
         let room = self.in_memory - self.memory.len();
         let (head, tail) =
@@ -67,11 +67,11 @@ impl<F: Fingerprint> FingerprintSpool<F> {
         Ok(())
     }
 
-    /// Ends the writing.
+    /// Finishes writing.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Io`] as the system reports it.
+    /// [`crate::Error::Io`] if writing fails.
     pub(crate) fn finish(mut self) -> Result<SpooledFingerprints<F>> {
         if !self.block.is_empty() {
             self.write_block()?;
@@ -81,7 +81,7 @@ impl<F: Fingerprint> FingerprintSpool<F> {
     }
 }
 
-/// A finished spool; its file is removed with it.
+/// A finished spool. Dropping it removes its file.
 #[derive(Debug)]
 pub(crate) struct SpooledFingerprints<F> {
     memory: Vec<F>,
@@ -89,16 +89,16 @@ pub(crate) struct SpooledFingerprints<F> {
 }
 
 impl<F: Fingerprint> SpooledFingerprints<F> {
-    /// Returns how many fingerprints there are.
+    /// Returns the number of fingerprints.
     pub(crate) fn len(&self) -> u64 {
         self.memory.len() as u64 + self.file.as_ref().map_or(0, |owned| owned.file.records)
     }
 
-    /// Starts reading at the first fingerprint.
+    /// Returns a reader at the first fingerprint.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Io`] as the system reports it; [`crate::Error::Corrupt`] for a cut file.
+    /// [`crate::Error::Io`] if reading fails; [`crate::Error::Corrupt`] if the file is truncated.
     pub(crate) fn read(&self) -> Result<SpoolReader<'_, F>> {
         let open = |owned: &OwnedFile| SpillReader::open_named(&owned.file);
         let file = self.file.as_ref().map(open).transpose()?;
@@ -115,11 +115,11 @@ pub(crate) struct SpoolReader<'a, F> {
 }
 
 impl<F: Fingerprint> SpoolReader<'_, F> {
-    /// Replaces `out` with the next few thousand fingerprints; false after the last.
+    /// Replaces `out` with the next thousands of fingerprints; returns false after the last.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Io`] as the system reports it; [`crate::Error::Corrupt`] for a damaged file.
+    /// [`crate::Error::Io`] if reading fails; [`crate::Error::Corrupt`] if the file is damaged.
     pub(crate) fn next_chunk(&mut self, out: &mut Vec<F>) -> Result<bool> {
         out.clear();
         let (head, tail) = self.memory.split_at_checked(CHUNK_VALUES).unwrap_or((self.memory, &[]));
@@ -132,7 +132,7 @@ impl<F: Fingerprint> SpoolReader<'_, F> {
     }
 }
 
-/// Grows a vector by doubling, but not past what it will ever hold.
+/// Grows a vector by doubling, but not beyond `limit`.
 pub(crate) fn reserve<F>(values: &mut Vec<F>, more: usize, limit: usize) {
     let needed = values.len() + more;
     if values.capacity() < needed {
@@ -149,7 +149,7 @@ pub(crate) fn encode<F: Fingerprint>(fingerprints: &[F], block: &mut Vec<u8>) {
     }
 }
 
-/// Replaces `out` with the fingerprints of the next block; false after the last.
+/// Replaces `out` with the fingerprints of the next block; returns false after the last.
 pub(crate) fn read_block<F: Fingerprint>(
     file: &mut SpillReader,
     block: &mut Vec<u8>,
@@ -158,7 +158,7 @@ pub(crate) fn read_block<F: Fingerprint>(
     out.clear();
     let more = file.next_block(block)?;
     if !block.len().is_multiple_of(F::BYTES) {
-        return Err(file.corrupt("a block holds no whole number of fingerprints"));
+        return Err(file.corrupt("a block ends within a fingerprint"));
     }
     out.extend(block.chunks_exact(F::BYTES).filter_map(F::from_bytes));
     Ok(more)
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spool_reads_back_twice_whatever_part_of_it_fits_in_memory() {
+    fn a_spool_reads_back_twice_under_any_budget() {
         let dir = tempfile::tempdir().unwrap();
         for len in [0, 1, 5_000, 50_000] {
             let values: Vec<u128> = (0..len).map(|i| i * 0x9e37_79b9_7f4a_7c15_1234).collect();

@@ -1,4 +1,4 @@
-//! Writers: blocks of entries become SST files, on every core, in bounded memory.
+//! Writers: write blocks of entries to SST files in parallel, in bounded memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::{Error, Result};
 use crate::store::{SstBlock, SstFile, SstOptions};
 
-/// How the entries of a family are spread over files.
+/// How the entries of a family are distributed over files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
-    /// Bytes of entries that are handed to a writing thread at a time.
+    /// Bytes of entries passed to a writing thread in one block.
     pub(super) block_bytes: usize,
-    /// Blocks in one file; files of one block are written in parallel, others one by one.
+    /// Blocks per file. Files of one block are written in parallel, others one after another.
     pub(super) blocks_per_file: usize,
 }
 
-/// Collects the entries of one family and hands full blocks to the writing threads.
+/// Collects the entries of one family and passes full blocks to the writing threads.
 pub(super) struct Writers {
     block: SstBlock,
     block_bytes: usize,
@@ -26,7 +26,7 @@ pub(super) struct Writers {
 }
 
 impl Writers {
-    /// Appends an entry; keys must rise.
+    /// Appends an entry; keys must ascend.
     pub(super) fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.block.push(key, value);
         if self.block.memory() >= self.block_bytes { self.hand_over() } else { Ok(()) }
@@ -38,16 +38,16 @@ impl Writers {
         let block = std::mem::replace(&mut self.block, next);
         let number = self.number;
         self.number += 1;
-        // Writers stop taking blocks only after one of them has failed, which is told at the end.
+        // The channel closes only after a writer failed; `write` returns that error.
         self.full.send((number, block)).map_err(|_| Error::Cancelled)
     }
 }
 
-/// Runs `produce` beside writing threads and returns the files in key order.
+/// Runs `produce` next to writing threads and returns the files in key order.
 ///
 /// # Errors
 ///
-/// The first failure of a writer, else of `produce`.
+/// The first error of a writer, otherwise that of `produce`.
 pub(super) fn write(
     options: &SstOptions,
     directory: &Path,
@@ -58,10 +58,10 @@ pub(super) fn write(
     let in_parallel = layout.blocks_per_file == 1;
     let threads = if in_parallel { rayon::current_num_threads().clamp(1, 8) } else { 1 };
     let (full, blocks) = sync_channel::<(usize, SstBlock)>(1);
-    let (give_back, spare) = sync_channel::<SstBlock>(threads + 2);
+    let (recycle, spare) = sync_channel::<SstBlock>(threads + 2);
     let blocks = Arc::new(Mutex::new(blocks));
     let name = |file: usize| directory.join(format!("{stem}-{file:05}.sst"));
-    let work = |blocks: &Mutex<Receiver<(usize, SstBlock)>>, give_back: &SyncSender<SstBlock>| {
+    let work = |blocks: &Mutex<Receiver<(usize, SstBlock)>>, recycle: &SyncSender<SstBlock>| {
         let mut open: Option<SstFile<'_>> = None;
         loop {
             let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -77,8 +77,8 @@ pub(super) fn write(
             };
             file.append(&block)?;
             open = Some(file);
-            // A full pool only means that the block is freed.
-            let _ = give_back.try_send(block);
+            // If the pool is full, the block is freed.
+            let _ = recycle.try_send(block);
         }
         open.map_or(Ok(()), SstFile::finish)
     };
@@ -86,10 +86,10 @@ pub(super) fn write(
     let outcome = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|_| {
-                // The channel closes with its last worker, so a failed one cannot leave the
-                // producer waiting.
-                let (blocks, give_back) = (Arc::clone(&blocks), give_back.clone());
-                scope.spawn(move || -> Result<()> { work(&blocks, &give_back) })
+                // Only workers own the receiver, so if all fail, the channel closes and the
+                // producer does not block.
+                let (blocks, recycle) = (Arc::clone(&blocks), recycle.clone());
+                scope.spawn(move || -> Result<()> { work(&blocks, &recycle) })
             })
             .collect();
         drop(blocks);

@@ -1,4 +1,4 @@
-//! Decisions: what becomes of every document, by its position.
+//! The decision about every document, by position.
 #![expect(clippy::indexing_slicing, reason = "labels are positions, as grouping made them")]
 
 use rayon::prelude::*;
@@ -11,68 +11,103 @@ use crate::join::{self, Diameter, Labelled};
 use crate::progress::{self, Progress};
 use crate::verify::{EvidenceFile, Verification};
 
-/// Documents measured between two looks at whether to go on.
+/// Documents measured between two checks for cancellation.
 const MEASURED_TOGETHER: usize = 1024;
 
-/// What becomes of one document.
+/// The decision about one document: kept, duplicate or already stored.
+///
+/// ```
+/// use hamdex::dedup::{Decision, Dedup, Settings};
+///
+/// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+/// for fingerprint in [0b0000, 0b0001, 0xffff] {
+///     dedup.push(fingerprint, &[], ())?;
+/// }
+/// for (position, decision) in dedup.finish(&())?.iter().enumerate() {
+///     match decision {
+///         Decision::Kept { .. } => println!("keep {position}"),
+///         Decision::Duplicate { kept, .. } => println!("{position} duplicates {kept}"),
+///         Decision::Stored { .. } => unreachable!("no index was searched"),
+///     }
+/// }
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision<'a> {
-    /// It is kept.
+    /// The document is kept.
     Kept {
-        /// Number of its cluster from 1; `None` when it is like no other or was excluded.
+        /// Number of its cluster, from 1; `None` if it has no duplicate or was excluded.
         cluster: Option<u32>,
     },
-    /// It is removed: another one of its cluster is kept.
+    /// The document is removed because another one of its cluster is kept.
     Duplicate {
-        /// Position of the document that is kept.
+        /// Position of the kept document.
         kept: u32,
-        /// Bits that the two differ in: above the distance of the settings only with
+        /// Distance of the two in bits. Exceeds the distance of the settings only with
         /// [`Linkage::Chain`](crate::join::Linkage::Chain).
         distance: u32,
-        /// Similarity of the two as the verification measures it, below its threshold only with
-        /// [`Linkage::Chain`](crate::join::Linkage::Chain); `None` where nothing was verified.
+        /// Similarity of the two. Below the threshold of the verification only with
+        /// [`Linkage::Chain`](crate::join::Linkage::Chain); `None` if nothing is verified.
         similarity: Option<f64>,
         /// Number of their cluster, from 1.
         cluster: u32,
     },
-    /// It is removed: a document of the index is near.
+    /// The document is removed because a document of the index is near.
     Stored {
-        /// Key of the nearest one.
+        /// Key of the nearest stored document.
         key: &'a [u8],
-        /// Bits that the two differ in.
+        /// Distance of the two in bits.
         distance: u32,
-        /// Similarity of the two to four digits; `None` where nothing was verified.
+        /// Similarity of the two, to four digits; `None` if nothing is verified.
         similarity: Option<f64>,
     },
 }
 
 /// A group of near-duplicates, of which one is kept.
+///
+/// See [`Decisions::clusters`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cluster<'a> {
-    /// Number of the cluster, from 1: larger ones come first, then those that begin first.
+    /// Number of the cluster, from 1. Larger clusters come first, then those that start first.
     pub number: u32,
-    /// Position of the document that is kept.
+    /// Position of the kept document.
     pub kept: u32,
-    /// Positions of all documents in it, rising; two at least.
+    /// Positions of all members, ascending; at least two.
     pub members: &'a [u32],
 }
 
-/// What becomes of all documents. See [`Dedup`](super::Dedup).
+/// The decisions about all documents; see [`Dedup`](super::Dedup).
+///
+/// ```
+/// use hamdex::dedup::{Decision, Dedup, Settings};
+///
+/// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+/// for fingerprint in [0xffff, 0b0000, 0b0001] {
+///     dedup.push(fingerprint, &[], ())?;
+/// }
+/// let decisions = dedup.finish(&())?;
+/// assert_eq!((decisions.len(), decisions.kept(), decisions.removed()), (3, 2, 1));
+/// assert_eq!((decisions.cluster(0), decisions.cluster(2)), (None, Some(1)));
+/// assert_eq!(decisions.kept_of(1), Some(1));
+/// assert_eq!(decisions.of(0), Decision::Kept { cluster: None });
+/// assert_eq!(decisions.fingerprint(2), 0b0001);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Decisions<F> {
     fingerprints: Vec<F>,
-    /// Number of each document's cluster from 1, or 0 for one that stands alone.
+    /// Number of each document's cluster, from 1; 0 if it is in none.
     cluster_of: Vec<u32>,
     /// Members of each cluster.
     groups: Vec<Vec<u32>>,
     /// Position of the kept document of each cluster.
     kept: Vec<u32>,
-    /// Every duplicate, by rising position.
+    /// Every duplicate, by ascending position.
     removed: Vec<Removed>,
     stored: Stored,
 }
 
-/// A duplicate beside the document that is kept.
+/// A duplicate, compared with the kept document of its cluster.
 #[derive(Debug, Clone, Copy)]
 struct Removed {
     position: u32,
@@ -81,9 +116,9 @@ struct Removed {
 }
 
 impl<F: Fingerprint> Decisions<F> {
-    /// Reads the decisions off labels that name what is kept.
+    /// Derives the decisions from labels that name the kept documents.
     ///
-    /// Duplicates that were not compared with what is kept are measured now.
+    /// Measures the duplicates that were not yet compared with the kept document.
     pub(super) fn new(
         fingerprints: Vec<F>,
         Labelled { labels, similarities }: &Labelled,
@@ -111,7 +146,7 @@ impl<F: Fingerprint> Decisions<F> {
         let measure = |&(position, kept): &(u32, u32)| -> Result<Removed> {
             let (a, b) = (position as usize, kept as usize);
             let distance = fingerprints[a].distance(fingerprints[b]);
-            // There are none if no two documents were compared.
+            // `similarities` is empty if no two documents were compared.
             let known = similarities.get(a).copied().flatten();
             let similarity = match evidence {
                 Some(evidence) if known.is_none() => {
@@ -132,7 +167,9 @@ impl<F: Fingerprint> Decisions<F> {
         Ok(Self { fingerprints, cluster_of, groups, kept, removed, stored })
     }
 
-    /// Returns what becomes of a document; beyond the last one, that it is kept.
+    /// Returns the decision about a document, by position.
+    ///
+    /// A position out of range is kept, without a cluster.
     pub fn of(&self, position: u32) -> Decision<'_> {
         if let Some((key, distance, similarity)) = self.stored.of(position) {
             return Decision::Stored { key, distance, similarity };
@@ -149,7 +186,7 @@ impl<F: Fingerprint> Decisions<F> {
         }
     }
 
-    /// Returns the decisions of all documents, in the order in which they were pushed.
+    /// Returns the decisions about all documents, in the order they were pushed.
     pub fn iter(&self) -> impl Iterator<Item = Decision<'_>> {
         (0..).zip(&self.cluster_of).map(|(position, _)| self.of(position))
     }
@@ -159,47 +196,61 @@ impl<F: Fingerprint> Decisions<F> {
         self.cluster_of.len()
     }
 
-    /// Returns true when there was no document.
+    /// Returns true if there is no document.
     pub fn is_empty(&self) -> bool {
         self.cluster_of.is_empty()
     }
 
-    /// Returns the number of documents that are kept, those that were excluded with them.
+    /// Returns the number of kept documents, including excluded ones.
     pub fn kept(&self) -> usize {
         self.len() - self.removed()
     }
 
-    /// Returns the number of documents that are removed.
+    /// Returns the number of removed documents.
     pub fn removed(&self) -> usize {
         self.removed.len() + self.stored.len()
     }
 
-    /// Returns the number of documents that are removed for a stored one.
+    /// Returns the number of documents removed because a stored one is near.
     pub fn near_stored(&self) -> usize {
         self.stored.len()
     }
 
-    /// Returns the fingerprints of all documents, in the order in which they were pushed.
+    /// Returns the fingerprints of all documents, in the order they were pushed.
     pub fn fingerprints(&self) -> &[F] {
         &self.fingerprints
     }
 
-    /// Returns the fingerprint of a document; zero beyond the last one.
+    /// Returns the fingerprint of a document; zero if out of range.
     pub fn fingerprint(&self, position: u32) -> F {
         self.fingerprints.get(position as usize).copied().unwrap_or_default()
     }
 
-    /// Returns the number of a document's cluster, from 1; `None` when it stands alone.
+    /// Returns the number of a document's cluster, from 1, if any.
     pub fn cluster(&self, position: u32) -> Option<u32> {
         self.cluster_of.get(position as usize).copied().filter(|&cluster| cluster > 0)
     }
 
-    /// Returns the position of the document that is kept of a cluster, by its number.
+    /// Returns the position of the kept document of a cluster.
     pub fn kept_of(&self, cluster: u32) -> Option<u32> {
         (cluster as usize).checked_sub(1).and_then(|at| self.kept.get(at)).copied()
     }
 
     /// Returns all clusters, the largest first.
+    ///
+    /// ```
+    /// use hamdex::dedup::{Dedup, Settings};
+    ///
+    /// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+    /// for fingerprint in [0xffff, 0b0000, 0b0001, 0b0110] {
+    ///     dedup.push(fingerprint, &[], ())?;
+    /// }
+    /// let decisions = dedup.finish(&())?;
+    /// let largest = decisions.clusters().next().expect("three documents are near");
+    /// assert_eq!((largest.number, largest.kept, largest.members), (1, 1, &[1, 2, 3][..]));
+    /// assert_eq!(decisions.diameter(largest).bits, 3);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn clusters(&self) -> impl ExactSizeIterator<Item = Cluster<'_>> {
         let numbered = self.groups.iter().zip(&self.kept).enumerate();
         numbered.map(|(at, (members, &kept))| {
@@ -208,14 +259,16 @@ impl<F: Fingerprint> Decisions<F> {
         })
     }
 
-    /// Measures the largest distance within a cluster, a bound from below for very large ones.
+    /// Returns the largest distance within a cluster.
+    ///
+    /// It is a lower bound if the cluster is very large.
     pub fn diameter(&self, cluster: Cluster<'_>) -> Diameter {
         let members: Vec<F> = cluster.members.iter().map(|&at| self.fingerprint(at)).collect();
         join::diameter(&members)
     }
 }
 
-/// The same verification with a threshold that every pair passes: it measures only.
+/// Returns the same verification with a threshold that every pair passes, to measure only.
 pub(super) fn measuring(verification: Verification) -> Verification {
     match verification {
         Verification::None => Verification::None,

@@ -1,4 +1,4 @@
-//! The engine: documents come in one after another, decisions come out at the end.
+//! The engine: takes documents one after another and decides at the end.
 #![expect(clippy::indexing_slicing, reason = "labels are positions, as grouping made them")]
 
 use rayon::prelude::*;
@@ -16,22 +16,23 @@ use crate::progress::Progress;
 use crate::text::Pipeline;
 use crate::verify::{Evidence, EvidenceFile, EvidenceWriter, Verification};
 
-/// Texts that are read together, on all threads; what is made of them waits in memory.
+/// Texts whose fingerprints and evidence are computed together, on all threads, and held in memory.
 const BATCH: usize = 1024;
 
 /// Collects documents and decides which of them to keep.
 ///
-/// `R` ranks documents against each other: of a group the highest is kept, of equals the one that
-/// was pushed first. Without ranks that is the first of all. With
-/// [`Verification::Contains`](crate::verify::Verification::Contains) the largest document is kept
-/// whatever the ranks, which decide between equally large ones.
+/// `R` ranks documents: of each group the one with the highest rank is kept, and ties go to the one
+/// pushed first. Without ranks (`()`) the first document is kept. With
+/// [`Verification::Contains`](crate::verify::Verification::Contains) the largest document is kept,
+/// and ranks decide only between equally large ones.
 ///
 /// ```
 /// use hamdex::dedup::{Decision, Dedup, Settings};
 ///
 /// // The newest version is kept.
 /// let mut dedup = Dedup::<u64, &str>::new(&Settings::new(2))?;
-/// for (fingerprint, date) in [(0b0001, "2021-05-01"), (0xffff, "2020-01-01"), (0b0011, "2023-02-03")] {
+/// let versions = [(0b0001, "2021-05-01"), (0xffff, "2020-01-01"), (0b0011, "2023-02-03")];
+/// for (fingerprint, date) in versions {
 ///     dedup.push(fingerprint, &[], date)?;
 /// }
 /// let decisions = dedup.finish(&())?;
@@ -45,19 +46,19 @@ pub struct Dedup<F, R = ()> {
     settings: Settings,
     fingerprints: Vec<F>,
     ranks: Vec<R>,
-    /// `None` where nothing is verified.
+    /// `None` if nothing is verified.
     evidence: Option<EvidenceWriter>,
     unverifiable: u64,
     excluded: Excluded,
 }
 
 impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
-    /// Begins a deduplication; a verification makes a temporary file.
+    /// Starts a deduplication; with a verification, creates a temporary file.
     ///
     /// # Errors
     ///
     /// - [`Error::InvalidDistance`] if the distance is above a quarter of the width.
-    /// - [`Error::Io`] where no temporary file can be made.
+    /// - [`Error::Io`] if the temporary file cannot be created.
     pub fn new(settings: &Settings) -> Result<Self> {
         let (distance, bits, max) = (settings.distance, F::BITS, F::MAX_DISTANCE);
         if distance > max {
@@ -80,23 +81,35 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         })
     }
 
-    /// Takes the next document and returns its position, counted from 0.
+    /// Adds the next document and returns its position, counted from 0.
     ///
-    /// `evidence` is that of [`Verification::evidence`](crate::verify::Verification::evidence),
-    /// empty for a document without a text; such a one is near equal fingerprints without text
-    /// alone, where anything is verified.
+    /// `evidence` is what [`Verification::evidence`](crate::verify::Verification::evidence)
+    /// returns, or empty for a document without text. If anything is verified, a document without
+    /// text is a duplicate only of documents without text that have an equal fingerprint.
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidOption`] for more than `u32::MAX` documents.
-    /// - [`Error::Io`] where the temporary file does not take the evidence.
+    /// - [`Error::InvalidOption`] if there are more than `u32::MAX` documents.
+    /// - [`Error::Io`] if the evidence cannot be written to the temporary file.
+    ///
+    /// ```
+    /// use hamdex::verify::Verification;
+    /// use hamdex::dedup::{Dedup, Settings};
+    ///
+    /// let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(Verification::Edit(0.9)))?;
+    /// assert_eq!(dedup.push(7, b"the same text in two places", ())?, 0);
+    /// assert_eq!(dedup.push(7, b"", ())?, 1);
+    /// assert_eq!((dedup.len(), dedup.unverifiable()), (2, 1));
+    /// assert_eq!(dedup.finish(&())?.kept(), 2);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn push(&mut self, fingerprint: F, evidence: &[u8], rank: R) -> Result<u32> {
         let position = u32::try_from(self.fingerprints.len())
             .ok()
             .filter(|&position| position < u32::MAX)
             .ok_or_else(|| Error::InvalidOption {
                 name: "documents",
-                reason: format!("more than {} are too many", u32::MAX),
+                reason: format!("at most {} are supported", u32::MAX),
             })?;
         if let Some(writer) = &mut self.evidence {
             writer.push(evidence)?;
@@ -107,12 +120,11 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         Ok(position)
     }
 
-    /// Leaves a document out of all groups, as one that is removed for another reason.
+    /// Excludes a document, for instance one removed for another reason.
     ///
-    /// It is near no other document, stored or not, and kept for none. Its decision is
-    /// [`Decision::Kept`](super::Decision::Kept) without a cluster, and
-    /// [`Decisions::kept`] includes it: the caller knows which documents were excluded. Memory is
-    /// one bit a document.
+    /// It is a duplicate of no document, and no document is a duplicate of it. Its decision is
+    /// [`Decision::Kept`](super::Decision::Kept) without a cluster, and [`Decisions::kept`]
+    /// includes it. Takes one bit of memory per document.
     ///
     /// ```
     /// use hamdex::dedup::{Decision, Dedup, Settings};
@@ -121,6 +133,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     /// let positions: Vec<u32> =
     ///     [7, 7, 6].into_iter().map(|f| dedup.push(f, &[], ())).collect::<Result<_, _>>()?;
     /// dedup.exclude(positions[0]);
+    /// assert_eq!(dedup.excluded(), 1);
     /// let decisions = dedup.finish(&())?;
     /// assert_eq!(decisions.of(0), Decision::Kept { cluster: None });
     /// assert_eq!(decisions.of(1), Decision::Kept { cluster: Some(1) });
@@ -133,7 +146,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         }
     }
 
-    /// Returns the number of documents that were excluded.
+    /// Returns the number of excluded documents.
     pub fn excluded(&self) -> usize {
         self.excluded.len()
     }
@@ -146,52 +159,66 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         &self.fingerprints
     }
 
-    /// Returns the number of documents so far.
+    /// Returns the number of documents pushed so far.
     pub fn len(&self) -> usize {
         self.fingerprints.len()
     }
 
-    /// Returns true before the first document.
+    /// Returns true if no document was pushed.
     pub fn is_empty(&self) -> bool {
         self.fingerprints.is_empty()
     }
 
-    /// Returns the number of documents that came without evidence and cannot be verified.
+    /// Returns the number of documents without evidence, which cannot be verified.
     pub fn unverifiable(&self) -> u64 {
         self.unverifiable
     }
 
-    /// Groups the documents and decides what to keep of each group.
+    /// Groups the documents and decides which of each group to keep.
     ///
     /// With [`Linkage::Representative`](crate::join::Linkage::Representative) every duplicate is
-    /// within the distance of the document that is kept and has passed the verification with it.
-    /// The answer does not depend on the number of threads.
+    /// within the distance of the kept document and passed the verification with it. The result
+    /// does not depend on the number of threads.
     ///
     /// # Errors
     ///
     /// - [`Error::Cancelled`] once the progress sink asks to stop.
-    /// - [`Error::Io`] where the temporary file cannot be read.
-    /// - [`Error::Corrupt`] for evidence that is of another verification.
+    /// - [`Error::Io`] if the temporary file cannot be read.
+    /// - [`Error::Corrupt`] if evidence was made for another verification.
     pub fn finish(self, progress: &dyn Progress) -> Result<Decisions<F>> {
         self.decide(None, progress)
     }
 
-    /// Decides as [`finish`](Self::finish), and removes documents near a stored one first.
+    /// Decides like [`finish`](Self::finish), but first removes documents near a stored one.
     ///
-    /// What is near a stored document belongs to no group.
+    /// A removed document joins no group.
     ///
     /// # Errors
     ///
-    /// Those of [`finish`](Self::finish), and of [`Index::search_batch`].
+    /// Those of [`finish`](Self::finish) and [`Index::search_batch`].
+    ///
+    /// ```
+    /// use hamdex::dedup::{Dedup, Settings};
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// let directory = tempfile::tempdir()?;
+    /// let index = Index::<u64>::create(directory.path(), &IndexOptions::new())?;
+    /// index.insert(b"monday", 0b0001)?;
+    /// let mut dedup = Dedup::<u64>::new(&Settings::new(1))?;
+    /// dedup.push(0b0011, &[], ())?;
+    /// let decisions = dedup.finish_against(&index, &())?;
+    /// assert_eq!((decisions.kept(), decisions.near_stored()), (0, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn finish_against(self, index: &Index<F>, progress: &dyn Progress) -> Result<Decisions<F>> {
         self.decide(Some((index, None)), progress)
     }
 
-    /// Decides as [`finish_against`](Self::finish_against), and ignores a document's stored self.
+    /// Decides like [`finish_against`](Self::finish_against), ignoring each document's own record.
     ///
-    /// `own` returns the hash of the key that a document has in the index, as
-    /// [`key_hash`](super::key_hash) computes it, and `None` for a document without one. The
-    /// stored document of that key does not remove it; the next nearest one does.
+    /// `own` returns the [`key_hash`](super::key_hash) of the document's key in the index, or
+    /// `None` if it has none. The stored document with that key is skipped; the nearest other one
+    /// counts.
     ///
     /// # Errors
     ///
@@ -252,12 +279,12 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
 }
 
 impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
-    /// Decides as [`finish`](Self::finish) does behind documents that are kept in any case.
+    /// Decides like [`finish`](Self::finish), after documents that are always kept.
     ///
-    /// `kept` gives their keys, fingerprints and evidence, those first that came first. They come
-    /// before all documents that were pushed, whatever the ranks, and have no place among the
-    /// decisions: what belongs to one of them is [`Decision::Stored`](super::Decision::Stored).
-    /// Returns the evidence of the documents by position too, `None` if nothing is verified.
+    /// `kept` yields their keys, fingerprints and evidence, in the order in which they were kept.
+    /// They precede all pushed documents, regardless of rank, and have no decision: a duplicate of
+    /// one of them is [`Decision::Stored`](super::Decision::Stored). Also returns the evidence of
+    /// the documents by position; `None` if nothing is verified.
     pub(super) fn finish_behind(
         self,
         kept: impl Iterator<Item = Result<(Vec<u8>, F, Vec<u8>)>>,
@@ -276,7 +303,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         }
         let evidence = evidence.map(EvidenceWriter::finish).transpose()?;
         let out: &(dyn Fn(u32) -> bool + Sync) = &|position| excluded.holds(position);
-        let ranked = best_first(&ranks, Some(out)).expect("what is left out makes an order");
+        let ranked = best_first(&ranks, Some(out)).expect("exclusion makes an order");
         drop(ranks);
         let first = u32::try_from(own).expect("positions have 32 bits");
         let order: Vec<u32> = (first..).take(keys.len()).chain(ranked).collect();
@@ -295,7 +322,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     }
 }
 
-/// Documents that are kept in any case, behind those that were pushed.
+/// Documents that are always kept; their positions follow those of the pushed ones.
 struct Behind<'a, F> {
     /// Position of the first of them.
     first: u32,
@@ -304,7 +331,7 @@ struct Behind<'a, F> {
 }
 
 impl<F: Fingerprint> Behind<'_, F> {
-    /// Finds the documents that belong to one of these; each stands alone from then on.
+    /// Finds the documents that belong to one of these, and removes them from all groups.
     fn take_out(
         &self,
         labels: &mut [u32],
@@ -317,7 +344,7 @@ impl<F: Fingerprint> Behind<'_, F> {
             let Some(at) = label.checked_sub(self.first) else { continue };
             let (a, b) = (position as usize, *label as usize);
             let distance = self.fingerprints[a].distance(self.fingerprints[b]);
-            // There are none if no two documents were compared.
+            // `similarities` is empty if no two documents were compared.
             let known = similarities.get(a).copied().flatten();
             let similarity = match evidence {
                 Some(evidence) if known.is_none() => {
@@ -335,14 +362,25 @@ impl<F: Fingerprint> Behind<'_, F> {
 }
 
 impl<F: Fingerprint> Dedup<F> {
-    /// Takes texts, on all threads, and returns the position of each.
+    /// Adds texts, on all threads, and returns the position of each.
     ///
-    /// `None` stands for a text without features, which is no document: nothing can be said of
-    /// what it is near to.
+    /// The position is `None` for a text without features: it has no fingerprint and is not added.
     ///
     /// # Errors
     ///
-    /// Those of [`push`](Self::push); texts before the one that failed were taken.
+    /// Those of [`push`](Self::push); the texts before the one that failed are added.
+    ///
+    /// ```
+    /// use hamdex::dedup::{Dedup, Settings};
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
+    /// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+    /// let positions = dedup.push_texts(&pipeline, &["rain tonight", " ", "rain tonight"])?;
+    /// assert_eq!(positions, [Some(0), None, Some(1)]);
+    /// assert_eq!(dedup.finish(&())?.kept(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn push_texts<T: AsRef<str> + Sync>(
         &mut self,
         pipeline: &Pipeline,

@@ -1,7 +1,7 @@
-//! Groups: fingerprints and their evidence are linked, by chains or by representatives.
+//! Links fingerprints and their evidence into groups, by chains or by representatives.
 #![expect(
     clippy::indexing_slicing,
-    reason = "labels are positions; those of callers are checked or said to panic"
+    reason = "labels are positions; those of callers are checked or documented to panic"
 )]
 
 use std::cmp::Reverse;
@@ -15,22 +15,22 @@ use crate::join::{self, Labelled};
 use crate::progress::Progress;
 use crate::verify::{EvidenceFile, Linkage, Verification};
 
-/// Returns for every position the position that names its group.
+/// Returns, for every position, the position that names its group.
 ///
-/// That is the first position of the group, or the first in `order`, which lists positions,
-/// those first that are rather to stand for a group. Positions that `order` leaves out stand
-/// alone. With [`Verification::Contains`] it is the largest document of the group, as
-/// [`Extent`](crate::verify::Extent) measures it, and the first of equal ones. `evidence` is what
-/// the verification of `settings` compares; without it the distance
-/// decides. Memory is about 60 bytes a document.
+/// That is the first position of the group, or its first in `order`, which lists positions by
+/// falling preference. Positions missing from `order` are in no group. With
+/// [`Verification::Contains`] it is the largest document of the group by
+/// [`Extent`](crate::verify::Extent), and the first among equals. `evidence` is what the
+/// verification of `settings` compares; without it the distance decides. Takes about 60 bytes of
+/// memory per document.
 ///
 /// # Errors
 ///
 /// - [`Error::InvalidDistance`](crate::Error::InvalidDistance) if the distance is above the width.
-/// - [`Error::InvalidOption`](crate::Error::InvalidOption) for more than `u32::MAX` fingerprints,
-///   and for an order with a position beyond the last of them.
+/// - [`Error::InvalidOption`](crate::Error::InvalidOption) if there are more than `u32::MAX`
+///   fingerprints, or if `order` has a position out of range.
 /// - [`Error::Cancelled`](crate::Error::Cancelled) once the progress sink asks to stop.
-/// - What reading the evidence fails with.
+/// - Those of reading the evidence.
 ///
 /// ```
 /// use hamdex::dedup::{self, Settings};
@@ -54,17 +54,18 @@ pub fn labels<F: Fingerprint>(
     if let Some(position) = order.and_then(|order| order.iter().max())
         && *position as usize >= fingerprints.len()
     {
-        let reason = format!("position {position} of {} documents", fingerprints.len());
+        let count = fingerprints.len();
+        let reason = format!("position {position} is out of range: there are {count} documents");
         return Err(Error::InvalidOption { name: "order", reason });
     }
     let all = (order, u32::MAX);
     labelled(fingerprints, evidence, settings, all, progress).map(|labelled| labelled.labels)
 }
 
-/// Does what [`labels`] does, and returns the similarities that checks returned.
+/// Does what [`labels`] does, and also returns the similarities that the checks computed.
 ///
-/// Documents from the position `kept` on are kept in any case: no check passes two of them, not
-/// even one that counts what is common among documents and meets fewer of them than before.
+/// Documents from position `kept` on are always kept, so no pair of them passes. This holds even
+/// for a check that counts text common to many documents and now sees fewer of them.
 pub(super) fn labelled<F: Fingerprint>(
     fingerprints: &[F],
     evidence: Option<&EvidenceFile>,
@@ -96,7 +97,7 @@ pub(super) fn labelled<F: Fingerprint>(
     Ok(all)
 }
 
-/// Lists positions again, those first that others may be contained in.
+/// Lists positions by falling extent, so that containing documents precede contained ones.
 fn largest_first(evidence: &EvidenceFile, documents: usize, order: Option<&[u32]>) -> Vec<u32> {
     let mut largest: Vec<u32> = match order {
         Some(order) => order.to_vec(),
@@ -106,17 +107,17 @@ fn largest_first(evidence: &EvidenceFile, documents: usize, order: Option<&[u32]
     largest
 }
 
-/// What two documents need to come into one group.
+/// What decides whether two documents are linked.
 struct Linking<'a> {
     settings: &'a Settings,
     evidence: Option<&'a EvidenceFile>,
-    /// Position of the first document that is kept in any case.
+    /// Position of the first document that is always kept.
     kept: u32,
     progress: &'a dyn Progress,
 }
 
 impl Linking<'_> {
-    /// Groups fingerprints, whose documents are where `at` says.
+    /// Groups fingerprints; `at` maps each one's index to the position of its document.
     fn labelled<F: Fingerprint>(
         &self,
         fingerprints: &[F],
@@ -144,11 +145,19 @@ impl Linking<'_> {
     }
 }
 
-/// Turns labels into groups of two and more: the largest first, then by first position.
+/// Converts labels to groups of at least two positions.
+///
+/// The largest group is first; ties are ordered by first position.
 ///
 /// # Panics
 ///
-/// For a label that is no position: those of [`labels`] all are.
+/// Panics if a label is not a position; the result of [`labels`] has only positions.
+///
+/// ```
+/// use hamdex::dedup;
+///
+/// assert_eq!(dedup::groups(&[0, 1, 0, 3, 1, 1]), [vec![1, 4, 5], vec![0, 2]]);
+/// ```
 pub fn groups(labels: &[u32]) -> Vec<Vec<u32>> {
     let mut sizes = vec![0_u32; labels.len()];
     for &label in labels {

@@ -1,11 +1,12 @@
-//! Deduplication: documents become the ones to keep, and of each other one what it is near to.
+//! Decides which documents to keep, and for each other one what it duplicates.
 //!
-//! Documents are pushed one after another and known by their position from then on. Pairs within
-//! the distance that pass the verification form groups; of each group the document of the highest
-//! rank is kept, of equals the first. What a verification compares goes to a temporary file, so
-//! memory holds a fingerprint, a rank and a few numbers of each document, and no text.
+//! Documents are pushed one after another and are identified by position from then on. Pairs within
+//! the distance that pass the verification form groups. Of each group, the document with the
+//! highest rank is kept; ties go to the document that was pushed first. Evidence is written to a
+//! temporary file, so memory holds a fingerprint, a rank and a few numbers per document, but no
+//! text.
 //!
-//! [`advice::settle`](crate::advice::settle) chooses the settings by a look at the texts.
+//! [`advice::settle`](crate::advice::settle) chooses the settings from a sample of the texts.
 //!
 //! ```
 //! use hamdex::advice::{self, Wishes};

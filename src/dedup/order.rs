@@ -1,4 +1,4 @@
-//! Order: ranks become positions, those first that are rather to be kept, without the excluded.
+//! Sorts positions by rank and leaves out the excluded ones.
 #![expect(
     clippy::indexing_slicing,
     reason = "there is a rank for each position, and a word as soon as one is added"
@@ -6,14 +6,14 @@
 
 use rayon::prelude::*;
 
-/// Positions by falling rank, of equals the first; without those for which `out` holds.
+/// Returns the positions by falling rank, ties by position, without those that `out` excludes.
 ///
-/// `None` stands for all positions as they are.
+/// `None` means all positions in their own order.
 pub(super) fn best_first<R: Ord + Sync>(
     ranks: &[R],
     out: Option<&(dyn Fn(u32) -> bool + Sync)>,
 ) -> Option<Vec<u32>> {
-    // Ranks without a size are equal.
+    // Ranks without a size are all equal.
     if size_of::<R>() == 0 && out.is_none() {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn best_first<R: Ord + Sync>(
     Some(order)
 }
 
-/// Positions that take no part, one bit each up to the largest.
+/// Excluded positions: a bitmap up to the largest one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Excluded {
     words: Vec<u64>,
@@ -37,7 +37,7 @@ pub(super) struct Excluded {
 }
 
 impl Excluded {
-    /// Adds a position; a second time changes nothing.
+    /// Adds a position; adding it again changes nothing.
     pub(super) fn add(&mut self, position: u32) {
         let (at, bit) = place(position);
         if self.words.len() <= at {
@@ -63,7 +63,7 @@ impl Excluded {
     }
 }
 
-/// The word of a position, and its bit.
+/// Returns the index of a position's word, and its bit.
 fn place(position: u32) -> (usize, u64) {
     ((position / u64::BITS) as usize, 1 << (position % u64::BITS))
 }

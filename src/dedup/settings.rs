@@ -1,5 +1,4 @@
-//! Settings: when two documents are near-duplicates, how far a group may reach, and what a state
-//! stores of that.
+//! Settings: which pairs are near-duplicates, what a group holds, and how a state stores both.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,44 +11,55 @@ use crate::error::{Error, Result};
 use crate::store::{codec, rename_durably};
 use crate::verify::{Linkage, Verification};
 
-/// The file of a state that holds its settings.
+/// Name of the file in a state's directory that holds its settings.
 const FILE: &str = "settings";
-/// Covered by the checksum of that file.
+/// Key that the checksum of that file covers.
 const KEY: &[u8] = b"dedup settings";
-/// Names the file in errors.
+/// Name of the file in errors.
 const FAMILY: &str = "dedup state";
 
-/// What a deduplication goes by.
+/// Settings of a deduplication: distance, verification and linkage.
 ///
 /// ```
 /// use hamdex::verify::Verification;
 /// use hamdex::dedup::Settings;
 /// use hamdex::join::Linkage;
 ///
-/// let settings = Settings::new(12).verify(Verification::Edit(0.88));
+/// let settings = Settings::new(12).verify(Verification::Edit(0.88)).tmp("/var/tmp");
 /// assert_eq!(settings.linking(), Linkage::Representative);
+/// assert_eq!(settings.linkage(Linkage::Chain).linking(), Linkage::Chain);
 /// assert_eq!(Settings::new(3).linking(), Linkage::Chain);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct Settings {
-    /// Bits that near-duplicates may differ in: 0 to a quarter of the width.
+    /// Largest distance of near-duplicates in bits: 0 to a quarter of the width.
     pub distance: u32,
-    /// Check that a pair within the distance has to pass.
+    /// Check that a pair within the distance must pass.
     pub verification: Verification,
-    /// Which documents a group may hold; `None` goes by the verification.
+    /// Which documents a group holds; `None` chooses by the verification.
     pub linkage: Option<Linkage>,
-    /// Where temporary files go; `None` is the system's directory for them.
+    /// Directory for temporary files; `None` is the system's.
     pub tmp: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Asks for a distance alone.
+    /// Creates settings with a distance and without a verification.
     pub fn new(distance: u32) -> Self {
         Self { distance, verification: Verification::None, linkage: None, tmp: None }
     }
 
-    /// Takes distance and verification as they were settled by the texts.
+    /// Uses the distance and verification that were chosen from texts.
+    ///
+    /// ```
+    /// use hamdex::advice::{self, Wishes};
+    /// use hamdex::dedup::Settings;
+    ///
+    /// let texts = ["severe flooding closes the main road", "a book about the deep sea"];
+    /// let settled = advice::settle(&texts, &Wishes::new())?;
+    /// assert_eq!(Settings::of(&settled).distance, settled.distance);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn of(settled: &Settled) -> Self {
         Self::new(settled.distance).verify(settled.verification)
     }
@@ -60,27 +70,27 @@ impl Settings {
         self
     }
 
-    /// Sets which documents a group may hold. Default = what passes with the kept document.
+    /// Sets which documents a group holds. Default = those that pass with the kept one.
     ///
-    /// Without a verification there is nothing to pass, and the default is what chains connect.
+    /// Without a verification the default is [`Linkage::Chain`].
     pub fn linkage(mut self, linkage: Linkage) -> Self {
         self.linkage = Some(linkage);
         self
     }
 
-    /// Sets the directory for temporary files. Default = that of the system.
+    /// Sets the directory for temporary files. Default = the system's.
     pub fn tmp(mut self, directory: impl Into<PathBuf>) -> Self {
         self.tmp = Some(directory.into());
         self
     }
 
-    /// Returns which documents a group holds, the default filled in.
+    /// Returns which documents a group holds, with the default filled in.
     pub fn linking(&self) -> Linkage {
         let unverified = self.verification == Verification::None;
         self.linkage.unwrap_or(if unverified { Linkage::Chain } else { Linkage::Representative })
     }
 
-    /// Fails unless two settings decide alike.
+    /// Returns an error unless both settings give the same decisions.
     pub(super) fn require_alike(&self, wanted: &Self) -> Result<()> {
         let linkage = |settings: &Self| match settings.linking() {
             Linkage::Chain => "chains".to_owned(),
@@ -98,7 +108,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Stores the settings of a state in its directory, with its token, whole or not at all.
+    /// Stores the settings and the token of a state in its directory, atomically.
     pub(super) fn write(&self, directory: &Path, token: &str) -> Result<()> {
         let stored = Stored {
             token: token.to_owned(),
@@ -113,7 +123,7 @@ impl Settings {
         rename_durably(&part, &directory.join(FILE))
     }
 
-    /// Reads the settings of a state and its token; `None` where there is no state.
+    /// Reads the settings and the token of a state; `None` if there is no state.
     pub(super) fn read(directory: &Path) -> Result<Option<(Self, String)>> {
         let file = directory.join(FILE);
         let bytes = match fs::read(&file) {
@@ -128,7 +138,7 @@ impl Settings {
         let Stored { token, distance, verification, chain } = codec::decode(FAMILY, KEY, &bytes)?;
         let verification = verification
             .parse()
-            .map_err(|_| Error::corrupt(FAMILY, format!("no verification is {verification}")))?;
+            .map_err(|_| Error::corrupt(FAMILY, format!("unknown verification {verification}")))?;
         let linkage = if chain { Linkage::Chain } else { Linkage::Representative };
         Ok(Some((Self::new(distance).verify(verification).linkage(linkage), token)))
     }
@@ -137,10 +147,10 @@ impl Settings {
 /// Settings as a state stores them.
 #[derive(Debug, Clone, PartialEq, Encode, Decode)]
 struct Stored {
-    /// Tells the staged results of this state from those of others.
+    /// Distinguishes the staged results of this state from those of others.
     token: String,
     distance: u32,
     verification: String,
-    /// Whether groups hold what chains connect.
+    /// Whether the linkage is [`Linkage::Chain`].
     chain: bool,
 }

@@ -1,71 +1,79 @@
-//! Sources: documents are counted by where they come from, so that none vanishes unseen.
+//! Counts kept and removed documents by source, so that no source disappears unnoticed.
 //!
-//! A source is a file, a host, or any other value that rows share. What is largest and farthest in
-//! a source shows the group that swallows it.
+//! A source is a file, a host, or any other value that rows share. Its largest group and farthest
+//! pair show which group removes most of it.
 
 use std::collections::HashMap;
 
 use super::decisions::{Decision, Decisions};
 use crate::fingerprint::Fingerprint;
 
-/// Removed documents below which nothing is worth a warning.
+/// Fewest removed documents of a source that are worth a warning.
 const FEW: u64 = 20;
 
-/// A source of which no more than this share is left is as good as gone.
+/// Largest share of kept documents at which a source is reported as gone.
 const GONE: f64 = 0.01;
 
-/// Sources that a sentence names.
+/// Sources that a message names.
 const NAMED: usize = 3;
 
-/// What became of the documents of one source.
+/// Kept and removed documents of one source.
+///
+/// ```
+/// use hamdex::dedup::SourceCounts;
+///
+/// let counts = SourceCounts::new("example.org", 30, 70);
+/// assert_eq!((counts.documents(), counts.removed_share()), (100, 0.7));
+/// assert!(counts.is_halved() && !counts.is_gone());
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceCounts {
     /// Name of the source.
     pub name: String,
-    /// Documents that were kept.
+    /// Number of kept documents.
     pub kept: u64,
-    /// Documents that were removed.
+    /// Number of removed documents.
     pub removed: u64,
-    /// The group that holds most of its documents; `None` if no group holds any.
+    /// The cluster with most of its documents; `None` if no cluster has any.
     pub largest_group: Option<LargestGroup>,
-    /// Its removed document that is farthest from the kept one.
+    /// Its removed document that differs most from the kept one.
     pub farthest: Option<FarthestPair>,
 }
 
-/// A group by what it holds of one source.
+/// The cluster with most documents of one source. See [`Sources`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LargestGroup {
     /// Number of the cluster, from 1.
     pub cluster: u32,
-    /// Documents of the source in it; the cluster may hold others.
+    /// Documents of the source in it; it may also have documents of other sources.
     pub documents: u64,
 }
 
-/// A removed document and the one that was kept for it.
+/// A removed document and the one kept instead. See [`Sources`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FarthestPair {
     /// Position of the removed document.
     pub removed: u32,
     /// Position of the kept document.
     pub kept: u32,
-    /// Bits that the two differ in.
+    /// Distance of the two in bits.
     pub distance: u32,
-    /// Similarity of the two to four digits; `None` where nothing was verified.
+    /// Similarity of the two, to four digits; `None` if nothing was verified.
     pub similarity: Option<f64>,
 }
 
 impl SourceCounts {
-    /// Names a source whose documents another engine has counted.
+    /// Creates the counts of a source that were computed elsewhere.
     pub fn new(name: impl Into<String>, kept: u64, removed: u64) -> Self {
         Self { name: name.into(), kept, removed, largest_group: None, farthest: None }
     }
 
-    /// Returns the number of documents, kept and removed ones.
+    /// Returns the number of documents, kept and removed.
     pub fn documents(&self) -> u64 {
         self.kept + self.removed
     }
 
-    /// Returns the share of the documents that was removed, to four digits.
+    /// Returns the share of removed documents, rounded to four digits.
     ///
     /// ```
     /// use hamdex::dedup::SourceCounts;
@@ -77,12 +85,12 @@ impl SourceCounts {
         four_digits(self.exact_share())
     }
 
-    /// Returns whether most documents of the source were removed, 20 at least.
+    /// Returns true if most documents, and at least 20, were removed.
     pub fn is_halved(&self) -> bool {
         self.removed * 2 > self.documents() && self.removed >= FEW
     }
 
-    /// Returns whether all or nearly all documents of the source were removed.
+    /// Returns true if at least 99 % of the documents were removed.
     ///
     /// ```
     /// use hamdex::dedup::SourceCounts;
@@ -99,11 +107,11 @@ impl SourceCounts {
     }
 }
 
-/// Counts documents by their sources.
+/// Counts kept and removed documents by source.
 ///
-/// [`Sources::number`] gives every name a number, [`Sources::count`] counts what becomes of a
-/// document, and [`Sources::counts`] adds what the decisions say. Memory is that of the names and 50
-/// bytes each.
+/// [`Sources::number`] numbers the names, [`Sources::count`] counts a document as kept or removed,
+/// and [`Sources::counts`] adds the largest group and the farthest pair. Takes 50 bytes of memory
+/// per source, and its name.
 ///
 /// ```
 /// use hamdex::dedup::{self, Dedup, Settings, Sources};
@@ -121,6 +129,8 @@ impl SourceCounts {
 /// }
 /// let counts = sources.counts(&decisions, |position| numbers[position as usize]);
 /// assert_eq!((counts[0].name.as_str(), counts[0].removed), ("b.org", 1));
+/// assert_eq!(counts[0].farthest.map(|pair| (pair.removed, pair.kept)), Some((1, 0)));
+/// assert_eq!(counts[0].largest_group.map(|group| group.documents), Some(1));
 /// assert_eq!((counts[1].name.as_str(), counts[1].kept), ("a.org", 2));
 /// assert_eq!(dedup::gone_sources(&counts).as_deref(), Some("b.org"));
 /// # Ok::<(), hamdex::Error>(())
@@ -132,34 +142,52 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Most values that are counted separately; documents of any later one are counted together.
+    /// Most sources that are counted separately; later ones are counted together.
     pub const MOST: usize = 100_000;
 
-    /// Names the documents without a value.
+    /// Name of the source of documents without a value.
     pub const NONE: &str = "(none)";
 
-    /// Names the documents of values beyond [`Sources::MOST`].
+    /// Name of the source of values beyond [`Sources::MOST`].
     pub const OTHERS: &str = "(others)";
 
-    /// Begins without any source.
+    /// Creates a counter that has no sources yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins with sources that are numbered from 0 as they come; names may be equal.
+    /// Creates a counter with sources numbered from 0.
+    ///
+    /// Names may repeat.
+    ///
+    /// ```
+    /// use hamdex::dedup::Sources;
+    ///
+    /// let mut sources = Sources::of_names(["a.jsonl", "b.jsonl"]);
+    /// sources.count(1, true);
+    /// ```
     pub fn of_names(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let counts = names.into_iter().map(|name| SourceCounts::new(name, 0, 0));
         Self { known: HashMap::new(), counts: counts.collect() }
     }
 
-    /// Returns the number of the source with a name, a new one for a new name.
+    /// Returns the number of a source by name, adding new ones.
+    ///
+    /// ```
+    /// use hamdex::dedup::Sources;
+    ///
+    /// let mut sources = Sources::new();
+    /// assert_eq!((sources.number(Some("a.org")), sources.number(None)), (0, 1));
+    /// assert_eq!(sources.number(Some("a.org")), 0);
+    /// assert!(sources.has_values());
+    /// ```
     pub fn number(&mut self, value: Option<&str>) -> u32 {
         let value = value.unwrap_or(Self::NONE);
         if let Some(&known) = self.known.get(value) {
             return known;
         }
         let value = if self.counts.len() < Self::MOST { value } else { Self::OTHERS };
-        let next = u32::try_from(self.counts.len()).expect("names of 2^32 sources fit nowhere");
+        let next = u32::try_from(self.counts.len()).expect("fewer than 2^32 names fit into memory");
         let number = *self.known.entry(value.into()).or_insert(next);
         if number == next {
             self.counts.push(SourceCounts::new(value, 0, 0));
@@ -167,7 +195,7 @@ impl Sources {
         number
     }
 
-    /// Returns whether any document has a value.
+    /// Returns true if any document has a value.
     pub fn has_values(&self) -> bool {
         self.counts.iter().any(|source| source.name != Self::NONE)
     }
@@ -179,11 +207,10 @@ impl Sources {
         }
     }
 
-    /// Returns all sources, those first that lost the largest share.
+    /// Returns all sources, those with the largest removed share first.
     ///
-    /// Of sources that lost equal shares the one with the smaller number comes first. `source`
-    /// returns the number of the source of each document, by its position. Takes one pass over
-    /// the decisions and holds a number for each source of one cluster.
+    /// Ties are ordered by number. `source` maps the position of a document to the number of its
+    /// source. Takes one pass over the decisions, and memory for the sources of one cluster.
     pub fn counts<F: Fingerprint>(
         &self,
         decisions: &Decisions<F>,
@@ -198,9 +225,7 @@ impl Sources {
     }
 }
 
-/// Sorts sources by the share that each lost, the largest first.
-///
-/// Equal shares keep their order.
+/// Sorts sources by removed share, largest first; ties keep their order.
 ///
 /// ```
 /// use hamdex::dedup::{SourceCounts, sort_sources};
@@ -215,9 +240,16 @@ pub fn sort_sources(counts: &mut [SourceCounts]) {
     counts.sort_by(|a, b| b.exact_share().total_cmp(&a.exact_share()));
 }
 
-/// Names up to three sources that are all but gone and counts the others.
+/// Names up to three sources that are gone, and counts the rest.
 ///
-/// Returns `None` if there is no such source. The order is that of `counts`.
+/// Returns `None` if no source [is gone](SourceCounts::is_gone). Keeps the order of `counts`.
+///
+/// ```
+/// use hamdex::dedup::{SourceCounts, gone_sources};
+///
+/// let counts = ["a", "b", "c", "d"].map(|name| SourceCounts::new(name, 0, 9));
+/// assert_eq!(gone_sources(&counts).as_deref(), Some("a, b, c and 1 more"));
+/// ```
 pub fn gone_sources(counts: &[SourceCounts]) -> Option<String> {
     let gone: Vec<&str> = counts
         .iter()
@@ -232,13 +264,13 @@ pub fn gone_sources(counts: &[SourceCounts]) -> Option<String> {
     }
 }
 
-/// Returns a sentence for each of the first three sources that lost most documents.
+/// Returns warnings for the first three sources that lost most documents.
 ///
 /// ```
 /// use hamdex::dedup::{SourceCounts, source_warnings};
 ///
-/// let told = source_warnings(&[SourceCounts::new("b.org", 0, 2500)]);
-/// assert!(told[0].starts_with("2,500 of the 2,500 documents of b.org were removed"));
+/// let warnings = source_warnings(&[SourceCounts::new("b.org", 0, 2500)]);
+/// assert!(warnings[0].starts_with("2,500 of the 2,500 documents of b.org were removed"));
 /// ```
 pub fn source_warnings(counts: &[SourceCounts]) -> Vec<String> {
     let halved = counts.iter().filter(|source| source.is_halved());
@@ -279,7 +311,7 @@ fn farthest_pairs<F: Fingerprint>(
     source: &impl Fn(u32) -> usize,
     counts: &mut [SourceCounts],
 ) {
-    // Most documents are in no cluster, which costs less to see than a decision.
+    // Most documents are in no cluster, and looking that up is cheaper than a decision.
     let clustered = (0..).zip(decisions.fingerprints()).map(|(position, _)| position);
     for removed in clustered.filter(|&position| decisions.cluster(position).is_some()) {
         let Decision::Duplicate { kept, distance, similarity, .. } = decisions.of(removed) else {
@@ -297,12 +329,12 @@ fn farthest_pairs<F: Fingerprint>(
     }
 }
 
-/// Rounds a share or a similarity to the four digits that results have.
+/// Rounds to four digits, as results do.
 fn four_digits(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// Writes a count with thousands separators: `262,144`.
+/// Formats a count with thousands separators: `262,144`.
 fn thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
@@ -321,7 +353,7 @@ mod tests {
     use crate::dedup::{Dedup, Settings};
 
     #[test]
-    fn half_of_a_source_is_worth_a_word_if_it_is_many() {
+    fn a_source_is_halved_if_more_than_half_and_twenty_are_removed() {
         let counts = |documents, removed| SourceCounts::new("", documents - removed, removed);
         assert!(counts(39, 20).is_halved());
         assert!(!counts(40, 20).is_halved());
@@ -370,7 +402,7 @@ mod tests {
     fn a_source_knows_its_largest_group_and_its_farthest_pair() {
         let mut dedup = Dedup::<u64>::new(&Settings::new(4)).unwrap();
         let mut sources = Sources::of_names(["a", "b", "b"]);
-        // Two groups of three and one document alone.
+        // Two groups of three and a document in no group.
         let rows = [(0, 0), (1, 1), (0xf, 1), (!0, 1), (!1, 0), (!3, 2), (0xffff << 20, 2)];
         for (fingerprint, _) in rows {
             dedup.push(fingerprint, &[], ()).unwrap();
@@ -380,8 +412,8 @@ mod tests {
             sources.count(source, matches!(decision, Decision::Kept { .. }));
         }
         let counts = sources.counts(&decisions, |position| rows[position as usize].1);
-        let told: Vec<_> = counts.iter().map(|c| (c.name.as_str(), c.kept, c.removed)).collect();
-        assert_eq!(told, [("b", 1, 2), ("a", 1, 1), ("b", 1, 1)]);
+        let names: Vec<_> = counts.iter().map(|c| (c.name.as_str(), c.kept, c.removed)).collect();
+        assert_eq!(names, [("b", 1, 2), ("a", 1, 1), ("b", 1, 1)]);
         let [b, a, last] = counts.as_slice() else { panic!("{counts:?}") };
         assert_eq!(b.largest_group, Some(LargestGroup { cluster: 1, documents: 2 }));
         assert_eq!(a.largest_group, Some(LargestGroup { cluster: 1, documents: 1 }));

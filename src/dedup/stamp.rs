@@ -1,30 +1,31 @@
-//! Stamps: values of a column become one order, the newest document last.
+//! Stamps order the values of a column, such as dates and versions, the newest last.
 //!
-//! JSON, CSV, Parquet and Arrow write the same date or version in different ways; a stamp compares
-//! what was written and not how.
+//! JSON, CSV, Parquet and Arrow write one date or version in different ways. Stamps compare the
+//! value, not its spelling.
 
 use std::cmp::Ordering;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
-/// Orders documents by a date or a version: missing, then texts, numbers and times.
+/// A date or version by which documents are ordered.
 ///
-/// Every format of rows uses this order to keep the newest document of a group. A text that
-/// writes a number or a time is that number or time; see [`Stamp::from_text`].
+/// The order is: missing, then texts, numbers and times. All input formats use this order to keep
+/// the newest document of a group. A text that spells a number or a time is equal to it; see
+/// [`Stamp::from_text`].
 ///
 /// ```
 /// use hamdex::dedup::Stamp;
 ///
 /// assert!(Stamp::from_text("9") < Stamp::from_text("10"));
 /// assert_eq!(Stamp::from_text("10"), Stamp::from(10_i64));
-/// // Ten o'clock in Tokyo is one o'clock in Greenwich.
+/// // 10:00 in Tokyo is 01:00 UTC.
 /// let tokyo = Stamp::from_text("2024-05-06T10:00:00+09:00");
 /// assert!(tokyo < Stamp::from_text("2024-05-06T05:00:00Z"));
 /// assert!(Stamp::Missing < Stamp::from_text("draft"));
 /// ```
 #[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stamp {
-    /// No value; older than every value.
+    /// No value; below every other stamp.
     #[default]
     Missing,
     /// A text that is neither a number nor a time; ordered by code points.
@@ -35,19 +36,19 @@ pub enum Stamp {
     Time {
         /// Whole seconds.
         seconds: i64,
-        /// Nanoseconds after those; from 1,000,000,000 on they belong to a leap second.
+        /// Nanoseconds after those; values from 1,000,000,000 are in a leap second.
         nanos: u32,
     },
 }
 
 impl Stamp {
-    /// Reads a stamp from the text of a cell or a field.
+    /// Parses a stamp from the text of a cell or field.
     ///
-    /// Space around the text is ignored, and a blank text is [`Stamp::Missing`]. Integers and
-    /// decimals, also with an exponent, are numbers. Times are RFC 3339 or ISO 8601:
+    /// Surrounding whitespace is ignored, and a blank text is [`Stamp::Missing`]. Integers and
+    /// decimals, with or without an exponent, are numbers. Times are RFC 3339 or ISO 8601:
     /// `2024-05-06`, `2024-05-06T10:00`, `2024-05-06 10:00:00.25`, each time of day with `Z`,
-    /// `+09:00`, `+0900`, `+09` or no offset. A date without a time is its midnight; a time
-    /// without an offset is in UTC. Every other text is compared as it is, by code points.
+    /// `+09:00`, `+0900`, `+09` or no offset. A date without a time is its midnight; a time without
+    /// an offset is UTC. Any other text is compared by code points.
     ///
     /// ```
     /// use hamdex::dedup::Stamp;
@@ -71,7 +72,7 @@ impl Stamp {
         )
     }
 
-    /// Returns whether there is no value.
+    /// Returns true if there is no value.
     ///
     /// ```
     /// use hamdex::dedup::Stamp;
@@ -83,10 +84,10 @@ impl Stamp {
         matches!(self, Self::Missing)
     }
 
-    /// Returns a key for stores and shuffles that order rows by bytes.
+    /// Encodes the stamp for stores and shuffles that sort by bytes.
     ///
-    /// Keys compare, byte by byte, as their stamps do. A key is no longer than the text or the
-    /// digits of the stamp and 11 bytes more.
+    /// Keys compare bytewise as their stamps do. A key has at most 11 bytes more than the text or
+    /// the digits of the stamp.
     ///
     /// ```
     /// use hamdex::dedup::Stamp;
@@ -108,7 +109,7 @@ impl Stamp {
     }
 }
 
-/// Returns bytes that rise with the value.
+/// Returns big-endian bytes that sort like the value.
 fn rising(value: i64) -> [u8; 8] {
     (value ^ i64::MIN).to_be_bytes()
 }
@@ -128,10 +129,10 @@ impl From<u64> for Stamp {
     }
 }
 
-/// NaN is missing; an infinity lies beyond every number.
+/// Converts a float: NaN is missing, and an infinity is beyond every number.
 ///
-/// A float with a fraction is the shortest decimal that reads as this float, so that 0.1 of a
-/// binary column equals 0.1 of a text. A float without one is the exact integer.
+/// A float with a fraction becomes the shortest decimal that parses to it, so that 0.1 in a binary
+/// column equals 0.1 in a text. Any other float becomes the exact integer.
 impl From<f64> for Stamp {
     fn from(value: f64) -> Self {
         if value.is_nan() {
@@ -140,7 +141,7 @@ impl From<f64> for Stamp {
             let decimal = Decimal { exponent: i64::MAX, digits: "1".into() };
             Self::Number(Number(Repr::Decimal { negative: value < 0.0, decimal: decimal.into() }))
         } else if value.fract() == 0.0 {
-            // The exponent form would round integers from 2^53 on.
+            // The exponent form would round integers above 2^53.
             Self::from_text(&format!("{value:.0}"))
         } else {
             Self::from_text(&format!("{value:e}"))
@@ -148,29 +149,30 @@ impl From<f64> for Stamp {
     }
 }
 
-/// A number of a [`Stamp`]: an integer or a decimal of any size, compared without loss.
+/// An integer or decimal of any size, compared without loss.
+///
+/// It is a value of a [`Stamp`].
 ///
 /// ```
 /// use hamdex::dedup::Stamp;
 ///
-/// // Both integers are the same as a 64-bit float.
+/// // Both integers are the same 64-bit float.
 /// assert!(Stamp::from_text("9007199254740992") < Stamp::from_text("9007199254740993"));
 /// assert!(Stamp::from(9_007_199_254_740_992.0) < Stamp::from(9_007_199_254_740_993_i64));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Number(Repr);
 
-/// One value has one form: what fits into 64 bits is an integer.
+/// Each value has one representation: an integer if it fits into 64 bits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Repr {
     Integer(i64),
     Decimal { negative: bool, decimal: Box<Decimal> },
 }
 
-/// The value `0.digits * 10^exponent`; digits neither begin nor end with a zero.
+/// The value `0.digits * 10^exponent`; `digits` neither begins nor ends with a zero.
 ///
-/// Of two such values the one with the greater exponent is the greater one, so the order of the
-/// fields is the order of the values.
+/// The greater exponent makes the greater value, so the derived order is the order of values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Decimal {
     exponent: i64,
@@ -178,7 +180,7 @@ struct Decimal {
 }
 
 impl Number {
-    /// Reads digits with an optional sign, point and exponent.
+    /// Parses digits with an optional sign, point and exponent.
     fn parse(text: &str) -> Option<Self> {
         if let Ok(value) = text.parse() {
             return Some(Self(Repr::Integer(value)));
@@ -189,7 +191,7 @@ impl Number {
             _ => (false, text),
         };
         let (mantissa, power) = match unsigned.split_once(['e', 'E']) {
-            // A power near the limit of 64 bits would overflow below; no date or version has one.
+            // Exponents near the 64-bit limit would overflow below; no date or version has one.
             Some((mantissa, power)) => (mantissa, i64::from(power.parse::<i32>().ok()?)),
             None => (unsigned, 0),
         };
@@ -209,7 +211,7 @@ impl Number {
         if digits.is_empty() {
             return Self(Repr::Integer(0));
         }
-        // 19 digits hold every 64-bit integer.
+        // 19 digits are enough for every 64-bit integer.
         let integer = usize::try_from(exponent).ok().filter(|&len| digits.len() <= len && len < 20);
         if let Some(len) = integer {
             let sign = if negative { "-" } else { "" };
@@ -221,7 +223,7 @@ impl Number {
         Self(Repr::Decimal { negative, decimal: decimal.into() })
     }
 
-    /// Returns a byte for the sign, and the size; a smaller negative number has the greater size.
+    /// Returns a byte for the sign, then the magnitude, inverted if the number is negative.
     fn to_key(&self) -> Vec<u8> {
         let (sign, size) = self.parts();
         let Some(Decimal { exponent, digits }) = size else { return vec![1] };
@@ -229,7 +231,7 @@ impl Number {
         if sign == Ordering::Greater {
             return [vec![2], size].concat();
         }
-        // Below every digit, so that of two numbers the one with more digits has the greater size.
+        // A terminator below every digit makes the magnitude 0.12 greater than 0.1.
         size.push(0);
         for byte in &mut size {
             *byte = !*byte;
@@ -237,7 +239,7 @@ impl Number {
         [vec![0], size].concat()
     }
 
-    /// Returns the sign, and the size unless the number is zero.
+    /// Returns the sign, and the magnitude unless the number is zero.
     fn parts(&self) -> (Ordering, Option<Decimal>) {
         match &self.0 {
             Repr::Integer(value) => {
@@ -276,9 +278,9 @@ impl PartialOrd for Number {
     }
 }
 
-/// Reads RFC 3339 or ISO 8601.
+/// Parses an RFC 3339 or ISO 8601 time.
 fn time(text: &str) -> Option<DateTime<Utc>> {
-    // The parser alone would also read `7-1-2` as a date.
+    // The parser alone would also accept `7-1-2` as a date.
     let (date, rest) = text.split_at_checked(10)?;
     let shape = |(at, byte): (usize, u8)| match at {
         4 | 7 => byte == b'-',
@@ -295,7 +297,7 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
     if !clock.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
-    // ISO 8601 writes the fraction also behind a comma.
+    // ISO 8601 also allows a comma before the fraction.
     let clock = clock.replacen(',', ".", 1);
     let at = format!("{date}T{clock}");
     ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"].iter().find_map(|format| {

@@ -1,4 +1,4 @@
-//! Against an index: documents near a stored one are found before groups are formed.
+//! Finds documents near a stored one before groups are formed.
 #![expect(clippy::indexing_slicing, reason = "the lists have an entry for each position")]
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -14,7 +14,7 @@ use crate::verify::EvidenceFile;
 /// Documents searched together, on all threads.
 const BATCH: usize = 4096;
 
-/// Positions of documents near a stored one, rising, each with the nearest of these.
+/// Positions of documents near a stored one, ascending, each with the nearest of these.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     positions: Vec<u32>,
@@ -24,13 +24,13 @@ pub(super) struct Stored {
     ends: Vec<usize>,
 }
 
-/// Returns the hash of the key that the document at a position has in the index, if any.
+/// Returns a document's [`key_hash`] in the index, by position, if any.
 pub type OwnKey<'a> = dyn Fn(u32) -> Option<u128> + 'a;
 
-/// Returns the hash of a document key, for [`Dedup::finish_against_others`].
+/// Hashes a document key, for [`Dedup::finish_against_others`].
 ///
-/// Keys of different documents have different hashes up to a chance of 1 in 2^128 a pair, unless
-/// somebody chooses the keys.
+/// Two different keys have equal hashes with probability 2^-128, unless the keys are chosen to
+/// collide.
 ///
 /// [`Dedup::finish_against_others`]: super::Dedup::finish_against_others
 ///
@@ -44,17 +44,17 @@ pub fn key_hash(key: &[u8]) -> u128 {
     xxh3_128(key)
 }
 
-/// A search of documents in an index, verified where that is asked for.
+/// A search for documents in an index, verified if there is evidence.
 pub(super) struct Search<'a, F: Fingerprint> {
     pub(super) index: &'a Index<F>,
-    /// `None` if every stored document may remove any other.
+    /// `None` if no document is itself in the index.
     pub(super) own: Option<&'a OwnKey<'a>>,
     pub(super) evidence: Option<&'a EvidenceFile>,
     pub(super) settings: &'a Settings,
 }
 
 impl<F: Fingerprint> Search<'_, F> {
-    /// Finds the nearest stored document of every document that is not excluded.
+    /// Finds the nearest stored document for every document that is not excluded.
     pub(super) fn run(
         &self,
         fingerprints: &[F],
@@ -92,7 +92,7 @@ impl<F: Fingerprint> Search<'_, F> {
     }
 
     fn query(&self, (fingerprint, position): (F, u32)) -> Result<Query<F>> {
-        // Of two matches one at most has the document's own key.
+        // At most one of two matches has the document's own key.
         let limit = if self.own.is_some() { 2 } else { 1 };
         let query = Query::new(fingerprint).distance(self.settings.distance).limit(limit);
         Ok(match self.evidence {
@@ -105,7 +105,7 @@ impl<F: Fingerprint> Search<'_, F> {
 }
 
 impl Stored {
-    /// Adds a document, whose position is above all others, and the stored one it is near to.
+    /// Adds a document and the stored one near it. Positions must ascend.
     pub(super) fn push(
         &mut self,
         position: u32,
@@ -127,7 +127,7 @@ impl Stored {
         self.positions.binary_search(&position).is_ok()
     }
 
-    /// Returns the stored document that one is near to: key, distance and similarity.
+    /// Returns key, distance and similarity of the stored document near a document.
     pub(super) fn of(&self, position: u32) -> Option<(&[u8], u32, Option<f64>)> {
         let at = self.positions.binary_search(&position).ok()?;
         let (distance, similarity) = self.near[at];

@@ -1,7 +1,7 @@
-//! Evaluation: labelled pairs become precision and recall of every setting.
+//! Evaluation: measures precision and recall of all settings on labelled pairs.
 //!
-//! All near pairs are counted once, by distance and by similarity; what a distance and a
-//! verification find is then read off these counts.
+//! Near pairs are counted once, by distance and by similarity. The results of any distance and
+//! verification follow from these counts.
 //!
 //! ```
 //! use hamdex::verify::Verification;
@@ -12,6 +12,7 @@
 //! let tally = Tally::measure(&fingerprints, None, None, &labels, 3, &())?;
 //! let count = tally.at(3, Verification::None).expect("distances are always counted");
 //! assert_eq!((count.found, count.correct), (3, 1));
+//! assert_eq!(count.recall(tally.positives()), Some(1.0));
 //! assert_eq!(tally.at(1, Verification::None).expect("as above").precision(), Some(1.0));
 //! # Ok::<(), hamdex::Error>(())
 //! ```

@@ -1,7 +1,7 @@
-//! Tally: near pairs are counted by distance and similarity, so that every setting can be read off.
+//! Tally: counts near pairs by distance and similarity.
 //!
-//! Nothing is kept of a pair but one count, so memory does not depend on how many there are.
-#![expect(clippy::indexing_slicing, reason = "there is a cell for each distance and step")]
+//! Memory does not depend on the number of pairs, because each pair is only counted.
+#![expect(clippy::indexing_slicing, reason = "every distance and step has a cell")]
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -16,10 +16,19 @@ use crate::verify::{Evidence, EvidenceFile, Verification, by_length};
 /// Steps of similarity from 0 to 1.
 const STEPS: usize = 1000;
 
-/// Edit similarities below this one are not told apart, which saves most of their work.
+/// Lowest edit similarity that is measured; lower ones would take most of the time.
 const LEAST_EDIT: f64 = 0.5;
 
-/// How many pairs of each sort there are.
+/// The number of pairs that a setting finds, and how many are correct.
+///
+/// ```
+/// use hamdex::evaluate::Count;
+///
+/// let count = Count { found: 8, correct: 6 };
+/// assert_eq!(count.precision(), Some(0.75));
+/// assert_eq!(count.recall(12), Some(0.5));
+/// assert_eq!(count.f1(12), Some(0.6));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     /// Pairs that a setting finds.
@@ -29,17 +38,17 @@ pub struct Count {
 }
 
 impl Count {
-    /// Returns the part of what was found that is right; `None` where nothing was.
+    /// Returns the correct share of the found pairs; `None` if none was found.
     pub fn precision(self) -> Option<f64> {
         share(self.correct, self.found)
     }
 
-    /// Returns the part of the labelled near-duplicates that was found; `None` of none.
+    /// Returns the found share of the labelled near-duplicates; `None` if there are none.
     pub fn recall(self, positives: u64) -> Option<f64> {
         share(self.correct, positives)
     }
 
-    /// Returns the harmonic mean of the two; exists where one of them does.
+    /// Returns the harmonic mean of precision and recall; `None` if neither exists.
     pub fn f1(self, positives: u64) -> Option<f64> {
         share(2 * self.correct, self.found + positives)
     }
@@ -49,28 +58,28 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Labelled pairs by position, each once, the smaller position first.
+/// Labelled pairs of positions, each once, the lower position first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Labels {
-    /// The near-duplicates; all pairs in neither list are none.
+    /// Near-duplicates; pairs in neither list are not near-duplicates.
     pub near: Vec<(u32, u32)>,
-    /// Pairs that count as neither.
+    /// Pairs that are not counted.
     pub ignored: Vec<(u32, u32)>,
 }
 
-/// Counts by distance, by step of the threshold by length and by step of similarity.
+/// Counts by distance, then by step of length and step of similarity.
 #[derive(Debug)]
 struct Histogram {
     counts: Vec<Vec<Count>>,
 }
 
-/// Steps of the threshold by length, that of short texts with them.
+/// Steps of length of the threshold by length, including that of short texts.
 const LENGTHS: usize = by_length::STEPS + 1;
 
-/// Pairs alike in boilerplate alone are counted that many lengths up.
+/// Offset of the steps of length for pairs that are alike only in boilerplate.
 const BY_BOILERPLATE: usize = LENGTHS;
 
-/// Everything that was counted of one signature.
+/// The counts of all near pairs of some fingerprints.
 #[derive(Debug)]
 pub struct Tally {
     positives: u64,
@@ -81,8 +90,9 @@ pub struct Tally {
 }
 
 impl Histogram {
-    /// Adds up all pairs within a distance whose similarity is `least` or more, at each distance
-    /// and step by length.
+    /// Sums all pairs within a distance whose similarity is at least `least`.
+    ///
+    /// `least` depends on the distance and the step of length.
     fn up_to(&self, distance: u32, least: impl Fn(u32, usize) -> f64) -> Count {
         let mut sum = Count::default();
         for (counts, apart) in self.counts.iter().zip(0..=distance) {
@@ -97,33 +107,34 @@ impl Histogram {
     }
 }
 
-/// The step that a similarity falls on.
+/// Returns the step of a similarity.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn step(similarity: f64) -> usize {
-    // A cast of a float saturates; the small term undoes what rounding took.
+    // A cast of a float saturates; the small term compensates for rounding errors.
     ((similarity * STEPS as f64 + 1e-6) as usize).min(STEPS)
 }
 
-/// The first step on which everything is `least` or more.
+/// Returns the first step with similarities of at least `least`.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn first_step(least: f64) -> usize {
     (least * STEPS as f64 - 1e-6).ceil().max(0.0) as usize
 }
 
 impl Tally {
-    /// Counts all pairs within the largest distance, and of the labelled ones those found.
+    /// Counts all pairs within the distance `largest`, and the labelled ones among them.
     ///
-    /// `features` and `texts` are the evidence of feature sets and of cleaned texts, where
-    /// verifications by them are to be measured. The work grows with the number of pairs within
-    /// `largest`, a quarter of the width at most being of use.
+    /// `features` and `texts` are the evidence for verifications by feature sets and by cleaned
+    /// texts; without one, these verifications are not measured. The time grows with the number of
+    /// pairs within `largest`, for which more than a quarter of the width is not useful. The
+    /// [module](super) has an example.
     ///
     /// # Errors
     ///
     /// - [`Error::InvalidDistance`](crate::Error::InvalidDistance) if `largest` is above the width.
-    /// - [`Error::InvalidOption`](crate::Error::InvalidOption) for more than `u32::MAX` fingerprints,
-    ///   and for labels of documents beyond the last one.
-    /// - [`Error::Cancelled`](crate::Error::Cancelled) once the progress sink asks to stop.
-    /// - What reading the evidence fails with.
+    /// - [`Error::InvalidOption`](crate::Error::InvalidOption) if there are more than `u32::MAX`
+    ///   fingerprints, or if a label names a document beyond the last one.
+    /// - [`Error::Cancelled`](crate::Error::Cancelled) if the progress sink asks to stop.
+    /// - Errors of reading the evidence.
     pub fn measure<F: Fingerprint>(
         fingerprints: &[F],
         features: Option<&EvidenceFile>,
@@ -135,7 +146,8 @@ impl Tally {
         let labelled = labels.near.iter().chain(&labels.ignored);
         let last = labelled.map(|&(a, b)| a.max(b)).max();
         if let Some(last) = last.filter(|&last| last as usize >= fingerprints.len()) {
-            let reason = format!("document {last} of {}", fingerprints.len());
+            let reason =
+                format!("a label names document {last}, but there are {}", fingerprints.len());
             return Err(Error::InvalidOption { name: "labels", reason });
         }
         let plain = Counter::new(largest, None);
@@ -182,10 +194,9 @@ impl Tally {
         self.positives
     }
 
-    /// Returns what settings find; `None` where their similarity was not measured.
+    /// Returns the count of a setting; `None` if its similarity was not measured.
     ///
-    /// Thresholds count in steps of 0.001, those of `edit` from 0.5 on; thresholds between, as
-    /// those by length have, are taken for the next one.
+    /// Thresholds are rounded up to steps of 0.001; those of `edit` are at least 0.5.
     pub fn at(&self, distance: u32, verification: Verification) -> Option<Count> {
         Some(match verification {
             Verification::None => self.plain.up_to(distance, |_, _| 0.0),
@@ -217,7 +228,7 @@ impl Tally {
     }
 }
 
-/// Counts pairs from several threads.
+/// A counter of pairs, shared by threads.
 struct Counter<'a> {
     measure: Option<(Verification, &'a EvidenceFile)>,
     cells: Vec<Vec<AtomicU64>>,
@@ -234,7 +245,7 @@ impl<'a> Counter<'a> {
         Self { measure, cells: (0..=largest).map(row).collect() }
     }
 
-    /// The cell of two documents within their distance; 0 where only the distance counts.
+    /// Returns the cell of a pair within its distance; 0 if only distances are counted.
     fn step(&self, distance: u32, a: u32, b: u32) -> Result<usize> {
         let Some((verification, evidence)) = self.measure else { return Ok(0) };
         let found = evidence.check(verification, distance, a as usize, b as usize)?;
@@ -254,7 +265,7 @@ impl<'a> Counter<'a> {
         Ok(())
     }
 
-    /// Tells labelled pairs apart from all that were found.
+    /// Counts the labelled pairs among all found ones.
     fn finish<F: Fingerprint>(self, fingerprints: &[F], labels: &Labels) -> Result<Histogram> {
         let count = |cell: &AtomicU64| Count { found: cell.load(Relaxed), correct: 0 };
         let mut counts: Vec<Vec<Count>> =
@@ -263,13 +274,13 @@ impl<'a> Counter<'a> {
         for (pairs, near) in [(&labels.near, true), (&labels.ignored, false)] {
             for &(a, b) in pairs {
                 let distance = fingerprint(a).distance(fingerprint(b));
-                // A labelled pair may be farther apart than any that is counted.
+                // A labelled pair may be beyond the largest distance.
                 let Some(row) = counts.get_mut(distance as usize) else { continue };
                 let count = &mut row[self.step(distance, a, b)?];
                 if near {
                     count.correct += 1;
                 } else {
-                    // The caller may have named a pair twice.
+                    // The caller may have listed a pair twice.
                     count.found = count.found.saturating_sub(1);
                 }
             }
@@ -283,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn similarities_count_from_their_threshold_on() {
+    fn similarities_at_their_threshold_are_counted() {
         for thousandths in 0..=1000_u32 {
             let similarity = f64::from(thousandths) / 1000.0;
             assert_eq!(step(similarity), thousandths as usize);
@@ -294,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_of_what_was_found_and_labelled() {
+    fn precision_recall_and_f1_follow_from_the_counts() {
         let half = Count { found: 4, correct: 2 };
         assert_eq!(
             (half.precision(), half.recall(4), half.f1(4)),
@@ -324,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_read_off_the_counts() {
+    fn counts_of_settings_follow_from_the_histograms() {
         let mut counts = vec![vec![Count::default(); STEPS + 1]; 4];
         counts[0][1000] = Count { found: 2, correct: 2 };
         counts[3][800] = Count { found: 5, correct: 1 };

@@ -1,4 +1,4 @@
-//! Attached indexes: the same index over a host's database, written in the host's batches.
+//! Attached indexes: an index in a host's database, written by the host's batches.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::{Db, HostBatch, HostSnapshot, Store};
 
-/// A host's batch with the changes of an index in it, and what they are.
+/// A host's batch with an index's changes, and the counts of these changes.
 pub(crate) struct Done<F> {
     pub(crate) batch: HostBatch,
     pub(crate) inserted: u64,
     pub(crate) replaced: u64,
     pub(crate) removed: u64,
-    /// For every step what kept its document out.
+    /// For every step the document near which its own was refused.
     pub(crate) refused: Vec<Option<Match<F>>>,
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Makes an empty index in a host's database.
+    /// Creates an empty index in a host's database.
     pub(crate) fn attach_new(db: Arc<Db>, name: &str, options: &IndexOptions) -> Result<Self> {
         let (header, plan) = new_header::<F>(options)?;
         let resources: Vec<_> = options.resources.parts().collect();
@@ -42,9 +42,9 @@ impl<F: Fingerprint> Index<F> {
         Self::over(store, plan, options)
     }
 
-    /// Applies steps in a host's batch, which `write` writes or gives up.
+    /// Applies steps in a host's batch, which `write` writes or drops.
     ///
-    /// Until `write` returns, nobody changes what the batch was staged by.
+    /// Until `write` returns, no other writer changes the data that the batch was made from.
     pub(crate) fn commit_steps<T, E: From<crate::Error>>(
         &self,
         steps: &[Step<'_, F>],
@@ -62,19 +62,19 @@ impl<F: Fingerprint> Index<F> {
         ready.commit_by(|batch| write(Done { batch, inserted, replaced, removed, refused }))
     }
 
-    /// Writes a host's batch, which survives the process from then on.
+    /// Writes a host's batch. It survives the end of the process, not yet a power loss.
     pub(crate) fn write_host(&self, batch: HostBatch) -> Result<()> {
         self.shared.store.write_host(batch)
     }
 
-    /// Waits until what was written survives what it has to.
-    pub(crate) fn settle(&self, durability: Durability) -> Result<()> {
-        self.shared.settle(durability)
+    /// Waits until earlier writes have the given durability.
+    pub(crate) fn make_durable(&self, durability: Durability) -> Result<()> {
+        self.shared.make_durable(durability)
     }
 }
 
 impl<F: Fingerprint> Reader<F> {
-    /// The host's whole database at the reader's moment; `None` for an index of its own.
+    /// Returns the snapshot of the host's database. `None` unless the index is attached.
     pub(crate) fn host_snapshot(&self) -> Option<&HostSnapshot<'_>> {
         self.snapshot().of_host()
     }

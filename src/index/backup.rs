@@ -11,7 +11,21 @@ use crate::progress::{self, Progress};
 use crate::store::codec::HeaderRecord;
 use crate::store::{Record, Records, RestoreFrom};
 
-/// Settings that a backup is made with.
+/// Settings for a backup: how many backups to keep.
+///
+/// ```
+/// use hamdex::backup::BackupOptions;
+/// use hamdex::{Index, IndexOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// let index = Index::<u64>::create(&path, &IndexOptions::new())?;
+/// for _ in 0..3 {
+///     index.backup_with(directory.path().join("backups"), &BackupOptions::new().keep(2))?;
+/// }
+/// assert_eq!(hamdex::backup::Backup::open(directory.path().join("backups"))?.list()?.len(), 2);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct BackupOptions {
@@ -19,31 +33,31 @@ pub struct BackupOptions {
 }
 
 impl BackupOptions {
-    /// Starts from keeping every backup.
+    /// Creates options that keep every backup.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps so many of the newest backups, this one among them. Default = all.
+    /// Keeps only the newest `newest` backups, including this one. Default: all.
     pub fn keep(mut self, newest: u32) -> Self {
         self.keep = Some(newest);
         self
     }
 }
 
-/// What a backup did.
+/// Result of a backup: its number, its size and what was copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupReport {
-    /// Number of the backup, rising by one.
+    /// Number of the backup, increasing by one.
     pub id: u32,
-    /// Files that it consists of.
+    /// Number of files in the backup.
     pub files: u64,
-    /// Bytes of these files.
+    /// Size of these files in bytes.
     pub bytes: u64,
-    /// Files that no earlier backup had.
+    /// Number of files that no earlier backup had.
     pub copied_files: u64,
-    /// Bytes of the files that were copied.
+    /// Size of the copied files in bytes.
     pub copied_bytes: u64,
     /// Numbers of the older backups that were removed.
     pub removed: Vec<u32>,
@@ -55,17 +69,33 @@ pub struct BackupReport {
 pub struct BackupInfo {
     /// Number of the backup.
     pub id: u32,
-    /// When it was made; the beginning of 1970 where that cannot be read.
+    /// Time of the backup, or the beginning of 1970 if the record is damaged.
     pub created: SystemTime,
-    /// Files that it consists of, shared ones too.
+    /// Number of files in the backup, including shared ones.
     pub files: u64,
-    /// Bytes of these files.
+    /// Size of these files in bytes.
     pub bytes: u64,
-    /// What is wrong with its record, or a file that is missing.
+    /// Description of a damaged record or a missing file.
     pub damage: Option<String>,
 }
 
-/// Settings that a backup is restored with.
+/// Settings for a restore: which backup, and whether to replace an index.
+///
+/// ```
+/// use hamdex::backup::{Backup, RestoreOptions};
+/// use hamdex::{Index, IndexOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// # let backups = directory.path().join("backups");
+/// let index = Index::<u64>::create(&path, &IndexOptions::new())?;
+/// index.backup(&backups)?;
+/// index.insert(b"page", 0xff)?;
+/// drop(index);
+/// Backup::open(&backups)?.restore_with(&path, &RestoreOptions::new().id(1).replace(true))?;
+/// assert!(Index::<u64>::open(&path)?.is_empty()?);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct RestoreOptions {
@@ -74,41 +104,42 @@ pub struct RestoreOptions {
 }
 
 impl RestoreOptions {
-    /// Starts from the newest backup and a target that holds nothing.
+    /// Creates options for the newest backup and an empty target.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Restores the backup of this number. Default = the newest.
+    /// Restores the backup with this number. Default: the newest.
     pub fn id(mut self, id: u32) -> Self {
         self.id = Some(id);
         self
     }
 
-    /// Gives up the index that the target holds. Default = false.
+    /// Replaces an existing index in the target. Default: false.
     ///
-    /// It stays until the backup is copied and was opened, so that there must be room for both.
+    /// The old index stays until the backup is copied and was opened, so the disk needs space for
+    /// both.
     pub fn replace(mut self, yes: bool) -> Self {
         self.replace = yes;
         self
     }
 }
 
-/// What a restoring did.
+/// Result of a restore: the backup and its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreReport {
     /// Number of the backup.
     pub id: u32,
-    /// Documents of the index.
+    /// Number of documents in the index.
     pub documents: u64,
-    /// Files that were copied.
+    /// Number of files copied.
     pub files: u64,
-    /// Bytes of these files.
+    /// Size of these files in bytes.
     pub bytes: u64,
 }
 
-/// A directory of backups of one index or several.
+/// A directory of backups of one or more indexes.
 ///
 /// ```
 /// use hamdex::backup::Backup;
@@ -135,11 +166,11 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// Opens a directory that backups were made into.
+    /// Opens a directory of backups.
     ///
     /// # Errors
     ///
-    /// [`Error::NoBackup`] for any other, [`Error::Io`].
+    /// Returns [`Error::NoBackup`] if the directory holds no backups, and [`Error::Io`].
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         let directory = directory.as_ref().to_owned();
         Ok(Self { records: Records::open(&directory)?, directory })
@@ -149,7 +180,7 @@ impl Backup {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]. Damage is told in the list.
+    /// Returns [`Error::Io`]. Damage is reported in the list.
     pub fn list(&self) -> Result<Vec<BackupInfo>> {
         let mut list = Vec::new();
         for id in self.records.ids()? {
@@ -162,7 +193,7 @@ impl Backup {
                     bytes: 0,
                     damage: Some(error.to_string()),
                 }),
-                // Removed since the directory was read.
+                // Removed after the directory was read.
                 Err(Error::NoBackup { .. }) => (),
                 Err(error) => return Err(error),
             }
@@ -170,11 +201,14 @@ impl Backup {
         Ok(list)
     }
 
-    /// Reads every file of a backup, the newest without a number, and compares checksums.
+    /// Reads every file of a backup and compares checksums.
+    ///
+    /// Checks the newest backup if `id` is `None`.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for damage, [`Error::NoBackup`], [`Error::Cancelled`], [`Error::Io`].
+    /// Returns [`Error::Corrupt`] for damage, [`Error::NoBackup`] if there is no such backup,
+    /// [`Error::Cancelled`] and [`Error::Io`].
     pub fn verify(&self, id: Option<u32>, progress: &dyn Progress) -> Result<BackupInfo> {
         let record = self.records.read(id)?;
         progress.begin("reading files", Some(record.bytes()));
@@ -186,26 +220,27 @@ impl Backup {
         Ok(info(&record))
     }
 
-    /// Makes an index of the newest backup, in a directory that is absent or empty.
+    /// Restores the newest backup into a new or empty directory.
     ///
     /// # Errors
     ///
-    /// As [`Backup::restore_with`].
+    /// Returns the errors of [`Backup::restore_with`].
     pub fn restore(&self, target: impl AsRef<Path>) -> Result<RestoreReport> {
         self.restore_with(target, &RestoreOptions::new())
     }
 
-    /// Makes an index of a backup.
+    /// Restores a backup with the given settings.
     ///
-    /// Every checksum is compared, and the result is opened once and sealed before it takes its
-    /// place. A restoring that was cut short never opens as an index; run it again.
+    /// Compares every checksum, then opens the copy once and seals it before moving it to the
+    /// target. An interrupted restore never opens as an index; run it again. [`RestoreOptions`] has
+    /// an example.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for a damaged backup, which leaves the target as it was;
-    /// [`Error::NoBackup`]; [`Error::AlreadyExists`] for a target that holds an index which is not
-    /// to be replaced, or anything else; [`Error::Locked`] for an index or backups in use;
-    /// [`Error::Io`] and [`Error::Store`] for want of space, too.
+    /// Returns [`Error::Corrupt`] for a damaged backup, which leaves the target unchanged,
+    /// [`Error::NoBackup`] if there is no such backup, [`Error::AlreadyExists`] if the target is
+    /// not empty and not to be replaced, [`Error::Locked`] if index or backups are in use, and
+    /// [`Error::Io`] or [`Error::Store`], also on a full disk.
     pub fn restore_with(
         &self,
         target: impl AsRef<Path>,
@@ -239,38 +274,52 @@ pub(super) fn tables(record: &HeaderRecord) -> Result<usize> {
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Adds a backup to a directory, beside writers and readers.
+    /// Adds a backup to a directory while writers and readers continue.
     ///
-    /// It holds every call that was acknowledged before it began, and of those made meanwhile
-    /// some, each whole. What earlier backups in the directory have is not copied again. What is
-    /// copied is read back and compared.
+    /// The backup holds every call that was acknowledged before it began, and some of those made
+    /// meanwhile, each completely. Files that earlier backups in the directory have are not copied
+    /// again. Copied files are read back and compared.
     ///
-    /// A handle that was opened for reading only backs up the present state of the index, also
-    /// while another process writes to it; it needs room for the linked files' copies unless the
-    /// directory lies on the index's file system.
+    /// A read-only handle backs up the current state of the index, also while another process
+    /// writes. If the directory is on another file system, this temporarily needs space for a
+    /// second copy.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let index = Index::<u64>::create(&path, &IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let report = index.backup(directory.path().join("backups"))?;
+    /// assert_eq!((report.id, report.files), (1, report.copied_files));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyExists`] for a directory with other things in it,
-    /// [`Error::InvalidOption`] for one that lies in the index, [`Error::Locked`] while another
-    /// backup is made into it, [`Error::Attached`] where the database is a host's, and failures of
-    /// the environment, for want of space too.
+    /// Returns [`Error::AlreadyExists`] if the directory holds other files,
+    /// [`Error::InvalidOption`] if it contains or is inside the index, [`Error::Locked`] during
+    /// another backup, [`Error::Attached`] for a host's database, and failures of the environment
+    /// such as a full disk.
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {
         self.backup_with(directory, &BackupOptions::new())
     }
 
-    /// Adds a backup to a directory with settings.
+    /// Adds a backup to a directory with the given settings.
+    ///
+    /// [`BackupOptions`] has an example.
     ///
     /// # Errors
     ///
-    /// As [`Index::backup`]; [`Error::InvalidOption`] for keeping none.
+    /// Returns the errors of [`Index::backup`], and [`Error::InvalidOption`] for `keep(0)`.
     pub fn backup_with(
         &self,
         directory: impl AsRef<Path>,
         options: &BackupOptions,
     ) -> Result<BackupReport> {
         if options.keep == Some(0) {
-            let reason = "0, but the backup that is made is one; keep 1 at least".to_owned();
+            let reason = "0 would remove the new backup; keep at least 1".to_owned();
             return Err(Error::InvalidOption { name: "keep", reason });
         }
         let done = self.shared.store.back_up(directory.as_ref(), options.keep, tables)?;
@@ -284,15 +333,10 @@ impl<F: Fingerprint> Index<F> {
         })
     }
 
-    /// Copies the index as it is now into a directory that is absent or empty.
+    /// Copies the current index into a new or empty directory.
     ///
-    /// On the same file system the table files are linked, so that it takes little time and no
-    /// space until one of both changes. The copy opens as an index of its own.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::AlreadyExists`] where something is, [`Error::Attached`] where the database is a
-    /// host's, and failures of the environment.
+    /// On the same file system table files are linked. This is fast and needs no space until one of
+    /// the two changes. The copy opens as a separate index.
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions};
@@ -306,6 +350,11 @@ impl<F: Fingerprint> Index<F> {
     /// assert_eq!(Index::<u64>::open(path.join("copy"))?.len()?, 1);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::AlreadyExists`] if the directory is not empty, [`Error::Attached`] for a
+    /// host's database, and failures of the environment.
     pub fn checkpoint(&self, directory: impl AsRef<Path>) -> Result<()> {
         self.shared.store.checkpoint(directory.as_ref(), tables)
     }

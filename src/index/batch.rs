@@ -1,11 +1,11 @@
-//! Batches: many queries become their answers together, in the way that costs least.
+//! Batches: many queries are answered together, in the cheapest way.
 //!
-//! Memory answers them where it holds the index. Otherwise the store's tables are swept in the
-//! order of the queries' prefixes, or, where queries are many or far-reaching, the queries get
-//! tables of their own and every stored fingerprint is looked up in them, in one scan.
+//! Memory answers if it holds the index. Otherwise the store's tables are swept in the order of the
+//! queries' prefixes. If there are many queries or the distance is large, tables are built over the
+//! queries instead, and one scan looks up every stored fingerprint in them.
 //!
 //! Source: Manku, Jain and Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007,
-//! section 4, whose batches put tables over the queries and scan the stored fingerprints.
+//! section 4, whose batches build tables over the queries and scan the stored fingerprints.
 #![expect(
     clippy::indexing_slicing,
     reason = "queries are numbered here; one that slips must panic, not lose matches"
@@ -24,18 +24,30 @@ use crate::resident::Near;
 
 /// Queries that one thread answers together.
 const TOGETHER: usize = 256;
-/// Fewer queries than this are answered one by one.
+/// Batches with fewer queries are answered one by one.
 const FEW: usize = 64;
 
 impl<F: Fingerprint> Reader<F> {
-    /// Answers many queries in parallel; answers come in the order of the queries.
+    /// Answers many queries in parallel, in the order given.
     ///
-    /// Queries of the same distance are answered together: thousands of them cost far less
-    /// than as many searches.
+    /// Queries of the same distance are answered together: thousands of queries cost far less than
+    /// separate searches. Uses all threads of rayon's current pool.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// use hamdex::Query;
+    ///
+    /// index.insert(b"page", 0xff)?;
+    /// let queries = [Query::new(0xfe), Query::new(0xff00).distance(1)];
+    /// let answers = index.reader()?.search_batch(&queries)?;
+    /// assert_eq!((answers[0].len(), answers[1].len()), (1, 0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::search`]; the first failure ends the batch.
+    /// Returns the errors of [`Reader::search`]. The first error stops the batch.
     pub fn search_batch(&self, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
         if exclusion::alone() {
             return queries.iter().map(|query| self.search(query.clone())).collect();
@@ -45,7 +57,7 @@ impl<F: Fingerprint> Reader<F> {
             let distance = query.effective_distance(self.header().distance)?;
             kinds.push(((distance, query.path), query.fingerprint, at));
         }
-        // Documents are stored by fingerprint: those of neighbours are read from one block.
+        // Documents are stored by fingerprint, so neighbours are read from one block.
         kinds.par_sort_unstable_by_key(|&((distance, path), fingerprint, _)| {
             (distance, path as u8, fingerprint)
         });
@@ -71,11 +83,20 @@ impl<F: Fingerprint> Reader<F> {
         Ok(answers)
     }
 
-    /// Answers many searches for fingerprints in parallel, in the order of the queries.
+    /// Searches for many fingerprints in parallel, in the order given.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let near = index.reader()?.near_batch(&[0xfe, 0xff00], 3)?;
+    /// assert_eq!((near[0].len(), near[1].len()), (1, 0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::near`].
+    /// Returns the errors of [`Reader::near`].
     pub fn near_batch(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
         check_distance::<F>(distance)?;
         if exclusion::alone() {
@@ -89,19 +110,20 @@ impl<F: Fingerprint> Reader<F> {
                 .map(|found| found.into_iter().map(near).collect())
                 .collect());
         };
-        if let Some(tables) = resident.untouched() {
+        if let Some(tables) = resident.clean() {
             return tables.search_batch(fingerprints, distance);
         }
-        let settled = fingerprints.par_chunks(TOGETHER).map(|some| {
+        let stored = fingerprints.par_chunks(TOGETHER).map(|some| {
             self.with_view(|view| {
                 let held = resident.find(some, distance)?.into_iter();
-                held.map(|held| super::resident::settled(view, held)).collect::<Result<Vec<_>>>()
+                held.map(|held| super::resident::only_stored(view, held))
+                    .collect::<Result<Vec<_>>>()
             })
         });
-        Ok(settled.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        Ok(stored.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    /// Finds the fingerprints near each query, each list in the order of search results.
+    /// Finds the fingerprints near each query, each list sorted like search results.
     fn find_all(
         &self,
         fingerprints: &[F],
@@ -139,8 +161,8 @@ impl<F: Fingerprint> Reader<F> {
     }
 }
 
-/// Deals what was found out to the queries, nearest first and without repetition.
-pub(super) fn dealt<F: Fingerprint>(
+/// Assigns hits to their queries, sorted and without duplicates.
+pub(super) fn assign<F: Fingerprint>(
     mut hits: Vec<(u32, Found<F>)>,
     queries: usize,
 ) -> Vec<Vec<Found<F>>> {
@@ -154,20 +176,24 @@ pub(super) fn dealt<F: Fingerprint>(
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Answers many queries in parallel; answers come in the order of the queries.
+    /// Answers many queries in parallel, in the order given.
+    ///
+    /// [`Reader::search_batch`] has an example.
     ///
     /// # Errors
     ///
-    /// As [`Reader::search_batch`].
+    /// Returns the errors of [`Reader::search_batch`].
     pub fn search_batch(&self, queries: &[Query<F>]) -> Result<Vec<Vec<Match<F>>>> {
         self.reader()?.search_batch(queries)
     }
 
-    /// Answers many searches for fingerprints in parallel, in the order of the queries.
+    /// Searches for many fingerprints in parallel, in the order given.
+    ///
+    /// [`Reader::near_batch`] has an example.
     ///
     /// # Errors
     ///
-    /// As [`Reader::near_batch`].
+    /// Returns the errors of [`Reader::near_batch`].
     pub fn near_batch(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
         self.reader()?.near_batch(fingerprints, distance)
     }
@@ -179,7 +205,7 @@ mod tests {
     use crate::index::{Durability, IndexOptions};
     use crate::plan::{Census, Costs};
 
-    /// An index of runs and singles, half of it under one prefix, and what it holds.
+    /// Returns an index of runs and delta entries, half of it under one prefix, and its content.
     fn index<F: Fingerprint>(count: u64) -> (tempfile::TempDir, Index<F>, Vec<F>) {
         let mut rng = fastrand::Rng::with_seed(count);
         let mut stored: Vec<F> = (0..count)
@@ -274,7 +300,7 @@ mod tests {
             hits.push((q, (d, f)));
         })
         .unwrap();
-        let found = dealt(hits, queries.len());
+        let found = assign(hits, queries.len());
         for (query, found) in queries.iter().zip(found) {
             let mut wanted: Vec<(u32, u64)> =
                 queries.iter().map(|near| (near.distance(*query), *near)).collect();

@@ -1,7 +1,7 @@
-//! Consistency check: every record is read, and every family is held against the documents.
+//! Consistency check: reads every record and compares every family with the documents.
 //!
-//! Families are compared by order-free sums of strong hashes, so memory stays bounded whatever
-//! the size; only when sums differ does a second pass look for the entries at fault.
+//! Families are compared by order-independent sums of strong hashes, so memory is bounded at any
+//! size. Only if sums differ, a second pass searches for the faulty entries.
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -21,16 +21,16 @@ use crate::verify::FeatureSet;
 /// Entries between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 14;
 
-/// What a consistency check found.
+/// Result of a consistency check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CheckReport {
-    /// Documents that were read.
+    /// Number of documents read.
     pub documents: u64,
-    /// Distinct fingerprints among their postings.
+    /// Number of distinct fingerprints in the postings.
     pub fingerprints: u64,
-    /// The first thousand problems.
+    /// Up to a thousand problems, described in words.
     pub problems: Vec<String>,
-    /// How many problems there are.
+    /// Total number of problems.
     pub problem_count: u64,
 }
 
@@ -39,7 +39,7 @@ impl CheckReport {
         problems::tell(text, &mut self.problems, &mut self.problem_count);
     }
 
-    /// Notes damage and lets failures of the environment through.
+    /// Adds damage to the problems. Returns failures of the environment.
     fn note(&mut self, error: Error) -> Result<()> {
         problems::note(error, &mut self.problems, &mut self.problem_count)
     }
@@ -48,11 +48,21 @@ impl CheckReport {
 impl<F: Fingerprint> Index<F> {
     /// Reads everything and compares every table and posting with the documents.
     ///
-    /// Problems are reported, not returned as errors, and nothing is changed.
+    /// Problems are reported in the result, not returned as errors. Changes nothing, and blocks
+    /// neither searches nor writers. `progress` may be `&()`.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let report = index.check(&())?;
+    /// assert_eq!((report.documents, report.problem_count), (1, 0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] and failures of the environment.
+    /// Returns [`Error::Cancelled`] and failures of the environment.
     pub fn check(&self, progress: &dyn Progress) -> Result<CheckReport> {
         let reader = self.reader()?;
         let mut check =
@@ -63,15 +73,23 @@ impl<F: Fingerprint> Index<F> {
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// As [`Index::check`], and reads every file anew, past all caches, for its checksums.
+    /// Checks like [`Index::check`], then reads every file again and verifies its checksums.
     ///
-    /// So it finds damage too that no table shows: of blocks that were read before the damage,
-    /// of data that was replaced but not yet dropped, of the log and of the seal. Of a handle
-    /// that may write, the writers wait while the log is read.
+    /// This bypasses all caches. It also finds damage in blocks that were cached before the damage,
+    /// in replaced data that still exists, in the log and in the seal. On a writing handle, writers
+    /// wait while the log is read.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert!(index.check_deep(&())?.problems.is_empty());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Index::check`]; [`Error::Attached`] for an index whose files are a host's.
+    /// Returns the errors of [`Index::check`], and [`Error::Attached`] for a host's database.
     pub fn check_deep(&self, progress: &dyn Progress) -> Result<CheckReport> {
         self.shared.store.require_own("read its files for damage")?;
         let mut report = self.check(progress)?;
@@ -91,7 +109,7 @@ impl<F: Fingerprint> Index<F> {
     }
 }
 
-/// An order-free digest of a set.
+/// An order-independent digest of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Tally {
     count: u64,
@@ -124,7 +142,7 @@ impl<F: Fingerprint> Check<'_, F> {
         self.report.fingerprints = fingerprints.count;
         if docs.count != self.reader.len() && self.report.problem_count == 0 {
             self.report.problem(format!(
-                "meta: {} documents are counted, {} are stored",
+                "meta: the count is {} documents, {} are stored",
                 self.reader.len(),
                 docs.count
             ));
@@ -140,7 +158,7 @@ impl<F: Fingerprint> Check<'_, F> {
         Ok(())
     }
 
-    /// Reads the tables of the pipeline and compares them with the header.
+    /// Reads the resources of the pipeline and compares them with the header.
     fn resources(&mut self) -> Result<()> {
         let snapshot = std::sync::Arc::clone(self.reader.snapshot());
         let get = |key: &[u8]| snapshot.get(Family::Meta, key);
@@ -160,7 +178,7 @@ impl<F: Fingerprint> Check<'_, F> {
         Ok(())
     }
 
-    /// Sums up what the documents say their postings should be.
+    /// Returns the digest of the postings that the documents should have.
     fn docs(&mut self) -> Result<Tally> {
         let mut tally = Tally::default();
         let mut posting = Vec::new();
@@ -193,7 +211,7 @@ impl<F: Fingerprint> Check<'_, F> {
         Ok(tally)
     }
 
-    /// Sums up the postings and their distinct fingerprints.
+    /// Returns the digests of the postings and of their distinct fingerprints.
     fn postings(&mut self) -> Result<(Tally, Tally)> {
         let (mut all, mut distinct) = (Tally::default(), Tally::default());
         let mut last = None;
@@ -223,7 +241,7 @@ impl<F: Fingerprint> Check<'_, F> {
         Ok((all, distinct))
     }
 
-    /// Finds documents without their posting and postings without their document.
+    /// Reports documents without a posting and postings without a document.
     fn name_postings(&mut self) -> Result<()> {
         let snapshot = std::sync::Arc::clone(self.reader.snapshot());
         let mut cursor = snapshot.sweep(Family::Docs)?;
@@ -237,7 +255,7 @@ impl<F: Fingerprint> Check<'_, F> {
                         key.escape_ascii(),
                         document.fingerprint.hex()
                     )),
-                    // What cannot be read was told when it was summed up.
+                    // Unreadable records were reported in the first pass.
                     Err(error) if error.fault() == Fault::Damage => (),
                     Err(error) => return Err(error),
                 }
@@ -279,7 +297,7 @@ impl<F: Fingerprint> Check<'_, F> {
         self.name_entries(number, table)
     }
 
-    /// Finds entries without postings and fingerprints that the table lacks.
+    /// Reports entries without a posting and fingerprints missing in the table.
     fn name_entries(&mut self, number: usize, table: &Table) -> Result<()> {
         let snapshot = std::sync::Arc::clone(self.reader.snapshot());
         let mut postings = snapshot.sweep(Family::Postings)?;

@@ -1,4 +1,4 @@
-//! Checking candidates: stored feature sets tell which near documents pass a verification.
+//! Checking candidates: compares the stored feature sets of near documents with a query's.
 
 use super::core::Header;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::store::codec::{self, Document};
 use crate::store::{Family, Snapshot};
 use crate::verify::{Evidence, FeatureSet, Verification};
 
-/// Reads the feature set of a stored document; `None` for one that has none.
+/// Reads the feature set of a stored document. Returns `None` if it has none.
 pub(crate) fn features_of<F: Fingerprint>(
     snapshot: &Snapshot,
     key: &[u8],
@@ -26,7 +26,7 @@ pub(crate) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Returns `None` where every candidate passes.
+    /// Returns `None` if every candidate passes.
     pub(crate) fn new(
         snapshot: &'a Snapshot,
         header: &Header,
@@ -44,7 +44,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Refuses evidence from the caller that does not decode.
+    /// Returns an error if evidence from the caller does not decode.
     pub(crate) fn require_evidence(evidence: &[u8]) -> Result<()> {
         FeatureSet::check(evidence)
             .map_err(|error| Error::InvalidOption { name: "evidence", reason: error.to_string() })
@@ -55,7 +55,7 @@ impl<'a> Checker<'a> {
         features_of::<F>(self.snapshot, key)?.ok_or_else(|| missing(key))
     }
 
-    /// Compares two pieces of evidence; the key names the stored one where it is damaged.
+    /// Compares two pieces of evidence. An error for damaged stored evidence names `key`.
     pub(crate) fn compare(
         &self,
         distance: u32,
@@ -70,13 +70,13 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The error for a check of what is not stored.
+/// Returns the error for a check of data that an index does not store.
 fn not_kept(what: &str) -> Error {
-    let reason = format!("{what}, which an index does not keep; ask for jaccard or zhou");
+    let reason = format!("{what}, which an index does not keep; use jaccard or zhou");
     Error::InvalidOption { name: "verify", reason }
 }
 
-/// The error for a document that came without features.
+/// Returns the error for a document stored without features.
 pub(crate) fn missing(key: &[u8]) -> Error {
     Error::NoFeatureSet { key: key.escape_ascii().to_string() }
 }
@@ -87,7 +87,7 @@ mod tests {
     use crate::index::{Index, IndexOptions, Query};
     use crate::verify::Nearness;
 
-    /// An index whose one record is whole, but holds features that are none.
+    /// Returns an index with valid records whose feature sets do not decode.
     fn damaged(path: &std::path::Path) -> Index<u64> {
         let index = Index::create(path, &IndexOptions::new().keep_features(true)).unwrap();
         index.insert(b"a", 1).unwrap();

@@ -1,18 +1,30 @@
-//! What an index and its readers share: plan, header and the schedules already worked out.
+//! Shared state of an index and its readers: plan, header and computed schedules.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::health::Events;
-use super::heavy::Heavy;
+use super::heavy::Skewed;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Census, Costs, Plan, Schedule};
 use crate::store::Store;
 use crate::store::codec::HeaderRecord;
 
-/// What was settled when the index was made.
+/// The settings that were fixed when an index was created.
+///
+/// ```
+/// use hamdex::inspect::Header;
+/// use hamdex::{Index, IndexOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
+/// let header = Header::read(&path)?;
+/// assert_eq!((header.bits, header.distance, header.plan.as_str()), (64, 3, "4"));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Header {
@@ -20,23 +32,23 @@ pub struct Header {
     pub format: u32,
     /// Fingerprint width: 32, 64 or 128.
     pub bits: u32,
-    /// Distance of searches that name none.
+    /// Default distance of searches, in bits.
     pub distance: u32,
-    /// The plan in its canonical words.
+    /// The plan in canonical form.
     pub plan: String,
-    /// How fingerprints are made; empty when they come from outside.
+    /// Descriptor of the text pipeline. Empty if fingerprints are made elsewhere.
     pub pipeline: String,
-    /// Whether feature sets are kept with the documents, for verification.
+    /// Whether feature sets are stored with the documents, for verification.
     pub keeps_features: bool,
 }
 
 impl Header {
-    /// Reads the header of an index, whatever its width.
+    /// Reads the header of an index of any width, without opening it.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] without an index at the path, [`Error::FormatVersion`] and
-    /// [`Error::Corrupt`] for a header that cannot be used.
+    /// Returns [`Error::NotFound`] if there is no index, and [`Error::FormatVersion`] or
+    /// [`Error::Corrupt`] if the header cannot be read.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         Store::peek(path.as_ref()).map(|record| Self::of(&record))
     }
@@ -52,7 +64,7 @@ impl Header {
         }
     }
 
-    /// Fails where the caller names something else than the index holds.
+    /// Returns [`Error::HeaderMismatch`] if a setting differs from the stored one.
     pub(crate) fn require(
         &self,
         plan: Option<String>,
@@ -80,7 +92,7 @@ impl Header {
         Ok(())
     }
 
-    /// Fails unless the index has the width of the caller's type.
+    /// Returns [`Error::WidthMismatch`] unless the index has the width of `F`.
     pub(crate) fn require_width<F: Fingerprint>(&self) -> Result<()> {
         if self.bits == F::BITS {
             return Ok(());
@@ -89,29 +101,29 @@ impl Header {
     }
 }
 
-/// The plan of a header, proved again at every open.
+/// Parses the plan of a header, and proves it again at every open.
 pub(crate) fn plan_of(record: &HeaderRecord) -> Result<Plan> {
     Plan::parse(&record.plan, record.bits, record.distance, None)
         .map_err(|error| Error::corrupt("meta", format!("header: {error}")))
 }
 
-/// Nanoseconds of needless reading that are worth a schedule of a query's own.
+/// Expected waste, in nanoseconds, above which a query gets its own schedule.
 const WORTH_PLANNING: f64 = 50_000.0;
 
-/// Shared by an index and every reader made from it.
+/// State shared by an index and all its readers.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) header: Header,
     pub(crate) plan: Plan,
     pub(crate) costs: Costs,
-    pub(crate) heavy: Heavy,
+    pub(crate) skewed: Skewed,
     pub(crate) events: Events,
     schedules: Mutex<HashMap<Situation, Arc<Schedule>>>,
     #[cfg(test)]
     pub(super) within_search: Hook,
 }
 
-/// What a test does within each part of a batch of searches.
+/// Code that a test runs within each part of a batch of searches.
 #[cfg(test)]
 #[derive(Default)]
 pub(super) struct Hook(pub(super) std::sync::OnceLock<Box<dyn Fn() + Send + Sync>>);
@@ -132,7 +144,7 @@ impl std::fmt::Debug for Hook {
     }
 }
 
-/// What a schedule depends on; sizes count by their power of two.
+/// The inputs of a schedule. Sizes are rounded to powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Situation {
     distance: u32,
@@ -142,12 +154,12 @@ struct Situation {
 
 impl Core {
     pub(crate) fn new(header: Header, plan: Plan, costs: Costs, events: Events) -> Self {
-        let heavy = Heavy::new(plan.tables().len());
+        let skewed = Skewed::new(plan.tables().len());
         Self {
             header,
             plan,
             costs,
-            heavy,
+            skewed,
             events,
             schedules: Mutex::default(),
             #[cfg(test)]
@@ -155,7 +167,7 @@ impl Core {
         }
     }
 
-    /// The cheapest complete way to probe, worked out once for each distance and magnitude.
+    /// Returns the cheapest complete schedule, computed once per distance and magnitude.
     pub(crate) fn schedule(&self, distance: u32, entries: u64, singles: bool) -> Arc<Schedule> {
         let magnitude = entries.checked_ilog2().map_or(0, |log| log + 1);
         let situation = Situation { distance, magnitude, singles };
@@ -166,7 +178,7 @@ impl Core {
         Arc::clone(schedule)
     }
 
-    /// [`Core::schedule`], around the heavy prefixes near a query if there are any.
+    /// Returns a schedule that avoids known skewed prefixes near the query.
     pub(super) fn schedule_for<F: Fingerprint>(
         &self,
         query: F,
@@ -175,13 +187,13 @@ impl Core {
         singles: bool,
     ) -> Arc<Schedule> {
         let usual = self.schedule(distance, entries, singles);
-        if self.heavy.is_empty() {
+        if self.skewed.is_empty() {
             return usual;
         }
         let mut known = Vec::new();
         for (number, table) in self.plan.tables().iter().enumerate() {
             let bits = table.prefix_of(query);
-            known.push(self.heavy.near(number, bits, distance.min(table.prefix_bits())));
+            known.push(self.skewed.near(number, bits, distance.min(table.prefix_bits())));
         }
         let extra = |table: usize, radius: u32| {
             let within = known.get(table).and_then(Option::as_ref);

@@ -1,4 +1,4 @@
-//! Iteration over documents: the store's records become keys and fingerprints.
+//! Iteration over documents: decodes the store's records in order of keys.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::store::{Family, Snapshot};
 /// Documents read from the store at a time.
 const CHUNK: usize = 1024;
 
-/// Walks over the documents of a snapshot by rising key.
+/// An iterator over the documents of a snapshot, in ascending order of keys.
 ///
-/// Made by [`Reader::documents`](crate::Reader::documents). After an error it ends.
+/// Created by [`Reader::documents`](crate::Reader::documents). Stops after the first error.
 pub struct Documents<F> {
     snapshot: Arc<Snapshot>,
     chunk: std::vec::IntoIter<Result<(Vec<u8>, F)>>,
@@ -39,7 +39,7 @@ impl<F: Fingerprint> Documents<F> {
         }
     }
 
-    /// Reads on behind the last key; one cursor a chunk costs little beside a thousand records.
+    /// Reads the next chunk after the last key. A new cursor costs little next to 1024 records.
     fn refill(&mut self) -> Result<()> {
         let mut cursor = self.snapshot.sweep(Family::Docs)?;
         if let Some(after) = self.after.take() {

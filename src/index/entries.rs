@@ -1,25 +1,25 @@
-//! Table entries: the runs and singles of one table become one rising stream.
+//! Table entries: merges the runs and delta entries of a table into one ascending stream.
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::store::keys::{self, Kind, TableKey};
+use crate::store::keys::{self, Delta, Kind, TableKey};
 use crate::store::{Cursor, Family, Snapshot, run};
 
-/// Walks over the distinct permuted fingerprints of a table, rising.
+/// An iterator over the distinct permuted fingerprints of a table, ascending.
 pub(crate) struct Entries<'a, F> {
     table: usize,
     runs: Cursor<'a>,
     singles: Cursor<'a>,
-    /// Members of the run at hand, last one first.
+    /// Remaining members of the current run, last one first.
     members: Vec<F>,
-    single: Option<F>,
+    single: Option<(F, Delta)>,
     last_run: Option<F>,
-    /// The last entry that is asked for.
+    /// The last entry to return.
     end: F,
     counts: EntryCounts,
 }
 
-/// What a table holds.
+/// Number of runs and delta entries read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct EntryCounts {
     pub(crate) runs: u64,
@@ -31,7 +31,7 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
         Self::within(snapshot, table, F::ZERO, F::ONES)
     }
 
-    /// Walks over one of `2^bits` equal parts of the table, told by their leading bits.
+    /// Iterates over one of `2^bits` equal parts of the table, selected by its leading bits.
     pub(crate) fn part(snapshot: &'a Snapshot, table: usize, part: u32, bits: u32) -> Result<Self> {
         let mask = F::high_mask(bits);
         let first = (F::truncate(u128::from(part)) << (F::BITS - bits)) & mask;
@@ -55,13 +55,13 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
         };
         entries.advance_single()?;
         entries.read_run()?;
-        // The first run may begin before the part does.
+        // The first run may begin before the part.
         let within = entries.members.partition_point(|&member| member >= first);
         entries.members.truncate(within);
         Ok(entries)
     }
 
-    /// What was read so far.
+    /// Returns the counts of what was read so far.
     pub(crate) fn counts(&self) -> EntryCounts {
         self.counts
     }
@@ -70,33 +70,31 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for runs that do not decode, overlap or do not rise.
+    /// Returns [`Error::Corrupt`] for runs that do not decode, overlap or are not ascending.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<F>> {
         Ok(self.following()?.filter(|&entry| entry <= self.end))
     }
 
     fn following(&mut self) -> Result<Option<F>> {
-        if self.members.is_empty() {
-            self.read_run()?;
-        }
-        match (self.members.last().copied(), self.single) {
-            (Some(member), Some(single)) if single <= member => {
-                if single == member {
-                    self.members.pop();
-                }
-                self.advance_single()?;
-                Ok(Some(single))
+        loop {
+            if self.members.is_empty() {
+                self.read_run()?;
             }
-            (Some(member), _) => {
+            let member = self.members.last().copied();
+            let Some((entry, delta)) =
+                self.single.filter(|(entry, _)| member.is_none_or(|m| *entry <= m))
+            else {
                 self.members.pop();
-                Ok(Some(member))
+                return Ok(member);
+            };
+            if member == Some(entry) {
+                self.members.pop();
             }
-            (None, Some(single)) => {
-                self.advance_single()?;
-                Ok(Some(single))
+            self.advance_single()?;
+            if delta == Delta::Added {
+                return Ok(Some(entry));
             }
-            (None, None) => Ok(None),
         }
     }
 
@@ -118,7 +116,10 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
 
     fn advance_single(&mut self) -> Result<()> {
         self.single = match self.singles.entry()? {
-            Some((key, _)) => keys::permuted(key, Kind::Single, self.table)?,
+            Some((key, value)) => match keys::permuted(key, Kind::Single, self.table)? {
+                Some(entry) => Some((entry, Delta::of(value, self.table)?)),
+                None => None,
+            },
             None => None,
         };
         if self.single.is_some() {

@@ -1,4 +1,4 @@
-//! Health, memory and events: what an open index does by itself, takes and meets.
+//! Health, memory and events: what an open index does in the background and how much it uses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,61 +10,57 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::store::Pressure;
 
-/// What goes on behind the calls of an open index.
+/// State of the background work of an open index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
-    /// What the background fold is doing.
+    /// State of the background merge.
     pub folding: Folding,
-    /// Fingerprints added since the last whole fold, roughly; at opening it is not known how many.
+    /// Fingerprints added since the last complete merge, roughly. `None` if unknown after opening.
     pub unfolded: Option<u64>,
-    /// Whether RocksDB holds back all writes until files are compacted.
+    /// Whether RocksDB stops all writes until files are compacted.
     pub writes_stopped: bool,
-    /// Bytes a second that RocksDB slows writes down to; 0 if it does not.
+    /// Bytes per second to which RocksDB limits writes, or 0 for no limit.
     pub writes_slowed_to: u64,
-    /// Flushes and compactions that failed since opening.
+    /// Number of failed flushes and compactions since opening.
     pub background_errors: u64,
-    /// Flushes that run at the moment.
+    /// Number of running flushes.
     pub flushes: u64,
-    /// Compactions that run at the moment.
+    /// Number of running compactions.
     pub compactions: u64,
     /// Bytes that compactions still have to rewrite, roughly.
     pub bytes_to_compact: u64,
 }
 
-/// Bytes of memory that an open index takes, by use.
+/// Memory of an open index in bytes, by use.
 ///
-/// The first three are RocksDB's; the cache and the write buffers share what
-/// [`OpenOptions::memory`](crate::OpenOptions::memory) gives. Of an index in a host's database they
-/// are those of its families, and the cache is the host's.
+/// The first three parts belong to RocksDB. The cache and the write buffers share the budget of
+/// [`OpenOptions::memory`](crate::OpenOptions::memory). For an index in a host's database these are
+/// the values of its families, and the cache is the host's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUsage {
-    /// Blocks of files that are held for later reads.
+    /// Cached blocks of files.
     pub block_cache: u64,
-    /// Writes that are in the log and in no file yet.
+    /// Writes that are in the log but not yet in a file.
     pub write_buffers: u64,
-    /// Indexes and filters of open files, beside the cache.
+    /// Indexes and filters of open files, outside the cache.
     pub file_indexes: u64,
-    /// Fingerprints held for searching in memory.
+    /// Fingerprints held in memory for searches.
     pub resident: u64,
 }
 
 impl MemoryUsage {
-    /// Returns the sum of all parts.
+    /// Returns the sum of all parts in bytes.
     pub fn total(&self) -> u64 {
         self.block_cache + self.write_buffers + self.file_indexes + self.resident
     }
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Returns what goes on behind the calls, such as a fold that failed.
+    /// Returns the state of the background work, such as a failed merge.
     ///
-    /// Takes microseconds, and waits for nobody.
-    ///
-    /// # Errors
-    ///
-    /// Failures of the store.
+    /// Takes microseconds and never blocks.
     ///
     /// ```
     /// use hamdex::health::Folding;
@@ -77,6 +73,10 @@ impl<F: Fingerprint> Index<F> {
     /// assert_eq!(health.background_errors, 0);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns failures of the store.
     pub fn health(&self) -> Result<Health> {
         let Pressure {
             writes_stopped,
@@ -98,13 +98,9 @@ impl<F: Fingerprint> Index<F> {
         })
     }
 
-    /// Returns the bytes of memory that the index takes, by use.
+    /// Returns the memory that the index uses, in bytes and by use.
     ///
-    /// Takes microseconds, and waits for nobody. Buffers of running calls are not counted.
-    ///
-    /// # Errors
-    ///
-    /// Failures of the store.
+    /// Takes microseconds and never blocks. Buffers of running calls are not included.
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions};
@@ -116,6 +112,10 @@ impl<F: Fingerprint> Index<F> {
     /// assert!(index.memory_usage()?.total() > before.total());
     /// # Ok::<(), hamdex::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns failures of the store.
     pub fn memory_usage(&self) -> Result<MemoryUsage> {
         let (block_cache, write_buffers, file_indexes) = self.shared.store.memory_usage()?;
         let resident = self.resident_bytes().unwrap_or(0) as u64;
@@ -123,53 +123,53 @@ impl<F: Fingerprint> Index<F> {
     }
 }
 
-/// A write that takes longer is an event.
+/// Writes that take longer are reported as events.
 const SLOW_WRITE: Duration = Duration::from_millis(100);
 
-/// Something that an open index did or met.
+/// An event in an open index.
 ///
-/// See [`OpenOptions::on_event`](crate::OpenOptions::on_event).
+/// [`OpenOptions::on_event`](crate::OpenOptions::on_event) sets the receiver and has an example.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The background fold begins a pass over all tables.
+    /// The background merge began a pass over all tables.
     FoldBegan,
-    /// The background fold ended its pass.
+    /// The background merge finished its pass.
     FoldEnded {
-        /// Table entries that became members of runs.
+        /// Number of table entries merged into runs.
         folded: u64,
-        /// Time since it began, rests included.
+        /// Duration of the pass, including rests.
         took: Duration,
     },
-    /// The background fold failed; it tries again unless it met damage.
+    /// The background merge failed. It tries again, except after damage.
     FoldFailed {
-        /// What it met.
+        /// The error.
         error: &'a Error,
     },
-    /// What was in memory was written to table files, at a call of
-    /// [`Index::flush`](crate::Index::flush).
+    /// [`Index::flush`](crate::Index::flush) wrote the memory tables to table files.
     Flushed {
-        /// Time of the call.
+        /// Duration of the call.
         took: Duration,
     },
-    /// A write took more than 100 ms from its turn to the log: RocksDB holds writes back, or the
-    /// disk is slow. An fsync is not counted.
+    /// A write took more than 100 ms from its turn to the log, without the fsync.
+    ///
+    /// Either RocksDB delays writes, or the disk is slow.
     SlowWrite {
-        /// Time of the write.
+        /// Duration of the write.
         took: Duration,
     },
-    /// A [`Secondary`](crate::Secondary) took in what was written.
+    /// A [`Secondary`](crate::Secondary) caught up with the writer.
     CaughtUp {
-        /// Whether it had to open the index anew, for the writer wrote table files.
+        /// Whether the index had to be opened again, because the writer wrote table files.
         reopened: bool,
-        /// Time of the call.
+        /// Duration of the call.
         took: Duration,
     },
 }
 
 type Sink = dyn Fn(&Event<'_>) + Send + Sync;
 
-/// Who is handed the events, if anybody.
+/// The receiver of events, if any.
 #[derive(Clone, Default)]
 pub(crate) struct Events(Option<Arc<Sink>>);
 
@@ -179,7 +179,7 @@ impl fmt::Debug for Events {
     }
 }
 
-/// When something began that may become an event; `None` if nobody wants to know.
+/// Start time of something that may become an event. `None` without a receiver.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Began(Option<Instant>);
 
@@ -188,8 +188,8 @@ impl Events {
         Self(Some(Arc::new(sink)))
     }
 
-    /// Hands an event over; the caller holds no lock.
-    pub(super) fn tell(&self, event: &Event<'_>) {
+    /// Passes an event to the receiver. The caller must hold no lock.
+    pub(super) fn emit(&self, event: &Event<'_>) {
         if let Some(sink) = &self.0 {
             sink(event);
         }
@@ -199,17 +199,17 @@ impl Events {
         Began(self.0.is_some().then(Instant::now))
     }
 
-    /// Hands over what became of something, with the time it took.
+    /// Passes an event with the time since `began` to the receiver.
     pub(super) fn ended<'e>(&self, Began(began): Began, event: impl FnOnce(Duration) -> Event<'e>) {
         if let Some(began) = began {
-            self.tell(&event(began.elapsed()));
+            self.emit(&event(began.elapsed()));
         }
     }
 
-    /// Hands over a write that took long.
+    /// Passes an event to the receiver if a write was slow.
     pub(super) fn wrote(&self, Began(began): Began) {
         if let Some(took) = began.map(|began| began.elapsed()).filter(|took| *took > SLOW_WRITE) {
-            self.tell(&Event::SlowWrite { took });
+            self.emit(&Event::SlowWrite { took });
         }
     }
 }

@@ -1,9 +1,8 @@
-//! Inserting what is new: documents near stored ones are kept out, in one step with the search.
+//! Inserting new documents: rejects near-duplicates of stored ones, in one step with the search.
 //!
-//! The search itself comes before the turn to write, in a snapshot. Within the turn its answers
-//! are made those of that moment: only documents with fingerprints that batches changed since the
-//! snapshot can have come, gone or changed, so what lies near a query among these is looked up
-//! anew, and all else stands.
+//! The search runs in a snapshot, before the turn. The turn then updates its answers. Only
+//! documents with fingerprints that batches changed since the snapshot can differ, so only such
+//! fingerprints near a query are looked up again.
 
 use super::committer::{Turn, Watch};
 use super::new_document::AsDocument;
@@ -16,23 +15,34 @@ use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::verify::Nearness;
 
-/// Comparisons that a turn may take to learn what has changed: some hundred microseconds.
+/// Comparisons with changes that a turn may make: a few hundred microseconds.
 const WITHIN_TURN: usize = 1 << 18;
 
-/// How often changes are caught up with before the turn, however many keep coming.
+/// Maximum number of rounds of comparisons with changes before the turn.
 const ROUNDS: usize = 4;
 
 impl<F: Fingerprint> Index<F> {
-    /// Stores a document unless a near-duplicate of it is stored already.
+    /// Stores a document unless a near-duplicate is already stored.
     ///
-    /// Searching and storing are one step: of two near-duplicates that come at the same time
-    /// only one gets in. Other writers do not wait for the search, nor it for them. Returns the
-    /// nearest stored document when there is one within the distance. An older document of the
-    /// same key does not count as one; it is replaced.
+    /// Searching and storing are one atomic step: of two concurrent near-duplicates, only one is
+    /// stored. Writers do not wait for the search. Returns the nearest stored document within
+    /// `distance` bits, or `None` if the new one was stored. A stored document with the same key is
+    /// not a near-duplicate; it is replaced.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// use hamdex::Durability;
+    ///
+    /// assert!(index.insert_if_new(b"page", 0xff, 3, Durability::Synced)?.is_none());
+    /// let near = index.insert_if_new(b"copy", 0xfe, 3, Durability::Synced)?;
+    /// assert_eq!(near.expect("a near-duplicate").key, b"page");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Index::insert`] and [`Index::search`].
+    /// Returns the errors of [`Index::insert`] and [`Index::search`].
     pub fn insert_if_new(
         &self,
         key: &[u8],
@@ -44,16 +54,28 @@ impl<F: Fingerprint> Index<F> {
         Ok(refused.into_iter().next().flatten())
     }
 
-    /// Stores those documents that have no near-duplicate, in their order.
+    /// Stores the documents that have no near-duplicate, in the order given.
     ///
-    /// `near` is a distance, or a [`Nearness`] with a check that near documents have to pass to
-    /// keep a new one out; every document then has to bring its features. Each document is also
-    /// compared with the ones before it in the batch. The result holds, for every document in
-    /// order, the nearest one that kept it out, or `None` when it was stored.
+    /// `near` is a distance, or a [`Nearness`] with a check that near-duplicates must pass; then
+    /// every document needs features. Each document is also compared with earlier ones in the
+    /// batch. Returns for every document the nearest near-duplicate, or `None` if the document was
+    /// stored.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// use hamdex::Durability;
+    ///
+    /// let batch = [(b"page", 0xff), (b"copy", 0xfe), (b"news", 0xff00)];
+    /// let refused = index.insert_batch_if_new(&batch, 3, Durability::Synced)?;
+    /// assert_eq!(refused.iter().filter(|near| near.is_none()).count(), 2);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Index::insert_batch`] and [`Index::search`]; then nothing was changed.
+    /// Returns the errors of [`Index::insert_batch`] and [`Index::search`]. Then nothing was
+    /// changed.
     pub fn insert_batch_if_new<D: AsDocument<F>>(
         &self,
         documents: &[D],
@@ -63,10 +85,10 @@ impl<F: Fingerprint> Index<F> {
         self.insert_batch_if_new_counted(documents, near, durability).map(|(refused, _)| refused)
     }
 
-    /// As [`Index::insert_batch_if_new`], and counts what became of the others.
+    /// Like [`Index::insert_batch_if_new`], and also counts the stored documents.
     ///
-    /// The counts are those of the documents that were stored: a document that is there already,
-    /// the same in every part, is one of `replaced` and of `unchanged`.
+    /// A document that is already stored without any difference counts as `replaced` and
+    /// `unchanged`.
     ///
     /// ```
     /// use hamdex::{Durability, Index, IndexOptions};
@@ -84,7 +106,7 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     ///
-    /// As [`Index::insert_batch_if_new`].
+    /// Returns the errors of [`Index::insert_batch_if_new`].
     pub fn insert_batch_if_new_counted<D: AsDocument<F>>(
         &self,
         documents: &[D],
@@ -101,24 +123,24 @@ impl<F: Fingerprint> Index<F> {
         self.shared.store.require_writable()?;
         let (turn, (refused, changes)) = self.shared.decide(&steps)?;
         let outcome = self.shared.apply_in(turn, &self.shared.in_order(&changes)?)?;
-        self.shared.settle(durability)?;
+        self.shared.make_durable(durability)?;
         Ok((refused, outcome.report()))
     }
 }
 
-/// Searches for the steps that ask, made in a snapshot.
+/// Searches for the steps that need one, made in a snapshot.
 struct Asked<'s, F: Fingerprint> {
     watch: Watch<'s, F>,
     queries: Vec<Query<F>>,
     answers: Vec<Vec<Match<F>>>,
-    /// Near each query, what batches changed since the snapshot.
+    /// Changed fingerprints near each query, since the snapshot.
     changed: Vec<Vec<Found<F>>>,
 }
 
 impl<F: Fingerprint> Shared<F> {
-    /// Waits for the turn to write and parts steps into those that are refused and the rest.
+    /// Waits for the turn to write, and separates refused steps from changes.
     ///
-    /// What the turn is waited for holds for as long as it is held.
+    /// The result is valid while the turn is held.
     pub(super) fn decide<'s, 'a>(
         &'s self,
         steps: &[Step<'a, F>],
@@ -127,7 +149,7 @@ impl<F: Fingerprint> Shared<F> {
             let sifted = sift(steps, Vec::new(), &[])?;
             return Ok((self.committer.turn(), sifted));
         }
-        let crowded = crowded(steps);
+        let near_earlier = near_earlier(steps);
         let mut all = false;
         loop {
             let watch = self.committer.watch()?;
@@ -137,18 +159,18 @@ impl<F: Fingerprint> Shared<F> {
             let mut asked = Asked { watch, queries, answers, changed };
             asked.catch_up()?;
             let turn = self.committer.turn();
-            if let Some(answers) = asked.settle(&turn, steps)? {
-                return Ok((turn, sift(steps, answers, &crowded)?));
+            if let Some(answers) = asked.revalidate(&turn, steps)? {
+                return Ok((turn, sift(steps, answers, &near_earlier)?));
             }
-            // Some answers were cut off where they were long enough then: with all of what is
-            // near, what is gone since leaves no gap.
+            // Some answers were cut off at their limit and lost all their documents. Search for all
+            // near documents, so that removals leave no gap.
             all = true;
         }
     }
 }
 
 impl<F: Fingerprint> Asked<'_, F> {
-    /// Compares with what has changed already, so that little is left for the turn.
+    /// Compares with earlier changes, so that little is left for the turn.
     fn catch_up(&mut self) -> Result<()> {
         for _ in 0..ROUNDS {
             if self.learn()? <= WITHIN_TURN {
@@ -158,7 +180,7 @@ impl<F: Fingerprint> Asked<'_, F> {
         Ok(())
     }
 
-    /// Compares with what has changed since the last call; returns the number of comparisons.
+    /// Compares with changes since the last call, and returns the number of comparisons.
     #[expect(clippy::indexing_slicing, reason = "the kernel returns the index of a member")]
     fn learn(&mut self) -> Result<usize> {
         let mut compared = 0;
@@ -174,8 +196,8 @@ impl<F: Fingerprint> Asked<'_, F> {
         Ok(compared)
     }
 
-    /// Makes the answers those of a turn; `None` if some may lack what is near.
-    fn settle(
+    /// Updates the answers to the state of a turn. Returns `None` if some may be incomplete.
+    fn revalidate(
         mut self,
         turn: &Turn<'_, F>,
         steps: &[Step<'_, F>],
@@ -193,7 +215,7 @@ impl<F: Fingerprint> Asked<'_, F> {
             answer.retain(|near| {
                 !changed.iter().any(|&(_, fingerprint)| fingerprint == near.fingerprint)
             });
-            // The steps may pass over documents under their own keys, and over no others.
+            // Steps may ignore documents under their own keys, but no others.
             let other = |near: &Match<F>| steps.iter().all(|step| step.key() != near.key);
             if !whole && !answer.iter().any(other) {
                 return Ok(None);
@@ -206,22 +228,22 @@ impl<F: Fingerprint> Asked<'_, F> {
     }
 }
 
-/// For every step whether a document of an earlier one may be near what it asks for.
-fn crowded<F: Fingerprint>(steps: &[Step<'_, F>]) -> Vec<bool> {
+/// Returns for every step whether a document of an earlier step may be near.
+fn near_earlier<F: Fingerprint>(steps: &[Step<'_, F>]) -> Vec<bool> {
     let mut fingerprints = Vec::with_capacity(steps.len());
-    let mut crowded = Vec::with_capacity(steps.len());
+    let mut near_earlier = Vec::with_capacity(steps.len());
     for step in steps {
         let mut near = false;
         if let Step::PutIfNew(document, nearness) = step {
             let wanted = document.fingerprint;
             kernel::within(&fingerprints, wanted, nearness.distance, &mut |_, _| near = true);
         }
-        crowded.push(near);
+        near_earlier.push(near);
         if let Step::Put(document) | Step::PutIfNew(document, _) = step {
             fingerprints.push(document.fingerprint);
         }
     }
-    crowded
+    near_earlier
 }
 
 #[cfg(test)]
@@ -235,10 +257,11 @@ mod tests {
     use super::*;
     use crate::index::IndexOptions;
 
-    /// A worker that waits for the other half of its search runs what is queued meanwhile.
+    /// A worker that waits for the other half of its search meanwhile runs queued jobs.
     ///
-    /// The hook makes that certain: the caller's worker is held until the other worker has taken
-    /// half of the search, and that one until an insert, which only the first can run, has begun.
+    /// The hook enforces this. It holds the caller's worker until the other worker has taken half
+    /// of the search, and the other worker until an insert has begun, which only the first one can
+    /// run.
     #[test]
     fn an_insert_that_runs_within_the_search_of_another_does_not_wait_for_it() {
         let directory = tempfile::tempdir().unwrap();
@@ -292,13 +315,13 @@ mod tests {
         Remove([u8; 1]),
     }
 
-    /// A fingerprint near one of a few.
-    fn crowded(rng: &mut fastrand::Rng) -> u64 {
+    /// Returns a fingerprint near one of three centres.
+    fn near_centre(rng: &mut fastrand::Rng) -> u64 {
         let centre = rng.u64(..3) * 0x1111_2222_4444_8888;
         (0..rng.u32(..4)).fold(centre, |near, _| near ^ 1 << rng.u32(..64))
     }
 
-    /// What the documents would be refused by if they came one after the other.
+    /// Returns what would refuse the documents if they were inserted one after the other.
     fn in_turn(
         model: &mut BTreeMap<[u8; 1], u64>,
         batch: &[([u8; 1], u64)],
@@ -316,8 +339,8 @@ mod tests {
         refused
     }
 
-    /// Others insert, replace and remove within the search; the answer is that of the moment
-    /// after them.
+    /// Others insert, replace and remove during the search. The answer is that of the moment after
+    /// them.
     #[test]
     fn what_changes_within_the_search_counts_as_if_it_had_come_before() {
         for resident in [false, true] {
@@ -347,7 +370,7 @@ mod tests {
             let mut rng = fastrand::Rng::with_seed(seed);
             for round in 0..1500 {
                 let batch: Vec<_> =
-                    (0..rng.usize(1..4)).map(|_| ([rng.u8(..12)], crowded(&mut rng))).collect();
+                    (0..rng.usize(1..4)).map(|_| ([rng.u8(..12)], near_centre(&mut rng))).collect();
                 let mut changes = Vec::new();
                 for _ in 0..rng.usize(..4) {
                     let key = [rng.u8(..12)];
@@ -355,7 +378,7 @@ mod tests {
                         model.remove(&key);
                         Op::Remove(key)
                     } else {
-                        let fingerprint = crowded(&mut rng);
+                        let fingerprint = near_centre(&mut rng);
                         model.insert(key, fingerprint);
                         Op::Put(key, fingerprint)
                     });

@@ -1,9 +1,8 @@
-//! The index: documents in, every stored near-duplicate out, from disk.
+//! The index: stores documents on disk and returns every stored near-duplicate.
 //!
-//! Reads go through snapshots and never wait for each other. Writes take turns, which cover
-//! reading what is replaced and staging, but not the fsync, so that concurrent synced writers
-//! share it, nor a search for near-duplicates; for batches of nothing but new documents they do
-//! not cover the log write either.
+//! Reads use snapshots and never wait for each other. Writes take turns. A turn covers reading what
+//! is replaced and staging. It does not cover the fsync, which concurrent writers share, or a
+//! search for near-duplicates; if all documents are new, it does not cover the log write either.
 #![doc = include_str!("DURABILITY.md")]
 
 #[cfg(feature = "rocksdb-interop")]
@@ -73,11 +72,10 @@ use crate::store::{self, Access, Store};
 
 /// A durable index of fingerprints of one width.
 ///
-/// A document is a key of 1 to 1024 bytes and a fingerprint; a key holds one document. Handles
-/// are `Send` and `Sync`: any number of threads may search and write through one of them. One
+/// A document is a key of 1 to 1024 bytes and a fingerprint; a key holds one document. Handles are
+/// `Send` and `Sync`: any number of threads may search and write through one handle. Only one
 /// process at a time may open an index for writing. Batches and large searches use the threads of
-/// rayon's current pool; calls may themselves be jobs of that pool.
-///
+/// rayon's current pool, and calls may run inside that pool.
 /// ```
 /// use hamdex::{Index, IndexOptions};
 ///
@@ -97,7 +95,7 @@ pub struct Index<F: Fingerprint> {
     folder: Option<Folder>,
 }
 
-/// What the handle shares with its background thread.
+/// The state that the handle shares with its background thread.
 #[derive(Debug)]
 struct Shared<F: Fingerprint> {
     store: Arc<Store>,
@@ -106,13 +104,25 @@ struct Shared<F: Fingerprint> {
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Makes a new, empty index in a directory that is absent or empty.
+    /// Creates a new, empty index in a new or empty directory.
+    ///
+    /// ```
+    /// use hamdex::{Error, Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let index = Index::<u64>::create(&path, &IndexOptions::new().distance(6))?;
+    /// assert_eq!(index.distance(), 6);
+    /// let again = Index::<u64>::create(&path, &IndexOptions::new());
+    /// assert!(matches!(again, Err(Error::AlreadyExists { .. })));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyExists`] where something is, [`Error::RestoreUnfinished`] where a restore
-    /// was cut short, [`Error::InvalidDistance`] and [`Error::IncompletePlan`] for a distance that
-    /// cannot be answered, [`Error::Io`].
+    /// Returns [`Error::AlreadyExists`] if the directory is not empty, [`Error::RestoreUnfinished`]
+    /// if it holds an interrupted restore, [`Error::InvalidDistance`] or [`Error::IncompletePlan`]
+    /// if the plan cannot answer the distance, and [`Error::Io`].
     pub fn create(path: impl AsRef<Path>, options: &IndexOptions) -> Result<Self> {
         let (header, plan) = new_header::<F>(options)?;
         let resources: Vec<_> = options.resources.parts().collect();
@@ -124,32 +134,69 @@ impl<F: Fingerprint> Index<F> {
 
     /// Opens an index for reading and writing.
     ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// Index::<u64>::create(&path, &IndexOptions::new())?.insert(b"page", 0xff)?;
+    /// let index = Index::<u64>::open(&path)?;
+    /// assert_eq!(index.len()?, 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], [`Error::Locked`], [`Error::WidthMismatch`],
-    /// [`Error::BuildUnfinished`], [`Error::RestoreUnfinished`], [`Error::FormatVersion`] and
-    /// [`Error::Corrupt`].
+    /// Returns [`Error::NotFound`] if there is no index, [`Error::Locked`] if another handle has it
+    /// open for writing, [`Error::WidthMismatch`] if it has another width,
+    /// [`Error::BuildUnfinished`] or [`Error::RestoreUnfinished`] if it is incomplete, and
+    /// [`Error::FormatVersion`] or [`Error::Corrupt`] if it cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &OpenOptions::new())
     }
 
-    /// Opens an index for reading only, also while another process writes to it.
+    /// Opens an index read-only, even while another process writes to it.
     ///
-    /// The handle sees the index as it was when it was opened. It holds every table file open,
-    /// whatever the writer deletes meanwhile; mind the system's limit of open files.
+    /// The handle shows the index as it was when it was opened. It keeps every table file open,
+    /// even those that the writer deletes, so the limit of open files must allow it.
+    ///
+    /// ```
+    /// use hamdex::{Error, Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let writer = Index::<u64>::create(&path, &IndexOptions::new())?;
+    /// let reader = Index::<u64>::open_read_only(&path)?;
+    /// assert!(matches!(reader.insert(b"page", 0xff), Err(Error::ReadOnly { .. })));
+    /// # drop(writer);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Index::open`], without the lock.
+    /// Returns the errors of [`Index::open`], except [`Error::Locked`].
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &OpenOptions::new().read_only(true))
     }
 
-    /// Opens an index with settings.
+    /// Opens an index with the given settings.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, OpenOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
+    /// let options = OpenOptions::new().memory(64 << 20).expect_distance(3);
+    /// let index = Index::<u64>::open_with(&path, &options)?;
+    /// # assert!(index.is_empty()?);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Index::open`], and [`Error::HeaderMismatch`] for what was expected and differs.
+    /// Returns the errors of [`Index::open`], and [`Error::HeaderMismatch`] if a setting differs
+    /// from the expected one.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let access = if options.read_only { Access::Read } else { Access::Write };
         let mut plan = None;
@@ -166,6 +213,9 @@ impl<F: Fingerprint> Index<F> {
 
     fn over(store: Store, plan: Plan, options: &OpenOptions) -> Result<Self> {
         let background = options.background_fold && !options.read_only;
+        if options.low_priority_compaction && !options.read_only {
+            store::lower_compactions()?;
+        }
         let core = Arc::new(Core::new(
             Header::of(store.header()),
             plan,
@@ -184,107 +234,210 @@ impl<F: Fingerprint> Index<F> {
         Ok(index)
     }
 
-    /// Freezes the present state for reading.
+    /// Returns a snapshot of the current state for reading.
     ///
     /// # Errors
     ///
-    /// Damage or failures of the store.
+    /// Returns an error on damage or a failure of the store.
     pub fn reader(&self) -> Result<Reader<F>> {
         self.shared.committer.read()
     }
 
-    /// Returns the fingerprint of a document, `None` when it is not stored.
+    /// Returns the fingerprint of a document, or `None` if it is not stored.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.get(b"page")?, Some(0xff));
+    /// assert_eq!(index.get(b"other")?, None);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::get`].
+    /// Returns the errors of [`Reader::get`].
     pub fn get(&self, key: &[u8]) -> Result<Option<F>> {
         self.reader()?.get(key)
     }
 
-    /// Returns the encoded feature set of a document, `None` where none is stored.
+    /// Returns the encoded feature set of a document, or `None` if it has none.
+    ///
+    /// [`NewDocument`] has an example.
     ///
     /// # Errors
     ///
-    /// As [`Reader::features`].
+    /// Returns the errors of [`Reader::features`].
     pub fn features(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.reader()?.features(key)
     }
 
-    /// Finds every document within the distance, nearest first, then by key.
+    /// Returns every document within the distance, nearest first, then by key.
+    ///
+    /// Reads the disk unless the fingerprints are resident. [`Query`] sets distance, limit and
+    /// checks.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"first", 0b0000)?;
+    /// index.insert(b"second", 0b0111)?;
+    /// let matches = index.search(hamdex::Query::new(0b0001).distance(1))?;
+    /// assert_eq!(matches.len(), 1);
+    /// assert_eq!((&matches[0].key[..], matches[0].distance), (&b"first"[..], 1));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::search`].
+    /// Returns the errors of [`Reader::search`].
     pub fn search(&self, query: impl Into<Query<F>>) -> Result<Vec<Match<F>>> {
         self.reader()?.search(query)
     }
 
-    /// Finds every distinct fingerprint within the distance, nearest first.
+    /// Returns every distinct fingerprint within the distance, nearest first.
+    ///
+    /// Looks up no documents, so this is the fastest search.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"first", 0b0000)?;
+    /// index.insert(b"second", 0b0111)?;
+    /// let near = index.near(0b0001, 1)?;
+    /// assert_eq!((near.len(), near[0].fingerprint), (1, 0b0000));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::near`].
+    /// Returns the errors of [`Reader::near`].
     pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
         self.reader()?.near(fingerprint, distance)
     }
 
-    /// Searches and tells what was done, what it cost and what was expected.
+    /// Searches, and reports expected and actual cost with the answer.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let explanation = index.explain(0xfe)?;
+    /// assert_eq!(explanation.matches.len(), 1);
+    /// println!("{} comparisons in {:?}", explanation.candidates, explanation.actual);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::search`].
+    /// Returns the errors of [`Reader::search`].
     pub fn explain(&self, query: impl Into<Query<F>>) -> Result<Explanation<F>> {
         self.reader()?.explain(query)
     }
 
-    /// Walks over all documents by rising key, as they are now.
+    /// Iterates over all documents in ascending order of keys.
+    ///
+    /// The iterator reads a snapshot, so later writes do not show.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"b", 0xfe)?;
+    /// index.insert(b"a", 0xff)?;
+    /// let documents: Vec<_> = index.documents()?.collect::<Result<_, _>>()?;
+    /// assert_eq!(documents, [(b"a".to_vec(), 0xff), (b"b".to_vec(), 0xfe)]);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::documents`].
+    /// Returns the errors of [`Reader::documents`].
     pub fn documents(&self) -> Result<Documents<F>> {
         self.reader()?.documents()
     }
 
     /// Returns the number of stored documents.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.len()?, 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
-    /// Damage or failures of the store.
+    /// Returns an error on damage or a failure of the store.
     pub fn len(&self) -> Result<u64> {
         Ok(self.reader()?.len())
     }
 
-    /// Returns true when no document is stored.
+    /// Returns true if no document is stored.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// assert!(index.is_empty()?);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// Damage or failures of the store.
+    /// Returns an error on damage or a failure of the store.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
 
-    /// Returns what was settled when the index was made.
+    /// Returns the settings that were fixed when the index was created.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// assert_eq!((index.header().bits, index.header().distance), (64, 3));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn header(&self) -> &Header {
         &self.shared.core.header
     }
 
     /// Returns the plan of the permutation tables.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// assert_eq!(index.plan().tables().len(), 4);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn plan(&self) -> &Plan {
         &self.shared.core.plan
     }
 
-    /// Returns the distance of searches that name none.
+    /// Returns the default distance of searches, in bits.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// assert_eq!(index.distance(), 3);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn distance(&self) -> u32 {
         self.shared.core.header.distance
     }
 
-    /// Writes what is in memory to table files; the log already holds it.
+    /// Writes the memory tables to table files. The log already holds their content.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// index.flush()?;
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::ReadOnly`] and failures of the store.
+    /// Returns [`Error::ReadOnly`] for a read-only handle, and failures of the store.
     pub fn flush(&self) -> Result<()> {
         let Shared { store, core, .. } = &*self.shared;
         store.require_writable()?;
@@ -295,7 +448,7 @@ impl<F: Fingerprint> Index<F> {
     }
 }
 
-/// The header and plan that a new index gets.
+/// Returns the header and the plan of a new index.
 pub(crate) fn new_header<F: Fingerprint>(
     options: &IndexOptions,
 ) -> Result<(store::codec::HeaderRecord, Plan)> {
@@ -312,7 +465,7 @@ pub(crate) fn new_header<F: Fingerprint>(
     crate::text::require_resources(&pipeline, &options.resources).map_err(|_| {
         Error::InvalidOption {
             name: "pipeline",
-            reason: "the descriptor names tables of the caller's; give the pipeline itself, by \
+            reason: "the descriptor names tables of the caller; pass the pipeline itself to \
                      IndexOptions::text"
                 .to_owned(),
         }

@@ -1,12 +1,12 @@
-//! New documents: what a caller brings becomes key, fingerprint and features to store.
+//! New documents: key, fingerprint and optional features, as the caller passes them.
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::verify::FeatureSet;
 
-/// A document to store: its key, its fingerprint, perhaps its features.
+/// A document to store: key, fingerprint and optional features.
 ///
-/// A pair of key and fingerprint is a document too, one without features.
+/// A pair of key and fingerprint is also a document, one without features.
 ///
 /// ```
 /// use hamdex::verify::FeatureSet;
@@ -35,23 +35,23 @@ pub struct NewDocument<'a, F> {
 }
 
 impl<'a, F: Fingerprint> NewDocument<'a, F> {
-    /// Takes a key of 1 to 1024 bytes and a fingerprint.
+    /// Creates a document from a key of 1 to 1024 bytes and a fingerprint.
     pub fn new(key: &'a [u8], fingerprint: F) -> Self {
         Self { key, fingerprint, features: None }
     }
 
-    /// Adds an encoded [`FeatureSet`], for an index that keeps them.
+    /// Adds an encoded [`FeatureSet`], for an index that keeps feature sets.
     pub fn features(mut self, encoded: &'a [u8]) -> Self {
         self.features = Some(encoded);
         self
     }
 
-    /// Refuses features that are none and features that the index does not keep.
+    /// Returns an error for features that do not decode or that the index does not keep.
     pub(crate) fn check_features(&self, kept: bool) -> Result<()> {
         let Some(features) = self.features else { return Ok(()) };
         let invalid = |reason| Err(Error::InvalidOption { name: "features", reason });
         if !kept {
-            return invalid("the index keeps none; make it with keep_features".to_owned());
+            return invalid("the index keeps none; create it with keep_features".to_owned());
         }
         match FeatureSet::check(features) {
             Ok(()) => Ok(()),
@@ -60,7 +60,28 @@ impl<'a, F: Fingerprint> NewDocument<'a, F> {
     }
 }
 
-/// What can be stored as a document.
+/// A type that can be stored as a document.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+/// use hamdex::{AsDocument, Durability, NewDocument};
+///
+/// struct Page {
+///     url: String,
+///     fingerprint: u64,
+/// }
+///
+/// impl AsDocument<u64> for Page {
+///     fn as_document(&self) -> NewDocument<'_, u64> {
+///         NewDocument::new(self.url.as_bytes(), self.fingerprint)
+///     }
+/// }
+///
+/// let pages = [Page { url: "example.org/".to_owned(), fingerprint: 0xff }];
+/// assert_eq!(index.insert_batch(&pages, Durability::Synced)?.inserted, 1);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 pub trait AsDocument<F> {
     /// Returns the parts of the document.
     fn as_document(&self) -> NewDocument<'_, F>;

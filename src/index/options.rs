@@ -1,4 +1,4 @@
-//! Options: what an index is made with and how it is opened.
+//! Options: the settings for creating and opening an index.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use crate::text::{Pipeline, Resources};
 /// Default memory budget of an open index: 512 MiB.
 pub(crate) const DEFAULT_MEMORY: usize = 512 << 20;
 
-/// Default distance: 3 bits, the literature's choice for 64-bit fingerprints of long text.
+/// Default distance: 3 bits, as in the literature for 64-bit fingerprints of long texts.
 pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 
-/// Settings that a new index is made with.
+/// Settings for a new index.
 ///
 /// ```
 /// use hamdex::plan::Plan;
@@ -50,73 +50,85 @@ impl Default for IndexOptions {
 }
 
 impl IndexOptions {
-    /// Starts from four tables, distance 3 and no pipeline.
+    /// Creates options with four tables, distance 3 and no pipeline.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the permutation tables. Default = four tables, each led by one block.
+    /// Sets the plan of the permutation tables. Default: four tables, each led by one block.
     pub fn plan(mut self, plan: Plan) -> Self {
         self.plan = Some(plan);
         self
     }
 
-    /// Sets the distance of searches that name none. Default = 3.
+    /// Sets the default distance of searches in bits. Default: 3.
     pub fn distance(mut self, bits: u32) -> Self {
         self.distance = Some(bits);
         self
     }
 
-    /// Stores how fingerprints are made, so that other ways are refused. Default = empty.
+    /// Sets the descriptor of the text pipeline, in the caller's words. Default: empty.
     ///
-    /// For fingerprints that come from outside, in the caller's own words; a [`Pipeline`] of
-    /// this library is stored by [`IndexOptions::text`].
+    /// For fingerprints made elsewhere: opening the index with another descriptor can then be
+    /// refused. For a [`Pipeline`] of this library use [`IndexOptions::text`].
     pub fn pipeline(mut self, descriptor: impl Into<String>) -> Self {
         self.pipeline = Some(descriptor.into());
         self.resources = Resources::default();
         self
     }
 
-    /// Stores the pipeline that makes the fingerprints, with the tables the caller gave it.
+    /// Sets the pipeline that makes the fingerprints, including the caller's tables.
     ///
-    /// [`Index::pipeline`](crate::Index::pipeline) rebuilds it from there.
+    /// [`Index::pipeline`](crate::Index::pipeline) rebuilds it from the index.
     pub fn text(mut self, pipeline: &Pipeline) -> Self {
         self.pipeline = Some(pipeline.descriptor().to_owned());
         self.resources = pipeline.resources().clone();
         self
     }
 
-    /// Keeps the feature set that comes with a document, for verification. Default = false.
+    /// Stores the feature sets of documents, for verification. Default: false.
     ///
-    /// A set takes about 3 bytes a feature and 5 KiB at most; see
+    /// A set takes about 3 bytes per feature, and at most 5 KiB. See
     /// [`FeatureSet`](crate::verify::FeatureSet).
     pub fn keep_features(mut self, yes: bool) -> Self {
         self.keep_features = Some(yes);
         self
     }
 
-    /// Sets the bytes for block cache and write buffers. Default = 512 MiB.
+    /// Sets the memory for block cache and write buffers in bytes. Default: 512 MiB.
     ///
-    /// Below 16 MiB the budget counts as 16 MiB.
+    /// At least 16 MiB are used.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// Holds all fingerprints in memory for searching, within these bytes. Default = 0, not.
+    /// Sets the memory for resident fingerprints in bytes. Default: 0, not resident.
     ///
-    /// On top of [`memory`](Self::memory); see
-    /// [`Index::load_resident`](crate::Index::load_resident).
+    /// Resident fingerprints make searches faster. This is in addition to [`memory`](Self::memory).
+    /// See [`Index::load_resident`](crate::Index::load_resident).
     pub fn resident(mut self, bytes: usize) -> Self {
         self.resident = bytes;
         self
     }
 }
 
-/// Settings that an existing index is opened with.
+/// Settings for opening an existing index.
 ///
-/// What is expected and differs from the header makes the opening fail with
+/// If an expected setting differs from the header, opening fails with
 /// [`Error::HeaderMismatch`](crate::Error::HeaderMismatch).
+///
+/// ```
+/// use hamdex::{Error, Index, IndexOptions, OpenOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// drop(Index::<u64>::create(&path, &IndexOptions::new().pipeline("simhash by us, v2"))?);
+/// let options = OpenOptions::new().read_only(true).expect_pipeline("simhash by us, v3");
+/// let opened = Index::<u64>::open_with(&path, &options);
+/// assert!(matches!(opened, Err(Error::HeaderMismatch { what: "pipeline", .. })));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct OpenOptions {
@@ -128,6 +140,7 @@ pub struct OpenOptions {
     pub(crate) distance: Option<u32>,
     pub(crate) pipeline: Option<String>,
     pub(crate) background_fold: bool,
+    pub(crate) low_priority_compaction: bool,
     pub(crate) scratch: Option<PathBuf>,
     pub(crate) events: Events,
 }
@@ -143,6 +156,7 @@ impl Default for OpenOptions {
             distance: None,
             pipeline: None,
             background_fold: false,
+            low_priority_compaction: false,
             scratch: None,
             events: Events::default(),
         }
@@ -150,84 +164,107 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Starts from read and write access and no expectations.
+    /// Creates options for reading and writing, with no expectations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the bytes for block cache and write buffers. Default = 512 MiB.
+    /// Sets the memory for block cache and write buffers in bytes. Default: 512 MiB.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// Holds all fingerprints in memory for searching, within these bytes. Default = 0, not.
+    /// Sets the memory for resident fingerprints in bytes. Default: 0, not resident.
     ///
-    /// On top of [`memory`](Self::memory); see
-    /// [`Index::load_resident`](crate::Index::load_resident).
+    /// Resident fingerprints make searches faster. This is in addition to [`memory`](Self::memory).
+    /// See [`Index::load_resident`](crate::Index::load_resident).
     pub fn resident(mut self, bytes: usize) -> Self {
         self.resident = bytes;
         self
     }
 
-    /// Sets the prices by which searches choose their way. Default = those of a usual server.
+    /// Sets the costs by which searches choose their path. Default: those of a typical server.
     ///
-    /// [`calibrate`](crate::inspect::calibrate()) measures them; answers are the same whatever they are.
+    /// [`calibrate`](crate::inspect::calibrate()) measures them. They never change an answer.
     pub fn costs(mut self, costs: Costs) -> Self {
         self.costs = costs;
         self
     }
 
-    /// Opens for reading only, beside a process that may write. Default = false.
+    /// Opens read-only, beside a process that may write. Default: false.
     pub fn read_only(mut self, yes: bool) -> Self {
         self.read_only = yes;
         self
     }
 
-    /// Demands the plan with these canonical words.
+    /// Requires the plan with this canonical form.
     pub fn expect_plan(mut self, plan: impl Into<String>) -> Self {
         self.plan = Some(plan.into());
         self
     }
 
-    /// Demands this default distance.
+    /// Requires this default distance in bits.
     pub fn expect_distance(mut self, bits: u32) -> Self {
         self.distance = Some(bits);
         self
     }
 
-    /// Demands the pipeline with this descriptor.
+    /// Requires the pipeline with this descriptor.
     pub fn expect_pipeline(mut self, descriptor: impl Into<String>) -> Self {
         self.pipeline = Some(descriptor.into());
         self
     }
 
-    /// Sets where a [`Secondary`](crate::Secondary) keeps a log of its own.
+    /// Sets where a [`Secondary`](crate::Secondary) keeps its own log.
     ///
-    /// Default = the system's temporary directory; it goes when the secondary is dropped.
+    /// Default: the system's temporary directory. The log is removed when the secondary is dropped.
     pub fn scratch(mut self, directory: impl Into<PathBuf>) -> Self {
         self.scratch = Some(directory.into());
         self
     }
 
-    /// Fails where the index is not what was expected.
+    /// Returns [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) if an expectation is not
+    /// met.
     pub(super) fn require(&self, header: &Header) -> Result<()> {
         header.require(self.plan.clone(), self.distance, self.pipeline.clone(), None)
     }
 
-    /// Folds single entries into runs on a thread of its own. Default = false.
+    /// Merges delta entries into runs in a background thread. Default: false.
     ///
-    /// It begins once 65,536 documents are new and a 32nd of all, and rests three quarters of the
-    /// time. [`Index::health`](crate::Index::health) shows how it fares.
+    /// A merge begins after 65,536 new or removed documents, or a 16th of all if that is more. It
+    /// rests seven eighths of the time, and less if writes are ahead of it.
+    /// [`Index::health`](crate::Index::health) reports its state.
     pub fn background_fold(mut self, yes: bool) -> Self {
         self.background_fold = yes;
         self
     }
 
-    /// Sets what is called with every [`Event`](crate::health::Event). Default = nothing.
+    /// Runs compactions at the lowest CPU priority. Default: false.
     ///
-    /// It is called on the thread that met the event, which goes on when it returns; it may call
-    /// the index. To be called from several threads at once.
+    /// On a machine whose CPUs are busy, searches then wait less for compactions; compactions take
+    /// longer. `RocksDB` has one pool of such threads per process, so this applies to all databases
+    /// of the process, until it exits. Ignored when reading only.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, OpenOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
+    /// let options = OpenOptions::new().background_fold(true).low_priority_compaction(true);
+    /// let index = Index::<u64>::open_with(&path, &options)?;
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn low_priority_compaction(mut self, yes: bool) -> Self {
+        self.low_priority_compaction = yes;
+        self
+    }
+
+    /// Sets the receiver of every [`Event`](crate::health::Event). Default: none.
+    ///
+    /// It is called on the thread where the event occurred, which waits until it returns. Several
+    /// threads may call it at once. It may use the index.
     ///
     /// ```
     /// use hamdex::health::Event;
@@ -252,12 +289,22 @@ impl OpenOptions {
     }
 }
 
-/// What a write that was acknowledged survives.
+/// What an acknowledged write survives.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+/// use hamdex::Durability;
+///
+/// index.insert_batch(&[(b"a", 0xff_u64)], Durability::Buffered)?;
+/// index.insert_batch(&[(b"b", 0xfe_u64)], Durability::Synced)?; // both survive a power loss now
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// The end of the process, by kill -9 too, but not a loss of power.
+    /// The end of the process, even by kill -9, but not a power loss.
     Buffered,
-    /// A loss of power as well: one fsync of the log a call.
+    /// A power loss as well. Costs one fsync of the log per call.
     #[default]
     Synced,
 }

@@ -1,4 +1,4 @@
-//! The pipeline of an index: descriptor and resources become what fingerprints its texts.
+//! The pipeline of an index: rebuilt from the stored descriptor and resources.
 
 use std::path::Path;
 
@@ -9,24 +9,39 @@ use crate::store::{Family, Store, resources};
 use crate::text::{self, Pipeline, Resources, Secret};
 
 impl Header {
-    /// Reads the pipeline of an index, whatever its width, with the tables it holds.
+    /// Reads the pipeline of an index of any width, including its tables.
     ///
-    /// `None` when the index was made from fingerprints only.
+    /// Returns `None` if the index was made from fingerprints only.
+    ///
+    /// ```
+    /// use hamdex::inspect::Header;
+    /// use hamdex::{Index, IndexOptions, Pipeline, PipelineOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let pipeline = Pipeline::new(&PipelineOptions::new())?;
+    /// drop(Index::<u64>::create(&path, &IndexOptions::new().text(&pipeline))?);
+    /// let stored = Header::read_pipeline(&path)?.expect("made with one");
+    /// assert_eq!(stored.descriptor(), pipeline.descriptor());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Header::read`] and [`Index::pipeline`].
+    /// Returns the errors of [`Header::read`] and [`Index::pipeline`].
     pub fn read_pipeline(path: impl AsRef<Path>) -> Result<Option<Pipeline>> {
         Self::read_pipeline_with(path, None)
     }
 
-    /// Reads the pipeline of an index that may have been made with a secret.
+    /// Reads the pipeline of an index that may need a secret.
+    ///
+    /// [`Index::pipeline_with`] has an example.
     ///
     /// # Errors
     ///
-    /// As [`Header::read_pipeline`], and [`Error::HeaderMismatch`](crate::Error::HeaderMismatch)
-    /// of `secret` unless the secret is the one that the index was made with, or there is none
-    /// on either side.
+    /// Returns the errors of [`Header::read_pipeline`], and
+    /// [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) if `secret` differs from the one
+    /// that the index was created with.
     pub fn read_pipeline_with(
         path: impl AsRef<Path>,
         secret: Option<Secret>,
@@ -36,14 +51,10 @@ impl Header {
         pipeline(&record.pipeline, secret, |_| Ok(stored.next().flatten()))
     }
 
-    /// Reads the tables that the pipeline of an index was made with, whatever its width.
+    /// Reads the tables of the pipeline of an index of any width.
     ///
-    /// They are all that an equal pipeline needs beside the descriptor and perhaps a secret, which
-    /// is not stored.
-    ///
-    /// # Errors
-    ///
-    /// As [`Header::read`], and [`Error::Corrupt`](crate::Error::Corrupt) for damaged tables.
+    /// An equal pipeline needs these tables, the descriptor, and the secret if there is one. The
+    /// secret is not stored.
     ///
     /// ```
     /// use hamdex::text::StopWords;
@@ -59,6 +70,11 @@ impl Header {
     /// assert_eq!(names, ["stop-words"]);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Header::read`], and [`Error::Corrupt`](crate::Error::Corrupt) for
+    /// damaged tables.
     pub fn read_resources(path: impl AsRef<Path>) -> Result<Resources> {
         let (_, stored) = Store::peek_resources(path.as_ref(), &Resources::NAMES)?;
         let mut resources = Resources::default();
@@ -72,10 +88,10 @@ impl Header {
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Rebuilds the pipeline that the index was made with, with the tables it holds.
+    /// Rebuilds the pipeline that the index was created with, including its tables.
     ///
-    /// Texts can so be searched by where no file of the tables is at hand. `None` when the index
-    /// was made from fingerprints only.
+    /// So texts can be searched without the files of the tables. Returns `None` if the index was
+    /// made from fingerprints only.
     ///
     /// ```
     /// use hamdex::text::StopWords;
@@ -94,14 +110,14 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`](crate::Error::Corrupt) for tables that are damaged or not the ones the
-    /// header names, [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) when this library
-    /// cannot give the same fingerprints.
+    /// Returns [`Error::Corrupt`](crate::Error::Corrupt) if tables are damaged or not those in the
+    /// header, and [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) if this version of the
+    /// library cannot make the same fingerprints.
     pub fn pipeline(&self) -> Result<Option<Pipeline>> {
         self.pipeline_with(None)
     }
 
-    /// Rebuilds the pipeline of an index that may have been made with a secret.
+    /// Rebuilds the pipeline of an index that may need a secret.
     ///
     /// ```
     /// use hamdex::text::Secret;
@@ -119,9 +135,9 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     ///
-    /// As [`Index::pipeline`], and [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) of
-    /// `secret` unless the secret is the one that the index was made with, or there is none on
-    /// either side.
+    /// Returns the errors of [`Index::pipeline`], and
+    /// [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) if `secret` differs from the one
+    /// that the index was created with.
     pub fn pipeline_with(&self, secret: Option<Secret>) -> Result<Option<Pipeline>> {
         let get = |key: &[u8]| self.shared.store.get(Family::Meta, key);
         pipeline(&self.header().pipeline, secret, |name| resources::read(name, get))
@@ -143,7 +159,7 @@ fn pipeline(
     Pipeline::from_descriptor_with(descriptor, &resources).map(Some)
 }
 
-/// Reads all resources and compares them with what the descriptor names.
+/// Reads all resources and compares them with the descriptor.
 pub(super) fn checked(
     descriptor: &str,
     mut read: impl FnMut(&'static str) -> Result<Option<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! Probing: one query against the store, by one thread or, when it is large, by all.
+//! Probing: runs one query against the store, on one thread or, if it is expensive, on all.
 
 use rayon::prelude::*;
 
@@ -11,20 +11,20 @@ use crate::fingerprint::Fingerprint;
 use crate::plan::{Schedule, probe_masks};
 use crate::store::{View, run};
 
-/// Searches that are expected to take less, in nanoseconds, stay on one thread.
+/// Searches expected to take less, in nanoseconds, stay on one thread.
 const LARGE: f64 = 200_000.0;
-/// Ranges that one thread reads in turn.
+/// Ranges that one thread reads in sequence.
 const TOGETHER: usize = 32;
-/// Parts of a scan for each thread; each begins with a seek.
+/// Parts of a scan per thread. Each part begins with a seek.
 const PARTS: usize = 4;
 
-/// Returns how many threads share a search that takes one of them so long.
+/// Returns how many threads to use for a search that takes `nanos` on one thread.
 pub(super) fn threads(nanos: f64) -> f64 {
     if exclusion::alone() || nanos < LARGE { 1.0 } else { rayon::current_num_threads() as f64 }
 }
 
 impl<F: Fingerprint> Reader<F> {
-    /// Probes the tables as scheduled; the result rises by distance and repeats nothing.
+    /// Probes the tables as scheduled. The result is sorted by distance, without duplicates.
     pub(super) fn by_tables(
         &self,
         view: &mut View,
@@ -123,14 +123,14 @@ impl<F: Fingerprint> Reader<F> {
             query,
             distance,
             singles: self.has_singles(),
-            heavy: &self.core().heavy,
+            skewed: &self.core().skewed,
             entries: self.len(),
             count_blocks: counting,
         }
     }
 }
 
-/// Adds what a part of the work has done to what its table did.
+/// Adds the counts of a part of the work to its table.
 fn count(work: &mut Work, table: usize, done: &TableExplanation) {
     if let Some(sum) = work.tables.iter_mut().find(|sum| sum.table == table) {
         sum.add(done);

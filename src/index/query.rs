@@ -1,4 +1,4 @@
-//! Queries and their answers: a fingerprint in, matches with key and distance out.
+//! Queries and answers: a fingerprint becomes matches with key and distance.
 
 use std::time::Duration;
 
@@ -7,22 +7,33 @@ use crate::fingerprint::Fingerprint;
 use crate::resident::TableAccount;
 use crate::verify::Verification;
 
-/// The way a search goes; every way gives the same answer.
+/// How a search is carried out. Every path gives the same answer.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+/// use hamdex::{Query, SearchPath};
+///
+/// index.insert(b"page", 0xff)?;
+/// let scanned = index.search(Query::new(0xfe).path(SearchPath::Scan))?;
+/// assert_eq!(scanned, index.search(0xfe)?);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchPath {
-    /// The cheaper one by the cost model.
+    /// The cheapest path by the cost model.
     #[default]
     Auto,
-    /// Probing the permutation tables.
+    /// Probes the permutation tables.
     Tables,
-    /// Comparing with every stored fingerprint.
+    /// Compares with every stored fingerprint.
     Scan,
-    /// Memory, where [`OpenOptions::resident`](crate::OpenOptions::resident) or
-    /// [`Index::load_resident`](crate::Index::load_resident) has loaded it.
+    /// Searches in memory, if [`OpenOptions::resident`](crate::OpenOptions::resident) or
+    /// [`Index::load_resident`](crate::Index::load_resident) has loaded the fingerprints.
     Resident,
 }
 
-/// A search: a fingerprint, how far matches may lie, how many are wanted.
+/// A search: a fingerprint, a distance and a limit of matches.
 ///
 /// ```
 /// use hamdex::Query;
@@ -41,7 +52,7 @@ pub struct Query<F> {
 }
 
 impl<F: Fingerprint> Query<F> {
-    /// Asks for everything within the index's own distance.
+    /// Creates a query for every match within the index's default distance.
     pub fn new(fingerprint: F) -> Self {
         Self {
             fingerprint,
@@ -53,35 +64,55 @@ impl<F: Fingerprint> Query<F> {
         }
     }
 
-    /// Sets how many bits may differ: 0 to a quarter of the width.
+    /// Sets how many bits may differ, from 0 to a quarter of the width.
     pub fn distance(mut self, bits: u32) -> Self {
         self.distance = Some(bits);
         self
     }
 
-    /// Sets how many of the nearest matches are returned. Default = all.
+    /// Sets the maximum number of matches, nearest first. Default: all.
     pub fn limit(mut self, matches: usize) -> Self {
         self.limit = Some(matches);
         self
     }
 
-    /// Sets the way that the search goes. Default = the cheaper one.
+    /// Sets how the search is carried out. Default: the cheapest path.
     pub fn path(mut self, path: SearchPath) -> Self {
         self.path = path;
         self
     }
 
-    /// Returns only matches that pass a check of features shared. Default = all within reach.
+    /// Returns only matches that pass a comparison of features. Default: all matches.
     ///
-    /// `evidence` is that of the text searched for, as [`Verification::evidence`] makes it; it is
-    /// compared with the feature sets that the index keeps. The limit counts matches that pass.
+    /// `evidence` is that of the text searched for, from [`Verification::evidence`]. It is compared
+    /// with the feature sets that the index keeps. The limit counts only matches that pass.
+    ///
+    /// ```
+    /// use hamdex::verify::Verification;
+    /// use hamdex::{Durability, Index, IndexOptions, Pipeline, PipelineOptions, Query};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("posts");
+    /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
+    /// let options = IndexOptions::new().text(&pipeline).keep_features(true);
+    /// let index = Index::<u64>::create(&path, &options)?;
+    ///
+    /// let text = "it will rain tomorrow";
+    /// let fingerprint = pipeline.fingerprint(text).expect("has words").fingerprint;
+    /// let check = Verification::Jaccard(0.8);
+    /// let evidence = check.evidence(&pipeline, text);
+    /// index.insert_batch(&[(b"rain", fingerprint, Some(&evidence))], Durability::Synced)?;
+    /// let matches = index.search(Query::new(fingerprint).verify(check, evidence))?;
+    /// assert_eq!(matches[0].similarity, Some(1.0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn verify(mut self, verification: Verification, evidence: impl Into<Vec<u8>>) -> Self {
         self.verification = verification;
         self.evidence = evidence.into();
         self
     }
 
-    /// The distance that counts, checked against the width.
+    /// Returns the query's distance or the default, checked against the width.
     pub(crate) fn effective_distance(&self, default: u32) -> Result<u32> {
         check_distance::<F>(self.distance.unwrap_or(default))
     }
@@ -93,7 +124,7 @@ impl<F: Fingerprint> From<F> for Query<F> {
     }
 }
 
-/// Refuses distances above a quarter of the width.
+/// Returns [`Error::InvalidDistance`] for a distance above a quarter of the width.
 pub(crate) fn check_distance<F: Fingerprint>(distance: u32) -> Result<u32> {
     if distance > F::MAX_DISTANCE {
         return Err(Error::InvalidDistance { distance, bits: F::BITS, max: F::MAX_DISTANCE });
@@ -106,39 +137,39 @@ pub(crate) fn check_distance<F: Fingerprint>(distance: u32) -> Result<u32> {
 pub struct Match<F> {
     /// The document's key.
     pub key: Vec<u8>,
-    /// Its stored fingerprint.
+    /// The document's stored fingerprint.
     pub fingerprint: F,
-    /// How many bits it differs from the query.
+    /// Number of bits that differ from the query.
     pub distance: u32,
-    /// How much it is like the query, where the query asked for a check.
+    /// Similarity to the query, if the query requested a check.
     pub similarity: Option<f64>,
 }
 
-/// What one table did for a search.
+/// Work of one table in a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TableExplanation {
     /// Number of the table, from 0.
     pub table: usize,
-    /// Bits that its ranges agree on.
+    /// Length of the table's prefix in bits.
     pub prefix_bits: u32,
-    /// Flips tried on the prefix; `None` where the table was not used.
+    /// Number of prefix bits flipped. `None` if the table was not used.
     pub radius: Option<u32>,
-    /// Ranges of keys that were read.
+    /// Number of key ranges read.
     pub ranges: u64,
-    /// Runs that were decoded.
+    /// Number of runs decoded.
     pub runs: u64,
-    /// Fingerprints compared with the query.
+    /// Number of fingerprints compared with the query.
     pub candidates: u64,
-    /// Fingerprints found within the distance, before repetitions are dropped.
+    /// Number of fingerprints within the distance, including duplicates.
     ///
-    /// Not counted, and 0, where memory answers.
+    /// Not counted, and 0, if memory answered.
     pub matches: u64,
-    /// Blocks read from files, because the block cache did not hold them.
+    /// Number of blocks read from files because the block cache did not have them.
     pub blocks: u64,
 }
 
 impl TableExplanation {
-    /// Adds what a part of the work has done.
+    /// Adds the counts of a part of the work.
     pub(super) fn add(&mut self, done: &Self) {
         self.ranges += done.ranges;
         self.runs += done.runs;
@@ -159,39 +190,39 @@ impl TableExplanation {
     }
 }
 
-/// What a search does to the tables, told as it goes on.
+/// Work of a search so far.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     pub(super) tables: Vec<TableExplanation>,
-    /// Whether blocks are counted, which takes some time itself.
+    /// Whether to count blocks, which takes some time.
     pub(super) count_blocks: bool,
 }
 
-/// What a search did, what it was expected to cost and what it found.
+/// Answer of a search with its actual and expected costs.
 #[derive(Debug, Clone)]
 pub struct Explanation<F> {
-    /// The index's plan in its canonical words.
+    /// The index's plan in canonical form.
     pub plan: String,
-    /// The way that was taken.
+    /// The path used.
     pub path: SearchPath,
-    /// The distance that was searched.
+    /// The distance searched, in bits.
     pub distance: u32,
-    /// One entry a table.
+    /// One entry per table.
     pub tables: Vec<TableExplanation>,
-    /// Documents in the index.
+    /// Number of documents in the index.
     pub entries: u64,
-    /// Expected time by way of the tables, and of the documents that a random query finds.
+    /// Expected time by tables, including the documents that a random query finds.
     pub predicted: Duration,
-    /// Expected time of a scan, with documents as above.
+    /// Expected time of a scan, including documents as above.
     pub predicted_scan: Duration,
-    /// Expected time from memory, with documents as above; `None` where fingerprints are not resident.
+    /// Expected time in memory, including documents as above. `None` if not resident.
     pub predicted_resident: Option<Duration>,
-    /// Time that it took.
+    /// Actual time.
     pub actual: Duration,
-    /// Fingerprints compared, over all tables.
+    /// Number of fingerprints compared, over all tables.
     pub candidates: u64,
-    /// Blocks read from files, for tables and for the documents of what was found.
+    /// Number of blocks read from files, for tables and documents.
     pub blocks: u64,
-    /// The answer itself.
+    /// The matches.
     pub matches: Vec<Match<F>>,
 }

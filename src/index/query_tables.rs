@@ -1,4 +1,4 @@
-//! Query tables: a batch of queries gets tables, and one scan looks every stored one up in them.
+//! Query tables: builds tables over a batch of queries and looks up every stored fingerprint.
 #![expect(
     clippy::indexing_slicing,
     reason = "queries are numbered here; one that slips must panic, not lose matches"
@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use super::batch::dealt;
+use super::batch::assign;
 use super::entries::Entries;
 use super::reader::Reader;
 use super::search::Found;
@@ -15,14 +15,14 @@ use crate::fingerprint::Fingerprint;
 use crate::plan::Costs;
 use crate::resident::ResidentTables;
 
-/// Leading bits that tell the parts of the scan apart.
+/// Number of leading bits that divide the scan into parts.
 const PART_BITS: u32 = 6;
-/// Stored fingerprints that are looked up together.
+/// Stored fingerprints looked up together.
 const TOGETHER: usize = 1 << 10;
-/// Nanoseconds to bring one query into all tables.
+/// Nanoseconds to add one query to all tables.
 const BUILD: f64 = 100.0;
 
-/// The expected time of the scan on one thread, in nanoseconds.
+/// Returns the expected time of the scan on one thread, in nanoseconds.
 pub(super) fn nanos<F: Fingerprint>(
     costs: &Costs,
     distance: u32,
@@ -33,7 +33,7 @@ pub(super) fn nanos<F: Fingerprint>(
     costs.scan_nanos(entries) + entries as f64 * look_up + queries as f64 * BUILD
 }
 
-/// Finds the fingerprints near each query, each list in the order of search results.
+/// Finds the fingerprints near each query, each list sorted like search results.
 pub(super) fn find<F: Fingerprint>(
     reader: &Reader<F>,
     queries: &[F],
@@ -74,5 +74,5 @@ pub(super) fn find<F: Fingerprint>(
         Ok(hits)
     });
     let parts: Vec<Vec<_>> = parts.collect::<Result<_>>()?;
-    Ok(dealt(parts.concat(), queries.len()))
+    Ok(assign(parts.concat(), queries.len()))
 }

@@ -1,4 +1,4 @@
-//! Readers: one frozen state of the index, searched by any number of threads.
+//! Readers: a snapshot of the index, which any number of threads may search.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use crate::resident::Near;
 use crate::store::codec::{self, Document, State};
 use crate::store::{Family, Snapshot, View, counting_reads, keys};
 
-/// A consistent view of an index at one moment.
+/// A consistent snapshot of an index.
 ///
-/// Later inserts and removals do not show in it. Cloning is cheap; clones see the same state.
-/// A reader that is kept for long keeps the space of what was removed meanwhile.
+/// Later inserts and removals do not show in it. Cloning is cheap, and clones share the snapshot. A
+/// reader keeps the space of data that is removed later, until it is dropped.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
@@ -40,7 +40,7 @@ struct Inner<F> {
     snapshot: Arc<Snapshot>,
     documents: u64,
     singles: bool,
-    /// Holds whatever the snapshot holds, and perhaps more.
+    /// Holds everything that the snapshot holds, and possibly more.
     resident: Option<Arc<Resident<F>>>,
     views: Mutex<Vec<View>>,
 }
@@ -61,7 +61,7 @@ impl<F> std::fmt::Debug for Reader<F> {
 }
 
 impl<F: Fingerprint> Reader<F> {
-    /// `singles` may be true in vain, but false only when every entry is in a run.
+    /// `singles` may be true without need, but false only if every entry is in a run.
     pub(super) fn new(
         core: Arc<Core>,
         snapshot: Arc<Snapshot>,
@@ -82,7 +82,7 @@ impl<F: Fingerprint> Reader<F> {
         &self.inner.core
     }
 
-    /// False only when every entry is in a run.
+    /// Returns false only if every entry is in a run.
     pub(super) fn has_singles(&self) -> bool {
         self.inner.singles
     }
@@ -96,12 +96,12 @@ impl<F: Fingerprint> Reader<F> {
         self.inner.documents
     }
 
-    /// Returns true when no document is stored.
+    /// Returns true if no document is stored.
     pub fn is_empty(&self) -> bool {
         self.inner.documents == 0
     }
 
-    /// Returns what was settled when the index was made.
+    /// Returns the settings that were fixed when the index was created.
     pub fn header(&self) -> &Header {
         &self.inner.core.header
     }
@@ -111,11 +111,22 @@ impl<F: Fingerprint> Reader<F> {
         &self.inner.core.plan
     }
 
-    /// Returns the fingerprint of a document, `None` when it is not stored.
+    /// Returns the fingerprint of a document, or `None` if it is not stored.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let reader = index.reader()?;
+    /// index.remove(b"page")?;
+    /// assert_eq!(reader.get(b"page")?, Some(0xff));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`InvalidKey`](crate::Error::InvalidKey), and damage or failures of the store.
+    /// Returns [`InvalidKey`](crate::Error::InvalidKey), and an error on damage or a failure of the
+    /// store.
     pub fn get(&self, key: &[u8]) -> Result<Option<F>> {
         keys::check_document(key)?;
         match self.inner.snapshot.get(Family::Docs, key)? {
@@ -126,41 +137,61 @@ impl<F: Fingerprint> Reader<F> {
         }
     }
 
-    /// Returns the encoded feature set of a document, `None` where none is stored.
+    /// Returns the encoded feature set of a document, or `None` if it has none.
     ///
     /// # Errors
     ///
-    /// [`InvalidKey`](crate::Error::InvalidKey), and damage or failures of the store.
+    /// Returns [`InvalidKey`](crate::Error::InvalidKey), and an error on damage or a failure of the
+    /// store.
     pub fn features(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         keys::check_document(key)?;
         features_of::<F>(&self.inner.snapshot, key)
     }
 
-    /// Finds every document within the distance, nearest first, then by key.
+    /// Returns every document within the distance, nearest first, then by key.
     ///
-    /// Where the query asks for a check, only what passes it is returned.
+    /// If the query requests a check, only documents that pass it are returned. Searches that are
+    /// expected to take long use all threads of rayon's current pool.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let matches = index.reader()?.search(0xfe)?;
+    /// assert_eq!((&matches[0].key[..], matches[0].distance), (&b"page"[..], 1));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`InvalidDistance`](crate::Error::InvalidDistance) above a quarter of the width, and
-    /// damage or failures of the store. With a check also
-    /// [`NoFeatureSets`](crate::Error::NoFeatureSets) for an index that keeps none,
-    /// [`NoFeatureSet`](crate::Error::NoFeatureSet) for a near document without, and
+    /// Returns [`InvalidDistance`](crate::Error::InvalidDistance) above a quarter of the width, and
+    /// an error on damage or a failure of the store. With a check also returns
+    /// [`NoFeatureSets`](crate::Error::NoFeatureSets) if the index keeps none,
+    /// [`NoFeatureSet`](crate::Error::NoFeatureSet) if a near document has none, and
     /// [`InvalidOption`](crate::Error::InvalidOption) for a check of texts, a threshold out of
     /// range or evidence that does not decode.
     pub fn search(&self, query: impl Into<Query<F>>) -> Result<Vec<Match<F>>> {
         self.with_view(|view| self.answer(view, &query.into()))
     }
 
-    /// Searches and tells what was done, what it cost and what was expected.
+    /// Searches, and reports expected and actual cost with the answer.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let explanation = index.reader()?.explain(0xfe)?;
+    /// assert_eq!((explanation.distance, explanation.matches.len()), (3, 1));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::search`].
+    /// Returns the errors of [`Reader::search`].
     pub fn explain(&self, query: impl Into<Query<F>>) -> Result<Explanation<F>> {
         let query = query.into();
         let distance = query.effective_distance(self.inner.core.header.distance)?;
-        // A search may learn of heavy prefixes; what was expected is what it began with.
+        // The search may find skewed prefixes. Report what was expected before it.
         let choice = self.choose(&query, distance)?;
         let mut work = Work { count_blocks: true, ..Work::default() };
         let start = Instant::now();
@@ -195,33 +226,43 @@ impl<F: Fingerprint> Reader<F> {
         })
     }
 
-    /// Finds every distinct fingerprint within the distance, nearest first.
+    /// Returns every distinct fingerprint within the distance, nearest first.
     ///
-    /// Equally near ones rise. Documents are not looked up, so this is the fastest search.
+    /// Fingerprints at the same distance are ascending. Looks up no documents, so this is the
+    /// fastest search.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// index.insert(b"copy", 0xff)?;
+    /// assert_eq!(index.reader()?.near(0xfe, 3)?.len(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`InvalidDistance`](crate::Error::InvalidDistance) above a quarter of the width, and
-    /// damage or failures of the store.
+    /// Returns [`InvalidDistance`](crate::Error::InvalidDistance) above a quarter of the width, and
+    /// an error on damage or a failure of the store.
     pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
         check_distance::<F>(distance)?;
         let Some(resident) = self.resident() else {
             return self.near_by(fingerprint, distance, SearchPath::Auto);
         };
-        if let Some(tables) = resident.untouched() {
+        if let Some(tables) = resident.clean() {
             return tables.search(fingerprint, distance);
         }
         let held = resident.find(&[fingerprint], distance)?.into_iter().next();
         let held = held.expect("an answer for each query");
-        self.with_view(|view| resident::settled(view, held))
+        self.with_view(|view| resident::only_stored(view, held))
     }
 
-    /// Lets searches be surprised by crowded prefixes again.
+    /// Forgets skewed prefixes, so that searches meet them again.
     pub(crate) fn forget_heavy(&self) {
-        self.core().heavy.forget();
+        self.core().skewed.forget();
     }
 
-    /// [`Reader::near`] by way of the store.
+    /// Like [`Reader::near`], but reads the store.
     pub(crate) fn near_by(
         &self,
         fingerprint: F,
@@ -235,11 +276,19 @@ impl<F: Fingerprint> Reader<F> {
         Ok(found.into_iter().map(near).collect())
     }
 
-    /// Walks over all documents by rising key.
+    /// Iterates over all documents in ascending order of keys.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.reader()?.documents()?.count(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// Failures of the store; damage shows as an error of the item that it hit.
+    /// Returns failures of the store. Damage is returned as an item of the iterator.
     pub fn documents(&self) -> Result<Documents<F>> {
         Ok(Documents::new(Arc::clone(&self.inner.snapshot)))
     }
@@ -250,7 +299,7 @@ impl<F: Fingerprint> Reader<F> {
         self.expand(view, &found, query)
     }
 
-    /// Turns fingerprints into documents that pass, nearest first, then by key.
+    /// Returns the documents of fingerprints that pass the check, nearest first, then by key.
     pub(super) fn expand(
         &self,
         view: &mut View,
@@ -269,7 +318,7 @@ impl<F: Fingerprint> Reader<F> {
         })
     }
 
-    /// Finds fingerprints, some of which may have no document in this state.
+    /// Finds fingerprints, some of which may have no document in this snapshot.
     pub(super) fn find(
         &self,
         view: &mut View,
@@ -312,7 +361,7 @@ impl<F: Fingerprint> Reader<F> {
         Ok(Choice { path, schedule, tables_nanos, scan_nanos })
     }
 
-    /// Lends the cursors of a search that has ended, or fresh ones.
+    /// Passes pooled cursors to `body`, or new ones if all are in use.
     pub(crate) fn with_view<R>(&self, body: impl FnOnce(&mut View) -> Result<R>) -> Result<R> {
         let spare = || self.inner.views.lock().unwrap_or_else(PoisonError::into_inner);
         let pooled = spare().pop();
@@ -323,7 +372,7 @@ impl<F: Fingerprint> Reader<F> {
     }
 }
 
-/// The way that is taken and what both ways were expected to cost.
+/// The path of a search and the expected costs of tables and scan.
 struct Choice {
     path: SearchPath,
     schedule: Arc<Schedule>,
@@ -334,20 +383,20 @@ struct Choice {
 fn not_resident() -> Error {
     Error::InvalidOption {
         name: "path",
-        reason: "resident, but the index's fingerprints are not in memory; load them, or allow \
+        reason: "resident, but the fingerprints are not in memory; load them, or allow \
                  them more memory"
             .to_owned(),
     }
 }
 
-/// Times beyond ten thousand years say no more than that.
+/// Converts nanoseconds, and limits them to ten thousand years.
 fn nanos(nanos: f64) -> Duration {
     Duration::from_secs_f64((nanos / 1e9).clamp(0.0, 3e11))
 }
 
-/// Turns fingerprints into documents, nearest first, then by key, up to the limit.
+/// Returns the documents of fingerprints, nearest first, then by key, up to the limit.
 ///
-/// `check` gives the similarity of a document that passes, if it knows one.
+/// `check` returns `None` for a document that fails, else its similarity if known.
 fn expand<F: Fingerprint>(
     view: &mut View,
     found: &[Found<F>],
@@ -393,7 +442,7 @@ fn expand<F: Fingerprint>(
     Ok(matches)
 }
 
-/// Calls back with the key of each document of a fingerprint, rising, until told to stop.
+/// Calls `visit` with each document key of a fingerprint, ascending, until it returns false.
 pub(crate) fn each_document<F: Fingerprint>(
     view: &mut View,
     fingerprint: F,

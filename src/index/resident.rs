@@ -1,8 +1,8 @@
-//! Resident searching: all fingerprints in memory, the store staying the truth.
+//! Resident search: all fingerprints are in memory, and the store remains authoritative.
 //!
-//! Memory may hold more than a snapshot does and never less: writes add what they touch, new
-//! fingerprints and removed ones alike, before they commit. What was touched since loading is
-//! looked up in the snapshot before it counts; what was not is there in every snapshot.
+//! Memory may hold more than a snapshot, but never less: before a commit, a write marks its
+//! fingerprints, added and removed ones, as dirty. Fingerprints that are dirty since loading are
+//! looked up in the snapshot. All others are in every snapshot.
 #![expect(
     clippy::indexing_slicing,
     reason = "queries are numbered here; one that slips must panic, not lose matches"
@@ -21,47 +21,47 @@ use crate::plan::{Costs, Plan};
 use crate::resident::{Account, Near, ResidentTables};
 use crate::store::{Snapshot, View};
 
-/// So many fingerprints are compared one by one before they get tables of their own.
+/// Up to this many dirty fingerprints are compared one by one, without tables.
 const RECENT: usize = 1024;
 
-/// Tables of touched fingerprints are merged when so many of one size have come together.
+/// Dirty tables are merged when this many have about the same size.
 const MERGED: usize = 4;
 
 /// One state of the memory, shared by readers and replaced by writes.
 #[derive(Debug, Clone)]
 pub(super) struct Resident<F> {
-    /// Every fingerprint at the time of loading.
+    /// All fingerprints at the time of loading.
     base: Arc<ResidentTables<F>>,
-    /// Fingerprints touched since then, older and larger sets first.
-    touched: Vec<Arc<ResidentTables<F>>>,
-    /// Those that wait for tables, by batches.
+    /// Tables of dirty fingerprints, older and larger ones first.
+    dirty: Vec<Arc<ResidentTables<F>>>,
+    /// Dirty fingerprints without tables, by batch.
     waiting: Vec<Arc<Vec<F>>>,
-    /// The latest of them.
+    /// The latest dirty fingerprints.
     recent: Vec<F>,
-    /// Bytes that all of it may take.
+    /// Memory budget in bytes.
     budget: usize,
     costs: Costs,
 }
 
-/// What memory has for one query.
+/// The answer of the memory to one query.
 #[derive(Debug)]
 pub(super) struct Held<F> {
-    /// In the order of search results; those touched may not be in the snapshot.
+    /// Sorted like search results. Dirty ones may not be in the snapshot.
     pub(super) found: Vec<Found<F>>,
-    /// Which of them were touched since loading, rising.
-    pub(super) touched: Vec<F>,
+    /// The dirty ones among them, ascending.
+    pub(super) dirty: Vec<F>,
 }
 
 impl<F> Default for Held<F> {
     fn default() -> Self {
-        Self { found: Vec::new(), touched: Vec::new() }
+        Self { found: Vec::new(), dirty: Vec::new() }
     }
 }
 
 impl<F: Fingerprint> Resident<F> {
-    /// Reads a snapshot into memory; `None` if it does not fit the budget.
+    /// Reads a snapshot into memory. Returns `None` if it exceeds the budget.
     ///
-    /// Takes fewer tables where the budget is small, which costs time and loses nothing.
+    /// Uses fewer tables if the budget is small, which costs time but no match.
     pub(super) fn load(
         snapshot: &Snapshot,
         plan: &Plan,
@@ -87,16 +87,16 @@ impl<F: Fingerprint> Resident<F> {
         }
         let base = ResidentTables::of_distinct_within(&members, budget, costs)?.map(Arc::new);
         let new = |base| {
-            let (touched, waiting, recent) = Default::default();
-            Self { base, touched, waiting, recent, budget, costs }
+            let (dirty, waiting, recent) = Default::default();
+            Self { base, dirty, waiting, recent, budget, costs }
         };
         Ok(base.map(new))
     }
 
-    /// Returns the state after a write; `None` if that does not fit the budget.
+    /// Returns the state after a write, or `None` if it exceeds the budget.
     ///
-    /// Builds no tables, so that a write may call it under its lock.
-    pub(super) fn touch(&self, fingerprints: &Arc<Vec<F>>) -> Option<Self> {
+    /// Builds no tables, so a write may call it under its lock.
+    pub(super) fn mark_dirty(&self, fingerprints: &Arc<Vec<F>>) -> Option<Self> {
         let mut next = self.clone();
         if fingerprints.len() > RECENT / 4 {
             next.waiting.push(Arc::clone(fingerprints));
@@ -109,14 +109,14 @@ impl<F: Fingerprint> Resident<F> {
         (next.bytes() <= next.budget).then_some(next)
     }
 
-    /// Tells whether enough was touched to be worth tables.
+    /// Returns true if enough fingerprints are dirty to build tables for them.
     pub(super) fn wants_merging(&self) -> bool {
         self.waiting.iter().map(|some| some.len()).sum::<usize>() > RECENT
     }
 
-    /// Returns the tables of what was touched, with what waits for tables in them.
+    /// Builds tables for the dirty fingerprints that have none, and merges tables of equal size.
     ///
-    /// Takes time, and all threads.
+    /// Takes long and uses all threads.
     pub(super) fn merged(&self) -> Result<Vec<Arc<ResidentTables<F>>>> {
         let tables = |mut members: Vec<F>| {
             members.sort_unstable();
@@ -125,68 +125,68 @@ impl<F: Fingerprint> Resident<F> {
             ResidentTables::of_distinct(&members, most, self.costs).map(Arc::new)
         };
         let waiting = self.waiting.iter().flat_map(|some| some.iter().copied());
-        let mut touched = self.touched.clone();
-        touched.push(tables(waiting.collect())?);
-        while let Some(alike) = alike(&touched) {
-            let members = touched.drain(alike..).flat_map(|tables| tables.members()).collect();
-            touched.push(tables(members)?);
+        let mut dirty = self.dirty.clone();
+        dirty.push(tables(waiting.collect())?);
+        while let Some(alike) = alike(&dirty) {
+            let members = dirty.drain(alike..).flat_map(|tables| tables.members()).collect();
+            dirty.push(tables(members)?);
         }
-        Ok(touched)
+        Ok(dirty)
     }
 
-    /// Tells whether writes, and no merging or loading, made this out of an earlier state.
+    /// Returns true if only writes, no merge or load, lie between an earlier state and this one.
     pub(super) fn continues(&self, before: &Self) -> bool {
-        let tables = |state: &Self| state.touched.last().map(Arc::as_ptr);
+        let tables = |state: &Self| state.dirty.last().map(Arc::as_ptr);
         Arc::ptr_eq(&self.base, &before.base) && tables(self) == tables(before)
     }
 
-    /// Puts tables in the place of what an earlier state had; `None` if that does not fit.
+    /// Replaces the tables of an earlier state by merged ones. `None` if they exceed the budget.
     pub(super) fn with_merged(
         &self,
         before: &Self,
-        touched: Vec<Arc<ResidentTables<F>>>,
+        dirty: Vec<Arc<ResidentTables<F>>>,
     ) -> Option<Self> {
-        let mut next = Self { touched, ..self.clone() };
+        let mut next = Self { dirty, ..self.clone() };
         next.waiting.drain(..before.waiting.len());
         (next.bytes() <= next.budget).then_some(next)
     }
 
-    /// Returns the bytes of memory that it takes.
+    /// Returns the memory in use, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        let touched: usize = self.touched.iter().map(|tables| tables.bytes()).sum();
+        let dirty: usize = self.dirty.iter().map(|tables| tables.bytes()).sum();
         let bare: usize = self.bare().map(<[F]>::len).sum();
-        self.base.bytes() + touched + bare * F::BYTES
+        self.base.bytes() + dirty + bare * F::BYTES
     }
 
-    /// What was touched and is in no tables.
+    /// Returns the dirty fingerprints without tables.
     fn bare(&self) -> impl Iterator<Item = &[F]> {
         let waiting = self.waiting.iter().map(|some| some.as_slice());
         waiting.chain(std::iter::once(self.recent.as_slice()))
     }
 
-    /// Finds what memory holds within the distance of each query.
+    /// Finds the fingerprints in memory within the distance of each query.
     pub(super) fn find(&self, queries: &[F], distance: u32) -> Result<Vec<Held<F>>> {
         let mut held: Vec<Held<F>> = Vec::new();
         held.resize_with(queries.len(), Held::default);
-        let mut any_touched = false;
-        for tables in &self.touched {
+        let mut any_dirty = false;
+        for tables in &self.dirty {
             tables.sweep(queries, distance, |hit| {
-                any_touched = true;
+                any_dirty = true;
                 held[hit.query].found.push((hit.distance, hit.fingerprint));
             })?;
         }
         for (query, held) in queries.iter().zip(&mut held) {
             for some in self.bare() {
                 kernel::within(some, *query, distance, &mut |at, apart| {
-                    any_touched = true;
+                    any_dirty = true;
                     held.found.push((apart, some[at]));
                 });
             }
         }
-        if any_touched {
+        if any_dirty {
             for held in &mut held {
-                held.touched = held.found.iter().map(|(_, fingerprint)| *fingerprint).collect();
-                held.touched.sort_unstable();
+                held.dirty = held.found.iter().map(|(_, fingerprint)| *fingerprint).collect();
+                held.dirty.sort_unstable();
             }
         }
         self.base.sweep(queries, distance, |hit| {
@@ -199,30 +199,30 @@ impl<F: Fingerprint> Resident<F> {
         Ok(held)
     }
 
-    /// [`Resident::find`] for one query, without what was touched being told.
+    /// Like [`Resident::find`] for one query, without the list of dirty ones.
     pub(super) fn find_one(&self, query: F, distance: u32) -> Result<Vec<Found<F>>> {
         let held = self.find(std::slice::from_ref(&query), distance)?;
         let held = held.into_iter().next();
         Ok(held.expect("an answer for each query").found)
     }
 
-    /// Returns the tables, if nothing was touched since they were loaded.
-    pub(super) fn untouched(&self) -> Option<&ResidentTables<F>> {
-        let touched = !self.touched.is_empty() || self.bare().any(|some| !some.is_empty());
-        (!touched).then_some(&*self.base)
+    /// Returns the tables if nothing is dirty since loading.
+    pub(super) fn clean(&self) -> Option<&ResidentTables<F>> {
+        let dirty = !self.dirty.is_empty() || self.bare().any(|some| !some.is_empty());
+        (!dirty).then_some(&*self.base)
     }
 
-    /// Counts what a search of the fingerprints at loading reads.
+    /// Returns what a search of the loaded fingerprints reads.
     pub(super) fn account(&self, query: F, distance: u32) -> Account {
         self.base.account(query, distance)
     }
 }
 
-/// Drops what has no document in the view.
-pub(super) fn settled<F: Fingerprint>(view: &mut View, held: Held<F>) -> Result<Vec<Near<F>>> {
+/// Drops fingerprints that have no document in the view.
+pub(super) fn only_stored<F: Fingerprint>(view: &mut View, held: Held<F>) -> Result<Vec<Near<F>>> {
     let mut near = Vec::with_capacity(held.found.len());
     for (distance, fingerprint) in held.found {
-        let mut stored = held.touched.binary_search(&fingerprint).is_err();
+        let mut stored = held.dirty.binary_search(&fingerprint).is_err();
         if !stored {
             each_document(view, fingerprint, |_| {
                 stored = true;
@@ -236,29 +236,25 @@ pub(super) fn settled<F: Fingerprint>(view: &mut View, held: Held<F>) -> Result<
     Ok(near)
 }
 
-/// Returns where the sets of about equal size begin, if enough of them end the list.
-fn alike<F: Fingerprint>(touched: &[Arc<ResidentTables<F>>]) -> Option<usize> {
-    let first = touched.len().checked_sub(MERGED)?;
-    let last = touched.last()?.len();
-    let alike = touched[first].len() < last * MERGED;
+/// Returns where the last tables of about equal size begin, if they are numerous enough.
+fn alike<F: Fingerprint>(dirty: &[Arc<ResidentTables<F>>]) -> Option<usize> {
+    let first = dirty.len().checked_sub(MERGED)?;
+    let last = dirty.last()?.len();
+    let alike = dirty[first].len() < last * MERGED;
     alike.then_some(first)
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Holds all fingerprints in memory for searching, within a budget in bytes.
+    /// Loads all fingerprints into memory for searches, within a budget in bytes.
     ///
-    /// Takes 24 bytes for each distinct fingerprint of 64 bits and less where the budget is
-    /// small, down to a half; a third more for a moment while loading. Returns whether it fits; if
-    /// not, or when later inserts outgrow the budget, searches read the store as before. Inserts
-    /// and removals of this handle show at once, and go on while it loads. Reads the first table
-    /// once and uses all threads of the current rayon pool.
-    /// Calling it again loads anew, which makes searches after many inserts faster. See
-    /// [`OpenOptions::resident`](crate::OpenOptions::resident) for loading when opening.
+    /// Takes 24 bytes per distinct 64-bit fingerprint, down to half of that if the budget is small,
+    /// and a third more while loading. Reads the first table once and uses all threads of rayon's
+    /// current pool. Writers and searches continue; inserts and removals through this handle show
+    /// at once.
     ///
-    /// # Errors
-    ///
-    /// Damage or failures of the store; [`InvalidOption`](crate::Error::InvalidOption) for 2^32
-    /// fingerprints and more.
+    /// Returns whether the fingerprints fit. If they do not, or if later inserts exceed the budget,
+    /// searches read the store as before. Another call loads again, which speeds up searches after
+    /// many inserts. [`OpenOptions::resident`](crate::OpenOptions::resident) loads when opening.
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions, Query, SearchPath};
@@ -272,6 +268,11 @@ impl<F: Fingerprint> Index<F> {
     /// assert_eq!(near.len(), 2);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error on damage or a failure of the store, and
+    /// [`InvalidOption`](crate::Error::InvalidOption) for 2^32 or more fingerprints.
     pub fn load_resident(&self, budget: usize) -> Result<bool> {
         let core = &self.shared.core;
         let watch = self.shared.committer.watch()?;
@@ -280,14 +281,32 @@ impl<F: Fingerprint> Index<F> {
         Ok(self.shared.committer.resident().is_some())
     }
 
-    /// Returns the bytes of memory that resident fingerprints take, `None` without them.
+    /// Returns the memory of resident fingerprints in bytes, or `None` if none are loaded.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// assert_eq!(index.resident_bytes(), None);
+    /// index.load_resident(64 << 20)?;
+    /// assert!(index.resident_bytes().is_some());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn resident_bytes(&self) -> Option<usize> {
         self.shared.committer.resident().map(|resident| resident.bytes())
     }
 }
 
 impl<F: Fingerprint> Reader<F> {
-    /// Tells whether searches of this reader go through memory.
+    /// Returns true if searches of this reader use memory.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// assert!(!index.reader()?.is_resident());
+    /// index.load_resident(64 << 20)?;
+    /// assert!(index.reader()?.is_resident());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn is_resident(&self) -> bool {
         self.resident().is_some()
     }

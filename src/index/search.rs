@@ -1,17 +1,16 @@
-//! Searching: prefix ranges of the tables, or all of one table, become fingerprints in reach.
+//! Searching: reads prefix ranges of the tables, or one whole table, and returns near fingerprints.
 //!
-//! Candidates are compared in the table's own order of bits, because a permutation keeps the
-//! Hamming distance; only those within it are permuted back. Every member of a run that a range
-//! touches is compared, those outside the range too, which finds nothing wrong and needs no
-//! second look at the bounds.
+//! Candidates are compared in the table's bit order, because a permutation keeps the Hamming
+//! distance; only matches are permuted back. All members of a run are compared, even those outside
+//! the range: any match among them is correct, and checking the bounds would cost more.
 
-use super::heavy::Heavy;
+use super::heavy::Skewed;
 use super::query::TableExplanation;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::plan::{Table, expected_candidates};
-use crate::store::keys::{self, Kind, TableKey};
+use crate::store::keys::{self, Delta, Kind, TableKey};
 use crate::store::{Cursor, View, counting_reads, run};
 
 /// A stored fingerprint with its distance from the query.
@@ -23,18 +22,18 @@ pub(crate) struct Search<'a, F> {
     pub(crate) tables: &'a [Table],
     pub(crate) query: F,
     pub(crate) distance: u32,
-    /// False when every entry of the snapshot is known to be in a run.
+    /// False if every entry of the snapshot is known to be in a run.
     pub(crate) singles: bool,
-    /// Where prefixes that are met with far too many members are told.
-    pub(crate) heavy: &'a Heavy,
-    /// Fingerprints in the snapshot, roughly.
+    /// Records skewed prefixes.
+    pub(crate) skewed: &'a Skewed,
+    /// Number of fingerprints in the snapshot, roughly.
     pub(crate) entries: u64,
-    /// Whether blocks that are read from files are counted.
+    /// Whether to count blocks read from files.
     pub(crate) count_blocks: bool,
 }
 
 impl<F: Fingerprint> Search<'_, F> {
-    /// Probes some prefixes of a table, told by how they differ from the query's.
+    /// Probes prefixes of a table, given as differences from the query's prefix.
     pub(crate) fn probe(
         &mut self,
         table: usize,
@@ -45,14 +44,14 @@ impl<F: Fingerprint> Search<'_, F> {
         let plan = self.tables.get(table).ok_or_else(no_table)?;
         let bits = plan.prefix_bits();
         let prefix = F::high_mask(bits);
-        let (heavy, expected) = (self.heavy, expected_candidates(bits, self.entries));
+        let (skewed, expected) = (self.skewed, expected_candidates(bits, self.entries));
         self.read(table, members, found, |probe, cursor, singles| {
             for mask in masks {
                 let low = (probe.query & prefix) ^ flip::<F>(mask, bits);
                 let before = probe.counts.candidates;
                 probe.range(cursor, low, low | !prefix, singles)?;
                 let met = probe.counts.candidates - before;
-                heavy.learn(table, (low >> (F::BITS - bits)).widen(), met, expected);
+                skewed.learn(table, (low >> (F::BITS - bits)).widen(), met, expected);
             }
             Ok(())
         })
@@ -70,7 +69,7 @@ impl<F: Fingerprint> Search<'_, F> {
         })
     }
 
-    /// Reads a table; what is found comes permuted back, and may repeat.
+    /// Reads a table. Results are permuted back and may contain duplicates.
     fn read(
         &mut self,
         table: usize,
@@ -108,14 +107,14 @@ fn no_table() -> Error {
     Error::corrupt("meta", "plan lacks a table")
 }
 
-/// Drops what several tables, or a run and a single, reported.
+/// Removes duplicates: several tables, or a run and a delta entry, may report one fingerprint.
 pub(super) fn distinct<F: Fingerprint>(mut found: Vec<Found<F>>) -> Vec<Found<F>> {
     found.sort_unstable();
     found.dedup();
     found
 }
 
-/// The reading of one table for one query.
+/// The state of reading one table for one query.
 struct Probe<'a, F> {
     table: usize,
     query: F,
@@ -128,8 +127,8 @@ struct Probe<'a, F> {
 impl<F: Fingerprint> Probe<'_, F> {
     /// Compares with every entry from `low` to `high`, both included.
     ///
-    /// The bounds are explicit because prefixes are not whole bytes and the highest range has
-    /// nothing above it.
+    /// The bounds are explicit because prefixes are not whole bytes, and no key follows the highest
+    /// range.
     fn range(&mut self, cursor: &mut Cursor<'_>, low: F, high: F, singles: bool) -> Result<()> {
         self.counts.ranges += 1;
         self.runs(cursor, low, high)?;
@@ -154,9 +153,13 @@ impl<F: Fingerprint> Probe<'_, F> {
     fn singles(&mut self, cursor: &mut Cursor<'_>, low: F, high: F) -> Result<()> {
         self.members.clear();
         cursor.seek(TableKey::new(Kind::Single, low).as_ref());
-        while let Some((key, _)) = cursor.entry()? {
+        while let Some((key, value)) = cursor.entry()? {
             match keys::permuted::<F>(key, Kind::Single, self.table)? {
-                Some(single) if single <= high => self.members.push(single),
+                Some(single) if single <= high => {
+                    if Delta::of(value, self.table)? == Delta::Added {
+                        self.members.push(single);
+                    }
+                }
                 _ => break,
             }
             if self.members.len() == run::RUN_MEMBERS {
@@ -180,7 +183,7 @@ impl<F: Fingerprint> Probe<'_, F> {
     }
 }
 
-/// Moves a mask over a prefix, least significant bit last, to the top of the width.
+/// Moves a mask of prefix bits to the most significant bits of the width.
 pub(super) fn flip<F: Fingerprint>(mask: u128, prefix_bits: u32) -> F {
     match F::BITS - prefix_bits {
         shift if shift >= F::BITS => F::ZERO,
@@ -188,9 +191,10 @@ pub(super) fn flip<F: Fingerprint>(mask: u128, prefix_bits: u32) -> F {
     }
 }
 
-/// Decodes the run that holds a permuted fingerprint, or would hold it; `None` behind the last.
+/// Decodes the run that contains a permuted fingerprint, or would contain it.
 ///
-/// Members come last one first; the last one, the run's key, is returned.
+/// Returns the run's key, its last member, and `members` with the last one first. Returns `None` if
+/// the fingerprint is behind the last run.
 pub(crate) fn run_at<F: Fingerprint>(
     view: &mut View,
     table: usize,
@@ -206,19 +210,20 @@ pub(crate) fn run_at<F: Fingerprint>(
     })
 }
 
-/// Tells whether a table holds a permuted fingerprint, in a run or as a single.
+/// Returns true if a table has a permuted fingerprint, by its delta entry or else in a run.
 pub(crate) fn holds<F: Fingerprint>(view: &mut View, table: usize, permuted: F) -> Result<bool> {
+    let key = TableKey::new(Kind::Single, permuted);
+    let delta = view.table(table, |cursor| {
+        cursor.seek(key.as_ref());
+        match cursor.entry()? {
+            Some((found, value)) if found == key.as_ref() => Delta::of(value, table).map(Some),
+            _ => Ok(None),
+        }
+    })?;
+    if let Some(delta) = delta {
+        return Ok(delta == Delta::Added);
+    }
     let mut members = Vec::new();
-    let mut found = Vec::new();
-    let mut counts = TableExplanation::default();
-    let mut probe = Probe {
-        table,
-        query: permuted,
-        distance: 0,
-        members: &mut members,
-        found: &mut found,
-        counts: &mut counts,
-    };
-    view.table(table, |cursor| probe.range(cursor, permuted, permuted, true))?;
-    Ok(!found.is_empty())
+    run_at(view, table, permuted, &mut members)?;
+    Ok(members.contains(&permuted))
 }

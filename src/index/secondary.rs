@@ -1,4 +1,4 @@
-//! Secondaries: an index that another process writes, read along.
+//! Secondaries: a read-only index that follows another process while it writes.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,14 +12,14 @@ use crate::fingerprint::Fingerprint;
 use crate::plan::Plan;
 use crate::store::Store;
 
-/// A reader of an index that another process goes on writing.
+/// A read-only index that follows the process that writes it.
 ///
-/// It shows the index as it was at the last [`Secondary::catch_up`]: always whole batches, and
-/// never less than what was acknowledged before that call. Searches go on while it catches up.
-/// It takes no lock, and any number of them may follow one writer. Bulk builds are followed too:
-/// until one is finished the old documents are seen, from then on the new ones.
+/// It shows the index as of the last [`Secondary::catch_up`]: only whole batches, and at least all
+/// that were acknowledged before that call. Searches continue while it catches up. It takes no
+/// lock, and any number of secondaries may follow one writer. Until a bulk build is finished they
+/// show the old documents, then the new ones.
 ///
-/// Every table file is held open; mind the system's limit of open files.
+/// Every table file is kept open, so the limit of open files must allow it.
 ///
 /// ```
 /// use hamdex::{Index, IndexOptions, Secondary};
@@ -42,41 +42,54 @@ pub struct Secondary<F: Fingerprint> {
     spare: Lock<Spare>,
 }
 
-/// What searches read.
+/// The state that searches read.
 #[derive(Debug)]
 struct Current<F: Fingerprint> {
     index: Arc<Index<F>>,
-    /// Of the call that made it.
+    /// Number of the call that made it.
     turn: u64,
 }
 
-/// What was current before; the next to move on, once nobody reads from it any more.
+/// The previous state, advanced next, once no reader uses it.
 #[derive(Debug, Default)]
 struct Spare {
     store: Option<Arc<Store>>,
-    /// Counts the calls.
+    /// Number of calls.
     turn: u64,
 }
 
 impl<F: Fingerprint> Secondary<F> {
-    /// Opens an index for reading along.
+    /// Opens an index as a secondary.
     ///
     /// # Errors
     ///
-    /// As [`Index::open_read_only`], but for an unfinished build, which is passed over.
+    /// Returns the errors of [`Index::open_read_only`], but ignores an unfinished build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &OpenOptions::new())
     }
 
-    /// Opens an index for reading along, with settings.
+    /// Opens an index as a secondary with the given settings.
     ///
-    /// The memory budget is for each of two states, of which one is read while the other catches
-    /// up. Resident fingerprints are loaded anew by each catching up.
+    /// The memory budget applies to each of two states: one is read while the other catches up.
+    /// Each catch-up loads resident fingerprints again.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, OpenOptions, Secondary};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let writer = Index::<u64>::create(&path, &IndexOptions::new())?;
+    /// let options = OpenOptions::new().memory(64 << 20).scratch(directory.path());
+    /// let secondary = Secondary::<u64>::open_with(&path, &options)?;
+    /// assert!(!secondary.catch_up()?);
+    /// # drop(writer);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Secondary::open`], and [`HeaderMismatch`](crate::Error::HeaderMismatch) for what was
-    /// expected and differs.
+    /// Returns the errors of [`Secondary::open`], and
+    /// [`HeaderMismatch`](crate::Error::HeaderMismatch) if a setting differs from the expected one.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let options = options.clone().read_only(true);
@@ -86,28 +99,28 @@ impl<F: Fingerprint> Secondary<F> {
         Ok(Self { path, options, current, spare: Lock::default() })
     }
 
-    /// Takes in everything that was written since the last call.
+    /// Applies everything that was written since the last call.
     ///
-    /// Returns whether there was anything. Costs what reading the new entries of the log costs
-    /// while the writer only logs, and as much as opening after it has written table files: by a
-    /// flush, a compaction or a build. Calls at the same time take turns, but for loading.
+    /// Returns whether there was anything. Reads the new entries of the log, or opens the index
+    /// again if the writer wrote table files by a flush, a compaction or a build. Concurrent calls
+    /// take turns, except for loading resident fingerprints.
     ///
     /// # Errors
     ///
-    /// As [`Secondary::open`]. The state of before stays and goes on answering.
+    /// Returns the errors of [`Secondary::open`]. The previous state then continues to answer.
     pub fn catch_up(&self) -> Result<bool> {
         let (before, events) = (self.index().shared.store.sequence(), &self.options.events);
         let began = events.began();
-        // Loading into memory is for all threads, so nothing is held meanwhile.
+        // Loading into memory uses all threads, so hold no lock meanwhile.
         let (store, plan, turn, reopened) = {
             let mut spare = self.spare.lock();
             spare.turn += 1;
             let moved = match spare.store.take().and_then(Arc::into_inner) {
-                // An error is that of opening, if it lasts.
+                // If the error is permanent, opening again returns it.
                 Some(store) => moved(store).unwrap_or(None),
                 None => None,
             };
-            // Somebody still holds the spare one, or the writer has written files since.
+            // A reader still uses the spare state, or the writer has written table files.
             let reopened = moved.is_none();
             let (store, plan) = match moved {
                 Some(moved) => moved,
@@ -119,7 +132,7 @@ impl<F: Fingerprint> Secondary<F> {
         let last = {
             let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
             if current.turn > turn {
-                // Another call that began later has ended before this one.
+                // A later call has already finished.
                 return Ok(current.index.shared.store.sequence() != before);
             }
             std::mem::replace(&mut *current, Current { index: Arc::clone(&next), turn })
@@ -129,42 +142,42 @@ impl<F: Fingerprint> Secondary<F> {
         Ok(next.shared.store.sequence() != before)
     }
 
-    /// Returns the present state, an index for reading only.
+    /// Returns the current state as a read-only index.
     ///
-    /// It stays as it is for as long as it is held, whatever is caught up with meanwhile.
+    /// It does not change while it is held, even if the secondary catches up.
     pub fn index(&self) -> Arc<Index<F>> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).index)
     }
 
-    /// Freezes the present state for reading.
+    /// Returns a snapshot of the current state for reading.
     ///
     /// # Errors
     ///
-    /// Damage or failures of the store.
+    /// Returns an error on damage or a failure of the store.
     pub fn reader(&self) -> Result<Reader<F>> {
         self.index().reader()
     }
 
-    /// Finds every document within the distance, nearest first, then by key.
+    /// Returns every document within the distance, nearest first, then by key.
     ///
     /// # Errors
     ///
-    /// As [`Reader::search`].
+    /// Returns the errors of [`Reader::search`].
     pub fn search(&self, query: impl Into<Query<F>>) -> Result<Vec<Match<F>>> {
         self.reader()?.search(query)
     }
 
-    /// Returns the fingerprint of a document, `None` when it is not stored.
+    /// Returns the fingerprint of a document, or `None` if it is not stored.
     ///
     /// # Errors
     ///
-    /// As [`Reader::get`].
+    /// Returns the errors of [`Reader::get`].
     pub fn get(&self, key: &[u8]) -> Result<Option<F>> {
         self.reader()?.get(key)
     }
 }
 
-/// Moves a store on; `None` when it has to be opened anew.
+/// Advances a store. Returns `None` if it has to be opened again.
 fn moved(mut store: Store) -> Result<Option<(Store, Plan)>> {
     if !store.catch_up()? {
         return Ok(None);

@@ -1,10 +1,10 @@
-//! Shape: what stored fingerprints are like, counted while they are read.
+//! Shape: statistics of stored fingerprints, collected in one pass.
 #![expect(
     clippy::indexing_slicing,
     reason = "there is a count for each doubling, and for each bit"
 )]
 
-/// How many things there are of each size, a place for every doubling.
+/// A histogram of sizes, with one bin per power of two.
 ///
 /// ```
 /// use hamdex::inspect::Sizes;
@@ -21,24 +21,25 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the counts: of size 1, of 2 to 3, of 4 to 7 and so on.
+    /// Returns the number of sizes in each bin.
     ///
-    /// The last place also has everything above; size 0 counts as 1.
+    /// The bins hold sizes 1, 2 to 3, 4 to 7 and so on. The last bin also holds all larger sizes.
+    /// Size 0 counts as 1.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// Returns the largest size, 0 where nothing was counted.
+    /// Returns the largest size, or 0 if nothing was counted.
     pub fn largest(&self) -> u64 {
         self.largest
     }
 
-    /// Returns the sum of all sizes that were counted.
+    /// Returns the sum of all sizes.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Counts a size.
+    /// Adds a size.
     pub(super) fn add(&mut self, size: u64) {
         let place = (size.max(1).ilog2() as usize).min(self.counts.len() - 1);
         self.counts[place] += 1;
@@ -55,7 +56,7 @@ impl FromIterator<u64> for Sizes {
     }
 }
 
-/// Counts how many neighbours in a rising stream are alike.
+/// Counts the lengths of groups of equal neighbours in a sorted stream.
 #[derive(Debug)]
 pub(super) struct Alike<T> {
     last: Option<T>,
@@ -68,7 +69,7 @@ impl<T: PartialEq> Alike<T> {
         Self { last: None, size: 0, sizes: Sizes::default() }
     }
 
-    /// Takes the next of the stream.
+    /// Adds the next value of the stream.
     pub(super) fn push(&mut self, value: T) {
         if self.last.as_ref() != Some(&value) {
             self.close();
@@ -77,7 +78,7 @@ impl<T: PartialEq> Alike<T> {
         self.size += 1;
     }
 
-    /// Returns the sizes of all groups of neighbours.
+    /// Returns the sizes of all groups.
     pub(super) fn finish(mut self) -> Sizes {
         self.close();
         self.sizes
@@ -91,7 +92,7 @@ impl<T: PartialEq> Alike<T> {
     }
 }
 
-/// Counts the ones of every bit, the most significant first.
+/// Counts the one bits at every position, the most significant first.
 #[derive(Debug)]
 pub(super) struct Ones(Vec<u64>);
 

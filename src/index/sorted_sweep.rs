@@ -1,7 +1,7 @@
-//! Sorted sweep: the ranges of many queries are read in the order of each table's keys.
+//! Sorted sweep: reads the ranges of many queries in the order of each table's keys.
 //!
-//! Queries of one prefix share one reading of its range, and ranges that lie close share runs, so
-//! a batch that is dense in the table costs no more than one pass over it.
+//! Queries with the same prefix share one pass over its range, and adjacent ranges share runs. So a
+//! batch that is dense in the table costs no more than one pass over it.
 #![expect(
     clippy::indexing_slicing,
     reason = "queries are numbered here; one that slips must panic, not lose matches"
@@ -9,7 +9,7 @@
 
 use rayon::prelude::*;
 
-use super::batch::dealt;
+use super::batch::assign;
 use super::core::Core;
 use super::reader::Reader;
 use super::search::{Found, flip};
@@ -18,21 +18,21 @@ use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::plan::{Costs, Schedule, Table, probe_masks};
 use crate::resident::ResidentTables;
-use crate::store::keys::{self, Kind, TableKey};
+use crate::store::keys::{self, Delta, Kind, TableKey};
 use crate::store::{Cursor, Family, run};
 
-/// Ranges that are sorted together.
+/// Ranges sorted together.
 const RANGES: u64 = 1 << 22;
-/// Ranges that one thread reads in turn.
+/// Ranges that one thread reads in sequence.
 const TOGETHER: usize = 1 << 12;
 /// Nanoseconds to permute, flip and sort one range.
 const SORT: f64 = 60.0;
-/// Comparisons of one prefix that cost more than tables over its members.
+/// Comparisons within one prefix above which tables over its members are cheaper.
 const QUADRATIC: usize = 1 << 28;
-/// Members of one prefix that a thread holds at a time, but for the rest of a run.
+/// Members of one prefix that a thread holds at a time, plus at most one run.
 const PIECE: usize = if cfg!(test) { 64 } else { 1 << 18 };
 
-/// The expected time of a sweep on one thread, in nanoseconds.
+/// Returns the expected time of a sweep on one thread, in nanoseconds.
 pub(super) fn nanos(core: &Core, schedule: &Schedule, entries: u64, queries: usize) -> f64 {
     let costs = &core.costs;
     let run = f64::from(costs.run_entries);
@@ -40,7 +40,7 @@ pub(super) fn nanos(core: &Core, schedule: &Schedule, entries: u64, queries: usi
     let ranges = schedule.probes() as f64 * queries as f64;
     let used = schedule.radii().iter().flatten().count() as f64;
     let candidates = schedule.candidates() * queries as f64;
-    // Every range decodes the runs that it begins and ends in; dense ones share them.
+    // Every range decodes its first and last run; dense ranges share them.
     let apart = ranges + candidates / run;
     let decoded = apart.min(runs * used);
     let seeks = decoded * (1.0 - decoded / (apart + runs * used));
@@ -50,7 +50,7 @@ pub(super) fn nanos(core: &Core, schedule: &Schedule, entries: u64, queries: usi
         + candidates * costs.member_ns
 }
 
-/// Finds the fingerprints near each query, each list in the order of search results.
+/// Finds the fingerprints near each query, each list sorted like search results.
 pub(super) fn find<F: Fingerprint>(
     reader: &Reader<F>,
     schedule: &Schedule,
@@ -67,13 +67,13 @@ pub(super) fn find<F: Fingerprint>(
             let Some(radius) = *radius else { continue };
             hits.extend(of_table(reader, (number, table, radius), queries, distance)?);
         }
-        found.extend(dealt(hits, queries.len()));
+        found.extend(assign(hits, queries.len()));
     }
     Ok(found)
 }
 
-/// A range of a table that a query reads: where it begins, and the number of the query.
-type Aim<F> = (F, u32);
+/// A target: the low end of a range to read, and the number of the query.
+type Target<F> = (F, u32);
 
 fn of_table<F: Fingerprint>(
     reader: &Reader<F>,
@@ -85,20 +85,20 @@ fn of_table<F: Fingerprint>(
     let prefix = F::high_mask(bits);
     let permuted: Vec<F> = queries.iter().map(|&q| table.permutation().apply(q)).collect();
     let masks: Vec<F> = probe_masks(bits, radius).map(|mask| flip(mask, bits)).collect();
-    let mut aims: Vec<Aim<F>> = Vec::with_capacity(permuted.len() * masks.len());
+    let mut targets: Vec<Target<F>> = Vec::with_capacity(permuted.len() * masks.len());
     for (at, &query) in (0..).zip(&permuted) {
-        aims.extend(masks.iter().map(|&mask| ((query & prefix) ^ mask, at)));
+        targets.extend(masks.iter().map(|&mask| ((query & prefix) ^ mask, at)));
     }
-    aims.par_sort_unstable();
-    let dense = aims.len() as u64 > reader.len() / run::RUN_MEMBERS as u64;
-    let parts = aims.par_chunks(TOGETHER).map(|aims| {
+    targets.par_sort_unstable();
+    let dense = targets.len() as u64 > reader.len() / run::RUN_MEMBERS as u64;
+    let parts = targets.par_chunks(TOGETHER).map(|targets| {
         let cursor = || reader.snapshot().probe(Family::Table(number));
         let singles = if reader.has_singles() { Some(cursor()?) } else { None };
         let (members, last) = (Vec::new(), None);
         let runs = Runs { cursor: cursor()?, table: number, dense, members, last };
         let mut sweep = Sweep { runs, singles, table: number, piece: Vec::new() };
         let mut hits = Vec::new();
-        for alike in aims.chunk_by(|a, b| a.0 == b.0) {
+        for alike in targets.chunk_by(|a, b| a.0 == b.0) {
             let (low, _) = alike[0];
             let mut hit = |at, distance, member| {
                 hits.push((at, (distance, table.permutation().invert(member))));
@@ -123,7 +123,7 @@ fn of_table<F: Fingerprint>(
     Ok(parts.concat())
 }
 
-/// Compares many queries with the many members of one prefix, which get tables of their own.
+/// Compares many queries with the members of a skewed prefix, by tables over these members.
 pub(super) fn compare_by_tables<F: Fingerprint>(
     bucket: &mut Vec<F>,
     asked: impl Iterator<Item = (u32, F)>,
@@ -140,17 +140,17 @@ pub(super) fn compare_by_tables<F: Fingerprint>(
     Ok(())
 }
 
-/// One thread's way through a table, from low prefixes to high ones.
+/// One thread's pass through a table, in ascending order of prefixes.
 struct Sweep<'a, F> {
     runs: Runs<'a, F>,
     singles: Option<Cursor<'a>>,
     table: usize,
-    /// Members of the range at hand, in no order.
+    /// Members of the current range, unordered.
     piece: Vec<F>,
 }
 
 impl<F: Fingerprint> Sweep<'_, F> {
-    /// Calls back with the members from `low` to `high`, both included, piece by piece.
+    /// Calls `visit` with the members from `low` to `high`, both included, piece by piece.
     fn read(
         &mut self,
         low: F,
@@ -172,9 +172,13 @@ impl<F: Fingerprint> Sweep<'_, F> {
         })?;
         if let Some(cursor) = singles {
             cursor.seek(TableKey::new(Kind::Single, low).as_ref());
-            while let Some((key, _)) = cursor.entry()? {
+            while let Some((key, value)) = cursor.entry()? {
                 match keys::permuted::<F>(key, Kind::Single, *table)? {
-                    Some(single) if single <= high => piece.push(single),
+                    Some(single) if single <= high => {
+                        if Delta::of(value, *table)? == Delta::Added {
+                            piece.push(single);
+                        }
+                    }
                     _ => break,
                 }
                 pass(piece, PIECE)?;
@@ -185,19 +189,20 @@ impl<F: Fingerprint> Sweep<'_, F> {
     }
 }
 
-/// The runs of a table, of which one is decoded.
+/// A cursor over the runs of a table, with one decoded run.
 struct Runs<'a, F> {
     cursor: Cursor<'a>,
     table: usize,
-    /// Whether the next range is mostly in the next run, where a step costs less than a seek.
+    /// Whether the next range is mostly in the next run, so that a step is cheaper than a seek.
     dense: bool,
-    /// Members of the run under the cursor, last one first, down to the range at hand.
+    /// Members of the run under the cursor, last one first, down to the current range.
     members: Vec<F>,
     last: Option<F>,
 }
 
 impl<F: Fingerprint> Runs<'_, F> {
-    /// Calls back with members from `low` to `high`, neither lower than in the call before.
+    /// Calls `visit` with members from `low` to `high`. Both bounds must not decrease between
+    /// calls.
     fn read(&mut self, low: F, high: F, mut visit: impl FnMut(&[F]) -> Result<()>) -> Result<()> {
         if self.dense && self.last.is_some_and(|last| last < low) {
             self.cursor.next();
@@ -220,7 +225,7 @@ impl<F: Fingerprint> Runs<'_, F> {
         Ok(())
     }
 
-    /// Decodes the run under the cursor; `last` is `None` behind the last run.
+    /// Decodes the run under the cursor. Sets `last` to `None` after the last run.
     fn decode(&mut self, low: F) -> Result<()> {
         self.last = None;
         if let Some((key, value)) = self.cursor.entry()?

@@ -1,4 +1,4 @@
-//! Statistics: what an index holds and how many bytes each part takes.
+//! Statistics: counts the content of an index and the bytes of each part.
 
 use super::Index;
 use super::entries::Entries;
@@ -18,37 +18,37 @@ const REPORT_EVERY: u64 = 1 << 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Stored documents.
+    /// Number of stored documents.
     pub documents: u64,
-    /// Distinct fingerprints among them.
+    /// Number of distinct fingerprints.
     pub fingerprints: u64,
-    /// Entries of the first table that are not in runs yet.
+    /// Number of delta entries of the first table.
     pub singles: u64,
-    /// Runs of the first table.
+    /// Number of runs of the first table.
     pub runs: u64,
-    /// Bytes of the documents' records.
+    /// Size of the documents' records in bytes.
     pub bytes_docs: u64,
-    /// Documents that have a feature set.
+    /// Number of documents with a feature set.
     pub with_features: u64,
-    /// Bytes of these feature sets before compression, within those of the records.
+    /// Size of the feature sets in bytes, before compression. Part of the records.
     pub bytes_features: u64,
-    /// Bytes of the postings.
+    /// Size of the postings in bytes.
     pub bytes_postings: u64,
-    /// Bytes of all permutation tables.
+    /// Size of all permutation tables in bytes.
     pub bytes_tables: u64,
-    /// The plan in its canonical words.
+    /// The plan in canonical form.
     pub plan: String,
-    /// Distance of searches that name none.
+    /// Default distance of searches, in bits.
     pub distance: u32,
-    /// One entry a table.
+    /// One entry per table.
     pub tables: Vec<TableStats>,
-    /// Distinct fingerprints with a one, for each bit from the most significant.
+    /// Number of distinct fingerprints with each bit set, from the most significant bit.
     pub ones: Vec<u64>,
-    /// How many documents share a fingerprint.
+    /// Number of documents per fingerprint.
     pub copies: Sizes,
-    /// Bytes of the documents' keys.
+    /// Length of the documents' keys in bytes.
     pub keys: Sizes,
-    /// The pipeline's tables that came from the caller: name and bytes.
+    /// Name and size in bytes of each of the caller's tables of the pipeline.
     pub resources: Vec<(&'static str, u64)>,
 }
 
@@ -57,22 +57,33 @@ pub struct Stats {
 pub struct TableStats {
     /// Length of the table's prefix in bits.
     pub prefix_bits: u32,
-    /// Entries that are not in runs yet.
+    /// Number of delta entries.
     pub singles: u64,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Bytes on disk and in memory.
+    /// Size on disk and in memory tables, in bytes.
     pub bytes: u64,
-    /// How many fingerprints share a prefix, which is what one probe reads.
+    /// Number of fingerprints per prefix, which is what one probe reads.
     pub prefixes: Sizes,
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Counts entries and bytes by reading every table and the postings once.
+    /// Counts entries and bytes, by reading every table and the postings once.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// index.insert(b"copy", 0xff)?;
+    /// let stats = index.stats(&())?;
+    /// assert_eq!((stats.documents, stats.fingerprints, stats.copies.largest()), (2, 1, 2));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Cancelled`](crate::Error::Cancelled), and damage or failures of the store.
+    /// Returns [`Cancelled`](crate::Error::Cancelled), and an error on damage or a failure of the
+    /// store.
     pub fn stats(&self, progress: &dyn Progress) -> Result<Stats> {
         let reader = self.reader()?;
         let store = &self.shared.store;
@@ -129,7 +140,7 @@ impl<F: Fingerprint> Index<F> {
         })
     }
 
-    /// Counts the documents of every fingerprint, and the bytes of their keys.
+    /// Counts documents per fingerprint and the bytes of their keys.
     fn postings(reader: &Reader<F>, progress: &dyn Progress) -> Result<(Sizes, Sizes)> {
         progress.begin("reading postings", Some(reader.len()));
         let (mut copies, mut key_bytes) = (Alike::new(), Sizes::default());
@@ -149,7 +160,7 @@ impl<F: Fingerprint> Index<F> {
         Ok((copies.finish(), key_bytes))
     }
 
-    /// Counts feature sets and their bytes; only an index that keeps them is read.
+    /// Counts feature sets and their bytes. Reads nothing if the index keeps none.
     fn features_kept(&self, reader: &Reader<F>, progress: &dyn Progress) -> Result<(u64, u64)> {
         let (mut sets, mut bytes) = (0, 0);
         if !self.header().keeps_features {
@@ -173,7 +184,7 @@ impl<F: Fingerprint> Index<F> {
         Ok((sets, bytes))
     }
 
-    /// Name and bytes of every resource.
+    /// Returns name and size of every resource.
     fn resources(&self) -> Result<Vec<(&'static str, u64)>> {
         let get = |key: &[u8]| self.shared.store.get(Family::Meta, key);
         let mut found = Vec::new();

@@ -1,7 +1,7 @@
-//! Steps: what is asked for in order becomes changes, near-duplicates kept out.
+//! Steps: turns ordered operations into changes, and rejects near-duplicates.
 //!
-//! A step sees the index as the steps before it leave it: what they store is compared with, what
-//! they replace or remove does not count any more.
+//! Each step sees the index as the earlier steps leave it: it is compared with what they store, but
+//! not with what they replace or remove.
 #![expect(clippy::indexing_slicing, reason = "steps and what they store are numbered here")]
 
 use std::collections::HashMap;
@@ -18,16 +18,16 @@ use crate::kernel;
 use crate::store::{Family, keys};
 use crate::verify::{Evidence, Nearness};
 
-/// One thing asked of an index.
+/// One operation on an index.
 #[derive(Debug, Clone)]
-// Only the batches of hosts put and remove by steps.
+// Only hosts' batches put and remove by steps.
 #[cfg_attr(not(feature = "rocksdb-interop"), allow(dead_code))]
 pub(crate) enum Step<'a, F> {
-    /// Store a document, or replace the one with its key.
+    /// Stores a document, or replaces the one with its key.
     Put(NewDocument<'a, F>),
-    /// Store a document unless one near it is there.
+    /// Stores a document unless a near one is stored.
     PutIfNew(NewDocument<'a, F>, Nearness),
-    /// Remove the document of a key.
+    /// Removes the document of a key.
     Remove(&'a [u8]),
 }
 
@@ -39,12 +39,12 @@ impl<'a, F: Fingerprint> Step<'a, F> {
         }
     }
 
-    /// Whether what it does depends on what is stored near it.
+    /// Returns true if the result depends on stored near documents.
     pub(super) fn asks(&self) -> bool {
         matches!(self, Self::PutIfNew(..))
     }
 
-    /// Refuses what no state of the index would let through.
+    /// Returns an error for a step that is invalid in every state of the index.
     pub(super) fn check(&self, keeps_features: bool) -> Result<()> {
         keys::check_document(self.key())?;
         match self {
@@ -58,15 +58,15 @@ impl<'a, F: Fingerprint> Step<'a, F> {
     }
 }
 
-/// For every step what kept its document out, and what the other steps change.
+/// For every step the document that refused its own, and the changes of the other steps.
 pub(super) type Sifted<'a, F> = (Vec<Option<Match<F>>>, Vec<Change<'a, F>>);
 
-/// What earlier steps leave behind.
+/// The effects of earlier steps.
 struct Earlier<'b, 'a, F> {
-    /// Documents stored by them, some of which later ones replaced or removed.
+    /// Documents that they store, including those replaced or removed again.
     documents: Vec<&'b NewDocument<'a, F>>,
     fingerprints: Vec<F>,
-    /// For every key that they changed which document counts; `None` for none.
+    /// The current document of every changed key, or `None` if it was removed.
     current: HashMap<&'a [u8], Option<usize>>,
 }
 
@@ -77,7 +77,7 @@ impl<'b, 'a, F: Fingerprint> Earlier<'b, 'a, F> {
         self.fingerprints.push(document.fingerprint);
     }
 
-    /// The nearest of them that passes the check, under another key.
+    /// Returns the nearest of them under another key that passes the check.
     fn nearest(&self, document: &NewDocument<'a, F>, near: Nearness) -> Result<Option<Match<F>>> {
         let mut candidates: Vec<(u32, &NewDocument<'a, F>)> = Vec::new();
         kernel::within(
@@ -110,14 +110,14 @@ impl<'b, 'a, F: Fingerprint> Earlier<'b, 'a, F> {
     }
 }
 
-/// Parts steps into those that a near-duplicate refuses and what the others change.
+/// Separates steps that a near-duplicate refuses from the changes of all others.
 ///
-/// `answers` are what is stored near the documents of the steps that ask, in their order, and
-/// `crowded` says of every step whether it has to be compared with earlier ones.
+/// `answers` holds the stored documents near each step that needs a search, in order.
+/// `near_earlier` states for every step whether it must be compared with earlier ones.
 pub(super) fn sift<'a, F: Fingerprint>(
     steps: &[Step<'a, F>],
     answers: Vec<Vec<Match<F>>>,
-    crowded: &[bool],
+    near_earlier: &[bool],
 ) -> Result<Sifted<'a, F>> {
     let mut answers = answers.into_iter();
     let mut earlier =
@@ -131,7 +131,7 @@ pub(super) fn sift<'a, F: Fingerprint>(
             let stored = stored.into_iter().filter(|found| {
                 found.key != document.key && !earlier.current.contains_key(&*found.key)
             });
-            let of_batch = if crowded[at] { earlier.nearest(document, *near)? } else { None };
+            let of_batch = if near_earlier[at] { earlier.nearest(document, *near)? } else { None };
             nearest = stored
                 .chain(of_batch)
                 .min_by(|a, b| (a.distance, &a.key).cmp(&(b.distance, &b.key)));
@@ -153,9 +153,9 @@ pub(super) fn sift<'a, F: Fingerprint>(
 }
 
 impl<F: Fingerprint> Shared<F> {
-    /// What to search for, for the steps that ask, in their order.
+    /// Returns the queries of the steps that need a search, in order.
     ///
-    /// Asks for as many documents as these steps may pass over, and one more, unless for all.
+    /// Unless `all` is set, each query is limited to one more document than the steps may ignore.
     pub(super) fn queries(
         &self,
         reader: &Reader<F>,

@@ -1,35 +1,33 @@
 //! Writing: inserts, replacements and removals become one atomic batch over all families.
 //!
-//! Tables take new fingerprints blindly, as singles. Only when the last document of a
-//! fingerprint goes is a table read: the single is deleted and the run that holds the
-//! fingerprint is rewritten, in the same batch.
+//! Tables are written without reading them: a new fingerprint, and one that loses its last document,
+//! becomes a delta entry, which overrides the runs until a merge takes it in.
 
 use std::collections::{HashMap, HashSet};
 
 use super::committer::{self, Appended, Ready, Turn};
 use super::new_document::{AsDocument, NewDocument};
 use super::reader::each_document;
-use super::search::run_at;
 use super::{Durability, Index, Shared};
 use crate::error::Result;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::store::codec::{self, Document};
-use crate::store::keys::{self, Kind};
-use crate::store::{Batch, Family, View, run};
+use crate::store::keys::{self, Delta};
+use crate::store::{Batch, Family, View};
 
-/// What a batch of inserts did.
+/// Result of a batch of inserts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BatchReport {
-    /// Documents whose key was not stored before.
+    /// Number of documents whose key was not stored before.
     pub inserted: u64,
-    /// Documents that took the place of an older one.
+    /// Number of documents that replaced an older one.
     pub replaced: u64,
-    /// How many of those were the same as the older one, so that nothing changed.
+    /// Number of replaced documents that were identical, so that nothing changed.
     pub unchanged: u64,
 }
 
-/// A document to store, or a key to forget.
+/// A document to store or a key to remove.
 pub(super) enum Change<'a, F> {
     Put(NewDocument<'a, F>),
     Remove(&'a [u8]),
@@ -58,7 +56,7 @@ impl<'a, F: Fingerprint> Change<'a, F> {
 pub(super) struct Outcome {
     pub(super) inserted: u64,
     pub(super) replaced: u64,
-    /// Of the replaced ones.
+    /// Number of replaced documents that were identical.
     pub(super) unchanged: u64,
     pub(super) removed: u64,
 }
@@ -70,38 +68,59 @@ impl Outcome {
     }
 }
 
-/// Changes by rising key, at most one of each, which a store may take.
+/// Valid changes, sorted by key, at most one per key.
 pub(super) struct InOrder<'b, 'a, F> {
     changes: Vec<&'b Change<'a, F>>,
     hashes: Vec<u64>,
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Stores a document, or replaces the one with the same key; true when it replaced one.
+    /// Stores a document, or replaces the one with the same key.
     ///
-    /// On return it survives a loss of power.
+    /// Returns true if it replaced one. The document survives a power loss: the call waits for an
+    /// fsync of the log, which concurrent calls share.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// assert!(!index.insert(b"page", 0xff)?);
+    /// assert!(index.insert(b"page", 0xfe)?);
+    /// assert_eq!(index.get(b"page")?, Some(0xfe));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`InvalidKey`](crate::Error::InvalidKey), [`ReadOnly`](crate::Error::ReadOnly), and
-    /// failures of the store; then nothing was changed, except that after a failed fsync the
-    /// change is visible and may not survive a loss of power.
+    /// Returns [`InvalidKey`](crate::Error::InvalidKey) or [`ReadOnly`](crate::Error::ReadOnly),
+    /// and failures of the store. Then nothing was changed, except if the fsync failed: the change
+    /// is visible and may not survive a power loss.
     pub fn insert(&self, key: &[u8], fingerprint: F) -> Result<bool> {
         let report = self.insert_batch(&[(key, fingerprint)], Durability::Synced)?;
         Ok(report.replaced > 0)
     }
 
-    /// Stores many documents at once: all of them or, on an error, none.
+    /// Stores many documents in one atomic batch.
     ///
-    /// Documents are pairs of key and fingerprint, or [`NewDocument`]s where features come with
-    /// them. Of documents with equal keys the last one counts. A document that replaces another
-    /// one replaces its features too, with nothing if it brings none.
+    /// A document is a pair of key and fingerprint, or a [`NewDocument`] with features. If several
+    /// documents have the same key, the last one is stored. A document replaces the old one
+    /// completely, including its features.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// use hamdex::Durability;
+    ///
+    /// let batch = [(b"a", 0xff_u64), (b"b", 0xfe)];
+    /// let report = index.insert_batch(&batch, Durability::Buffered)?;
+    /// assert_eq!((report.inserted, report.replaced), (2, 0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Index::insert`], and [`InvalidOption`](crate::Error::InvalidOption) for features
-    /// that no [`FeatureSet`](crate::verify::FeatureSet) encodes to or that the index does not
-    /// keep.
+    /// Returns the errors of [`Index::insert`], and [`InvalidOption`](crate::Error::InvalidOption)
+    /// for features that do not decode as a [`FeatureSet`](crate::verify::FeatureSet) or that the
+    /// index does not keep.
     pub fn insert_batch<D: AsDocument<F>>(
         &self,
         documents: &[D],
@@ -110,37 +129,58 @@ impl<F: Fingerprint> Index<F> {
         let changes: Vec<_> =
             documents.iter().map(|document| Change::Put(document.as_document())).collect();
         let outcome = self.shared.apply(&changes)?;
-        self.shared.settle(durability)?;
+        self.shared.make_durable(durability)?;
         Ok(outcome.report())
     }
 
-    /// Removes a document; false when it was not stored.
+    /// Removes a document, or returns false if it is not stored.
+    ///
+    /// The removal survives a power loss, like [`Index::insert`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert!(index.remove(b"page")?);
+    /// assert!(!index.remove(b"page")?);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Index::insert`].
+    /// Returns the errors of [`Index::insert`].
     pub fn remove(&self, key: &[u8]) -> Result<bool> {
         Ok(self.remove_batch(&[key], Durability::Synced)? > 0)
     }
 
-    /// Removes many documents at once and returns how many were stored.
+    /// Removes many documents atomically, and returns how many were stored.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// use hamdex::Durability;
+    ///
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.remove_batch(&["page", "other"], Durability::Synced)?, 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Index::insert`].
+    /// Returns the errors of [`Index::insert`].
     pub fn remove_batch<K: AsRef<[u8]>>(&self, keys: &[K], durability: Durability) -> Result<u64> {
         let changes: Vec<_> = keys.iter().map(|key| Change::Remove(key.as_ref())).collect();
         let outcome = self.shared.apply(&changes)?;
-        self.shared.settle(durability)?;
+        self.shared.make_durable(durability)?;
         Ok(outcome.removed)
     }
 }
 
 impl<F: Fingerprint> Shared<F> {
-    /// Waits until what was written survives what it has to.
+    /// Waits until earlier writes have the given durability.
     ///
-    /// Called without the writer lock: callers that wait together share the fsync.
-    pub(super) fn settle(&self, durability: Durability) -> Result<()> {
+    /// Called without the writer lock: callers that wait at the same time share the fsync.
+    pub(super) fn make_durable(&self, durability: Durability) -> Result<()> {
         match durability {
             Durability::Buffered => self.store.follow(),
             Durability::Synced => {
@@ -158,7 +198,7 @@ impl<F: Fingerprint> Shared<F> {
         self.apply_in(self.committer.turn(), &changes)
     }
 
-    /// Applies changes in one batch, in a turn that was waited for.
+    /// Applies changes in one batch, within a turn.
     pub(super) fn apply_in(
         &self,
         turn: Turn<'_, F>,
@@ -169,7 +209,7 @@ impl<F: Fingerprint> Shared<F> {
         Ok(outcome)
     }
 
-    /// Checks changes and brings them into the order of their keys.
+    /// Checks changes and sorts them by key.
     pub(super) fn in_order<'b, 'a>(
         &self,
         changes: &'b [Change<'a, F>],
@@ -186,7 +226,7 @@ impl<F: Fingerprint> Shared<F> {
         Ok(InOrder { changes, hashes })
     }
 
-    /// Stages changes behind what a batch holds, and keeps others away until it is written.
+    /// Stages changes in a batch, and blocks conflicting writers until it is written.
     pub(super) fn prepare<'s>(
         &'s self,
         turn: Turn<'s, F>,
@@ -199,7 +239,7 @@ impl<F: Fingerprint> Shared<F> {
         let adds_only = stored.iter().all(Option::is_none)
             && changes.iter().all(|change| matches!(change, Change::Put(_)));
         if !adds_only {
-            // Nobody else has these keys, so what was read of them stays true.
+            // No other batch in flight has these keys, so what was read remains valid.
             turn.wait_for_all();
         }
         let staged = stage_documents(&mut batch, changes, stored)?;
@@ -224,7 +264,7 @@ impl<F: Fingerprint> Shared<F> {
         Ok((turn.announce(batch, appended)?, outcome))
     }
 
-    /// Stages postings and table entries, each family's keys rising; returns singles and orphans.
+    /// Stages postings and table entries, sorted in each family. Returns delta entries and orphans.
     fn stage(
         &self,
         batch: &mut Batch<'_>,
@@ -232,7 +272,7 @@ impl<F: Fingerprint> Shared<F> {
         mut postings: Vec<Vec<u8>>,
         dropped: &HashMap<F, HashSet<&[u8]>>,
     ) -> Result<(Vec<F>, Vec<F>)> {
-        // Rising keys keep the memory tables' search paths in the processor's cache.
+        // Ascending keys keep the memory tables' search paths in the processor's cache.
         postings.sort_unstable();
         for posting in &postings {
             batch.put_posting(posting);
@@ -245,26 +285,21 @@ impl<F: Fingerprint> Shared<F> {
         added.sort_unstable();
         added.dedup();
         let orphans = self.orphans(&added, dropped)?;
-        let mut view = (!orphans.is_empty()).then(|| View::new(self.store.snapshot()));
-        let mut permuted: Vec<F> = Vec::with_capacity(added.len());
+        let mut permuted: Vec<(F, Delta)> = Vec::with_capacity(added.len() + orphans.len());
         for (number, table) in self.core.plan.tables().iter().enumerate() {
+            let permute = |f: &F| table.permutation().apply(*f);
             permuted.clear();
-            permuted.extend(added.iter().map(|f| table.permutation().apply(*f)));
-            permuted.sort_unstable();
-            for entry in &permuted {
-                batch.put_entry(number, Kind::Single, *entry, &[])?;
-            }
-            if let Some(view) = &mut view {
-                permuted.clear();
-                permuted.extend(orphans.iter().map(|f| table.permutation().apply(*f)));
-                permuted.sort_unstable();
-                take_out(batch, view, number, &permuted)?;
+            permuted.extend(added.iter().map(|f| (permute(f), Delta::Added)));
+            permuted.extend(orphans.iter().map(|f| (permute(f), Delta::Removed)));
+            permuted.sort_unstable_by_key(|(entry, _)| *entry);
+            for (entry, delta) in &permuted {
+                batch.put_delta(number, *entry, *delta)?;
             }
         }
         Ok((added, orphans))
     }
 
-    /// Fingerprints that lose their last document and are not added again.
+    /// Returns fingerprints that lose their last document and are not added again.
     fn orphans(&self, added: &[F], dropped: &HashMap<F, HashSet<&[u8]>>) -> Result<Vec<F>> {
         let mut orphans = Vec::new();
         if dropped.is_empty() {
@@ -288,21 +323,21 @@ impl<F: Fingerprint> Shared<F> {
     }
 }
 
-/// What some changes do to documents and what follows for the other families.
+/// The staged changes of documents and their consequences for other families.
 struct Staged<'a, F> {
     outcome: Outcome,
     /// Whether any record is written.
     rewritten: bool,
-    /// Fingerprints that documents get.
+    /// Fingerprints that documents receive.
     added: Vec<F>,
     postings: Vec<Vec<u8>>,
-    /// Fingerprints of documents of which the rest changes.
+    /// Fingerprints of documents whose other parts change.
     kept: Vec<F>,
-    /// Fingerprints that documents lose, with the documents' keys.
+    /// Fingerprints that documents lose, with the keys of these documents.
     dropped: HashMap<F, HashSet<&'a [u8]>>,
 }
 
-/// Stages records of documents with different keys, beside what is stored under each key.
+/// Stages the records of documents, given what is stored under each key.
 fn stage_documents<'a, F: Fingerprint>(
     batch: &mut Batch<'_>,
     changes: &[&Change<'a, F>],
@@ -340,15 +375,15 @@ fn stage_documents<'a, F: Fingerprint>(
             batch.put_document(key, &record);
             staged.rewritten = true;
         }
-        let (gone, come) = (old.map(|d| d.fingerprint), new.map(|d| d.fingerprint));
-        if gone == come {
-            staged.kept.extend(come);
+        let (lost, gained) = (old.map(|d| d.fingerprint), new.map(|d| d.fingerprint));
+        if lost == gained {
+            staged.kept.extend(gained);
             continue;
         }
-        if let Some(gone) = gone {
-            staged.dropped.entry(gone).or_default().insert(key);
+        if let Some(lost) = lost {
+            staged.dropped.entry(lost).or_default().insert(key);
         }
-        if let Some(fingerprint) = come {
+        if let Some(fingerprint) = gained {
             staged.postings.push(keys::posting(fingerprint, key));
             staged.added.push(fingerprint);
         }
@@ -356,48 +391,14 @@ fn stage_documents<'a, F: Fingerprint>(
     Ok(staged)
 }
 
-/// Sorts by key; of equal keys the last one given stays.
+/// Sorts changes by key. Of equal keys only the last one given remains.
 fn last_of_each_key<'a, 'b, F: Fingerprint>(
     changes: &'b [Change<'a, F>],
 ) -> Vec<&'b Change<'a, F>> {
     let mut sorted: Vec<_> = changes.iter().collect();
     sorted.sort_by(|a, b| b.key().cmp(a.key()));
     sorted.reverse();
-    // Reversing a stable descending sort puts the last given of equal keys first.
+    // After reversing a stable descending sort, the last given of equal keys is first.
     sorted.dedup_by(|a, b| a.key() == b.key());
     sorted
-}
-
-/// Deletes rising permuted fingerprints from a table, out of runs and singles.
-fn take_out<F: Fingerprint>(
-    batch: &mut Batch<'_>,
-    view: &mut View,
-    table: usize,
-    orphans: &[F],
-) -> Result<()> {
-    for orphan in orphans {
-        batch.delete_entry(table, Kind::Single, *orphan)?;
-    }
-    let mut members = Vec::new();
-    let mut value = Vec::new();
-    let mut rest = orphans;
-    while let Some(&first) = rest.first() {
-        let Some(last) = run_at(view, table, first, &mut members)? else { break };
-        let (inside, behind) = rest.split_at(rest.partition_point(|orphan| *orphan <= last));
-        rest = behind;
-        let before = members.len();
-        members.retain(|member| inside.binary_search(member).is_err());
-        if members.len() == before {
-            continue;
-        }
-        members.reverse();
-        if members.last() != Some(&last) {
-            batch.delete_entry(table, Kind::Run, last)?;
-        }
-        if let Some(new_last) = members.last() {
-            run::encode(&members, &mut value);
-            batch.put_entry(table, Kind::Run, *new_last, &value)?;
-        }
-    }
-    Ok(())
 }

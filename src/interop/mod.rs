@@ -1,39 +1,39 @@
 //! Attached indexes: near-duplicates of a host's documents, in the host's own `RocksDB`.
 //!
-//! A service that keeps its documents in a `RocksDB` database has two stores to keep in step as
-//! soon as an [`Index`] stands beside it. Attached, the index lives in families of the host's
-//! database, and its changes go into the host's [`WriteBatch`]: a document and its entries are
-//! committed together, or neither is, whatever happens in between.
+//! A service that keeps its documents in a `RocksDB` database would have to keep a separate
+//! [`Index`] in step with them. An attached index is stored in families of the host's database, and
+//! its changes are part of the host's [`WriteBatch`]. So a document and its entries are always
+//! committed together, even if the process crashes.
 //!
-//! Only with the feature `rocksdb-interop`; [`rocksdb`] is the crate that the library itself is
-//! linked with. The database is a [`HostDb`], the plain `rocksdb::DB` unless a program asks for
-//! `multi-threaded-cf`: families are opened with it and never made behind its back, while reads
-//! and writes may come from any number of threads.
+//! Requires the feature `rocksdb-interop`. [`rocksdb`] is the crate that the library itself links.
+//! The database is a [`HostDb`], which is `rocksdb::DB` unless a program enables
+//! `multi-threaded-cf`. Families are opened with the database and never created later. Any number
+//! of threads may read and write.
 //!
 //! # What the host does
 //!
-//! It opens the database with the families of [`Attached::families`], by the descriptors given
-//! or with options of its own. The families are named `hamdex.NAME.meta`, `.docs`, `.postings`
-//! and `.table000` onwards; nobody else may write to them. Batches go through the log; without
-//! it (`disable_wal`) a crash may part what was committed together, unless the database was
+//! The host opens the database with the families of [`Attached::families`], using the descriptors
+//! returned or its own options. The families are named `hamdex.NAME.meta`, `.docs`, `.postings` and
+//! `.table000` onwards; only the index may write to them. Batches go through the log. Without the
+//! log (`disable_wal`) a crash may separate what was committed together, unless the database was
 //! opened with `set_atomic_flush`.
 //!
-//! # Two batches at once
+//! # Concurrent batches
 //!
-//! What is staged is a list ([`Staged`]) that locks nothing. Only [`Attached::commit`] and
-//! [`Attached::commit_with`] read the index, add its changes to the batch and hold off whoever
-//! could make them untrue, until the batch is written or dropped. So batches over the same keys,
-//! or over near fingerprints, are committed one after the other, and each is whole.
+//! [`Staged`] is a list of operations and holds no lock. [`Attached::commit`] and
+//! [`Attached::commit_with`] read the index, add its changes to the batch, and block conflicting
+//! writers until the batch is written or dropped. So batches over the same keys, or over near
+//! fingerprints, are committed one after the other, and each is atomic.
 //!
-//! # What an attached index lacks
+//! # Limits of an attached index
 //!
-//! Searches, readers, joins, direct writes, fold, compaction, check and statistics are those of
-//! any index, by [`Attached::index`]. What belongs to a database as a whole stays with the host:
-//! [`Index::backup`], [`Index::checkpoint`] and [`Index::check_deep`] fail with
-//! [`Error::Attached`], there is no seal that would tell a cut log from
-//! a loss of power, no lock file, no [`Secondary`](crate::Secondary), and no bulk build, which
-//! takes whole generations of families. [`Index::compact`] and a fold's end compact the index's
-//! own families alone.
+//! [`Attached::index`] provides searches, readers, joins, direct writes, merges, compaction, checks
+//! and statistics as for any index. Operations on a whole database are left to the host:
+//!
+//! - [`Index::backup`], [`Index::checkpoint`] and [`Index::check_deep`] return [`Error::Attached`].
+//! - There is no seal, so a truncated log cannot be distinguished from a power loss.
+//! - There is no lock file, no [`Secondary`](crate::Secondary) and no bulk build.
+//! - [`Index::compact`] and [`Index::fold`] compact only the index's families.
 //!
 //! # Example
 //!
@@ -79,13 +79,13 @@ use crate::fingerprint::Fingerprint;
 use crate::index::{Durability, Header, Index, IndexOptions, OpenOptions, Reader, new_header};
 use crate::store::{self, Store};
 
-/// A host's database: one whose families are made at opening or through `&mut`.
+/// A host's database: its families are created at opening or through `&mut`.
 pub type HostDb = rocksdb::DBWithThreadMode<rocksdb::SingleThreaded>;
 
 /// An index in families of a host's database.
 ///
-/// See the [module](self) for what the host has to do. One handle at a time holds a name of a
-/// database; it may be shared by threads, and keeps the database open.
+/// See the [module](self) for what the host has to do. Only one handle at a time can hold a name in
+/// a database. Threads may share the handle, and it keeps the database open.
 #[derive(Debug)]
 pub struct Attached<F: Fingerprint> {
     index: Index<F>,
@@ -93,52 +93,81 @@ pub struct Attached<F: Fingerprint> {
 }
 
 impl<F: Fingerprint> Attached<F> {
-    /// Names the families that a host has to open, with settings that fit them.
+    /// Returns the families that a host has to open, with suitable settings.
     ///
-    /// They share a block cache and write buffers within [`IndexOptions::memory`]; the plan
-    /// settles how many there are. A name has 1 to 64 letters, digits, `-` and `_`.
+    /// They share a block cache and write buffers within [`IndexOptions::memory`] bytes. The plan
+    /// determines their number. A name consists of 1 to 64 ASCII letters, digits, `-` and `_`.
+    ///
+    /// ```
+    /// use hamdex::IndexOptions;
+    /// use hamdex::interop::Attached;
+    ///
+    /// let families = Attached::<u64>::families("pages", &IndexOptions::new())?;
+    /// assert_eq!(families[0].name(), "hamdex.pages.meta");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] for another name, and as [`Index::create`] for the options.
+    /// Returns [`Error::InvalidOption`] if the name is invalid, and the errors of
+    /// [`Index::create`] for invalid options.
     pub fn families(name: &str, options: &IndexOptions) -> Result<Vec<ColumnFamilyDescriptor>> {
         let (_, plan) = new_header::<F>(options)?;
         store::descriptors(name, plan.tables().len(), options.memory)
     }
 
-    /// Makes a new, empty index in families that hold nothing.
+    /// Creates a new, empty index in families that hold nothing.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use hamdex::interop::{Attached, HostDb, Staged, rocksdb};
+    /// # use hamdex::{Durability, IndexOptions};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let settings = IndexOptions::new();
+    /// # let families = Attached::<u64>::families("pages", &settings)?;
+    /// # let mut options = rocksdb::Options::default();
+    /// # options.create_if_missing(true);
+    /// # options.create_missing_column_families(true);
+    /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+    /// let pages = Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?;
+    /// drop(pages);
+    /// let pages = Attached::<u64>::open(db, "pages")?;
+    /// assert!(pages.index().is_empty()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::MissingFamily`] where the database was opened without them,
-    /// [`Error::AlreadyExists`] where an index or anything else is in them, [`Error::Locked`]
-    /// while another handle holds the name, [`Error::HeaderMismatch`] for families of a plan with
-    /// more tables, and as [`Index::create`] for the options.
+    /// Returns [`Error::MissingFamily`] if the database was opened without a family,
+    /// [`Error::AlreadyExists`] if a family is not empty, [`Error::Locked`] if another handle holds
+    /// the name, [`Error::HeaderMismatch`] if the families belong to a plan with more tables, and
+    /// the errors of [`Index::create`] for invalid options.
     pub fn create(db: Arc<HostDb>, name: &str, options: &IndexOptions) -> Result<Self> {
         let index = Index::attach_new(Arc::clone(&db), name, options)?;
         Ok(Self { index, db })
     }
 
-    /// Opens an index that was made before.
+    /// Opens an existing index with the default settings.
     ///
     /// # Errors
     ///
-    /// As [`Attached::open_with`].
+    /// Returns the errors of [`Attached::open_with`].
     pub fn open(db: Arc<HostDb>, name: &str) -> Result<Self> {
         Self::open_with(db, name, &OpenOptions::new())
     }
 
-    /// Opens an index that was made before, with settings.
+    /// Opens an existing index with the given settings.
     ///
-    /// The memory budget is that of the families, so [`OpenOptions::memory`] says nothing here.
+    /// The memory budget was fixed with the families, so [`OpenOptions::memory`] has no effect.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] where none was made, [`Error::WidthMismatch`],
-    /// [`Error::HeaderMismatch`] for what was expected and differs and for families of a plan
-    /// with more tables, [`Error::MissingFamily`], [`Error::Locked`] while another handle holds
-    /// the name, [`Error::FormatVersion`] and [`Error::Corrupt`]; [`Error::Attached`] for
-    /// settings that open for reading only, which is the host's to settle.
+    /// Returns [`Error::NotFound`] if no index was created, [`Error::WidthMismatch`] or
+    /// [`Error::HeaderMismatch`] if the index or its families differ from what is expected,
+    /// [`Error::MissingFamily`] if a family was not opened, [`Error::Locked`] if another handle
+    /// holds the name, [`Error::FormatVersion`] for another format and [`Error::Corrupt`] for
+    /// damage. Returns [`Error::Attached`] for read-only settings: how the database is opened is
+    /// the host's decision.
     pub fn open_with(db: Arc<HostDb>, name: &str, options: &OpenOptions) -> Result<Self> {
         if options.read_only {
             return Err(Error::Attached { what: "open it for reading only" });
@@ -147,14 +176,13 @@ impl<F: Fingerprint> Attached<F> {
         Ok(Self { index, db })
     }
 
-    /// Opens the index, or makes it where none was made.
+    /// Opens the index, or creates it if there is none.
     ///
-    /// Distance, plan, pipeline and features that the options name have to be those of an index
-    /// that is there.
+    /// Distance, plan, pipeline and features in `options` must match an existing index.
     ///
     /// # Errors
     ///
-    /// As [`Attached::open_with`] and [`Attached::create`].
+    /// Returns the errors of [`Attached::open_with`] and [`Attached::create`].
     pub fn open_or_create(db: Arc<HostDb>, name: &str, options: &IndexOptions) -> Result<Self> {
         let Some(record) = Store::attached_header(&db, name)? else {
             return Self::create(db, name, options);
@@ -170,9 +198,26 @@ impl<F: Fingerprint> Attached<F> {
         Self::open_with(db, name, &OpenOptions::new().resident(options.resident))
     }
 
-    /// Returns the index, for everything but batches of the host's.
+    /// Returns the index, for everything except the host's batches.
     ///
-    /// What is written through it goes to the log at once, in a batch of its own.
+    /// Writes through it go to the log at once, each in a separate batch.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use hamdex::interop::{Attached, HostDb, Staged, rocksdb};
+    /// # use hamdex::{Durability, IndexOptions};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let settings = IndexOptions::new();
+    /// # let families = Attached::<u64>::families("pages", &settings)?;
+    /// # let mut options = rocksdb::Options::default();
+    /// # options.create_if_missing(true);
+    /// # options.create_missing_column_families(true);
+    /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+    /// # let pages = Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?;
+    /// pages.index().insert(b"example.org/", 0b0111)?;
+    /// assert_eq!(pages.index().search(0b0001)?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn index(&self) -> &Index<F> {
         &self.index
     }
@@ -182,22 +227,49 @@ impl<F: Fingerprint> Attached<F> {
         &self.db
     }
 
-    /// Freezes the whole database, the index's families and the host's, at one moment.
+    /// Takes a snapshot of the whole database: the index's and the host's families.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use hamdex::interop::{Attached, HostDb, Staged, rocksdb};
+    /// # use hamdex::{Durability, IndexOptions};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let settings = IndexOptions::new();
+    /// # let families = Attached::<u64>::families("pages", &settings)?;
+    /// # let mut options = rocksdb::Options::default();
+    /// # options.create_if_missing(true);
+    /// # options.create_missing_column_families(true);
+    /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+    /// # let pages = Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?;
+    /// let before = pages.freeze()?;
+    /// let mut batch = rocksdb::WriteBatch::default();
+    /// batch.put(b"example.org/", b"<p>Hello");
+    /// let mut staged = Staged::new();
+    /// staged.insert(b"example.org/", 0b0111);
+    /// pages.commit(&staged, batch, Durability::Buffered)?;
+    ///
+    /// assert!(before.reader().is_empty());
+    /// assert!(before.snapshot().get(b"example.org/")?.is_none());
+    /// assert!(pages.database().get(b"example.org/")?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// Damage or failures of the store.
+    /// Returns an error on damage or a failure of the store.
     pub fn freeze(&self) -> Result<Frozen<F>> {
         self.index.reader().map(|reader| Frozen { reader })
     }
 
-    /// Commits a host's batch and what was staged, all or nothing.
+    /// Commits a host's batch and the staged changes atomically.
+    ///
+    /// Waits for conflicting writers, and for an fsync of the log if `durability` is synced.
     ///
     /// # Errors
     ///
-    /// As [`Index::insert_batch`] and, for [`Staged::insert_if_new`],
-    /// [`Index::insert_batch_if_new`]; then nothing was changed, except that after a failed fsync
-    /// the change is visible and may not survive a loss of power. The batch is gone either way.
+    /// Returns the errors of [`Index::insert_batch`], and those of [`Index::insert_batch_if_new`]
+    /// for [`Staged::insert_if_new`]. Then nothing was changed, except if the fsync failed: the
+    /// change is visible and may not survive a power loss. The batch is consumed in any case.
     pub fn commit(
         &self,
         staged: &Staged<'_, F>,
@@ -208,23 +280,21 @@ impl<F: Fingerprint> Attached<F> {
             self.index.write_host(ready.batch)?;
             Ok::<_, Error>(ready.report)
         })?;
-        self.index.settle(durability)?;
+        self.index.make_durable(durability)?;
         Ok(report)
     }
 
-    /// Commits a host's batch and what was staged by a write of the host's own.
+    /// Commits a host's batch and the staged changes through the host's own write.
     ///
-    /// `write` gets the batch with everything in it, and learns what was refused before it adds
-    /// changes that depend on it. It has to write the batch, or drop it and with it everything,
-    /// before it returns: from the staging until then no other writer changes what the entries
-    /// were made by, and a batch that is written later may undo what came in between. What it
-    /// returns is returned.
+    /// `write` receives the complete batch and the report of what was refused, and may add changes
+    /// that depend on it. It must write the batch, or drop it to change nothing, before it returns.
+    /// Until then no other writer changes the data that the batch was made from; a batch written
+    /// later could undo changes of others. Returns the result of `write`.
     ///
-    /// Batches that only add documents under other keys are committed side by side; all others
-    /// wait for their turn. `write` must not write to the same index, which would wait for
-    /// itself, nor wait for other threads that do. It may commit to another one, so that two
-    /// indexes change with one batch; all threads have to nest them in the same order. Searches
-    /// within `write` are made on its own thread alone.
+    /// Batches that only add documents under other keys are committed concurrently; all others wait
+    /// for their turn. `write` must not write to the same index or wait for threads that do: this
+    /// deadlocks. It may commit to another index, so that two indexes change with one batch, if all
+    /// threads nest them in the same order. Searches within `write` run only on its own thread.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -255,7 +325,7 @@ impl<F: Fingerprint> Attached<F> {
     ///
     /// # Errors
     ///
-    /// As [`Attached::commit`] before `write` is called, and what it returns.
+    /// Returns the errors of [`Attached::commit`] if `write` was not called, else those of `write`.
     pub fn commit_with<T, E: From<Error>>(
         &self,
         staged: &Staged<'_, F>,
@@ -269,11 +339,11 @@ impl<F: Fingerprint> Attached<F> {
     }
 }
 
-/// A batch that is ready to be written, within [`Attached::commit_with`].
+/// A batch ready to be written, within [`Attached::commit_with`].
 pub struct Ready<F> {
-    /// The host's changes, and behind them the index's.
+    /// The host's changes, followed by the index's.
     pub batch: WriteBatch,
-    /// What the index's changes are.
+    /// The changes of the index.
     pub report: StagedReport<F>,
 }
 
@@ -283,9 +353,10 @@ impl<F: Fingerprint> std::fmt::Debug for Ready<F> {
     }
 }
 
-/// One moment of a host's database: a [`Reader`] of the index and a snapshot of the rest.
+/// A snapshot of a host's database, including the index.
 ///
-/// What is read through both belongs together. It keeps the space of what is removed meanwhile.
+/// It consists of a [`Reader`] of the index and a snapshot of the host's families, both of the same
+/// moment. It keeps the space of data that is removed later.
 #[derive(Debug, Clone)]
 pub struct Frozen<F> {
     reader: Reader<F>,

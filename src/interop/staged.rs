@@ -1,50 +1,54 @@
-//! Staged changes: what is to be done to an attached index, in order, before a batch is at hand.
+//! Staged changes: operations on an attached index, recorded in order before a batch exists.
 
 use crate::fingerprint::Fingerprint;
 use crate::index::{AsDocument, Match, NewDocument, Step};
 use crate::verify::Nearness;
 
-/// Changes of an index that wait for a batch of the host's.
+/// Recorded changes of an index, to be committed with a host's batch.
 ///
-/// It is a list and holds nothing up: the index is read when the list is committed, whole, and
-/// a list that is dropped never was. Each change sees those before it. So two lists over the
-/// same key are two commits one after the other, whichever comes first, and the later one
-/// replaces or removes what the earlier one stored.
+/// Recording takes no lock and reads nothing. The index is read when the list is committed, as a
+/// whole; dropping the list has no effect. Each change sees the changes before it. Two lists over
+/// the same key are two commits in either order, and the later one replaces or removes what the
+/// earlier one stored.
 ///
 /// ```
+/// use hamdex::NewDocument;
 /// use hamdex::interop::Staged;
 ///
+/// let page = NewDocument::new(b"page", 0xff_u64);
 /// let mut staged = Staged::new();
-/// staged.insert(b"page", 0xff_u64);
+/// staged.insert_document(&page);
+/// staged.insert(b"news", 0xff00);
+/// staged.insert_if_new(b"mirror", 0xfe, 3);
 /// staged.remove(b"older page");
-/// assert_eq!(staged.len(), 2);
+/// assert_eq!(staged.len(), 4);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Staged<'a, F> {
     pub(super) steps: Vec<Step<'a, F>>,
 }
 
-/// What committing staged changes does.
+/// Result of committing staged changes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StagedReport<F> {
-    /// Documents whose key was not stored before.
+    /// Number of documents whose key was not stored before.
     pub inserted: u64,
-    /// Documents that took the place of an older one.
+    /// Number of documents that replaced an older one.
     pub replaced: u64,
-    /// Documents that were stored and are no more.
+    /// Number of stored documents that were removed.
     pub removed: u64,
-    /// Documents that near ones kept out, in the order in which they were staged.
+    /// Documents rejected as duplicates, in the order in which they were staged.
     pub refused: Vec<Refusal<F>>,
 }
 
-/// A document that is not stored because one near it is.
+/// A document that was not stored because a near one is.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Refusal<F> {
     /// The document's key.
     pub key: Vec<u8>,
-    /// The nearest document that is stored, or staged before.
+    /// The nearest document that is stored or was staged before.
     pub near: Match<F>,
 }
 
@@ -55,32 +59,32 @@ impl<F> Default for Staged<'_, F> {
 }
 
 impl<'a, F: Fingerprint> Staged<'a, F> {
-    /// Starts with nothing to do.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Stages the storing of a document, in place of the one with its key if there is one.
+    /// Stages a document, which replaces a stored one with its key.
     pub fn insert(&mut self, key: &'a [u8], fingerprint: F) {
         self.steps.push(Step::Put(NewDocument::new(key, fingerprint)));
     }
 
-    /// Stages the storing of a document that may bring its features.
+    /// Stages a document that may have features.
     pub fn insert_document<D: AsDocument<F>>(&mut self, document: &'a D) {
         self.steps.push(Step::Put(document.as_document()));
     }
 
-    /// Stages the storing of a document unless one within so many bits is there by then.
+    /// Stages a document unless another within `distance` bits is stored by then.
     ///
-    /// An older document of the same key does not count; it is replaced.
+    /// A stored document with the same key is ignored and replaced.
     pub fn insert_if_new(&mut self, key: &'a [u8], fingerprint: F, distance: u32) {
         let document = NewDocument::new(key, fingerprint);
         self.steps.push(Step::PutIfNew(document, Nearness::new(distance)));
     }
 
-    /// Stages the storing of a document unless one is near it that passes a check.
+    /// Stages a document unless a near one passes a check.
     ///
-    /// With a check the document, and everything near it, has to have features.
+    /// With a check, the document and everything near it must have features.
     pub fn insert_document_if_new<D: AsDocument<F>>(
         &mut self,
         document: &'a D,
@@ -89,17 +93,17 @@ impl<'a, F: Fingerprint> Staged<'a, F> {
         self.steps.push(Step::PutIfNew(document.as_document(), near.into()));
     }
 
-    /// Stages the removal of a document; nothing is done for one that is not stored by then.
+    /// Stages the removal of a document. Has no effect if it is not stored by then.
     pub fn remove(&mut self, key: &'a [u8]) {
         self.steps.push(Step::Remove(key));
     }
 
-    /// Returns the number of changes.
+    /// Returns the number of staged changes.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Returns true when there is nothing to do.
+    /// Returns true if nothing is staged.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Across two indexes: near fingerprints become pairs of a document here and one there.
+//! Joins of two indexes: near pairs of a document of one and a document of the other.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,13 +13,25 @@ use crate::progress::Progress;
 use crate::verify::Nearness;
 
 impl<F: Fingerprint> Index<F> {
-    /// Visits all near pairs of a document here and one of another index.
+    /// Visits all near pairs between documents of two indexes.
     ///
-    /// As [`Reader::pairs_with`], over the present state of both.
+    /// See [`Reader::pairs_with`]; reads the current state of both indexes.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    /// let old = Index::<u64>::create(a.path(), &IndexOptions::new())?;
+    /// let new = Index::<u64>::create(b.path(), &IndexOptions::new())?;
+    /// old.insert(b"page", 0b0111)?;
+    /// new.insert(b"copy", 0b0011)?;
+    /// assert_eq!(old.pairs_with(&new, 3, &(), &mut |_| Ok(()))?, 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::pairs_with`].
+    /// Returns the errors of [`Reader::pairs_with`].
     pub fn pairs_with(
         &self,
         other: &Self,
@@ -32,11 +44,11 @@ impl<F: Fingerprint> Index<F> {
 }
 
 impl<F: Fingerprint> Reader<F> {
-    /// Visits all near pairs of a document here and one of another index, and counts them.
+    /// Visits all near pairs between documents of two indexes and returns their number.
     ///
-    /// In every pair `a` is a key of this index and `b` one of the other; they may be the same
-    /// key. Pairs come once and in no order. Pairs within one of the indexes cost nothing. Memory
-    /// is that of [`Reader::pairs`], for both together.
+    /// In every pair `a` is a key of this index and `b` a key of the other; they may be equal. Each
+    /// pair is visited once, in no particular order. Pairs within one index cost nothing. Memory is
+    /// that of [`Reader::pairs`], with both indexes added.
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions};
@@ -57,8 +69,8 @@ impl<F: Fingerprint> Reader<F> {
     ///
     /// # Errors
     ///
-    /// [`HeaderMismatch`](crate::Error::HeaderMismatch) for indexes whose fingerprints were made
-    /// by different pipelines; for the rest as [`Reader::pairs`].
+    /// Returns [`HeaderMismatch`](crate::Error::HeaderMismatch) if the pipelines of the indexes
+    /// differ, and the errors of [`Reader::pairs`].
     pub fn pairs_with(
         &self,
         other: &Self,
@@ -69,7 +81,8 @@ impl<F: Fingerprint> Reader<F> {
         let Nearness { distance, verification, memory, .. } = near.into();
         check_distance::<F>(distance)?;
         let (ours, theirs) = (&self.header().pipeline, &other.header().pipeline);
-        // Fingerprints from outside may be of any pipeline; the caller knows.
+        // An empty descriptor means fingerprints from outside; only the caller knows their
+        // pipeline.
         if ours != theirs && !ours.is_empty() && !theirs.is_empty() {
             return Err(Error::HeaderMismatch {
                 what: "pipeline",
@@ -79,7 +92,7 @@ impl<F: Fingerprint> Reader<F> {
         }
         let postings = [Postings::new(self, progress), Postings::new(other, progress)];
         let [of_ours, of_theirs] = &postings;
-        // Each may take its share, as large as the index is.
+        // The memory limit is divided in proportion to the sizes of the indexes.
         let both = u128::from((self.len() + other.len()).max(1));
         let our_memory = memory as u128 * u128::from(self.len()) / both;
         let our_memory = usize::try_from(our_memory).expect("a share of a usize");

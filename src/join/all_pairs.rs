@@ -1,6 +1,7 @@
-//! All pairs: sets that no split makes cheaper are compared member by member.
+//! All pairs: compares every member with every other if no split is cheaper.
 //!
-//! Tiles keep one part of a set in the first-level cache while many members pass over it.
+//! Works in tiles, so that one tile stays in the first-level cache while many rows are compared
+//! with it.
 
 use std::ops::Range;
 
@@ -14,12 +15,12 @@ use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, Work};
 use crate::progress;
 
-/// Members of a tile: half of a usual first-level cache.
+/// Size of a tile: half of a typical first-level cache.
 const TILE_BYTES: usize = 16 << 10;
-/// Members that one task compares with all others, or all later ones of the same set.
+/// Rows of a task; each is compared with all others, or with all later rows of the same set.
 const ROWS: usize = 256;
 
-/// Finds all pairs within a set, or across two, by comparing them all.
+/// Finds all pairs within a set, or between two sets, by comparing everything.
 pub(super) fn pairs<F: Fingerprint, const S: usize>(
     run: &Run<'_, F>,
     space: &Space<'_, F>,
@@ -32,7 +33,7 @@ pub(super) fn pairs<F: Fingerprint, const S: usize>(
         _ => unreachable!("a join is of one set or two"),
     };
     let len = others.len() as u64;
-    // Within a set each row is compared with those after it; counting itself too, none is idle.
+    // A row counts itself too, so that no row of a set has zero work.
     let work_before = |row: usize| {
         let row = row as u64;
         if across { row } else { row * len - (row * row.saturating_sub(1)) / 2 }
@@ -55,7 +56,7 @@ pub(super) fn pairs<F: Fingerprint, const S: usize>(
         .try_reduce(JoinReport::default, |a, b| Ok(a + b))
 }
 
-/// Compares some members with all others, or all later ones, tile by tile.
+/// Compares some rows with all others, or all later ones, tile by tile.
 struct Task<'a, 'b, F> {
     rows: &'a [F],
     range: Range<usize>,
@@ -78,7 +79,7 @@ impl<F: Fingerprint> Work for Task<'_, '_, F> {
             for row in self.range.clone() {
                 let start = if self.across { tile_start } else { tile_start.max(row + 1) };
                 if start >= tile_end {
-                    // Later rows begin later still.
+                    // Later rows start even later.
                     break;
                 }
                 let (member, others) = (self.rows[row], &self.others[start..tile_end]);

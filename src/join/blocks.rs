@@ -1,18 +1,18 @@
-//! Blocks: the bits in which a set varies become spans that split it about equally.
+//! Blocks: cuts the bits of a set into spans that split it about equally.
 //!
-//! Two fingerprints within k bits differ in at most k of m disjoint blocks, so they agree on all
-//! blocks of at least one choice of m - k, whatever the spans are.
+//! Two fingerprints within k bits differ in at most k of m disjoint blocks. So they agree on all
+//! blocks of at least one choice of m - k, for any choice of spans.
 
 use super::permutation::{Permutation, Span};
 use crate::fingerprint::Fingerprint;
 
-/// So many members at most decide about the blocks of a set.
+/// Sample size for choosing the blocks of a set.
 const SAMPLE: usize = 512;
 
-/// How well each bit tells the members of a set apart.
+/// How well each bit separates the members of a set.
 ///
-/// The weight of a bit is its collision entropy, from 0 for a bit that is always the same to 1
-/// for one that is set in half of the members: two members agree on it with chance 2^-weight.
+/// The weight of a bit is its collision entropy: 0 for a constant bit, 1 for a bit set in half of
+/// the members. Two members agree on the bit with probability 2^-weight.
 #[derive(Debug, Clone)]
 pub(super) struct Weights {
     bits: Vec<f64>,
@@ -20,7 +20,7 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// Weighs every bit by the members of a sample.
+    /// Computes the weight of each bit from a sample.
     pub(super) fn of<F: Fingerprint>(sample: &[F]) -> Self {
         let weight = |bit: u32| {
             let mask = Span { start: bit, end: bit + 1 }.mask::<F>();
@@ -30,9 +30,9 @@ impl Weights {
             weight.max(0.0)
         };
         let mut bits: Vec<f64> = (0..F::BITS).map(weight).collect();
-        // Bits that hardly vary would only widen the leads.
-        let heaviest = bits.iter().copied().fold(0.0, f64::max);
-        for weight in bits.iter_mut().filter(|weight| **weight < heaviest / 16.0) {
+        // Bits that rarely vary would only widen the leads.
+        let largest = bits.iter().copied().fold(0.0, f64::max);
+        for weight in bits.iter_mut().filter(|weight| **weight < largest / 16.0) {
             *weight = 0.0;
         }
         let total = bits.iter().sum();
@@ -44,12 +44,12 @@ impl Weights {
         self.total
     }
 
-    /// Returns how many bits vary in the sample.
+    /// Returns the number of bits that vary in the sample.
     pub(super) fn varying(&self) -> usize {
         self.bits.iter().filter(|&&weight| weight > 0.0).count()
     }
 
-    /// Cuts the varying bits into so many spans of about equal weight; `None` if they are fewer.
+    /// Cuts the varying bits into `blocks` spans of about equal weight; `None` if there are fewer.
     pub(super) fn cut(&self, blocks: u32) -> Option<Vec<Span>> {
         let blocks = blocks as usize;
         let share = self.total / blocks as f64;
@@ -71,9 +71,9 @@ impl Weights {
     }
 }
 
-/// Returns members from all over the sets, some of them twice.
+/// Returns a sample of all sets; a member may occur twice.
 ///
-/// Positions are scattered, because steps of one size fall in with the order of regular sets.
+/// Positions are scattered, because equal steps would align with regular sets.
 pub(super) fn sample<F: Fingerprint>(sets: &[&[F]]) -> Vec<F> {
     let golden_ratio = 0x9e37_79b9_7f4a_7c15_u64;
     let scattered = |members: &&[F]| {
@@ -81,30 +81,30 @@ pub(super) fn sample<F: Fingerprint>(sets: &[&[F]]) -> Vec<F> {
         (1..=SAMPLE as u64)
             .map(move |step| u128::from(step.wrapping_mul(golden_ratio)) * members.len() as u128)
             .map(|scaled| usize::try_from(scaled >> 64).expect("it is below a length"))
-            // An empty set has none.
+            // An empty set has no members.
             .filter_map(|at| members.get(at).copied())
             .collect::<Vec<_>>()
     };
     sets.iter().flat_map(scattered).collect()
 }
 
-/// One sorted copy of a set: which blocks lead it.
+/// One sorted copy of a set, given by the blocks that lead it.
 #[derive(Debug)]
 pub(super) struct Table<F> {
     /// Moves the leading bits to the front.
     pub(super) permutation: Permutation<F>,
-    /// How many bits lead; members that agree on them are compared.
+    /// Number of leading bits; members that agree on them are compared.
     pub(super) lead: u32,
-    /// All bits of the leading blocks, where they are before the permutation.
+    /// Mask of the leading blocks, before the permutation.
     pub(super) blocks: F,
-    /// The blocks that are passed over before the last leading one, each as a mask.
-    pub(super) passed: Vec<F>,
+    /// Masks of the blocks skipped before the last leading block.
+    pub(super) skipped: Vec<F>,
 }
 
-/// Makes a table for every choice of `leading` blocks, sorted by `lead_max` bits at most.
+/// Returns a table for each choice of `leading` blocks, with at most `lead_max` leading bits.
 ///
-/// A pair that agrees on enough blocks has exactly one table that leads with the first of them:
-/// it agrees on the table's blocks and differs in those passed over. A shorter lead makes larger
+/// Each pair that agrees on enough blocks has exactly one table that its first equal blocks lead:
+/// it agrees on the table's blocks and differs in every skipped one. A shorter lead makes larger
 /// groups and never loses a pair.
 pub(super) fn tables<F: Fingerprint>(
     blocks: &[Span],
@@ -114,7 +114,7 @@ pub(super) fn tables<F: Fingerprint>(
     let mut tables = Vec::new();
     choose(blocks, leading, &mut Vec::new(), &mut |chosen| {
         let last = chosen.last().map_or(0, |span| span.start);
-        let passed = blocks.iter().filter(|span| span.start < last && !chosen.contains(span));
+        let skipped = blocks.iter().filter(|span| span.start < last && !chosen.contains(span));
         let mut lead = 0;
         let mut spans = chosen.to_vec();
         for span in &mut spans {
@@ -122,18 +122,18 @@ pub(super) fn tables<F: Fingerprint>(
             lead += span.width();
         }
         spans.retain(|span| span.width() > 0);
-        debug_assert!(lead > 0, "without a leading bit all pairs are in one group");
+        debug_assert!(lead > 0, "without a leading bit all members are in one group");
         tables.push(Table {
             permutation: Permutation::leading_with(&spans),
             lead,
             blocks: chosen.iter().fold(F::ZERO, |mask, span| mask | span.mask()),
-            passed: passed.map(|span| span.mask()).collect(),
+            skipped: skipped.map(|span| span.mask()).collect(),
         });
     });
     tables
 }
 
-/// Calls `visit` with every way to choose so many spans, in lexicographic order.
+/// Calls `visit` with every choice of `count` spans, in lexicographic order.
 fn choose(spans: &[Span], count: usize, chosen: &mut Vec<Span>, visit: &mut impl FnMut(&[Span])) {
     if count == 0 {
         return visit(chosen);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_that_never_vary_lead_nothing() {
+    fn constant_bits_lead_no_table() {
         let narrow: Vec<u64> = spread(512).iter().map(|x| (x >> 32) | (0xabcd << 48)).collect();
         let weights = Weights::of(&narrow);
         assert_eq!(weights.varying(), 32);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_heavy_bits_do_not_leave_a_block_empty() {
+    fn a_few_dominant_bits_leave_no_block_empty() {
         let uneven = Weights { bits: vec![0.1, 1.0, 1.0, 0.1, 0.1, 0.0, 0.1, 0.1], total: 2.5 };
         for blocks in 1..=7 {
             let spans = uneven.cut(blocks).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_few_flips_have_exactly_one_table_of_their_own() {
+    fn any_few_flips_belong_to_exactly_one_table() {
         let weights = Weights::of(&spread(512));
         for (blocks, leading, lead_max) in [(3, 1, 32), (4, 2, 32), (5, 3, 16), (6, 4, 24)] {
             let cut = weights.cut(blocks).unwrap();
@@ -207,7 +207,7 @@ mod tests {
                 for b in 0..64 {
                     let flips = (1_u64 << a) | (1 << b);
                     let owners = tables.iter().filter(|table| {
-                        table.blocks & flips == 0 && table.passed.iter().all(|x| x & flips != 0)
+                        table.blocks & flips == 0 && table.skipped.iter().all(|x| x & flips != 0)
                     });
                     let leads = owners
                         .map(|table| table.permutation.apply(flips) & u64::high_mask(table.lead));

@@ -1,4 +1,4 @@
-//! Checked clusters of an index: documents in key order become groups that pass a check.
+//! Verified clusters of an index: groups of documents that pass a verification.
 
 use super::diameter::diameter;
 use super::documents::Cluster;
@@ -11,10 +11,10 @@ use crate::store::Family;
 use crate::store::codec::{self, Document};
 use crate::verify::{self, Nearness};
 
-/// Documents between two reports of progress.
+/// Documents between two progress reports.
 const REPORT_EVERY: u64 = 1 << 14;
 
-/// Groups the documents of a snapshot, in no order of groups.
+/// Groups the documents of a snapshot; the groups are in no particular order.
 pub(super) fn clusters<F: Fingerprint>(
     reader: &Reader<F>,
     checker: Checker<'_>,
@@ -43,7 +43,7 @@ pub(super) fn clusters<F: Fingerprint>(
     Ok(groups.map(cluster).collect())
 }
 
-/// Documents by rising key; their feature sets stay in the store.
+/// Documents by ascending key; their feature sets stay in the store.
 struct Documents<F> {
     fingerprints: Vec<F>,
     digests: Vec<u64>,
@@ -57,7 +57,7 @@ impl<F: Fingerprint> Documents<F> {
             return Err(Error::InvalidOption {
                 name: "verify",
                 reason: format!(
-                    "{} documents are too many to group with a check, at most {}",
+                    "{} documents are too many to cluster with a verification; the maximum is {}",
                     reader.len(),
                     u32::MAX
                 ),
@@ -74,7 +74,8 @@ impl<F: Fingerprint> Documents<F> {
         while let Some((key, bytes)) = cursor.entry()? {
             let document = codec::decode::<Document<F>>("docs", key, bytes)?;
             let read = documents.ends.len() as u64 + 1;
-            // A document without features is like no other, so that a check of it fails loudly.
+            // A document without features gets a unique digest, so that verifying it returns an
+            // error.
             let digest = document.features.as_deref().map_or(!read, verify::digest);
             documents.fingerprints.push(document.fingerprint);
             documents.digests.push(digest);

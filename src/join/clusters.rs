@@ -1,7 +1,7 @@
-//! Clusters: near pairs become connected components, named by their smallest position.
+//! Clusters: connected components of near pairs, labelled by their smallest position.
 //!
-//! Links are joined over distinct fingerprints and never kept, so memory is linear however many
-//! pairs there are.
+//! Links join distinct fingerprints in a union-find and are not stored, so memory is linear for any
+//! number of pairs.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,20 +15,20 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 
-/// Returns for every position the smallest position in its cluster.
+/// Returns, for every position, the smallest position in its cluster.
 ///
-/// A cluster holds everything that chains of near pairs connect: its ends may be further apart
-/// than `distance`. Equal fingerprints belong together, also at distance 0. The answer depends on
-/// the input alone, never on the number of threads.
+/// A cluster is a connected component of near pairs, so two of its members may be further apart
+/// than `distance`. Equal fingerprints share a cluster, also at distance 0. The result depends only
+/// on the input, not on the number of threads.
 ///
-/// Besides what [`self_join`](super::self_join) takes, this takes 20 bytes for a fingerprint at
-/// most. Progress and cancellation are those of the join.
+/// Memory is that of [`self_join`](super::self_join) and up to 20 bytes per fingerprint. Progress
+/// and cancellation are those of the join.
 ///
 /// # Errors
 ///
-/// - [`Error::InvalidDistance`] if the distance is above the width of `F`.
-/// - [`Error::InvalidOption`] for more than `u32::MAX` fingerprints.
-/// - [`Error::Cancelled`] once the progress sink asks to stop.
+/// - Returns [`Error::InvalidDistance`] if the distance exceeds the width of `F`.
+/// - Returns [`Error::InvalidOption`] if there are more than `u32::MAX` fingerprints.
+/// - Returns [`Error::Cancelled`] if `progress` requests it.
 ///
 /// ```
 /// use hamdex::join;
@@ -44,10 +44,10 @@ pub fn clusters<F: Fingerprint>(
 ) -> Result<Vec<u32>> {
     u32::try_from(fps.len()).map_err(|_| Error::InvalidOption {
         name: "fps",
-        reason: format!("{} fingerprints are too many, at most {}", fps.len(), u32::MAX),
+        reason: format!("{} fingerprints are too many; the maximum is {}", fps.len(), u32::MAX),
     })?;
     let distinct = distinct(fps);
-    let count = u32::try_from(distinct.len()).expect("there are as many positions at least");
+    let count = u32::try_from(distinct.len()).expect("at most one distinct value per position");
     let directory = Directory::new(&distinct);
     let sets = Mutex::new(UnionFind::new(count));
     join([&distinct], JoinOptions::new(distance), progress, &|pairs: &[Pair<F>]| {

@@ -1,15 +1,15 @@
-//! Column: a word of every member, by which most pairs are told to be far apart.
+//! Columns: one narrow word per member, which rejects most pairs before a full comparison.
 //!
-//! A vector holds sixteen words of 32 bits; four members at a time are compared with sixteen
-//! others, so that a load serves 64 comparisons. Blocks reach beyond the end of a group rather
-//! than stop short of it: what they find there is passed over.
+//! A vector holds sixteen 32-bit words. Four members are compared with sixteen others at a time, so
+//! that one load serves 64 comparisons. Blocks extend past the end of a group, and hits there are
+//! ignored.
 #![allow(clippy::inline_always)]
 
 use crate::fingerprint::Fingerprint;
 
-/// A word that a fingerprint folds into.
+/// A word that a fingerprint is folded into.
 pub(super) trait Word: Fingerprint {
-    /// All bits where a lane of the block that begins after the first row is not after the
+    /// Masks for the block that starts after the first row: all ones where a lane is not after the
     /// other rows.
     const NOT_LATER: [[Self; LANES]; ROWS - 1];
 }
@@ -31,22 +31,22 @@ macro_rules! word {
 word!(u32);
 word!(u64);
 
-/// The columns that members may be compared by.
+/// The column width that members are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
-    /// 32 bits, which vectors hold most of.
+    /// 32 bits, of which a vector holds the most.
     Narrow,
-    /// 64 bits, where so many of 32 would be near that little is told.
+    /// 64 bits, if too many 32-bit words would be near.
     Wide,
-    /// None: so many of 64 bits would be near as well.
+    /// No column, if too many 64-bit words would be near too.
     Whole,
 }
 
 impl Width {
     /// Returns the narrowest column in which few random members are near.
     ///
-    /// Words as wide as the fingerprint tell everything. Of random numbers of 32 bits 0.03 % are
-    /// within 6 bits, of 64 bits within 18; a look at one in a thousand costs little.
+    /// A column as wide as the fingerprint is exact. Of random words of 32 bits 0.03 % are within 6
+    /// bits, and of 64 bits within 18. A full comparison of one pair in a thousand costs little.
     pub(super) fn of<F: Fingerprint>(distance: u32) -> Self {
         match (F::BITS, distance) {
             (32, _) | (_, 0..=6) => Self::Narrow,
@@ -56,13 +56,13 @@ impl Width {
     }
 }
 
-/// Others that are compared at once.
+/// Number of other members in a block.
 const LANES: usize = 16;
-/// Members that are compared at once.
+/// Number of members that are compared with a block at once.
 const ROWS: usize = 4;
-/// What has to follow the last member.
+/// Number of words that must follow the last member.
 const PADDING: usize = LANES + ROWS;
-/// Writes the column of all members, with what has to follow it.
+/// Writes the column of all members, and the padding after it.
 #[inline(always)]
 pub(super) fn fill<F: Fingerprint, W: Word>(members: &[F], column: &mut Vec<W>) {
     column.clear();
@@ -71,9 +71,9 @@ pub(super) fn fill<F: Fingerprint, W: Word>(members: &[F], column: &mut Vec<W>) 
     column.resize(members.len() + PADDING, W::ZERO);
 }
 
-/// Adds up the words of a fingerprint without carry.
+/// Folds a fingerprint by XOR of its words.
 ///
-/// Two sums differ in no more bits than the fingerprints do.
+/// Two folded words differ in at most as many bits as the fingerprints.
 #[inline(always)]
 fn fold<F: Fingerprint, W: Word>(member: F) -> W {
     let mut folded = member;
@@ -85,9 +85,9 @@ fn fold<F: Fingerprint, W: Word>(member: F) -> W {
     W::truncate(folded.widen())
 }
 
-/// Calls `near` for each pair among the first `len` members that the column does not tell apart.
+/// Calls `near` for each pair of the first `len` members whose words are within the distance.
 ///
-/// The column has to be followed by what [`fill`] puts there.
+/// The column must have the padding of [`fill`].
 #[inline(always)]
 pub(super) fn near_pairs<W: Word>(
     column: &[W],
@@ -102,8 +102,8 @@ pub(super) fn near_pairs<W: Word>(
         let (blocks, _) = column[from..to].as_chunks::<LANES>();
         let (block, blocks) = blocks.split_first().expect("a row is before the last member");
         if any_later_within(*rows, block, distance) {
-            // In the first block, each row is later than the lanes before it and than itself.
-            look_closer(rows, block, distance, &mut |row, lane| {
+            // In the first block each row must skip itself and the lanes before it.
+            test_block(rows, block, distance, &mut |row, lane| {
                 if lane >= row && from + lane < len {
                     near(first + row, from + lane);
                 }
@@ -111,7 +111,7 @@ pub(super) fn near_pairs<W: Word>(
         }
         near_blocks(rows, blocks, distance, &mut |row, at| {
             let other = from + LANES + at;
-            // What is beyond the end belongs to others.
+            // Lanes past the end belong to another group.
             if other < len {
                 near(first + row, other);
             }
@@ -119,10 +119,9 @@ pub(super) fn near_pairs<W: Word>(
     }
 }
 
-/// Calls `near` for each pair across two columns that they do not tell apart.
+/// Calls `near` for each pair between two columns whose words are within the distance.
 ///
-/// Each column comes with its number of members and has to be followed by what [`fill`] puts
-/// there.
+/// Each column is passed with its number of members and must have the padding of [`fill`].
 #[inline(always)]
 pub(super) fn near_across<W: Word>(
     (column_a, len_a): (&[W], usize),
@@ -140,13 +139,13 @@ pub(super) fn near_across<W: Word>(
     }
 }
 
-/// Returns the rows that begin at a member; the last ones reach into what [`fill`] puts there.
+/// Returns the rows that start at a member; the last ones may include padding.
 #[inline(always)]
 fn rows<W: Word>(column: &[W], first: usize) -> &[W; ROWS] {
-    column[first..].first_chunk().expect("the column goes on behind its last member")
+    column[first..].first_chunk().expect("the column has padding")
 }
 
-/// Calls `near` with row and position of what is near among all blocks.
+/// Calls `near` with the row and position of each hit in all blocks.
 #[inline(always)]
 fn near_blocks<W: Word>(
     rows: &[W; ROWS],
@@ -157,13 +156,13 @@ fn near_blocks<W: Word>(
     let mut at = 0;
     while let Some(passed) = blocks.iter().position(|block| any_within(*rows, block, distance)) {
         at += passed * LANES;
-        look_closer(rows, &blocks[passed], distance, &mut |row, lane| near(row, at + lane));
+        test_block(rows, &blocks[passed], distance, &mut |row, lane| near(row, at + lane));
         at += LANES;
         blocks = &blocks[passed + 1..];
     }
 }
 
-/// Tells whether any of the block is near any row.
+/// Returns true if any lane of the block is near any row.
 #[inline(always)]
 fn any_within<W: Word>([a, b, c, d]: [W; ROWS], block: &[W; LANES], distance: u32) -> bool {
     let near = |differing: W| differing.distance(W::ZERO) <= distance;
@@ -172,7 +171,7 @@ fn any_within<W: Word>([a, b, c, d]: [W; ROWS], block: &[W; LANES], distance: u3
     })
 }
 
-/// [`any_within`] of the block that begins after the first row.
+/// [`any_within`] for the block that starts after the first row.
 #[inline(always)]
 fn any_later_within<W: Word>([a, b, c, d]: [W; ROWS], block: &[W; LANES], distance: u32) -> bool {
     let near = |differing: W| differing.distance(W::ZERO) <= distance;
@@ -186,9 +185,9 @@ fn any_later_within<W: Word>([a, b, c, d]: [W; ROWS], block: &[W; LANES], distan
     })
 }
 
-/// Calls `near` with row and lane of what is near.
+/// Calls `near` with the row and lane of each hit.
 #[inline(always)]
-fn look_closer<W: Word>(
+fn test_block<W: Word>(
     rows: &[W; ROWS],
     block: &[W; LANES],
     distance: u32,
@@ -211,26 +210,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pair_that_is_near_is_told_once_whatever_stands_behind() {
+    fn every_near_pair_is_reported_once_with_any_padding() {
         let mut column = Vec::<u32>::new();
         for len in 0..100 {
-            // Few bits, so that many are near, and others of the same kind behind the end.
+            // Few varying bits, so that many pairs are near, also with members past the end.
             let members: Vec<u64> =
                 (0..len as u64 + 30).map(|at| at.wrapping_mul(0x9e37_79b9) & 0x7f).collect();
             fill(&members, &mut column);
             for distance in 0..=8 {
-                let mut told = Vec::new();
-                near_pairs(&column, len, distance, &mut |a, b| told.push((a, b)));
-                told.sort_unstable();
+                let mut found = Vec::new();
+                near_pairs(&column, len, distance, &mut |a, b| found.push((a, b)));
+                found.sort_unstable();
                 let near = |&(a, b): &(usize, usize)| members[a].distance(members[b]) <= distance;
                 let pairs = (0..len).flat_map(|a| (a + 1..len).map(move |b| (a, b)));
-                assert_eq!(told, pairs.filter(near).collect::<Vec<_>>(), "{len} {distance}");
+                assert_eq!(found, pairs.filter(near).collect::<Vec<_>>(), "{len} {distance}");
             }
         }
     }
 
     #[test]
-    fn every_pair_across_two_columns_is_told_once() {
+    fn every_near_pair_between_two_columns_is_reported_once() {
         let member = |at: u64| at.wrapping_mul(0x9e37_79b9) & 0x7f;
         let (mut column_a, mut column_b) = (Vec::<u64>::new(), Vec::new());
         for len_a in [0, 1, 3, 4, 5, 40] {
@@ -239,27 +238,27 @@ mod tests {
                 let b: Vec<u64> = (100..len_b as u64 + 130).map(member).collect();
                 fill(&a, &mut column_a);
                 fill(&b, &mut column_b);
-                let mut told = Vec::new();
+                let mut found = Vec::new();
                 near_across((&column_a, len_a), (&column_b, len_b), 2, &mut |x, y| {
-                    told.push((x, y));
+                    found.push((x, y));
                 });
-                told.sort_unstable();
+                found.sort_unstable();
                 let pairs = (0..len_a).flat_map(|x| (0..len_b).map(move |y| (x, y)));
                 let near = pairs.filter(|&(x, y)| a[x].distance(b[y]) <= 2);
-                assert_eq!(told, near.collect::<Vec<_>>(), "{len_a} {len_b}");
+                assert_eq!(found, near.collect::<Vec<_>>(), "{len_a} {len_b}");
             }
         }
     }
 
     #[test]
     #[should_panic(expected = "out of range for slice")]
-    fn a_column_that_ends_with_its_last_member_is_not_taken_for_one_without_pairs() {
+    fn a_column_without_padding_panics() {
         near_pairs(&[7_u32; 10], 10, 3, &mut |_, _| {});
     }
 
     #[test]
     #[should_panic(expected = "out of range for slice")]
-    fn a_column_across_that_ends_with_its_last_member_is_not_taken_for_an_empty_one() {
+    fn a_second_column_without_padding_panics() {
         let column = [7_u32; 10];
         near_across((&[7; 30], 10), (&column, 10), 3, &mut |_, _| {});
     }
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_never_holds_two_members_farther_apart_than_they_are() {
+    fn folded_words_are_never_farther_apart_than_their_members() {
         columns_differ_in_no_more_bits_than_members::<u32, u32>();
         columns_differ_in_no_more_bits_than_members::<u64, u32>();
         columns_differ_in_no_more_bits_than_members::<u128, u32>();

@@ -1,13 +1,13 @@
-//! Copies: equal fingerprints are found by their positions, which a join leaves to the caller.
+//! Copies: the positions of equal fingerprints, which joins do not report.
 
 use rayon::slice::ParallelSliceMut;
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
-/// Positions by fingerprint.
+/// The positions of each distinct fingerprint.
 ///
-/// Joins are over distinct fingerprints; this tells which documents stand behind each.
+/// Joins report distinct fingerprints; use this to find the documents of each.
 ///
 /// ```
 /// use hamdex::join::Copies;
@@ -19,17 +19,19 @@ use crate::fingerprint::Fingerprint;
 /// ```
 #[derive(Debug)]
 pub struct Copies<F> {
-    /// Distinct fingerprints, rising, each with the end of its positions.
+    /// Distinct fingerprints, ascending, each with the end of its positions.
     distinct: Vec<(F, u32)>,
     positions: Vec<u32>,
 }
 
 impl<F: Fingerprint> Copies<F> {
-    /// Sorts the positions of fingerprints; takes up to 20 bytes for each, 36 for 128 bits.
+    /// Sorts the positions by fingerprint.
+    ///
+    /// Uses up to 20 bytes per fingerprint, 36 at 128 bits.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] for more than `u32::MAX` fingerprints.
+    /// Returns [`Error::InvalidOption`] if there are more than `u32::MAX` fingerprints.
     pub fn new(fingerprints: &[F]) -> Result<Self> {
         let count = u32::try_from(fingerprints.len()).map_err(|_| Error::InvalidOption {
             name: "inputs",
@@ -49,7 +51,7 @@ impl<F: Fingerprint> Copies<F> {
         Ok(Self { distinct, positions })
     }
 
-    /// Returns the positions of a fingerprint, rising; none where it does not occur.
+    /// Returns the positions of a fingerprint, ascending; empty if it does not occur.
     pub fn of(&self, fingerprint: F) -> &[u32] {
         match self.distinct.binary_search_by_key(&fingerprint, |&(other, _)| other) {
             Ok(at) => self.group(at),
@@ -57,7 +59,7 @@ impl<F: Fingerprint> Copies<F> {
         }
     }
 
-    /// Returns the positions of every fingerprint in turn, by rising fingerprint.
+    /// Returns the positions of each fingerprint, by ascending fingerprint.
     pub fn groups(&self) -> impl Iterator<Item = &[u32]> {
         (0..self.distinct.len()).map(|at| self.group(at))
     }

@@ -1,6 +1,6 @@
-//! Cost estimate: size and spread of a set become the cheapest way to compare it.
+//! Cost estimate: chooses the cheapest way to compare a set from its size and distribution.
 //!
-//! The estimate decides about time only; every way finds the same pairs.
+//! The estimate affects only time; every way finds the same pairs.
 
 use super::blocks::Weights;
 use super::permutation::Span;
@@ -8,37 +8,37 @@ use super::{groups, partition};
 use crate::fingerprint::Fingerprint;
 use crate::plan::binomial;
 
-/// Nanoseconds to compare a pair of 64 bits, between wide and narrow vector units.
+/// Nanoseconds to compare one pair of 64 bits; between wide and narrow vector units.
 const PAIR: f64 = 0.07;
-/// Nanoseconds to look at a pair that is near and to find the table that it passes from.
+/// Nanoseconds to verify a near pair and to find the table that emits it.
 const HIT: f64 = 15.0;
-/// Nanoseconds to bring a member of 64 bits into its bucket and then into its group.
+/// Nanoseconds to move a 64-bit member into its bucket and then into its group.
 const MEMBER: f64 = 15.0;
-/// Nanoseconds to begin with a group, which may be empty.
+/// Nanoseconds to start a group, even an empty one.
 const GROUP: f64 = 10.0;
-/// Members, for each table they would stand in, whose pairs cost less than the tables.
+/// Group size, per table, below which comparing all pairs is cheaper than tables.
 ///
-/// A group of n has n / 2 pairs for each member: 2 * `MEMBER` / `PAIR`.
+/// A group of n has n / 2 pairs per member: 2 * `MEMBER` / `PAIR`.
 const SMALL: u64 = 400;
-/// Bits that a table is partitioned and grouped by at most.
+/// Maximum bits that a table is partitioned and grouped by.
 const LEAD_MAX: u32 = partition::BITS_MAX + groups::BITS_MAX;
-/// Bounds the list of tables; more would only pay for huge sets at large distances.
+/// Maximum number of tables; more would only pay off for huge sets at large distances.
 const TABLES_MAX: f64 = 20_000.0;
 
-/// How to split a set so that only members of one group are compared.
+/// A split of the bits, after which only members of one group are compared.
 #[derive(Debug)]
 pub(super) struct Split {
     /// Disjoint spans of bits.
     pub(super) blocks: Vec<Span>,
-    /// How many of them lead each table.
+    /// Number of blocks that lead each table.
     pub(super) leading: usize,
-    /// The most bits that a table is grouped by.
+    /// Maximum bits that a table is grouped by.
     pub(super) lead_max: u32,
 }
 
-/// Returns the cheapest split of a set, or of two, or `None` when comparing all pairs costs less.
+/// Returns the cheapest split of one or two sets, or `None` if comparing all pairs costs less.
 ///
-/// `sample` is asked for some members only if a split is thinkable.
+/// `sample` is called only if a split could be cheaper.
 pub(super) fn cheapest_split<F: Fingerprint, const S: usize>(
     sizes: [usize; S],
     sample: impl FnOnce() -> Vec<F>,
@@ -51,7 +51,7 @@ pub(super) fn cheapest_split<F: Fingerprint, const S: usize>(
     let pairs = pairs(sizes) as f64;
     let weights = Weights::of(&sample());
     let mut cheapest = (compare_all::<F>(pairs, weights.total(), distance), None);
-    // With fewer blocks than distance + 1 nothing is sure to agree.
+    // With fewer than distance + 1 blocks a near pair need not agree on any.
     for leading in 1..=8_u32 {
         let blocks = distance + leading;
         let tables = binomial(blocks, leading) as f64;
@@ -76,14 +76,14 @@ pub(super) fn cheapest_split<F: Fingerprint, const S: usize>(
     Some(Split { blocks: weights.cut(blocks)?, leading: leading as usize, lead_max })
 }
 
-/// Tells whether a split could cost less than all pairs of a set, or of two.
+/// Returns true if a split could be cheaper than comparing all pairs.
 #[inline]
 pub(super) fn worth_splitting<const S: usize>(sizes: [usize; S], distance: u32) -> bool {
     let members = sizes.iter().sum::<usize>() as u64;
     pairs(sizes) > members * SMALL / 2 * (u64::from(distance) + 1)
 }
 
-/// Returns how many pairs there are within a set, or across two.
+/// Returns the number of pairs within a set, or between two sets.
 #[inline]
 pub(super) fn pairs<const S: usize>(sizes: [usize; S]) -> u64 {
     match sizes.as_slice() {
@@ -92,12 +92,12 @@ pub(super) fn pairs<const S: usize>(sizes: [usize; S]) -> u64 {
     }
 }
 
-/// Returns the cost of all pairs, of which some are near although they vary in so many bits.
+/// Returns the cost of comparing all pairs of members that vary in `varying` bits.
 fn compare_all<F: Fingerprint>(pairs: f64, varying: f64, distance: u32) -> f64 {
     pairs * (PAIR * scale::<F>() + HIT * near(varying, distance))
 }
 
-/// Returns the chance that two random numbers of so many bits are within the distance.
+/// Returns the probability that two random numbers of `bits` bits are within the distance.
 fn near(bits: f64, distance: u32) -> f64 {
     let mut ways = 1.0;
     let mut sum = 1.0;
@@ -108,7 +108,7 @@ fn near(bits: f64, distance: u32) -> f64 {
     (sum / bits.exp2()).min(1.0)
 }
 
-/// Wider fingerprints take longer to move and to compare.
+/// Returns the cost factor of the width: wider members take longer to move and compare.
 fn scale<F: Fingerprint>() -> f64 {
     f64::from(F::BITS) / 64.0
 }

@@ -1,24 +1,30 @@
-//! Diameter: the fingerprints of a cluster become the largest distance among them.
+//! Diameter: the largest distance between two members of a cluster.
 
 use crate::fingerprint::Fingerprint;
 
-/// Distinct fingerprints up to which all pairs are compared.
+/// Maximum number of distinct fingerprints for which all pairs are compared.
 const COMPARED: usize = 2000;
 
 /// The largest Hamming distance between two members of a cluster.
+///
+/// ```
+/// use hamdex::join::{self, Diameter};
+///
+/// assert_eq!(join::diameter(&[0b00_u64, 0b11]), Diameter { bits: 2, exact: true });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Diameter {
-    /// Bits; where it is not exact, the true diameter is this at least and twice this at most.
+    /// The diameter in bits, or a lower bound of at least half of it if `exact` is false.
     pub bits: u32,
     /// False for more than 2,000 distinct fingerprints.
     pub exact: bool,
 }
 
-/// Returns the diameter of a set of fingerprints, 0 for equal ones.
+/// Returns the diameter of a set of fingerprints; 0 if all are equal.
 ///
-/// Up to 2,000 distinct fingerprints are all compared. Of more, the distance from the first to
-/// the farthest, and from there to the farthest again, is a bound from below that is half of the
-/// diameter at least; the work is linear.
+/// Compares all pairs of up to 2,000 distinct fingerprints. For more it measures from the first to
+/// the farthest member, and from there to the farthest again. That is a lower bound of at least
+/// half the diameter, in linear time.
 ///
 /// ```
 /// use hamdex::join;
@@ -62,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn many_fingerprints_have_a_bound_from_below() {
+    fn many_fingerprints_have_a_lower_bound() {
         let mut rng = fastrand::Rng::with_seed(2);
         let fps: Vec<u64> = (0..3000).map(|_| rng.u64(..) & rng.u64(..) & rng.u64(..)).collect();
         let found = diameter(&fps);

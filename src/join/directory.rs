@@ -1,26 +1,26 @@
-//! Directory: a fingerprint becomes its position in a sorted set.
+//! Directory: maps a fingerprint to its position in a sorted set.
 //!
-//! The leading bits tell where to look; what is left is a short binary search, whose length
-//! only grows where many members share those bits.
+//! The leading bits select a range, and a binary search finds the member there. The search is short
+//! unless many members share those bits.
 
 use crate::fingerprint::Fingerprint;
 
-/// Bits of the directory at most: 64 MiB of starts.
+/// Maximum bits of the directory: 64 MiB of starts.
 const BITS_MAX: u32 = 24;
 
-/// Finds members of a sorted set by their leading bits.
+/// Index of a sorted set by leading bits.
 #[derive(Debug)]
 pub(super) struct Directory<'a, F> {
     sorted: &'a [F],
-    /// Where the members with each value of the leading bits begin, and the end of the last.
+    /// Start of the members with each value of the leading bits, and the end of the last.
     starts: Vec<u32>,
     bits: u32,
 }
 
 impl<'a, F: Fingerprint> Directory<'a, F> {
-    /// Makes the directory of a sorted set with at most `u32::MAX` members.
+    /// Builds the directory of a sorted set with at most `u32::MAX` members.
     pub(super) fn new(sorted: &'a [F]) -> Self {
-        // About four members for each value.
+        // About four members per value.
         let bits = (sorted.len() / 4).checked_ilog2().unwrap_or(0).clamp(1, BITS_MAX);
         let mut starts = vec![0_u32; (1 << bits) + 1];
         for &member in sorted {
@@ -34,13 +34,13 @@ impl<'a, F: Fingerprint> Directory<'a, F> {
         Self { sorted, starts, bits }
     }
 
-    /// Returns the position of a member, such as a join of the set has found.
+    /// Returns the position of a member; panics for other fingerprints.
     #[inline]
     pub(super) fn place(&self, member: F) -> u32 {
-        self.find(member).expect("what a join finds are members of the set")
+        self.find(member).expect("a join returns members of the set")
     }
 
-    /// Returns the position of a member; `None` for anything else.
+    /// Returns the position of a fingerprint; `None` if it is not a member.
     #[inline]
     fn find(&self, fingerprint: F) -> Option<u32> {
         let bucket = leading(fingerprint, self.bits);
@@ -50,10 +50,10 @@ impl<'a, F: Fingerprint> Directory<'a, F> {
     }
 }
 
-/// Returns the first bits as a number; 24 bits fit every machine's `usize`.
+/// Returns the leading bits as a number; 24 bits fit every machine's `usize`.
 #[inline]
 fn leading<F: Fingerprint>(fingerprint: F, bits: u32) -> usize {
-    usize::try_from((fingerprint >> (F::BITS - bits)).widen()).expect("24 bits at most are left")
+    usize::try_from((fingerprint >> (F::BITS - bits)).widen()).expect("at most 24 bits")
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_member_is_found_where_it_stands_and_nothing_else() {
+    fn every_member_is_found_at_its_position_and_nothing_else() {
         for len in [0, 1, 2, 100, 5000] {
             for shift in [0, 20, 40] {
                 let spread = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift;

@@ -1,4 +1,4 @@
-//! Distinct: fingerprints in any order become a rising set.
+//! Distinct: sorts fingerprints and removes repeated ones.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use super::permutation::Permutation;
 use crate::fingerprint::Fingerprint;
 use crate::pages::Pages;
 
-/// Below this one thread is done before others would have begun.
+/// Smaller inputs are sorted on one thread, before other threads would have started.
 const PARALLEL_MIN: usize = 16 << 10;
-/// A bucket so many times larger than it should be is sorted by comparing.
+/// A bucket this many times its even share is sorted by comparison.
 const SKEWED: usize = 8;
 
-/// Sorts and drops what is repeated; what is a rising set already stays where it is.
+/// Sorts and deduplicates; borrows the input if it is strictly ascending already.
 pub(super) fn distinct<F: Fingerprint>(fps: &[F]) -> Cow<'_, [F]> {
     if fps.is_sorted_by(|a, b| a < b) {
         return Cow::Borrowed(fps);
@@ -68,7 +68,7 @@ fn sort_distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
     sorted
 }
 
-/// Sorts a bucket by groups of a few members.
+/// Sorts a bucket in groups of a few members.
 fn sort<F: Fingerprint>(
     partition: &Partition<'_, F>,
     bucket: usize,
@@ -85,7 +85,7 @@ fn sort<F: Fingerprint>(
     }
 }
 
-/// Moves the first of all equal members to the front and returns how many there are.
+/// Moves the distinct members to the front and returns their number.
 fn drop_repeated<F: Fingerprint>(sorted: &mut [F]) -> usize {
     if sorted.is_sorted_by(|a, b| a < b) {
         return sorted.len();
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_of_every_shape_come_out_sorted_and_distinct() {
+    fn sets_of_every_shape_are_sorted_and_deduplicated() {
         let word = |at: u64| (at ^ (at << 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for len in [0, 1, 2, 1000, PARALLEL_MIN as u64, 100_000] {
             for (name, shape) in [

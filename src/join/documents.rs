@@ -1,4 +1,4 @@
-//! Joins over an index: near fingerprints become pairs and groups of documents.
+//! Joins over an index: pairs and clusters of documents with near fingerprints.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,42 +15,62 @@ use crate::index::{Checker, Index, Reader, check_distance};
 use crate::progress::{self, Progress};
 use crate::verify::Nearness;
 
-/// Fingerprints whose documents are looked at by one task.
+/// Number of fingerprints per task when equal ones are paired.
 const EQUAL_CHUNK: usize = 1 << 12;
 
-/// Two documents whose fingerprints lie within the distance.
+/// Two documents whose fingerprints are within the distance.
+///
+/// Passed to the visitor of [`Index::pairs`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DocumentPair<'a> {
-    /// The smaller key; across two indexes that of the first one.
+    /// The smaller key; between two indexes, the key of the first one.
     pub a: &'a [u8],
-    /// The larger key; across two indexes that of the other one.
+    /// The larger key; between two indexes, the key of the second one.
     pub b: &'a [u8],
-    /// How many bits their fingerprints differ.
+    /// The number of bits in which their fingerprints differ.
     pub distance: u32,
-    /// How much they are like each other, where a check was asked for.
+    /// The similarity that the verification measured; `None` without a verification.
     pub similarity: Option<f64>,
 }
 
-/// Documents that are linked by near-duplicates, directly or through others.
+/// Two or more documents that near-duplicates link, directly or through others.
+///
+/// Returned by [`Index::clusters`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
-    /// Keys of its two or more documents, rising.
+    /// Keys of the documents, ascending.
     pub keys: Vec<Vec<u8>>,
-    /// The largest distance between two of its fingerprints.
+    /// The largest distance between two of the fingerprints.
     pub diameter: Diameter,
 }
 
-/// What is called with every pair.
+/// The callback that receives every pair.
 pub(super) type Visit<'a> = dyn FnMut(DocumentPair<'_>) -> Result<()> + Send + 'a;
 
 impl<F: Fingerprint> Index<F> {
-    /// Visits all pairs of near documents, each once.
+    /// Visits every pair of near documents once and returns the number of pairs.
     ///
-    /// As [`Reader::pairs`], over the present state.
+    /// See [`Reader::pairs`]; reads the current state.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let index = Index::<u64>::create(directory.path(), &IndexOptions::new())?;
+    /// index.insert(b"page", 0b0111)?;
+    /// index.insert(b"copy", 0b0011)?;
+    /// index.insert(b"other", 0xffff)?;
+    /// let found = index.pairs(3, &(), &mut |pair| {
+    ///     assert_eq!((pair.a, pair.b, pair.distance), (&b"copy"[..], &b"page"[..], 1));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(found, 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::pairs`].
+    /// Returns the errors of [`Reader::pairs`].
     pub fn pairs(
         &self,
         near: impl Into<Nearness>,
@@ -60,13 +80,27 @@ impl<F: Fingerprint> Index<F> {
         self.reader()?.pairs(near, progress, visit)
     }
 
-    /// Groups documents that are linked by near-duplicates.
+    /// Groups documents that near-duplicates link, largest group first.
     ///
-    /// As [`Reader::clusters`], over the present state.
+    /// See [`Reader::clusters`]; reads the current state.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let index = Index::<u64>::create(directory.path(), &IndexOptions::new())?;
+    /// for (key, fingerprint) in [("a", 0b0001), ("b", 0b0011), ("c", 0b0111), ("d", 0xff00)] {
+    ///     index.insert(key.as_bytes(), fingerprint)?;
+    /// }
+    /// let clusters = index.clusters(1, &())?;
+    /// assert_eq!(clusters[0].keys, [b"a", b"b", b"c"]);
+    /// assert_eq!(clusters[0].diameter.bits, 2);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Reader::clusters`].
+    /// Returns the errors of [`Reader::clusters`].
     pub fn clusters(
         &self,
         near: impl Into<Nearness>,
@@ -77,23 +111,22 @@ impl<F: Fingerprint> Index<F> {
 }
 
 impl<F: Fingerprint> Reader<F> {
-    /// Visits all pairs of near documents, each once, and counts them.
+    /// Visits every pair of near documents once and returns the number of pairs.
     ///
-    /// `near` is a distance, or a [`Nearness`] with a check of the stored features that pairs
-    /// have to pass, or with a bound of memory. Pairs come in no particular order. Within that
-    /// bound, fingerprints and keys are held in memory: about forty bytes and the key for each
-    /// document at 64 bits. Otherwise the postings are read once for every part of the join, and
-    /// keys are read as pairs are found. Documents that share a fingerprint are paired too, so a
-    /// million copies of a page are half a trillion pairs; clusters tell the same in a million
-    /// keys.
+    /// `near` is a distance, or a [`Nearness`] with a verification of the stored features or a
+    /// memory limit. Pairs are visited in no particular order. If they fit the limit, fingerprints
+    /// and keys are held in memory: about 40 bytes and the key per document at 64 bits. Otherwise
+    /// the postings are read once per part of the join, and keys are read for each pair. Documents
+    /// with the same fingerprint are paired too: a million copies of a page are half a trillion
+    /// pairs, while [`clusters`](Self::clusters) returns them as a million keys.
     ///
     /// # Errors
     ///
-    /// [`InvalidDistance`](crate::Error::InvalidDistance),
-    /// [`Cancelled`](crate::Error::Cancelled), what `visit` returns, and damage or failures of
-    /// the store; with a check also [`NoFeatureSets`](crate::Error::NoFeatureSets),
+    /// Returns [`InvalidDistance`](crate::Error::InvalidDistance),
+    /// [`Cancelled`](crate::Error::Cancelled), the errors of `visit`, and storage errors. With a
+    /// verification it also returns [`NoFeatureSets`](crate::Error::NoFeatureSets),
     /// [`NoFeatureSet`](crate::Error::NoFeatureSet) and
-    /// [`InvalidOption`](crate::Error::InvalidOption) as [`Reader::search`].
+    /// [`InvalidOption`](crate::Error::InvalidOption) like [`Reader::search`].
     pub fn pairs(
         &self,
         near: impl Into<Nearness>,
@@ -147,7 +180,7 @@ impl<F: Fingerprint> Reader<F> {
         Ok(count)
     }
 
-    /// Reads all documents if they leave room for the join.
+    /// Reads all documents into memory, or returns `None` if the join would not fit too.
     pub(super) fn held(&self, postings: &Postings<'_>, memory: usize) -> Result<Option<Held<F>>> {
         let documents = usize::try_from(self.len()).unwrap_or(usize::MAX);
         let joining = documents.saturating_mul(2 * F::BYTES);
@@ -157,18 +190,18 @@ impl<F: Fingerprint> Reader<F> {
         }
     }
 
-    /// Groups documents that are linked by near-duplicates, largest group first.
+    /// Groups documents that near-duplicates link, largest group first.
     ///
-    /// Links chain: the ends of a group may be farther apart than the distance, unless `near`
-    /// asks for a check and for [`Linkage::Representative`](super::Linkage::Representative),
-    /// whose representatives are the smallest keys. Groups of equal size come by their first
-    /// key; documents without a near-duplicate are in none. Memory grows with the distinct
-    /// fingerprints and with the keys in groups; with a check it grows with all documents, some
-    /// 80 bytes and the key for each.
+    /// Links chain: two members of a group may be farther apart than the distance. If `near` has a
+    /// verification and [`Linkage::Representative`](super::Linkage::Representative), groups have a
+    /// representative instead, the smallest key. Groups of equal size are sorted by their first
+    /// key. Documents without a near-duplicate are in no group. Memory grows with the distinct
+    /// fingerprints and the keys in groups; with a verification it is about 80 bytes and the key
+    /// for each document.
     ///
     /// # Errors
     ///
-    /// As [`Reader::pairs`].
+    /// Returns the errors of [`Reader::pairs`].
     pub fn clusters(
         &self,
         near: impl Into<Nearness>,
@@ -187,7 +220,7 @@ impl<F: Fingerprint> Reader<F> {
         Ok(clusters)
     }
 
-    /// Groups what chains of near fingerprints connect, in no order.
+    /// Groups the connected components of near fingerprints, in no particular order.
     fn linked(
         &self,
         distance: u32,
@@ -205,7 +238,7 @@ impl<F: Fingerprint> Reader<F> {
     }
 }
 
-/// Groups the documents of near fingerprints.
+/// Groups the documents of the connected fingerprints.
 fn groups<F: Fingerprint>(
     fingerprints: &[F],
     documents: &Documents<'_, F>,

@@ -1,28 +1,28 @@
-//! Groups: one bucket of a table is split by the rest of the lead, and each group compared.
+//! Groups: splits one bucket of a table by the rest of the lead and compares each group.
 //!
-//! A bucket and all that is made of it stay in the second-level cache. Members are compared by a
-//! column of narrower words first, which a vector holds more of, and seldom looked at whole.
+//! A bucket and its copies fit the second-level cache. Members are compared by a column of narrow
+//! words first, and only few pairs need a full comparison.
 #![allow(clippy::inline_always)]
 
 use std::ops::Range;
 
 use super::column::{self, Width, Word};
 use super::cost;
-use super::partition::{begin_at_sums, digit};
+use super::partition::{digit, exclusive_sums};
 use super::sink::Sink;
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, Work};
 
-/// Bits by which a bucket is split at most: their counts stay in the first-level cache.
+/// Maximum bits that split a bucket, so that the counts fit the first-level cache.
 pub(super) const BITS_MAX: u32 = 12;
 
-/// Memory of one task, used again by the next.
+/// Buffers of one task, reused by the next.
 #[derive(Debug)]
 pub(super) struct Scratch<F, const S: usize> {
     sets: [Grouped<F>; S],
 }
 
-/// The part of one set that is in the bucket.
+/// The members of one set that are in the bucket.
 #[derive(Debug)]
 struct Grouped<F> {
     members: Vec<F>,
@@ -39,8 +39,8 @@ impl<F: Fingerprint, const S: usize> Scratch<F, S> {
 
 /// Compares all pairs of each small group of a bucket and returns the large groups.
 ///
-/// The bucket comes as slices of each set that agree on the first `skipped` bits; groups are what
-/// agrees on `bits` more. A group is large when splitting it may cost less.
+/// The bucket is passed as slices of each set whose members agree on the first `skipped` bits. A
+/// group agrees on `bits` more. A group is large if splitting it may cost less.
 pub(super) fn compare<'s, 'p, F: Fingerprint, const S: usize>(
     pieces: [impl Iterator<Item = &'p [F]> + Clone; S],
     (skipped, bits): (u32, u32),
@@ -65,7 +65,7 @@ where
     I: Iterator<Item = &'p [F]> + Clone,
     F: Fingerprint,
 {
-    /// The large groups, by number.
+    /// The numbers of the large groups.
     type Output = Vec<usize>;
 
     #[inline(always)]
@@ -100,7 +100,7 @@ where
 }
 
 impl<F: Fingerprint, const S: usize> Scratch<F, S> {
-    /// Returns a column of each set, from a group on.
+    /// Returns a column of each set, starting at a group.
     #[inline(always)]
     fn columns<'s, W>(
         &'s self,
@@ -147,9 +147,9 @@ impl<F: Fingerprint> Grouped<F> {
     }
 }
 
-/// Brings members into groups by some bits and tells where each group ends.
+/// Sorts members into groups by `bits` bits and writes where each group ends.
 ///
-/// `to` has to be as long as all pieces.
+/// `to` must be as long as all pieces together.
 #[inline(always)]
 pub(super) fn group<'p, F: Fingerprint>(
     pieces: impl Iterator<Item = &'p [F]> + Clone,
@@ -170,7 +170,7 @@ pub(super) fn group<'p, F: Fingerprint>(
             ends[digit(member, skipped, bits)] += 1;
         }
     }
-    begin_at_sums(ends);
+    exclusive_sums(ends);
     for piece in pieces {
         for &member in piece {
             let next = &mut ends[digit(member, skipped, bits)];
@@ -180,7 +180,7 @@ pub(super) fn group<'p, F: Fingerprint>(
     }
 }
 
-/// Writes the members of all pieces to `to`, which has to be as long.
+/// Copies all pieces to `to`, which must be as long as they are.
 #[inline(always)]
 pub(super) fn gather<'p, F: Fingerprint>(pieces: impl Iterator<Item = &'p [F]>, to: &mut [F]) {
     let mut rest = to;
@@ -189,10 +189,10 @@ pub(super) fn gather<'p, F: Fingerprint>(pieces: impl Iterator<Item = &'p [F]>, 
         head.copy_from_slice(piece);
         rest = tail;
     }
-    debug_assert!(rest.is_empty(), "{} places have no member", rest.len());
+    debug_assert!(rest.is_empty(), "{} items were not written", rest.len());
 }
 
-/// Compares a group with itself, or two with each other, by columns that begin with them.
+/// Compares a group with itself, or two groups with each other, by columns that start at them.
 #[inline(always)]
 fn compare_columns<F: Fingerprint, W: Word, const S: usize>(
     groups: [&[F]; S],
@@ -222,7 +222,7 @@ fn compare_columns<F: Fingerprint, W: Word, const S: usize>(
     }
 }
 
-/// Compares a group with itself, or two with each other, by all bits.
+/// Compares a group with itself, or two groups with each other, by all bits.
 #[inline(always)]
 fn compare_whole<F: Fingerprint, const S: usize>(groups: [&[F]; S], sink: &mut Sink<'_, F>) {
     let distance = sink.distance();

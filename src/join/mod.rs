@@ -1,16 +1,16 @@
-//! Joins: a set of fingerprints becomes all its near pairs, or its clusters of them.
+//! Joins: find all near pairs of a set of fingerprints, or the clusters that they form.
 //!
-//! Every way to compare finds the same pairs; which one is taken, and how often a set is split,
-//! is decided by cost alone.
+//! Every strategy finds the same pairs. Estimated cost alone decides which strategy is used and how
+//! often a set is split.
 //!
 //! # Approach
 //!
 //! The bits are cut into m blocks. Two fingerprints within k bits differ in at most k blocks, so
-//! they agree on all blocks of one choice of m - k at least. For each choice the set is parted by
-//! those blocks, piece by piece within the cache, and only members that agree on them are
-//! compared, with the widest vector instructions of the machine. A group that stays large is split
-//! again in the same way on its other bits. Blocks are cut by how much the bits vary, and m is chosen by an estimate of
-//! cost from the size of the set and k; where k is large, comparing all pairs may be the cheapest.
+//! they agree on at least m - k blocks. For each choice of m - k blocks the set is partitioned by
+//! those blocks, in pieces that fit the cache. Only members that agree on them are compared, with
+//! the widest vector instructions of the machine. A group that stays large is split again on its
+//! other bits. Block boundaries follow the variance of the bits. A cost estimate chooses m from the
+//! size of the set and k; at large k, comparing all pairs may be the cheapest.
 //!
 //! # References
 //!
@@ -20,7 +20,7 @@
 #![doc = include_str!("JOINS.md")]
 #![expect(
     clippy::indexing_slicing,
-    reason = "places and counts are made here; one that slips must panic, not lose pairs"
+    reason = "indices are computed in this module; a wrong one must panic, not lose pairs"
 )]
 
 mod across;
@@ -67,36 +67,42 @@ use crate::progress::Progress;
 pub use crate::verify::Linkage;
 
 /// Two fingerprints within the distance of a join.
+///
+/// ```
+/// use hamdex::join::Pair;
+///
+/// let pair = Pair { a: 0b0001_u64, b: 0b0111, distance: 2 };
+/// assert_eq!((pair.a ^ pair.b).count_ones(), pair.distance);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair<F> {
-    /// The smaller fingerprint; in a cross join the one of the first set.
+    /// The smaller fingerprint; in a cross join, the one from the first set.
     pub a: F,
-    /// The larger fingerprint; in a cross join the one of the second set.
+    /// The larger fingerprint; in a cross join, the one from the second set.
     pub b: F,
-    /// The number of bits in which they differ; 0 only in a cross join.
+    /// The number of differing bits; 0 only in a cross join.
     pub distance: u32,
 }
 
 /// Finds all pairs of distinct fingerprints within a distance.
 ///
-/// The join is over the set of fingerprints: one that is repeated in `fps` counts once, and equal
-/// ones are no pair. Each pair is found once, with `a < b`, and given to `visit` in batches of
-/// some thousands at most; batches come in no order and from several threads at once. Returns how
-/// many pairs there were and how many comparisons it took. Exact for every distance up to the
-/// width of `F`; the work grows with the number of pairs, so a distance at which everything is
-/// near is quadratic.
+/// Repeated fingerprints in `fps` are joined once and form no pair with each other. Each pair is
+/// passed to `visit` once, with `a < b`, in batches of up to a few thousand. Batches are in no
+/// particular order and are passed from several threads at once. Exact for every distance up to the
+/// width of `F`. Cost grows with the number of pairs, so a distance at which everything is near is
+/// quadratic.
 ///
-/// `options` is a distance, or a distance and a bound of memory. Without a bound, memory is the
-/// distinct fingerprints and one copy of them, and one more for each time that a skewed group is
-/// split again. Progress is counted in fingerprints, once for the whole join, and moves while
-/// pairs are compared; cancellation is looked at every few thousand fingerprints. Threads are
-/// those of rayon's current pool.
+/// `options` is a distance, or a [`JoinOptions`] with a memory limit. Without a limit, memory holds
+/// the distinct fingerprints, one copy of them, and another copy each time a skewed group is split
+/// again. Progress is reported in fingerprints, counted once for the whole join. Cancellation is
+/// checked every few thousand fingerprints. Runs on the current rayon pool.
 ///
 /// # Errors
 ///
-/// - [`Error::InvalidDistance`](crate::Error::InvalidDistance) if the distance is above the width of `F`.
-/// - [`Error::Cancelled`](crate::Error::Cancelled) once the progress sink asks to stop.
-/// - Whatever `visit` fails with; the other threads stop soon after.
+/// - Returns [`Error::InvalidDistance`](crate::Error::InvalidDistance) if the distance exceeds the
+///   width of `F`.
+/// - Returns [`Error::Cancelled`](crate::Error::Cancelled) if `progress` requests it.
+/// - Returns any error of `visit`; the other threads stop soon after.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -121,16 +127,16 @@ pub fn self_join<F: Fingerprint>(
     join([&distinct::distinct(fps)], options.into(), progress, visit)
 }
 
-/// Finds all pairs of a fingerprint of one set and one of another within a distance.
+/// Finds all near pairs between two sets of fingerprints.
 ///
-/// In every pair `a` is of the first set and `b` of the second; they may be equal, at distance 0.
-/// Both are sets: what is repeated in one of them counts once, so each pair comes once. For the
-/// rest this is [`self_join`], whose memory and batches it has, with the sizes
-/// of both sets added up. The work grows with the pairs, never with the pairs inside a set.
+/// In every pair `a` is from the first set and `b` from the second; they may be equal, at distance
+/// 0. Repeated fingerprints within a set are joined once. Batches, memory and progress are as in
+/// [`self_join`], with the sizes of both sets added. Cost grows with the number of pairs between
+/// the sets; pairs within a set cost nothing.
 ///
 /// # Errors
 ///
-/// As [`self_join`].
+/// Returns the errors of [`self_join`].
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -161,7 +167,7 @@ pub fn cross_join<F: Fingerprint>(
     join([&a, &b], options.into(), progress, visit)
 }
 
-/// Joins one set, or two, of distinct fingerprints.
+/// Joins one or two sets of distinct fingerprints.
 fn join<F: Fingerprint, const S: usize>(
     sets: [&[F]; S],
     options: JoinOptions,
@@ -169,7 +175,7 @@ fn join<F: Fingerprint, const S: usize>(
     visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
 ) -> Result<JoinReport> {
     let held: usize = sets.map(<[F]>::len).iter().sum();
-    // In memory already, the sets only need room for one table.
+    // The sets are in memory already, so they only need space for one table.
     let fits = options.memory / F::BYTES / 2 >= held;
     let run = sink::Run::new::<S>(options, if fits { 0 } else { held }, progress, visit);
     if !run.begin(held)? {
@@ -183,7 +189,7 @@ fn join<F: Fingerprint, const S: usize>(
     parts::pairs(&run, &sink::Space::ROOT, sources, units)
 }
 
-/// [`join`] of sources, whose members are distinct too.
+/// [`join`] of sources with distinct members.
 fn join_sources<F: Fingerprint, const S: usize>(
     sources: [&dyn Source<F>; S],
     options: JoinOptions,

@@ -1,10 +1,10 @@
-//! What a join is asked for, and what it did for it.
+//! Options and report of a join.
 
 use std::ops::{Add, AddAssign};
 
-/// How far apart pairs may be and how much memory a join may take.
+/// Distance and memory limit of a join.
 ///
-/// A bare distance becomes options without a bound of memory.
+/// A bare distance converts into options without a memory limit.
 ///
 /// ```
 /// use hamdex::join::{self, JoinOptions};
@@ -21,15 +21,15 @@ pub struct JoinOptions {
 }
 
 impl JoinOptions {
-    /// Asks for pairs that differ in up to `distance` bits, with all memory it takes.
+    /// Returns options for pairs within `distance` bits, without a memory limit.
     pub fn new(distance: u32) -> Self {
         Self { distance, memory: usize::MAX }
     }
 
-    /// Bounds what the join takes besides the fingerprints it is given, in bytes.
+    /// Limits the memory that the join allocates in addition to its input, in bytes.
     ///
-    /// A join that does not fit goes by parts of each table and reads its input once for every
-    /// part. The distinct fingerprints and some megabytes a thread are taken in any case.
+    /// A join that does not fit processes each table in parts and reads its input once per part.
+    /// The distinct fingerprints and a few megabytes per thread are allocated in any case.
     #[must_use]
     pub fn memory(self, bytes: usize) -> Self {
         Self { memory: bytes, ..self }
@@ -42,12 +42,20 @@ impl From<u32> for JoinOptions {
     }
 }
 
-/// What a join found and what it took.
+/// Counts of what a join found and compared.
+///
+/// ```
+/// use hamdex::join;
+///
+/// let report = join::self_join(&[0_u64, 1, 2], 1, &(), &|_| Ok(()))?;
+/// assert_eq!((report.pairs, report.comparisons), (2, 3));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JoinReport {
-    /// Pairs that were given to the visitor.
+    /// Pairs passed to the visitor.
     pub pairs: u64,
-    /// Pairs of fingerprints that were compared, some of them in several tables.
+    /// Compared pairs of fingerprints, counted once per table.
     pub comparisons: u64,
 }
 

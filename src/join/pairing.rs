@@ -1,4 +1,4 @@
-//! Pairing: pairs of fingerprints become pairs of documents for the caller.
+//! Pairing: converts pairs of fingerprints into pairs of documents.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -12,15 +12,15 @@ use crate::fingerprint::Fingerprint;
 use crate::index::{Checker, Reader, each_document};
 use crate::progress::{self, Progress};
 
-/// Pairs of fingerprints that become pairs of documents at once.
+/// Number of fingerprint pairs that are converted at once.
 const TOGETHER: usize = 256;
-/// Pairs of documents that are handed over early.
+/// Number of document pairs above which the visitor is called early.
 const MANY: usize = 1 << 14;
 
-/// Where pairs go, from one thread at a time.
+/// Passes pairs to the visitor, from one thread at a time.
 pub(super) struct Sink<'b> {
     visit: &'b mut Visit<'b>,
-    /// Whether both documents are of one index, so that the smaller key goes first.
+    /// Whether both documents are in one index, so that the smaller key is `a`.
     one_index: bool,
     count: u64,
 }
@@ -30,7 +30,7 @@ impl<'b> Sink<'b> {
         Self { visit, one_index, count: 0 }
     }
 
-    /// Returns how many pairs of documents there were.
+    /// Returns the number of document pairs so far.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -45,14 +45,14 @@ impl<'b> Sink<'b> {
     }
 }
 
-/// Where the documents of a fingerprint are found.
+/// Where the documents of a fingerprint are looked up: in memory or in the store.
 pub(super) enum Documents<'a, F> {
     Held(&'a Held<F>, Directory<'a, F>),
     Stored(&'a Reader<F>),
 }
 
 impl<'a, F: Fingerprint> Documents<'a, F> {
-    /// Documents are looked up in memory if they are held there.
+    /// Looks documents up in memory if they are held there.
     pub(super) fn of(reader: &'a Reader<F>, held: Option<&'a Held<F>>) -> Self {
         match held {
             Some(held) => Self::Held(held, Directory::new(&held.fingerprints)),
@@ -60,7 +60,7 @@ impl<'a, F: Fingerprint> Documents<'a, F> {
         }
     }
 
-    /// Calls `visit` with the key of each document of a fingerprint, rising.
+    /// Calls `visit` with the keys of the documents of a fingerprint, ascending.
     pub(super) fn each(&self, fingerprint: F, mut visit: impl FnMut(Cow<'a, [u8]>)) -> Result<()> {
         match self {
             Self::Held(held, directory) => {
@@ -78,20 +78,20 @@ impl<'a, F: Fingerprint> Documents<'a, F> {
     }
 }
 
-/// A document that may be one of a pair, with its evidence where there is a check.
+/// A document of a pair, with its evidence if there is a verification.
 struct Candidate<'a> {
     key: Cow<'a, [u8]>,
     evidence: Vec<u8>,
 }
 
-/// The documents of one side of a join, with their check.
+/// The documents of one side of a join, and their verification.
 pub(super) struct Side<'a, F> {
     pub(super) documents: Documents<'a, F>,
     pub(super) checker: Option<Checker<'a>>,
 }
 
 impl<'a, F: Fingerprint> Side<'a, F> {
-    /// Documents of a fingerprint, keys rising.
+    /// Returns the documents of a fingerprint, keys ascending.
     fn candidates(&self, fingerprint: F) -> Result<Vec<Candidate<'a>>> {
         let mut candidates = Vec::new();
         self.documents.each(fingerprint, |key| {
@@ -106,9 +106,9 @@ impl<'a, F: Fingerprint> Side<'a, F> {
     }
 }
 
-/// Pairs of fingerprints become pairs of documents.
+/// Converts pairs of fingerprints into pairs of documents.
 ///
-/// Both sides are the same where the documents are of one index.
+/// Both sides are equal if the documents are in one index.
 pub(super) struct Pairing<'a, 'b, F> {
     pub(super) ours: &'a Side<'a, F>,
     pub(super) theirs: &'a Side<'a, F>,
@@ -123,7 +123,7 @@ impl<F: Fingerprint> Pairing<'_, '_, F> {
             let later = &documents[at + 1..];
             let mut found = Vec::new();
             self.pass(std::slice::from_ref(a), later, 0, &mut found)?;
-            self.hand_over(&mut found)?;
+            self.flush(&mut found)?;
             if at % 1024 == 1023 {
                 progress::check(progress)?;
             }
@@ -142,12 +142,12 @@ impl<F: Fingerprint> Pairing<'_, '_, F> {
             for (ours, theirs, distance) in &sides {
                 self.pass(ours, theirs, *distance, &mut found)?;
             }
-            self.hand_over(&mut found)?;
+            self.flush(&mut found)?;
         }
         Ok(())
     }
 
-    /// Pairs every document of one side with every one of the other that it passes with.
+    /// Pairs each document of one side with each of the other that passes the verification.
     fn pass<'c>(
         &self,
         ours: &'c [Candidate<'_>],
@@ -169,13 +169,13 @@ impl<F: Fingerprint> Pairing<'_, '_, F> {
                 found.push(DocumentPair { a: &a.key, b: &b.key, distance, similarity });
             }
             if found.len() > MANY {
-                self.hand_over(found)?;
+                self.flush(found)?;
             }
         }
         Ok(())
     }
 
-    fn hand_over(&self, found: &mut Vec<DocumentPair<'_>>) -> Result<()> {
+    fn flush(&self, found: &mut Vec<DocumentPair<'_>>) -> Result<()> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner).pairs(found)?;
         found.clear();
         Ok(())

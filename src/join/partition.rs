@@ -1,7 +1,7 @@
-//! Partition: a permuted copy of a set in which members of equal leading bits are a few slices.
+//! Partition: a permuted copy of a set, bucketed by leading bits.
 //!
-//! Every chunk of the set is partitioned on its own, within the second-level cache, so that
-//! memory is only read and written in order. A bucket is then one slice of each chunk.
+//! Each chunk of the set is partitioned separately within the second-level cache, so that memory is
+//! only accessed sequentially. A bucket is one slice of each chunk.
 
 use std::ops::Range;
 
@@ -11,36 +11,36 @@ use super::permutation::Permutation;
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, Work};
 
-/// Bytes of a chunk: half of a usual second-level cache.
+/// Size of a chunk: half of a typical second-level cache.
 const CHUNK_BYTES: usize = 512 << 10;
-/// The fewest members that are worth a task of their own.
+/// Minimum members of a task.
 const CHUNK_MIN: usize = 4 << 10;
-/// Bits of a bucket at most, so that its slices stay longer than a cache line.
+/// Maximum bits of a bucket number, so that its slices stay longer than a cache line.
 pub(super) const BITS_MAX: u32 = 11;
 
-/// Members of a bucket: with their copy, half of a second-level cache.
+/// Members of a bucket; with their copy they fill half of a second-level cache.
 pub(super) const BUCKET: usize = 32 << 10;
-/// Below this a set is partitioned and compared by the thread that has it.
+/// Smaller sets are partitioned and compared on the calling thread.
 pub(super) const PARALLEL_MIN: usize = 8 << 10;
 
-/// Returns by how many bits a set is partitioned.
+/// Returns the number of bits that a set is partitioned by.
 pub(super) fn bits_for(len: usize) -> u32 {
     let by_cache = (len / BUCKET).checked_ilog2().unwrap_or(0);
     let by_threads = if len < PARALLEL_MIN { 1 } else { 4 };
     by_cache.clamp(by_threads, BITS_MAX)
 }
 
-/// A permuted set by buckets.
+/// A permuted set in buckets.
 pub(super) struct Partition<'a, F> {
     members: &'a [F],
     chunk: usize,
     buckets: usize,
-    /// For every chunk, where each bucket begins in it and the end of the last.
+    /// Start of each bucket within each chunk, and the end of the last bucket.
     starts: Vec<u32>,
 }
 
 impl<'a, F: Fingerprint> Partition<'a, F> {
-    /// Writes the permuted members to `to`, which has to be as long, by `bits` leading bits.
+    /// Writes the permuted members to `to`, which must be as long, bucketed by `bits` bits.
     pub(super) fn new(
         members: &[F],
         permutation: &Permutation<F>,
@@ -48,7 +48,7 @@ impl<'a, F: Fingerprint> Partition<'a, F> {
         to: &'a mut [F],
     ) -> Self {
         assert!((1..=BITS_MAX).contains(&bits), "{bits} bits of a bucket");
-        assert_eq!(members.len(), to.len(), "every member has a place");
+        assert_eq!(members.len(), to.len(), "the buffer is as long as the set");
         let buckets = 1_usize << bits;
         let tasks = 4 * rayon::current_num_threads();
         let chunk = (members.len() / tasks).clamp(CHUNK_MIN, CHUNK_BYTES / F::BYTES);
@@ -63,12 +63,12 @@ impl<'a, F: Fingerprint> Partition<'a, F> {
         Self { members: to, chunk, buckets, starts }
     }
 
-    /// Returns how many members a bucket has.
+    /// Returns the number of members of a bucket.
     pub(super) fn len(&self, bucket: usize) -> usize {
         self.ranges(bucket).map(|range| range.len()).sum()
     }
 
-    /// Returns the slices of a bucket, some of them empty.
+    /// Returns the slices of a bucket; some may be empty.
     pub(super) fn pieces(&self, bucket: usize) -> impl Iterator<Item = &'a [F]> + Clone {
         let chunks = self.members.chunks(self.chunk);
         chunks.zip(self.ranges(bucket)).map(|(chunk, range)| &chunk[range])
@@ -83,7 +83,7 @@ impl<'a, F: Fingerprint> Partition<'a, F> {
 
 /// Returns the bits `skipped..skipped + bits` as a number.
 ///
-/// There has to be one bit at least; 32 of them fit every machine's `usize`.
+/// `bits` must be at least 1; 32 bits fit every machine's `usize`.
 #[allow(clippy::inline_always, clippy::cast_possible_truncation)]
 #[inline(always)]
 pub(super) fn digit<F: Fingerprint>(member: F, skipped: u32, bits: u32) -> usize {
@@ -91,7 +91,7 @@ pub(super) fn digit<F: Fingerprint>(member: F, skipped: u32, bits: u32) -> usize
     ((member << skipped) >> (F::BITS - bits)).widen() as usize
 }
 
-/// Permutes one chunk and brings it into the order of its leading bits.
+/// Permutes one chunk and sorts it by its leading bits.
 struct Scatter<'a, F> {
     permutation: &'a Permutation<F>,
     bits: u32,
@@ -110,23 +110,23 @@ impl<F: Fingerprint> Work for Scatter<'_, F> {
         permutation.for_each(from, |member| {
             starts[digit(member, 0, bits)] += 1;
         });
-        begin_at_sums(starts);
+        exclusive_sums(starts);
         permutation.for_each(from, |member| {
             let next = &mut starts[digit(member, 0, bits)];
             to[*next as usize] = member;
             *next += 1;
         });
-        // Every bucket has been filled up to where the next one begins.
+        // Each start now is the end of its bucket, which is the start of the next one.
         starts.rotate_right(1);
         starts[0] = 0;
         starts[1 << bits] = u32::try_from(from.len()).expect("a chunk fits into a cache");
     }
 }
 
-/// Turns counts into where each of them begins.
+/// Replaces counts by the start of each range, as exclusive prefix sums.
 #[allow(clippy::inline_always)]
 #[inline(always)]
-pub(super) fn begin_at_sums(counts: &mut [u32]) {
+pub(super) fn exclusive_sums(counts: &mut [u32]) {
     let mut sum = 0;
     for count in counts {
         sum += std::mem::replace(count, sum);

@@ -1,8 +1,8 @@
-//! Parts: sets that do not fit in memory are joined by ranges of each table that do.
+//! Parts: joins sets that exceed the memory limit by ranges of each table.
 //!
-//! For every table the members are counted by their leading bits; neighbours that fit together
-//! are read and joined in memory, then the next ones. What agrees on the lead is never torn
-//! apart, so a pair comes once, from the one part of the one table that it belongs to.
+//! For each table the members are counted by their leading bits. Adjacent prefixes that fit
+//! together are read and joined in memory, then the next ones. Members with an equal lead stay in
+//! one part, so each pair is returned once, from one part of one table.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,10 +17,10 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress;
 
-/// Finds all pairs within a source, or across two, with a bounded number of members in memory.
+/// Finds all pairs within a source, or between two, with a limited number of members in memory.
 ///
-/// Sets that no split makes cheaper are read as a whole; the work grows with the square of their
-/// size, so they are small.
+/// Sets that no split makes cheaper are read completely. Their cost is quadratic, so they are
+/// small.
 pub(super) fn pairs<F: Fingerprint, const S: usize>(
     run: &Run<'_, F>,
     space: &Space<'_, F>,
@@ -116,13 +116,13 @@ fn by_parts<F: Fingerprint, const S: usize>(
             run.progress.advance(units);
             JoinReport::default()
         } else if len > run.capacity {
-            // One prefix alone is too much: it is split again on its other bits.
+            // A single prefix exceeds the limit, so it is split again on its other bits.
             pairs(run, space, parts, units)?
         } else {
             let sets = load(parts)?;
-            let as_they_are = super::permutation::Permutation::leading_with(&[]);
+            let identity = super::permutation::Permutation::leading_with(&[]);
             let sets = sets.each_ref().map(Vec::as_slice);
-            Workshop::new(sizes).groups(run, space, sets, &as_they_are, table.lead, units)?
+            Workshop::new(sizes).groups(run, space, sets, &identity, table.lead, units)?
         };
         first = last + 1;
     }
@@ -132,7 +132,7 @@ fn by_parts<F: Fingerprint, const S: usize>(
     Ok(report)
 }
 
-/// Counts the members of a table by its leading bits.
+/// Counts the members of a table by leading bits.
 fn count<F: Fingerprint>(
     source: &dyn Source<F>,
     table: &Table<F>,

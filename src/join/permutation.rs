@@ -1,7 +1,6 @@
-//! Bit permutations: chosen spans of a fingerprint move to its front.
+//! Bit permutations that move chosen spans of a fingerprint to its front.
 //!
-//! Every permutation is a bijection of bit positions, so distances stay what they are and the
-//! way back is exact.
+//! A permutation is a bijection of bit positions, so it keeps distances and can be inverted.
 
 use crate::fingerprint::Fingerprint;
 
@@ -22,7 +21,7 @@ impl Span {
     }
 }
 
-/// Some bits that keep their order and move by the same number of positions.
+/// Bits that keep their order and move by the same number of positions.
 #[derive(Debug, Clone, Copy)]
 struct Shift<F> {
     mask: F,
@@ -38,7 +37,7 @@ impl<F: Fingerprint> Shift<F> {
     }
 }
 
-/// A bijection of bit positions, made of shifts of whole spans.
+/// A bijection of bit positions, composed of shifts of whole spans.
 #[derive(Debug, Clone)]
 pub(super) struct Permutation<F> {
     shifts: Vec<Shift<F>>,
@@ -47,7 +46,7 @@ pub(super) struct Permutation<F> {
 impl<F: Fingerprint> Permutation<F> {
     /// Moves the spans to the front, in their order; the other bits follow in theirs.
     ///
-    /// The spans have to rise and must not overlap.
+    /// The spans must be ascending and disjoint.
     pub(super) fn leading_with(spans: &[Span]) -> Self {
         let mut shifts = Vec::with_capacity(2 * spans.len() + 1);
         let mut front = 0;
@@ -72,9 +71,9 @@ impl<F: Fingerprint> Permutation<F> {
         self.shifts.iter().fold(F::ZERO, |all, shift| all | shift.apply(fingerprint))
     }
 
-    /// Calls `visit` with each permuted fingerprint in turn.
+    /// Calls `visit` with each permuted fingerprint, in order.
     ///
-    /// Takes one shift of many members after the other, which vectors do at once.
+    /// Applies one shift to 32 members before the next, so that it vectorises.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn for_each(&self, from: &[F], mut visit: impl FnMut(F)) {

@@ -1,4 +1,4 @@
-//! Postings: the stored fingerprints and their documents, read by several threads.
+//! Postings: reads the stored fingerprints and their documents on several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,13 +13,13 @@ use crate::index::Reader;
 use crate::progress::{self, Progress};
 use crate::store::{Family, Snapshot, keys};
 
-/// Below this a cursor for each range costs more than the reading.
+/// Smaller indexes are read with one cursor.
 const RANGES_MIN: u64 = 1 << 16;
-/// Leading bits that tell the ranges of a larger index apart.
+/// Leading bits that divide a larger index into ranges.
 const RANGE_BITS: u32 = 6;
-/// Bytes that are read between two looks at how many there may be.
-const TOLD_TOGETHER: usize = 16 << 10;
-/// Postings between two reports of progress.
+/// Bytes that a thread reads before it adds them to the shared total.
+const ACCOUNT_EVERY: usize = 16 << 10;
+/// Postings between two progress reports.
 const REPORT_EVERY: u64 = 1 << 14;
 
 /// All postings of a snapshot.
@@ -34,12 +34,12 @@ impl<'a> Postings<'a> {
         Self { snapshot: reader.snapshot(), documents: reader.len(), progress }
     }
 
-    /// Returns how many leading bits tell the ranges apart.
+    /// Returns the number of leading bits that divide the postings into ranges.
     fn bits(&self) -> u32 {
         if self.documents < RANGES_MIN { 0 } else { RANGE_BITS }
     }
 
-    /// Calls `visit` with each range, which all fingerprints of the same leading bits make up.
+    /// Calls `visit` with each range; a range is all fingerprints with the same leading bits.
     pub(super) fn ranges<T: Send>(
         &self,
         visit: impl Fn(Range<'_>) -> Result<T> + Sync,
@@ -50,7 +50,7 @@ impl<'a> Postings<'a> {
     }
 }
 
-/// Some of the postings: those whose fingerprints begin with a prefix.
+/// The postings whose fingerprints have a prefix.
 pub(super) struct Range<'a> {
     postings: &'a Postings<'a>,
     prefix: u32,
@@ -58,8 +58,10 @@ pub(super) struct Range<'a> {
 }
 
 impl Range<'_> {
-    /// Calls `visit` with the fingerprint and key of each document, rising, until it is told to
-    /// stop by `false`; reports progress if it is asked to.
+    /// Calls `visit` with the fingerprint and key of each document, ascending, until it returns
+    /// false.
+    ///
+    /// Reports progress if `report` is set.
     pub(super) fn each<F: Fingerprint>(
         &self,
         report: bool,
@@ -77,7 +79,7 @@ impl Range<'_> {
         while let Some((key, _)) = cursor.entry()? {
             let (fingerprint, document) = keys::split_posting::<F>(key)?;
             if fingerprint < last {
-                return Err(Error::corrupt("postings", "keys do not rise"));
+                return Err(Error::corrupt("postings", "keys are not ascending"));
             }
             last = fingerprint;
             let outside = self.bits > 0
@@ -129,7 +131,7 @@ impl<F: Fingerprint> Source<F> for Postings<'_> {
 
 /// All documents by fingerprint, in memory.
 pub(super) struct Held<F> {
-    /// Distinct fingerprints, rising.
+    /// Distinct fingerprints, ascending.
     pub(super) fingerprints: Vec<F>,
     ranges: Vec<HeldRange>,
     bits: u32,
@@ -138,7 +140,7 @@ pub(super) struct Held<F> {
 /// The documents of one range of fingerprints.
 #[derive(Default)]
 struct HeldRange {
-    /// Fingerprints in the ranges before this one.
+    /// Number of fingerprints in the ranges before this one.
     before: usize,
     /// For each fingerprint, the end of its documents.
     documents: Vec<u32>,
@@ -148,10 +150,10 @@ struct HeldRange {
 }
 
 impl<F: Fingerprint> Held<F> {
-    /// Reads all documents; `None` if they take more than `memory` bytes.
+    /// Reads all documents; returns `None` if they need more than `memory` bytes.
     pub(super) fn read(postings: &Postings<'_>, memory: usize) -> Result<Option<Self>> {
         let taken = AtomicUsize::new(0);
-        // Vectors that double take half as much again as what they hold.
+        // Vectors grow by doubling, so on average they allocate half as much again as they hold.
         let take = |bytes: usize| {
             let bytes = bytes + bytes / 2;
             taken.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= memory
@@ -162,7 +164,7 @@ impl<F: Fingerprint> Held<F> {
             let mut fingerprints: Vec<F> = Vec::new();
             let mut held = HeldRange::default();
             let mut whole = true;
-            let mut untold = 0;
+            let mut unaccounted = 0;
             range.each(true, |fingerprint, key| {
                 let new = fingerprints.last() != Some(&fingerprint);
                 if new {
@@ -170,21 +172,21 @@ impl<F: Fingerprint> Held<F> {
                     held.documents.push(0);
                 }
                 held.keys.extend_from_slice(key);
-                untold += key.len() + size_of::<u32>() + if new { F::BYTES + 4 } else { 0 };
-                if untold > TOLD_TOGETHER {
-                    whole = take(std::mem::take(&mut untold));
+                unaccounted += key.len() + size_of::<u32>() + if new { F::BYTES + 4 } else { 0 };
+                if unaccounted > ACCOUNT_EVERY {
+                    whole = take(std::mem::take(&mut unaccounted));
                 }
                 match (u32::try_from(held.keys.len()), u32::try_from(held.ends.len() + 1)) {
                     (Ok(end), Ok(documents)) => {
                         held.ends.push(end);
                         let last = held.documents.last_mut();
-                        *last.expect("it came with its fingerprint") = documents;
+                        *last.expect("pushed with the fingerprint") = documents;
                     }
                     _ => whole = false,
                 }
                 Ok(whole)
             })?;
-            whole &= take(untold);
+            whole &= take(unaccounted);
             Ok(whole.then_some((fingerprints, held)))
         })?;
         let Some(ranges) = ranges.into_iter().collect::<Option<Vec<_>>>() else {
@@ -203,7 +205,7 @@ impl<F: Fingerprint> Held<F> {
         Ok(Some(all))
     }
 
-    /// Returns the keys of a fingerprint's documents, rising.
+    /// Returns the keys of a fingerprint's documents, ascending.
     pub(super) fn documents(
         &self,
         directory: &Directory<'_, F>,
@@ -212,7 +214,7 @@ impl<F: Fingerprint> Held<F> {
         self.documents_at(directory.place(fingerprint) as usize)
     }
 
-    /// Returns the keys of the documents of the fingerprint at a position, rising.
+    /// Returns the keys of the documents of the fingerprint at a position, ascending.
     pub(super) fn documents_at(
         &self,
         position: usize,

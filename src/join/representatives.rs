@@ -1,10 +1,10 @@
-//! Representatives: every unit joins the first near one before it that it passes with.
+//! Representatives: each unit joins the first earlier near unit that it passes with.
 //!
-//! The rule is sequential, its checks are not. Units are taken by halves: first the earlier half
-//! among themselves, then the later one is held against the representatives that came of it, and
-//! what joined none of them is taken among itself. So every two halves are one join of two sets,
-//! and what has joined a representative is compared no more: many copies of one template cost a
-//! comparison each, and many different documents what a join of them costs.
+//! The rule is sequential, but its verifications run in parallel. Units are processed in halves:
+//! the earlier half among itself, then the later half against the representatives of the earlier
+//! one, then the remaining units among themselves. So two halves cost one join of two sets, and
+//! units that have joined a representative are not compared again. Many copies of one template cost
+//! one comparison each, and many distinct documents cost one join.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,40 +17,40 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 
-/// Units that are taken one after another.
+/// Units that are processed one after another.
 const BLOCK: usize = 1024;
 
-/// Representatives passed over by distance between two looks at whether to go on.
-const PASSED_TOGETHER: usize = 1 << 14;
+/// Representatives scanned between two cancellation checks.
+const SCAN_CHUNK: usize = 1 << 14;
 
-/// Checks from which on other threads take their part.
-const TOGETHER: usize = 8;
+/// Minimum number of verifications that run in parallel.
+const PARALLEL_MIN: usize = 8;
 
-/// Members of each side by which the number of near pairs is estimated.
+/// Sample size of each side when the share of near pairs is estimated.
 const SAMPLE: usize = 128;
 
-/// Two sets are compared one by one if at least one pair in 32 is near.
+/// Two sets are scanned if at least one pair in this many is near.
 ///
-/// A pair that a join finds costs as much as passing over 32 by distance.
-const CROWDED: usize = 32;
+/// Finding a pair by a join costs as much as scanning 32 pairs by distance.
+const DENSE: usize = 32;
 
-/// Representatives up to which units are compared with them one by one.
+/// With at most this many representatives units are scanned.
 const FEW: usize = 256;
 
-/// A document that others may join, or that may join one.
+/// A document that can join a representative or become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unit<F> {
     pub(super) position: u32,
-    /// What the caller knows it by.
+    /// The caller's number of the unit.
     pub(super) number: u32,
     pub(super) fingerprint: F,
 }
 
 /// Calls `label` with each unit's number, its representative's position and their similarity.
 ///
-/// Units come by rising position, and a representative has its own as label, without a similarity.
-/// Each unit is labelled once, in no order; labels are those of the sequential rule for any number
-/// of threads.
+/// Units are passed by ascending position. A representative is labelled with its position and no
+/// similarity. Each unit is labelled once, in no particular order. Labels equal those of the
+/// sequential rule for any number of threads.
 pub(super) fn under_representatives<F: Fingerprint>(
     units: &[Unit<F>],
     distance: u32,
@@ -62,13 +62,13 @@ pub(super) fn under_representatives<F: Fingerprint>(
     rule.among(units, label).map(drop)
 }
 
-/// Takes the number of a unit, the position of its representative, and their similarity.
+/// Receives the number of a unit, the position of its representative, and their similarity.
 pub(super) type Label<'a> = dyn FnMut(u32, u32, Option<f64>) + 'a;
 
-/// The place of a representative and the similarity of a unit that joins it.
+/// The index of a representative and its similarity to the unit that joins it.
 type Joined = (u32, f64);
 
-/// When a unit joins another.
+/// Decides whether a unit joins another.
 struct Rule<'a> {
     distance: u32,
     progress: &'a dyn Progress,
@@ -86,20 +86,20 @@ impl Rule<'_> {
         (self.verify)(kept.position, unit.position, apart)
     }
 
-    /// Checks near units against a representative, in parallel if they are many.
+    /// Verifies near units with a representative, in parallel if there are many.
     fn all_pass<F: Fingerprint>(
         &self,
         kept: &Unit<F>,
         units: &[Unit<F>],
     ) -> Result<Vec<Option<f64>>> {
         let passes = |unit: &Unit<F>| self.passes(kept, unit);
-        if units.len() < TOGETHER {
+        if units.len() < PARALLEL_MIN {
             return units.iter().map(passes).collect();
         }
         units.par_iter().map(passes).collect()
     }
 
-    /// Applies the rule to units alone, and returns the representatives, by rising position.
+    /// Applies the rule to the units alone; returns the representatives by ascending position.
     fn among<F: Fingerprint>(
         &self,
         units: &[Unit<F>],
@@ -116,7 +116,7 @@ impl Rule<'_> {
         Ok(kept)
     }
 
-    /// The rule as it is written, for a few units.
+    /// Applies the sequential rule to a few units.
     fn one_by_one<F: Fingerprint>(
         &self,
         units: &[Unit<F>],
@@ -124,7 +124,7 @@ impl Rule<'_> {
     ) -> Result<Vec<Unit<F>>> {
         let mut left = units.to_vec();
         let mut kept = Vec::new();
-        // What is left is like none before it, so its first is a representative.
+        // The remaining units joined no earlier one, so the first of them is a representative.
         while let Some((&first, rest)) = left.split_first() {
             kept.push(first);
             label(first.number, first.position, None);
@@ -138,7 +138,7 @@ impl Rule<'_> {
                     others.push(unit);
                 }
             }
-            // Two rising runs, which a stable sort merges.
+            // Two ascending runs, which a stable sort merges.
             others.sort_by_key(|unit| unit.position);
             left = others;
         }
@@ -146,14 +146,14 @@ impl Rule<'_> {
         Ok(kept)
     }
 
-    /// Labels the units that join a representative before them, and returns the others.
+    /// Labels the units that join an earlier representative and returns the others.
     fn apart<F: Fingerprint>(
         &self,
         kept: &[Unit<F>],
         units: &[Unit<F>],
         label: &mut Label<'_>,
     ) -> Result<Vec<Unit<F>>> {
-        let found = if kept.len() <= FEW || self.is_crowded(kept, units) {
+        let found = if kept.len() <= FEW || self.is_dense(kept, units) {
             self.first_by_scan(kept, units)?
         } else {
             self.first_by_join(kept, units)?
@@ -171,8 +171,8 @@ impl Rule<'_> {
         Ok(left)
     }
 
-    /// Returns true if a join would find so large a part of all pairs that a scan is cheaper.
-    fn is_crowded<F: Fingerprint>(&self, kept: &[Unit<F>], units: &[Unit<F>]) -> bool {
+    /// Returns true if so many pairs are near that scanning is cheaper than a join.
+    fn is_dense<F: Fingerprint>(&self, kept: &[Unit<F>], units: &[Unit<F>]) -> bool {
         let some = |all: &[Unit<F>]| -> Vec<F> {
             let step = (all.len() / SAMPLE).max(1);
             all.iter().step_by(step).map(|unit| unit.fingerprint).collect()
@@ -180,17 +180,17 @@ impl Rule<'_> {
         let (kept, units) = (some(kept), some(units));
         let near = |a: F| units.iter().filter(|&&b| a.distance(b) <= self.distance).count();
         let pairs: usize = kept.iter().map(|&a| near(a)).sum();
-        pairs * CROWDED >= kept.len() * units.len()
+        pairs * DENSE >= kept.len() * units.len()
     }
 
-    /// Returns for each unit the place of the first representative that it passes with.
+    /// Returns for each unit the index of the first representative that it passes with.
     fn first_by_scan<F: Fingerprint>(
         &self,
         kept: &[Unit<F>],
         units: &[Unit<F>],
     ) -> Result<Vec<Option<Joined>>> {
         let first = |unit: &Unit<F>| {
-            for (some, begin) in kept.chunks(PASSED_TOGETHER).zip((0..).step_by(PASSED_TOGETHER)) {
+            for (some, begin) in kept.chunks(SCAN_CHUNK).zip((0..).step_by(SCAN_CHUNK)) {
                 progress::check(self.progress)?;
                 for (kept, at) in some.iter().zip(begin..) {
                     if self.is_near(kept, unit)
@@ -205,10 +205,10 @@ impl Rule<'_> {
         units.par_iter().map(first).collect()
     }
 
-    /// Checks pairs of a unit and a representative, by their places, in the order of the latter.
+    /// Verifies near pairs of a unit and a representative, by ascending representative.
     ///
-    /// What comes after the first that passes need not be read.
-    fn check_rising<F: Fingerprint>(
+    /// Stops at the first representative that passes.
+    fn check_in_order<F: Fingerprint>(
         &self,
         mut pairs: Vec<(u32, u32)>,
         (kept, units): (&[Unit<F>], &[Unit<F>]),
@@ -231,7 +231,7 @@ impl Rule<'_> {
         })
     }
 
-    /// Does what [`first_by_scan`](Self::first_by_scan) does, over the near pairs alone.
+    /// Returns the result of [`first_by_scan`](Self::first_by_scan), computed by a join.
     fn first_by_join<F: Fingerprint>(
         &self,
         kept: &[Unit<F>],
@@ -241,7 +241,7 @@ impl Rule<'_> {
         let (our_places, their_places) = (ours.directory(), theirs.directory());
         let first: Vec<First> = units.iter().map(|_| First::default()).collect();
         let waiting = Mutex::new(Vec::new());
-        let check = |pairs| self.check_rising(pairs, (kept, units), &first);
+        let check = |pairs| self.check_in_order(pairs, (kept, units), &first);
         let visit = |pairs: &[Pair<F>]| {
             let mut near: Vec<(u32, u32)> = Vec::new();
             for pair in pairs {
@@ -271,19 +271,19 @@ impl Rule<'_> {
     }
 }
 
-/// Near pairs that wait, so that a unit meets its representatives in their order: 16 MiB.
+/// Near pairs that are buffered, so that a unit meets its representatives in order: 16 MiB.
 const WAITING: usize = 1 << 21;
 
 /// The first representative found so far that a unit joins.
 #[derive(Debug)]
 struct First {
-    /// Its place, which falls only; [`NOWHERE`] while there is none.
+    /// Its index, which only decreases; [`NOWHERE`] if there is none.
     representative: AtomicU32,
-    /// Held by those that change the place.
+    /// Locked by threads that change the index.
     similarity: Mutex<f64>,
 }
 
-/// Above the place of every representative.
+/// Larger than the index of any representative.
 const NOWHERE: u32 = u32::MAX;
 
 impl Default for First {
@@ -294,7 +294,7 @@ impl Default for First {
 
 impl First {
     fn place(&self) -> u32 {
-        // A place that has fallen meanwhile costs a check that changes nothing.
+        // A stale value only costs a superfluous verification.
         self.representative.load(Ordering::Relaxed)
     }
 
@@ -317,11 +317,11 @@ impl First {
     }
 }
 
-/// The distinct fingerprints of some units, and where their units are.
+/// The distinct fingerprints of some units, and the units of each.
 struct Side<F> {
     distinct: Vec<F>,
     starts: Vec<u32>,
-    /// Places of the units, by fingerprint, rising for each.
+    /// Indices of the units by fingerprint, ascending for each.
     places: Vec<u32>,
 }
 
@@ -346,14 +346,14 @@ impl<F: Fingerprint> Side<F> {
         Directory::new(&self.distinct)
     }
 
-    /// Places of the units of one of the distinct fingerprints.
+    /// Returns the indices of the units of a distinct fingerprint.
     fn units(&self, distinct: u32) -> &[u32] {
         let at = distinct as usize;
         &self.places[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 }
 
-/// Hands on the wish to stop, and none of the steps of the joins.
+/// Forwards cancellation, but not the progress of the inner joins.
 struct Silent<'a>(&'a dyn Progress);
 
 impl Progress for Silent<'_> {

@@ -1,7 +1,7 @@
-//! Sink: near members of a permuted table become batches of pairs for the caller.
+//! Sink: converts near members of a permuted table into batches of pairs for the caller.
 //!
-//! A pair passes only from the table that its own first equal blocks lead, at every level of
-//! splitting, so that no pair comes twice although none is remembered.
+//! A pair is emitted only from the table that its first equal blocks lead, at every level of
+//! splitting. So each pair is returned once although no pair is remembered.
 
 use super::Pair;
 use super::blocks::Table;
@@ -11,24 +11,24 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 
-/// So many pairs are handed over at once.
+/// Pairs per batch.
 const BATCH: usize = 4096;
-/// Members of a part at least, so that a small bound of memory does not mean endless parts.
+/// Minimum members of a part, so that a small memory limit does not cause endless parts.
 const CAPACITY_MIN: usize = 256 << 10;
 
-/// What stays the same through a whole join.
+/// The constant parameters of a join.
 pub(super) struct Run<'a, F> {
     pub(super) distance: u32,
-    /// Whether pairs come from two sets, so that their order means something.
+    /// Whether pairs are between two sets, so that their order matters.
     pub(super) across: bool,
-    /// Members that a part may have which is read from a source.
+    /// Maximum members of a part that is read from a source.
     pub(super) capacity: usize,
     pub(super) progress: &'a dyn Progress,
     pub(super) visit: &'a (dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
 }
 
 impl<'a, F: Fingerprint> Run<'a, F> {
-    /// Prepares the join of `S` sets, while the caller holds so many members in memory.
+    /// Prepares a join of `S` sets while the caller holds `held` members in memory.
     pub(super) fn new<const S: usize>(
         options: JoinOptions,
         held: usize,
@@ -36,13 +36,13 @@ impl<'a, F: Fingerprint> Run<'a, F> {
         visit: &'a (dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
     ) -> Self {
         let JoinOptions { distance, memory } = options;
-        // A part is held twice: as it is read and as it is partitioned.
+        // A part is in memory twice: as read, and as partitioned.
         let capacity = (memory / F::BYTES).saturating_sub(held) / 2;
         let capacity = capacity.max(CAPACITY_MIN);
         Self { distance, across: S == 2, capacity, progress, visit }
     }
 
-    /// Begins with so many members; false if there is nothing to do.
+    /// Starts the progress of a join; returns false if there is nothing to do.
     pub(super) fn begin(&self, members: usize) -> Result<bool> {
         if self.distance > F::BITS {
             let distance = self.distance;
@@ -58,36 +58,36 @@ impl<'a, F: Fingerprint> Run<'a, F> {
     }
 }
 
-/// The bit positions in which a set stands, as the tables above it left them.
+/// The permutation of a set's bits, composed of the tables above it.
 pub(super) struct Space<'a, F> {
-    /// The blocks that led the tables down to here; a pair has to agree on all of them.
+    /// The leading blocks of all tables above; a pair must agree on all of them.
     equal: F,
-    /// The blocks passed over before the last of those; a pair has to differ in each.
-    passed: Vec<F>,
-    /// The way back to the space one level up; none where positions are the caller's own.
+    /// The blocks skipped before the last leading block; a pair must differ in each.
+    skipped: Vec<F>,
+    /// The permutation back to the space one level up; `None` at the caller's bit order.
     up: Option<(Permutation<F>, &'a Space<'a, F>)>,
 }
 
 impl<F: Fingerprint> Space<'_, F> {
-    /// The caller's own positions.
-    pub(super) const ROOT: Self = Self { equal: F::ZERO, passed: Vec::new(), up: None };
+    /// The caller's bit order.
+    pub(super) const ROOT: Self = Self { equal: F::ZERO, skipped: Vec::new(), up: None };
 
     /// Returns the space of a table below this one.
     pub(super) fn below<'b>(&'b self, table: &Table<F>) -> Space<'b, F> {
         let permutation = &table.permutation;
-        let passed = self.passed.iter().chain(&table.passed);
+        let skipped = self.skipped.iter().chain(&table.skipped);
         Space {
             equal: permutation.apply(self.equal | table.blocks),
-            passed: passed.map(|&block| permutation.apply(block)).collect(),
+            skipped: skipped.map(|&block| permutation.apply(block)).collect(),
             up: Some((permutation.inverse(), self)),
         }
     }
 
-    /// Tells whether this is the one space that the pair passes from.
+    /// Returns true if the pair is emitted from this space.
     #[inline]
     fn owns(&self, differing: F) -> bool {
         differing & self.equal == F::ZERO
-            && self.passed.iter().all(|&block| differing & block != F::ZERO)
+            && self.skipped.iter().all(|&block| differing & block != F::ZERO)
     }
 
     fn back_to_root(&self, fingerprint: F) -> F {
@@ -101,7 +101,7 @@ impl<F: Fingerprint> Space<'_, F> {
     }
 }
 
-/// Collects the pairs of one task and hands them over in batches.
+/// Collects the pairs of one task and passes them to the visitor in batches.
 pub(super) struct Sink<'a, F> {
     run: &'a Run<'a, F>,
     space: &'a Space<'a, F>,
@@ -119,18 +119,18 @@ impl<'a, F: Fingerprint> Sink<'a, F> {
         self.run.distance
     }
 
-    /// Tells that the caller has refused a batch; nothing more is taken.
+    /// Returns true if the visitor returned an error; later pairs are dropped.
     pub(super) fn stopped(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Counts so many comparisons.
+    /// Adds `comparisons` to the report.
     #[inline]
     pub(super) fn count(&mut self, comparisons: u64) {
         self.report.comparisons += comparisons;
     }
 
-    /// Takes two near members, unless the pair passes from another table.
+    /// Adds two near members, unless the pair is emitted from another table.
     #[inline]
     pub(super) fn offer(&mut self, a: F, b: F, distance: u32) {
         if self.space.owns(a ^ b) {
@@ -143,17 +143,17 @@ impl<'a, F: Fingerprint> Sink<'a, F> {
         let (a, b) = if self.run.across { (a, b) } else { (a.min(b), a.max(b)) };
         self.batch.push(Pair { a, b, distance });
         if self.batch.len() >= BATCH {
-            self.hand_over();
+            self.flush();
         }
     }
 
-    /// Hands over what is left and returns what there was.
+    /// Passes the last batch to the visitor and returns the report.
     pub(super) fn finish(mut self) -> Result<JoinReport> {
-        self.hand_over();
+        self.flush();
         self.failed.map_or(Ok(self.report), Err)
     }
 
-    fn hand_over(&mut self) {
+    fn flush(&mut self) {
         if self.failed.is_none() && !self.batch.is_empty() {
             match (self.run.visit)(&self.batch) {
                 Ok(()) => self.report.pairs += self.batch.len() as u64,

@@ -1,4 +1,4 @@
-//! Source: a set that is read from end to end, as often as it takes.
+//! Source: a set that a join reads from end to end, possibly many times.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,20 +8,20 @@ use super::permutation::Permutation;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
-/// Members that are handed over at once.
+/// Number of members passed to a visitor at once.
 pub(super) const CHUNK: usize = 16 << 10;
-/// About so many members decide about the blocks of a set.
+/// Approximate sample size for choosing the blocks of a set.
 const SAMPLE: u64 = 2048;
 
 /// A set of distinct fingerprints, in memory or not.
 pub(super) trait Source<F: Fingerprint>: Sync {
-    /// Returns how many members there are at most.
+    /// Returns an upper bound of the number of members.
     fn len(&self) -> usize;
 
-    /// Calls `visit` with all members in turn, from several threads at once.
+    /// Calls `visit` with all members in chunks, from several threads at once.
     fn scan(&self, visit: &(dyn Fn(&[F]) -> Result<()> + Sync)) -> Result<()>;
 
-    /// Returns some members from all over the set, the same ones in every run.
+    /// Returns a sample from the whole set, the same one in every run.
     fn sample(&self) -> Result<Vec<F>> {
         let bound = match self.len() as u64 {
             len if len <= SAMPLE => u64::MAX,
@@ -37,7 +37,7 @@ pub(super) trait Source<F: Fingerprint>: Sync {
     }
 }
 
-/// Spreads fingerprints evenly over all numbers, whatever they are.
+/// Hashes a fingerprint to an evenly distributed number.
 fn mix<F: Fingerprint>(fingerprint: F) -> u64 {
     let wide = fingerprint.widen();
     let word =
@@ -55,13 +55,13 @@ impl<F: Fingerprint> Source<F> for &[F] {
     }
 }
 
-/// The members of a set that stand in some part of a table.
+/// The members of a set that are in one part of a table.
 pub(super) struct Part<'a, F, T: ?Sized> {
     pub(super) source: &'a T,
     pub(super) permutation: &'a Permutation<F>,
-    /// Bits of the prefix that tells the part; one at least.
+    /// Number of prefix bits that select the part; at least 1.
     pub(super) bits: u32,
-    /// Prefixes of the part, from the first to the last.
+    /// First and last prefix of the part.
     pub(super) prefixes: (F, F),
     pub(super) len: usize,
 }
@@ -71,7 +71,7 @@ impl<F: Fingerprint, T: Source<F> + ?Sized> Source<F> for Part<'_, F, T> {
         self.len
     }
 
-    /// Members come permuted.
+    /// Passes the members permuted.
     fn scan(&self, visit: &(dyn Fn(&[F]) -> Result<()> + Sync)) -> Result<()> {
         let (first, last) = self.prefixes;
         self.source.scan(&|members| {
@@ -87,7 +87,7 @@ impl<F: Fingerprint, T: Source<F> + ?Sized> Source<F> for Part<'_, F, T> {
     }
 }
 
-/// Reads a whole source into memory, in no order.
+/// Reads a whole source into memory, in any order.
 pub(super) fn load<F: Fingerprint>(source: &dyn Source<F>) -> Result<Vec<F>> {
     let all = Mutex::new(Vec::with_capacity(source.len()));
     source.scan(&|members| {

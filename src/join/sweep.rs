@@ -1,8 +1,7 @@
-//! Sweep: sets in memory are split by tables, and members of one group are compared.
+//! Sweep: splits sets in memory by tables and compares the members of each group.
 //!
-//! A group that is too large to compare all its pairs is split again on its other bits, so that
-//! skew costs more tables and not the square of a group. Everything here is for one set, whose
-//! pairs are looked for, or for two, across which they are.
+//! A group that is too large for comparing all its pairs is split again on its other bits. So skew
+//! costs more tables instead of the square of a group. Works on one set, or between two.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -22,12 +21,12 @@ use crate::fingerprint::Fingerprint;
 use crate::pages::Pages;
 use crate::progress;
 
-/// A bucket so many times larger than it should be is split again by all threads.
+/// A bucket this many times its even share is split again by all threads.
 const SKEWED: usize = 8;
 
-/// Finds all pairs within a set, or across two; reports `units` of progress on the way.
+/// Finds all pairs within a set, or between two, and reports `units` units of progress.
 ///
-/// Members of a set are distinct.
+/// The members of a set must be distinct.
 pub(super) fn pairs<F: Fingerprint, const S: usize>(
     run: &Run<'_, F>,
     space: &Space<'_, F>,
@@ -61,22 +60,22 @@ pub(super) fn split_pairs<F: Fingerprint, const S: usize>(
     Ok(report)
 }
 
-/// Room for one table of each set, used for one after the other.
+/// Buffers for one table of each set, reused by the next table.
 pub(super) struct Workshop<F, const S: usize> {
     rooms: [Pages<F>; S],
-    /// Memory of tasks that have ended, for those that begin.
+    /// Buffers of finished tasks, for later ones.
     scratches: Mutex<Vec<Scratch<F, S>>>,
 }
 
 impl<F: Fingerprint, const S: usize> Workshop<F, S> {
-    /// Takes room for sets of up to these sizes.
+    /// Allocates buffers for sets of up to these sizes.
     pub(super) fn new(sizes: [usize; S]) -> Self {
         Self { rooms: sizes.map(Pages::zeroed), scratches: Mutex::new(Vec::new()) }
     }
 
-    /// Compares what agrees on the leading bits once the members are permuted.
+    /// Compares the members that agree on the first `lead` bits after the permutation.
     ///
-    /// `space` is that of the permuted members.
+    /// `space` is the space of the permuted members.
     pub(super) fn groups(
         &mut self,
         run: &Run<'_, F>,
@@ -120,17 +119,17 @@ impl<F: Fingerprint, const S: usize> Workshop<F, S> {
     }
 }
 
-/// One table of each set, by buckets.
+/// One table of each set, in buckets.
 struct Task<'a, F, const S: usize> {
     run: &'a Run<'a, F>,
     space: &'a Space<'a, F>,
     partitions: [Partition<'a, F>; S],
     scratches: &'a Mutex<Vec<Scratch<F, S>>>,
-    /// Bits that make a bucket.
+    /// Number of bits that select a bucket.
     bits: u32,
-    /// Bits that make a group.
+    /// Number of bits that select a group.
     lead: u32,
-    /// The most members of a bucket that one thread groups.
+    /// Maximum members of a bucket that one thread groups.
     skewed: usize,
 }
 
@@ -178,7 +177,7 @@ impl<F: Fingerprint, const S: usize> Task<'_, F, S> {
     }
 }
 
-/// Returns the units that fall to a part, so that those of all parts add up.
+/// Returns the units of a part; the units of all parts add up to `units`.
 pub(super) fn share(units: u64, part: Range<u64>, whole: u64) -> u64 {
     let before = |position: u64| {
         let before = u128::from(units) * u128::from(position) / u128::from(whole.max(1));

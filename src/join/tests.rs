@@ -10,7 +10,7 @@ use crate::error::Error;
 
 const SEED: u64 = 11;
 
-/// `SplitMix64`: every set below is the same in every run.
+/// `SplitMix64`, so that every run tests the same sets.
 struct Random(u64);
 
 impl Random {
@@ -33,7 +33,7 @@ impl Random {
         (0..flips).fold(fingerprint, |fp, _| fp ^ (F::truncate(1) << self.below(F::BITS)))
     }
 
-    /// Fills a set up with copies of its members that differ by some flips.
+    /// Adds copies of members that differ by a few flips.
     fn near_copies<F: Fingerprint>(&mut self, set: &mut Vec<F>, copies: usize, flips: u32) {
         for _ in 0..copies {
             let at = usize::try_from(self.word()).unwrap() % set.len();
@@ -43,7 +43,7 @@ impl Random {
     }
 }
 
-/// The reference: every pair of the set is looked at.
+/// Reference: compares every pair of the set.
 fn naive<F: Fingerprint>(fps: &[F], distance: u32) -> Vec<Pair<F>> {
     let distinct: Vec<F> = fps.iter().copied().collect::<BTreeSet<F>>().into_iter().collect();
     let mut pairs = Vec::new();
@@ -70,7 +70,7 @@ fn joined<F: Fingerprint>(fps: &[F], distance: u32) -> Vec<Pair<F>> {
     pairs
 }
 
-/// Sets that have broken joins: skewed, repeated, tiny, or all in one place.
+/// Sets that have broken joins: skewed, repeated, tiny, or concentrated.
 fn sets<F: Fingerprint>(len: usize) -> Vec<(&'static str, Vec<F>)> {
     let mut random = Random(SEED);
     let mut sets: Vec<(&str, Vec<F>)> = vec![
@@ -152,7 +152,7 @@ fn in_memory<F>(
     sink::Run { distance, across: false, capacity: usize::MAX, progress: &(), visit }
 }
 
-/// Small sets are never worth a split, so this takes the choice away.
+/// Small sets are never worth a split, so the test chooses the split.
 #[test]
 fn every_split_finds_the_same_pairs() {
     for (name, set) in sets::<u64>(1000) {
@@ -183,7 +183,7 @@ fn every_split_finds_the_same_pairs() {
     }
 }
 
-/// The reference: every member of one set is looked at with every one of the other.
+/// Reference: compares every member of one set with every member of the other.
 fn naive_across<F: Fingerprint>(a: &[F], b: &[F], distance: u32) -> Vec<Pair<F>> {
     let distinct = |fps: &[F]| fps.iter().copied().collect::<BTreeSet<F>>();
     let (a, b) = (distinct(a), distinct(b));
@@ -207,7 +207,7 @@ fn crossed<F: Fingerprint>(a: &[F], b: &[F], options: JoinOptions) -> Vec<Pair<F
 fn crosses_agree_with_naive<F: Fingerprint>(len: usize, distances: &[u32]) {
     let mut random = Random(SEED + 1);
     for (name, set) in sets::<F>(len) {
-        // Near copies of a third, some of the set itself, and some that are near nothing.
+        // Near copies of a third of the set, some of its members, and some unrelated ones.
         let mut other: Vec<F> = set.iter().copied().step_by(3).collect();
         if !other.is_empty() {
             random.near_copies(&mut other, len / 3, 4);
@@ -234,7 +234,7 @@ fn every_pair_across_two_sets_is_found_once() {
 }
 
 #[test]
-fn a_cross_join_with_few_or_none_on_one_side_is_exact() {
+fn a_cross_join_with_an_empty_or_tiny_side_is_exact() {
     let mut random = Random(SEED);
     let many: Vec<u64> = (0..30_000).map(|_| random.fingerprint()).collect();
     assert!(crossed(&many, &[], 3.into()).is_empty());
@@ -283,10 +283,10 @@ fn joins_by_parts_find_the_same_pairs() {
 }
 
 #[test]
-fn a_bound_of_memory_changes_no_pair() {
+fn a_memory_limit_does_not_change_the_pairs() {
     let mut random = Random(SEED);
     let mut set: Vec<u64> = (0..700_000).map(|_| random.fingerprint()).collect();
-    // Two thirds stand in one bucket of the first table.
+    // Two thirds are in one bucket of the first table.
     set.iter_mut().skip(200_000).for_each(|fp| *fp >>= 16);
     random.near_copies(&mut set, 100_000, 3);
     let all = joined(&set, 3);
@@ -317,7 +317,7 @@ fn comparisons_are_counted() {
 #[test]
 fn skewed_groups_are_split_again_where_their_members_differ() {
     let mut random = Random(SEED);
-    // Two values of the first 16 bits: each bit varies, and yet half the set is in one group.
+    // The first 16 bits have two values: each bit varies, but half of the set is in one group.
     let two_values = |x: u64| if x & 1 == 0 { 0xa5c3 << 48 } else { 0x5a3c << 48 };
     let set: Vec<u64> =
         (0..40_000).map(|_| random.word()).map(|x| two_values(x) | (x >> 16)).collect();
@@ -340,7 +340,7 @@ fn distances_above_the_width_are_refused() {
 }
 
 #[test]
-fn a_failing_visitor_ends_the_join_with_its_own_error() {
+fn a_join_stops_with_the_error_of_its_visitor() {
     let set: Vec<u64> = (0..20_000).collect();
     for distance in [1, 64] {
         let calls = AtomicU64::new(0);
@@ -349,7 +349,7 @@ fn a_failing_visitor_ends_the_join_with_its_own_error() {
             Err(Error::InvalidOption { name: "visit", reason: "enough".to_owned() })
         });
         assert!(matches!(failed, Err(Error::InvalidOption { name: "visit", .. })), "{failed:?}");
-        // At most one call for each task that had begun.
+        // At most one call per task that had started.
         assert!(calls.into_inner() < 1000);
     }
 }
@@ -378,7 +378,7 @@ impl Progress for Meter {
 }
 
 #[test]
-fn progress_moves_often_and_ends_at_its_total() {
+fn progress_is_frequent_and_reaches_its_total() {
     for (name, set) in sets::<u64>(20_000) {
         for distance in [0, 1, 3, 30] {
             let meter = Meter::default();
@@ -403,7 +403,7 @@ fn cancelling_stops_the_join() {
     }
 }
 
-/// The reference: labels spread along near pairs until nothing changes.
+/// Reference: spreads labels along near pairs until nothing changes.
 fn naive_clusters<F: Fingerprint>(fps: &[F], distance: u32) -> Vec<u32> {
     let mut labels: Vec<u32> = (0..u32::try_from(fps.len()).unwrap()).collect();
     let mut changed = true;
@@ -423,7 +423,7 @@ fn naive_clusters<F: Fingerprint>(fps: &[F], distance: u32) -> Vec<u32> {
 
 fn clusters_agree_with_spreading_labels<F: Fingerprint>() {
     for (name, mut set) in sets::<F>(500) {
-        // Positions tell more when they do not follow the order of the values.
+        // Shuffled, so that positions do not follow the order of the values.
         let mut random = Random(SEED);
         for at in (1..set.len()).rev() {
             set.swap(at, random.below(u32::try_from(at).unwrap() + 1) as usize);
@@ -436,7 +436,7 @@ fn clusters_agree_with_spreading_labels<F: Fingerprint>() {
 }
 
 #[test]
-fn clusters_are_named_by_their_smallest_position() {
+fn clusters_are_labelled_by_their_smallest_position() {
     clusters_agree_with_spreading_labels::<u32>();
     clusters_agree_with_spreading_labels::<u64>();
     clusters_agree_with_spreading_labels::<u128>();

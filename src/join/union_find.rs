@@ -1,12 +1,11 @@
-//! Union-find: links between items become disjoint sets.
+//! Union-find: disjoint sets of items, merged by links.
 //!
-//! Every item leads to the root of its set in a few steps: the smaller set is hung below the
-//! larger one, and each walk halves the path it takes.
+//! Union by size and path halving keep the path from an item to its root short.
 
 /// Disjoint sets over items numbered from 0, joined one link at a time.
 ///
-/// Any order of m links over n items takes O(m α(n)) steps (Tarjan and van Leeuwen, JACM 1984)
-/// and 8 bytes an item.
+/// m links over n items take O(m α(n)) steps in any order (Tarjan and van Leeuwen, JACM 1984), and
+/// 8 bytes per item.
 ///
 /// ```
 /// use hamdex::join::UnionFind;
@@ -25,25 +24,25 @@ pub struct UnionFind {
 }
 
 impl UnionFind {
-    /// Makes so many items, each a set of its own.
+    /// Creates `len` items, each in a separate set.
     pub fn new(len: u32) -> Self {
         Self { parents: (0..len).collect(), sizes: vec![1; len as usize] }
     }
 
-    /// Returns how many items there are, joined or not.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// Tells whether there is not a single item.
+    /// Returns true if there are no items.
     pub fn is_empty(&self) -> bool {
         self.parents.is_empty()
     }
 
-    /// Returns the item that stands for the whole set; `None` for an unknown item.
+    /// Returns the root of an item's set; `None` for an unknown item.
     ///
-    /// Two items are in one set exactly when this answers the same for both. A later
-    /// [`union`](Self::union) may change the answer.
+    /// Two items are in the same set if and only if their roots are equal. A later
+    /// [`union`](Self::union) may change the root.
     #[inline]
     pub fn find(&mut self, item: u32) -> Option<u32> {
         let mut item = item;
@@ -57,15 +56,15 @@ impl UnionFind {
         Some(item)
     }
 
-    /// [`UnionFind::find`] for an item that there is.
+    /// Returns the root of an existing item's set; panics for an unknown item.
     #[inline]
     pub(crate) fn root(&mut self, item: u32) -> u32 {
-        self.find(item).expect("items are counted before they are joined")
+        self.find(item).expect("the item exists")
     }
 
-    /// Joins the sets of two items; true if they were apart.
+    /// Merges the sets of two items; returns true if they were separate.
     ///
-    /// Nothing happens when either item is unknown.
+    /// Does nothing if an item is unknown.
     #[inline]
     pub fn union(&mut self, a: u32, b: u32) -> bool {
         self.link(a, b) == Some(true)
@@ -79,7 +78,7 @@ impl UnionFind {
         let (size_a, size_b) = (self.sizes[a as usize], self.sizes[b as usize]);
         let (root, child) = if size_a < size_b { (b, a) } else { (a, b) };
         self.parents[child as usize] = root;
-        // No overflow: there are no more items than numbers of 32 bits.
+        // Cannot overflow: there are at most 2^32 items.
         self.sizes[root as usize] = size_a + size_b;
         Some(true)
     }

@@ -1,7 +1,7 @@
-//! Verified clusters: near pairs that pass a check become groups, by chains or representatives.
+//! Verified clusters: groups near pairs that pass a verification, by chains or representatives.
 //!
-//! Documents that are equal in fingerprint and evidence are one unit, linked without a check, so
-//! a million copies cost as much as one. Links are joined as they are found and never kept.
+//! Documents with equal fingerprint and evidence are one unit and linked without a verification, so
+//! a million copies cost as much as one. Links are merged as they are found and not stored.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,51 +16,52 @@ use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 use crate::verify::Linkage;
 
-/// Pairs that are checked between two looks at what is linked by now.
+/// Pairs that are verified between two look-ups of what is already linked.
 const CHECKED_TOGETHER: usize = 64;
 
-/// Returns the similarity of two near documents that pass, `None` for two that do not.
+/// Verifies two near documents: returns their similarity, or `None` if they do not pass.
 ///
-/// The arguments are their positions, the smaller one first, and the Hamming distance of their
+/// The arguments are the two positions, the smaller one first, and the Hamming distance between the
 /// fingerprints.
 pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<Option<f64>> + Sync + 'a;
 
 /// The cluster of every position.
 #[derive(Debug)]
 pub(crate) struct Labelled {
-    /// The position that names its cluster.
+    /// The position that labels each position's cluster.
     pub(crate) labels: Vec<u32>,
-    /// Its similarity to that one as the check returned it, `None` if they were not compared;
-    /// empty if no two were.
+    /// Similarity to the labelling position as the verification returned it; `None` if the two were
+    /// not compared. Empty if no two were.
     pub(crate) similarities: Vec<Option<f64>>,
 }
 
-/// Returns for every position the smallest position in its cluster.
+/// Returns, for every position, the position that labels its cluster.
 ///
-/// Two documents are linked when their fingerprints are within `distance` and `verify` passes
-/// them, or when fingerprint and digest are equal. `digests` holds a hash of what `verify`
-/// compares, one a document. With [`Linkage::Chain`] a cluster is what chains of links connect.
+/// Two documents are linked if their fingerprints are within `distance` and `verify` passes them,
+/// or if fingerprint and digest are equal. `digests` holds one hash per document of what `verify`
+/// compares.
 ///
-/// With [`Linkage::Representative`] documents are taken by rising position: each joins the first
-/// representative within `distance` that it passes the check with, or becomes a representative
-/// itself. The label of a cluster is its representative, so chains A-B-C-D do not put A and D
-/// together.
+/// With [`Linkage::Chain`] a cluster is a connected component of links, labelled by its smallest
+/// position. With [`Linkage::Representative`] documents are processed by ascending position. Each
+/// joins the first representative within `distance` that it passes with, or becomes a
+/// representative, whose position is the label. So a chain A-B-C-D does not put A and D together.
 ///
-/// `verify` is called from several threads and not for pairs that are known to be connected. The
-/// answer does not depend on the order of calls. Memory is about 110 bytes a document,
-/// and 32 MiB for pairs that wait.
+/// `verify` is called from several threads, and not for pairs that are already connected. The
+/// result does not depend on the order of calls. Memory is about 110 bytes per document and 32 MiB
+/// for buffered pairs.
 ///
 /// # Errors
 ///
-/// - [`Error::InvalidDistance`] if the distance is above the width of `F`.
-/// - [`Error::InvalidOption`] for more than `u32::MAX` fingerprints, or digests of another number.
-/// - [`Error::Cancelled`] once the progress sink asks to stop.
-/// - Whatever `verify` fails with.
+/// - Returns [`Error::InvalidDistance`] if the distance exceeds the width of `F`.
+/// - Returns [`Error::InvalidOption`] if there are more than `u32::MAX` fingerprints, or not one
+///   digest per fingerprint.
+/// - Returns [`Error::Cancelled`] if `progress` requests it.
+/// - Returns any error of `verify`.
 ///
 /// ```
 /// use hamdex::join::{self, Linkage};
 ///
-/// // Near by fingerprint, but only texts of the same length pass.
+// Fingerprints may be near, but only texts of the same length pass.
 /// let texts = ["rain", "snow", "sunshine", "rain"];
 /// let lens = texts.map(|text| text.len() as u64);
 /// let same = |a: u32, b: u32, _| Ok((lens[a as usize] == lens[b as usize]).then_some(1.0));
@@ -81,7 +82,7 @@ pub fn verified_clusters<F: Fingerprint>(
     labelled(fps, digests, distance, linkage, progress, verify).map(|labelled| labelled.labels)
 }
 
-/// Does what [`verified_clusters`] does, and returns the similarities that checks returned.
+/// [`verified_clusters`] that also returns the similarities of the verifications.
 pub(crate) fn labelled<F: Fingerprint>(
     fps: &[F],
     digests: &[u64],
@@ -104,11 +105,11 @@ pub(crate) fn labelled<F: Fingerprint>(
     Ok(Labelled { labels, similarities })
 }
 
-/// Documents of one fingerprint and one digest count as one unit.
+/// Documents grouped into units of one fingerprint and one digest.
 struct Units<F> {
-    /// Distinct fingerprints, rising.
+    /// Distinct fingerprints, ascending.
     distinct: Vec<F>,
-    /// Where the units of each distinct fingerprint begin, and the end of the last.
+    /// First unit of each distinct fingerprint, and the end of the last.
     starts: Vec<u32>,
     /// The smallest position of each unit.
     firsts: Vec<u32>,
@@ -120,7 +121,8 @@ impl<F: Fingerprint> Units<F> {
     fn new(fps: &[F], digests: &[u64]) -> Result<Self> {
         let invalid = |name, reason| Error::InvalidOption { name, reason };
         let count = u32::try_from(fps.len()).map_err(|_| {
-            let reason = format!("{} fingerprints are too many, at most {}", fps.len(), u32::MAX);
+            let reason =
+                format!("{} fingerprints are too many; the maximum is {}", fps.len(), u32::MAX);
             invalid("fps", reason)
         })?;
         if digests.len() != fps.len() {
@@ -152,7 +154,7 @@ impl<F: Fingerprint> Units<F> {
         Ok(units)
     }
 
-    /// Returns the smallest position of what chains of links connect, for every unit.
+    /// Returns, for each unit, the smallest position of its connected component.
     fn chained(
         &self,
         distance: u32,
@@ -175,9 +177,9 @@ impl<F: Fingerprint> Units<F> {
         Ok(roots.iter().map(label).collect())
     }
 
-    /// Returns the representative of every unit.
+    /// Returns the representative of each unit.
     ///
-    /// Whatever passes with a representative is linked to it, so chains need not be known.
+    /// A unit that passes with a representative is linked to it, so no chains are needed.
     fn represented(
         &self,
         fps: &[F],
@@ -202,25 +204,25 @@ impl<F: Fingerprint> Units<F> {
         Ok(labels)
     }
 
-    /// There are no more units than positions, which are numbers of 32 bits.
+    /// Returns the number of units, which is at most the number of positions.
     fn count(&self) -> u32 {
-        u32::try_from(self.firsts.len()).expect("a unit has a position of its own")
+        u32::try_from(self.firsts.len()).expect("each unit has a distinct position")
     }
 
-    /// Units of the distinct fingerprint at this place.
+    /// Returns the units of a distinct fingerprint.
     fn at(&self, distinct: u32) -> std::ops::Range<u32> {
         let at = distinct as usize;
         self.starts[at]..self.starts[at + 1]
     }
 
-    /// Positions of two units, the smaller one first.
+    /// Returns the positions of two units, the smaller one first.
     fn positions(&self, a: u32, b: u32) -> (u32, u32) {
         let first = |unit: u32| self.firsts[unit as usize];
         (first(a).min(first(b)), first(a).max(first(b)))
     }
 }
 
-/// Units that are linked so far.
+/// The units that are linked so far.
 struct Links<'a, F> {
     units: &'a Units<F>,
     sets: Mutex<UnionFind>,
@@ -229,10 +231,10 @@ struct Links<'a, F> {
 }
 
 impl<F: Fingerprint> Links<'_, F> {
-    /// Links units of equal fingerprints.
+    /// Links units with equal fingerprints.
     ///
-    /// A unit that is linked asks those alone that are not: a group whose units all pass with the
-    /// first costs one check a unit.
+    /// A linked unit is verified only with units that are not linked yet. So a group whose units
+    /// all pass with the first costs one verification per unit.
     fn join_equal(&self) -> Result<()> {
         let count = u32::try_from(self.units.distinct.len()).expect("positions have 32 bits");
         (0..count).into_par_iter().try_for_each(|at| {
@@ -265,7 +267,7 @@ impl<F: Fingerprint> Links<'_, F> {
         })
     }
 
-    /// Links units of near fingerprints.
+    /// Links units with near fingerprints.
     fn join_near(&self, distance: u32) -> Result<()> {
         let directory = Directory::new(&self.units.distinct);
         join(
@@ -291,10 +293,10 @@ impl<F: Fingerprint> Links<'_, F> {
         Ok(())
     }
 
-    /// Returns true if all units of two distinct fingerprints, of many, are linked already.
+    /// Returns true if all units of two distinct fingerprints are linked; false if they are few.
     fn are_one_set(&self, a: u32, b: u32) -> bool {
         let (a, b) = (self.units.at(a), self.units.at(b));
-        // Fewer pairs than that are looked up together.
+        // Fewer pairs are looked up together by `Waiting::check`.
         if a.len() * b.len() <= CHECKED_TOGETHER {
             return false;
         }
@@ -309,7 +311,7 @@ impl<F: Fingerprint> Links<'_, F> {
     }
 }
 
-/// Near units whose check is still to be made, a few at a time.
+/// A buffer of near units that are not verified yet.
 struct Waiting<'a, 'b, F> {
     links: &'a Links<'b, F>,
     pairs: Vec<(u32, u32, u32)>,

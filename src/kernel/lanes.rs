@@ -1,41 +1,40 @@
-//! Lanes: 32 members of a sliced table compared at once.
+//! Lanes: compares 32 members of a table at once, one column of 16 bits after the other.
 //!
-//! The plain version is safe code that every instruction set may compile its own way; others
-//! are held against it by tests.
+//! The plain version is safe code for any instruction set. Tests compare the others with it.
 
-/// Members that are compared at once.
+/// Number of members that are compared at once.
 pub(crate) const LANES: usize = 32;
 
-/// Compares columns of 16 bits with those of a query.
+/// Compares 16-bit columns of members with a column of a query.
 ///
-/// Bit `i` of a returned mask stands for member `i`.
+/// Bit `i` of a returned mask is member `i`.
 #[allow(clippy::inline_always)]
 pub(crate) trait Lanes: Copy {
-    /// Whether 32 members are compared in about the time of one or two.
+    /// Whether comparing 32 members takes about as long as comparing one or two.
     const WIDE: bool = true;
 
-    /// The distances of all members so far.
+    /// The distances of all members over the columns so far.
     type Sums: Copy;
 
-    /// Returns the distances of a first column.
-    fn sums(self, column: &[u16; LANES], aim: u16) -> Self::Sums;
+    /// Returns the distances in a first column.
+    fn sums(self, column: &[u16; LANES], query: u16) -> Self::Sums;
 
-    /// Returns which members are within the threshold in a first column.
+    /// Returns the members that are within the threshold in a first column.
     ///
-    /// Most blocks end here, so that their distances need not be known.
+    /// Most blocks need no further column, so an implementation may avoid computing distances.
     #[inline(always)]
-    fn first_within(self, column: &[u16; LANES], aim: u16, threshold: u32) -> u32 {
-        self.within(self.sums(column, aim), threshold)
+    fn first_within(self, column: &[u16; LANES], query: u16, threshold: u32) -> u32 {
+        self.within(self.sums(column, query), threshold)
     }
 
-    /// Adds the distances of another column.
-    fn add(self, sums: Self::Sums, column: &[u16; LANES], aim: u16) -> Self::Sums;
+    /// Returns the sums with the distances in another column added.
+    fn add(self, sums: Self::Sums, column: &[u16; LANES], query: u16) -> Self::Sums;
 
-    /// Tells which distances are within the threshold, at most 128.
+    /// Returns the members whose distance is within the threshold, which is at most 128.
     fn within(self, sums: Self::Sums, threshold: u32) -> u32;
 }
 
-/// What every machine can do, and what its own lanes are tested against.
+/// The portable implementation, and the reference for the tests of the others.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plain;
@@ -46,14 +45,14 @@ impl Lanes for Plain {
     type Sums = [u16; LANES];
 
     #[inline(always)]
-    fn sums(self, column: &[u16; LANES], aim: u16) -> Self::Sums {
-        column.map(|of| small((of ^ aim).count_ones()))
+    fn sums(self, column: &[u16; LANES], query: u16) -> Self::Sums {
+        column.map(|of| small((of ^ query).count_ones()))
     }
 
     #[inline(always)]
-    fn add(self, mut sums: Self::Sums, column: &[u16; LANES], aim: u16) -> Self::Sums {
+    fn add(self, mut sums: Self::Sums, column: &[u16; LANES], query: u16) -> Self::Sums {
         for (sum, of) in sums.iter_mut().zip(column) {
-            *sum += small((of ^ aim).count_ones());
+            *sum += small((of ^ query).count_ones());
         }
         sums
     }
@@ -61,7 +60,7 @@ impl Lanes for Plain {
     #[inline(always)]
     fn within(self, sums: Self::Sums, threshold: u32) -> u32 {
         let threshold = small(threshold);
-        // Asked without a branch for all at once, which hardly ever finds one.
+        // Branchless test first, since a block rarely has a hit.
         if !sums.iter().fold(false, |any, &sum| any | (sum <= threshold)) {
             return 0;
         }
@@ -69,7 +68,7 @@ impl Lanes for Plain {
     }
 }
 
-/// Distances are at most 128.
+/// Narrows a distance, which is at most 128.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[allow(clippy::inline_always, clippy::cast_possible_truncation)]
 #[inline(always)]

@@ -1,6 +1,6 @@
 use super::*;
 
-/// `SplitMix64`: every set below is the same in every run.
+/// `SplitMix64`, so that every run tests the same sets.
 struct Random(u64);
 
 impl Random {
@@ -70,10 +70,10 @@ fn the_best_variant_is_one_that_the_machine_has() {
     assert!(Variant::Portable.available());
 }
 
-/// The query's columns, all alike.
-const AIM: u16 = 0xabc1;
+/// The column of the query, the same at every position.
+const QUERY: u16 = 0xabc1;
 
-/// Everything that lanes answer for some columns.
+/// Collects the answers of lanes for some columns.
 struct Answers<'a> {
     columns: &'a [[u16; LANES]],
     threshold: u32,
@@ -85,10 +85,10 @@ impl LaneWork for Answers<'_> {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        *self.first_within = lanes.first_within(&self.columns[0], AIM, self.threshold);
-        let mut sums = lanes.sums(&self.columns[0], AIM);
+        *self.first_within = lanes.first_within(&self.columns[0], QUERY, self.threshold);
+        let mut sums = lanes.sums(&self.columns[0], QUERY);
         for column in &self.columns[1..] {
-            sums = lanes.add(sums, column, AIM);
+            sums = lanes.add(sums, column, QUERY);
         }
         *self.within = lanes.within(sums, self.threshold);
     }
@@ -102,12 +102,13 @@ fn every_variant_compares_sliced_members_alike() {
         let columns: Vec<[u16; LANES]> = (0..columns)
             .map(|_| {
                 std::array::from_fn(|at| {
-                    u16::try_from(random.next::<u32>() >> 16).unwrap() & (0xffff >> (at / 2)) ^ AIM
+                    u16::try_from(random.next::<u32>() >> 16).unwrap() & (0xffff >> (at / 2))
+                        ^ QUERY
                 })
             })
             .collect();
         let apart = |at: usize| -> u32 {
-            columns.iter().map(|column| (column[at] ^ AIM).count_ones()).sum()
+            columns.iter().map(|column| (column[at] ^ QUERY).count_ones()).sum()
         };
         for threshold in [0, 1, 3, 4, 5, 8, 16, 31, 32, 64, 128] {
             let run = |variant: Option<Variant>| {
@@ -130,7 +131,7 @@ fn every_variant_compares_sliced_members_alike() {
                     let context =
                         format!("{variant:?} seed {SEED} lane {at} threshold {threshold}");
                     assert_eq!(within >> at & 1 == 1, apart(at) <= threshold, "{context}");
-                    let first = (first ^ AIM).count_ones();
+                    let first = (first ^ QUERY).count_ones();
                     assert_eq!(first_within >> at & 1 == 1, first <= threshold, "{context}");
                 }
             }

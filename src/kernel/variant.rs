@@ -1,4 +1,4 @@
-//! Variants: the instruction sets that the shared code is compiled for, and which one runs.
+//! The instruction sets that the shared code is compiled for, and the one in use.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::avx512::Avx512;
 use super::sse2::Sse2;
 use super::{LaneWork, Work};
 
-/// What `HAMDEX_INSTRUCTIONS` may name, beside what is shown for it, the widest first.
+/// Values of `HAMDEX_INSTRUCTIONS` and their displayed names, the widest first.
 const NAMES: &[(&str, &str, Variant)] = &[
     #[cfg(target_arch = "x86_64")]
     ("avx512", "AVX-512", Variant::Avx512),
@@ -21,7 +21,7 @@ const NAMES: &[(&str, &str, Variant)] = &[
     ("portable", "portable code", Variant::Portable),
 ];
 
-/// What runs in this process: asked for once, since detection is a dozen tests.
+/// The variant of this process; cached, since detection takes a dozen tests.
 static BEST: LazyLock<Variant> = LazyLock::new(|| {
     let widest = std::env::var("HAMDEX_INSTRUCTIONS").ok();
     let from = NAMES.iter().position(|(name, ..)| Some(*name) == widest.as_deref()).unwrap_or(0);
@@ -29,11 +29,11 @@ static BEST: LazyLock<Variant> = LazyLock::new(|| {
     allowed.clone().find(|variant| variant.available()).unwrap_or(Variant::Portable)
 });
 
-/// Names the instructions that fingerprints are compared with on this machine.
+/// Returns the instruction set that compares fingerprints on this machine.
 ///
-/// `AVX-512`, `AVX2`, `popcnt` or `portable code`; the answers are the same with each of them. The
-/// environment variable `HAMDEX_INSTRUCTIONS` names the widest that a process may use: `avx512`,
-/// `avx2`, `popcnt` or `portable`. It is read once, and any other value is ignored.
+/// One of `AVX-512`, `AVX2`, `popcnt` and `portable code`; all return the same answers. The
+/// environment variable `HAMDEX_INSTRUCTIONS` sets the widest one that a process may use: `avx512`,
+/// `avx2`, `popcnt` or `portable`. It is read once; other values are ignored.
 ///
 /// ```
 /// assert!(!hamdex::inspect::instructions().is_empty());
@@ -46,14 +46,14 @@ pub fn instructions() -> &'static str {
         .map_or("portable code", |(_, shown, _)| shown)
 }
 
-/// The instruction sets that the shared code is compiled for.
+/// An instruction set that the shared code is compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Variant {
-    /// What every machine of the target has: SSE2 on x86-64, NEON on aarch64.
+    /// The baseline of the target: SSE2 on x86-64, NEON on aarch64.
     Portable,
     #[cfg(target_arch = "x86_64")]
     Popcnt,
-    /// Also for AVX-512 without BITALG, whose own lanes were no faster.
+    /// Also used for AVX-512 without BITALG, where wider code was no faster.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
@@ -61,7 +61,7 @@ pub(super) enum Variant {
 }
 
 impl Variant {
-    /// Returns whether this machine has the instructions; the standard library caches the answer.
+    /// Returns true if this machine has the instructions; std caches the answer.
     pub(super) fn available(self) -> bool {
         match self {
             Self::Portable => true,
@@ -86,13 +86,13 @@ impl Variant {
         *BEST
     }
 
-    /// Every variant of this target, the widest first.
+    /// Returns every variant of this target, the widest first.
     #[cfg(test)]
     pub(super) fn all() -> impl Iterator<Item = Self> {
         NAMES.iter().map(|&(.., variant)| variant)
     }
 
-    /// Runs the work with this variant's instructions, or portably if the machine lacks them.
+    /// Runs the work with this variant, or with portable code if the machine lacks it.
     #[inline]
     pub(super) fn run<W: Work>(self, work: W) -> W::Output {
         if !self.available() {
@@ -100,7 +100,7 @@ impl Variant {
         }
         match self {
             Self::Portable => work.run(),
-            // SAFETY: every feature that the function is compiled with has been found.
+            // SAFETY: `available` detected every feature that the function is compiled with.
             #[cfg(target_arch = "x86_64")]
             Self::Popcnt => unsafe { popcnt(work) },
             // SAFETY: as above.
@@ -112,12 +112,12 @@ impl Variant {
         }
     }
 
-    /// [`Variant::run`] for work over sliced members.
+    /// Runs work over columns with this variant; see [`Variant::run`].
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(super) fn run_lanes(self, work: impl LaneWork) {
         match self {
-            // SAFETY: every feature that the function is compiled with has been found.
+            // SAFETY: `available` detected every feature that the function is compiled with.
             Self::Avx512 if self.available() => unsafe { avx512_lanes(work) },
             // SAFETY: as above.
             Self::Avx2 if self.available() => unsafe { avx2_lanes(work) },
@@ -125,7 +125,7 @@ impl Variant {
         }
     }
 
-    /// [`Variant::run`] for work over sliced members.
+    /// Runs work over columns; see [`Variant::run`].
     #[cfg(not(target_arch = "x86_64"))]
     #[inline]
     pub(super) fn run_lanes(self, work: impl LaneWork) {
@@ -136,14 +136,14 @@ impl Variant {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt,avx2,avx512f,avx512bw,avx512vl,avx512vpopcntdq,avx512bitalg")]
 fn avx512_lanes(work: impl LaneWork) {
-    // SAFETY: whoever calls this function has found all of these features.
+    // SAFETY: callers of this function have detected all of these features.
     work.run(unsafe { Avx512::assume() });
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt,avx2")]
 fn avx2_lanes(work: impl LaneWork) {
-    // SAFETY: whoever calls this function has found these features.
+    // SAFETY: callers of this function have detected these features.
     work.run(unsafe { Avx2::assume() });
 }
 

@@ -1,26 +1,36 @@
-//! The cost model: what probing and scanning a set are expected to take.
+//! The cost model: the expected time of probing and scanning a set.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// Entries among which [`Costs::seek_ns`] is the price of a seek.
+/// The number of entries for which [`Costs::seek_ns`] is the cost of a seek.
 pub(crate) const SEEK_ENTRIES: u64 = 1_000_000;
 
-/// What is stored, as far as the cost of a search depends on it.
+/// What the cost of a search needs to know about the stored set.
+///
+/// ```
+/// use hamdex::plan::Plan;
+/// use hamdex::plan::{Census, Costs};
+///
+/// let census = Census { entries: 10_000_000, singles: false };
+/// let schedule = Plan::named("4", 64)?.schedule(3, &census, &Costs::default());
+/// assert_eq!(schedule.probes(), 4);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Census {
-    /// Distinct fingerprints in every table.
+    /// Distinct fingerprints in each table.
     pub entries: u64,
-    /// Whether some are stored singly, which costs a second seek a probe.
+    /// Whether there are delta entries, which cost a second seek per probe.
     pub singles: bool,
 }
 
-/// Prices of the steps of a search, in nanoseconds.
+/// Costs of the steps of a search, in nanoseconds.
 ///
-/// The defaults suit a two-core server whose tables lie in the page cache;
-/// [`calibrate`](crate::inspect::calibrate()) measures those of a machine.
+/// The defaults suit a two-core server with all tables in the page cache.
+/// [`calibrate`](crate::inspect::calibrate()) measures the costs of a machine.
 ///
 /// ```
 /// use hamdex::plan::Costs;
@@ -34,20 +44,20 @@ pub struct Census {
 pub struct Costs {
     /// One seek to the start of a range among a million entries. Default: 1,500.
     ///
-    /// The price grows with the fourth root of the number of entries, as ever less of the way lies
-    /// in the processor's caches; so it did within a third from ten thousand to a hundred million.
+    /// Scales with the fourth root of the number of entries, since less of the path fits the
+    /// processor caches. Measured within a third from ten thousand to a hundred million entries.
     pub seek_ns: f64,
     /// Decoding one entry and comparing it. Default: 2.
     pub candidate_ns: f64,
-    /// Decoding and comparing one entry in a scan of everything. Default: 4.4.
+    /// Decoding and comparing one entry in a full scan. Default: 4.4.
     pub scan_ns: f64,
-    /// Entries that are decoded together. Default: 128.
+    /// Number of entries that are decoded together. Default: 128.
     pub run_entries: u32,
-    /// In memory: finding a bucket, others being on their way too. Default: 25.
+    /// In memory: finding a bucket, with others prefetched. Default: 25.
     pub bucket_ns: f64,
     /// In memory: comparing one member of a bucket. Default: 0.3.
     pub member_ns: f64,
-    /// In memory: comparing one member when all are read in order. Default: 0.2.
+    /// In memory: comparing one member in a full scan. Default: 0.2.
     pub resident_scan_ns: f64,
 }
 
@@ -66,7 +76,7 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// The prices with their names, in the order in which they are written.
+    /// Returns the costs with their names, in print order.
     fn prices(&self) -> [(&'static str, f64); 6] {
         [
             ("seek_ns", self.seek_ns),
@@ -78,17 +88,17 @@ impl Costs {
         ]
     }
 
-    /// Returns the expected time of a scan of so many entries, in nanoseconds.
+    /// Returns the expected time of a scan of `entries` entries, in nanoseconds.
     pub fn scan_nanos(&self, entries: u64) -> f64 {
         self.scan_ns * entries as f64
     }
 
-    /// Returns the expected time of one seek among so many entries, in nanoseconds.
+    /// Returns the expected time of one seek among `entries` entries, in nanoseconds.
     pub(crate) fn seek_nanos(&self, entries: u64) -> f64 {
         self.seek_ns * (entries.max(1) as f64 / SEEK_ENTRIES as f64).powf(0.25)
     }
 
-    /// Returns the expected time to look up the documents of what a random query finds.
+    /// Returns the expected time to look up the documents that a random query finds.
     pub(crate) fn documents_nanos(&self, bits: u32, distance: u32, entries: u64) -> f64 {
         expected_matches(bits, distance, entries) * self.seek_nanos(entries)
     }
@@ -96,7 +106,7 @@ impl Costs {
     /// Returns the expected time of one probe, in nanoseconds.
     pub(super) fn probe_nanos(&self, prefix_bits: u32, census: &Census) -> f64 {
         let seeks = if census.singles { 2.0 } else { 1.0 };
-        // A range begins and ends somewhere within a run, so one run's worth comes on top.
+        // A range starts and ends within a run, which adds one run to decode.
         let shared = f64::from(self.run_entries).min(census.entries as f64);
         let decoded = expected_candidates(prefix_bits, census.entries) + shared;
         seeks * self.seek_nanos(census.entries) + decoded * self.candidate_ns
@@ -113,7 +123,7 @@ impl fmt::Display for Costs {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes; prices left out keep their default.
+/// Parses what [`Display`](fmt::Display) prints; omitted costs keep their default.
 impl FromStr for Costs {
     type Err = Error;
 
@@ -124,10 +134,11 @@ impl FromStr for Costs {
                 name: "costs",
                 reason: format!("\"{word}\" {reason}"),
             };
-            let (name, price) = word.split_once('=').ok_or_else(|| invalid("is not name=price"))?;
-            let price: f64 = price.parse().map_err(|_| invalid("has no number as its price"))?;
+            let (name, price) = word.split_once('=').ok_or_else(|| invalid("is not name=cost"))?;
+            let price: f64 =
+                price.parse().map_err(|_| invalid("is not a number of nanoseconds"))?;
             if !(price.is_finite() && price > 0.0) {
-                return Err(invalid("has no price above zero"));
+                return Err(invalid("is not above zero"));
             }
             let place = match name {
                 "seek_ns" => &mut costs.seek_ns,
@@ -136,7 +147,7 @@ impl FromStr for Costs {
                 "bucket_ns" => &mut costs.bucket_ns,
                 "member_ns" => &mut costs.member_ns,
                 "resident_scan_ns" => &mut costs.resident_scan_ns,
-                _ => return Err(invalid("is no price that is known here")),
+                _ => return Err(invalid("is not a known cost")),
             };
             *place = price;
         }
@@ -144,14 +155,14 @@ impl FromStr for Costs {
     }
 }
 
-/// Returns how many entries share one prefix when fingerprints are spread evenly.
+/// Returns how many evenly distributed entries share one prefix.
 pub(crate) fn expected_candidates(prefix_bits: u32, entries: u64) -> f64 {
     entries as f64 * (-f64::from(prefix_bits)).exp2()
 }
 
-/// Returns how many entries a random query finds when fingerprints are spread evenly.
+/// Returns how many evenly distributed entries a random query finds.
 fn expected_matches(bits: u32, distance: u32, entries: u64) -> f64 {
-    // One entry that differs in no bit, in each one, in each pair, and so on.
+    // Sums the numbers of fingerprints at each distance.
     let (mut of_distance, mut sum) = (entries as f64 * (-f64::from(bits)).exp2(), 0.0);
     for flips in 0..=distance.min(bits) {
         sum += of_distance;
@@ -183,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_come_back_from_their_words() {
+    fn costs_are_printed_and_parsed_back() {
         let costs = Costs { seek_ns: 1.5, member_ns: 0.25, ..Costs::default() };
         assert_eq!(costs.to_string().parse::<Costs>().unwrap(), costs);
         assert_eq!("".parse::<Costs>().unwrap(), Costs::default());
@@ -191,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_prices_are_refused() {
+    fn invalid_costs_are_rejected() {
         for bad in
             ["seek", "seek_ns=", "seek_ns=x", "seek_ns=0", "seek_ns=-1", "seek_ns=inf", "a=1"]
         {

@@ -1,34 +1,34 @@
-//! The proof of completeness: how many flipped bits it takes to get past every table.
+//! The proof of completeness: how many flipped bits defeat every table.
 //!
-//! A probe of radius r misses a match only if more than r bits of the prefix differ. Bits that
-//! lie in the same leads are interchangeable, so they count as one atom; the fewest flips
-//! that defeat all tables are the minimum of the sum of `x` over atoms, where `x` is at most the
-//! atom's size and sums to at least r + 1 over the atoms of every table. The tables are complete
-//! for every distance below that minimum.
+//! A probe of radius r misses a match only if more than r bits of the prefix differ. Bits that are
+//! in the same leads are interchangeable and form one atom. The fewest flips that defeat all tables
+//! are the minimum of the sum of `x` over atoms, where `x` is at most the size of the atom and sums
+//! to at least r + 1 over the atoms of every table. The tables are complete for every distance
+//! below that minimum.
 //!
-//! The minimum is found by branch and bound. Both lower bounds are dual solutions of that
-//! covering program in whole numbers, so rounding can never make a proof say too much.
+//! Branch and bound finds the minimum. Both lower bounds are dual solutions of that covering
+//! program in integers, so rounding cannot make a proof claim too much.
 
 use super::MAX_TABLES;
 use super::permutation::low_ones;
 
-/// Nodes of one search before it is given up, so that no plan can hang its construction.
+/// Maximum nodes of one search, so that the construction of a plan always ends.
 pub(super) const NODES: u32 = 20_000;
 
-/// The most atoms there can be: one for every bit of the widest fingerprint.
+/// Maximum number of atoms: one per bit of the widest fingerprint.
 const MAX_ATOMS: usize = u128::BITS as usize;
 
 /// Returns the fewest flipped bits that defeat every table, at most `limit + 1`.
 ///
-/// Tables are given as the mask of their lead (see [`Table::lead`](super::Table::lead)) and the
-/// radius their prefix is probed with. They find every match within k bits exactly when the
-/// answer is above k. No tables are defeated by 0 flips. `None` if the proof was given up, or
+/// Each table is given by the mask of its lead (see [`Table::lead`](super::Table::lead)) and the
+/// radius of its probes. The tables find every match within k bits if and only if the result
+/// exceeds k. Without tables the result is 0. Returns `None` if the proof exceeds its limit, or if
 /// there are more than [`MAX_TABLES`] tables.
 ///
 /// ```
 /// use hamdex::plan::defeat;
 ///
-/// // Two halves of eight bits: one flip in each gets past exact probes, four past one flip.
+// Two halves of eight bits: one flip in each defeats radius 0, two in each defeat radius 1.
 /// assert_eq!(defeat(&[(0xf0, 0), (0x0f, 0)], 8, 8), Some(2));
 /// assert_eq!(defeat(&[(0xf0, 1), (0x0f, 1)], 8, 8), Some(4));
 /// ```
@@ -44,16 +44,16 @@ pub fn defeat(tables: &[(u128, u32)], bits: u32, limit: u32) -> Option<u32> {
 /// The leads of all tables, reduced to atoms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cover {
-    /// Number of bits of every atom.
+    /// Number of bits of each atom.
     sizes: Vec<u32>,
-    /// The atoms of every table's lead, as a set.
+    /// The atoms of each table's lead, as a set.
     tables: Vec<u128>,
 }
 
 impl Cover {
-    /// Reduces leads, [`MAX_TABLES`] at most, to their common refinement.
+    /// Reduces at most [`MAX_TABLES`] leads to their common refinement.
     pub(super) fn new(leads: &[u128]) -> Self {
-        // A bit's signature is the set of tables that lead with it.
+        // The signature of a bit is the set of tables that it leads.
         let mut atoms: Vec<(u128, u32)> = Vec::new();
         for bit in (0..u128::BITS).rev() {
             let tables = leads.iter().enumerate();
@@ -71,26 +71,26 @@ impl Cover {
         Self { tables: tables.collect(), sizes: atoms.iter().map(|(_, size)| *size).collect() }
     }
 
-    /// Returns the fewest flips that defeat every table, `limit + 1` if that is more.
+    /// Returns the fewest flips that defeat every table, at most `limit + 1`.
     ///
-    /// `needs` is the radius plus one for every table, 0 for tables that are not used. `None` if
-    /// the proof was given up.
+    /// `needs` is the radius plus one for each table, and 0 for unused tables. Returns `None` if
+    /// the proof exceeds its limit.
     pub(super) fn smallest(&self, needs: &[u32], limit: u32) -> Option<u32> {
         let mut nodes = NODES;
         let mut search = Search::new(self, needs, limit.saturating_add(1), false, &mut nodes);
         search.run()
     }
 
-    /// Proves or disproves that no set of `distance` flips defeats every table.
+    /// Returns true if no set of `distance` flips defeats every table.
     ///
-    /// Takes what it uses from `nodes`; `None` when they run out.
+    /// Consumes `nodes`; returns `None` if they run out.
     pub(super) fn withstands(&self, needs: &[u32], distance: u32, nodes: &mut u32) -> Option<bool> {
         let bound = distance.saturating_add(1);
         Search::new(self, needs, bound, true, nodes).run().map(|flips| flips == bound)
     }
 }
 
-/// What a node of the search knows: how often each atom is flipped at least and at most.
+/// The state of a node: the minimum and maximum flips of each atom.
 #[derive(Clone, Copy)]
 struct Bounds {
     low: [u32; MAX_ATOMS],
@@ -100,29 +100,29 @@ struct Bounds {
 struct Search<'a> {
     atoms: usize,
     bounds: Bounds,
-    /// Used tables: the set of their atoms, and the flips that defeat them.
+    /// The used tables: the set of their atoms, and the flips that defeat them.
     tables: Vec<(u128, u32)>,
-    /// Only fewer flips than this are looked for.
+    /// Only solutions with fewer flips are searched for.
     best: u32,
-    /// Whether any solution ends the search.
+    /// Whether the first solution ends the search.
     any: bool,
     nodes: &'a mut u32,
 }
 
-// Atoms are below MAX_ATOMS by construction and the arrays have that length.
+// Atoms are numbered below MAX_ATOMS, which is the length of the arrays.
 impl<'a> Search<'a> {
     fn new(cover: &Cover, needs: &[u32], best: u32, any: bool, nodes: &'a mut u32) -> Self {
         let mut bounds = Bounds { low: [0; MAX_ATOMS], high: [0; MAX_ATOMS] };
         bounds.high[..cover.sizes.len()].copy_from_slice(&cover.sizes);
-        debug_assert_eq!(cover.tables.len(), needs.len(), "every table has a need");
+        debug_assert_eq!(cover.tables.len(), needs.len(), "one need per table");
         let tables = cover.tables.iter().copied().zip(needs.iter().copied());
         let tables = tables.filter(|&(_, need)| need > 0).collect();
         Self { atoms: cover.sizes.len(), bounds, tables, best, any, nodes }
     }
 
-    /// Returns the fewest flips, or the bound it began with if there are no fewer.
+    /// Returns the fewest flips, or the initial bound if there are no fewer.
     ///
-    /// When any solution will do, that is the one found first.
+    /// If `any` is set, returns the first solution that was found.
     fn run(&mut self) -> Option<u32> {
         let bound = self.best;
         if self.tables.iter().any(|&(atoms, need)| sum(&self.bounds.high, atoms) < need) {
@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
         Some(self.best)
     }
 
-    /// Flips the atom that helps most until every table is defeated.
+    /// Flips the atom in most open tables until every table is defeated.
     fn greedy(&self) -> Option<u32> {
         let Bounds { mut low, high } = self.bounds;
         for flips in 0..self.best {
@@ -150,7 +150,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Returns the tables not yet defeated: atoms that can still be flipped, flips missing.
+    /// Returns the undefeated tables: their atoms that can still be flipped, and missing flips.
     fn open(&self, low: &[u32; MAX_ATOMS], high: &[u32; MAX_ATOMS]) -> Vec<(u128, u32)> {
         let free = (0..self.atoms).filter(|&atom| low[atom] < high[atom]);
         let free = free.fold(0_u128, |set, atom| set | 1 << atom);
@@ -161,9 +161,9 @@ impl<'a> Search<'a> {
         self.tables.iter().filter_map(missing).collect()
     }
 
-    /// Returns the free atom in most open tables.
+    /// Returns the free atom that is in most open tables.
     fn busiest(&self, degrees: &[u32; MAX_ATOMS]) -> Option<usize> {
-        // The last of equal maxima would win, so count backwards.
+        // `max_by_key` returns the last maximum; reversing prefers the first.
         (0..self.atoms).rev().filter(|&atom| degrees[atom] > 0).max_by_key(|&atom| degrees[atom])
     }
 
@@ -191,9 +191,9 @@ impl<'a> Search<'a> {
         self.explore(bounds)
     }
 
-    /// Tightens the bounds as far as single tables tell; returns the flips already certain.
+    /// Tightens the bounds by single tables; returns the number of flips that are certain.
     ///
-    /// `None` if fewer than `best` flips cannot defeat every table within these bounds.
+    /// Returns `None` if fewer than `best` flips cannot defeat every table within the bounds.
     fn propagate(&self, bounds: &mut Bounds) -> Option<u32> {
         let Bounds { low, high } = bounds;
         loop {
@@ -218,7 +218,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Adds up the flips of a set of atoms.
+/// Returns the sum of the flips of a set of atoms.
 fn sum(flips: &[u32; MAX_ATOMS], atoms: u128) -> u32 {
     members(atoms).map(|atom| flips[atom]).sum()
 }
@@ -232,7 +232,7 @@ fn members(mut atoms: u128) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns in how many open tables every atom is.
+/// Returns the number of open tables that contain each atom.
 fn degrees(open: &[(u128, u32)]) -> [u32; MAX_ATOMS] {
     let mut degrees = [0; MAX_ATOMS];
     for atom in open.iter().flat_map(|&(atoms, _)| members(atoms)) {
@@ -241,7 +241,7 @@ fn degrees(open: &[(u128, u32)]) -> [u32; MAX_ATOMS] {
     degrees
 }
 
-/// Bounds the flips from below: open tables without a common atom add up.
+/// Returns a lower bound: the missing flips of open tables without a common atom add up.
 fn packing_bound(open: &[(u128, u32)]) -> u32 {
     let mut order: Vec<(u128, u32)> = open.to_vec();
     order.sort_by_key(|&(atoms, missing)| (std::cmp::Reverse(missing), atoms.count_ones()));
@@ -255,12 +255,12 @@ fn packing_bound(open: &[(u128, u32)]) -> u32 {
     sum
 }
 
-/// Bounds the flips from below: every flip counts for as many tables as its atom is in.
+/// Returns a lower bound: one flip serves at most as many tables as contain its atom.
 ///
-/// A table weighs one over the largest degree among its atoms, so the weights of the tables
-/// around one atom add up to 1 at most: a feasible dual solution.
+/// The weight of a table is one over the largest degree of its atoms, so the weights of all tables
+/// of one atom sum to at most 1: a feasible dual solution.
 fn degree_bound(open: &[(u128, u32)], degrees: &[u32; MAX_ATOMS]) -> u32 {
-    // Weights are rounded down to fixed point, so the sum never exceeds the true one.
+    // Weights are rounded down to fixed point, so the sum never exceeds the exact one.
     const ONE: u64 = 1 << 32;
     let weight = |&(atoms, missing): &(u128, u32)| {
         let degree = members(atoms).map(|atom| degrees[atom]).max().unwrap_or(1);

@@ -1,13 +1,13 @@
-//! Layouts: levels of blocks become tables.
+//! Layouts: converts levels of blocks into tables.
 //!
-//! Sizes of the blocks of one level differ by one bit at most, larger first, and there are
-//! always as many as were asked for; every choice of leading blocks becomes exactly one table.
+//! The block sizes of a level differ by at most one bit, larger blocks first. Every choice of
+//! leading blocks becomes exactly one table.
 
 use super::permutation::{Permutation, Segment};
 use super::table::Table;
 use crate::error::Result;
 
-/// One split: so many blocks, of which so many lead.
+/// One level: a cut into `blocks` blocks, of which `lead` lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Level {
     pub(super) blocks: u32,
@@ -21,7 +21,7 @@ impl Level {
     }
 }
 
-/// Returns how many sets of `k` there are among `n`, saturating.
+/// Returns the number of subsets of size `k` of `n` items, saturating.
 pub(crate) fn binomial(n: u32, k: u32) -> u64 {
     if k > n {
         return 0;
@@ -29,7 +29,7 @@ pub(crate) fn binomial(n: u32, k: u32) -> u64 {
     let k = k.min(n - k);
     let mut out = 1_u128;
     for i in 0..k {
-        // Exact: the product of i + 1 neighbouring numbers is divisible by (i + 1)!.
+        // Exact: the product of i + 1 consecutive numbers is divisible by (i + 1)!.
         out = out * u128::from(n - i) / u128::from(i + 1);
         if out > u128::from(u64::MAX) {
             return u64::MAX;
@@ -38,13 +38,13 @@ pub(crate) fn binomial(n: u32, k: u32) -> u64 {
     u64::try_from(out).unwrap_or(u64::MAX)
 }
 
-/// Returns the block sizes of a split, larger first.
+/// Returns the block sizes of a level, larger blocks first.
 pub(super) fn sizes(bits: u32, blocks: u32) -> impl Iterator<Item = u32> {
     let (size, larger) = (bits / blocks, bits % blocks);
     (0..blocks).map(move |i| size + u32::from(i < larger))
 }
 
-/// Builds the tables of all levels; the levels must have been checked before.
+/// Builds the tables of all levels, which must be valid.
 pub(super) fn tables(bits: u32, levels: &[Level]) -> Result<Vec<Table>> {
     let mut out = Vec::new();
     expand(bits, &[], &[Segment { start: 0, len: bits }], levels, &mut out)?;
@@ -88,7 +88,7 @@ fn split(segments: &[Segment], blocks: u32) -> Vec<Vec<Segment>> {
             let mut block = Vec::new();
             while size > 0 {
                 let segment = open.take().or_else(|| source.next());
-                let segment = segment.expect("blocks have no more bits than the segments");
+                let segment = segment.expect("blocks have at most as many bits as the segments");
                 let len = segment.len.min(size);
                 block.push(Segment { start: segment.start, len });
                 size -= len;
@@ -101,7 +101,7 @@ fn split(segments: &[Segment], blocks: u32) -> Vec<Vec<Segment>> {
         .collect()
 }
 
-/// Returns every choice of `lead` blocks as a set, first blocks first.
+/// Returns every choice of `lead` blocks as a bit set, first blocks first.
 fn choices(blocks: u32, lead: u32) -> Vec<u128> {
     fn extend(from: u32, blocks: u32, lead: u32, set: u128, out: &mut Vec<u128>) {
         if lead == 0 {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_have_as_many_blocks_as_asked_and_lose_no_bit() {
+    fn splits_have_the_requested_blocks_and_lose_no_bit() {
         for bits in [32, 64, 128] {
             for blocks in 1..=bits {
                 let sizes: Vec<u32> = sizes(bits, blocks).collect();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_come_once_each_and_in_order() {
+    fn choices_are_distinct_and_ordered() {
         assert_eq!(choices(4, 2), [0b0011, 0b0101, 0b1001, 0b0110, 0b1010, 0b1100]);
         assert_eq!(choices(3, 3), [0b111]);
         assert_eq!(choices(9, 4).len(), 126);

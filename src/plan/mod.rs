@@ -1,11 +1,11 @@
-//! Plans: which permuted tables to keep and how to probe them for a distance.
+//! Plans: the permuted tables of an index, and how they are probed for a distance.
 //!
-//! Blocks of bits become tables, tables become probes. Whatever the distance, every schedule that
-//! a [`Plan`] gives out has been proved to find every match.
+//! Blocks of bits become tables, and tables are probed. Every schedule of a [`Plan`] has been
+//! proved to find every match, at every distance.
 #![doc = include_str!("PROOFS.md")]
 #![expect(
     clippy::indexing_slicing,
-    reason = "tables and needs are numbered here; one that slips must panic, not lose matches"
+    reason = "tables and needs are numbered here; a wrong index must panic, not lose matches"
 )]
 
 mod cost;
@@ -35,21 +35,20 @@ pub use table::Table;
 pub(crate) use cost::{SEEK_ENTRIES, expected_candidates};
 pub(crate) use layout::binomial;
 
-/// The most tables a plan may have.
+/// The maximum number of tables of a plan.
 ///
-/// Every document is written once a table; no design in the literature comes near this.
+/// Each document is written once per table; no design in the literature has nearly as many.
 pub const MAX_TABLES: usize = 128;
 
 /// The permuted tables of an index, generated and proved complete.
 ///
-/// The bits are split into blocks, and every choice of leading blocks becomes a table (Manku,
-/// Jain and Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007, section 3). Two
-/// fingerprints within `blocks - lead` bits agree on the lead of some table. Larger distances are
-/// answered from the same tables by probing with flipped prefixes too (Norouzi, Punjani and
-/// Fleet, *Fast search in Hamming space with multi-index hashing*, CVPR 2012); how, tells
-/// [`Plan::schedule`].
+/// The bits are cut into blocks, and each choice of leading blocks becomes a table (Manku, Jain and
+/// Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007, section 3). Two fingerprints
+/// within `blocks - lead` bits agree on the lead of some table. Larger distances use the same
+/// tables and also probe flipped prefixes (Norouzi, Punjani and Fleet, *Fast search in Hamming
+/// space with multi-index hashing*, CVPR 2012); see [`Plan::schedule`].
 ///
-/// A plan prints as the text that [`Plan::parse`] takes back.
+/// A plan prints as the text that [`Plan::parse`] accepts.
 ///
 /// ```
 /// use hamdex::plan::Plan;
@@ -71,22 +70,30 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Creates a plan of one level: every choice of `lead` among `blocks`.
+    /// Creates a plan of one level from every choice of `lead` blocks.
     ///
-    /// Block sizes differ by one bit at most, larger first.
+    /// Block sizes differ by at most one bit, larger blocks first.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidPlan`] if `bits` is not 32, 64 or 128, unless `1 <= lead < blocks <= bits`,
-    /// or for more than [`MAX_TABLES`] tables.
+    /// Returns [`Error::InvalidPlan`] if `bits` is not 32, 64 or 128, unless `1 <= lead < blocks <=
+    /// bits`, or if there would be more than [`MAX_TABLES`] tables.
+    ///
+    /// ```
+    /// use hamdex::plan::Plan;
+    ///
+    /// let plan = Plan::uniform(64, 4, 1)?;
+    /// assert_eq!((plan.tables().len(), plan.complete_to()), (4, 3));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn uniform(bits: u32, blocks: u32, lead: u32) -> Result<Self> {
         Self::nested(bits, &[(blocks, lead)])
     }
 
     /// Creates a plan of several levels, each given as (blocks, lead).
     ///
-    /// Every choice of leading blocks at one level leaves bits over, which the next level splits
-    /// again: `[(4, 1), (4, 1)]` is the design with 16 tables.
+    /// Each level cuts the bits that the level before it left over: `[(4, 1), (4, 1)]` is the
+    /// design with 16 tables.
     ///
     /// ```
     /// use hamdex::plan::Plan;
@@ -99,8 +106,9 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As for [`Plan::uniform`], and if no level is given, a level has fewer bits left than
-    /// blocks, or completeness is too intricate to prove.
+    /// Returns the errors of [`Plan::uniform`]. Also returns [`Error::InvalidPlan`] if `levels` is
+    /// empty, if a level has fewer bits left than blocks, or if the proof of completeness exceeds
+    /// its limit.
     pub fn nested(bits: u32, levels: &[(u32, u32)]) -> Result<Self> {
         let levels = levels.iter().map(|&(blocks, lead)| Level { blocks, lead }).collect();
         Self::build(bits, levels, None)
@@ -108,15 +116,24 @@ impl Plan {
 
     /// Creates the plan with the fewest tables by the recursion of Manku et al.
     ///
-    /// `d` is the binary logarithm of the number of fingerprints; `tau` that of the number of
-    /// candidates which a probe may meet. See [`table_count`]. When the recursion needs no
-    /// table, because `d < tau`, the plan has the fewest that one level gives: `distance + 1`.
+    /// `d` is the binary logarithm of the number of fingerprints, and `tau` that of the candidates
+    /// that a probe may return; see [`table_count`]. If `d < tau` the recursion needs no table, and
+    /// the plan has the minimum of one level: `distance + 1` tables.
+    ///
+    /// ```
+    /// use hamdex::plan::Plan;
+    ///
+    /// // Eight billion fingerprints, about 1,000 candidates per probe.
+    /// let plan = Plan::recursive(64, 3, 34.0, 10.0)?;
+    /// assert_eq!(plan.tables().len(), 10);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidPlan`] if `bits` is not 32, 64 or 128, or no design within
-    /// [`MAX_TABLES`] tables gets below `tau`; [`Error::InvalidDistance`] if `distance` is above
-    /// a quarter of the width.
+    /// Returns [`Error::InvalidPlan`] if `bits` is not 32, 64 or 128, or if no design with up to
+    /// [`MAX_TABLES`] tables stays below `tau`. Returns [`Error::InvalidDistance`] if `distance`
+    /// exceeds a quarter of the width.
     pub fn recursive(bits: u32, distance: u32, d: f64, tau: f64) -> Result<Self> {
         let refuse = |reason: &str| Error::InvalidPlan {
             plan: format!("recursive for distance {distance}, 2^{d} entries, 2^{tau} candidates"),
@@ -126,7 +143,7 @@ impl Plan {
         check_bits(bits).map_err(refuse)?;
         check_distance(bits, distance)?;
         let levels = recursion::levels(bits, distance, d, tau)
-            .ok_or_else(|| refuse("no design within 128 tables has so few candidates"))?;
+            .ok_or_else(|| refuse("no design with up to 128 tables has so few candidates"))?;
         if levels.is_empty() {
             return Self::uniform(bits, distance.max(1) + 1, 1);
         }
@@ -135,12 +152,19 @@ impl Plan {
 
     /// Creates a plan by its number of tables: "4", "10", "16" or "20".
     ///
-    /// They are the designs of Manku et al. for distance 3: 4 blocks of which 1 leads, 5 of
-    /// which 2 lead, twice 4 of which 1 leads, and 6 of which 3 lead.
+    /// These are the designs of Manku et al. for distance 3: 1 of 4 blocks leads, 2 of 5 lead, 1 of
+    /// 4 leads at each of two levels, and 3 of 6 lead.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidPlan`] for another name or if `bits` is not 32, 64 or 128.
+    /// Returns [`Error::InvalidPlan`] if the name is unknown or `bits` is not 32, 64 or 128.
+    ///
+    /// ```
+    /// use hamdex::plan::Plan;
+    ///
+    /// assert_eq!(Plan::named("10", 64)?, Plan::uniform(64, 5, 2)?);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn named(name: &str, bits: u32) -> Result<Self> {
         let levels = parse::named(name).ok_or_else(|| Error::InvalidPlan {
             plan: name.to_owned(),
@@ -150,14 +174,23 @@ impl Plan {
         Self::nested(bits, levels)
     }
 
-    /// Fixes the radius: every table probes its prefix with up to `radius` flips.
+    /// Returns the plan with a fixed radius for every table.
     ///
-    /// Such a plan is refused for distances beyond [`Plan::complete_to`].
+    /// Every probe flips up to `radius` bits. The plan rejects distances above
+    /// [`Plan::complete_to`].
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidPlan`] if the radius is above a quarter of the width or completeness is
-    /// too intricate to prove.
+    /// Returns [`Error::InvalidPlan`] if the radius exceeds a quarter of the width, or if the proof
+    /// of completeness exceeds its limit.
+    ///
+    /// ```
+    /// use hamdex::plan::Plan;
+    ///
+    /// let plan = Plan::named("4", 64)?.with_radius(1)?;
+    /// assert_eq!((plan.to_string().as_str(), plan.complete_to()), ("4x1r1", 7));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn with_radius(self, radius: u32) -> Result<Self> {
         Self::build(self.bits, self.levels, Some(radius))
     }
@@ -172,7 +205,7 @@ impl Plan {
         check_levels(bits, &levels).map_err(refuse)?;
         let max = max_distance(bits);
         if radius.is_some_and(|radius| radius > max) {
-            return Err(refuse("the radius is above a quarter of the width"));
+            return Err(refuse("the radius exceeds a quarter of the width"));
         }
         let tables = layout::tables(bits, &levels)?;
         let leads: Vec<u128> = tables.iter().map(Table::lead).collect();
@@ -180,8 +213,8 @@ impl Plan {
         let needs = vec![radius.unwrap_or(0) + 1; leads.len()];
         let flips = cover
             .smallest(&needs, max)
-            .ok_or_else(|| refuse("its completeness is too intricate to prove"))?;
-        let complete_to = flips.checked_sub(1).expect("no table is defeated without a flip");
+            .ok_or_else(|| refuse("the proof of its completeness exceeds its limit"))?;
+        let complete_to = flips.checked_sub(1).expect("at least one flip defeats a table");
         Ok(Self { bits, levels, radius, tables, cover, complete_to })
     }
 
@@ -190,26 +223,27 @@ impl Plan {
         self.bits
     }
 
-    /// Returns the tables, those that lead with the first blocks first.
+    /// Returns the tables, starting with those that the first blocks lead.
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
-    /// Returns the written radius, 0 if none was.
+    /// Returns the fixed radius, or 0 if there is none.
     pub fn radius(&self) -> u32 {
         self.radius.unwrap_or(0)
     }
 
-    /// Returns the largest distance found complete when every table uses the plan's radius.
+    /// Returns the largest distance at which the fixed radius misses no match.
     ///
-    /// At most a quarter of the width, the largest distance that can be searched.
+    /// Without a fixed radius, radius 0 is assumed. At most a quarter of the width, the largest
+    /// distance that a search accepts.
     pub fn complete_to(&self) -> u32 {
         self.complete_to
     }
 
-    /// Checks that this plan may be searched at a distance.
+    /// Checks that this plan can be searched at a distance.
     ///
-    /// Plans without a written radius take every distance up to a quarter of the width.
+    /// A plan without a fixed radius accepts every distance up to a quarter of the width.
     ///
     /// ```
     /// use hamdex::plan::Plan;
@@ -221,8 +255,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidDistance`] above a quarter of the width, [`Error::IncompletePlan`] if the
-    /// written radius would miss matches.
+    /// Returns [`Error::InvalidDistance`] if the distance exceeds a quarter of the width, and
+    /// [`Error::IncompletePlan`] if the fixed radius would miss matches.
     pub fn require(&self, distance: u32) -> Result<()> {
         check_distance(self.bits, distance)?;
         if self.radius.is_some() && distance > self.complete_to {
@@ -236,7 +270,7 @@ impl Plan {
     }
 }
 
-/// Returns the largest distance that can be searched at a width.
+/// Returns the largest distance that a search accepts at a width.
 fn max_distance(bits: u32) -> u32 {
     bits / 4
 }
@@ -253,10 +287,11 @@ fn check_distance(bits: u32, distance: u32) -> Result<()> {
     if distance > max { Err(Error::InvalidDistance { distance, bits, max }) } else { Ok(()) }
 }
 
-/// Makes the tables of nested levels, each given as (blocks, lead), however many there are.
+/// Returns the tables of nested levels, each given as (blocks, lead), without a limit of their
+/// number.
 ///
-/// Every level has to leave the next one as many bits as it has blocks. They are complete for the
-/// fewest blocks that do not lead, by the pigeonhole of each level.
+/// Each level must leave at least as many bits as the next one has blocks. By the pigeonhole of
+/// each level the tables are complete for the minimum of `blocks - lead`.
 pub(crate) fn nested_tables(bits: u32, levels: &[(u32, u32)]) -> Result<Vec<Table>> {
     let levels: Vec<Level> = levels.iter().map(|&(blocks, lead)| Level { blocks, lead }).collect();
     layout::tables(bits, &levels)
@@ -264,19 +299,19 @@ pub(crate) fn nested_tables(bits: u32, levels: &[(u32, u32)]) -> Result<Vec<Tabl
 
 fn check_levels(bits: u32, levels: &[Level]) -> Result<(), &'static str> {
     if levels.is_empty() {
-        return Err("a plan has one level at least");
+        return Err("a plan has at least one level");
     }
     let (mut rest, mut tables) = (bits, 1_u64);
     for &level in levels {
         if level.lead == 0 || level.lead >= level.blocks {
-            return Err("at least one block leads and at least one does not");
+            return Err("at least one block must lead and at least one must not");
         }
         if level.blocks > rest {
             return Err("there are more blocks than bits");
         }
         tables = tables.saturating_mul(level.choices());
         if tables > MAX_TABLES as u64 {
-            return Err("a plan has 128 tables at most");
+            return Err("a plan has at most 128 tables");
         }
         // The longest lead leaves the fewest bits to the next level.
         rest -= layout::sizes(rest, level.blocks).take(level.lead as usize).sum::<u32>();
@@ -286,7 +321,7 @@ fn check_levels(bits: u32, levels: &[Level]) -> Result<(), &'static str> {
 
 impl std::fmt::Debug for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Everything else follows from the text and the width.
+        // The text and the width determine all other fields.
         write!(f, "Plan({self} for {} bits)", self.bits)
     }
 }

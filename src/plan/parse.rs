@@ -1,6 +1,6 @@
-//! The written form of plans: text becomes a plan, a plan prints as its text.
+//! The text form of plans: parsing and printing.
 //!
-//! Printing and parsing are inverse: `parse(plan.to_string())` gives an equal plan.
+//! They are inverse: `parse(plan.to_string())` returns an equal plan.
 
 use std::fmt::{self, Display};
 
@@ -17,7 +17,7 @@ pub(super) fn named(name: &str) -> Option<&'static [(u32, u32)]> {
     NAMED.iter().find(|(known, _)| *known == name).map(|(_, levels)| *levels)
 }
 
-/// Writes levels and radius as canonical text.
+/// Returns the canonical text of levels and radius.
 pub(super) fn describe(levels: &[Level], radius: Option<u32>) -> String {
     let pairs = levels.iter().map(|level| (level.blocks, level.lead));
     let name = NAMED.iter().find(|(_, known)| pairs.clone().eq(known.iter().copied()));
@@ -29,14 +29,14 @@ pub(super) fn describe(levels: &[Level], radius: Option<u32>) -> String {
 }
 
 impl Plan {
-    /// Parses a plan and checks that it may be searched at the distance.
+    /// Parses a plan and checks that it can be searched at the distance.
     ///
     /// | text | plan |
     /// |---|---|
     /// | `4`, `10`, `16`, `20` | [`Plan::named`] |
     /// | `6x2` | 6 blocks of which 2 lead |
-    /// | `4x1/4x1` | the rest after the first lead is split again |
-    /// | `4x1r2` | every table probes with up to 2 flips |
+    /// | `4x1/4x1` | the bits after the first lead are cut again |
+    /// | `4x1r2` | every table is probed with up to 2 flips |
     /// | `auto` | [`Plan::auto`]; needs `count`, the number of fingerprints |
     ///
     /// ```
@@ -51,8 +51,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidPlan`] if the text is no plan or the plan cannot be built, and the errors
-    /// of [`Plan::require`].
+    /// Returns [`Error::InvalidPlan`] if the text is not a plan or the plan cannot be built, and
+    /// the errors of [`Plan::require`].
     pub fn parse(text: &str, bits: u32, distance: u32, count: Option<u64>) -> Result<Self> {
         let refuse = |reason: &str| Error::InvalidPlan {
             plan: text.to_owned(),
@@ -89,7 +89,7 @@ fn written(text: &str) -> Option<(Vec<Level>, Option<u32>)> {
     Some((levels.split('/').map(level).collect::<Option<_>>()?, radius))
 }
 
-/// Parses plain digits; `u32::from_str` would take a sign too.
+/// Parses plain digits; `u32::from_str` would also accept a sign.
 fn number(text: &str) -> Option<u32> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
 }

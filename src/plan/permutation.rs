@@ -1,15 +1,15 @@
-//! Permutations of bit positions, kept as ordered segments of the source.
+//! Permutations of bit positions, stored as ordered segments of the source.
 //!
-//! Every permutation is a bijection: construction refuses segments that overlap, leave a
-//! position out or reach past the width, so no bit of a fingerprint can be lost.
+//! Every permutation is a bijection: the constructor rejects segments that overlap, omit a position
+//! or exceed the width. So no bit of a fingerprint is lost.
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
-/// A run of neighbouring bit positions, counted from the most significant.
+/// A range of adjacent bit positions, counted from the most significant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Segment {
-    /// First position, 0 being the most significant bit.
+    /// First position; 0 is the most significant bit.
     pub start: u32,
     /// Number of positions, at least 1.
     pub len: u32,
@@ -21,13 +21,13 @@ impl Segment {
         self.start.saturating_add(self.len)
     }
 
-    /// Returns the segment's bits as a number of `bits` bits; the segment must lie within.
+    /// Returns the segment's bits as a mask of `bits` bits; the segment must fit.
     pub(super) fn mask(self, bits: u32) -> u128 {
         low_ones(self.len) << (bits - self.end()).min(u128::BITS - 1)
     }
 }
 
-/// Returns the number whose lowest `count` bits are set.
+/// Returns the number whose `count` lowest bits are set.
 pub(super) fn low_ones(count: u32) -> u128 {
     match count {
         0 => 0,
@@ -36,10 +36,10 @@ pub(super) fn low_ones(count: u32) -> u128 {
     }
 }
 
-/// Fingerprints that [`Permutation::apply_all`] moves together.
+/// Number of fingerprints that [`Permutation::apply_all`] moves together.
 const CHUNK: usize = 1024;
 
-/// All source bits that travel the same way, moved by one shift.
+/// All source bits with the same displacement, moved by one shift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Move {
     mask: u128,
@@ -48,13 +48,13 @@ struct Move {
 
 /// A bijection of bit positions, applied with one shift per displacement.
 ///
-/// Segments name source positions in the order in which they appear in the permuted word, most
-/// significant first. Neighbouring segments are merged, so equal bijections compare equal.
+/// Segments list source positions in the order of the permuted word, most significant first.
+/// Adjacent segments are merged, so equal bijections compare equal.
 ///
 /// ```
 /// use hamdex::plan::{Permutation, Segment};
 ///
-/// // The lower half leads.
+// The lower half leads.
 /// let halves = [Segment { start: 16, len: 16 }, Segment { start: 0, len: 16 }];
 /// let swap = Permutation::new(32, halves.to_vec())?;
 /// assert_eq!(swap.apply(0x1234_abcd_u32), 0xabcd_1234);
@@ -65,18 +65,18 @@ struct Move {
 pub struct Permutation {
     bits: u32,
     segments: Vec<Segment>,
-    // Left and right apart, so that the hot loops hold no branch.
+    // Separate left and right shifts, so that hot loops have no branch.
     left: Vec<Move>,
     right: Vec<Move>,
 }
 
 impl Permutation {
-    /// Creates a permutation after proving that it is a bijection.
+    /// Creates a permutation after checking that it is a bijection.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidPlan`] if `bits` is not 32, 64 or 128, or the segments do not name every
-    /// position exactly once.
+    /// Returns [`Error::InvalidPlan`] if `bits` is not 32, 64 or 128, or if the segments do not
+    /// contain every position exactly once.
     pub fn new(bits: u32, segments: Vec<Segment>) -> Result<Self> {
         let invalid = |reason: String| Error::InvalidPlan {
             plan: describe(&segments),
@@ -88,25 +88,25 @@ impl Permutation {
         for segment in &segments {
             if segment.len == 0 || segment.end() > bits {
                 let (start, len) = (segment.start, segment.len);
-                return Err(invalid(format!("{len} positions from {start} on do not fit")));
+                return Err(invalid(format!("{len} positions from {start} on exceed the width")));
             }
             let mask = segment.mask(bits);
             if seen & mask != 0 {
-                return Err(invalid(format!("positions from {} on appear twice", segment.start)));
+                return Err(invalid(format!("positions from {} on occur twice", segment.start)));
             }
             seen |= mask;
         }
         if seen != low_ones(bits) {
-            return Err(invalid(format!("{} positions are left out", bits - seen.count_ones())));
+            return Err(invalid(format!("{} positions are missing", bits - seen.count_ones())));
         }
         Ok(Self::from_bijection(bits, segments))
     }
 
-    /// Returns the permutation that leaves every bit in its place.
+    /// Returns the permutation that moves no bit.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidPlan`] if `bits` is not 32, 64 or 128.
+    /// Returns [`Error::InvalidPlan`] if `bits` is not 32, 64 or 128.
     pub fn identity(bits: u32) -> Result<Self> {
         Self::new(bits, vec![Segment { start: 0, len: bits }])
     }
@@ -143,7 +143,7 @@ impl Permutation {
         &self.segments
     }
 
-    /// Tells whether every bit stays in its place.
+    /// Returns true if no bit moves.
     pub fn is_identity(&self) -> bool {
         self.left.is_empty() && self.right.iter().all(|step| step.shift == 0)
     }
@@ -164,8 +164,8 @@ impl Permutation {
 
     /// Permutes many fingerprints: `to[i]` becomes `apply(from[i])`.
     ///
-    /// Three to seven times as fast as one at a time while both slices stay in the cache. Stops
-    /// at the end of the shorter slice.
+    /// Three to seven times as fast as single calls while both slices stay in the cache. Stops at
+    /// the end of the shorter slice.
     ///
     /// ```
     /// use hamdex::plan::{Permutation, Segment};
@@ -179,7 +179,7 @@ impl Permutation {
     /// ```
     pub fn apply_all<F: Fingerprint>(&self, from: &[F], to: &mut [F]) {
         debug_assert_eq!(F::BITS, self.bits, "permutation of another width");
-        // One pass a move over a chunk that stays in the first-level cache: such loops vectorise.
+        // One pass per move over a chunk in the first-level cache, since such loops vectorise.
         for (from, to) in from.chunks(CHUNK).zip(to.chunks_mut(CHUNK)) {
             to.iter_mut().zip(from).for_each(|(out, _)| *out = F::ZERO);
             for step in &self.left {
@@ -193,7 +193,7 @@ impl Permutation {
         }
     }
 
-    /// Puts permuted bits back: the inverse of [`Permutation::apply`].
+    /// Moves permuted bits back, as the inverse of [`Permutation::apply`].
     #[inline]
     pub fn invert<F: Fingerprint>(&self, f: F) -> F {
         debug_assert_eq!(F::BITS, self.bits, "permutation of another width");
@@ -208,7 +208,7 @@ impl Permutation {
     }
 }
 
-/// Joins a segment to the move of the same shift, or starts one.
+/// Adds a segment to the move of the same shift, or creates one.
 fn add_move(moves: &mut Vec<Move>, mask: u128, shift: u32) {
     match moves.iter_mut().find(|step| step.shift == shift) {
         Some(step) => step.mask |= mask,
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_that_are_no_bijection_are_refused() {
+    fn segments_that_are_not_a_bijection_are_rejected() {
         let cases: [(u32, &[(u32, u32)]); 8] = [
             (32, &[]),
             (32, &[(0, 31)]),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_move_in_order_and_come_back() {
+    fn segments_move_in_order_and_are_inverted() {
         let spans = segments(&[(48, 16), (0, 8), (8, 8), (16, 32)]);
         let permutation = Permutation::new(64, spans).unwrap();
         let word = 0x0011_2233_4455_6677_u64;
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn segments_of_one_displacement_share_one_shift() {
-        // Source 0 and 2 swap with 1 and 3: two displacements for four segments.
+        // Sources 0 and 2 swap with 1 and 3: two displacements for four segments.
         let spans = segments(&[(8, 8), (0, 8), (24, 8), (16, 8)]);
         let permutation = Permutation::new(32, spans).unwrap();
         assert_eq!((permutation.left.len(), permutation.right.len()), (1, 1));
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn many_fingerprints_are_permuted_as_each_would_be() {
+    fn many_fingerprints_are_permuted_like_each_one() {
         let spans = segments(&[(40, 3), (0, 40), (50, 14), (43, 7)]);
         let permutation = Permutation::new(64, spans).unwrap();
         for len in [0, 1, CHUNK - 1, CHUNK, 2 * CHUNK + 5] {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_is_recognised_however_it_is_cut() {
+    fn identity_is_recognised_with_any_segments() {
         for bits in [32, 64, 128] {
             let cut = Permutation::new(bits, segments(&[(0, 5), (5, bits - 5)])).unwrap();
             assert!(cut.is_identity());

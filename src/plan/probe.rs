@@ -1,4 +1,4 @@
-//! Probe masks: which flips of a prefix to look up.
+//! Probe masks: the flips of a prefix that are probed.
 
 use std::iter::FusedIterator;
 
@@ -6,9 +6,10 @@ use super::permutation::low_ones;
 
 /// Returns every mask of at most `radius` bits among `prefix_bits`, fewest bits first.
 ///
-/// The masks are low-aligned: they flip a prefix that was shifted down to the low `prefix_bits`
-/// bits of a number. Each comes once, the first is 0, masks of equal size rise. Radii above the
-/// prefix length count as that length; prefixes have at most 128 bits. Nothing is allocated.
+/// The masks are low-aligned: they flip a prefix that is in the low `prefix_bits` bits of a number.
+/// Each mask is returned once; the first is 0; masks with the same number of bits ascend. A radius
+/// above the prefix length is treated as that length. Prefixes have at most 128 bits. Allocates
+/// nothing.
 ///
 /// ```
 /// use hamdex::plan::probe_masks;
@@ -21,7 +22,7 @@ pub fn probe_masks(prefix_bits: u32, radius: u32) -> ProbeMasks {
     ProbeMasks { next: Some(0), flips: 0, radius: radius.min(prefix_bits), prefix_bits }
 }
 
-/// The iterator that [`probe_masks`] returns.
+/// Iterator over the flips of a prefix, returned by [`probe_masks`].
 #[derive(Debug, Clone)]
 pub struct ProbeMasks {
     next: Option<u128>,
@@ -49,7 +50,7 @@ impl Iterator for ProbeMasks {
 
 impl FusedIterator for ProbeMasks {}
 
-/// Returns the next larger number with as many bits set (Gosper), if 128 bits hold it.
+/// Returns the next larger number with as many bits set (Gosper), if it fits 128 bits.
 fn following(mask: u128) -> Option<u128> {
     let lowest = mask & mask.wrapping_neg();
     let carried = mask.checked_add(lowest).filter(|_| mask != 0)?;
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flip_comes_once_and_nearest_first() {
+    fn every_flip_is_returned_once_and_nearest_first() {
         for prefix_bits in 0..=12 {
             for radius in 0..=14 {
                 let masks: Vec<u128> = probe_masks(prefix_bits, radius).collect();

@@ -3,12 +3,12 @@
 use super::MAX_TABLES;
 use super::layout::{Level, binomial};
 
-/// Returns the fewest tables whose probes meet fewer than `2^tau` candidates.
+/// Returns the fewest tables whose probes return fewer than `2^tau` candidates.
 ///
-/// This is X(f, k, d) of Manku et al., section 3.1.2: 1 if `d < tau`, otherwise the minimum over
-/// r > k of C(r, k) · X(f·k/r, k, d − (r−k)·f/r), where `f` is the width in bits, `k` the
-/// distance and `d` the binary logarithm of the number of fingerprints. Distance 0 counts as 1.
-/// `None` if more than [`MAX_TABLES`] tables would be needed.
+/// This is X(f, k, d) of Manku et al., section 3.1.2: 1 if `d < tau`, otherwise the minimum
+/// over r > k of C(r, k) · X(f·k/r, k, d − (r−k)·f/r), where `f` is the width in bits, `k` the
+/// distance and `d` the binary logarithm of the number of fingerprints. Distance 0 is treated
+/// as 1. Returns `None` if more than [`MAX_TABLES`] tables are needed.
 ///
 /// ```
 /// use hamdex::plan::table_count;
@@ -23,13 +23,13 @@ pub fn table_count(bits: u32, distance: u32, d: f64, tau: f64) -> Option<u64> {
         .map(|levels| levels.iter().map(|level| level.choices()).product())
 }
 
-/// Returns the levels that reach [`table_count`], none if `d < tau`.
+/// Returns the levels behind [`table_count`]; empty if `d < tau`.
 pub(super) fn levels(bits: u32, distance: u32, d: f64, tau: f64) -> Option<Vec<Level>> {
     let k = distance.max(1);
     best(f64::from(bits), k, d, tau, MAX_TABLES as u64).map(|(_, levels)| levels)
 }
 
-/// Returns the fewest tables, at most `limit`, with the levels that give them.
+/// Returns the fewest tables, at most `limit`, and their levels.
 fn best(f: f64, k: u32, d: f64, tau: f64, limit: u64) -> Option<(u64, Vec<Level>)> {
     if d < tau {
         return Some((1, Vec::new()));
@@ -37,7 +37,7 @@ fn best(f: f64, k: u32, d: f64, tau: f64, limit: u64) -> Option<(u64, Vec<Level>
     let mut found: Option<(u64, Vec<Level>)> = None;
     for r in k + 1.. {
         let choices = binomial(r, k);
-        // A block has one bit at least, and the choices only grow with r.
+        // A block has at least one bit, and the number of choices grows with r.
         let limit = found.as_ref().map_or(limit, |(count, _)| count - 1);
         if choices > limit || f64::from(r) > f {
             break;

@@ -1,19 +1,19 @@
-//! Schedules: how far every table's prefix is flipped to answer a distance.
+//! Schedules: the radius of every table for one distance.
 //!
-//! Two kinds are tried, each proved before it may win. Tables whose leads share no bit find
-//! everything within k when (r₁+1) + … + (rₘ+1) >= k+1 (the general pigeonhole; Qin et al., *GPH*,
-//! ICDE 2018). Tables whose leads overlap need less, and the proof tells how much less.
+//! Two kinds are tried, and each is proved before it is used. Tables with disjoint leads find
+//! everything within k if (r₁+1) + … + (rₘ+1) >= k+1 (the general pigeonhole; Qin et al., *GPH*,
+//! ICDE 2018). Tables with overlapping leads need smaller radii, and the proof finds how small.
 
 use super::Plan;
 use super::cost::{Census, Costs, expected_candidates};
 use super::layout::binomial;
 
-/// Nodes times tables that the proofs of one schedule may take together: about a millisecond.
+/// Limit of nodes times tables for the proofs of one schedule: about a millisecond.
 const WORK: u32 = 16_000;
 
-/// How to probe a plan's tables so that nothing within a distance is missed.
+/// The radius of every table, proved to miss no match.
 ///
-/// Made by [`Plan::schedule`].
+/// Returned by [`Plan::schedule`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     radii: Vec<Option<u32>>,
@@ -23,7 +23,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Returns the radius of every table, `None` for tables that are not probed.
+    /// Returns the radius of each table, `None` for tables that are not probed.
     pub fn radii(&self) -> &[Option<u32>] {
         &self.radii
     }
@@ -33,27 +33,27 @@ impl Schedule {
         self.probes
     }
 
-    /// Returns the number of candidates that all probes are expected to meet.
+    /// Returns the expected number of candidates of all probes.
     ///
-    /// Fingerprints are taken to be spread evenly over the prefixes.
+    /// Assumes that fingerprints are distributed evenly over the prefixes.
     pub fn candidates(&self) -> f64 {
         self.candidates
     }
 
-    /// Returns the expected time of one search in nanoseconds.
+    /// Returns the expected time of one search, in nanoseconds.
     ///
-    /// To be compared with [`Costs::scan_nanos`]: for large distances the scan is cheaper.
+    /// Compare it with [`Costs::scan_nanos`]: at large distances a scan is cheaper.
     pub fn nanos(&self) -> f64 {
         self.nanos
     }
 }
 
 impl Plan {
-    /// Returns the cheapest complete way found to probe this plan's tables.
+    /// Returns the cheapest complete schedule found for a distance.
     ///
-    /// Every schedule has been proved to find all matches within `distance`, whatever that is.
-    /// Radii stay within a written radius as long as that suffices. Takes some
-    /// ten microseconds for a few tables and about a millisecond for many: callers keep the result.
+    /// Every schedule is proved to find all matches within `distance`, for any distance. Radii stay
+    /// within a fixed radius if it suffices. Takes about ten microseconds with few tables and a
+    /// millisecond with many, so reuse the result.
     ///
     /// ```
     /// use hamdex::plan::Plan;
@@ -70,9 +70,9 @@ impl Plan {
         self.schedule_with(distance, census, costs, &|_, _| 0)
     }
 
-    /// [`Plan::schedule`] for a query some of whose prefixes have members beyond their share.
+    /// [`Plan::schedule`] for a query with skewed prefixes.
     ///
-    /// `extra(table, radius)` is how many more the probes of a table are going to meet.
+    /// `extra(table, radius)` returns the members beyond the expected ones that the probes meet.
     pub(crate) fn schedule_with(
         &self,
         distance: u32,
@@ -87,7 +87,7 @@ impl Plan {
     }
 }
 
-/// A set of needs (radius plus one, 0 for an unused table) with its expected time.
+/// Needs (radius plus one, 0 for an unused table) and their expected time.
 #[derive(Debug, Clone)]
 struct Candidate {
     needs: Vec<u32>,
@@ -98,12 +98,12 @@ struct Planner<'a> {
     plan: &'a Plan,
     distance: u32,
     entries: u64,
-    /// Expected time of one probe of every table.
+    /// Expected time of one probe of each table.
     probe_nanos: Vec<f64>,
     candidate_ns: f64,
-    /// Members beyond the expected ones that a table's probes meet.
+    /// Returns the members beyond the expected ones that a table's probes meet.
     extra: &'a dyn Fn(usize, u32) -> u64,
-    /// The largest need a table may be given.
+    /// The largest need that a table may get.
     limit: u32,
     nodes: u32,
     best: Option<Candidate>,
@@ -130,7 +130,7 @@ impl<'a> Planner<'a> {
             candidate_ns: costs.candidate_ns,
             extra,
             limit,
-            nodes: WORK / u32::try_from(plan.tables.len()).expect("a plan has 128 tables at most"),
+            nodes: WORK / u32::try_from(plan.tables.len()).expect("a plan has at most 128 tables"),
             best: None,
         }
     }
@@ -153,7 +153,7 @@ impl<'a> Planner<'a> {
         self.plan.cover.withstands(needs, self.distance, &mut self.nodes) == Some(true)
     }
 
-    /// Keeps proved needs as the best if they are cheaper.
+    /// Keeps proved needs if they are cheaper than the best ones.
     fn offer(&mut self, needs: Vec<u32>) {
         let nanos = self.nanos(&needs);
         if self.best.as_ref().is_none_or(|best| nanos < best.nanos) {
@@ -161,7 +161,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Tries sets of tables with disjoint leads, one that begins with every table.
+    /// Tries sets of tables with disjoint leads, one set starting at each table.
     fn consider_disjoint_tables(&mut self) {
         let mut known: Vec<Vec<usize>> = Vec::new();
         for first in 0..self.plan.tables.len() {
@@ -170,7 +170,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             let needs = self.pigeonhole(&set);
-            // Needs of disjoint leads add up at the first node, if a written radius lets them.
+            // The first node proves disjoint leads, unless a fixed radius limits them.
             if self.plan.cover.withstands(&needs, self.distance, &mut 1) == Some(true) {
                 self.offer(needs);
             }
@@ -178,7 +178,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Returns the first tables whose leads share no bit with each other, in rising order.
+    /// Returns a greedy set of tables with disjoint leads that contains `first`, ascending.
     fn disjoint_from(&self, first: usize) -> Vec<usize> {
         let mut taken = 0;
         let mut set = Vec::new();
@@ -194,7 +194,7 @@ impl<'a> Planner<'a> {
         set
     }
 
-    /// Gives needs that add up to the distance plus one, each step where it costs least.
+    /// Returns needs that sum to the distance plus one, each step given to the cheapest table.
     fn pigeonhole(&self, set: &[usize]) -> Vec<u32> {
         let mut needs = vec![0_u32; self.plan.tables.len()];
         for _ in 0..=self.distance {
@@ -209,13 +209,13 @@ impl<'a> Planner<'a> {
         needs
     }
 
-    /// Tries equal radii over the tables that lead with the first blocks only, then fewer probes.
+    /// Tries equal radii for the tables that only the first blocks lead, then trims them.
     fn consider_overlapping_tables(&mut self) {
         let bits = self.plan.bits;
         let ends: Vec<u32> =
             self.plan.tables.iter().map(|t| bits - t.lead().trailing_zeros()).collect();
         let mut widths = ends.clone();
-        // All tables last: the fewer there are, the easier the proof.
+        // All tables last: proofs with fewer tables are easier.
         widths.sort_unstable();
         widths.dedup();
         let mut equal: Vec<Vec<u32>> = Vec::new();
@@ -223,7 +223,7 @@ impl<'a> Planner<'a> {
             let used: Vec<bool> = ends.iter().map(|&end| end <= width).collect();
             equal.extend(self.equal_needs(&used));
         }
-        // The cheapest first, while there are nodes left to trim with.
+        // The cheapest first, while there are nodes left for trimming.
         equal.sort_by(|a, b| self.nanos(a).total_cmp(&self.nanos(b)));
         for needs in equal {
             let needs = self.trim(needs);
@@ -238,9 +238,9 @@ impl<'a> Planner<'a> {
             .find(|needs| self.proved(needs))
     }
 
-    /// Lowers one table's need after the other, the costliest first, while proved complete.
+    /// Lowers needs one at a time, the costliest first, while proved complete.
     fn trim(&mut self, mut needs: Vec<u32>) -> Vec<u32> {
-        // A need that could not be lowered cannot be lowered later either.
+        // A need that could not be lowered stays so, since other needs only shrink.
         let mut open: Vec<usize> = (0..needs.len()).collect();
         while self.nodes > 0 {
             let saving = |table: usize| {
@@ -262,8 +262,8 @@ impl<'a> Planner<'a> {
     }
 
     fn finish(self) -> Schedule {
-        // Radii that no written limit holds back always admit the pigeonhole, so there is a best
-        // one; a written radius is complete as it stands.
+        // Without a fixed radius the pigeonhole always succeeds, so there is a best candidate. A
+        // fixed radius is complete by itself.
         let needs = self.best.as_ref().map_or_else(
             || vec![self.limit; self.plan.tables.len()],
             |candidate| candidate.needs.clone(),
@@ -282,7 +282,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Returns the number of prefixes within a radius of one less than the need, saturating.
+/// Returns the number of prefixes within radius `need - 1`, saturating.
 fn probes(prefix_bits: u32, need: u32) -> u64 {
     let radii = 0..need.min(prefix_bits + 1);
     radii.fold(0, |sum: u64, flips| sum.saturating_add(binomial(prefix_bits, flips)))

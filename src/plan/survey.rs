@@ -1,31 +1,31 @@
-//! Surveys: every sensible plan for a number of fingerprints, with its price.
+//! Surveys: the sensible plans for a number of fingerprints, and what they cost.
 
 use super::cost::expected_candidates;
 use super::layout::{self, Level, binomial};
 use super::{Census, Costs, MAX_TABLES, Plan, check_bits, check_distance, parse};
 use crate::error::{Error, Result};
 
-/// Designs beyond the named ones are left out above this, unless the distance asks for them.
+/// Unnamed designs with more tables are omitted, unless the distance requires them.
 const USUAL_TABLES: u64 = 40;
 
-/// The most that the tables of an automatic plan may take: bytes for each fingerprint.
+/// Maximum size of the tables of an automatic plan, in bytes per fingerprint.
 const AUTO_BYTES: f64 = 60.0;
 
-/// Scans shorter than this, in nanoseconds, leave nothing to gain by a choice of plan.
+/// If a scan takes less time, in nanoseconds, the choice of the plan does not matter.
 const AUTO_SMALL_NANOS: f64 = 50_000.0;
 
-/// How much slower a plan with fewer tables may be and still be chosen.
+/// An automatic plan may be this much slower than the fastest if it has fewer tables.
 const AUTO_NEAR: f64 = 1.25;
 
-/// The plan that is chosen where no other is clearly better.
+/// The automatic plan unless another one is clearly better.
 const AUTO_DEFAULT: &str = "4";
 
-/// One plan of a [`survey`], with what it costs.
+/// One plan of a [`survey`] and what it costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanReport {
-    /// The plan's text, as [`Plan::parse`] takes it.
+    /// The text of the plan, as [`Plan::parse`] accepts it.
     pub name: String,
-    /// Block sizes and how many of them lead, level by level.
+    /// Block sizes and number of leading blocks, level by level.
     pub blocks: String,
     /// Number of tables.
     pub tables: u64,
@@ -33,24 +33,24 @@ pub struct PlanReport {
     pub prefix_min: u32,
     /// Longest prefix of a table, in bits.
     pub prefix_max: u32,
-    /// Probes that a search makes over all tables, saturating.
+    /// Probes of a search over all tables, saturating.
     pub probes: u64,
-    /// Candidates that one probe of the shortest prefix is expected to meet.
+    /// Expected candidates of a probe of the shortest prefix.
     pub candidates_per_probe: f64,
-    /// Candidates that a search is expected to meet.
+    /// Expected candidates of a search.
     pub candidates: f64,
-    /// Expected time of a search in seconds.
+    /// Expected time of a search, in seconds.
     pub seconds: f64,
-    /// Expected bytes of all tables for each fingerprint, documents and postings left out.
+    /// Expected bytes of all tables per fingerprint, without documents and postings.
     pub bytes_per_fingerprint: f64,
-    /// Expected bytes of all tables, documents and postings left out.
+    /// Expected bytes of all tables, without documents and postings.
     pub bytes: f64,
 }
 
 /// Reports every sensible plan for `count` fingerprints, the named ones first.
 ///
-/// Times are those of searching the store with all fingerprints in runs, by the costs given.
-/// Nothing is reported if `bits` is not 32, 64 or 128, or `distance` is above a quarter of it.
+/// Times are those of searches in the store with all fingerprints in runs, computed from `costs`.
+/// Returns an empty list if `bits` is not 32, 64 or 128, or if `distance` exceeds a quarter of it.
 ///
 /// ```
 /// use hamdex::plan::{Costs, survey};
@@ -85,8 +85,8 @@ fn report(plan: &Plan, distance: u32, count: u64, costs: &Costs) -> PlanReport {
     let prefixes = || plan.tables.iter().map(super::Table::prefix_bits);
     let (prefix_min, prefix_max) = (prefixes().min(), prefixes().max());
     let (prefix_min, prefix_max) =
-        prefix_min.zip(prefix_max).expect("a plan has one table at least");
-    // Differences between neighbours in a run save about a byte of every entry.
+        prefix_min.zip(prefix_max).expect("a plan has at least one table");
+    // Delta encoding of neighbours in a run saves about one byte per entry.
     let entry_bytes = f64::from(plan.bits / 8 - 1);
     let bytes_per_fingerprint = entry_bytes * plan.tables.len() as f64;
     PlanReport {
@@ -104,7 +104,7 @@ fn report(plan: &Plan, distance: u32, count: u64, costs: &Costs) -> PlanReport {
     }
 }
 
-/// Writes block sizes such as `4 x 13 + 1 x 12, lead with 2`, levels joined by `then`.
+/// Formats block sizes such as `4 x 13 + 1 x 12, lead with 2`; levels are joined by `then`.
 fn describe_blocks(plan: &Plan) -> String {
     let mut rest = plan.bits;
     let levels = plan.levels.iter().map(|&Level { blocks, lead }| {
@@ -122,9 +122,9 @@ fn describe_blocks(plan: &Plan) -> String {
 impl Plan {
     /// Chooses the plan with the cheapest searches for `count` fingerprints.
     ///
-    /// The tables take at most about 60 bytes a fingerprint; among plans of nearly equal cost
-    /// the one with the fewest tables is taken. Sets so small that a scan takes no time, and
-    /// distances at which every plan is slower than the scan, get plan "4".
+    /// The tables take up to about 60 bytes per fingerprint. Among plans of nearly equal cost the
+    /// one with the fewest tables is chosen. Plan "4" is chosen if a scan takes next to no time, or
+    /// if every plan is slower than the scan.
     ///
     /// ```
     /// use hamdex::plan::Plan;
@@ -136,8 +136,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidPlan`] if `bits` is not 32, 64 or 128, [`Error::InvalidDistance`] if
-    /// `distance` is above a quarter of the width.
+    /// Returns [`Error::InvalidPlan`] if `bits` is not 32, 64 or 128, and
+    /// [`Error::InvalidDistance`] if `distance` exceeds a quarter of the width.
     pub fn auto(bits: u32, distance: u32, count: u64) -> Result<Self> {
         check_bits(bits).map_err(|reason| Error::InvalidPlan {
             plan: "auto".to_owned(),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn survey_shows_the_table_of_the_paper() {
+    fn survey_reproduces_the_table_of_the_paper() {
         let reports = survey(64, 3, 1 << 34, &Costs::default());
         let wanted = [
             ("20", 20, 31, 33, 8.0, "4 x 11 + 2 x 10, lead with 3"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn survey_covers_every_width_and_distance_with_finite_figures() {
+    fn survey_returns_finite_figures_at_every_width_and_distance() {
         for bits in [32, 64, 128] {
             for distance in [0, 1, 3, bits / 8, bits / 4] {
                 let reports = survey(bits, distance, 1_000_000, &Costs::default());
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_plans_stay_within_the_space_they_may_take() {
+    fn automatic_plans_stay_within_their_size_limit() {
         for bits in [32, 64, 128] {
             for distance in 0..=bits / 4 {
                 for count in [0, 1, 100_000, 10_000_000, 1 << 34] {
@@ -226,11 +226,11 @@ mod tests {
     }
 
     #[test]
-    fn automatic_plans_keep_four_tables_while_they_do() {
+    fn automatic_plans_have_four_tables_while_these_are_fast() {
         for count in [0, 1, 1_000, 1_000_000, 10_000_000] {
             assert_eq!(Plan::auto(64, 3, count).unwrap().to_string(), "4", "{count}");
         }
-        // A quarter of a million candidates a probe: longer prefixes with flips are cheaper.
+        // A quarter of a million candidates per probe: longer prefixes with flips are cheaper.
         assert_ne!(Plan::auto(64, 3, 1 << 34).unwrap().to_string(), "4");
         assert!(matches!(Plan::auto(64, 17, 1), Err(Error::InvalidDistance { max: 16, .. })));
         assert!(matches!(Plan::auto(63, 3, 1), Err(Error::InvalidPlan { .. })));

@@ -1,12 +1,21 @@
-//! Tables: a permutation with the number of leading bits that a probe fixes.
+//! Tables: a permutation and the number of leading bits that a probe fixes.
 //!
-//! A table's lead is the set of source positions that its permutation puts into the prefix.
+//! The lead of a table is the set of source bits that its permutation moves into the prefix.
 
 use super::permutation::{Permutation, low_ones};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
 /// One permuted table: sorted by its permutation, probed by its prefix.
+///
+/// ```
+/// use hamdex::plan::Plan;
+///
+/// let plan = Plan::named("4", 64)?;
+/// let table = &plan.tables()[1];
+/// assert_eq!((table.prefix_bits(), table.lead()), (16, 0x0000_ffff_0000_0000));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Table {
     permutation: Permutation,
@@ -19,7 +28,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidPlan`] unless `prefix_bits` is from 1 to the permutation's width.
+    /// Returns [`Error::InvalidPlan`] unless `prefix_bits` is from 1 to the permutation's width.
     pub fn new(permutation: Permutation, prefix_bits: u32) -> Result<Self> {
         let bits = permutation.bits();
         if prefix_bits == 0 || prefix_bits > bits {
@@ -40,7 +49,7 @@ impl Table {
         Ok(Self { permutation, prefix_bits, lead })
     }
 
-    /// Returns the permutation of this table's keys.
+    /// Returns the permutation of the table's keys.
     pub fn permutation(&self) -> &Permutation {
         &self.permutation
     }
@@ -52,14 +61,13 @@ impl Table {
 
     /// Returns the source bits of the prefix as a mask over fingerprints.
     ///
-    /// The mask is laid out as a fingerprint of the table's width: position `i`, counted from
-    /// the most significant bit, is bit `width - 1 - i` of the number. So `a` and `b` share this
-    /// table's prefix exactly when `(a ^ b) & F::truncate(lead)` is zero.
+    /// Position `i`, counted from the most significant bit, is bit `width - 1 - i` of the mask. `a`
+    /// and `b` share the prefix of this table if and only if `(a ^ b) & F::truncate(lead)` is zero.
     pub fn lead(&self) -> u128 {
         self.lead
     }
 
-    /// Returns the prefix of a fingerprint in this table, low-aligned.
+    /// Returns the prefix of a fingerprint in this table, in the low bits.
     pub(crate) fn prefix_of<F: Fingerprint>(&self, fingerprint: F) -> u128 {
         (self.permutation.apply(fingerprint) >> (F::BITS - self.prefix_bits)).widen()
     }

@@ -6,7 +6,7 @@ use crate::fingerprint::Fingerprint;
 
 const NAMES: [&str; 4] = ["4", "10", "16", "20"];
 
-/// Visits every set of at most `flips` bits and counts them.
+/// Visits every set of at most `flips` bits and returns their number.
 fn for_each_flip_set<F: Fingerprint>(flips: u32, mut visit: impl FnMut(F)) -> u64 {
     let mut count = 0;
     for mask in probe_masks(F::BITS, flips) {
@@ -16,7 +16,7 @@ fn for_each_flip_set<F: Fingerprint>(flips: u32, mut visit: impl FnMut(F)) -> u6
     count
 }
 
-/// Tells whether a schedule's probes meet a fingerprint that differs by `flips`.
+/// Returns true if the probes of a schedule find a fingerprint that differs by `flips`.
 fn finds<F: Fingerprint>(plan: &Plan, radii: &[Option<u32>], flips: F) -> bool {
     plan.tables().iter().zip(radii).any(|(table, radius)| {
         let prefix = table.permutation().apply(flips) & F::high_mask(table.prefix_bits());
@@ -112,7 +112,8 @@ fn check_random_flips<F: Fingerprint>() {
         for distance in 0..=F::MAX_DISTANCE {
             let radii = radii(&plan, distance);
             for round in 0..400 {
-                // Half of the sets crowd into a few blocks, where probes are likeliest to miss.
+                // Half of the sets are concentrated in few blocks, where probes are most likely to
+                // miss.
                 let span = if round % 2 == 0 { F::BITS } else { F::BITS / 2 };
                 let start = random() % F::BITS;
                 let mut flips = F::ZERO;
@@ -144,7 +145,7 @@ fn single_level_plans_are_complete_up_to_the_blocks_that_do_not_lead() {
 }
 
 #[test]
-fn nine_blocks_are_nine_blocks() {
+fn nine_blocks_stay_nine_blocks() {
     let plan = Plan::uniform(64, 9, 1).unwrap();
     let prefixes: Vec<u32> = plan.tables().iter().map(Table::prefix_bits).collect();
     assert_eq!(prefixes, [8, 7, 7, 7, 7, 7, 7, 7, 7]);
@@ -159,7 +160,7 @@ fn incomplete_plans_are_refused() {
     for (text, distance, complete) in [("4x1r0", 4, 3), ("4x1r1", 8, 7), ("6x3r0", 4, 3)] {
         let refused = Plan::parse(text, 64, distance, None);
         let Err(Error::IncompletePlan { plan, complete: stated, wanted }) = refused else {
-            panic!("{text} was taken for distance {distance}");
+            panic!("{text} was accepted at distance {distance}");
         };
         assert_eq!((plan.as_str(), stated, wanted), (text, complete, distance));
         assert!(Plan::parse(text, 64, complete, None).is_ok());
@@ -170,7 +171,7 @@ fn incomplete_plans_are_refused() {
 }
 
 #[test]
-fn plans_that_cannot_be_built_say_why() {
+fn plans_that_cannot_be_built_are_rejected() {
     let cases = [
         ("", 64),
         ("5", 64),
@@ -225,7 +226,7 @@ fn plans_print_as_the_text_that_parses_back() {
 
 #[test]
 fn recursion_gives_the_designs_of_the_paper() {
-    // tau as the binary logarithm of just more candidates than the design leaves.
+    // tau is the binary logarithm of slightly more candidates than the design leaves.
     for (tau, tables) in [(35.0, 1), (18.1, 4), (9.0, 10), (6.5, 16), (6.0, 20), (3.5, 20)] {
         assert_eq!(table_count(64, 3, 34.0, tau), Some(tables), "{tau}");
     }
@@ -240,7 +241,7 @@ fn recursion_gives_the_designs_of_the_paper() {
 }
 
 #[test]
-fn tighter_recursions_never_take_fewer_tables() {
+fn tighter_recursions_never_need_fewer_tables() {
     for bits in [32, 64, 128] {
         for distance in 1..=5 {
             let counts: Vec<u64> = (0..30)
@@ -259,7 +260,7 @@ proptest! {
     })]
 
     #[test]
-    fn random_fingerprints_come_back_and_keep_their_distance(a: u128, b: u128, plan in 0..40_usize) {
+    fn permutations_invert_and_keep_distances(a: u128, b: u128, plan in 0..40_usize) {
         fn check<F: Fingerprint>(plan: &Plan, a: u128, b: u128) -> Result<(), TestCaseError> {
             let (a, b) = (F::truncate(a), F::truncate(b));
             for table in plan.tables() {

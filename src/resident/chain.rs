@@ -1,26 +1,27 @@
-//! Chains: how far a match may be after each block of the ring.
+//! Chains: the maximum distance of a match after each block of the ring.
 //!
-//! Let every block have a need, its radius plus one, or zero where it is not probed; the needs add
-//! up to more than the distance, so a match differs in fewer bits than they say. Then the ring has
-//! a block from which on it is ahead of the needs at every step: the bits that differ in the first
-//! `l` blocks are fewer than these blocks need, for every `l` (the cycle lemma; Qin and Xiao,
-//! *Pigeonring*, VLDB 2018). A table may therefore drop a candidate after any column that is too
-//! far, long before the distance itself is passed: another table finds it.
+//! Every block has a need: its radius plus one, or zero if it is not probed. The needs sum to more
+//! than the distance, so a match differs in fewer bits than the needs sum to. Then the ring has a
+//! block from which on the match stays below the needs: for every `l`, the first `l` blocks differ
+//! in fewer bits than they need (the cycle lemma; Qin and Xiao, *Pigeonring*, VLDB 2018). So a
+//! table may drop a candidate after any column that is too far, long before the distance is
+//! exceeded; another table finds it.
 
 use super::BLOCK_BITS;
 use super::cut::{Cut, MAX_COLUMNS};
 use super::radii::Radii;
 use crate::fingerprint::Fingerprint;
 
-/// After so many columns one of 32 random members is within so many bits more often than not.
+/// `LIKELY[i]`: the distance at which at least one of 32 random members survives column `i` with
+/// probability 1/2.
 const LIKELY: [u32; MAX_COLUMNS] = [4, 10, 17, 24, 31, 38, 45, 53];
 
-/// What one table asks of a candidate.
+/// The conditions that one table sets for a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chain {
-    /// The most bits that a candidate differs in up to each column, its bucket's included.
+    /// Maximum number of differing bits up to each column, including the bucket's bits.
     pub(super) within: [u32; MAX_COLUMNS],
-    /// How many columns are worth asking for together, for each number of flips.
+    /// How many columns to prefetch together, for each number of flips.
     ahead: [u8; BLOCK_BITS as usize + 1],
 }
 
@@ -39,19 +40,19 @@ impl Chain {
             let near = within.iter().zip(LIKELY).take(columns.saturating_sub(1));
             let passed =
                 near.take_while(|&(&within, likely)| within.saturating_sub(flips) >= likely);
-            *ahead += u8::try_from(passed.count()).expect("there are eight columns at most");
+            *ahead += u8::try_from(passed.count()).expect("there are at most eight columns");
         }
         Self { within, ahead }
     }
 
-    /// Returns the most bits that the first column may differ in behind so many flips.
+    /// Returns the maximum difference in the first column of a bucket at `flips` flips.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn first(&self, flips: u32) -> u32 {
         self.within[0].saturating_sub(flips)
     }
 
-    /// Tells whether the table reports a member that differs from the query in these bits.
+    /// Returns true if the table finds a member that differs from the query in these bits.
     pub(super) fn finds<F: Fingerprint>(
         &self,
         cut: Cut,
@@ -69,7 +70,7 @@ impl Chain {
             })
     }
 
-    /// Returns how many columns of a bucket are asked for before any is compared.
+    /// Returns how many columns of a bucket are prefetched before the first is compared.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn ahead(&self, flips: u32) -> usize {
@@ -77,7 +78,7 @@ impl Chain {
     }
 }
 
-/// Radii, and the chains that follow from them.
+/// The radii of all tables, and the chains that follow from them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Route {
     pub(super) radii: Radii,
@@ -86,7 +87,7 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Works out the chains of tables that begin at each of the blocks of a ring.
+    /// Computes the chains of the tables that begin at each block of a ring.
     pub(super) fn new(radii: Radii, blocks: usize, columns: usize, distance: u32) -> Self {
         let chain = |block: usize| {
             let mut within = [distance; MAX_COLUMNS];
@@ -100,7 +101,7 @@ impl Route {
         Self { radii, distance, chains: (0..blocks).map(chain).collect() }
     }
 
-    /// The route of a scan, whose candidates are all compared to the end.
+    /// Returns the route of a scan, which compares all columns of every candidate.
     pub(super) fn of_scan(columns: usize, distance: u32) -> Self {
         let chain = Chain::new([distance; MAX_COLUMNS], columns, distance);
         Self { radii: Radii::default(), distance, chains: vec![chain] }
@@ -111,7 +112,7 @@ impl Route {
 mod tests {
     use super::*;
 
-    /// Calls `check` with every way to spread at most so many differing bits over blocks.
+    /// Calls `check` with every way to distribute up to `left` differing bits over the blocks.
     fn spreads(blocks: usize, left: u32, so_far: &mut Vec<u32>, check: &mut impl FnMut(&[u32])) {
         if so_far.len() == blocks {
             return check(so_far);
@@ -155,11 +156,11 @@ mod tests {
                 dropped += (0..blocks).filter(found).filter(|&block| !passes(block)).count();
             });
         }
-        assert!(all > 0 && dropped * 4 > all, "{dropped} of {all} dropped by one table at least");
+        assert!(all > 0 && dropped * 4 > all, "{dropped} of {all} dropped by at least one table");
     }
 
     #[test]
-    fn columns_that_nearly_all_reach_are_asked_for_at_once() {
+    fn columns_that_most_members_reach_are_prefetched_together() {
         let radii = Radii::new(&[Some(0); 4]);
         assert_eq!(Route::new(radii, 4, 3, 3).chains[0].ahead(0), 1);
         let scan = &Route::of_scan(3, 20).chains[0];

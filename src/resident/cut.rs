@@ -1,19 +1,19 @@
-//! Cuts: a fingerprint as bucket and columns of 16 bits, which lie in arrays of their own.
+//! Cuts: split a fingerprint into a bucket and columns of 16 bits.
 //!
-//! The blocks of a fingerprint stand in a ring; a table begins at its own block and goes round.
-//! All members of a bucket share its bits, so these are not stored. The first column is the next
-//! block, which alone rules out nearly every candidate (see [`radii`](super::radii)).
+//! The blocks of a fingerprint form a ring, and a table begins at its own block. All members of a
+//! bucket share its bits, so these are not stored. The first column is the next block, which alone
+//! rejects nearly every candidate (see [`radii`](super::radii)).
 
 use super::BLOCK_BITS;
 use crate::fingerprint::Fingerprint;
 
-/// The most columns: 7 blocks of a 128-bit fingerprint, and what a small bucket leaves of its own.
+/// Maximum number of columns: 7 blocks at 128 bits, and the remainder of a small bucket's block.
 pub(super) const MAX_COLUMNS: usize = 8;
 
-/// Where the ring is cut open, and how many leading bits name the bucket.
+/// Where the ring is cut, and how many leading bits select the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// The bits before the table's own block.
+    /// Number of bits before the table's block.
     turn: u32,
     bucket_bits: u32,
     columns: usize,
@@ -27,10 +27,10 @@ pub(super) struct Parts {
 }
 
 impl Cut {
-    /// The cut of no table.
+    /// The cut of an empty table.
     pub(super) const NONE: Self = Self { turn: 0, bucket_bits: 0, columns: 0 };
 
-    /// Cuts fingerprints of width `F` at a block; a bucket has a block's bits at most.
+    /// Cuts fingerprints of width `F` at a block; bucket bits are limited to one block.
     pub(super) fn new<F: Fingerprint>(block: u32, bucket_bits: u32) -> Self {
         let bucket_bits = bucket_bits.clamp(1, BLOCK_BITS);
         let others = (F::BITS / BLOCK_BITS - 1) as usize;
@@ -50,26 +50,27 @@ impl Cut {
         self.columns
     }
 
-    /// Returns the column that holds what a bucket leaves of its own block; none if it is all.
+    /// Returns the column with the remainder of the table's block, `None` if the bucket is all of
+    /// it.
     pub(super) fn rest(self) -> Option<usize> {
         (self.bucket_bits < BLOCK_BITS).then(|| self.columns - 1)
     }
 
-    /// Puts the own block together: a bucket, and what it leaves.
+    /// Joins a bucket and the remainder into the table's block.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn own(self, bucket: u32, rest: u16) -> u16 {
         low(bucket << (BLOCK_BITS - self.bucket_bits) | u32::from(rest) >> self.bucket_bits)
     }
 
-    /// Returns the bucket of an own block.
+    /// Returns the bucket of a table's block.
     pub(super) fn bucket(self, own: u16) -> u32 {
         u32::from(own) >> (BLOCK_BITS - self.bucket_bits)
     }
 
-    /// Returns the own block of parts.
+    /// Returns the table's block of some parts.
     pub(super) fn own_of(self, parts: &Parts) -> u16 {
-        // A bucket of a whole block leaves nothing of it.
+        // If the bucket is the whole block, there is no remainder.
         self.own(parts.bucket, self.rest().map_or(0, |column| parts.columns[column]))
     }
 
@@ -85,7 +86,7 @@ impl Cut {
         let mut right = F::BITS - BLOCK_BITS;
         for column in &mut parts.columns {
             if right == 0 {
-                // The width is over: what the bucket leaves of its own block.
+                // All other blocks are done; the last column is the remainder of the table's block.
                 *column = low(u32::from(own) << self.bucket_bits);
                 break;
             }
@@ -95,7 +96,7 @@ impl Cut {
         parts
     }
 
-    /// Puts the parts together again.
+    /// Joins the parts into the fingerprint.
     pub(super) fn join<F: Fingerprint>(self, parts: &Parts) -> F {
         let others = (F::BITS / BLOCK_BITS - 1) as usize;
         let blocks = parts.columns.iter().take(others).map(|&column| u128::from(column));
@@ -105,7 +106,7 @@ impl Cut {
     }
 }
 
-/// Turns the ring by so many bits, fewer than the width.
+/// Rotates the fingerprint left by `bits`, which is below the width.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn turned<F: Fingerprint>(fingerprint: F, bits: u32) -> F {
@@ -125,7 +126,7 @@ fn low<F: Fingerprint>(fingerprint: F) -> u16 {
 mod tests {
     use super::*;
 
-    fn comes_back<F: Fingerprint>() {
+    fn parts_join_again<F: Fingerprint>() {
         let odd = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835_u128;
         for block in 0..F::BITS / BLOCK_BITS {
             for bucket_bits in 1..=BLOCK_BITS {
@@ -151,9 +152,9 @@ mod tests {
 
     #[test]
     fn parts_keep_every_bit_of_every_width() {
-        comes_back::<u32>();
-        comes_back::<u64>();
-        comes_back::<u128>();
+        parts_join_again::<u32>();
+        parts_join_again::<u64>();
+        parts_join_again::<u128>();
     }
 
     #[test]

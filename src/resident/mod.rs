@@ -1,13 +1,12 @@
-//! Resident tables: a set of fingerprints in memory, searched at the speed of memory.
+//! Resident tables: searches a set of fingerprints in memory.
 //!
-//! One table for each block of 16 bits; a table keeps its members by bucket, the block's value,
-//! and leaves out of them what the bucket says already. Every distance is answered by the same
-//! tables: the cheapest radii that miss nothing are worked out for the distance, and for the query
-//! where buckets are of very unequal size.
+//! There is one table per block of 16 bits. A table stores its members by bucket, the value of the
+//! block, and does not store those bits again. The same tables answer every distance: the cheapest
+//! complete radii are computed per distance, and per query if buckets are skewed.
 #![doc = include_str!("RESIDENT.md")]
 #![expect(
     clippy::indexing_slicing,
-    reason = "places and counts are made here; one that slips must panic, not lose matches"
+    reason = "indices are computed in this module; a wrong one must panic, not lose matches"
 )]
 
 mod account;
@@ -44,26 +43,28 @@ use crate::kernel::{self, LANES};
 use crate::pages::Pages;
 use crate::plan::Costs;
 
-/// The bits of a block: 65,536 buckets a table, whose directory a second-level cache holds.
+/// Bits of a block: 65,536 buckets per table, whose directory fits the second-level cache.
 const BLOCK_BITS: u32 = 16;
 
-/// Members that a bucket has on average, where there are few enough for smaller directories.
+/// Average members per bucket in sets that are small enough for smaller directories.
 const BUCKET_MEMBERS_LOG2: u32 = 3;
 
-/// With one table, a fingerprint's own block would be all that finds it.
+/// Minimum number of tables; a single one would only use one block of a fingerprint.
 const FEWEST_TABLES: u32 = 2;
 
-/// Members of a bucket on average from which on it is sorted into cells, and those of a cell.
-const CROWDED_LOG2: u32 = 9;
+/// Average bucket size from which buckets are sorted into cells, and the size of a cell.
+const CELLS_MIN_LOG2: u32 = 9;
 const CELL_MEMBERS_LOG2: u32 = 4;
 
-/// The most queries of a batch that one thread answers together.
+/// Maximum number of queries that one thread answers together.
 const BATCH: usize = 1024;
 
 /// A stored fingerprint within the distance of a query.
+///
+/// Returned by [`ResidentTables::search`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Near<F> {
-    /// How many bits it differs from the query.
+    /// The number of bits that differ from the query.
     pub distance: u32,
     /// The fingerprint.
     pub fingerprint: F,
@@ -71,10 +72,10 @@ pub struct Near<F> {
 
 /// Permutation tables of distinct fingerprints, held in memory.
 ///
-/// Made once and never changed; any number of threads may search. Takes 6 bytes a fingerprint
-/// and table at 64 bits, with four tables, and a megabyte for their directories, two where
-/// fingerprints crowd, or up to a byte a fingerprint and table from 32 million on; below 2
-/// million, 2 bytes a fingerprint more.
+/// Immutable and searchable from any number of threads. At 64 bits, four tables take 6 bytes per
+/// fingerprint and table. Their directories take one megabyte, two if fingerprints are skewed, and
+/// up to one byte per fingerprint and table from 32 million fingerprints on. Below 2 million, there
+/// are 2 more bytes per fingerprint.
 ///
 /// Sources: Manku, Jain and Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007
 /// (tables); Norouzi, Punjani and Fleet, *Fast search in Hamming space with multi-index hashing*,
@@ -93,9 +94,9 @@ pub struct Near<F> {
 #[derive(Debug)]
 pub struct ResidentTables<F> {
     tables: Vec<Table>,
-    /// The own block of each member of the first table, where its buckets are small.
+    /// The block of the first table for each member, if its buckets are small.
     own_blocks: Option<Pages<u16>>,
-    /// Flips of a bucket's bits, and of a cell's.
+    /// Flips of the bits of a bucket, and of a cell.
     masks: Masks,
     cells: Masks,
     len: usize,
@@ -104,11 +105,11 @@ pub struct ResidentTables<F> {
 }
 
 impl<F: Fingerprint> ResidentTables<F> {
-    /// Holds a set of fingerprints; repeated ones count once.
+    /// Builds tables of a set of fingerprints, without repeated ones.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] for 2^32 distinct fingerprints and more.
+    /// Returns [`Error::InvalidOption`] if there are 2^32 or more distinct fingerprints.
     pub fn build(fingerprints: &[F]) -> Result<Self> {
         let mut members = fingerprints.to_vec();
         members.radix_sort_unstable();
@@ -116,14 +117,14 @@ impl<F: Fingerprint> ResidentTables<F> {
         Self::of_distinct(&members, Self::MOST_TABLES, Costs::default())
     }
 
-    /// Holds a set of fingerprints in the tables that are fastest within a budget in bytes.
+    /// Builds the fastest tables that fit a memory budget in bytes.
     ///
-    /// `None` if nothing fits. Less memory means fewer tables than those of
-    /// [`ResidentTables::build`], down to two.
+    /// Returns `None` if none fit. A smaller budget means fewer tables than [`build`](Self::build),
+    /// down to two.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] for 2^32 distinct fingerprints and more.
+    /// Returns [`Error::InvalidOption`] if there are 2^32 or more distinct fingerprints.
     ///
     /// ```
     /// use hamdex::resident::ResidentTables;
@@ -141,7 +142,7 @@ impl<F: Fingerprint> ResidentTables<F> {
         Self::of_distinct_within(&members, budget, Costs::default())
     }
 
-    /// [`ResidentTables::build_within`] for what is distinct already.
+    /// [`ResidentTables::build_within`] for distinct fingerprints.
     pub(crate) fn of_distinct_within(
         members: &[F],
         budget: usize,
@@ -155,25 +156,25 @@ impl<F: Fingerprint> ResidentTables<F> {
         Self::of_distinct(members, tables, costs).map(Some)
     }
 
-    /// Tells whether so many fingerprints fit into so many tables.
+    /// Returns true if `len` fingerprints fit into `tables` tables within `budget` bytes.
     fn fits(len: usize, tables: u32, budget: usize) -> bool {
         Self::bytes_of(len as u64, tables) <= budget as u64
     }
 
-    /// Tells whether the fewest tables of so many fingerprints fit.
+    /// Returns true if `len` fingerprints fit into the minimum of tables within `budget` bytes.
     pub(crate) fn could_fit(len: usize, budget: usize) -> bool {
         Self::fits(len, FEWEST_TABLES, budget)
     }
 
-    /// One table for each block.
+    /// The maximum number of tables: one per block.
     pub(crate) const MOST_TABLES: u32 = F::BITS / BLOCK_BITS;
 
-    /// Holds distinct fingerprints in so many tables.
+    /// Builds `tables` tables of distinct fingerprints.
     pub(crate) fn of_distinct(members: &[F], tables: u32, costs: Costs) -> Result<Self> {
         Self::of_distinct_with(members, tables, directory_bits(members.len()), costs)
     }
 
-    /// [`ResidentTables::of_distinct`] with directories of so many bits.
+    /// [`ResidentTables::of_distinct`] with given directory bits.
     fn of_distinct_with(
         members: &[F],
         tables: u32,
@@ -181,10 +182,10 @@ impl<F: Fingerprint> ResidentTables<F> {
         costs: Costs,
     ) -> Result<Self> {
         if u32::try_from(members.len()).is_err() {
-            let reason = format!("{} fingerprints, at most 4,294,967,295", members.len());
+            let reason = format!("{} fingerprints exceed 4,294,967,295", members.len());
             return Err(Error::InvalidOption { name: "resident tables", reason });
         }
-        debug_assert!(tables > 0, "a set without tables finds nothing");
+        debug_assert!(tables > 0, "at least one table is needed");
         let blocks = 0..tables.min(Self::MOST_TABLES);
         let build = |block| Table::build(Cut::new::<F>(block, bucket_bits), cell_bits, members);
         let tables: Vec<Table> = if exclusion::alone() {
@@ -205,7 +206,7 @@ impl<F: Fingerprint> ResidentTables<F> {
         })
     }
 
-    /// Returns the expected time of one search among so many fingerprints, in nanoseconds.
+    /// Returns the expected time of one search among `len` fingerprints, in nanoseconds.
     pub(crate) fn expected_nanos(len: usize, distance: u32, costs: &Costs) -> f64 {
         let directory = directory_bits(len);
         let scan = routing::scan_nanos(len, directory, costs);
@@ -213,7 +214,7 @@ impl<F: Fingerprint> ResidentTables<F> {
             .map_or(scan, |(_, nanos)| nanos.min(scan))
     }
 
-    /// Returns the most bytes that `len` distinct fingerprints take in `tables` tables.
+    /// Returns the maximum size of `len` distinct fingerprints in `tables` tables, in bytes.
     pub(crate) fn bytes_of(len: u64, tables: u32) -> u64 {
         let count = usize::try_from(len).unwrap_or(usize::MAX);
         let (bucket_bits, cell_bits) = directory_bits(count);
@@ -228,33 +229,47 @@ impl<F: Fingerprint> ResidentTables<F> {
         self.len
     }
 
-    /// Returns true when there is no fingerprint.
+    /// Returns true if there are no fingerprints.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the bytes of memory that the tables take.
+    /// Returns the memory size of the tables, in bytes.
     pub fn bytes(&self) -> usize {
         let own = self.own_blocks.as_ref().map_or(0, Pages::bytes);
         self.tables.iter().map(Table::bytes).sum::<usize>() + self.routing.bytes() + own
     }
 
-    /// Finds every fingerprint within the distance, nearest first, equally near ones rising.
+    /// Returns every fingerprint within the distance, nearest first, then ascending.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidDistance`] above the width.
+    /// Returns [`Error::InvalidDistance`] if the distance exceeds the width.
     pub fn search(&self, query: F, distance: u32) -> Result<Vec<Near<F>>> {
         let mut found = Vec::new();
         self.search_into(query, distance, &mut found)?;
         Ok(found)
     }
 
-    /// [`ResidentTables::search`] into a list that is emptied first.
+    /// Searches into a list, which is cleared first.
+    ///
+    /// Reusing a list avoids an allocation per search.
+    ///
+    /// ```
+    /// use hamdex::resident::ResidentTables;
+    ///
+    /// let tables = ResidentTables::build(&[0b0000_u64, 0b0111])?;
+    /// let mut found = Vec::new();
+    /// for query in [0b0001, 0b0111] {
+    ///     tables.search_into(query, 1, &mut found)?;
+    ///     assert_eq!(found.len(), 1);
+    /// }
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`ResidentTables::search`].
+    /// Returns the errors of [`ResidentTables::search`].
     pub fn search_into(&self, query: F, distance: u32, found: &mut Vec<Near<F>>) -> Result<()> {
         found.clear();
         self.sweep(&[query], distance, |hit| {
@@ -266,17 +281,26 @@ impl<F: Fingerprint> ResidentTables<F> {
         Ok(())
     }
 
-    /// Answers many queries in parallel; answers come in the order of the queries.
+    /// Searches for many queries in parallel; answers are in query order.
+    ///
+    /// ```
+    /// use hamdex::resident::ResidentTables;
+    ///
+    /// let tables = ResidentTables::build(&[0b0000_u64, 0b0111])?;
+    /// let answers = tables.search_batch(&[0b0001, 0xff00], 1)?;
+    /// assert_eq!((answers[0].len(), answers[1].len()), (1, 0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`ResidentTables::search`].
+    /// Returns the errors of [`ResidentTables::search`].
     pub fn search_batch(&self, queries: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
         if exclusion::alone() {
             return queries.iter().map(|&query| self.search(query, distance)).collect();
         }
         let mut answers = vec![Vec::new(); queries.len()];
-        // Few queries are shared out in small parts, so that every thread has some.
+        // Few queries are divided into small parts, so that every thread gets some.
         let part = (queries.len() / (4 * rayon::current_num_threads())).clamp(8, BATCH);
         let parts = queries.par_chunks(part).zip(answers.par_chunks_mut(part));
         parts.try_for_each(|(queries, answers)| {
@@ -292,11 +316,11 @@ impl<F: Fingerprint> ResidentTables<F> {
         Ok(answers)
     }
 
-    /// Compares a query with every fingerprint; the same answer as [`ResidentTables::search`].
+    /// Compares a query with every fingerprint; same result as [`ResidentTables::search`].
     ///
     /// # Errors
     ///
-    /// As [`ResidentTables::search`].
+    /// Returns the errors of [`ResidentTables::search`].
     pub fn scan(&self, query: F, distance: u32) -> Result<Vec<Near<F>>> {
         check(distance, F::BITS)?;
         let mut found = Vec::new();
@@ -312,12 +336,12 @@ impl<F: Fingerprint> ResidentTables<F> {
         &self.tables[0]
     }
 
-    /// Returns all fingerprints, in no order.
+    /// Returns all fingerprints, in no particular order.
     pub(crate) fn members(&self) -> Vec<F> {
         self.first().members()
     }
 
-    /// Answers queries of one thread in the cheapest way; hits come in no order.
+    /// Answers queries on this thread in the cheapest way; hits are in no particular order.
     pub(crate) fn sweep(
         &self,
         queries: &[F],
@@ -327,40 +351,48 @@ impl<F: Fingerprint> ResidentTables<F> {
         check(distance, F::BITS)?;
         let known = self.routing.known(distance);
         if !self.routing.is_skewed() {
-            self.by(known.route(), queries, distance, &mut hit);
+            self.search_route(known.route(), queries, distance, &mut hit);
             return Ok(());
         }
         if let &[query] = queries {
             let route = self.routing.of(&self.tables, query, known);
-            self.by(route, queries, distance, &mut hit);
+            self.search_route(route, queries, distance, &mut hit);
             return Ok(());
         }
-        // Queries that go their own ways are still searched together; the others scan.
-        let (mut ways, mut others) = (Together::default(), Together::default());
+        // Queries with different routes are still searched together; the others scan.
+        let (mut routed, mut scanned) = (QueryGroup::default(), QueryGroup::default());
         for (place, &query) in queries.iter().enumerate() {
             match self.routing.of(&self.tables, query, known) {
-                Some(route) => ways.push(place, query, Some(route)),
-                None => others.push(place, query, None),
+                Some(route) => routed.push(place, query, Some(route)),
+                None => scanned.push(place, query, None),
             }
         }
-        self.follow(&ways.routes, &ways.queries, &mut |found| hit(ways.in_place(found)));
-        if !others.queries.is_empty() {
-            let mut hit = |found| hit(others.in_place(found));
-            self.scan_for(&others.queries, distance, &mut hit);
+        self.search_routes(&routed.routes, &routed.queries, &mut |found| {
+            hit(routed.in_place(found));
+        });
+        if !scanned.queries.is_empty() {
+            let mut hit = |found| hit(scanned.in_place(found));
+            self.scan_for(&scanned.queries, distance, &mut hit);
         }
         Ok(())
     }
 
-    /// Answers queries by one route, or by a scan without one.
-    fn by(&self, route: Option<&Route>, queries: &[F], distance: u32, hit: &mut dyn FnMut(Hit<F>)) {
+    /// Answers queries by one route, or by a scan if there is none.
+    fn search_route(
+        &self,
+        route: Option<&Route>,
+        queries: &[F],
+        distance: u32,
+        hit: &mut dyn FnMut(Hit<F>),
+    ) {
         match route {
             None => self.scan_for(queries, distance, hit),
-            Some(route) => self.follow(&[route], queries, hit),
+            Some(route) => self.search_routes(&[route], queries, hit),
         }
     }
 
-    /// Answers queries by a route each, or one for all.
-    fn follow(&self, routes: &[&Route], queries: &[F], hit: &mut dyn FnMut(Hit<F>)) {
+    /// Answers queries by one route each, or one route for all.
+    fn search_routes(&self, routes: &[&Route], queries: &[F], hit: &mut dyn FnMut(Hit<F>)) {
         kernel::dispatch_lanes(Sweep {
             tables: &self.tables,
             routes,
@@ -374,44 +406,43 @@ impl<F: Fingerprint> ResidentTables<F> {
 
 /// Queries of a batch that are answered in the same way.
 #[derive(Debug)]
-struct Together<'a, F> {
+struct QueryGroup<'a, F> {
     places: Vec<usize>,
     queries: Vec<F>,
     routes: Vec<&'a Route>,
 }
 
-impl<F> Default for Together<'_, F> {
+impl<F> Default for QueryGroup<'_, F> {
     fn default() -> Self {
         Self { places: Vec::new(), queries: Vec::new(), routes: Vec::new() }
     }
 }
 
-impl<'a, F> Together<'a, F> {
+impl<'a, F> QueryGroup<'a, F> {
     fn push(&mut self, place: usize, query: F, route: Option<&'a Route>) {
         self.places.push(place);
         self.queries.push(query);
         self.routes.extend(route);
     }
 
-    /// Returns a hit with the position of its query in the batch.
+    /// Returns a hit with the index of its query in the batch.
     fn in_place(&self, found: Hit<F>) -> Hit<F> {
         Hit { query: self.places[found.query], ..found }
     }
 }
 
-/// Tells whether a scan compares members wherever they lie: their buckets are too small to be
-/// compared one by one.
+/// Returns true if scans ignore bucket borders, because buckets hold fewer members than lanes.
 fn is_flat(len: usize, (bucket_bits, cell_bits): (u32, u32)) -> bool {
     cell_bits == 0 && len < LANES << bucket_bits
 }
 
-/// Returns how many bits name a bucket among so many members, and how many more a cell.
+/// Returns the number of bits that select a bucket, and of those that select a cell in it.
 fn directory_bits(len: usize) -> (u32, u32) {
     let log2 = len.checked_ilog2().unwrap_or(0);
     let bucket_bits = log2.saturating_sub(BUCKET_MEMBERS_LOG2).clamp(1, BLOCK_BITS);
     let members = log2.saturating_sub(bucket_bits);
-    let crowded = members >= CROWDED_LOG2;
-    (bucket_bits, if crowded { members - CELL_MEMBERS_LOG2 } else { 0 })
+    let large = members >= CELLS_MIN_LOG2;
+    (bucket_bits, if large { members - CELL_MEMBERS_LOG2 } else { 0 })
 }
 
 fn check(distance: u32, bits: u32) -> Result<()> {

@@ -1,33 +1,33 @@
-//! Radii: how many bits of each bucket are flipped, so that nothing is missed at least cost.
+//! Radii: how many bits of each bucket are flipped, so that nothing is missed at the least cost.
 //!
-//! Buckets of different tables are disjoint bits. A match that no table finds differs in more
-//! than `r` bits of every bucket probed with radius `r`, so nothing within `k` is missed if the
-//! sum of all `r + 1` is above `k` (the general pigeonhole; Qin et al., *GPH*, ICDE 2018).
+//! The buckets of different tables are disjoint bits. A match that no table finds differs in more
+//! than `r` bits of every bucket that is probed with radius `r`. So nothing within `k` is missed if
+//! the sum of all `r + 1` exceeds `k` (the general pigeonhole; Qin et al., *GPH*, ICDE 2018).
 
 use super::search::MAX_TABLES;
 use crate::plan::probe_masks;
 
-/// All flips of a bucket's bits: fewer flips first, equal ones rising.
+/// All flips of the bits of a bucket: fewest flips first, then ascending.
 #[derive(Debug)]
 pub(super) struct Masks {
     masks: Vec<u32>,
-    /// How many masks have so many flips at most.
+    /// The number of masks with at most each number of flips.
     within: Vec<usize>,
 }
 
 impl Masks {
     pub(super) fn new(bucket_bits: u32) -> Self {
         let masks: Vec<u32> = probe_masks(bucket_bits, bucket_bits)
-            .map(|mask| u32::try_from(mask).expect("a bucket has 32 bits at most"))
+            .map(|mask| u32::try_from(mask).expect("a bucket has at most 32 bits"))
             .collect();
         let within = |radius| masks.partition_point(|mask| mask.count_ones() <= radius);
         let within = (0..=bucket_bits).map(within).collect();
         Self { masks, within }
     }
 
-    /// Returns the masks of at most so many flips.
+    /// Returns the masks of at most `radius` flips.
     pub(super) fn within(&self, radius: u32) -> &[u32] {
-        // Beyond the bits of a bucket there are no more flips.
+        // A radius above the bits of a bucket includes all masks.
         let count = self.within.get(radius as usize).copied().unwrap_or(self.masks.len());
         &self.masks[..count]
     }
@@ -36,26 +36,26 @@ impl Masks {
 /// The radius of every table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Radii {
-    /// The radius plus one, zero where a table is not probed.
+    /// The radius plus one, 0 if a table is not probed.
     needs: [u8; MAX_TABLES],
 }
 
 impl Radii {
-    /// Returns a table's radius, `None` where it is not probed.
+    /// Returns the radius of a table, `None` if it is not probed.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn of(self, table: usize) -> Option<u32> {
         self.need(table).checked_sub(1)
     }
 
-    /// Returns the radius plus one, zero where a table is not probed.
+    /// Returns the radius plus one, 0 if the table is not probed.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn need(self, table: usize) -> u32 {
         u32::from(self.needs[table])
     }
 
-    /// Returns a number that no other radii have.
+    /// Returns a number that is unique to these radii.
     pub(super) fn number(self) -> u64 {
         self.needs.iter().fold(0, |number, &need| number << 8 | u64::from(need))
     }
@@ -70,12 +70,12 @@ impl Radii {
     }
 }
 
-/// Returns radii that miss nothing within the distance and their expected time, `None` if there
-/// are none.
+/// Returns the cheapest complete radii for a distance, and their expected time.
 ///
-/// `shell(table, flips)` is the time to probe all buckets of a table that differ in exactly so
-/// many bits; it is asked for rising flips, up to `bucket_bits`. There are no cheaper radii as long
-/// as no shell is cheaper than the one within; the cheapest shell is taken again and again.
+/// `shell(table, flips)` returns the time to probe all buckets of a table at exactly `flips` flips.
+/// It is called with ascending flips, up to `bucket_bits`. Adds the cheapest next shell until the
+/// radii are complete; this is optimal if no shell is cheaper than the shell within it. Returns
+/// `None` if no radii are complete.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(super) fn cheapest(
@@ -87,7 +87,7 @@ pub(super) fn cheapest(
     debug_assert!(tables <= MAX_TABLES, "{tables} tables");
     let most = (bucket_bits + 1).min(distance + 1);
     let mut radii = Radii::default();
-    // The next shell of every table, at least as costly as the one within it.
+    // The next shell of every table, never cheaper than the one within it.
     let mut next = [f64::INFINITY; MAX_TABLES];
     for (table, next) in next.iter_mut().take(tables).enumerate() {
         *next = shell(table, 0);
@@ -116,7 +116,7 @@ mod tests {
     use crate::plan::defeat;
 
     #[test]
-    fn masks_come_once_and_fewest_flips_first() {
+    fn masks_are_distinct_and_fewest_flips_first() {
         let masks = Masks::new(5);
         assert_eq!(masks.within(9).len(), 32);
         assert_eq!(masks.within(1), [0, 1, 2, 4, 8, 16]);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_costly_table_is_left_out() {
+    fn an_expensive_table_is_not_probed() {
         let shell =
             |table, flips: u32| if table == 0 { 1e6 } else { 10_f64.powi(flips.cast_signed()) };
         let (radii, nanos) = cheapest(4, 16, 3, shell).unwrap();

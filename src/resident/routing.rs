@@ -1,4 +1,4 @@
-//! Routing: which buckets a query reads, worked out for the distance, or for the query as well.
+//! Routing: chooses the buckets that a query reads, per distance or per query.
 
 use std::sync::OnceLock;
 
@@ -14,12 +14,12 @@ use crate::exclusion;
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Costs, binomial};
 
-/// Routes that are kept; with more of them the usual one serves, which is as complete.
-const KEPT: usize = 1024;
-/// Places that are looked at for a route.
-const PLACES: usize = 8;
+/// Maximum number of stored routes; further queries use the usual route, which is also complete.
+const ROUTES: usize = 1024;
+/// Number of slots that are searched for a route.
+const SLOTS: usize = 8;
 
-/// What decides on the routes of a set.
+/// What determines the routes of a set.
 #[derive(Debug)]
 pub(super) struct Routing {
     costs: Costs,
@@ -27,24 +27,24 @@ pub(super) struct Routing {
     tables: usize,
     blocks: usize,
     columns: usize,
-    /// How many bits name a bucket, and how many more a cell.
+    /// Number of bits that select a bucket, and of those that select a cell in it.
     directory: (u32, u32),
-    /// Of every table, where some buckets are far larger than others; else empty.
+    /// Shells of every table if buckets are skewed, else empty.
     shells: Vec<Shells>,
-    /// What is known for each distance.
+    /// Cached values of each distance.
     known: Vec<OnceLock<Known>>,
-    /// Routes of queries, by distance and radii; never taken away.
+    /// Cached routes of queries, hashed by distance and radii; never removed.
     routes: Vec<OnceLock<Route>>,
 }
 
-/// What is known for one distance.
+/// Cached values of one distance.
 #[derive(Debug)]
 pub(super) struct Known {
     distance: u32,
-    /// The way of most queries, `None` where a scan is cheaper, and its expected time.
+    /// The route for buckets of average size, `None` if a scan is cheaper, and its expected time.
     usual: Option<Route>,
     nanos: f64,
-    /// The time to find all buckets at a number of flips, and to compare a member of one.
+    /// The time to find all buckets at a number of flips, and to compare one member there.
     prices: [(f64, f64); BLOCK_BITS as usize + 1],
 }
 
@@ -67,7 +67,7 @@ impl Routing {
             true => tables.par_iter().map(Shells::of).collect(),
             false => Vec::new(),
         };
-        let kept = if skewed { KEPT } else { 0 };
+        let kept = if skewed { ROUTES } else { 0 };
         Self {
             costs,
             len,
@@ -81,7 +81,7 @@ impl Routing {
         }
     }
 
-    /// Returns true if buckets differ so much in size that each query has its own route.
+    /// Returns true if buckets are so skewed that each query has its own route.
     pub(super) fn is_skewed(&self) -> bool {
         !self.shells.is_empty()
     }
@@ -90,14 +90,14 @@ impl Routing {
         self.shells.iter().map(Shells::bytes).sum()
     }
 
-    /// Returns what is known for a distance, which is the width at most.
+    /// Returns the cached values of a distance, which must be within the width.
     pub(super) fn known(&self, distance: u32) -> &Known {
-        self.known[distance as usize].get_or_init(|| self.work_out(distance))
+        self.known[distance as usize].get_or_init(|| self.compute(distance))
     }
 
-    fn work_out(&self, distance: u32) -> Known {
+    fn compute(&self, distance: u32) -> Known {
         let usual = usual_radii(self.len, self.tables, distance, self.directory, &self.costs);
-        let route = usual.map(|(radii, _)| self.follow(radii, distance));
+        let route = usual.map(|(radii, _)| self.new_route(radii, distance));
         let (bucket_bits, cell_bits) = self.directory;
         let cells = Masks::new(cell_bits);
         let all = 1_usize << cell_bits;
@@ -117,7 +117,7 @@ impl Routing {
         Known { distance, usual: route.filter(|_| nanos < scan), nanos, prices }
     }
 
-    /// Returns the cheapest way of a query, `None` where that is a scan.
+    /// Returns the cheapest route of a query, `None` if a scan is cheaper.
     pub(super) fn of<'a, F: Fingerprint>(
         &'a self,
         tables: &[Table],
@@ -127,7 +127,7 @@ impl Routing {
         self.priced(tables, query, known).0
     }
 
-    /// [`Routing::of`] with its expected time in nanoseconds.
+    /// [`Routing::of`] and its expected time, in nanoseconds.
     #[inline]
     pub(super) fn priced<'a, F: Fingerprint>(
         &'a self,
@@ -153,20 +153,20 @@ impl Routing {
         }
     }
 
-    /// Returns the route of some radii, made at its first use.
+    /// Returns the route of some radii, which is created on first use.
     fn route<'a>(&'a self, radii: Radii, known: &'a Known) -> Option<&'a Route> {
         let key = radii.number().wrapping_add(u64::from(known.distance) << 57);
-        // The golden section spreads numbers that differ in few bits (Knuth, volume 3, 6.4).
+        // Multiplying by the golden ratio spreads similar numbers (Knuth, volume 3, 6.4).
         let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-        let places = (first..first + PLACES).map(|place| place % KEPT);
+        let places = (first..first + SLOTS).map(|place| place % ROUTES);
         let mut routes = places
-            .map(|place| self.routes[place].get_or_init(|| self.follow(radii, known.distance)));
+            .map(|place| self.routes[place].get_or_init(|| self.new_route(radii, known.distance)));
         routes
             .find(|route| route.radii == radii && route.distance == known.distance)
             .or(known.route())
     }
 
-    fn follow(&self, radii: Radii, distance: u32) -> Route {
+    fn new_route(&self, radii: Radii, distance: u32) -> Route {
         Route::new(radii, self.blocks, self.columns, distance)
     }
 
@@ -184,7 +184,7 @@ pub(super) fn scan_nanos(len: usize, directory: (u32, u32), costs: &Costs) -> f6
     members.max(f64::from(directory.0).exp2() * costs.bucket_ns)
 }
 
-/// Returns the cheapest radii where all buckets are of about equal size, and their time.
+/// Returns the cheapest radii for buckets of average size, and their time.
 pub(super) fn usual_radii(
     len: usize,
     tables: usize,
@@ -194,7 +194,7 @@ pub(super) fn usual_radii(
 ) -> Option<(Radii, f64)> {
     let members = len as f64 / f64::from(bucket_bits).exp2();
     let bucket = if cell_bits > 0 && (distance as usize) < tables {
-        // No bucket is flipped, so that the next block is within one bit.
+        // No bucket is flipped, so the next block must be within one bit.
         let cells = f64::from(1 + cell_bits);
         let members = members * cells / f64::from(cell_bits).exp2();
         cells * costs.bucket_ns + members * costs.member_ns
@@ -205,10 +205,10 @@ pub(super) fn usual_radii(
     radii::cheapest(tables, bucket_bits, distance, shell)
 }
 
-/// Returns true if members crowd: queries near them meet far more than the average bucket holds.
+/// Returns true if members are skewed: they meet far more than an average bucket.
 ///
-/// A few larger buckets are no crowd. To plan every query for itself costs more than they do, and
-/// queries that go different ways share no bucket.
+/// A few larger buckets do not count. Planning every query separately would cost more than they do,
+/// and queries with different routes share no bucket.
 fn is_skewed(table: &Table, members: usize) -> bool {
     let (mut largest, mut met) = (0, 0_u128);
     for size in table.bucket_sizes() {

@@ -1,22 +1,22 @@
-//! Shells: how many members lie behind the buckets at a number of flips from a bucket.
+//! Shells: the number of members in all buckets at a given number of flips from a bucket.
 //!
-//! Fingerprints of texts crowd into some regions, so that one query's buckets hold hundreds of
-//! times as many members as another's. What the buckets around each bucket hold together is
-//! counted once, so that the radii of a query cost a few look-ups.
+//! Fingerprints of texts are skewed: the buckets of one query hold hundreds of times as many
+//! members as those of another. The sums around each bucket are computed once, so that the radii of
+//! a query take a few look-ups.
 
 use super::table::Table;
 use crate::pages::Pages;
 use crate::plan::binomial;
 
-/// Shells that are counted; those outside are taken to be as crowded as the last.
+/// Number of counted shells; outer ones are assumed to be as dense as the last.
 const COUNTED: u32 = 4;
 
-/// About how many members the shells around each bucket of a table have.
+/// The approximate number of members in the shells around each bucket of a table.
 #[derive(Debug)]
 pub(super) struct Shells {
-    /// The classes of a bucket's shells, the innermost in the lowest byte.
+    /// The size classes of a bucket's shells, the innermost in the lowest byte.
     classes: Pages<u32>,
-    /// How many times as many buckets as the last counted shell has a shell.
+    /// The number of buckets in each shell, divided by that of the last counted shell.
     beyond: Vec<f64>,
 }
 
@@ -38,21 +38,21 @@ impl Shells {
         Self { classes, beyond: beyond.collect() }
     }
 
-    /// Returns the classes of a bucket's shells, for [`Shells::members`].
+    /// Returns the size classes of a bucket's shells, for [`Shells::members`].
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn classes(&self, bucket: u32) -> u32 {
         self.classes.as_slice()[bucket as usize]
     }
 
-    /// Returns about how many members the buckets at `flips` flips have, within an eighth.
+    /// Returns the number of members in the buckets at `flips` flips, within an eighth.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn members(&self, classes: u32, flips: u32) -> f64 {
         if flips < COUNTED {
             return members(classes >> (8 * flips));
         }
-        // More flips than a bucket has bits lead nowhere.
+        // No bucket is at more flips than a bucket has bits.
         let times = self.beyond.get(flips as usize).copied().unwrap_or(0.0);
         members(classes >> (8 * (COUNTED - 1))) * times
     }
@@ -61,16 +61,16 @@ impl Shells {
         self.classes.bytes()
     }
 
-    /// Returns the bytes that the shells of `buckets` buckets take.
+    /// Returns the size of the shells of `buckets` buckets, in bytes.
     pub(super) fn bytes_of(buckets: usize) -> u64 {
         size_of::<u32>() as u64 * buckets as u64
     }
 }
 
-/// Adds up the shell outside of another one, for every bucket.
+/// Computes the next outer shell of every bucket.
 ///
-/// The buckets one flip from a shell are those of the next shell, each from `flips + 1` sides, and
-/// those of the shell within, each from `bits - flips + 1` sides.
+/// The buckets one flip from a shell are those of the next shell, each reached `flips + 1` times,
+/// and those of the previous shell, each reached `bits - flips + 1` times.
 fn next_shell(shell: &[u64], within: &[u64], bits: u32, flips: u32) -> Vec<u64> {
     let mut around = vec![0; shell.len()];
     for bit in 0..bits {
@@ -89,8 +89,8 @@ fn next_shell(shell: &[u64], within: &[u64], bits: u32, flips: u32) -> Vec<u64> 
     around
 }
 
-/// Returns the class of a number of members: its logarithm, in eighths of an octave.
-#[allow(clippy::cast_possible_truncation)] // 31 octaves at most have eight classes each
+/// Returns the size class of a number of members: its logarithm in eighths of an octave.
+#[allow(clippy::cast_possible_truncation)] // at most 31 octaves of eight classes
 fn class(members: u64) -> u8 {
     let members = members.saturating_add(1).min(u64::from(u32::MAX));
     let octave = members.ilog2();
@@ -98,7 +98,7 @@ fn class(members: u64) -> u8 {
     (octave << 3) as u8 | eighth as u8
 }
 
-/// Returns about how many members a class stands for; only its lowest byte counts.
+/// Returns the approximate number of members of a size class, its lowest byte.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn members(class: u32) -> f64 {
@@ -112,7 +112,7 @@ mod tests {
     use crate::resident::cut::Cut;
 
     #[test]
-    fn shells_are_those_of_every_bucket_compared() {
+    fn shells_equal_the_sums_over_all_buckets() {
         let mut random = fastrand::Rng::with_seed(2);
         for bits in [1, 2, 3, 5, 9] {
             let mut set: Vec<u64> = (0..3000).map(|_| random.u64(..) & random.u64(..)).collect();
@@ -125,16 +125,16 @@ mod tests {
                     let at = |&(other, _): &(u32, u64)| (other ^ bucket).count_ones() == flips;
                     let exact: u64 =
                         (0..).zip(table.bucket_sizes()).filter(at).map(|(_, size)| size).sum();
-                    let told = shells.members(shells.classes(bucket), flips);
-                    let off = (exact as f64 - told).abs();
-                    assert!(off <= exact as f64 / 8.0, "seed 2, {bits}: {told} for {exact}");
+                    let estimate = shells.members(shells.classes(bucket), flips);
+                    let off = (exact as f64 - estimate).abs();
+                    assert!(off <= exact as f64 / 8.0, "seed 2, {bits}: {estimate} for {exact}");
                 }
             }
         }
     }
 
     #[test]
-    fn outer_shells_are_as_crowded_as_the_last_counted() {
+    fn outer_shells_are_as_dense_as_the_last_counted_one() {
         let set: Vec<u64> = (0..1 << 12).map(|at| at << 52).collect();
         let shells = Shells::of(&Table::build(Cut::new::<u64>(0, 12), 0, &set));
         let classes = shells.classes(77);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_rise_with_the_members() {
+    fn size_classes_grow_with_the_members() {
         assert_eq!((class(0), members(0)), (0, 0.0));
         let classes: Vec<u8> = [0, 1, 2, 9, 100, 10_000, u64::MAX].map(class).to_vec();
         assert!(classes.is_sorted(), "{classes:?}");

@@ -1,4 +1,4 @@
-//! One permutation table in memory: a directory of buckets over sliced members.
+//! One permutation table in memory: a directory of buckets over columns of members.
 
 use std::ops::Range;
 
@@ -8,33 +8,34 @@ use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, LANES};
 use crate::pages::Pages;
 
-/// The bytes of a cache line, and the most lines of a bucket that are asked for ahead of reading.
+/// Size of a cache line, and the maximum number of prefetched lines of a bucket.
 const LINE: usize = 64;
 const LINES_AHEAD: usize = 128;
 
 #[derive(Debug)]
 pub(super) struct Table {
     cut: Cut,
-    /// The members of a bucket lie in cells, by so many leading bits of the first column.
+    /// Number of leading bits of the first column that select a cell within a bucket.
     cell_bits: u32,
-    /// Where each cell begins; one more entry than there are cells.
+    /// Start of each cell, and the end of the last.
     starts: Pages<u32>,
-    /// Column after column.
+    /// All columns, one after another.
     columns: Pages<u16>,
 }
 
 impl Table {
-    /// Sorts distinct fingerprints, fewer than 2^32, into buckets.
+    /// Sorts fewer than 2^32 distinct fingerprints into buckets.
     pub(super) fn build<F: Fingerprint>(cut: Cut, cell_bits: u32, members: &[F]) -> Self {
         let mut starts = Pages::<u32>::zeroed(cut.buckets() + 1);
         let stride = members.len() + LANES;
         let mut columns = Pages::<u16>::zeroed(stride * cut.columns());
         {
-            // Counted two places on, so that filling moves each start to where it belongs.
+            // Counts are stored two places on, so that filling the buckets leaves each start in
+            // place.
             let starts = starts.as_mut_slice();
             for &member in members {
                 let bucket = cut.parts(member).bucket as usize;
-                // Those of the last bucket begin none.
+                // The last bucket has no next one whose start its members shift.
                 if let Some(count) = starts.get_mut(bucket + 2) {
                     *count += 1;
                 }
@@ -62,9 +63,9 @@ impl Table {
     }
 }
 
-/// Sorts the members of each bucket by cell, and returns where each cell begins.
+/// Sorts the members of each bucket by cell and returns the start of each cell.
 ///
-/// A bucket fits into the first caches, so this costs less than as many buckets would.
+/// A bucket fits the first caches, so this is cheaper than sorting into as many buckets.
 fn sort_into_cells(cut: Cut, cell_bits: u32, buckets: &[u32], columns: &mut [u16]) -> Pages<u32> {
     let cells = 1 << cell_bits;
     let mut starts = Pages::<u32>::zeroed((cut.buckets() << cell_bits) + 1);
@@ -107,7 +108,7 @@ fn sort_into_cells(cut: Cut, cell_bits: u32, buckets: &[u32], columns: &mut [u16
     starts
 }
 
-/// The arrays of a table as plain slices, borrowed for a search.
+/// The arrays of a table as slices, borrowed for a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Columns<'a> {
     cut: Cut,
@@ -143,11 +144,11 @@ impl Table {
             .collect()
     }
 
-    /// Returns the own block of each member as a column, and some places to spare.
+    /// Returns the table's block of each member as a column, with padding.
     pub(super) fn own_blocks(&self) -> Pages<u16> {
         let columns = self.columns();
         let rest = |at: usize| {
-            // A bucket of a whole block leaves nothing of it.
+            // If the bucket is the whole block, there is no remainder.
             self.cut.rest().map_or(0, |column| columns.members[column * columns.stride + at])
         };
         let mut own = Pages::zeroed(columns.stride);
@@ -167,20 +168,21 @@ impl Table {
         buckets.map(move |bucket| columns.range(bucket).len() as u64)
     }
 
-    /// Returns true if `cells` of a bucket's `all` cells are read slower than the whole bucket, which
-    /// lies in order; without cells it is the only one.
+    /// Returns true if reading the whole bucket is faster than reading `cells` of its `all` cells.
+    ///
+    /// A bucket is contiguous in memory, and without cells it is its only cell.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn reads_whole(cells: usize, all: usize) -> bool {
         cells * 4 > all
     }
 
-    /// Returns the bytes that the table takes.
+    /// Returns the size of the table, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.starts.bytes() + self.columns.bytes()
     }
 
-    /// Returns the bytes that a table of so many members takes.
+    /// Returns the size of a table of `members` members, in bytes.
     pub(super) fn bytes_of(cut: Cut, cell_bits: u32, members: u64) -> u64 {
         let cells = (cut.buckets() as u64) << cell_bits;
         members * 2 * cut.columns() as u64 + 4 * cells
@@ -193,7 +195,7 @@ impl Columns<'_> {
     pub(super) const EMPTY: Self =
         Self { cut: Cut::NONE, cell_bits: 0, stride: 0, starts: &[], members: &[] };
 
-    /// Returns where the members of a bucket lie.
+    /// Returns the range of the members of a bucket.
     #[inline(always)]
     pub(super) fn range(&self, bucket: u32) -> Range<usize> {
         let first = (bucket as usize) << self.cell_bits;
@@ -201,7 +203,7 @@ impl Columns<'_> {
         self.starts[first] as usize..self.starts[end] as usize
     }
 
-    /// Returns where the members of one cell of a bucket lie.
+    /// Returns the range of the members of one cell of a bucket.
     #[inline(always)]
     pub(super) fn cell(&self, bucket: u32, cell: u32) -> Range<usize> {
         let at = ((bucket as usize) << self.cell_bits) + cell as usize;
@@ -209,48 +211,54 @@ impl Columns<'_> {
         ends[0] as usize..ends[1] as usize
     }
 
-    /// Returns the cell of its bucket that a fingerprint belongs to.
+    /// Returns the cell that a fingerprint belongs to within its bucket.
     #[inline(always)]
-    pub(super) fn cell_of(&self, aim: &Parts) -> u32 {
-        u32::from(aim.columns[0]) >> (BLOCK_BITS - self.cell_bits)
+    pub(super) fn cell_of(&self, target: &Parts) -> u32 {
+        u32::from(target.columns[0]) >> (BLOCK_BITS - self.cell_bits)
     }
 
-    /// Returns where members of a bucket in some cells lie; cells are given by their flips.
+    /// Returns the ranges of some cells of a bucket; cells are given by their flips.
     #[inline(always)]
-    pub(super) fn ranges<'m>(&self, bucket: u32, aim: &Parts, cells: &'m [u32]) -> Ranges<'_, 'm> {
+    pub(super) fn ranges<'m>(
+        &self,
+        bucket: u32,
+        target: &Parts,
+        cells: &'m [u32],
+    ) -> Ranges<'_, 'm> {
         let whole = Table::reads_whole(cells.len(), 1 << self.cell_bits);
         let cells = if whole { &[0] } else { cells };
-        Ranges { columns: self, bucket, own: self.cell_of(aim), whole, cells: cells.iter() }
+        Ranges { columns: self, bucket, own: self.cell_of(target), whole, cells: cells.iter() }
     }
 
-    /// Asks for the place of a bucket before it is read, where it has cells.
+    /// Prefetches the directory entries of a bucket if it has cells.
     #[inline(always)]
     pub(super) fn prefetch_cells<F: Fingerprint>(&self, fingerprint: F) {
         if self.cell_bits > 0 {
             let first = (self.cut.parts(fingerprint).bucket as usize) << self.cell_bits;
-            ask(self.starts, &(first..first + (1 << self.cell_bits)));
+            prefetch_lines(self.starts, &(first..first + (1 << self.cell_bits)));
         }
     }
 
-    /// Asks for some columns of members before they are read.
+    /// Prefetches some columns of a range of members.
     #[inline(always)]
     pub(super) fn prefetch(&self, range: &Range<usize>, columns: Range<usize>) {
         for column in columns {
             let start = column * self.stride + range.start;
-            ask(self.members, &(start..start + range.len()));
+            prefetch_lines(self.members, &(start..start + range.len()));
         }
     }
 
-    /// Returns a column of so many members as are compared at once.
+    /// Returns one column of as many members as are compared at once.
     #[inline(always)]
     pub(super) fn column(&self, column: usize, at: usize) -> &[u16; LANES] {
         debug_assert!(column < self.cut.columns() && at + LANES <= self.stride, "{column} {at}");
         let members = self.members[column * self.stride + at..].first_chunk();
-        members.expect("a column has room for a block behind its last member")
+        members.expect("a column has padding")
     }
 
-    /// Returns a column of some members in groups that are compared at once; the last may reach
-    /// beyond the members. Empty if the table has no such column.
+    /// Returns one column in groups that are compared at once; the last may include padding.
+    ///
+    /// Empty if the table has no such column.
     #[inline(always)]
     pub(super) fn chunks(&self, column: usize, start: usize, count: usize) -> &[[u16; LANES]] {
         if column >= self.cut.columns() {
@@ -275,17 +283,17 @@ impl Columns<'_> {
     }
 }
 
-/// Asks for every line of some items, as far as a processor fetches ahead by itself later on.
+/// Prefetches the cache lines of `range`, up to where the hardware prefetcher takes over.
 #[allow(clippy::inline_always)]
 #[inline(always)]
-fn ask<T>(items: &[T], range: &Range<usize>) {
+fn prefetch_lines<T>(items: &[T], range: &Range<usize>) {
     let step = LINE / size_of::<T>();
     for line in 0..(range.len().div_ceil(step) + 1).min(LINES_AHEAD) {
         kernel::prefetch(items, range.start + line * step);
     }
 }
 
-/// Where members of a bucket lie: each of some cells, or all of it at once.
+/// The ranges of some cells of a bucket, or of the whole bucket.
 pub(super) struct Ranges<'a, 'm> {
     columns: &'a Columns<'a>,
     bucket: u32,
@@ -322,19 +330,19 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "index out of bounds")]
-    fn a_bucket_beyond_the_last_is_not_taken_for_an_empty_one() {
+    fn a_bucket_after_the_last_panics() {
         let _ = table(0).columns().range(16);
     }
 
     #[test]
     #[should_panic(expected = "out of range for slice")]
-    fn a_cell_beyond_the_last_is_not_taken_for_an_empty_one() {
+    fn a_cell_after_the_last_panics() {
         let _ = table(3).columns().cell(15, 8);
     }
 
     #[test]
     #[should_panic(expected = "0 1001")]
-    fn a_column_is_not_read_on_into_the_next_one() {
+    fn reading_past_the_end_of_a_column_panics() {
         let _ = table(0).columns().column(0, 1001);
     }
 }

@@ -2,7 +2,7 @@ use proptest::prelude::{any, prop_assert_eq, proptest};
 
 use super::*;
 
-/// `SplitMix64`: every set below is the same in every run.
+/// `SplitMix64`, so that every run tests the same sets.
 struct Random(u64);
 
 impl Random {
@@ -33,7 +33,7 @@ fn expected<F: Fingerprint>(set: &[F], query: F, distance: u32) -> Vec<Near<F>> 
     all
 }
 
-/// Sets of one size: random ones with copies, few distinct ones, ones that share whole blocks.
+/// Sets of one size: random with near copies, few distinct, and with a constant lead.
 fn sets<F: Fingerprint>(len: usize, random: &mut Random) -> Vec<Vec<F>> {
     let mut copies: Vec<F> = Vec::new();
     for _ in 0..len {
@@ -45,8 +45,8 @@ fn sets<F: Fingerprint>(len: usize, random: &mut Random) -> Vec<Vec<F>> {
         copies.push(next);
     }
     let few = (0..len).map(|_| random.flip(F::ONES, 2)).collect();
-    let crowded = copies.iter().map(|&f| f & !(F::high_mask(F::BITS / 2))).collect();
-    vec![copies, few, crowded]
+    let constant_lead = copies.iter().map(|&f| f & !(F::high_mask(F::BITS / 2))).collect();
+    vec![copies, few, constant_lead]
 }
 
 fn equals_the_linear_scan<F: Fingerprint>() {
@@ -116,10 +116,10 @@ fn full_directories_of_buckets_lose_nothing() {
 }
 
 #[test]
-fn a_crowded_bucket_is_gone_round() {
+fn an_overfull_bucket_is_skipped() {
     const SEED: u64 = 3;
     let mut random = Random(SEED);
-    // All agree on the first block, so its table would compare them all.
+    // All agree on the first block, so its table would compare every member.
     let set: Vec<u64> = (0..100_000).map(|_| random.next() >> 16).collect();
     let resident = ResidentTables::build(&set).unwrap();
     assert!(resident.routing.is_skewed());
@@ -129,7 +129,7 @@ fn a_crowded_bucket_is_gone_round() {
     assert_eq!(resident.search(set[0], 3).unwrap(), expected(&set, set[0], 3));
 }
 
-/// Fingerprints as texts give them: most bits are often the same, and neighbours are many.
+/// Fingerprints like those of texts: skewed bits and many neighbours.
 fn skewed<F: Fingerprint>(len: usize, random: &mut Random) -> Vec<F> {
     let mut set: Vec<F> = Vec::with_capacity(len);
     for at in 0..len {
@@ -151,7 +151,7 @@ fn routes_of_queries_lose_nothing<F: Fingerprint>() {
     queries.extend((0..30).map(|at| random.flip(set[at * 650], F::MAX_DISTANCE)));
     queries.extend((0..10).map(|_| random.word::<F>()));
     let mut routes = std::collections::BTreeSet::new();
-    // With dear scans nothing is scanned, else a part of a batch is.
+    // With expensive scans no query is scanned, otherwise part of a batch is.
     for resident_scan_ns in [0.2, 2.0, 1e9] {
         let costs = Costs { resident_scan_ns, ..Costs::default() };
         let resident = ResidentTables::of_distinct(&distinct, F::BITS / BLOCK_BITS, costs).unwrap();
@@ -188,18 +188,18 @@ fn routes_of_queries_of_128_bits_lose_nothing() {
 }
 
 #[test]
-fn bytes_are_told_beforehand() {
+fn the_size_is_known_in_advance() {
     let set: Vec<u64> = (0..5000_u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     let resident = ResidentTables::build(&set).unwrap();
-    let told = usize::try_from(ResidentTables::<u64>::bytes_of(5000, 4)).unwrap();
+    let predicted = usize::try_from(ResidentTables::<u64>::bytes_of(5000, 4)).unwrap();
     let shells = 4 * usize::try_from(Shells::bytes_of(resident.tables[0].cut().buckets())).unwrap();
-    assert!(!resident.routing.is_skewed(), "shells are made where they are needed");
+    assert!(!resident.routing.is_skewed(), "shells exist only for skewed sets");
     let bytes = resident.bytes() + shells;
-    assert!(bytes.abs_diff(told) < 2000, "{bytes} for {told}");
-    let crowded: Vec<u64> = set.iter().map(|fingerprint| fingerprint >> 16).collect();
-    let resident = ResidentTables::build(&crowded).unwrap();
+    assert!(bytes.abs_diff(predicted) < 2000, "{bytes} for {predicted}");
+    let constant_lead: Vec<u64> = set.iter().map(|fingerprint| fingerprint >> 16).collect();
+    let resident = ResidentTables::build(&constant_lead).unwrap();
     assert!(resident.routing.is_skewed());
-    assert!(resident.bytes().abs_diff(told) < 2000, "{} for {told}", resident.bytes());
+    assert!(resident.bytes().abs_diff(predicted) < 2000, "{} for {predicted}", resident.bytes());
 }
 
 #[test]
@@ -221,7 +221,7 @@ proptest! {
     }
 }
 
-/// A set whose buckets are crowded without so many members that a test would take long.
+/// Builds tables with given directory bits, so that small sets have cells.
 fn in_cells<F: Fingerprint>(set: &[F], tables: u32, directory: (u32, u32)) -> ResidentTables<F> {
     let mut distinct = set.to_vec();
     distinct.sort_unstable();
@@ -252,7 +252,7 @@ fn cells_equal_the_linear_scan<F: Fingerprint>() {
 }
 
 #[test]
-fn small_buckets_are_scanned_flat_and_others_one_by_one() {
+fn small_buckets_are_scanned_flat_and_large_ones_separately() {
     const SEED: u64 = 23;
     let mut random = Random(SEED);
     let set: Vec<u64> = (0..3000).map(|_| random.next()).collect();
@@ -278,7 +278,7 @@ fn cells_of_buckets_lose_nothing() {
 }
 
 #[test]
-fn few_cells_of_a_crowded_bucket_are_read() {
+fn few_cells_of_a_large_bucket_are_read() {
     const SEED: u64 = 19;
     let mut random = Random(SEED);
     let set: Vec<u64> = (0..100_000).map(|_| random.next()).collect();
@@ -299,7 +299,7 @@ fn few_cells_of_a_crowded_bucket_are_read() {
 }
 
 #[test]
-fn directories_grow_cells_where_buckets_are_crowded() {
+fn directories_have_cells_if_buckets_are_large() {
     assert_eq!(directory_bits(0), (1, 0));
     assert_eq!(directory_bits(1 << 10), (7, 0));
     assert_eq!(directory_bits(10_000_000), (16, 0));

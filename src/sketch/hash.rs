@@ -1,8 +1,8 @@
-//! Feature hash: the bytes of one feature become as many bits as the fingerprint has.
+//! Feature hash: hashes the bytes of one feature to the width of the fingerprint.
 //!
-//! XXH3 has full avalanche, so two-character words fill all bits evenly; the low bits of a
-//! weaker hash would decide alone. Stored fingerprints depend on every bit of it: the golden
-//! vectors below may never change.
+//! XXH3 has full avalanche: even two-character words set all bits evenly. A weaker hash would leave
+//! the decision to its low bits. Stored fingerprints depend on every bit, so the golden vectors
+//! below must never change.
 
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
@@ -10,7 +10,7 @@ use crate::fingerprint::Fingerprint;
 
 /// Hashes one feature to the width of the fingerprint.
 ///
-/// 64 bits are XXH3-64 with `seed`, 32 bits its low half, 128 bits XXH3-128.
+/// 64 bits are XXH3-64 with `seed`, 32 bits are its low half, 128 bits are XXH3-128.
 ///
 /// ```
 /// use hamdex::sketch::feature_hash;

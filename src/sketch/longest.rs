@@ -1,16 +1,16 @@
-//! Longest sentences: the hash of a few sentences that a copy of a page is sure to keep.
+//! Longest sentences: a hash of the few sentences that a copy of a page usually keeps.
 //!
-//! Exact match only: signatures are equal where the longest sentences are, else unrelated. The
-//! way of a Chinese search engine to drop copies of pages, told of in discussions of `SimHash`.
+//! For exact matches only: signatures are equal if the longest sentences are, else unrelated. A
+//! Chinese search engine is said to remove copies of pages in this way.
 
 use super::signature::Signature;
 use crate::fingerprint::Fingerprint;
 use crate::sketch::feature_hash;
 
-/// The hash of the features of the largest weights, sentences weighed by their length.
+/// A hash of the features with the highest weights: the longest sentences.
 ///
-/// Of sentences of equal length the one with the larger hash goes first; a sentence that is
-/// repeated counts once.
+/// Of sentences of equal length, the one with the higher hash is first. A repeated sentence counts
+/// once.
 ///
 /// ```
 /// use hamdex::sketch::{Longest, Signature};
@@ -31,7 +31,7 @@ pub struct Longest<F> {
 }
 
 impl<F: Fingerprint> Longest<F> {
-    /// Starts with no sentences; `sentences` are kept at most.
+    /// Creates a signature without features that keeps up to `sentences`.
     pub fn new(sentences: usize) -> Self {
         Self { limit: sentences, kept: Vec::new() }
     }
@@ -82,6 +82,6 @@ mod tests {
         assert_ne!(sign(&[(1, 9), (2, 8), (4, 7)]), all);
         assert_eq!(sign(&[(1, 0)]), None);
         assert_eq!(sign(&[]), None);
-        assert!(sign(&[(1, 9)]).is_some(), "fewer sentences than asked for");
+        assert!(sign(&[(1, 9)]).is_some(), "fewer sentences than the limit");
     }
 }

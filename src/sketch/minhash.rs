@@ -1,27 +1,28 @@
-//! 1-bit `MinHash`: feature sets become a word whose distance estimates their Jaccard similarity.
+//! 1-bit `MinHash`: the distance of two signatures estimates the Jaccard similarity of two sets.
 //!
-//! Bit by bit, the set is permuted anew and one bit of its smallest member is kept. Two sets
-//! agree on the smallest member with the probability of their Jaccard similarity J, else on its
-//! bit in half of the cases, so that signatures differ in (1 - J) / 2 of their bits on average.
+//! Each bit of a signature has its own permutation, and is one bit of the smallest member of the
+//! permuted set. Two sets of Jaccard similarity J have the same smallest member with probability J;
+//! otherwise its bit agrees with probability 1/2. So signatures differ in (1 - J) / 2 of their bits
+//! on average.
 //!
 //! Broder, "On the resemblance and containment of documents", SEQUENCES 1997; Li and Koenig,
 //! "b-Bit minwise hashing", WWW 2010.
-// Inlining is what compiles the shared code with the features of each instruction set.
+// Inlining compiles the shared code for each instruction set.
 #![allow(clippy::inline_always)]
 
 use super::signature::Signature;
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, Work};
 
-/// Features that wait to be permuted together.
-const WAITING: usize = 256;
+/// Features of one batch, permuted together.
+const BATCH: usize = 256;
 
-/// Permutations made, one for each bit of the widest signature.
+/// Number of permutations: one for each bit of the widest signature.
 const PERMUTATIONS: usize = 128;
 
 /// The b-bit minwise hash of a feature set, with b = 1.
 ///
-/// Weights do not count, except that weight 0 is no feature. Repeating a feature changes nothing.
+/// Weights are ignored, except that weight 0 adds nothing. Repeated features count once.
 ///
 /// ```
 /// use hamdex::Fingerprint;
@@ -39,12 +40,12 @@ const PERMUTATIONS: usize = 128;
 #[derive(Debug, Clone)]
 pub struct MinHash<F> {
     smallest: [u32; PERMUTATIONS],
-    waiting: Vec<u32>,
+    pending: Vec<u32>,
     any: bool,
     width: std::marker::PhantomData<F>,
 }
 
-/// Two odd constants and a start make a permutation of 32-bit words: `(x ^ mask) * factor`.
+/// Permutations of 32-bit words: `(x ^ mask) * factor` with an odd factor.
 #[derive(Debug, Clone, Copy)]
 struct Permutations {
     masks: [u32; PERMUTATIONS],
@@ -53,7 +54,7 @@ struct Permutations {
 
 const TABLE: Permutations = permutations();
 
-/// Draws the permutations once and for all by `SplitMix64` from state 0.
+/// Draws the permutations by `SplitMix64` from state 0, at compile time.
 #[allow(clippy::indexing_slicing, clippy::cast_possible_truncation)] // a loop at compile time, halves of a word
 const fn permutations() -> Permutations {
     let mut table = Permutations { masks: [0; PERMUTATIONS], factors: [0; PERMUTATIONS] };
@@ -72,23 +73,23 @@ const fn permutations() -> Permutations {
 }
 
 impl<F: Fingerprint> MinHash<F> {
-    /// Starts with no features.
+    /// Creates a signature without features.
     pub fn new() -> Self {
         Self {
             smallest: [u32::MAX; PERMUTATIONS],
-            waiting: Vec::new(),
+            pending: Vec::new(),
             any: false,
             width: std::marker::PhantomData,
         }
     }
 
-    fn settle(&mut self) {
+    fn flush(&mut self) {
         kernel::dispatch(Lower {
             smallest: &mut self.smallest,
-            words: &self.waiting,
+            words: &self.pending,
             bits: F::BITS,
         });
-        self.waiting.clear();
+        self.pending.clear();
     }
 }
 
@@ -103,10 +104,10 @@ impl<F: Fingerprint> Signature<F> for MinHash<F> {
     fn add(&mut self, feature: F, weight: i64) {
         if weight != 0 {
             self.any = true;
-            #[allow(clippy::cast_possible_truncation)] // a quarter of a hash is a hash
-            self.waiting.push(feature.widen() as u32);
-            if self.waiting.len() >= WAITING {
-                self.settle();
+            #[allow(clippy::cast_possible_truncation)] // the low 32 bits of a hash are a hash
+            self.pending.push(feature.widen() as u32);
+            if self.pending.len() >= BATCH {
+                self.flush();
             }
         }
     }
@@ -115,8 +116,8 @@ impl<F: Fingerprint> Signature<F> for MinHash<F> {
         if !self.any {
             return None;
         }
-        self.settle();
-        // The smallest word is small: one more factor brings a bit that is fair to the top.
+        self.flush();
+        // The smallest word has zeros on top; one more factor moves an unbiased bit there.
         let bit = |word: &u32| F::truncate(u128::from(word.wrapping_mul(0x85eb_ca6b) >> 31));
         let words = self.smallest.iter().take(F::BITS as usize);
         Some(words.fold(F::ZERO, |bits, word| (bits << 1) | bit(word)))
@@ -124,12 +125,12 @@ impl<F: Fingerprint> Signature<F> for MinHash<F> {
 
     fn clear(&mut self) {
         self.smallest = [u32::MAX; PERMUTATIONS];
-        self.waiting.clear();
+        self.pending.clear();
         self.any = false;
     }
 }
 
-/// Lowers the smallest member under every permutation.
+/// Updates the smallest member under every permutation.
 struct Lower<'a> {
     smallest: &'a mut [u32; PERMUTATIONS],
     words: &'a [u32],
@@ -195,7 +196,7 @@ mod tests {
             let jaccard = shared as f64 / (2000 - shared) as f64;
             let (expected, bits) = ((1.0 - jaccard) / 2.0, f64::from(64 * 200));
             let found = f64::from(differing) / bits;
-            // Five standard deviations of so many coins.
+            // Five standard deviations of that number of coin flips.
             let allowed = 5.0 * (expected * (1.0 - expected) / bits).sqrt();
             assert!((found - expected).abs() <= allowed, "{shared}: {found} for {expected}");
         }

@@ -1,7 +1,7 @@
-//! Sketches: weighted features become one fingerprint.
+//! Sketches: compute one fingerprint from weighted features.
 //!
-//! Everything here is integer arithmetic over a fixed hash, so equal features with equal weights
-//! give equal fingerprints on every machine, in whatever order they arrive.
+//! All arithmetic is on integers over a fixed hash. Equal features with equal weights give equal
+//! fingerprints on every machine and in any order.
 
 mod hash;
 mod longest;

@@ -1,4 +1,4 @@
-//! Signatures: the features of a text become one word, whatever the method.
+//! Signatures: the interface of all methods that reduce features to one word.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +6,10 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
-/// Takes features in and gives a signature of one word.
+/// A method that reduces weighted features to one word.
 ///
-/// Equal features with equal weights give equal signatures, in whatever order they come. What
-/// the Hamming distance of two signatures says depends on the method: see [`SketchKind`].
+/// Equal features with equal weights give equal signatures in any order. The meaning of the Hamming
+/// distance of two signatures depends on the method: see [`SketchKind`].
 ///
 /// ```
 /// use hamdex::sketch::{BitSums, MinHash, Signature};
@@ -43,16 +43,16 @@ pub trait Signature<F: Fingerprint> {
         features.for_each(|(feature, weight)| self.add(feature, weight.into()));
     }
 
-    /// Returns the signature; `None` without features of any weight.
+    /// Returns the signature; `None` if all weights are 0 or there are no features.
     fn signature(&mut self) -> Option<F>;
 
-    /// Forgets all features and keeps the memory.
+    /// Removes all features and keeps the memory.
     fn clear(&mut self);
 }
 
-/// How the features of a text become its fingerprint.
+/// The method that computes a fingerprint from the features of a text.
 ///
-/// Written `simhash`, `minhash` or `longest:N`.
+/// Parsed from `simhash`, `minhash` or `longest:N`.
 ///
 /// ```
 /// use hamdex::sketch::SketchKind;
@@ -70,12 +70,12 @@ pub enum SketchKind {
     SimHash,
     /// Distance estimates the Jaccard similarity of feature sets; see [`MinHash`](super::MinHash).
     MinHash,
-    /// Equal where the so many longest sentences are; see [`Longest`](super::Longest).
+    /// Equal if the given number of longest sentences are; see [`Longest`](super::Longest).
     Longest(u32),
 }
 
 impl SketchKind {
-    /// The most sentences that [`SketchKind::Longest`] may take.
+    /// Maximum number of sentences for [`SketchKind::Longest`].
     pub const MAX_LONGEST: u32 = 64;
 }
 
@@ -94,7 +94,7 @@ impl FromStr for SketchKind {
 
     fn from_str(text: &str) -> Result<Self> {
         let sentences = |count: &str| {
-            // One spelling for each, because the descriptor is compared as text.
+            // Only one spelling of each number, because descriptors are compared as text.
             let plain = !count.starts_with(['0', '+']);
             count.parse().ok().filter(|count| plain && *count <= Self::MAX_LONGEST)
         };
@@ -106,7 +106,7 @@ impl FromStr for SketchKind {
         known.ok_or_else(|| Error::InvalidOption {
             name: "sketch",
             reason: format!(
-                "\"{text}\" is none of simhash, minhash, longest:N with N from 1 to {}",
+                "unknown value \"{text}\"; use simhash, minhash or longest:N with N from 1 to {}",
                 Self::MAX_LONGEST
             ),
         })

@@ -1,29 +1,29 @@
-//! `SimHash`: weighted feature hashes become one fingerprint.
+//! `SimHash`: computes one fingerprint from weighted feature hashes.
 //!
-//! Bit by bit, a feature adds its weight where its hash has a one and takes it away where it has
-//! a zero; the fingerprint has a one where the sum is above zero. The sums are exact for any
-//! number of features of any weight.
+//! For each bit, a feature adds its weight if its hash has a 1, and subtracts it if it has a 0. The
+//! fingerprint has a 1 if the sum is above zero. The sums are exact for any number of features of
+//! any weight.
 //!
 //! Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002; Manku, Jain
 //! and Das Sarma, "Detecting near-duplicates for web crawling", WWW 2007.
 #![expect(clippy::indexing_slicing, reason = "planes are numbered here, by bits of the weights")]
-// Inlining is what compiles the shared code with the features of each instruction set.
+// Inlining compiles the shared code for each instruction set.
 #![allow(clippy::inline_always)]
 
 use super::signature::Signature;
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, Work};
 
-/// Counter planes: 2^64 features of weight 2^63 do not overflow them.
+/// Number of counter planes, enough for 2^64 features of weight 2^63.
 const PLANES: usize = 128;
 
-/// Words of one plane that wait to be added up together.
-const WAITING: usize = 1024;
+/// Pending words of one plane that are added together.
+const BATCH: usize = 1024;
 
 /// Reduces weighted feature hashes to their `SimHash` fingerprint.
 ///
-/// A sum of exactly zero gives a zero bit. `None` when there are no features, or none with a
-/// weight other than 0: a text that says nothing is no near-duplicate of another such text.
+/// A sum of zero gives the bit 0. Returns `None` if all weights are 0 or there are no features, so
+/// that texts without features are not near-duplicates of each other.
 ///
 /// ```
 /// use hamdex::sketch::simhash;
@@ -38,11 +38,11 @@ pub fn simhash<F: Fingerprint>(features: impl IntoIterator<Item = (F, i64)>) -> 
     sums.fingerprint()
 }
 
-/// The weighted sum of every bit position, built up feature by feature.
+/// The weighted sum of every bit position over all features.
 ///
-/// All positions are counted at once: plane `j` holds bit `j` of the count of every position.
-/// Words wait in a list for each bit of their weights, and are added up many at a time by a tree
-/// of carry-save adders (Harley and Seal), so no loop over bits is left.
+/// Plane `j` holds bit `j` of the count of every position. Words are pending in a list for each bit
+/// of their weights, and are added in batches by a tree of carry-save adders (Harley and Seal),
+/// without a loop over bits.
 ///
 /// ```
 /// use hamdex::sketch::BitSums;
@@ -55,89 +55,89 @@ pub fn simhash<F: Fingerprint>(features: impl IntoIterator<Item = (F, i64)>) -> 
 /// ```
 #[derive(Clone)]
 pub struct BitSums<F> {
-    /// Binary digits of the counts, without what waits.
+    /// Binary digits of the counts, without pending words.
     planes: [F; PLANES],
-    /// Planes from here on are all zero.
+    /// Number of used planes; all others are zero.
     used: usize,
     /// Words to be added at each plane.
-    waiting: Vec<Vec<F>>,
-    /// Counts of features that were weighed many together, the lowest bit first; often empty.
-    weighed: Vec<u64>,
-    /// The sum of all weights without their signs.
+    pending: Vec<Vec<F>>,
+    /// Counts of features that were added together, lowest bit first; often empty.
+    weighted: Vec<u64>,
+    /// The sum of the absolute weights.
     total: u128,
 }
 
 impl<F: Fingerprint> BitSums<F> {
-    /// Starts with no features.
+    /// Creates sums without features.
     pub fn new() -> Self {
         Self {
             planes: [F::ZERO; PLANES],
             used: 0,
-            waiting: Vec::new(),
-            weighed: Vec::new(),
+            pending: Vec::new(),
+            weighted: Vec::new(),
             total: 0,
         }
     }
 
-    /// Adds one feature; a negative weight counts its zeros as ones.
+    /// Adds one feature; a negative weight inverts its bits.
     #[inline]
     pub fn add(&mut self, feature: F, weight: i64) {
         if weight == 1 {
             self.total += 1;
-            return self.wait(0, feature);
+            return self.push(0, feature);
         }
         let ones = if weight < 0 { !feature } else { feature };
         let mut digits = weight.unsigned_abs();
         self.total += u128::from(digits);
         while digits != 0 {
-            self.wait(digits.trailing_zeros() as usize, ones);
+            self.push(digits.trailing_zeros() as usize, ones);
             digits &= digits - 1;
         }
     }
 
-    /// Forgets all features and keeps the memory.
+    /// Removes all features and keeps the memory.
     pub fn clear(&mut self) {
         self.planes.iter_mut().take(self.used).for_each(|plane| *plane = F::ZERO);
-        self.waiting.iter_mut().for_each(Vec::clear);
-        self.weighed.clear();
+        self.pending.iter_mut().for_each(Vec::clear);
+        self.weighted.clear();
         (self.used, self.total) = (0, 0);
     }
 
     #[inline]
-    fn wait(&mut self, plane: usize, ones: F) {
-        if self.waiting.len() <= plane {
-            self.waiting.resize_with(plane + 1, Vec::new);
+    fn push(&mut self, plane: usize, ones: F) {
+        if self.pending.len() <= plane {
+            self.pending.resize_with(plane + 1, Vec::new);
         }
-        let waiting = &mut self.waiting[plane];
-        waiting.push(ones);
-        if waiting.len() >= WAITING {
-            self.settle(plane);
+        let pending = &mut self.pending[plane];
+        pending.push(ones);
+        if pending.len() >= BATCH {
+            self.flush(plane);
         }
     }
 
-    /// Adds the words that wait at a plane to the counts.
-    fn settle(&mut self, plane: usize) {
-        let mut words = std::mem::take(&mut self.waiting[plane]);
-        kernel::dispatch(Settle { sums: self, plane, words: &mut words });
+    /// Adds the pending words of a plane to the counts.
+    fn flush(&mut self, plane: usize) {
+        let mut words = std::mem::take(&mut self.pending[plane]);
+        kernel::dispatch(Flush { sums: self, plane, words: &mut words });
         words.clear();
-        self.waiting[plane] = words;
+        self.pending[plane] = words;
     }
 
-    /// Adds what was weighed together to the other counts.
-    fn settle_weighed(&mut self) {
-        let weighed = std::mem::take(&mut self.weighed);
-        let any = weighed.iter().fold(0, |any, &count| any | count);
+    /// Adds the counts of features that were added together to the planes.
+    fn flush_weighted(&mut self) {
+        let weighted = std::mem::take(&mut self.weighted);
+        let any = weighted.iter().fold(0, |any, &count| any | count);
         for plane in 0..(u64::BITS - any.leading_zeros()) as usize {
             let digit = |word, &count: &u64| word << 1 | u128::from(count >> plane & 1);
-            self.carry_in(plane, F::truncate(weighed.iter().rev().fold(0, digit)));
+            self.carry_in(plane, F::truncate(weighted.iter().rev().fold(0, digit)));
         }
-        self.weighed = weighed;
-        self.weighed.clear();
+        self.weighted = weighted;
+        self.weighted.clear();
     }
 
     /// Adds `2^plane` to the count of every position that is set in `ones`.
     ///
-    /// Weights below 2^63 carry no further than their 128-bit total.
+    /// Carries stay within the planes, because the total fits in 128 bits.
     #[inline(always)]
     fn carry_in(&mut self, mut plane: usize, mut ones: F) {
         while ones != F::ZERO {
@@ -151,65 +151,74 @@ impl<F: Fingerprint> BitSums<F> {
 
     /// Returns the sum at one bit position, 0 being the most significant.
     ///
-    /// Positions at or above the width have the sum 0.
+    /// Positions beyond the width have the sum 0.
     pub fn sum(&self, bit: u32) -> i128 {
         if bit >= F::BITS {
             return 0;
         }
         let at = |word: F| (word >> (F::BITS - 1 - bit)).widen() & 1;
         let planes = self.planes.iter().take(self.used).rev();
-        let settled = planes.fold(0_u128, |count, &plane| (count << 1) + at(plane));
-        let waits = |(words, plane): (&Vec<F>, u32)| {
+        let counted = planes.fold(0_u128, |count, &plane| (count << 1) + at(plane));
+        let of_plane = |(words, plane): (&Vec<F>, u32)| {
             words.iter().map(|&word| at(word)).sum::<u128>() << plane
         };
-        let waiting: u128 = self.waiting.iter().zip(0..).map(waits).sum();
-        // Often nothing was weighed together.
-        let weighed = self.weighed.get((F::BITS - 1 - bit) as usize).copied().unwrap_or(0);
+        let pending: u128 = self.pending.iter().zip(0..).map(of_plane).sum();
+        // The list is often empty.
+        let weighted = self.weighted.get((F::BITS - 1 - bit) as usize).copied().unwrap_or(0);
         // The count is at most the total, so the difference always fits.
-        let count = settled + waiting + u128::from(weighed);
+        let count = counted + pending + u128::from(weighted);
         let (count, total) = (count.cast_signed(), self.total.cast_signed());
         count - (total - count)
     }
 
-    /// Returns the fingerprint, or `None` without features of any weight.
+    /// Returns the fingerprint; `None` if all weights are 0 or there are no features.
+    ///
+    /// ```
+    /// use hamdex::sketch::BitSums;
+    ///
+    /// let mut sums = BitSums::<u32>::new();
+    /// assert_eq!(sums.fingerprint(), None);
+    /// sums.extend([(0b100101, 4), (0b101011, 5)]);
+    /// assert_eq!(sums.fingerprint(), Some(0b101011));
+    /// ```
     pub fn fingerprint(&self) -> Option<F> {
         self.clone().signature()
     }
 
-    /// Returns the share of the total weight that counts at each bit, the least significant first.
+    /// Returns the share of the total weight that sets each bit, least significant bit first.
     ///
-    /// In parts of 65,536, rounded down; `None` without features of any weight.
+    /// In units of 1/65,536, rounded down; `None` if all weights are 0 or there are no features.
     pub(crate) fn shares(&mut self) -> Option<Vec<u16>> {
         if self.total == 0 {
             return None;
         }
-        self.settle_all();
+        self.flush_all();
         let at = |word: F, bit: u32| (word >> bit).widen() & 1;
         let count = |bit| {
             let planes = self.planes.iter().take(self.used).rev();
             planes.fold(0_u128, |count, &plane| (count << 1) + at(plane, bit))
         };
-        // Totals of 2^112 and more lose digits that no share shows.
+        // For totals of 2^112 and more, drops low digits, which are below the unit of a share.
         let spare = u128::BITS - self.total.leading_zeros();
         let shift = spare.saturating_sub(u128::BITS - HALF_BITS - 1);
         let total = (self.total >> shift).max(1);
         let share = |bit| ((count(bit) >> shift) << (HALF_BITS + 1)) / total;
-        // All of the weight is one part more than fits.
+        // The full weight, 65,536 units, does not fit in 16 bits.
         Some((0..F::BITS).map(|bit| u16::try_from(share(bit)).unwrap_or(u16::MAX)).collect())
     }
 
-    /// Returns the fingerprint whose bits are compared with the usual share instead of a half.
+    /// Returns the fingerprint with each bit compared with its usual share instead of a half.
     ///
-    /// A bit is one where its count is above `1/2 + offset/65,536` of the total weight, exactly.
-    /// `offsets` holds one number a bit at least, the least significant first, and shrinks with the
-    /// weight ([`shrunk`]); where all are 0, this is [`BitSums::fingerprint`].
+    /// A bit is 1 if its count is above `1/2 + offset/65,536` of the total weight; the comparison
+    /// is exact. `offsets` has at least one number for each bit, least significant bit first.
+    /// Offsets shrink with the weight ([`shrunk`]). If all are 0, this is [`BitSums::fingerprint`].
     pub(crate) fn signature_above(&mut self, offsets: &[i16]) -> Option<F> {
         let total = self.total;
         let trust = trust(total);
-        // Split, because the product of a total and 16 bits more does not fit.
+        // The total is split, because its product with 16 more bits does not fit.
         let (high, low) = (total >> (HALF_BITS + 1), total & 0xffff);
         let (mut digits, mut wanted) = (0, [F::ZERO; PLANES]);
-        debug_assert!(offsets.len() >= F::BITS as usize, "there is an offset for each bit");
+        debug_assert!(offsets.len() >= F::BITS as usize, "every bit has an offset");
         for (bit, &offset) in (0..F::BITS).zip(offsets) {
             let part = u128::from(shrunk(offset, trust).abs_diff(-(1 << HALF_BITS)));
             let threshold = high * part + ((low * part) >> (HALF_BITS + 1));
@@ -225,22 +234,22 @@ impl<F: Fingerprint> BitSums<F> {
         self.compare(digits, |plane| wanted[plane])
     }
 
-    /// Adds all that waits to the counts.
-    fn settle_all(&mut self) {
-        (0..self.waiting.len()).for_each(|plane| self.settle(plane));
-        self.settle_weighed();
+    /// Adds everything pending to the counts.
+    fn flush_all(&mut self) {
+        (0..self.pending.len()).for_each(|plane| self.flush(plane));
+        self.flush_weighted();
     }
 
-    /// Sets every bit whose count is above its threshold.
+    /// Returns the bits whose counts are above their thresholds.
     ///
-    /// `wanted` gives the binary digits of all thresholds at a plane, of `digits` in all.
+    /// `wanted` returns the binary digits of all thresholds at one of `digits` planes.
     #[inline]
     fn compare(&mut self, digits: usize, wanted: impl Fn(usize) -> F) -> Option<F> {
         if self.total == 0 {
             return None;
         }
-        self.settle_all();
-        // Comparing from the top digit down settles every position at once.
+        self.flush_all();
+        // Compares all positions at once, from the top digit down.
         let top = self.used.max(digits);
         let (mut above, mut equal) = (F::ZERO, F::ONES);
         for (plane, &digit) in self.planes.iter().enumerate().take(top).rev() {
@@ -252,22 +261,22 @@ impl<F: Fingerprint> BitSums<F> {
     }
 }
 
-/// Digits behind the point of a half: offsets are in parts of 2^16.
+/// Binary digits of a half in units of 2^-16, the unit of offsets.
 const HALF_BITS: u32 = 15;
 
-/// Weight at which a text is compared half of the way from a half to the usual share.
+/// Weight at which half of an offset is used.
 ///
-/// In a few features the usual share hardly shows, and the bits that it flips are what near texts
-/// have in common; in a page it is nearly all that shows.
+/// In a few features the usual share hardly shows, and the full offset would flip bits that near
+/// texts share. In a page it dominates.
 const DOUBT: u128 = 128;
 
-/// The part of the way, in parts of 65,536, that a text of this weight goes.
+/// Returns the part of an offset to use for a total weight, in units of 1/65,536.
 fn trust(total: u128) -> i32 {
     let total = total.min(1 << 64);
     i32::try_from((total << (HALF_BITS + 1)) / (total + DOUBT)).expect("65,536 parts at most")
 }
 
-/// That part of an offset, rounded down.
+/// Returns that part of an offset, rounded down.
 fn shrunk(offset: i16, trust: i32) -> i32 {
     let part = (i64::from(offset) * i64::from(trust)) >> (HALF_BITS + 1);
     i32::try_from(part).expect("a part of an offset is no larger")
@@ -280,16 +289,16 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
     }
 
     fn add_all(&mut self, features: impl Iterator<Item = F>) {
-        if self.waiting.is_empty() {
-            self.waiting.push(Vec::new());
+        if self.pending.is_empty() {
+            self.pending.push(Vec::new());
         }
-        let waiting = &mut self.waiting[0];
-        let before = waiting.len();
-        waiting.extend(features);
-        let (added, full) = (waiting.len() - before, waiting.len() >= WAITING);
+        let pending = &mut self.pending[0];
+        let before = pending.len();
+        pending.extend(features);
+        let (added, full) = (pending.len() - before, pending.len() >= BATCH);
         self.total += added as u128;
         if full {
-            self.settle(0);
+            self.flush(0);
         }
     }
 
@@ -301,31 +310,31 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
         }
         let bits = u32::BITS - any.leading_zeros();
         if count >= MANY && bits + (count.ilog2() + 1) <= u32::BITS {
-            self.weighed.resize(F::BITS as usize, 0);
-            return kernel::dispatch(Weigh { features, counts: &mut self.weighed });
+            self.weighted.resize(F::BITS as usize, 0);
+            return kernel::dispatch(AddWeighted { features, counts: &mut self.weighted });
         }
         let planes = bits as usize;
-        if self.waiting.len() < planes {
-            self.waiting.resize_with(planes, Vec::new);
+        if self.pending.len() < planes {
+            self.pending.resize_with(planes, Vec::new);
         }
         for plane in 0..planes {
-            let waiting = &mut self.waiting[plane];
-            let mut len = waiting.len();
-            waiting.resize(len + count, F::ZERO);
+            let pending = &mut self.pending[plane];
+            let mut len = pending.len();
+            pending.resize(len + count, F::ZERO);
             for (feature, weight) in features.clone() {
-                // The bits of a weight cannot be foretold, so nothing branches on them.
-                waiting[len] = feature;
+                // Branchless: the bits of a weight are unpredictable.
+                pending[len] = feature;
                 len += usize::from(weight >> plane & 1 == 1);
             }
-            waiting.truncate(len);
-            if len >= WAITING {
-                self.settle(plane);
+            pending.truncate(len);
+            if len >= BATCH {
+                self.flush(plane);
             }
         }
     }
 
     fn signature(&mut self) -> Option<F> {
-        // A sum is above zero where the count is above half of the total.
+        // A sum is above zero if the count is above half of the total.
         let half = self.total / 2;
         let digits = (u128::BITS - half.leading_zeros()) as usize;
         self.compare(digits, |plane| if half >> plane & 1 == 1 { F::ONES } else { F::ZERO })
@@ -336,20 +345,20 @@ impl<F: Fingerprint> Signature<F> for BitSums<F> {
     }
 }
 
-/// Adds many words at one plane.
-struct Settle<'a, F> {
+/// The addition of many words at one plane.
+struct Flush<'a, F> {
     sums: &'a mut BitSums<F>,
     plane: usize,
     words: &'a mut Vec<F>,
 }
 
-impl<F: Fingerprint> Work for Settle<'_, F> {
+impl<F: Fingerprint> Work for Flush<'_, F> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         let Self { sums, plane, words } = self;
-        // Zeros add nothing and make the last block whole.
+        // Zeros complete the last block and add nothing.
         words.resize(words.len().next_multiple_of(BLOCK), F::ZERO);
         let (wide, rest) = words.split_at(words.len() - words.len() % (BLOCK * LANES));
         add_blocks::<F, LANES>(sums, plane, wide);
@@ -357,20 +366,20 @@ impl<F: Fingerprint> Work for Settle<'_, F> {
     }
 }
 
-/// Features from which on it pays to weigh them together.
+/// Minimum number of features for which adding them together is faster.
 const MANY: usize = 64;
 
-/// Adds the weights of many features, whose sum fits 32 bits, to the counts of their bits.
-struct Weigh<'a, I> {
+/// The addition of many weights to the counts of bits; their sum fits in 32 bits.
+struct AddWeighted<'a, I> {
     features: I,
     counts: &'a mut [u64],
 }
 
-impl<F: Fingerprint, I: Iterator<Item = (F, u32)> + Clone> Work for Weigh<'_, I> {
+impl<F: Fingerprint, I: Iterator<Item = (F, u32)> + Clone> Work for AddWeighted<'_, I> {
     type Output = ();
 
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // takes 32 bits at a time
+    #[allow(clippy::cast_possible_truncation)] // reads 32 bits at a time
     fn run(self) {
         let (parts, _) = self.counts.as_chunks_mut::<32>();
         for (shift, counts) in (0..).step_by(32).zip(parts) {
@@ -388,10 +397,10 @@ impl<F: Fingerprint, I: Iterator<Item = (F, u32)> + Clone> Work for Weigh<'_, I>
     }
 }
 
-/// Words that one tree of adders takes in.
+/// Input words of one tree of adders.
 const BLOCK: usize = 16;
 
-/// Trees side by side, as wide as the widest vectors.
+/// Number of parallel trees, as wide as the widest vectors.
 const LANES: usize = 8;
 
 #[inline(always)]
@@ -427,7 +436,7 @@ fn add_blocks<F: Fingerprint, const N: usize>(sums: &mut BitSums<F>, plane: usiz
     }
 }
 
-/// Adds two words to a sum, position by position, and returns the carries.
+/// Adds two words to a sum at each position and returns the carries.
 #[inline(always)]
 fn add<F: Fingerprint, const N: usize>(sum: &mut [F; N], a: &[F; N], b: &[F; N]) -> [F; N] {
     let mut carry = [F::ZERO; N];

@@ -1,19 +1,19 @@
-//! Weights: how often a feature occurs and how rare it is become one integer.
+//! Weights: combine the count and the rarity of a feature into one integer.
 //!
-//! Integers keep the sums exact and free of order: no weight is ever a float.
+//! With integers, sums are exact and do not depend on the order.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// Steps per unit of inverse document frequency.
+/// Number of steps per unit of inverse document frequency.
 ///
-/// Eighths keep every word of a common language apart that a reader would, and keep a weight
-/// within seven bits before it is multiplied by a count.
+/// Eighths are fine enough for the words of a language, and keep a weight within seven bits before
+/// it is multiplied by a count.
 pub const IDF_SCALE: u32 = 8;
 
-/// How much a feature counts in the bit sums.
+/// The method that weights a feature in the bit sums.
 ///
 /// ```
 /// use hamdex::sketch::{IDF_SCALE, Weights};
@@ -36,7 +36,7 @@ pub enum Weights {
     Tf,
     /// Occurrences times inverse document frequency, in steps of `1 / IDF_SCALE`.
     TfIdf,
-    /// Five levels, 1 for words found everywhere to 5 for the rare ones that name the subject.
+    /// Five levels, from 1 for words of most documents to 5 for rare words.
     Levels,
 }
 
@@ -48,15 +48,15 @@ impl Weights {
         ("levels", Self::Levels),
     ];
 
-    /// Tells whether [`Weights::weight`] looks at the inverse document frequency.
+    /// Returns true if [`Weights::weight`] uses the inverse document frequency.
     pub fn needs_idf(self) -> bool {
         matches!(self, Self::TfIdf | Self::Levels)
     }
 
     /// Returns the weight of a feature that occurs `count` times.
     ///
-    /// `idf` is the inverse document frequency in steps of `1 / IDF_SCALE`; ignored unless
-    /// [`Weights::needs_idf`]. The weight of a feature that occurs is at least 1.
+    /// `idf` is the inverse document frequency in steps of `1 / IDF_SCALE`; it is ignored unless
+    /// [`Weights::needs_idf`] returns true. If `count` is not 0, the weight is at least 1.
     #[inline]
     pub fn weight(self, count: u32, idf: u32) -> i64 {
         match self {
@@ -68,11 +68,11 @@ impl Weights {
     }
 }
 
-/// Cuts TF-IDF into the levels 1 to 5.
+/// Maps TF-IDF to the levels 1 to 5.
 ///
-/// Occurrences count by their logarithm: a word said four times is one of the subject's own,
-/// said forty times it is no more so. In the jieba table 的 has 0.9, 称 4.6, 看见 5.1,
-/// 雇员 9.1 and 飞碟 10.7, which become levels 1, 2, 3, 4 and 5.
+/// Occurrences count by their logarithm, because forty occurrences say little more about the
+/// subject than four. In the jieba table, 的 has 0.9, 称 4.6, 看见 5.1, 雇员 9.1 and 飞碟 10.7, which
+/// become the levels 1, 2, 3, 4 and 5.
 fn level(count: u32, idf: u32) -> i64 {
     const BOUNDS: [u32; 4] = [3 * IDF_SCALE, 5 * IDF_SCALE, 7 * IDF_SCALE, 10 * IDF_SCALE];
     let halves = 2 + count.max(1).ilog2();
@@ -94,7 +94,7 @@ impl FromStr for Weights {
         Self::NAMES.iter().find(|(name, _)| *name == text).map(|&(_, weights)| weights).ok_or_else(
             || Error::InvalidOption {
                 name: "weights",
-                reason: format!("\"{text}\" is none of uniform, tf, tfidf, levels"),
+                reason: format!("unknown value \"{text}\"; use uniform, tf, tfidf or levels"),
             },
         )
     }

@@ -1,4 +1,4 @@
-//! Groups: rows in the order of their keys become what is near within each key.
+//! Groups: finds the near fingerprints of each key in rows sorted by key.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,16 +7,18 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::join::{self, Pair, UnionFind};
 
-/// Up to so many members, comparing all is done before a join has begun.
+/// Groups of at most this many members are compared directly instead of by a join.
 const SMALL: usize = 64;
 
-/// What is looked for among the members of a key.
+/// What groups search for among the members of a key.
+///
+/// See [`Groups`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// A spanning forest of the near pairs of each group: enough for clusters.
+    /// A spanning forest of the near pairs of each group, which suffices for clusters.
     ///
-    /// A link goes from the smallest member of a connected part to each other one, so its ends
-    /// may be further apart than the distance.
+    /// A link connects the smallest member of a component with another member, so its ends may be
+    /// further apart than the distance.
     Links,
     /// Every near pair, once over all groups.
     Pairs,
@@ -24,23 +26,27 @@ pub enum Wanted {
     Across,
 }
 
-/// A fingerprint under one of its keys.
+/// A fingerprint and one of its keys.
+///
+/// See [`Groups`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row<F> {
     /// One of [`Keys::first`] or [`Keys::below`].
     pub key: u64,
     /// The fingerprint.
     pub fingerprint: F,
-    /// For [`Wanted::Across`], whether it is of the second set.
+    /// For [`Wanted::Across`]: whether the fingerprint is in the second set.
     pub second: bool,
 }
 
-/// What groups have found since it was last emptied.
+/// The results of groups; the caller may empty it at any time.
+///
+/// See [`Groups`] for an example.
 #[derive(Debug, Clone)]
 pub struct Found<F> {
     /// Links or pairs.
     pub pairs: Vec<Pair<F>>,
-    /// Rows of groups above the limit, to be given the keys [below](Keys::below) theirs.
+    /// Rows of groups above the limit; give them the keys of [`Keys::below`].
     pub heavy: Vec<Row<F>>,
 }
 
@@ -50,25 +56,47 @@ impl<F> Default for Found<F> {
     }
 }
 
-/// What some groups took.
+/// Counts of the processed rows and groups.
+///
+/// See [`Groups`] for an example.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Rows taken in.
+    /// Rows received.
     pub rows: u64,
-    /// Groups of two members or more that were compared.
+    /// Groups of at least two members that were compared.
     pub groups: u64,
-    /// Members of the largest of them.
+    /// Number of members of the largest compared group.
     pub largest: u64,
     /// Links or pairs found.
     pub pairs: u64,
-    /// Groups that were handed back because they had more members than allowed.
+    /// Skewed groups, which were returned row by row because they exceeded the limit.
     pub heavy: u64,
 }
 
-/// Compares the members of one key after the other.
+/// Compares the members of one key after another.
 ///
-/// Memory is that of the largest group: its fingerprints, what a join of them takes and what it
-/// finds. Work is done on rayon's current pool.
+/// Memory is that of the largest group: its fingerprints, the join of them, and its results. Runs
+/// on the current rayon pool.
+///
+/// ```
+/// use hamdex::spread::{Counts, Found, Groups, Keys, Row, Wanted};
+///
+/// let keys = Keys::<u64>::new(3, 1_000_000)?;
+/// let mut rows = Vec::new();
+/// for fingerprint in [0x00ff_u64, 0x00fe, 0xffff_0000_0000_0000] {
+///     rows.extend(keys.first(fingerprint).map(|key| Row { key, fingerprint, second: false }));
+/// }
+/// rows.sort_by_key(|row| row.key);
+///
+/// let mut groups = Groups::new(keys, Wanted::Pairs, 1000);
+/// let mut found = Found::default();
+/// for row in rows {
+///     groups.push(row, &mut found)?;
+/// }
+/// let Counts { rows, pairs, .. } = groups.finish(&mut found)?;
+/// assert_eq!((rows, pairs, found.pairs[0].distance), (12, 1, 1));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Groups<F> {
     keys: Keys<F>,
@@ -77,15 +105,15 @@ pub struct Groups<F> {
     key: Option<u64>,
     first: Vec<F>,
     second: Vec<F>,
-    /// The group of the key is handed back row by row.
+    /// Whether the current group exceeded the limit, so that its rows are returned.
     heavy: bool,
     counts: Counts,
 }
 
 impl<F: Fingerprint> Groups<F> {
-    /// Begins; groups of more than `limit` rows are handed back where they can be split.
+    /// Creates a comparison that returns groups of more than `limit` rows row by row.
     ///
-    /// The limit is 2 at least.
+    /// Groups of the last level cannot be split and are always compared. The limit is at least 2.
     pub fn new(keys: Keys<F>, wanted: Wanted, limit: usize) -> Self {
         let limit = limit.max(2);
         let (first, second) = (Vec::new(), Vec::new());
@@ -93,22 +121,23 @@ impl<F: Fingerprint> Groups<F> {
         Self { keys, wanted, limit, key: None, first, second, heavy: false, counts }
     }
 
-    /// Takes the next row; `found` is given what the groups before its key hold.
+    /// Adds the next row; compares the group before it if the key changes.
     ///
-    /// A fingerprint that comes twice under a key counts once.
+    /// Results are added to `found`. A fingerprint that occurs twice under a key is compared once.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] for a key below the one before it, or of no table.
+    /// Returns [`Error::InvalidOption`] if the key is below the one before it, or belongs to no
+    /// table.
     pub fn push(&mut self, row: Row<F>, found: &mut Found<F>) -> Result<()> {
         let Row { key, fingerprint, second } = row;
         if self.key != Some(key) {
             if let Some(before) = self.key.filter(|&before| before > key) {
-                let reason = format!("{key:#x} follows {before:#x}: rows come in order of keys");
+                let reason = format!("{key:#x} follows {before:#x}; sort the rows by key");
                 return Err(Error::InvalidOption { name: "key", reason });
             }
             if !self.keys.knows(key) {
-                let reason = format!("{key:#x} is the key of no table: use those of these keys");
+                let reason = format!("{key:#x} is the key of no table; use `first` or `below`");
                 return Err(Error::InvalidOption { name: "key", reason });
             }
             self.close(found)?;
@@ -130,17 +159,17 @@ impl<F: Fingerprint> Groups<F> {
         Ok(())
     }
 
-    /// Compares the last group and returns what all of them took.
+    /// Compares the last group and returns the counts of all groups.
     ///
     /// # Errors
     ///
-    /// As [`join::clusters`].
+    /// Returns the errors of [`join::clusters`].
     pub fn finish(mut self, found: &mut Found<F>) -> Result<Counts> {
         self.close(found)?;
         Ok(self.counts)
     }
 
-    /// Compares the members of the present key.
+    /// Compares the members of the current key.
     fn close(&mut self, found: &mut Found<F>) -> Result<()> {
         self.heavy = false;
         let Some(key) = self.key else { return Ok(()) };
@@ -167,7 +196,7 @@ impl<F: Fingerprint> Groups<F> {
     }
 }
 
-/// The members of one key, rising and distinct.
+/// The members of one key, ascending and distinct.
 struct Group<'a, F> {
     keys: &'a Keys<F>,
     key: u64,
@@ -176,7 +205,7 @@ struct Group<'a, F> {
 }
 
 impl<F: Fingerprint> Group<'_, F> {
-    /// Links the smallest member of every connected part with each other one.
+    /// Links the smallest member of each component with every other member.
     fn links(&self, found: &mut Vec<Pair<F>>) -> Result<()> {
         let members = self.first;
         if members.len() < 2 {
@@ -196,7 +225,7 @@ impl<F: Fingerprint> Group<'_, F> {
         Ok(())
     }
 
-    /// Returns for every member the place of the smallest one that it is connected with.
+    /// Returns, for each member, the index of the smallest member of its component.
     fn labels(&self) -> Vec<u32> {
         let len = u32::try_from(self.first.len()).expect("a small group");
         let mut sets = UnionFind::new(len);
@@ -252,7 +281,7 @@ impl<F: Fingerprint> Group<'_, F> {
         }
     }
 
-    /// Takes over those of a join's pairs that belong to this key.
+    /// Adds the pairs of a join that belong to this key.
     fn joined(
         &self,
         found: &mut Vec<Pair<F>>,

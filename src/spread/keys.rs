@@ -1,11 +1,11 @@
-//! Keys: a fingerprint becomes one number for each table, equal where its prefixes are.
+//! Keys: one number per table for each fingerprint, equal if the prefixes are equal.
 //!
 //! ```text
 //! key = 0 | 15 bits: table | 48 bits: the first bits of the prefix, low-aligned
 //! ```
 //!
-//! Tables of all levels are numbered through, the shorter prefixes first, so that a key tells how
-//! deep it is. A prefix that is cut at 48 bits makes larger groups and loses nothing.
+//! Tables of all levels are numbered consecutively, shorter prefixes first, so a key identifies its
+//! level. A prefix that is cut at 48 bits makes larger groups and loses no pair.
 
 use std::ops::Range;
 
@@ -13,18 +13,18 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::{self, MAX_TABLES, Permutation, binomial};
 
-/// Bits of a prefix that go into a key.
+/// Maximum prefix bits in a key.
 const PREFIX_BITS: u32 = 48;
-/// Tables of all levels together: what fits a key whose first bit is 0.
+/// Maximum number of tables of all levels, which fits a key with a first bit of 0.
 const NODES_MAX: u64 = 1 << 15;
-/// Members of a group that one machine splits further at the speed of its cache.
+/// Size of a group that one machine splits further at the speed of its cache.
 const GROUP: f64 = (1 << 18) as f64;
-/// Blocks that lead a table of the first level, at most.
+/// Maximum number of leading blocks at the first level.
 const LEAD_MAX: u32 = 4;
 
-/// The keys under which near fingerprints meet.
+/// The keys that near fingerprints share.
 ///
-/// Levels follow from distance and count alone, so that every machine makes the same ones.
+/// Levels depend only on distance and count, so every machine computes the same keys.
 ///
 /// ```
 /// use hamdex::spread::Keys;
@@ -39,7 +39,7 @@ const LEAD_MAX: u32 = 4;
 pub struct Keys<F> {
     distance: u32,
     nodes: Vec<Node<F>>,
-    /// Where the nodes of each level begin, and the end of the last.
+    /// First node of each level, and the end of the last level.
     starts: Vec<usize>,
 }
 
@@ -47,25 +47,25 @@ pub struct Keys<F> {
 #[derive(Debug, Clone)]
 struct Node<F> {
     permutation: Permutation,
-    /// Bits of the prefix that its keys hold.
+    /// Number of prefix bits in its keys.
     kept: u32,
-    /// Those bits, where they are in a fingerprint.
+    /// Mask of those bits within a fingerprint.
     lead: F,
-    /// Leads of the tables that come before it, on the way down to it.
-    passed: Vec<F>,
-    /// The tables one level down.
+    /// Leads of its earlier siblings, at each level on the path to it.
+    skipped: Vec<F>,
+    /// The tables one level below.
     below: Range<usize>,
 }
 
 impl<F: Fingerprint> Keys<F> {
-    /// Makes the keys for a distance and about so many fingerprints.
+    /// Creates the keys for a distance and about `count` fingerprints.
     ///
-    /// The first level has the fewest tables whose groups are about as large as one machine
-    /// splits within its cache, 128 tables at most. The count decides about work only.
+    /// The first level has the fewest tables whose groups one machine can split within its cache,
+    /// up to 128 tables. The count affects only cost.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidDistance`] if the distance is above a quarter of the width.
+    /// Returns [`Error::InvalidDistance`] if the distance exceeds a quarter of the width.
     pub fn new(distance: u32, count: u64) -> Result<Self> {
         if distance > F::MAX_DISTANCE {
             let (bits, max) = (F::BITS, F::MAX_DISTANCE);
@@ -83,67 +83,67 @@ impl<F: Fingerprint> Keys<F> {
     fn add_level(&mut self, levels: &[(u32, u32)]) -> Result<()> {
         let start = self.nodes.len();
         let siblings = levels.last().map_or(1, |&(blocks, lead)| binomial(blocks, lead));
-        let siblings = usize::try_from(siblings).expect("a level has 128 tables at most");
+        let siblings = usize::try_from(siblings).expect("a level has at most 128 tables");
         let above = self.starts.iter().rev().nth(1).copied();
         for (at, table) in plan::nested_tables(F::BITS, levels)?.iter().enumerate() {
             let permutation = table.permutation().clone();
             let kept = table.prefix_bits().min(PREFIX_BITS);
             let lead = permutation.invert(F::high_mask(kept));
             let first = start + at - at % siblings;
-            let mut passed = Vec::new();
+            let mut skipped = Vec::new();
             if let Some(above) = above {
                 let parent = &mut self.nodes[above + at / siblings];
-                passed.clone_from(&parent.passed);
+                skipped.clone_from(&parent.skipped);
                 parent.below = first..first + siblings;
             }
-            passed.extend(self.nodes[first..].iter().map(|sibling| sibling.lead));
-            self.nodes.push(Node { permutation, kept, lead, passed, below: 0..0 });
+            skipped.extend(self.nodes[first..].iter().map(|sibling| sibling.lead));
+            self.nodes.push(Node { permutation, kept, lead, skipped, below: 0..0 });
         }
         self.starts.push(self.nodes.len());
         Ok(())
     }
 
-    /// Returns the distance that the keys are complete for.
+    /// Returns the distance for which the keys are complete.
     pub fn distance(&self) -> u32 {
         self.distance
     }
 
-    /// Returns how many keys a fingerprint has at first.
+    /// Returns the number of keys of a fingerprint at the first level.
     pub fn tables(&self) -> usize {
         self.starts[1]
     }
 
-    /// Returns how many times a group may be split, counting the first keys.
+    /// Returns the number of levels, the first one included.
     pub fn levels(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Returns the keys of a fingerprint, one for each table of the first level.
+    /// Returns the keys of a fingerprint, one per table of the first level.
     pub fn first(&self, fingerprint: F) -> impl Iterator<Item = u64> {
         self.keys(0..self.tables(), fingerprint)
     }
 
-    /// Returns the keys of a member below the key of a group that is split.
+    /// Returns the keys of a member one level below the key of a split group.
     ///
-    /// There are none below a key of the last level, nor below a number that is no key.
+    /// Empty if `key` is at the last level or is not a key.
     pub fn below(&self, key: u64, member: F) -> impl Iterator<Item = u64> {
         let below = self.node(key).map_or(0..0, |node| node.below.clone());
         self.keys(below, member)
     }
 
-    /// Tells whether the group of a key can be split.
+    /// Returns true if the group of a key can be split.
     pub fn splits(&self, key: u64) -> bool {
         self.node(key).is_some_and(|node| !node.below.is_empty())
     }
 
-    /// Tells whether two members of a key's group are told of there, and nowhere else.
+    /// Returns true if a near pair belongs to this key.
     ///
-    /// Of all keys under which a near pair meets, it belongs to that of the first table, on every
-    /// level. Pass the bits in which they differ.
+    /// A near pair may share several keys and belongs to one of them: that of the first table, at
+    /// every level. `differing` is the XOR of the two fingerprints.
     pub fn owns(&self, key: u64, differing: F) -> bool {
         self.node(key).is_some_and(|node| {
             differing & node.lead == F::ZERO
-                && node.passed.iter().all(|&lead| differing & lead != F::ZERO)
+                && node.skipped.iter().all(|&lead| differing & lead != F::ZERO)
         })
     }
 
@@ -160,15 +160,15 @@ impl<F: Fingerprint> Keys<F> {
         let numbered = (nodes.start as u64..).zip(&self.nodes[nodes]);
         numbered.map(move |(number, node)| {
             let prefix = node.permutation.apply(fingerprint) >> (F::BITS - node.kept);
-            let prefix = u64::try_from(prefix.widen()).expect("48 bits at most are left");
+            let prefix = u64::try_from(prefix.widen()).expect("at most 48 bits");
             number << PREFIX_BITS | prefix
         })
     }
 }
 
-/// Chooses blocks and leading blocks of every level.
+/// Chooses the blocks and leading blocks of each level.
 pub(super) fn levels(bits: u32, distance: u32, count: u64) -> Vec<(u32, u32)> {
-    // Without a difference everything agrees; two blocks are the fewest there are.
+    // Distance 0 needs no blocks; two are the minimum.
     let apart = distance.max(1);
     let affordable = |&lead: &u32| binomial(apart + lead, lead) <= MAX_TABLES as u64;
     let prefix = |lead: u32| bits / (apart + lead) * lead;
@@ -183,7 +183,7 @@ pub(super) fn levels(bits: u32, distance: u32, count: u64) -> Vec<(u32, u32)> {
         // The longest lead leaves the fewest bits to the next level.
         rest -= rest.div_ceil(blocks) * lead;
         (blocks, lead) = (apart + 1, 1);
-        // A split pays where groups shrink by more than rows multiply.
+        // A split pays off if groups shrink by more than rows multiply.
         let pays = f64::from(rest / blocks).exp2() >= f64::from(2 * blocks);
         tables = tables.saturating_mul(u64::from(blocks));
         nodes = nodes.saturating_add(tables);

@@ -1,15 +1,15 @@
-//! Spread: a join over many machines, of which each sees the groups of some keys only.
+//! Spread: a join over many machines, each of which processes the groups of some keys.
 //!
-//! A fingerprint becomes a few rows, one for each table of a plan, whose key is the table and the
-//! prefix in it ([`Keys`]). Whatever brings rows of equal keys together and sorts them by key, a
-//! shuffle for instance, gives them to [`Groups`], which compares the members of one key at a time
-//! and keeps nothing of those before. Two fingerprints within the distance meet under one key at
-//! least, so the union of what all groups find is what one machine finds.
+//! A fingerprint becomes one row per table of a plan. The key of a row is the table and the
+//! fingerprint's prefix in it ([`Keys`]). A shuffle sorts the rows by key and passes them to
+//! [`Groups`], which compares the members of one key at a time and keeps nothing of earlier keys.
+//! Two near fingerprints share at least one key, so all groups together find what one machine
+//! finds.
 //!
-//! A group of too many members is handed back, and each member becomes rows of longer keys:
-//! the bits behind the prefix are cut into blocks again, as [`join`](crate::join) does within one
-//! machine. No group is cut short. For clusters a group answers with a spanning forest, which has
-//! fewer links than the group has members, however many pairs it has.
+//! A group with too many members is returned row by row, and each member gets longer keys: the bits
+//! after the prefix are cut into blocks again, as [`join`](crate::join) does on one machine. No
+//! group is truncated. For clusters a group returns a spanning forest, which has fewer links than
+//! the group has members, for any number of pairs.
 //!
 //! ```
 //! use hamdex::spread::{Found, Groups, Keys, Row, Wanted};
@@ -33,7 +33,7 @@
 //! ```
 #![expect(
     clippy::indexing_slicing,
-    reason = "tables and members are numbered here; one that slips must panic, not lose pairs"
+    reason = "tables and members are numbered here; a wrong index must panic, not lose pairs"
 )]
 
 mod groups;

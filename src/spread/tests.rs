@@ -6,7 +6,7 @@ use crate::fingerprint::Fingerprint;
 use crate::join::{self, Pair, UnionFind};
 use crate::plan::{self, defeat};
 
-/// A set with near pairs, a crowd under one prefix and a ball of near ones.
+/// A set with near pairs, a skewed prefix and a dense ball.
 fn made<F: Fingerprint>(len: u64) -> Vec<F> {
     let word = |at: u64| {
         let mixed = (at ^ 0x5eed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -16,7 +16,7 @@ fn made<F: Fingerprint>(len: u64) -> Vec<F> {
     let wide = |at: u64| (u128::from(word(at)) << 64) | u128::from(word(at + (1 << 40)));
     let bit = |at: u64| F::truncate(1 << (word(at) % u64::from(F::BITS)));
     let mut set: Vec<F> = (0..len).map(|at| F::truncate(wide(at))).collect();
-    // Chains: each differs from the one before it in up to three bits.
+    // Chains: each member differs from an earlier one in up to three bits.
     for at in 0..len / 2 {
         let last = set[usize::try_from(word(at) % set.len() as u64).unwrap()];
         set.push(last ^ bit(at + 1) ^ bit(at + 2) ^ bit(at + 3));
@@ -26,7 +26,7 @@ fn made<F: Fingerprint>(len: u64) -> Vec<F> {
     set
 }
 
-/// Brings rows together as a shuffle does, level by level, and counts.
+/// Sorts rows by key as a shuffle does, level by level, and collects the counts.
 fn spread<F: Fingerprint>(
     keys: &Keys<F>,
     sets: [&[F]; 2],
@@ -51,7 +51,7 @@ fn spread<F: Fingerprint>(
         pairs.append(&mut found.pairs);
         for row in found.heavy {
             let below: Vec<u64> = keys.below(row.key, row.fingerprint).collect();
-            assert!(!below.is_empty(), "a group that cannot be split was handed back");
+            assert!(!below.is_empty(), "a group that cannot be split was returned");
             rows.extend(below.into_iter().map(|key| Row { key, ..row }));
         }
     }
@@ -73,7 +73,7 @@ fn naive<F: Fingerprint>(a: &[F], b: &[F], distance: u32, across: bool) -> Vec<P
     pairs
 }
 
-/// The smallest member of every component, by member.
+/// Returns the smallest member of the component of each member.
 fn components<F: Fingerprint>(set: &[F], pairs: &[Pair<F>]) -> BTreeMap<F, F> {
     let mut sorted = set.to_vec();
     sorted.sort_unstable();
@@ -123,8 +123,8 @@ fn groups_of_all_keys_find_what_one_machine_finds() {
 }
 
 #[test]
-fn heavy_groups_are_split_again_and_counted() {
-    // All agree on the first quarter of the bits, and most on a second one.
+fn skewed_groups_are_split_again_and_counted() {
+    // All members agree on the first quarter of the bits, and most on a second one.
     let set: Vec<u64> = made::<u64>(4000).iter().map(|x| x >> 16 & !(0xfff << 20)).collect();
     let keys = Keys::<u64>::new(3, 1000).unwrap();
     let (links, counts) = spread(&keys, [&set, &[]], Wanted::Links, 500);
@@ -180,7 +180,7 @@ fn more_fingerprints_get_longer_prefixes() {
 
 #[test]
 fn keys_have_golden_numbers() {
-    // They meet across machines, so they are the same on all.
+    // Rows meet across machines, so keys must be the same on all.
     let keys = Keys::<u64>::new(3, 1000).unwrap();
     let first: Vec<u64> = keys.first(0x0123_4567_89ab_cdef).collect();
     let golden = [0x0123, 0x1_0000_0000_4567, 0x2_0000_0000_89ab, 0x3_0000_0000_cdef];
@@ -192,7 +192,7 @@ fn keys_have_golden_numbers() {
 }
 
 #[test]
-fn distances_and_orders_that_cannot_be_are_refused() {
+fn invalid_distances_and_unsorted_keys_are_rejected() {
     let refused = Keys::<u64>::new(17, 10);
     assert!(matches!(refused, Err(Error::InvalidDistance { distance: 17, max: 16, .. })));
     let mut groups = Groups::new(Keys::<u64>::new(3, 10).unwrap(), Wanted::Links, 10);
@@ -204,7 +204,7 @@ fn distances_and_orders_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_row_under_the_key_of_no_table_is_refused() {
+fn a_row_with_an_unknown_key_is_rejected() {
     let mut groups = Groups::new(Keys::<u64>::new(3, 1000).unwrap(), Wanted::Pairs, 100);
     let row = Row { key: u64::MAX, fingerprint: 7, second: false };
     let refused = groups.push(row, &mut Found::default());

@@ -1,5 +1,6 @@
-//! Backups: the engine copies files that no earlier backup has, beside writers and readers, and a
-//! backup becomes an index again, whole or not at all.
+//! Backups: copies the files that no earlier backup has, and restores a backup atomically.
+//!
+//! Writers and readers continue during a backup.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -17,20 +18,20 @@ use super::{Access, HeaderRecord, Store, engine_error};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
-/// What came of a backup.
+/// Result of a backup.
 #[derive(Debug)]
 pub(crate) struct BackedUp {
     pub(crate) record: Record,
     pub(crate) copied_files: u64,
     pub(crate) copied_bytes: u64,
-    /// Older backups that are gone.
+    /// Ids of older backups that were removed.
     pub(crate) removed: Vec<u32>,
 }
 
 impl Store {
-    /// Adds a backup to a directory and then removes all but so many.
+    /// Adds a backup to a directory, then removes all but the newest `keep`.
     ///
-    /// A store that may not write backs up a linked copy of its files: the engine cannot keep
+    /// A read-only store backs up a linked copy of its files, because the engine cannot keep
     /// another process from deleting them.
     pub(crate) fn back_up(
         &self,
@@ -64,7 +65,7 @@ impl Store {
         };
         let shared = names(&directory.join("shared_checksum"))?;
         let mut engine = engine(directory)?;
-        // Flushed, so that what is in memory becomes files that later backups share.
+        // Flush first: data in memory becomes files that later backups share.
         engine.create_new_backup_flush(&*self.db, true).map_err(|e| engine_error("backup", e))?;
         fail_point!("backup.copied");
         let records = Records::open(directory)?;
@@ -83,7 +84,7 @@ impl Store {
             copied_bytes += file.bytes;
         }
         fail_point!("backup.verified");
-        // Without a limit this only clears what an interrupted backup left.
+        // Without a limit this only removes what an interrupted backup left.
         engine
             .purge_old_backups(keep.map_or(u32::MAX as usize, |keep| keep as usize))
             .map_err(|e| engine_error("backup", e))?;
@@ -94,7 +95,7 @@ impl Store {
     }
 }
 
-/// The backups that are left, after forgetting damaged ones that the engine cannot remove.
+/// Returns the remaining backups, after removing damaged ones that the engine cannot remove.
 fn kept(records: &Records, keep: Option<u32>) -> Result<Vec<u32>> {
     let mut ids = records.ids()?;
     let Some(keep) = keep else { return Ok(ids) };
@@ -115,7 +116,7 @@ fn engine(directory: &Path) -> Result<BackupEngine> {
     BackupEngine::open(&options, &env).map_err(fail)
 }
 
-/// Takes a directory of backups for writing, or an empty one; what was cut short is cleared.
+/// Locks a directory of backups, or an empty one, and removes what an interrupted backup left.
 fn begin(directory: &Path) -> Result<Lock> {
     make(directory)?;
     if !exists(directory, BACKUP_LOCK)? && !names(directory)?.is_empty() {
@@ -126,30 +127,31 @@ fn begin(directory: &Path) -> Result<Lock> {
     Ok(lock)
 }
 
-/// Keeps others from removing backups while they are read; `None` where nothing can be locked.
+/// Prevents the removal of backups while they are read. `None` if there is no lock file.
 fn share(directory: &Path) -> Result<Option<Lock>> {
     let name = directory.join(BACKUP_LOCK);
     match File::open(&name) {
         Ok(file) => Lock::shared(directory, file).map(Some),
-        // Copied elsewhere without it, or made by the engine alone.
+        // The directory was copied without the lock file, or the engine alone created it.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io(&name, error)),
     }
 }
 
-/// Fails where one directory lies within the other: clearing one would take the other along.
+/// Fails if one directory contains the other: clearing one would remove the other.
 fn require_outside(index: &Path, backups: &Path) -> Result<()> {
     let whole = |path: &Path| std::path::absolute(path).map_err(|e| Error::io(path, e));
     let found = |path: &Path| path.canonicalize().or_else(|_| whole(path));
     let (one, other) = (found(index)?, found(backups)?);
     if one.starts_with(&other) || other.starts_with(&one) {
-        let reason = format!("{} and {} must lie apart", index.display(), backups.display());
+        let (index, backups) = (index.display(), backups.display());
+        let reason = format!("{index} and {backups} must not contain each other");
         return Err(Error::InvalidOption { name: "directory", reason });
     }
     Ok(())
 }
 
-/// The names in a directory; none where there is no directory.
+/// Returns the names in a directory, or nothing if it does not exist.
 fn names(directory: &Path) -> Result<HashSet<String>> {
     match std::fs::read_dir(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(HashSet::new()),
@@ -163,18 +165,18 @@ fn names(directory: &Path) -> Result<HashSet<String>> {
     }
 }
 
-/// What is to be restored.
+/// Which backup to restore.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RestoreFrom<'a> {
     /// The directory of backups.
     pub(crate) directory: &'a Path,
-    /// The newest without one.
+    /// The backup's id; `None` for the newest.
     pub(crate) id: Option<u32>,
-    /// Whether an index in the target is given up for it.
+    /// Whether an existing index in the target is replaced.
     pub(crate) replace: bool,
 }
 
-/// What became of it.
+/// Result of a restore.
 #[derive(Debug)]
 pub(crate) struct Restored {
     pub(crate) record: Record,
@@ -182,9 +184,9 @@ pub(crate) struct Restored {
 }
 
 impl RestoreFrom<'_> {
-    /// Copies the backup's files, opens them once and puts them in place.
+    /// Copies the files of a backup, opens them once and moves them to the target.
     ///
-    /// The target changes only when all of this was done but the last step.
+    /// The target does not change before the files are copied and were opened without an error.
     pub(crate) fn restore(
         self,
         target: &Path,
@@ -199,13 +201,13 @@ impl RestoreFrom<'_> {
             .restore_from_backup(&stage, &stage, &RestoreOptions::default(), record.id)
             .map_err(|error| failure(record.id, error))?;
         fail_point!("restore.copied");
-        let documents = staging.settle(record.sequence, tables)?;
+        let documents = staging.recover(record.sequence, tables)?;
         staging.place()?;
         Ok(Restored { record, documents })
     }
 }
 
-/// The engine knows no backup of a record that it could not read.
+/// The engine does not know a backup whose record it could not read.
 fn failure(id: u32, error: rocksdb::Error) -> Error {
     if error.kind() == ErrorKind::NotFound {
         return Error::corrupt(format!("backup {id}"), error.into_string());

@@ -1,9 +1,9 @@
-//! Backup records: what the engine notes of each backup, read with care.
+//! Backup records: the engine's record of each backup, parsed strictly.
 //!
 //! A record is a text file `meta/<id>`: seconds since 1970, the sequence number at the beginning,
-//! perhaps a line of metadata, the number of files, and for each its path and CRC-32C. The engine
-//! passes over a record that it cannot read, as if the backup had never been made; here that is
-//! damage.
+//! an optional line of metadata, the number of files, and for each file its path and CRC-32C. The
+//! engine skips a record that it cannot read, as if the backup did not exist. Here such a record is
+//! reported as damage.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,22 +14,22 @@ use std::str::Lines;
 use super::directory::exists;
 use crate::error::{Error, Result};
 
-/// Where the records lie within a directory of backups.
+/// Subdirectory of the records in a directory of backups.
 pub(super) const RECORDS: &str = "meta";
 
-/// Names the lock, and tells that the directory is one of backups.
+/// Name of the lock file, which also marks a directory of backups.
 pub(super) const BACKUP_LOCK: &str = "hamdex.backup";
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const BUFFER: usize = 1 << 18;
 
-/// What is known of one backup.
+/// The record of one backup.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub(crate) id: u32,
     /// Seconds since 1970.
     pub(crate) created: u64,
-    /// The database went as far as this when the backup began.
+    /// The database's sequence number when the backup began.
     pub(crate) sequence: u64,
     pub(crate) files: Vec<BackupFile>,
 }
@@ -50,11 +50,11 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Looks at a directory.
+    /// Opens the records of a directory.
     ///
     /// # Errors
     ///
-    /// [`Error::NoBackup`] when it holds no backups at all.
+    /// Returns [`Error::NoBackup`] if the directory holds no backups.
     pub(crate) fn open(directory: &Path) -> Result<Self> {
         if !exists(directory, RECORDS)? {
             return Err(Error::NoBackup { path: directory.to_owned(), id: None });
@@ -62,7 +62,7 @@ impl Records {
         Ok(Self { directory: directory.to_owned() })
     }
 
-    /// Names of all backups that were completed, rising.
+    /// Returns the ids of all completed backups, ascending.
     pub(crate) fn ids(&self) -> Result<Vec<u32>> {
         let place = self.directory.join(RECORDS);
         let mut ids = Vec::new();
@@ -74,12 +74,12 @@ impl Records {
         Ok(ids)
     }
 
-    /// Reads a record, the newest without an id.
+    /// Reads the record `id`, or the newest.
     ///
     /// # Errors
     ///
-    /// [`Error::NoBackup`], and [`Error::Corrupt`] for a record that is not what the engine wrote
-    /// or a file that is missing.
+    /// Returns [`Error::NoBackup`] if there is no such record, and [`Error::Corrupt`] if the record
+    /// does not parse or a file is missing.
     pub(crate) fn read(&self, id: Option<u32>) -> Result<Record> {
         let none = || Error::NoBackup { path: self.directory.clone(), id };
         let id = match id {
@@ -92,8 +92,8 @@ impl Records {
             read => read.map_err(|e| Error::io(&name, e))?,
         };
         let damage = |detail: &str| Error::corrupt(format!("backup {id}"), detail);
-        let text = std::str::from_utf8(&bytes).map_err(|_| damage("its record is no text"))?;
-        let mut record = parse(id, text).ok_or_else(|| damage("its record does not read"))?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| damage("its record is not text"))?;
+        let mut record = parse(id, text).ok_or_else(|| damage("its record does not parse"))?;
         for file in &mut record.files {
             let path = self.directory.join(&file.path);
             file.bytes = match std::fs::metadata(&path) {
@@ -106,7 +106,7 @@ impl Records {
         Ok(record)
     }
 
-    /// Reads a file whole and compares its checksum.
+    /// Reads a whole file and compares its checksum.
     pub(crate) fn verify(&self, record: &Record, file: &BackupFile) -> Result<()> {
         let name = self.directory.join(&file.path);
         let mut open = File::open(&name).map_err(|e| Error::io(&name, e))?;
@@ -126,7 +126,7 @@ impl Records {
         Err(Error::corrupt(format!("backup {}", record.id), detail))
     }
 
-    /// Takes a record away, so that its backup counts no longer.
+    /// Removes a record, and with it the backup.
     pub(super) fn forget(&self, id: u32) -> Result<()> {
         let name = self.name(id);
         std::fs::remove_file(&name).map_err(|e| Error::io(&name, e))
@@ -138,13 +138,13 @@ impl Records {
 }
 
 impl Record {
-    /// Bytes of all files.
+    /// Returns the total size of all files in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 }
 
-/// Reads a number only in the one way in which it is written.
+/// Parses a number only in its canonical form.
 fn number<T: std::str::FromStr + ToString>(text: &str) -> Option<T> {
     text.parse().ok().filter(|number: &T| number.to_string() == text)
 }

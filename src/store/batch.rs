@@ -1,9 +1,9 @@
-//! Write batches: everything that one call changes, in every family, all or nothing.
+//! Write batches: all changes of one call in all families, applied atomically.
 
 use rocksdb::{ColumnFamily, WriteBatch};
 
 use super::codec::{Lane, State};
-use super::keys::{Kind, TableKey};
+use super::keys::{Delta, Kind, TableKey};
 use super::{Family, LANE_KEYS, STATE, Store, codec, engine_error};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -19,7 +19,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Goes on behind what the batch holds already.
+    /// Appends to a batch that may already hold changes.
     pub(super) fn new(store: &'a Store, writes: WriteBatch) -> Result<Self> {
         Ok(Self {
             store,
@@ -41,7 +41,7 @@ impl<'a> Batch<'a> {
         self.writes.delete_cf(self.meta, key);
     }
 
-    /// Writes the state with all documents; the lanes begin anew.
+    /// Writes the state with all documents and resets the lanes.
     pub(crate) fn put_state(&mut self, state: &State) {
         self.writes.put_cf(self.meta, STATE, codec::encode(STATE, state));
         for key in LANE_KEYS {
@@ -49,7 +49,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Counts documents in a lane that no other batch uses meanwhile.
+    /// Counts documents in a lane that no concurrent batch uses.
     #[expect(clippy::indexing_slicing, reason = "the committer has as many lanes as keys")]
     pub(crate) fn put_lane(&mut self, lane: usize, added: u64) {
         let key = LANE_KEYS[lane];
@@ -72,15 +72,25 @@ impl<'a> Batch<'a> {
         self.writes.delete_cf(self.postings, key);
     }
 
-    pub(crate) fn put_entry<F: Fingerprint>(
+    pub(crate) fn put_run<F: Fingerprint>(
         &mut self,
         table: usize,
-        kind: Kind,
-        permuted: F,
+        last: F,
         value: &[u8],
     ) -> Result<()> {
         let family = self.table(table)?;
-        self.writes.put_cf(family, TableKey::new(kind, permuted), value);
+        self.writes.put_cf(family, TableKey::new(Kind::Run, last), value);
+        Ok(())
+    }
+
+    pub(crate) fn put_delta<F: Fingerprint>(
+        &mut self,
+        table: usize,
+        permuted: F,
+        delta: Delta,
+    ) -> Result<()> {
+        let family = self.table(table)?;
+        self.writes.put_cf(family, TableKey::new(Kind::Single, permuted), delta.value());
         Ok(())
     }
 
@@ -101,7 +111,7 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Writes everything at once; it survives the process, not yet a power loss.
+    /// Writes the batch atomically. It survives the end of the process, not yet a power loss.
     pub(crate) fn commit(self) -> Result<()> {
         self.store.db.write(self.writes).map_err(|e| engine_error("log", e))
     }

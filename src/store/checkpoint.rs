@@ -1,4 +1,4 @@
-//! Checkpoints: a copy of the database at one moment, made of links where the disk allows it.
+//! Checkpoints: a copy of the database at one moment, made of hard links where possible.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
 impl Store {
-    /// Makes a copy that opens as an index of its own, in a directory that is absent or empty.
+    /// Creates a copy that opens as a separate index, in a new or empty directory.
     pub(crate) fn checkpoint(
         &self,
         target: &Path,
@@ -24,11 +24,11 @@ impl Store {
         let staging = Staging::begin(target, false)?;
         let sequence = self.copy_to(&staging.stage())?;
         fail_point!("checkpoint.copied");
-        staging.settle(sequence, tables)?;
+        staging.recover(sequence, tables)?;
         staging.place()
     }
 
-    /// Copies the database's files; returns the sequence number that they reach at least.
+    /// Copies the database's files and returns the least sequence number that they reach.
     pub(super) fn copy_to(&self, stage: &Path) -> Result<u64> {
         let sequence = self.db.latest_sequence_number();
         if self.seal.is_none() {
@@ -44,9 +44,9 @@ impl Store {
 
 /// Copies a database that another process may be writing to.
 ///
-/// Table files never change, so that a link keeps them whatever the writer deletes. The rest is
-/// copied, and counts only if the writer has switched no file meanwhile: else a log may be gone
-/// whose records the copied MANIFEST does not know in any file.
+/// Table files never change, so links keep them even if the writer deletes them. All other files
+/// are copied. The copy is valid only if the writer switched no file meanwhile: otherwise it may
+/// lack a log whose records the copied MANIFEST does not have in a table file.
 fn link_beside_writer(path: &Path, stage: &Path) -> Result<u64> {
     std::fs::create_dir_all(stage).map_err(|e| Error::io(stage, e))?;
     let sequence = Bounds::of_files(path)?.map_or(0, |bounds| bounds.sequence());

@@ -1,7 +1,7 @@
-//! Stored records: values become bincode bytes with a version in front and a checksum behind.
+//! Stored records: bincode bytes with a version in front and a checksum behind.
 //!
-//! The checksum covers the record's key as well, so a record that was moved under another key is
-//! damage too. All integers are big-endian and of fixed width; the bytes are pinned by tests.
+//! The checksum also covers the record's key, so a record under another key is detected as damage.
+//! All integers are big-endian and of fixed width. Tests pin the bytes.
 
 use bincode::config::{BigEndian, Configuration, Fixint, Limit};
 use bincode::enc::write::Writer;
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// Version byte in front of every record.
 const RECORD_VERSION: u8 = 1;
 
-/// Most bytes a decoder may claim, so that damage cannot ask for endless memory.
+/// Maximum bytes that a decoder allocates, so that damage cannot exhaust memory.
 const DECODE_LIMIT: usize = 16 << 20;
 
 const CONFIG: Configuration<BigEndian, Fixint, Limit<DECODE_LIMIT>> = bincode::config::standard()
@@ -21,16 +21,16 @@ const CONFIG: Configuration<BigEndian, Fixint, Limit<DECODE_LIMIT>> = bincode::c
     .with_fixed_int_encoding()
     .with_limit::<DECODE_LIMIT>();
 
-/// What `docs` holds of one document.
+/// The record of one document in `docs`.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Document<F> {
     /// The document's fingerprint.
     pub(crate) fingerprint: F,
-    /// Its feature set, where the index keeps them.
+    /// The feature set, if the index keeps features.
     pub(crate) features: Option<Vec<u8>>,
 }
 
-/// What changes answers: written once, checked at every open.
+/// The settings that answers depend on: written once, checked at every open.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct HeaderRecord {
     pub(crate) magic: [u8; 6],
@@ -42,36 +42,36 @@ pub(crate) struct HeaderRecord {
     pub(crate) keeps_features: bool,
 }
 
-/// A piece of what belongs to the header and may be long.
+/// One part of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct ResourcePart {
-    /// Bytes of the whole.
+    /// Length of the whole resource in bytes.
     pub(crate) total: u64,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Documents that were added through one lane since the last [`State`].
+/// Number of documents added through one lane since the last [`State`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
 pub(crate) struct Lane {
     pub(crate) added: u64,
 }
 
-/// What every write batch keeps true.
+/// Live generation and document count, updated by every write batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct State {
-    /// Names the families that are live; a bulk build makes the next one.
+    /// The generation of the live families. A bulk build creates the next one.
     pub(crate) generation: u32,
-    /// Stored documents; the record itself counts without those of the lanes.
+    /// Number of stored documents. The stored record does not include the lanes.
     pub(crate) documents: u64,
 }
 
 impl State {
-    /// Reads the state of a snapshot.
+    /// Reads the state at a snapshot.
     pub(crate) fn of(snapshot: &super::Snapshot) -> Result<Self> {
         Self::read(|key| snapshot.get(super::Family::Meta, key))
     }
 
-    /// Adds up the record and the lanes.
+    /// Reads the stored record and adds the lanes.
     pub(super) fn read(get: impl Fn(&[u8]) -> Result<Option<Vec<u8>>>) -> Result<Self> {
         let mut state: Self = match get(super::STATE)? {
             Some(bytes) => decode("meta", super::STATE, &bytes)?,
@@ -89,7 +89,7 @@ impl State {
     }
 }
 
-/// Encodes a record for a key into a reused buffer.
+/// Encodes a record under a key into a reused buffer.
 pub(crate) fn encode_into<T: Encode>(out: &mut Vec<u8>, key: &[u8], record: &T) {
     out.clear();
     out.push(RECORD_VERSION);
@@ -99,18 +99,18 @@ pub(crate) fn encode_into<T: Encode>(out: &mut Vec<u8>, key: &[u8], record: &T) 
     out.extend_from_slice(&sum.to_be_bytes());
 }
 
-/// Encodes a record for a key.
+/// Encodes a record under a key.
 pub(crate) fn encode<T: Encode>(key: &[u8], record: &T) -> Vec<u8> {
     let mut out = Vec::new();
     encode_into(&mut out, key, record);
     out
 }
 
-/// Decodes the record of a key.
+/// Decodes the record stored under a key.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] naming the family when checksum, version or layout do not fit.
+/// Returns [`Error::Corrupt`] with the family's name if checksum, version or layout do not match.
 pub(crate) fn decode<T: Decode<()>>(family: &str, key: &[u8], bytes: &[u8]) -> Result<T> {
     let damaged = |detail: String| {
         Error::corrupt(family, format!("record of key {}: {detail}", key.escape_ascii()))
@@ -134,9 +134,9 @@ pub(crate) fn decode<T: Decode<()>>(family: &str, key: &[u8], bytes: &[u8]) -> R
     }
 }
 
-/// Reads the format version of a header without trusting the rest of it.
+/// Reads the format version of a header without decoding the rest.
 ///
-/// `None` when the bytes do not begin like a header at all.
+/// Returns `None` if the bytes do not begin like a header.
 pub(crate) fn format_version(bytes: &[u8], magic: [u8; 6]) -> Option<u32> {
     let (head, rest) = bytes.split_first_chunk::<7>()?;
     let (_, found) = head.split_first()?;
@@ -144,7 +144,7 @@ pub(crate) fn format_version(bytes: &[u8], magic: [u8; 6]) -> Option<u32> {
     rest.first_chunk::<4>().map(|version| u32::from_be_bytes(*version))
 }
 
-/// Lets bincode append to a buffer that is reused.
+/// Lets bincode append to a reused buffer.
 struct Appender<'a>(&'a mut Vec<u8>);
 
 impl Writer for Appender<'_> {
@@ -154,7 +154,7 @@ impl Writer for Appender<'_> {
     }
 }
 
-/// Puts the version in front of a body and the right checksum behind it.
+/// Adds the version in front of a body and the matching checksum behind it.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn sealed(key: &[u8], body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![RECORD_VERSION];

@@ -1,4 +1,4 @@
-//! Creation: a directory becomes an index that is empty, or stays none at all.
+//! Creation: turns a directory into an empty index, atomically.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
 impl Store {
-    /// Makes a database with a header, its resources and the empty families of generation 1.
+    /// Creates a database with a header, its resources and the empty families of generation 1.
     pub(crate) fn create(
         path: &Path,
         header: HeaderRecord,
@@ -24,7 +24,7 @@ impl Store {
         make(path)?;
         require_vacant(path, Mark::Creating)?;
         let lock = Lock::of_index(path)?;
-        // The directory is looked at again: another process may have held the lock meanwhile.
+        // Check the directory again: another process may have held the lock meanwhile.
         begin_creation(path, Mark::Creating)?;
         fail_point!("create.marked");
         let tuning = Tuning::new(memory, tables + 3);
@@ -55,12 +55,12 @@ impl Store {
         fail_point!("create.synced");
         let mark = path.join(CREATING_FILE);
         std::fs::remove_file(&mark).map_err(|e| Error::io(&mark, e))?;
-        // A mark that a power loss brought back would give the index up.
+        // Otherwise a power loss could bring the mark back, and the next creation clears the index.
         sync(path)?;
         Ok(store)
     }
 
-    /// Writes the header, what belongs to it and the state of an empty index, in one batch.
+    /// Writes header, resources and the state of an empty index in one batch.
     pub(super) fn write_header(&self, resources: &[Resource<'_>]) -> Result<()> {
         let mut batch = self.batch()?;
         batch.put_meta(HEADER, &codec::encode(HEADER, &self.header));

@@ -1,7 +1,7 @@
 //! Cursors: positions in families, frozen at one snapshot and kept for many searches.
 //!
-//! Making an iterator costs more than a seek with it, so a view keeps one per family. The
-//! borrow of iterator from snapshot and of snapshot from database is held by `self_cell`.
+//! Creating an iterator costs more than a seek with it, so a view keeps one per family. The
+//! `self_cell` types hold an iterator with its snapshot, and a snapshot with its store.
 
 use std::sync::Arc;
 
@@ -24,23 +24,23 @@ impl<'a> Cursor<'a> {
         Self { iterator, family }
     }
 
-    /// Moves to the first entry at or behind the key.
+    /// Moves to the first entry at or after the key.
     #[inline]
     pub(crate) fn seek(&mut self, key: &[u8]) {
         self.iterator.seek(key);
     }
 
-    /// Moves to the next entry; only after [`Cursor::entry`] returned one.
+    /// Moves to the next entry. Call only after [`Cursor::entry`] returned an entry.
     #[inline]
     pub(crate) fn next(&mut self) {
         self.iterator.next();
     }
 
-    /// Returns key and value, or `None` behind the last entry.
+    /// Returns key and value, or `None` after the last entry.
     ///
     /// # Errors
     ///
-    /// A read that failed, which looks like the end of the data otherwise.
+    /// Returns the error of a failed read, which otherwise looks like the end of the data.
     #[inline]
     pub(crate) fn entry(&self) -> Result<Option<(&[u8], &[u8])>> {
         if let Some(item) = self.iterator.item() {
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// `None` over a secondary, which knows no snapshots and changes only while nobody reads it.
+/// `None` for a secondary: it has no snapshots, and changes only while it has no readers.
 type RocksSnapshot<'a> = Option<SnapshotWithThreadMode<'a, Db>>;
 
 self_cell!(
@@ -63,13 +63,13 @@ self_cell!(
     }
 );
 
-/// Freezes the store.
+/// Takes a snapshot of the store.
 pub(super) fn snapshot(store: Arc<Store>) -> Arc<Snapshot> {
     Arc::new(Snapshot::new(store, |store| store.secondary.is_none().then(|| store.db.snapshot())))
 }
 
 impl Snapshot {
-    /// The store that this is a snapshot of.
+    /// Returns the store of this snapshot.
     pub(crate) fn store(&self) -> &Arc<Store> {
         self.borrow_owner()
     }
@@ -84,7 +84,7 @@ impl Snapshot {
         }
     }
 
-    /// Opens a cursor that reads ahead and leaves the cache alone.
+    /// Opens a cursor that reads ahead and bypasses the cache.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
         exclusion::require_none();
         let mut cursor = self.cursor(family, sweeping())?;
@@ -92,7 +92,14 @@ impl Snapshot {
         Ok(cursor)
     }
 
-    /// Opens a cursor for many seeks, whose blocks are kept in the cache.
+    /// Opens a cursor for one pass over part of a family, which leaves the cache to searches.
+    pub(crate) fn pass(&self, family: Family) -> Result<Cursor<'_>> {
+        let mut options = ReadOptions::default();
+        options.fill_cache(false);
+        self.cursor(family, options)
+    }
+
+    /// Opens a cursor for many seeks, which keeps its blocks in the cache.
     pub(crate) fn probe(&self, family: Family) -> Result<Cursor<'_>> {
         self.cursor(family, ReadOptions::default())
     }
@@ -107,7 +114,7 @@ impl Snapshot {
     }
 }
 
-/// Reads ahead and leaves the cache alone.
+/// Returns options that read ahead and bypass the cache.
 pub(super) fn sweeping() -> ReadOptions {
     let mut options = ReadOptions::default();
     options.fill_cache(false);
@@ -129,7 +136,7 @@ self_cell!(
     }
 );
 
-/// Cursors of one snapshot, each opened when it is first used.
+/// Cursors of one snapshot, each opened at first use.
 pub(crate) struct View(Opened);
 
 impl View {
@@ -140,7 +147,7 @@ impl View {
         }))
     }
 
-    /// Lends the cursor of a table.
+    /// Passes the cursor of a table to `body`.
     pub(crate) fn table<R>(
         &mut self,
         table: usize,
@@ -157,7 +164,7 @@ impl View {
         })
     }
 
-    /// Lends the cursor of the postings.
+    /// Passes the cursor of the postings to `body`.
     pub(crate) fn postings<R>(
         &mut self,
         body: impl FnOnce(&mut Cursor<'_>) -> Result<R>,
@@ -179,7 +186,7 @@ fn open<'s, 'a>(
     Ok(slot.as_mut().expect("the cursor was just opened"))
 }
 
-/// Returns what the body returns, with the blocks that it read from files on this thread.
+/// Returns the result of `body` and how many blocks it read from files on this thread.
 pub(crate) fn counting_reads<R>(body: impl FnOnce() -> R) -> (R, u64) {
     set_perf_stats(PerfStatsLevel::EnableCount);
     let mut context = PerfContext::default();

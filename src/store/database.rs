@@ -1,4 +1,4 @@
-//! The database under a store: one of its own, or one that a host has open for other things too.
+//! The database under a store: the store's own, or one shared with a host.
 
 use rocksdb::Options;
 
@@ -7,14 +7,14 @@ use super::host::Attachment;
 use super::{Family, engine_error};
 use crate::error::{Error, Result};
 
-/// An open database whose families are made and dropped by its owner alone.
+/// An open database whose families only its owner creates and drops.
 pub(crate) type Db = rocksdb::DBWithThreadMode<rocksdb::SingleThreaded>;
 
-/// Whose database it is.
+/// The owner of a database.
 pub(super) enum Database {
-    /// The store's own, with nothing else in it.
+    /// A database that holds only the store.
     Own(Db),
-    /// A host's, who made the families and writes to others.
+    /// A host's database. The host creates the families and writes to others.
     #[cfg(feature = "rocksdb-interop")]
     Host(Attachment),
 }
@@ -32,7 +32,7 @@ impl std::ops::Deref for Database {
 }
 
 impl Database {
-    /// The name that a family has in this database.
+    /// Returns the name of a family in this database.
     pub(super) fn name(&self, family: Family, generation: u32) -> String {
         match self {
             Self::Own(_) => family.name(generation),
@@ -41,12 +41,12 @@ impl Database {
         }
     }
 
-    /// Fails for a host's database; `what` is what the host has to do instead.
+    /// Fails in a host's database; `what` names what the host has to do instead.
     pub(super) fn require_own(&self, what: &'static str) -> Result<()> {
         if matches!(self, Self::Own(_)) { Ok(()) } else { Err(Error::Attached { what }) }
     }
 
-    /// Makes an empty family.
+    /// Creates an empty family.
     pub(super) fn create_family(&mut self, name: &str, options: &Options) -> Result<()> {
         match self {
             Self::Own(db) => db.create_cf(name, options).map_err(|e| engine_error(name, e)),
@@ -55,7 +55,7 @@ impl Database {
         }
     }
 
-    /// Drops a family with all that is in it.
+    /// Drops a family and all its entries.
     pub(super) fn drop_family(&mut self, name: &str) -> Result<()> {
         match self {
             Self::Own(db) => db.drop_cf(name).map_err(|e| engine_error(name, e)),
@@ -64,9 +64,9 @@ impl Database {
         }
     }
 
-    /// Moves on with every change that somebody else than the store may have made.
+    /// Returns a number that changes with every write that bypasses the store.
     ///
-    /// A database of the store's own stays at 0: what changes it says so.
+    /// Always 0 for the store's own database, where the store knows of every write.
     pub(super) fn turn(&self) -> u64 {
         match self {
             Self::Own(_) => 0,

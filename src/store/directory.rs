@@ -1,4 +1,4 @@
-//! The index's directory: the files in it that are not the database's.
+//! The index's directory: the files that do not belong to the database.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -7,32 +7,32 @@ use std::path::Path;
 use super::seal::SEAL_FILE;
 use crate::error::{Error, Result};
 
-/// Locked for as long as a writing handle is open.
+/// Locked while a writing handle is open.
 pub(super) const LOCK_FILE: &str = "hamdex.lock";
 
-/// Stands in the directory until an index is whole that is made or put there.
+/// Exists while an index is being created in the directory or moved into it.
 pub(super) const CREATING_FILE: &str = "hamdex.creating";
 
-/// Becomes [`CREATING_FILE`] once it is written.
+/// Temporary name of [`CREATING_FILE`] until it is written.
 const NEW_MARK: &str = "hamdex.creating.tmp";
 
-/// An index that is being made, within the directory that it will fill.
+/// Subdirectory of the target in which a copy of an index is prepared.
 pub(super) const STAGE_DIR: &str = "hamdex.stage";
 
-/// What the mark says if a copy of an index is put in its place; of a new index it says nothing.
+/// Content of the mark for a copy of an index. The mark of a new index is empty.
 const RESTORING: &[u8] = b"restoring\n";
 
-/// Why a directory is marked as no index.
+/// Why a directory does not hold a complete index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// A new and empty index: whoever wants one begins again.
+    /// A new, empty index is being created. The next creation starts again.
     Creating,
-    /// A copy with documents in it: only another copy may begin again.
+    /// A copy with documents is being placed. Only another copy may start again.
     Restoring,
 }
 
 impl Mark {
-    /// Reads the mark of a directory; `None` where an index is whole, or none was begun.
+    /// Reads the mark of a directory. `None` if no creation is unfinished.
     pub(super) fn of(path: &Path) -> Result<Option<Self>> {
         let mark = path.join(CREATING_FILE);
         match fs::read(&mark) {
@@ -50,7 +50,7 @@ pub(super) fn exists(path: &Path, name: &str) -> Result<bool> {
     path.join(name).try_exists().map_err(|e| Error::io(path, e))
 }
 
-/// Makes a directory and those above it, all of which survive a loss of power.
+/// Creates a directory and its parents, all of which survive a power loss.
 pub(crate) fn make(path: &Path) -> Result<()> {
     let above = match path.parent() {
         Some(above) if above.as_os_str().is_empty() => Path::new("."),
@@ -62,18 +62,18 @@ pub(crate) fn make(path: &Path) -> Result<()> {
             make(above)?;
             return make(path);
         }
-        // Whoever made it may not have synced it.
+        // Its creator may not have synced it.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => (),
         made => made.map_err(|e| Error::io(path, e))?,
     }
     match sync(above) {
-        // A directory that may be passed and not be read cannot be synced.
+        // A directory without read permission cannot be synced.
         Err(Error::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => Ok(()),
         synced => synced,
     }
 }
 
-/// Fails unless the directory is empty or holds the rest of the same that was cut short.
+/// Fails unless the directory is empty or holds an interrupted attempt of the same kind.
 pub(super) fn require_vacant(path: &Path, mark: Mark) -> Result<()> {
     match Mark::of(path)? {
         Some(Mark::Restoring) if mark == Mark::Creating => {
@@ -91,18 +91,18 @@ pub(super) fn require_vacant(path: &Path, mark: Mark) -> Result<()> {
     Ok(())
 }
 
-/// Marks the directory and clears what an earlier attempt left; the lock is held.
+/// Marks the directory and removes what an earlier attempt left. The caller holds the lock.
 pub(super) fn begin_creation(path: &Path, mark: Mark) -> Result<()> {
     require_vacant(path, mark)?;
     mark_creation(path, mark)?;
     clear(path, &[LOCK_FILE, CREATING_FILE])
 }
 
-/// Marks the directory as no index, whatever else is in it.
+/// Marks the directory as incomplete, whatever else it contains.
 pub(super) fn mark_creation(path: &Path, mark: Mark) -> Result<()> {
     let (place, new) = (path.join(CREATING_FILE), path.join(NEW_MARK));
     let content = if mark == Mark::Restoring { RESTORING } else { b"" };
-    // Half a mark would say that there is nothing to lose.
+    // A partly written mark would mean that there is nothing to lose.
     File::create(&new)
         .and_then(|mut file| {
             file.write_all(content)?;
@@ -113,7 +113,7 @@ pub(super) fn mark_creation(path: &Path, mark: Mark) -> Result<()> {
     sync(path)
 }
 
-/// Removes what belongs to an index but some names; what somebody else put there stays.
+/// Removes the files of an index, except those in `kept`. Other files stay.
 pub(super) fn clear(path: &Path, kept: &[&str]) -> Result<()> {
     for entry in fs::read_dir(path).map_err(|e| Error::io(path, e))? {
         let entry = entry.map_err(|e| Error::io(path, e))?;
@@ -131,7 +131,7 @@ pub(super) fn clear(path: &Path, kept: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Returns true for the names that an index, or its database, gives to files.
+/// Returns true for file names that an index or its database uses.
 fn is_own_file(name: &str) -> bool {
     let ends = [".sst", ".log", ".dbtmp", ".blob"];
     let numbered = |name: &str| {
@@ -146,12 +146,12 @@ fn is_own_file(name: &str) -> bool {
         || numbered(name)
 }
 
-/// Returns true for the names that an index gives to directories; `bulk` is that of builds.
+/// Returns true for directory names that an index uses. `bulk` is that of builds.
 fn is_own_directory(name: &str) -> bool {
     name == "bulk" || name == STAGE_DIR || name.strip_prefix(STAGE_DIR) == Some(".tmp")
 }
 
-/// Removes what an interrupted copy left; nobody else makes one while the lock is held.
+/// Removes what an interrupted copy left. The caller holds the lock, so no copy is running.
 pub(super) fn remove_stage(path: &Path) -> Result<()> {
     for name in [STAGE_DIR.to_owned(), format!("{STAGE_DIR}.tmp")] {
         let stage = path.join(name);
@@ -165,20 +165,20 @@ pub(super) fn remove_stage(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Renames a file so that it survives a loss of power.
+/// Renames a file so that the new name survives a power loss.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|e| Error::io(to, e))?;
     to.parent().map_or(Ok(()), sync)
 }
 
-/// Makes the names in a directory survive a loss of power.
+/// Makes the names in a directory survive a power loss.
 pub(crate) fn sync(path: &Path) -> Result<()> {
     #[cfg(test)]
     tests::SYNCED.with_borrow_mut(|synced| synced.push(path.to_owned()));
     File::open(path).and_then(|directory| directory.sync_all()).map_err(|e| Error::io(path, e))
 }
 
-/// Opens a file for writing and leaves what it holds; an empty one is made where there is none.
+/// Opens a file for writing without truncating it. Creates it if missing.
 pub(super) fn open_kept(name: &Path) -> Result<File> {
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
@@ -221,7 +221,7 @@ mod tests {
         assert!(synced.contains(&path("c")), "{synced:?}");
         let synced = synced_by(|| index.checkpoint(path("d/copy")).unwrap());
         assert!(synced.contains(&path("d")), "{synced:?}");
-        // An earlier attempt may have made it and gone no further, or not even to its mark.
+        // An earlier attempt may have stopped after creating the directory, or before its mark.
         std::fs::create_dir(path("made")).unwrap();
         let synced = synced_by(|| make(&path("made")).unwrap());
         assert_eq!(synced, [place.path()]);

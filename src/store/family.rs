@@ -1,4 +1,4 @@
-//! Families: what is stored where, and under which name.
+//! Families: which data is stored where, and under which name.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ pub(crate) enum Family {
     Docs,
     /// Fingerprint and document key to nothing.
     Postings,
-    /// Permuted fingerprints of one table, as runs and singles.
+    /// Permuted fingerprints of one table, as runs and delta entries.
     Table(usize),
 }
 
 impl Family {
-    /// The family's name in a generation; `Meta` belongs to all of them.
+    /// Returns the family's name in a generation. `Meta` belongs to all generations.
     pub(crate) fn name(self, generation: u32) -> String {
         match self {
             Self::Meta => "meta".to_owned(),
@@ -26,7 +26,7 @@ impl Family {
         }
     }
 
-    /// Every family that belongs to a generation.
+    /// Returns every family that belongs to a generation.
     pub(crate) fn of_generation(tables: usize) -> impl Iterator<Item = Self> {
         [Self::Docs, Self::Postings].into_iter().chain((0..tables).map(Self::Table))
     }

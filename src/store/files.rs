@@ -1,4 +1,4 @@
-//! Files: which of them decide what is stored, and all of them read anew, past all caches.
+//! Files: finds the MANIFEST and the logs, and reads all files again, bypassing all caches.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use super::tuning::MIN_MEMORY;
 use super::{Opened, engine_error, open_families, require_database, settled};
 use crate::error::{Error, Fault, Result};
 
-/// Reads every block of every family, of unfinished generations too, the log and the seal.
+/// Reads every block of every family, including unfinished generations, the log and the seal.
 ///
-/// Calls `note` with each damage and `tick` after each entry. The log must hold whole records
-/// only, so nothing may write to it meanwhile; it is read before the first tick.
+/// Calls `note` for each damage and `tick` after each entry. The log must end in a whole record, so
+/// nothing may write to it meanwhile. The log is read before the first tick.
 ///
 /// # Errors
 ///
-/// What the callbacks return, and failures of the environment.
+/// Returns the errors of the callbacks and of the environment.
 pub(crate) fn read_files(
     path: &Path,
     note: &mut dyn FnMut(Error) -> Result<()>,
@@ -47,7 +47,7 @@ pub(crate) fn read_files(
     Ok(())
 }
 
-/// Opens all families with caches of its own, and takes no torn log for a power loss.
+/// Opens all families with separate caches, and reports a torn log as damage.
 fn open(path: &Path) -> Result<Opened> {
     require_database(path)?;
     let bounds = Bounds::of_files(path)?;
@@ -58,7 +58,7 @@ fn open(path: &Path) -> Result<Opened> {
     })
 }
 
-/// Name and number of the MANIFEST that counts.
+/// Returns name and number of the current MANIFEST.
 pub(super) fn current(path: &Path) -> Result<(String, u64)> {
     let file = path.join("CURRENT");
     let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, e))?;
@@ -70,7 +70,7 @@ pub(super) fn current(path: &Path) -> Result<(String, u64)> {
     }
 }
 
-/// Names of the logs, oldest first.
+/// Returns the names of the logs, oldest first.
 pub(super) fn logs(path: &Path) -> Result<Vec<String>> {
     let fail = |e| Error::io(path, e);
     let mut names = Vec::new();
@@ -90,7 +90,7 @@ pub(super) fn log_name(number: u64) -> String {
     format!("{number:06}.log")
 }
 
-/// Number of the last log; 0 where there is none.
+/// Returns the number of the last log, or 0 if there is none.
 pub(super) fn last_log(path: &Path) -> Result<u64> {
     Ok(logs(path)?.last().and_then(|name| log_number(name)).unwrap_or(0))
 }

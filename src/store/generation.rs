@@ -1,4 +1,4 @@
-//! Generations: the next set of families is made beside the live one and takes its place at once.
+//! Generations: a new set of families is created beside the live one and replaces it atomically.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::fail_point::fail_point;
 pub(super) const BUILDING: &[u8] = b"building";
 
 impl Store {
-    /// The generation that an unfinished build was making.
+    /// Returns the generation that an unfinished build was writing.
     pub(crate) fn building(&self) -> Result<Option<u32>> {
         match self.get(Family::Meta, BUILDING)? {
             Some(bytes) => codec::decode("meta", BUILDING, &bytes).map(Some),
@@ -18,7 +18,7 @@ impl Store {
         }
     }
 
-    /// Sets the marker that keeps everyone else out until the build ends.
+    /// Sets the marker that lets only the builder open the index until the build ends.
     pub(crate) fn begin_build(&mut self) -> Result<u32> {
         let next = self.generation + 1;
         let mut batch = self.batch()?;
@@ -29,7 +29,7 @@ impl Store {
         Ok(next)
     }
 
-    /// Makes the families of a generation, empty, where they are missing.
+    /// Creates the families of a generation that do not exist yet, empty.
     pub(crate) fn create_generation(&mut self, generation: u32) -> Result<()> {
         for family in Family::of_generation(self.tables) {
             let name = family.name(generation);
@@ -42,7 +42,7 @@ impl Store {
         Ok(())
     }
 
-    /// Moves finished SST files into a family of a generation, all or none.
+    /// Moves finished SST files into one family of a generation, atomically.
     pub(crate) fn ingest(&self, family: Family, generation: u32, files: &[PathBuf]) -> Result<()> {
         let name = family.name(generation);
         if files.is_empty() {
@@ -59,7 +59,7 @@ impl Store {
         self.follow()
     }
 
-    /// Makes a generation live and clears the marker, in one write, then drops the old one.
+    /// Makes a generation live and clears the marker in one write, then drops the old generation.
     pub(crate) fn finish_build(&mut self, generation: u32, documents: u64) -> Result<()> {
         let mut batch = self.batch()?;
         batch.put_state(&State { generation, documents });
@@ -73,7 +73,7 @@ impl Store {
         self.drop_generation(old)
     }
 
-    /// Clears the marker and drops what the build had made.
+    /// Clears the marker and drops what the build wrote.
     pub(crate) fn abandon_build(&mut self) -> Result<()> {
         let Some(generation) = self.building()? else {
             return Err(Error::NothingToResume { path: self.path.clone() });

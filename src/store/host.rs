@@ -1,8 +1,8 @@
-//! Stores in a host's database: families of their own beside the host's, one log for both.
+//! Stores in a host's database: separate families beside the host's, and one shared log.
 //!
-//! The host opens its database with the families; nothing here makes or drops one. What a store
-//! of its own has besides, generations, a seal, a lock file, a directory, is missing: the host
-//! answers for its database.
+//! The host opens its database with these families; this module creates and drops none. Such a
+//! store has no generations, seal, lock file or directory: the host is responsible for its
+//! database.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,28 +16,28 @@ use super::tuning::Tuning;
 use super::{Batch, Database, Db, Family, HEADER, Snapshot, Store, engine_error};
 use crate::error::{Error, Result};
 
-/// What a host puts changes of its own into.
+/// The type of batch to which a host adds its own changes.
 pub(crate) type HostBatch = WriteBatch;
 
-/// A frozen state of a host's database.
+/// A snapshot of a host's database.
 pub(crate) type HostSnapshot<'a> = SnapshotWithThreadMode<'a, Db>;
 
-/// Longest name of an attached index.
+/// Longest name of an attached index in bytes.
 const MAX_NAME: usize = 64;
 
-/// The only generation: bulk builds, which make others, are for stores of their own.
+/// The only generation: bulk builds, which create others, need a store's own database.
 const GENERATION: u32 = 1;
 
-/// Databases and the names in them that are attached to, so that no two handles write at once.
+/// Attached databases and names. Prevents two handles from writing to the same index.
 static ATTACHED: Mutex<BTreeSet<(usize, String)>> = Mutex::new(BTreeSet::new());
 
 fn attached() -> MutexGuard<'static, BTreeSet<(usize, String)>> {
     ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The one attachment of a name to a database; another is possible when it is dropped.
+/// The only attachment of a name to a database. Dropping it releases the name.
 pub(super) struct Attachment {
-    /// Held for as long as its address stands for it.
+    /// Kept alive because its address identifies the database.
     db: Arc<Db>,
     place: (usize, String),
 }
@@ -56,7 +56,7 @@ impl Attachment {
         &self.db
     }
 
-    /// The name that a family has in the host's database.
+    /// Returns the name of a family in the host's database.
     pub(super) fn family(&self, family: Family) -> String {
         family_name(&self.place.1, family)
     }
@@ -74,7 +74,7 @@ fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     let name = name.escape_debug();
-    let reason = format!("\"{name}\"; 1 to {MAX_NAME} of A to Z, a to z, 0 to 9, - and _");
+    let reason = format!("\"{name}\": use 1 to {MAX_NAME} of A to Z, a to z, 0 to 9, - and _");
     Err(Error::InvalidOption { name: "name", reason })
 }
 
@@ -96,7 +96,7 @@ fn families(tables: usize) -> impl Iterator<Item = Family> {
     std::iter::once(Family::Meta).chain(Family::of_generation(tables))
 }
 
-/// Names the families of an index, each with the settings that fit its use.
+/// Returns the families of an index, each with settings that fit its use.
 pub(crate) fn descriptors(
     name: &str,
     tables: usize,
@@ -105,7 +105,7 @@ pub(crate) fn descriptors(
     check_name(name)?;
     let tuning = Tuning::new(memory, tables + 3);
     let descriptor = |family: Family| {
-        // The settings go by the plain name, the first letters of which tell the use.
+        // The settings depend on the plain name: its first letters identify the use.
         let options = tuning.family(&family.name(GENERATION));
         ColumnFamilyDescriptor::new(family_name(name, family), options)
     };
@@ -113,7 +113,7 @@ pub(crate) fn descriptors(
 }
 
 impl Store {
-    /// Makes an empty index in families that hold nothing yet.
+    /// Creates an empty index in families that hold nothing.
     pub(crate) fn attach_new(
         db: Arc<Db>,
         name: &str,
@@ -131,7 +131,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the index of a name; `tables` counts the tables of the header's plan.
+    /// Opens the index of a name. `tables` returns the number of tables of the header's plan.
     pub(crate) fn attach(
         db: Arc<Db>,
         name: &str,
@@ -146,7 +146,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Reads the header of an attached index; `None` where none was made.
+    /// Reads the header of an attached index. `None` if none was created.
     pub(crate) fn attached_header(db: &Db, name: &str) -> Result<Option<HeaderRecord>> {
         check_name(name)?;
         let family = family_name(name, Family::Meta);
@@ -157,7 +157,7 @@ impl Store {
         header.map(|bytes| decode_header(&bytes)).transpose()
     }
 
-    /// Takes the place of the name in the database, whose families have to fit the plan.
+    /// Registers the name in the database, whose families must match the plan.
     fn attached(db: Arc<Db>, name: &str, header: HeaderRecord, tables: usize) -> Result<Self> {
         let attachment = Attachment::new(db, name)?;
         let db = attachment.db();
@@ -167,7 +167,7 @@ impl Store {
                 return Err(Error::MissingFamily { family });
             }
         }
-        // Families beyond the plan's are those of another plan.
+        // More families than the plan has tables were opened for another plan.
         let opened = (tables..)
             .take_while(|&table| db.cf_handle(&attachment.family(Family::Table(table))).is_some());
         let beyond = opened.count();
@@ -189,27 +189,27 @@ impl Store {
         })
     }
 
-    /// A batch that goes on behind what the host has put into it.
+    /// Creates a batch that appends to the host's changes.
     pub(crate) fn batch_behind(&self, host: HostBatch) -> Result<Batch<'_>> {
         self.require_writable()?;
         Batch::new(self, host)
     }
 
-    /// Writes a host's batch; it survives the process, not yet a loss of power.
+    /// Writes a host's batch. It survives the end of the process, not yet a power loss.
     pub(crate) fn write_host(&self, batch: HostBatch) -> Result<()> {
         self.db.write(batch).map_err(|e| engine_error("log", e))
     }
 }
 
 impl Batch<'_> {
-    /// Gives the batch to whoever writes it.
+    /// Returns the batch for the host to write.
     pub(crate) fn into_host(self) -> HostBatch {
         self.writes
     }
 }
 
 impl Snapshot {
-    /// The host's whole database at the moment of the snapshot; only of an attached store.
+    /// Returns the snapshot of the host's database. `None` unless the store is attached.
     pub(crate) fn of_host(&self) -> Option<&HostSnapshot<'_>> {
         self.borrow_dependent().as_ref()
     }

@@ -1,7 +1,7 @@
 //! Key layouts: documents, fingerprints and permuted fingerprints become sortable bytes.
 //!
-//! Every key is fixed-width big-endian in front of anything variable, so byte order is numeric
-//! order and a prefix of bits is a contiguous range of keys.
+//! Every key has fixed-width big-endian numbers in front of anything variable, so byte order is
+//! numeric order and a prefix of bits is a contiguous range of keys.
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -9,14 +9,50 @@ use crate::fingerprint::Fingerprint;
 /// Longest document key in bytes.
 pub(crate) const MAX_KEY: usize = 1024;
 
-/// The part of a table's family that an entry lives in.
+/// The region of a table's family that an entry belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
     /// Many fingerprints under one key: the permuted last member.
     Run = 1,
-    /// One fingerprint, put there blindly by an insert.
+    /// A delta entry: one fingerprint, written without reading the table.
     Single = 2,
+}
+
+/// What a delta entry says about its fingerprint, whatever the runs hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delta {
+    /// The fingerprint is in the table.
+    Added,
+    /// The fingerprint is not in the table: its last document was removed.
+    Removed,
+}
+
+impl Delta {
+    /// Returns the value that is stored under the fingerprint's key.
+    pub(crate) fn value(self) -> &'static [u8] {
+        match self {
+            Self::Added => &[],
+            Self::Removed => &[0],
+        }
+    }
+
+    /// Decodes the value of a delta entry.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Corrupt`] for a value that no writer stores.
+    #[inline]
+    pub(crate) fn of(value: &[u8], table: usize) -> Result<Self> {
+        match value {
+            [] => Ok(Self::Added),
+            [0] => Ok(Self::Removed),
+            other => Err(Error::corrupt(
+                format!("table {table}"),
+                format!("delta entry has a value of {} unknown bytes", other.len()),
+            )),
+        }
+    }
 }
 
 /// A table key: one kind byte, then up to 16 bytes of permuted fingerprint.
@@ -37,7 +73,7 @@ impl TableKey {
         Self { bytes, len: 1 + F::BYTES }
     }
 
-    /// The smallest key behind every entry of the kind.
+    /// Returns the smallest key after every entry of the kind.
     pub(crate) fn end(kind: Kind) -> [u8; 1] {
         [kind as u8 + 1]
     }
@@ -49,11 +85,11 @@ impl AsRef<[u8]> for TableKey {
     }
 }
 
-/// Reads a table key back; `None` when it has another kind.
+/// Decodes a table key. Returns `None` if it has another kind.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] when the kind fits but the length does not.
+/// Returns [`Error::Corrupt`] if the kind matches but the length does not.
 #[inline]
 pub(crate) fn permuted<F: Fingerprint>(key: &[u8], kind: Kind, table: usize) -> Result<Option<F>> {
     match key.split_first() {
@@ -95,7 +131,7 @@ pub(crate) fn posting<F: Fingerprint>(fingerprint: F, document: &[u8]) -> Vec<u8
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] when it is too short to hold both.
+/// Returns [`Error::Corrupt`] if the key is too short to hold both.
 pub(crate) fn split_posting<F: Fingerprint>(key: &[u8]) -> Result<(F, &[u8])> {
     key.split_at_checked(F::BYTES)
         .filter(|(_, document)| !document.is_empty())
@@ -116,6 +152,17 @@ mod tests {
         let key = TableKey::new(Kind::Single, 0xffff_fffe_u32);
         assert_eq!(key.as_ref(), [2, 0xff, 0xff, 0xff, 0xfe]);
         assert_eq!(TableKey::new(Kind::Single, u128::MAX).as_ref().len(), 17);
+    }
+
+    #[test]
+    fn values_of_delta_entries_have_golden_bytes_and_others_are_damage() {
+        for (delta, bytes) in [(Delta::Added, &[][..]), (Delta::Removed, &[0])] {
+            assert_eq!(delta.value(), bytes);
+            assert_eq!(Delta::of(bytes, 0).unwrap(), delta);
+        }
+        for damaged in [&[1][..], &[0, 0]] {
+            assert!(matches!(Delta::of(damaged, 3), Err(Error::Corrupt { .. })));
+        }
     }
 
     #[test]

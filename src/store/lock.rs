@@ -1,4 +1,4 @@
-//! Locks on directories, each held by a file within and given back when dropped.
+//! Locks on directories: each is a locked file in the directory, released on drop.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use super::directory::{LOCK_FILE, open_kept};
 use crate::error::{Error, Result};
 
-/// A directory taken by this process; the system gives it back when the process ends.
+/// A locked directory. The OS releases the lock when the process exits.
 ///
-/// A child of a fork shares the locks of its parent for as long as it lives or until it runs
-/// another program. So closing the file is not enough to give a lock back, and a child that drops
-/// what it was born with must not give back what its parent still holds.
+/// A forked child shares its parent's locks until it exits or runs another program. So closing the
+/// file does not always release the lock, and a child that drops an inherited lock must not release
+/// it for its parent.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
@@ -18,19 +18,19 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes an index for writing.
+    /// Locks an index for writing.
     pub(super) fn of_index(path: &Path) -> Result<Self> {
         Self::alone(path, LOCK_FILE)
     }
 
-    /// Takes a directory by a file in it that nobody else may have taken.
+    /// Locks a file in a directory exclusively.
     pub(super) fn alone(directory: &Path, name: &str) -> Result<Self> {
         let file = open_kept(&directory.join(name))?;
         let taken = file.try_lock();
         Self::taken(directory, file, taken)
     }
 
-    /// Takes a directory by a file in it that others share.
+    /// Locks a file in a directory together with other readers.
     pub(super) fn shared(directory: &Path, file: File) -> Result<Self> {
         let taken = file.try_lock_shared();
         Self::taken(directory, file, taken)
@@ -48,7 +48,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if self.process == std::process::id() {
-            // Closing the file comes next and does the same unless a child has it too.
+            // Closing the file would release the lock, unless a forked child shares it.
             let _ = self.file.unlock();
         }
     }
@@ -63,7 +63,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let lock = Lock::of_index(directory.path()).unwrap();
         assert!(matches!(Lock::of_index(directory.path()), Err(Error::Locked { .. })));
-        // Shares the lock as the copy in a child does.
+        // A child of a fork shares the lock in the same way.
         let _of_child = lock.file.try_clone().unwrap();
         drop(lock);
         Lock::of_index(directory.path()).unwrap();

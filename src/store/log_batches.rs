@@ -1,6 +1,6 @@
-//! Batches of the logs: what was written last, read without the database.
+//! Batches of the logs: reads the latest changes without opening the database.
 //!
-//! A log is records in blocks of 32 KiB (see [`super::log_records`]), and a record, put together
+//! A log consists of records in blocks of 32 KiB (see [`super::log_records`]). A record, assembled
 //! from its fragments, is one batch as it was written.
 
 use std::fs;
@@ -14,33 +14,33 @@ use crate::error::{Error, Result};
 
 const BLOCK: usize = 32 << 10;
 
-/// Bytes of a fragment before what is stored.
+/// Bytes of a fragment's header.
 const HEADER: usize = 7;
 
-/// Fragments: a whole record, and its beginning, middle and end.
+/// Types of fragments: a whole record, and its beginning, middle and end.
 const FULL: u8 = 1;
 const FIRST: u8 = 2;
 const MIDDLE: u8 = 3;
 const LAST: u8 = 4;
 
-/// Bytes of a batch before its changes: sequence number and count.
+/// Bytes of a batch's header: sequence number and count.
 const BATCH_HEADER: usize = 12;
 
-/// One change of a batch; `None` removes.
+/// One change of a batch. The value `None` is a removal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit<'a> {
-    /// Number of the family.
+    /// Id of the family.
     pub(super) family: u32,
     pub(super) key: &'a [u8],
     pub(super) value: Option<&'a [u8]>,
 }
 
-/// Calls `visit` with the number of the batch, from 1, and each of its changes, oldest first.
+/// Calls `visit` with every change, oldest first, and the number of its batch, from 1.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] for a log that cannot be read to its end, after what is before the damage
-/// was visited; what `visit` returns.
+/// Returns [`Error::Corrupt`] for a log that cannot be read to its end, after visiting all changes
+/// before the damage, and the errors of `visit`.
 pub(super) fn visit(
     path: &Path,
     visit: &mut dyn FnMut(u64, Visit<'_>) -> Result<()>,
@@ -60,7 +60,7 @@ pub(super) fn visit(
         outcome?;
         number = last;
         if let Err(at) = whole {
-            let detail = format!("cannot be read from byte {at} on; what it held there is lost");
+            let detail = format!("cannot be read from byte {at}; all later changes in it are lost");
             return Err(Error::corrupt(name, detail));
         }
     }
@@ -93,9 +93,9 @@ impl WriteBatchIteratorCf for Changes<'_> {
     fn merge_cf(&mut self, _: u32, _: &[u8], _: &[u8]) {}
 }
 
-/// Calls `each` with every record; fails with the place of the first that is not whole.
+/// Calls `each` with every record. Fails with the position of the first damaged record.
 ///
-/// A record that is cut at the end of the file is what a kill leaves, and no damage.
+/// A record that is cut off at the end of the file is what a kill leaves, not damage.
 fn records(bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), usize> {
     let mut record = Vec::new();
     for (number, block) in bytes.chunks(BLOCK).enumerate() {
@@ -106,7 +106,7 @@ fn records(bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), usize> {
             let place = number * BLOCK + at;
             let length = usize::from(low) | usize::from(high) << 8;
             if kind == 0 && length == 0 {
-                // Room that was reserved and never written.
+                // Reserved space that was never written.
                 break;
             }
             let Some(stored) = rest.get(..length) else {
@@ -129,7 +129,7 @@ fn records(bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), usize> {
                     each(&record);
                     record.clear();
                 }
-                // What the log says of itself.
+                // A record about the log itself.
                 _ => {}
             }
             at += HEADER + length;

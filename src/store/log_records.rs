@@ -1,10 +1,10 @@
-//! Log records: what would hold up `RocksDB` for ever is found before `RocksDB` reads it.
+//! Log records: finds records at which `RocksDB` would loop forever, before it reads them.
 //!
-//! A log and a MANIFEST are blocks of 32 KiB, and a block is records: a checksum of four bytes, a
-//! length of two, a type of one, and what is stored. Recycled logs have types of their own. Behind
-//! a record of any other log both readers of `RocksDB` (11.8, `db/log_reader.cc`) take such a type
-//! for a bad record, do not move on, and read it again without end. One flipped bit makes one.
-//! Nothing here recycles logs, so the type is damage wherever it stands.
+//! A log and a MANIFEST consist of blocks of 32 KiB, and a block of records: a checksum of four
+//! bytes, a length of two, a type of one, and the data. Recycled logs have types of their own. If
+//! such a type follows a record of another log, both readers of `RocksDB` (11.8,
+//! `db/log_reader.cc`) treat it as a bad record, do not advance, and read it again forever. One
+//! flipped bit is enough. hamdex never recycles logs, so such a type is always damage.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,28 +19,28 @@ use crate::error::{Error, Result};
 
 const BLOCK: usize = 32 << 10;
 
-/// Bytes of a record before what is stored.
+/// Bytes of a record's header.
 const HEADER: usize = 7;
 
-/// Full, first, middle and last fragments, sizes of timestamps, and the log before.
+/// Full, first, middle and last fragments, sizes of timestamps, and the previous log.
 const RECYCLED: [u8; 6] = [5, 6, 7, 8, 11, 131];
 
-/// How far the logs of an index were looked through.
+/// How far the logs of an index were checked.
 #[derive(Debug, Default)]
 pub(super) struct LogRecords {
-    /// Where the last block begins that may still grow.
+    /// Offset of the last block, which may still grow, by file name.
     seen: BTreeMap<String, u64>,
 }
 
 impl LogRecords {
-    /// Looks through what was not seen yet of the MANIFEST that counts and of every log.
+    /// Checks the unseen part of the current MANIFEST and of every log.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for a record at which the engine would stay.
+    /// Returns [`Error::Corrupt`] for a record at which the engine would loop.
     pub(super) fn require(&mut self, path: &Path) -> Result<()> {
         let mut names = logs(path)?;
-        // A CURRENT that names nothing is told of by the engine.
+        // The engine itself reports a CURRENT that names no MANIFEST.
         names.extend(current(path).map(|(name, _)| name));
         self.seen.retain(|name, _| names.contains(name));
         for name in names {
@@ -54,9 +54,9 @@ impl LogRecords {
     }
 }
 
-/// Finds the first record of a recycled log's type from a block on; moves on to the last block.
+/// Returns the offset of the first record with a type of recycled logs, searching from `from`.
 ///
-/// A file that the writer deleted in the meantime has none.
+/// Moves `from` to the last block. Returns `None` if the writer deleted the file meanwhile.
 fn recycled(file: &Path, from: &mut u64) -> Result<Option<u64>> {
     let fail = |e| Error::io(file, e);
     let mut file = match File::open(file) {
@@ -78,7 +78,7 @@ fn recycled(file: &Path, from: &mut u64) -> Result<Option<u64>> {
     }
 }
 
-/// As [`recycled`], in one block, which is left where the engine would leave it.
+/// Searches one block, and stops where the engine would stop.
 fn recycled_in(block: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some((&[c0, c1, c2, c3, low, high, kind], rest)) =
@@ -101,19 +101,20 @@ fn recycled_in(block: &[u8]) -> Option<usize> {
     None
 }
 
-/// The checksum that a record of a type has in front of it.
+/// Returns the masked checksum of a record, as its header stores it.
 pub(super) fn checksum_of(kind: u8, stored: &[u8]) -> u32 {
     let checksum = crc32c::crc32c_append(crc32c::crc32c(&[kind]), stored);
     checksum.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
-/// Makes a directory of links in which the logs end before the first such record.
+/// Creates a directory of links in which the logs end before the first such record.
 ///
-/// `None` where no log has one. What follows a cut log is left out: its calls came later.
+/// Returns `None` if no log has such a record. Logs after the truncated one are left out, because
+/// their changes came later.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when the temporary directory cannot be made.
+/// Returns [`Error::Io`] if the temporary directory cannot be created.
 pub(super) fn cut_short(path: &Path) -> Result<Option<TempDir>> {
     let mut cut = None;
     for name in logs(path)? {
@@ -130,7 +131,7 @@ pub(super) fn cut_short(path: &Path) -> Result<Option<TempDir>> {
         let entry = entry.map_err(fail)?;
         let found = entry.file_name().to_string_lossy().into_owned();
         let link = links.path().join(&found);
-        // The engine's own log of what it did is written on at any opening.
+        // The engine appends to its text log at every opening, so it must not be linked.
         if found.starts_with("LOG") || log_number(&found) > log_number(&name) {
             continue;
         }

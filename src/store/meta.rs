@@ -1,6 +1,6 @@
-//! The header of a database: read first, and nothing in it is passed over.
+//! The header of a database: read first, and decoded strictly.
 //!
-//! A field that this version does not know may change what all others mean, so it is refused.
+//! An unknown field may change the meaning of all others, so it is refused.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 ///
-/// [`Error::NotFound`] where there is none, [`Error::FormatVersion`] for another format,
-/// [`Error::Corrupt`] for what does not decode.
+/// Returns [`Error::NotFound`] if there is none, [`Error::FormatVersion`] for another format, and
+/// [`Error::Corrupt`] if it does not decode.
 pub(super) fn read_header(db: &Db, path: &Path) -> Result<HeaderRecord> {
     let meta = db
         .cf_handle(&Family::Meta.name(0))
@@ -24,9 +24,9 @@ pub(super) fn read_header(db: &Db, path: &Path) -> Result<HeaderRecord> {
     decode_header(&bytes)
 }
 
-/// Decodes the header's record, refusing another format before anything else of it.
+/// Decodes the header's record. Checks the format version before anything else.
 pub(crate) fn decode_header(bytes: &[u8]) -> Result<HeaderRecord> {
-    // The format version stands before everything that another version may lay out differently.
+    // The version is stored in front of everything that another version may lay out differently.
     if let Some(stored) = codec::format_version(bytes, MAGIC)
         && stored != FORMAT
     {
@@ -46,7 +46,7 @@ mod tests {
 
     const MEMORY: usize = 16 << 20;
 
-    /// What every way to open an index says of the header.
+    /// Returns the errors of every way to open an index with this header record.
     fn refusals(record: &[u8]) -> Vec<Error> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("index");
@@ -62,7 +62,7 @@ mod tests {
         opened.into_iter().chain([Store::peek(&path).err()]).flatten().collect()
     }
 
-    /// The header's record with its body changed, and with the right checksum.
+    /// Returns a header record with a changed body and a matching checksum.
     fn changed(change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
         let header = header(64, 3, "4x1".to_owned(), String::new(), false);
         let mut bytes = codec::encode(HEADER, &header);
@@ -81,13 +81,13 @@ mod tests {
             ("does not begin with \"hamdex\"", changed(|bytes| bytes[5] = b'y')),
             ("UnexpectedEnd", changed(|bytes| bytes.truncate(bytes.len() - 1))),
         ];
-        assert!(refusals(&changed(|_| ())).is_empty(), "the header as it is made opens");
-        for (told, bytes) in cases {
+        assert!(refusals(&changed(|_| ())).is_empty(), "the unchanged header opens");
+        for (expected, bytes) in cases {
             let found = refusals(&bytes);
-            assert_eq!(found.len(), 4, "{told}");
+            assert_eq!(found.len(), 4, "{expected}");
             for error in found {
                 assert!(matches!(error, Error::Corrupt { .. }), "{error}");
-                assert!(error.to_string().contains(told), "{told}: {error}");
+                assert!(error.to_string().contains(expected), "{expected}: {error}");
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The store: families in one `RocksDB` database, written by atomic batches.
 //!
-//! Nothing outside this folder names `RocksDB`. A generation is one complete set of `docs`,
-//! `postings` and tables; one record in `meta` says which generation is live, so that a bulk
-//! build becomes visible, whole, by a single write.
+//! Only this folder and `interop` name `RocksDB`. A generation is one complete set of `docs`,
+//! `postings` and tables. One record in `meta` names the live generation, so a single write makes a
+//! whole bulk build visible.
 #![doc = include_str!("FORMAT.md")]
 
 mod backup;
@@ -68,8 +68,8 @@ pub use seal::SealState;
 use seal::{Bounds, Seal};
 use secondary::Following;
 pub(crate) use sst::{LoneSstFile, SstBlock, SstFile, SstOptions};
-pub(crate) use tuning::MIN_MEMORY;
 use tuning::Tuning;
+pub(crate) use tuning::{MIN_MEMORY, lower_compactions};
 
 use crate::error::{Error, Result};
 use crate::exclusion;
@@ -82,20 +82,20 @@ const MAGIC: [u8; 6] = *b"hamdex";
 const HEADER: &[u8] = b"header";
 const STATE: &[u8] = b"state";
 
-/// Keys of the lanes: counts of documents that batches add to side by side.
+/// Keys of the lanes: separate document counts, so that concurrent batches do not share one.
 const LANE_KEYS: [&[u8]; LANES] = [b"lane/0", b"lane/1", b"lane/2", b"lane/3"];
 
-/// Batches that may add documents at the same time.
+/// Number of batches that may add documents at the same time.
 pub(crate) const LANES: usize = 4;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Reads and writes; refuses an index with an unfinished build.
+    /// Reads and writes. Refuses an index with an unfinished build.
     Write,
-    /// Reads only; no lock is taken and no file changes.
+    /// Reads only: takes no lock and changes no file.
     Read,
-    /// Writes for a bulk build; accepts an unfinished one.
+    /// Writes for a bulk build. Accepts an unfinished build.
     Build,
 }
 
@@ -106,13 +106,12 @@ pub(crate) struct Store {
     header: HeaderRecord,
     generation: u32,
     tables: usize,
-    /// None in a host's database, whose families the host has opened.
+    /// `None` in a host's database, whose families the host has opened.
     tuning: Option<Tuning>,
     writable: bool,
-    /// None when opened for reading only, and in a host's database. Dropped after the database
-    /// and before the lock.
+    /// `None` if read-only or in a host's database. Dropped after the database and before the lock.
     seal: Option<Seal>,
-    /// None unless it reads along with another process.
+    /// `None` unless this store follows another process.
     secondary: Option<Following>,
     _lock: Option<Lock>,
 }
@@ -126,7 +125,7 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// Tells apart damage and everything else that `RocksDB` reports.
+/// Separates corruption from all other errors that `RocksDB` reports.
 fn engine_error(family: &str, error: rocksdb::Error) -> Error {
     if error.kind() == ErrorKind::Corruption {
         return Error::corrupt(family, error.into_string());
@@ -139,11 +138,11 @@ struct Opened {
     names: Vec<String>,
     tuning: Tuning,
     db: Db,
-    /// What the files were held against.
+    /// The seal's bounds, which the files satisfied.
     bounds: Option<Bounds>,
 }
 
-/// Opens all families of a database whose files hold what was sealed, and its log too.
+/// Opens all families after checking the files and the log against the seal.
 fn open_families(
     path: &Path,
     bounds: Option<Bounds>,
@@ -169,7 +168,7 @@ fn open_families(
 }
 
 impl Store {
-    /// Opens the live generation; `tables` counts the tables of the header's plan.
+    /// Opens the live generation. `tables` returns the number of tables of the header's plan.
     pub(crate) fn open(
         path: &Path,
         memory: usize,
@@ -180,9 +179,9 @@ impl Store {
         let read_only = access == Access::Read;
         let lock = if read_only { None } else { Some(Lock::of_index(path)?) };
         let open = || {
-            // Read before the database is: whatever a writer does meanwhile only adds to it.
+            // Read before the database is opened: a concurrent writer only exceeds these bounds.
             let bounds = match Bounds::of_files(path) {
-                // Another format may have other seals, and is refused as what it is.
+                // Another format may have another kind of seal: report the format instead.
                 Err(error) => match Self::peek(path) {
                     Err(format @ Error::FormatVersion { .. }) => return Err(format),
                     _ => return Err(error),
@@ -192,7 +191,7 @@ impl Store {
             let opened = open_families(path, bounds, memory, read_only, |tuning| {
                 let mut options = tuning.database_as_it_is();
                 if read_only {
-                    // A writer deletes what it does not need any more, opened here or not.
+                    // Keep all files open: a writer deletes files that it no longer needs.
                     options.set_max_open_files(-1);
                 }
                 options
@@ -229,24 +228,24 @@ impl Store {
         Ok(store)
     }
 
-    /// Fails unless every family of the live generation is there.
+    /// Fails unless every family of the live generation exists.
     fn require_generation(&self) -> Result<()> {
         Family::of_generation(self.tables).try_for_each(|family| self.handle(family).map(drop))
     }
 
-    /// Reads the header alone, whatever the width.
+    /// Reads only the header, for any width.
     pub(crate) fn peek(path: &Path) -> Result<HeaderRecord> {
         Self::peek_resources(path, &[]).map(|(header, _)| header)
     }
 
-    /// Reads the header and resources by name, whatever the width.
+    /// Reads the header and the named resources, for any width.
     pub(crate) fn peek_resources(
         path: &Path,
         names: &[&str],
     ) -> Result<(HeaderRecord, Vec<Option<Vec<u8>>>)> {
         require_database(path)?;
         settled::when_settled(path, || {
-            // What is read here never changes, so that the beginning of a log has it too.
+            // These records never change, so the beginning of a log is enough.
             let (families, cut) = families_of_cut(path)?;
             require_meta(path, &families)?;
             let meta = Family::Meta.name(0);
@@ -268,7 +267,7 @@ impl Store {
         })
     }
 
-    /// Removes families that a finished, killed or abandoned build left behind.
+    /// Drops families that a finished, killed or abandoned build left behind.
     fn drop_stale_families(&mut self, names: &[String], access: Access) -> Result<()> {
         if access != Access::Write {
             return Ok(());
@@ -300,12 +299,12 @@ impl Store {
         if self.writable { Ok(()) } else { Err(Error::ReadOnly { path: self.path.clone() }) }
     }
 
-    /// Fails in a host's database; `what` is what the host has to do instead.
+    /// Fails in a host's database; `what` names what the host has to do instead.
     pub(crate) fn require_own(&self, what: &'static str) -> Result<()> {
         self.db.require_own(what)
     }
 
-    /// Differs from an earlier one when others than this store may have written since.
+    /// Returns a number that changes if others may have written since.
     pub(crate) fn turn(&self) -> u64 {
         self.db.turn()
     }
@@ -321,17 +320,17 @@ impl Store {
             .ok_or_else(|| Error::corrupt(family.to_string(), format!("family {name} is missing")))
     }
 
-    /// Fails unless the database goes as far as a sequence number.
+    /// Fails unless the database reaches a sequence number.
     fn require_sequence(&self, sequence: u64) -> Result<()> {
         let found = self.db.latest_sequence_number();
         if found >= sequence {
             return Ok(());
         }
-        let detail = format!("ends at change {found}, {sequence} were copied");
+        let detail = format!("ends at change {found}, but {sequence} were copied");
         Err(Error::corrupt("log", detail))
     }
 
-    /// Reads the counts that every batch keeps true.
+    /// Reads the counts that every batch updates.
     pub(crate) fn state(&self) -> Result<State> {
         State::read(|key| self.get(Family::Meta, key))
     }
@@ -350,7 +349,7 @@ impl Store {
         self.db.get_cf(self.handle(family)?, key).map_err(|e| engine_error(&family.to_string(), e))
     }
 
-    /// Reads many keys of one family at once, in their order.
+    /// Reads several keys of one family, in the order given.
     pub(crate) fn get_many(&self, family: Family, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
         self.db
             .batched_multi_get_cf(self.handle(family)?, keys.iter(), false)
@@ -367,7 +366,7 @@ impl Store {
         Batch::new(self, rocksdb::WriteBatch::default())
     }
 
-    /// Makes everything written so far survive a power loss, by one fsync of the log.
+    /// Makes everything written so far survive a power loss. Waits for one fsync of the log.
     pub(crate) fn sync(&self) -> Result<()> {
         exclusion::require_none();
         let sequence = self.db.latest_sequence_number();
@@ -375,12 +374,12 @@ impl Store {
         self.seal.as_ref().map_or(Ok(()), |seal| seal.synced(sequence))
     }
 
-    /// Seals what the database wrote to its MANIFEST since the last call; mostly nothing.
+    /// Seals what the database added to its MANIFEST since the last call, usually nothing.
     pub(crate) fn follow(&self) -> Result<()> {
         self.seal.as_ref().map_or(Ok(()), Seal::follow)
     }
 
-    /// Writes memory tables to files.
+    /// Writes the memory tables to files.
     pub(crate) fn flush(&self) -> Result<()> {
         let mut families = vec![self.handle(Family::Meta)?];
         for family in Family::of_generation(self.tables) {
@@ -392,7 +391,7 @@ impl Store {
         self.follow()
     }
 
-    /// Rewrites a key range of a family so that deleted entries give their space back.
+    /// Compacts a key range of a family, which frees the space of deleted entries.
     pub(crate) fn compact(
         &self,
         family: Family,
@@ -400,13 +399,13 @@ impl Store {
         to: Option<&[u8]>,
     ) -> Result<()> {
         let mut options = CompactOptions::default();
-        // Else the files that writers make meanwhile pile up until writes are held back.
+        // Otherwise files of concurrent writers pile up until RocksDB delays writes.
         options.set_exclusive_manual_compaction(false);
         self.db.compact_range_cf_opt(self.handle(family)?, from, to, &options);
         self.follow()
     }
 
-    /// Reads a family once from front to back without filling the cache.
+    /// Opens a cursor for one pass over a family, without filling the cache.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
         let iterator = self.db.raw_iterator_cf_opt(self.handle(family)?, cursor::sweeping());
         let mut cursor = Cursor::new(iterator, family);
@@ -414,13 +413,13 @@ impl Store {
         Ok(cursor)
     }
 
-    /// Options for SST files of a family, shared by the writers of a build.
+    /// Returns options for SST files of a family, shared by the writers of a build.
     pub(crate) fn sst_options(&self, family: Family) -> Result<SstOptions> {
         let name = family.name(self.generation);
         Ok(SstOptions::new(self.tuning()?.family(&name), family))
     }
 
-    /// Freezes the present state for readers.
+    /// Takes a snapshot of the current state.
     pub(crate) fn snapshot(self: &Arc<Self>) -> Arc<Snapshot> {
         cursor::snapshot(Arc::clone(self))
     }
@@ -428,8 +427,8 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // What a regular end leaves in the log is synced and sealed, so that damage of it shows.
-        // Without it nothing is lost that was acknowledged as synced.
+        // Sync and seal the rest of the log, so that later damage to it is detected. If this fails,
+        // nothing is lost that was acknowledged as synced.
         if let Some(seal) = &self.seal
             && self.sync().is_ok()
         {
@@ -438,7 +437,7 @@ impl Drop for Store {
     }
 }
 
-/// A header for a new index.
+/// Builds the header of a new index.
 pub(crate) fn header(
     bits: u32,
     distance: u32,
@@ -457,13 +456,13 @@ fn require_database(path: &Path) -> Result<()> {
     }
 }
 
-/// Names the families of a database whose logs can be read, which every opening does first.
+/// Lists the families of a database, after checking that its logs can be read.
 fn families(path: &Path) -> Result<Vec<String>> {
     LogRecords::default().require(path)?;
     Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))
 }
 
-/// As [`families`], past a log that cannot be read to its end: the directory holds one cut before.
+/// As [`families`], but truncates an unreadable log in a directory of links.
 fn families_of_cut(path: &Path) -> Result<(Vec<String>, Option<TempDir>)> {
     let error = match families(path) {
         Ok(names) => return Ok((names, None)),
@@ -480,7 +479,7 @@ fn require_meta(path: &Path, families: &[String]) -> Result<()> {
     Err(no_index(path, "the manifest names no family of an index"))
 }
 
-/// Tells a damaged index from another program's database, which has no lock file of ours.
+/// Distinguishes a damaged index from another program's database, which has no lock file of hamdex.
 fn no_index(path: &Path, detail: &str) -> Error {
     match exists(path, LOCK_FILE) {
         Ok(true) => Error::corrupt("meta", detail),

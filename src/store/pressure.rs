@@ -1,4 +1,4 @@
-//! Pressure: what `RocksDB` is doing, holds back and keeps in memory, by its properties.
+//! Pressure: background work, write delays and memory use, from the properties of `RocksDB`.
 
 use std::ffi::CStr;
 
@@ -7,7 +7,7 @@ use rocksdb::properties;
 use super::{Family, Store, engine_error};
 use crate::error::Result;
 
-/// What goes on in a database.
+/// Background work and write delays of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pressure {
     pub(crate) writes_stopped: bool,
@@ -30,23 +30,23 @@ impl Store {
         })
     }
 
-    /// Bytes of the block cache, of the write buffers, and of indexes and filters beside the cache.
+    /// Returns the bytes of block cache, write buffers, and indexes and filters outside the cache.
     pub(crate) fn memory_usage(&self) -> Result<(u64, u64, u64)> {
         Ok((
-            // All families have the one cache.
+            // All families share one cache.
             self.property(Family::Docs, properties::BLOCK_CACHE_USAGE)?,
             self.properties(properties::SIZE_ALL_MEM_TABLES)?,
             self.properties(properties::ESTIMATE_TABLE_READERS_MEM)?,
         ))
     }
 
-    /// Bytes of a family on disk and in memory tables.
+    /// Returns the size of a family on disk and in memory tables, in bytes.
     pub(crate) fn bytes(&self, family: Family) -> Result<u64> {
         let files = self.property(family, properties::LIVE_SST_FILES_SIZE)?;
         Ok(files + self.property(family, properties::CUR_SIZE_ALL_MEM_TABLES)?)
     }
 
-    /// Sums a property over all families.
+    /// Returns the sum of a property over all families.
     fn properties(&self, name: &CStr) -> Result<u64> {
         let families = Family::of_generation(self.tables).chain([Family::Meta]);
         families.map(|family| self.property(family, name)).sum()

@@ -1,13 +1,13 @@
-//! Resources: bytes of any length that belong to the header, kept in `meta` in parts.
+//! Resources: bytes of any length that belong to the header, stored in `meta` in parts.
 //!
-//! They are written with the header, in one batch, and never change.
+//! They are written in one batch with the header and never change.
 
 use std::borrow::Cow;
 
 use super::codec::{self, ResourcePart};
 use crate::error::{Error, Result};
 
-/// Bytes of a part, below what a decoder accepts.
+/// Bytes per part, below the decoder's limit.
 const PART: usize = 8 << 20;
 
 /// A resource's name and its bytes.
@@ -17,7 +17,7 @@ fn key(name: &str, part: usize) -> Vec<u8> {
     format!("resource/{name}/{part:08x}").into_bytes()
 }
 
-/// Hands every record of a resource to `put`; one of no bytes has a record as well.
+/// Passes every record of a resource to `put`. An empty resource has one record too.
 pub(super) fn write(name: &str, bytes: &[u8], mut put: impl FnMut(&[u8], &[u8])) {
     let total = bytes.len() as u64;
     let parts = bytes.len().div_ceil(PART).max(1);
@@ -27,11 +27,11 @@ pub(super) fn write(name: &str, bytes: &[u8], mut put: impl FnMut(&[u8], &[u8]))
     }
 }
 
-/// Puts a resource together again; `None` when it was never written.
+/// Reads a resource and joins its parts. Returns `None` if it was never written.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] for a part that is missing, damaged or of another resource.
+/// Returns [`Error::Corrupt`] if a part is missing, damaged or of another resource.
 pub(crate) fn read(
     name: &str,
     get: impl Fn(&[u8]) -> Result<Option<Vec<u8>>>,
@@ -48,7 +48,7 @@ pub(crate) fn read(
         whole.extend_from_slice(&bytes);
         let read = whole.len() as u64;
         if *expected.get_or_insert(total) != total || read > total {
-            return Err(damaged("its parts do not fit each other"));
+            return Err(damaged("its parts do not match"));
         }
         if read == total {
             break;

@@ -1,27 +1,27 @@
-//! Runs: hundreds of rising permuted fingerprints become one key and one value.
+//! Runs: up to hundreds of ascending permuted fingerprints become one key and one value.
 //!
-//! The key is the last member, so one forward seek to the low end of a range lands on the only
-//! run that can hold it. The value is one width byte, then the differences between neighbours,
-//! last pair first, each in that many big-endian bytes. An empty value is a run of one. Manku et
-//! al., section 3.2, compress their tables for the same reason.
+//! The key is the last member, so one forward seek to the low end of a range finds the only run
+//! that can hold it. The value is one width byte, then the differences between neighbours, last
+//! pair first, each as a big-endian number of that width. An empty value is a run of one member.
+//! Manku et al., section 3.2, compress their tables for the same reason.
 //!
-//! Invariant: members are distinct and rising, and the runs of a table never overlap.
+//! Invariant: members are distinct and ascending, and the runs of a table never overlap.
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
-/// Members that a run is cut to when runs are written.
+/// Number of members per run when runs are written.
 ///
-/// A bucket of ten million fingerprints under a 16-bit prefix holds 153 of them; runs much longer
-/// are decoded in vain, runs much shorter cost a key and a step each.
+/// With ten million fingerprints, a bucket under a 16-bit prefix holds 153. In much longer runs
+/// most decoded members are outside the range; much shorter runs cost a key and a step each.
 pub(crate) const RUN_MEMBERS: usize = 128;
 
-/// Members decoded between two looks at the low end of a range.
+/// Members decoded between two comparisons with the low end of a range.
 const GROUP: usize = 32;
 
-/// Appends the coded differences of rising members to `out`.
+/// Encodes the differences of ascending members into `out`.
 ///
-/// The caller keeps the last member as the key. Fewer than two members leave `out` empty.
+/// The caller stores the last member as the key. Fewer than two members leave `out` empty.
 pub(crate) fn encode<F: Fingerprint>(members: &[F], out: &mut Vec<u8>) {
     out.clear();
     let pairs = || members.iter().zip(members.iter().skip(1));
@@ -47,7 +47,7 @@ pub(crate) fn encode<F: Fingerprint>(members: &[F], out: &mut Vec<u8>) {
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] for a width, length or difference that no encoder writes.
+/// Returns [`Error::Corrupt`] for a width, length or difference that no encoder writes.
 pub(crate) fn decode<F: Fingerprint>(
     last: F,
     value: &[u8],
@@ -57,14 +57,13 @@ pub(crate) fn decode<F: Fingerprint>(
     decode_down_to(F::ZERO, last, value, table, members)
 }
 
-/// Decodes a run into `members`, last member first, and stops some way below `low`.
+/// Decodes a run into `members`, last member first, and stops a little below `low`.
 ///
-/// A range of a few hundred members begins somewhere inside a run; what lies below is not worth
-/// the reading.
+/// A range often begins inside a run, and members below it need not be decoded.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] for a width, length or difference that no encoder writes.
+/// Returns [`Error::Corrupt`] for a width, length or difference that no encoder writes.
 pub(crate) fn decode_down_to<F: Fingerprint>(
     low: F,
     last: F,
@@ -103,7 +102,7 @@ pub(crate) fn decode_down_to<F: Fingerprint>(
     ))
 }
 
-/// Subtracts differences of `W` bytes; false when one is zero or goes below zero.
+/// Subtracts differences of `W` bytes. Returns false if one is zero or the result is negative.
 fn walk<F: Fingerprint, const W: usize>(
     low: F,
     last: F,
@@ -134,8 +133,8 @@ fn walk<F: Fingerprint, const W: usize>(
 
 /// Reads `W` big-endian bytes.
 ///
-/// Copied into a whole word first: that is two loads where shifting byte by byte is one each,
-/// and a third less time for a run.
+/// Copies them into a whole word first: two loads instead of one per byte, which takes a third less
+/// time per run.
 #[inline]
 fn widen<F: Fingerprint, const W: usize>(bytes: &[u8; W]) -> F {
     if W <= 8 {

@@ -1,4 +1,4 @@
-//! Salvage: a damaged database is read family by family, whatever is wrong with the others.
+//! Salvage: reads a damaged database family by family, regardless of damage to the others.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// `meta` and at most one family of the live generation, opened for reading.
+/// `meta` and at most one family of the live generation, opened read-only.
 pub(crate) struct Salvage {
     db: Db,
     path: PathBuf,
@@ -25,17 +25,17 @@ pub(crate) struct Salvage {
     state: State,
     lost: Option<Error>,
     notes: Vec<Error>,
-    /// Where the files are if they had to be put together, or a log cut; dropped after the
-    /// database.
+    /// The directory of links, if the files were reassembled or a log was truncated. Dropped after
+    /// the database.
     _directory: Option<Arc<TempDir>>,
 }
 
 impl Salvage {
-    /// Opens `meta`, and a family beside it; what the others hold does not matter.
+    /// Opens `meta` and optionally one more family, and ignores damage to the others.
     ///
     /// # Errors
     ///
-    /// As opening an index; damage only of what is opened.
+    /// Returns the same errors as opening an index, and damage only of the opened families.
     pub(crate) fn open(path: &Path, family: Option<Family>) -> Result<Self> {
         require_database(path)?;
         let (names, cut) = families_of_cut(path)?;
@@ -70,22 +70,22 @@ impl Salvage {
         Ok(Self { path, header, state, lost, notes: Vec::new(), db, _directory: cut })
     }
 
-    /// Puts `meta`, documents and postings together from the files by themselves.
+    /// Reassembles `meta`, documents and postings from the files alone.
     ///
-    /// That takes room beside the target for links, and for what is in the logs.
+    /// Needs space in `beside` for links and for the content of the logs.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] when the header is lost, and failures of the environment.
+    /// Returns [`Error::Corrupt`] if the header is lost, and the errors of the environment.
     pub(crate) fn of_files(path: &Path, beside: &Path) -> Result<Self> {
         let Wreck { db, header, state, notes, directory } = Wreck::salvage(path, beside)?;
         let (path, directory) = (path.to_owned(), Some(Arc::new(directory)));
         Ok(Self { db, path, header, state, lost: None, notes, _directory: directory })
     }
 
-    /// Returns true for a failure to open that says nothing of the data files themselves.
+    /// Returns true if a failure to open does not concern the data files themselves.
     ///
-    /// Without CURRENT a directory with the lock file of an index is a damaged one.
+    /// A directory with an index's lock file and without CURRENT is a damaged index.
     pub(crate) fn is_worth_files(path: &Path, error: &Error) -> bool {
         if let Error::Corrupt { family, .. } = error {
             // What a log has lost is in no other file either.
@@ -99,14 +99,13 @@ impl Salvage {
         matches!(error, Error::Store { .. })
     }
 
-    /// Returns true if the list of files is not the one that was synced, so that files may be
-    /// missing in it.
+    /// Returns true if the list of files is not the synced one, so that it may lack files.
     pub(crate) fn lost_files(&self) -> bool {
         matches!(&self.lost, Some(Error::Corrupt { family, .. })
             if family.starts_with("MANIFEST") || family == "CURRENT")
     }
 
-    /// Fails if a file that the list names is not there; files are opened only when they are read.
+    /// Fails if a listed file is missing. Files are opened only when they are read.
     pub(crate) fn require_files(&self) -> Result<()> {
         for file in self.db.live_files().map_err(|e| engine_error("files", e))? {
             let name = file.name.trim_start_matches('/');
@@ -117,7 +116,7 @@ impl Salvage {
         Ok(())
     }
 
-    /// What could not be read, and what the files alone cannot prove.
+    /// Returns what could not be read, and what the files alone cannot prove.
     pub(crate) fn take_notes(&mut self) -> Vec<Error> {
         std::mem::take(&mut self.notes)
     }
@@ -126,17 +125,17 @@ impl Salvage {
         &self.header
     }
 
-    /// Documents that were counted; perhaps not all of them can be read.
+    /// Returns the stored document count. Some documents may be unreadable.
     pub(crate) fn documents(&self) -> u64 {
         self.state.documents
     }
 
-    /// What tells that some of what was synced is not there any more.
+    /// Returns the evidence that synced data is missing.
     pub(crate) fn take_lost(&mut self) -> Option<Error> {
         self.lost.take()
     }
 
-    /// Reads a table of the pipeline's.
+    /// Reads a resource of the pipeline.
     pub(crate) fn resource(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let meta = self.handle(Family::Meta)?;
         resources::read(name, |key| self.db.get_cf(meta, key).map_err(|e| engine_error("meta", e)))
@@ -146,7 +145,7 @@ impl Salvage {
         self.db.get_cf(self.handle(family)?, key).map_err(|e| engine_error(&family.to_string(), e))
     }
 
-    /// Reads a family from front to back.
+    /// Opens a cursor for one pass over a family.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
         let mut cursor = Cursor::new(self.db.raw_iterator_cf(self.handle(family)?), family);
         cursor.seek(&[]);
@@ -161,7 +160,7 @@ impl Salvage {
     }
 }
 
-/// Opens `meta` and perhaps another family, and passes over what the others lack.
+/// Opens `meta` and optionally another family, without checking the others.
 fn open(path: &Path, name: Option<&str>) -> Result<Db> {
     let tuning = Tuning::new(MIN_MEMORY, 3);
     let mut options = tuning.database_as_it_is();

@@ -1,14 +1,14 @@
-//! The seal: what the database must hold at least, written beside it.
+//! The seal: states outside the database what the database must contain at least.
 //!
-//! `RocksDB` takes what looks like a torn end of its MANIFEST or of its log for the trace of a
-//! power loss and goes on from an earlier state. A flipped bit or a cut file can look like that
-//! too. The seal tells them apart. It holds two lower bounds, which a loss of power cannot pass:
-//! the last sequence number known to be synced, and length and checksum of the MANIFEST's synced
-//! beginning. Whatever opens with less is damaged. After a regular end it also holds length and
-//! checksum of the last log, which then is no bound but exact.
+//! `RocksDB` takes what looks like a torn end of its MANIFEST or log for the trace of a power loss,
+//! and continues from an earlier state. A flipped bit or a truncated file can look the same. The
+//! seal distinguishes them. It holds two lower bounds that a power loss cannot violate: the last
+//! sequence number known to be synced, and length and checksum of the synced beginning of the
+//! MANIFEST. A database that opens with less is damaged. After a regular close the seal also holds
+//! length and checksum of the last log, which must then match exactly.
 //!
-//! The file has two slots, written in turn, so that a torn write leaves the one before. It need
-//! not be synced: an older bound is a bound too.
+//! The file has two slots, written alternately, so a torn write leaves the previous record. The
+//! file itself need not be synced: an older bound is weaker, never wrong.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -27,10 +27,10 @@ use crate::error::{Error, Result};
 /// The file's name in the index's directory.
 pub(super) const SEAL_FILE: &str = "hamdex.seal";
 
-/// Where the slots begin; apart, so that no sector holds a part of both.
+/// Offsets of the slots, far enough apart that no sector holds parts of both.
 const SLOTS: [u64; 2] = [0, 4096];
 
-/// Bytes of an encoded record.
+/// Size of an encoded record in bytes.
 const RECORD: usize = 1 + 8 * 8 + 4;
 
 const KEY: &[u8] = b"seal";
@@ -38,37 +38,37 @@ const KEY: &[u8] = b"seal";
 /// Lower bounds of what was synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
 pub(super) struct Bounds {
-    /// Rises with every record; names the slot and the record that counts.
+    /// Increases with every record. Selects the slot, and the highest one is valid.
     turn: u64,
-    /// Last sequence number that is synced.
+    /// Last synced sequence number.
     sequence: u64,
     /// Number in the MANIFEST's name.
     manifest: u64,
-    /// Bytes of the MANIFEST that are synced.
+    /// Number of synced bytes of the MANIFEST.
     length: u64,
     /// Checksum of these bytes.
     checksum: u64,
-    /// Number of the last log as a regular end left it; 0 while the index is open.
+    /// Number of the last log after a regular close, or 0 while the index is open.
     log: u64,
-    /// Bytes of that log.
+    /// Length of that log in bytes.
     log_length: u64,
     /// Checksum of that log.
     log_checksum: u64,
 }
 
 impl Bounds {
-    /// Reads the bounds of an index; `None` where none were ever written.
+    /// Reads the bounds of an index. Returns `None` if none were ever written.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] when neither slot decodes.
+    /// Returns [`Error::Corrupt`] if neither slot decodes.
     pub(super) fn read(path: &Path) -> Result<Option<Self>> {
         let Some(slots) = read_slots(path)? else { return Ok(None) };
         let newest = slots.iter().flatten().max_by_key(|bounds| bounds.turn);
         newest.copied().map(Some).ok_or_else(|| Error::corrupt(SEAL_FILE, "no slot decodes"))
     }
 
-    /// Reads the bounds and holds the files against them.
+    /// Reads the bounds and compares them with the files.
     pub(super) fn of_files(path: &Path) -> Result<Option<Self>> {
         let bounds = Self::read(path)?;
         if let Some(bounds) = &bounds {
@@ -77,16 +77,16 @@ impl Bounds {
         Ok(bounds)
     }
 
-    /// Fails unless the files that decide what is stored hold what was sealed.
+    /// Fails unless MANIFEST and log contain what was sealed.
     ///
-    /// A newer MANIFEST passes, and any log with it: the process that switched to it ended
-    /// before it sealed it.
+    /// A newer MANIFEST passes with any log: the process that switched to it ended before sealing
+    /// it.
     fn require_files(&self, path: &Path) -> Result<()> {
         let (name, number) = current(path)?;
         match number.cmp(&self.manifest) {
             Ordering::Greater => Ok(()),
             Ordering::Less => {
-                let detail = format!("MANIFEST-{:06} took its place", self.manifest);
+                let detail = format!("MANIFEST-{:06} has replaced it", self.manifest);
                 Err(Error::corrupt(name, detail))
             }
             Ordering::Equal => {
@@ -103,7 +103,7 @@ impl Bounds {
         let mut hasher = crc32fast::Hasher::new();
         let read = hash(&mut beginning, &mut hasher).map_err(fail)?;
         if read < self.length {
-            let detail = format!("has {read} bytes, {} were synced", self.length);
+            let detail = format!("has {read} bytes, but {} were synced", self.length);
             return Err(Error::corrupt(name, detail));
         }
         if u64::from(hasher.finalize()) != self.checksum {
@@ -112,7 +112,7 @@ impl Bounds {
         Ok(())
     }
 
-    /// Later logs pass: a process that was about to open the index made them.
+    /// Later logs pass: a process that stopped while opening the index created them.
     fn require_log(&self, path: &Path) -> Result<()> {
         if self.log == 0 {
             return Ok(());
@@ -124,52 +124,54 @@ impl Bounds {
         Err(Error::corrupt(name, "is not what was synced when the index was closed"))
     }
 
-    /// Last sequence number that is synced.
+    /// Returns the last synced sequence number.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Fails unless a database that was opened goes as far as what was synced.
+    /// Fails unless an opened database reaches the synced sequence number.
     pub(super) fn require_sequence(&self, found: u64) -> Result<()> {
         if found >= self.sequence {
             return Ok(());
         }
-        let detail = format!("ends at change {found}, {} were synced", self.sequence);
+        let detail = format!("ends at change {found}, but {} were synced", self.sequence);
         Err(Error::corrupt("log", detail))
     }
 }
 
-/// What the seal of an index is worth.
+/// State of an index's seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SealState {
-    /// It is whole and of the files that are there.
+    /// The seal is intact and belongs to the current files.
     Whole,
-    /// There is none, so that lost changes would not show.
+    /// There is no seal, so lost changes would not be detected.
     Missing,
-    /// Bytes of it are not what was written.
+    /// Some of its bytes are not what was written.
     Damaged {
-        /// Which ones.
+        /// What is damaged.
         detail: String,
     },
-    /// It names an earlier MANIFEST than the one that counts, so that nothing is compared: it is
-    /// another index's, or the last writer ended before it could seal what it had begun.
+    /// The seal names an earlier MANIFEST than the current one, so nothing is compared.
+    ///
+    /// Either it belongs to another index, or the last writer ended before it could seal.
     Stale {
-        /// Number of the MANIFEST that it names.
+        /// Number of the MANIFEST in the seal.
         sealed: u64,
-        /// Number of the one that counts.
+        /// Number of the current MANIFEST.
         current: u64,
     },
 }
 
-/// Times that a damaged slot is read, for a writer may be about to write it.
+/// Number of attempts to read a damaged slot, since a writer may be writing it.
 const LOOKS: u32 = 3;
 
 impl SealState {
-    /// Looks at the seal of an index; the database is not held against it.
+    /// Returns the state of an index's seal, without opening the index.
     ///
-    /// Opening an index does that, but it accepts one without a seal: a copy may have been made
-    /// without it. The next handle that may write makes a new one.
+    /// Does not compare the seal with the database: opening an index does. An index without a seal
+    /// opens, because a copy may have been made without it; the next writing handle creates one.
+    /// Retries for up to 20 ms if the seal looks damaged or stale.
     ///
     /// ```
     /// use hamdex::inspect::SealState;
@@ -186,7 +188,8 @@ impl SealState {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`], and [`Error::Corrupt`] when CURRENT names no MANIFEST.
+    /// Returns [`Error::Io`] if a file cannot be read, and [`Error::Corrupt`] if CURRENT names no
+    /// MANIFEST.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let mut state = Self::look(path)?;
@@ -213,7 +216,7 @@ impl SealState {
         if whole.iter().all(|end| *end != bytes.len()) {
             return damaged(format!("it has {} bytes", bytes.len()));
         }
-        // Nothing was ever written between the slots.
+        // Nothing is ever written between the slots.
         let [first, _] = whole;
         let second = bytes.len() - RECORD;
         if let Some(at) = (first..second).find(|at| bytes.get(*at) != Some(&0)) {
@@ -225,10 +228,10 @@ impl SealState {
         Ok(if sealed < current { Self::Stale { sealed, current } } else { Self::Whole })
     }
 
-    /// The state as damage, for a report that lists problems.
+    /// Returns the state as an error, for a report that lists problems.
     pub(super) fn damage(&self) -> Option<Error> {
         let detail = match self {
-            // A killed writer leaves a stale one, and nothing is damaged by it.
+            // A killed writer leaves a stale seal. That is not damage.
             Self::Whole | Self::Stale { .. } => return None,
             Self::Missing => "is missing".to_owned(),
             Self::Damaged { detail } => detail.clone(),
@@ -237,7 +240,7 @@ impl SealState {
     }
 }
 
-/// Reads both slots; `None` where there is no file.
+/// Reads both slots. Returns `None` if there is no file.
 fn read_slots(path: &Path) -> Result<Option<[Option<Bounds>; 2]>> {
     let name = path.join(SEAL_FILE);
     let mut file = match File::open(&name) {
@@ -251,7 +254,7 @@ fn read_slots(path: &Path) -> Result<Option<[Option<Bounds>; 2]>> {
     })))
 }
 
-/// Length and checksum of a whole file; one that is missing has neither bytes nor a checksum.
+/// Returns length and checksum of a file. A missing file has length 0 and an impossible checksum.
 fn digest(file: &Path) -> Result<(u64, u64)> {
     let mut hasher = crc32fast::Hasher::new();
     match File::open(file).and_then(|mut file| hash(&mut file, &mut hasher)) {
@@ -261,14 +264,14 @@ fn digest(file: &Path) -> Result<(u64, u64)> {
     }
 }
 
-/// Opens the MANIFEST that counts.
+/// Opens the current MANIFEST.
 fn open_current(directory: &Path) -> Result<(File, u64)> {
     let (name, number) = current(directory)?;
     let name = directory.join(name);
     File::open(&name).map(|file| (file, number)).map_err(|e| Error::io(&name, e))
 }
 
-/// Adds all that a reader gives to a checksum; returns how many bytes these were.
+/// Adds all bytes of a reader to a checksum and returns their number.
 fn hash(reader: &mut impl Read, hasher: &mut crc32fast::Hasher) -> std::io::Result<u64> {
     let mut buffer = vec![0; 1 << 16];
     let mut sum = 0;
@@ -284,12 +287,12 @@ fn hash(reader: &mut impl Read, hasher: &mut crc32fast::Hasher) -> std::io::Resu
 
 /// The seal of an index that is open for writing.
 ///
-/// Dropped after the database, it seals what the database wrote at its end.
+/// Dropped after the database, so that it covers what the database writes when it closes.
 #[derive(Debug)]
 pub(super) struct Seal {
     directory: PathBuf,
     state: Mutex<State>,
-    /// Whether all that the log holds is synced, and nothing will be written to it any more.
+    /// Whether the whole log is synced and will not grow any more.
     ended: AtomicBool,
 }
 
@@ -298,18 +301,18 @@ struct State {
     file: File,
     bounds: Bounds,
     manifest: File,
-    /// Over as much of the MANIFEST as the bounds name.
+    /// Checksum of the first `bounds.length` bytes of the MANIFEST.
     hasher: crc32fast::Hasher,
 }
 
 impl Seal {
-    /// Seals a database that was just opened for writing; `bounds` held when it was.
+    /// Seals a database that was just opened for writing. `bounds` are those checked before.
     pub(super) fn begin(directory: &Path, bounds: Option<Bounds>) -> Result<Self> {
         let file = open_kept(&directory.join(SEAL_FILE))?;
         let (manifest, number) = open_current(directory)?;
         let bounds = Bounds { manifest: number, length: 0, log: 0, ..bounds.unwrap_or_default() };
         let mut state = State { file, bounds, manifest, hasher: crc32fast::Hasher::new() };
-        // Both slots: the older one names a MANIFEST that is gone.
+        // Write both slots: the older one names a MANIFEST that no longer exists.
         for _ in SLOTS {
             state.write(directory)?;
         }
@@ -320,12 +323,12 @@ impl Seal {
         })
     }
 
-    /// Makes the seal itself survive a loss of power.
+    /// Makes the seal itself survive a power loss.
     pub(super) fn sync(&self) -> Result<()> {
         self.state().file.sync_all().map_err(|e| Error::io(self.directory.join(SEAL_FILE), e))
     }
 
-    /// Notes that everything up to a sequence number is synced.
+    /// Records that everything up to a sequence number is synced.
     pub(super) fn synced(&self, sequence: u64) -> Result<()> {
         let mut state = self.state();
         state.renew(&self.directory)?;
@@ -336,7 +339,7 @@ impl Seal {
         Ok(())
     }
 
-    /// Notes what the database wrote to its MANIFEST, unless another thread is about it.
+    /// Records what the database added to its MANIFEST, unless another thread is doing so.
     pub(super) fn follow(&self) -> Result<()> {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
@@ -346,12 +349,12 @@ impl Seal {
         if state.is_behind(&self.directory)? { state.write(&self.directory) } else { Ok(()) }
     }
 
-    /// Notes that the log is synced and at its end.
+    /// Records that the log is synced and complete.
     pub(super) fn end(&self) {
         self.ended.store(true, atomic::Ordering::Relaxed);
     }
 
-    /// Seals what a regular end left, the last log too, if everything in it is synced.
+    /// Seals the final MANIFEST, and the last log too if all of it is synced.
     fn close(&self, synced: bool) -> Result<()> {
         let mut state = self.state();
         state.renew(&self.directory)?;
@@ -370,7 +373,7 @@ impl Seal {
 }
 
 impl State {
-    /// Goes over to another MANIFEST where the database did.
+    /// Switches to another MANIFEST if the database did.
     fn renew(&mut self, directory: &Path) -> Result<()> {
         if current(directory)?.1 != self.bounds.manifest {
             (self.manifest, self.bounds.manifest) = open_current(directory)?;
@@ -380,13 +383,13 @@ impl State {
         Ok(())
     }
 
-    /// Tells whether the MANIFEST goes further than its bounds.
+    /// Returns true if the MANIFEST is longer than its bound.
     fn is_behind(&self, directory: &Path) -> Result<bool> {
         let metadata = self.manifest.metadata().map_err(|e| Error::io(directory, e))?;
         Ok(metadata.len() > self.bounds.length)
     }
 
-    /// Writes the next slot, after taking in how far the MANIFEST goes by now.
+    /// Extends the bounds to the current length of the MANIFEST and writes the next slot.
     fn write(&mut self, directory: &Path) -> Result<()> {
         let fail = |e| Error::io(directory.join(SEAL_FILE), e);
         let start = SeekFrom::Start(self.bounds.length);
@@ -394,7 +397,7 @@ impl State {
         let mut hasher = self.hasher.clone();
         let grown = hash(&mut self.manifest, &mut hasher).map_err(fail)?;
         if grown > 0 {
-            // A bound must never be ahead of the disk, or a loss of power would pass it.
+            // A bound must never be ahead of the disk, or a power loss could violate it.
             self.manifest.sync_data().map_err(fail)?;
             self.bounds.length += grown;
             self.hasher = hasher;
@@ -410,7 +413,7 @@ impl State {
 
 impl Drop for Seal {
     fn drop(&mut self) {
-        // Where it fails the bounds are those of an earlier call, which hold as well.
+        // If this fails, the bounds of an earlier call remain, which still hold.
         let _ = self.close(self.ended.load(atomic::Ordering::Relaxed));
     }
 }

@@ -1,12 +1,12 @@
-//! Secondaries: a store that reads along while another process writes.
+//! Secondaries: a store that follows another process while it writes.
 //!
-//! The engine replays MANIFEST and log family by family, so what is read during a replay may hold
-//! half a batch. A store is therefore only moved on while nobody else has it (`&mut`).
+//! The engine replays MANIFEST and log family by family, so a read during a replay may see half a
+//! batch. A store is therefore advanced only through `&mut`, while it has no readers.
 //!
-//! It is moved on along the log alone, and given up when the MANIFEST has changed. The engine
-//! would go on then, but keeps what it had replayed into memory: records of a log that the
-//! writer flushed and deleted before they were read lie in files, which are asked after the older
-//! records in memory, so that a replaced value, or a removed key, comes back.
+//! It is advanced along the log alone, and replaced when the MANIFEST has changed. The engine would
+//! continue, but it keeps what it had replayed into memory. If the writer flushed and deleted a log
+//! before its records were read, they are in files, and the engine asks files after the older
+//! records in memory. So a replaced value or a removed key would come back.
 
 use std::path::Path;
 
@@ -22,20 +22,20 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// What a store that reads along has besides.
+/// The extra state of a store that follows another process.
 pub(super) struct Following {
-    /// The MANIFEST that it was opened with.
+    /// The MANIFEST when the store was opened.
     stamp: Option<Stamp>,
-    /// How far the logs can be read.
+    /// How far the logs were checked.
     records: LogRecords,
-    /// Where the engine keeps a log of its own.
+    /// Directory of the engine's own text log.
     _scratch: TempDir,
 }
 
 impl Store {
-    /// Opens the live generation for reading along; an unfinished build is passed over.
+    /// Opens the live generation as a secondary. Ignores an unfinished build.
     ///
-    /// `scratch` is where the engine may write a log of its own.
+    /// `scratch` is where the engine may write its own text log.
     pub(crate) fn open_secondary(
         path: &Path,
         scratch: Option<&Path>,
@@ -55,7 +55,7 @@ impl Store {
             require_meta(path, &names)?;
             let tuning = Tuning::new(memory, names.len());
             let mut options = tuning.database_as_it_is();
-            // All files are held open: the writer deletes what it does not need any more.
+            // Keep all files open: the writer deletes files that it no longer needs.
             options.set_max_open_files(-1);
             let families = names.iter().map(|name| tuning.descriptor(name));
             let db = Db::open_cf_descriptors_as_secondary(&options, path, scratch.path(), families)
@@ -83,9 +83,9 @@ impl Store {
         Ok(store)
     }
 
-    /// Takes in what was written since; false when it has to be opened anew.
+    /// Applies what was written since. Returns false if the store must be opened again.
     ///
-    /// After that, and after an error, the store is of no use.
+    /// After false or an error, the store must not be used.
     pub(crate) fn catch_up(&mut self) -> Result<bool> {
         require_database(&self.path)?;
         let same = |path: &Path, following: &Following| Stamp::of(path) == following.stamp;
@@ -104,7 +104,7 @@ impl Store {
         Ok(self.state()?.generation == self.generation)
     }
 
-    /// Number of the last change that it holds.
+    /// Returns the number of the last change that the store holds.
     pub(crate) fn sequence(&self) -> u64 {
         self.db.latest_sequence_number()
     }

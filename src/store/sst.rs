@@ -1,4 +1,4 @@
-//! SST files: blocks of rising entries become finished table files outside the database.
+//! SST files: blocks of ascending entries become table files outside the database.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use super::tuning::{MIN_MEMORY, Tuning};
 use super::{Family, engine_error};
 use crate::error::Result;
 
-/// Rising entries that go into one file, in one piece of memory.
+/// Ascending entries of one file, in one piece of memory.
 #[derive(Debug, Default)]
 pub(crate) struct SstBlock {
     bytes: Vec<u8>,
-    /// Where each entry's key and value end.
+    /// End offsets of each entry's key and value.
     ends: Vec<(u32, u32)>,
 }
 
 impl SstBlock {
-    /// Appends an entry; keys must rise.
+    /// Appends an entry. Keys must be ascending.
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
         let end = |bytes: &Vec<u8>| u32::try_from(bytes.len()).expect("blocks stay below 4 GiB");
         self.bytes.extend_from_slice(key);
@@ -31,7 +31,7 @@ impl SstBlock {
         self.ends.is_empty()
     }
 
-    /// Bytes of memory that its content takes.
+    /// Returns the bytes of memory in use.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.len() + self.ends.len() * size_of::<(u32, u32)>()
     }
@@ -42,7 +42,7 @@ impl SstBlock {
     }
 }
 
-/// Settings that the files of one family are written with.
+/// Settings for the files of one family.
 pub(crate) struct SstOptions {
     options: Options,
     family: Family,
@@ -53,7 +53,7 @@ impl SstOptions {
         Self { options, family }
     }
 
-    /// Begins a new file.
+    /// Creates a new file.
     pub(crate) fn create(&self, path: &Path) -> Result<SstFile<'_>> {
         let writer = SstFileWriter::create(&self.options);
         writer.open(path).map_err(|e| engine_error(&self.family.to_string(), e))?;
@@ -68,7 +68,7 @@ pub(crate) struct SstFile<'a> {
 }
 
 impl SstFile<'_> {
-    /// Appends the entries of a block, which lie behind those written before.
+    /// Appends the entries of a block, which must follow all earlier entries.
     #[expect(clippy::indexing_slicing, reason = "a block counts the bytes that it takes in")]
     pub(crate) fn append(&mut self, block: &SstBlock) -> Result<()> {
         let mut start = 0_usize;
@@ -82,7 +82,7 @@ impl SstFile<'_> {
         Ok(())
     }
 
-    /// Ends the file and syncs it.
+    /// Completes the file and syncs it.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.end()
     }
@@ -100,23 +100,23 @@ self_cell!(
     }
 );
 
-/// A file being written where there is no database, with the settings that one would have.
+/// A file being written without a database, with the settings that a database would use.
 pub(crate) struct LoneSstFile(WithOptions);
 
 impl LoneSstFile {
-    /// Begins a new file of a family.
+    /// Creates a new file of a family.
     pub(crate) fn create(family: Family, path: &Path) -> Result<Self> {
         let options = Tuning::new(MIN_MEMORY, 1).family(&family.name(1));
         let options = SstOptions::new(options, family);
         WithOptions::try_new(options, |options| options.create(path)).map(Self)
     }
 
-    /// Appends the entries of a block, which lie behind those written before.
+    /// Appends the entries of a block, which must follow all earlier entries.
     pub(crate) fn append(&mut self, block: &SstBlock) -> Result<()> {
         self.0.with_dependent_mut(|_, file| file.append(block))
     }
 
-    /// Ends the file and syncs it.
+    /// Completes the file and syncs it.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.0.with_dependent_mut(|_, file| file.end())
     }

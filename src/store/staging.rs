@@ -1,8 +1,8 @@
-//! Staging: a whole index is made beside the place that it takes at the end.
+//! Staging: a complete index is prepared in a directory and then moved into place.
 //!
-//! The stage is a directory within the target. Until everything in it is written, synced and
-//! was opened once, the target stays what it was; then its files take the place of the old ones
-//! under the mark of a creation, so that a half of them never opens.
+//! The stage is a directory within the target. The target does not change until everything in the
+//! stage is written, synced and was opened once. Then the stage's files replace the old ones. A
+//! mark prevents that half of them opens.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use super::{Access, HeaderRecord, Store};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
-/// What a target was found as.
+/// State of the target before staging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Absent,
@@ -24,7 +24,7 @@ enum Found {
     Index,
 }
 
-/// A directory that is about to become an index.
+/// A directory that will become an index.
 pub(super) struct Staging {
     target: PathBuf,
     found: Found,
@@ -33,11 +33,12 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// Takes a directory that is absent or empty, or an index that may be replaced.
+    /// Locks a target that is absent, empty or an index that may be replaced.
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyExists`] for anything else, [`Error::Locked`] for an index in use.
+    /// Returns [`Error::AlreadyExists`] for any other target, and [`Error::Locked`] if the index is
+    /// in use.
     pub(super) fn begin(target: &Path, replace: bool) -> Result<Self> {
         let there = target.try_exists().map_err(|e| Error::io(target, e))?;
         make(target)?;
@@ -54,24 +55,24 @@ impl Staging {
         if found == Found::Index {
             remove_stage(target)?;
         } else {
-            // Looked at again: another process may have held the lock meanwhile.
+            // Check again: another process may have held the lock meanwhile.
             begin_creation(target, Mark::Restoring)?;
         }
         fail_point!("stage.begun");
         Ok(staging)
     }
 
-    /// Where the index is to be made; the directory does not exist yet.
+    /// Returns the path of the stage, which does not exist yet.
     pub(super) fn stage(&self) -> PathBuf {
         self.target.join(STAGE_DIR)
     }
 
-    /// Opens what was made, to recover and to seal it; returns the documents that it holds.
+    /// Opens the prepared index, which recovers and seals it, and returns its number of documents.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] unless it goes as far as the sequence number.
-    pub(super) fn settle(
+    /// Returns [`Error::Corrupt`] if it does not reach the sequence number.
+    pub(super) fn recover(
         &self,
         sequence: u64,
         tables: impl FnOnce(&HeaderRecord) -> Result<usize>,
@@ -81,7 +82,7 @@ impl Staging {
         Ok(store.state()?.documents)
     }
 
-    /// Puts the stage's files in the place of what the target held.
+    /// Replaces the files of the target by those of the stage.
     pub(super) fn place(mut self) -> Result<()> {
         let stage = self.stage();
         sync(&stage)?;
@@ -109,7 +110,7 @@ impl Staging {
 }
 
 impl Drop for Staging {
-    /// Leaves the target as it was found; what cannot be removed is cleared by the next attempt.
+    /// Restores the target's initial state. The next attempt removes what could not be removed.
     fn drop(&mut self) {
         if self.placed {
             return;

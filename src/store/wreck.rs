@@ -1,18 +1,18 @@
-//! Wrecks: a database is put together from its data files, whatever its list of files says.
+//! Wrecks: a database is reassembled from its data files, without its list of files.
 //!
-//! `RocksDB` knows its files by the MANIFEST that CURRENT names. If one of them is damaged, or a
-//! file that they list is missing, nothing opens, though nearly everything is there. Here the
-//! files themselves are asked:
+//! `RocksDB` finds its files by the MANIFEST that CURRENT names. If one of these two is damaged, or
+//! a listed file is missing, the database does not open although nearly all data exists. Here the
+//! files themselves are read:
 //!
-//! - files that the database wrote name their family, and every entry has its sequence number:
-//!   `RocksDB`'s own repair puts them together, in a directory of links;
-//! - files that a build wrote name no family. They were moved into empty families, so that they
-//!   are older than everything else there. Their first entry tells what they hold: the record of
-//!   a document is sealed by a checksum over its key. They are ingested behind the others;
-//! - logs hold whole batches, the latest ones. They are applied last.
+//! - Files that the database wrote name their family, and every entry has a sequence number.
+//!   `RocksDB`'s own repair joins them, in a directory of links.
+//! - Files that a build wrote name no family. They were ingested into empty families, so they are
+//!   older than all other entries. Their first entry shows what they hold: the checksum of a
+//!   document's record covers its key. They are ingested behind the others.
+//! - Logs hold the latest batches, which are complete. They are applied last.
 //!
-//! What the files alone cannot prove is noted: files of an earlier generation or of before a
-//! compaction may still be there, and a missing file may have held removals.
+//! The notes list what the files alone cannot prove: files of an earlier generation or from before
+//! a compaction may still exist, and a missing file may have held removals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,13 +27,13 @@ use super::tuning::{MIN_MEMORY, Tuning};
 use super::{Db, Family, STATE, engine_error, read_header};
 use crate::error::{Error, Result};
 
-/// The family that `meta` always is: the first one that is made.
+/// Id of `meta`, which is always the first family created.
 const META_ID: u32 = 1;
 
-/// Bytes at the end of a file among which its properties are.
+/// Bytes at the end of a file that contain its properties.
 const TAIL: u64 = 64 << 10;
 
-/// A database made of what the files hold.
+/// A database made of the content of the files.
 pub(super) struct Wreck {
     pub(super) db: Db,
     pub(super) header: HeaderRecord,
@@ -44,21 +44,21 @@ pub(super) struct Wreck {
     pub(super) directory: TempDir,
 }
 
-/// What a file of a build holds.
+/// Content of a file that a build wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Documents,
     Postings,
-    /// Tables are made anew.
+    /// Tables are rebuilt, so their files are not needed.
     Other,
 }
 
 impl Wreck {
-    /// Puts the files of an index together in a directory beside the target of a repair.
+    /// Reassembles the files of an index in a directory beside the target of a repair.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] when no file that can be read holds the header.
+    /// Returns [`Error::Corrupt`] if no readable file holds the header.
     pub(super) fn salvage(path: &Path, beside: &Path) -> Result<Self> {
         let directory = tempfile::Builder::new()
             .prefix("hamdex-repair-")
@@ -81,7 +81,7 @@ impl Wreck {
             Db::repair(&tuning.database(), &place).map_err(|e| engine_error("files", e))?;
             for (number, file) in tables(&place.join("lost")).unwrap_or_default() {
                 let family = family_of(&file)?.unwrap_or_default();
-                let detail = format!("the whole file cannot be read; it is one of {family}");
+                let detail = format!("the file cannot be read; it belongs to {family}");
                 notes.push(Error::corrupt(format!("{number:06}.sst"), detail));
             }
         }
@@ -90,7 +90,7 @@ impl Wreck {
         let switched = work.meta()?;
         let header = read_header(&work.db, path).map_err(|error| {
             if let Error::NotFound { .. } = error {
-                return Error::corrupt("meta", "no file that is left has the header");
+                return Error::corrupt("meta", "no readable file holds the header");
             }
             error
         })?;
@@ -127,7 +127,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Visits the batches of the logs; damage ends the visit and is noted.
+    /// Visits the batches of the logs. Stops at damage, and notes it if `note` is set.
     fn visit(
         &mut self,
         note: bool,
@@ -145,7 +145,7 @@ impl Work<'_> {
         }
     }
 
-    /// Applies what the logs hold of `meta`; returns the batch that made a generation live last.
+    /// Applies the logs' changes of `meta`, and returns the last batch that made a generation live.
     fn meta(&mut self) -> Result<Option<u64>> {
         self.make(&Family::Meta.name(0))?;
         let name = Family::Meta.name(0);
@@ -154,7 +154,7 @@ impl Work<'_> {
             if change.family != META_ID {
                 return Ok(());
             }
-            // One batch ends a build and names the generation that it has made.
+            // One batch ends a build and names the generation that it made.
             match (change.key, change.value) {
                 (BUILDING, None) => ended = number,
                 (STATE, Some(_)) => stated = number,
@@ -181,26 +181,26 @@ impl Work<'_> {
         }
     }
 
-    /// Generations of the families that there are.
+    /// Returns the generations of all existing families.
     fn generations(&self) -> Vec<u32> {
         let names = Db::list_cf(&Options::default(), self.db.path()).unwrap_or_default();
         names.iter().filter_map(|name| name.strip_prefix("docs.")?.parse().ok()).collect()
     }
 
-    /// Notes an unfinished build, which is left out.
+    /// Returns true and adds a note if a build was unfinished. Its data is left out.
     fn building(&mut self) -> bool {
         let name = Family::Meta.name(0);
         let mark = self.db.cf_handle(&name).map(|meta| self.db.get_cf(meta, BUILDING));
         let building = matches!(mark, Some(Ok(Some(_))));
         if building {
-            let detail = "a build was unfinished; what it had written is left out";
+            let detail = "a build was unfinished; its data is left out";
             self.notes.push(Error::corrupt("meta", detail));
         }
         building
     }
 
-    /// Ingests the files of builds behind everything else; newer ones win unless a build is
-    /// unfinished, whose files are the newest.
+    /// Ingests the files of builds behind all other entries. Newer files win, unless a build is
+    /// unfinished: then the newest files are its own.
     fn ingest(
         &mut self,
         mut files: Vec<(u64, PathBuf)>,
@@ -229,13 +229,13 @@ impl Work<'_> {
                 Content::Other => continue,
             };
             let family = family.name(generation);
-            if self.bring(&file, &family, true).is_ok() {
+            if self.ingest_linked(&file, &family, true).is_ok() {
                 continue;
             }
-            // Entries of number 0, as a compaction leaves them, let nothing be put behind them.
+            // Entries with sequence number 0, left by a compaction, forbid ingesting behind them.
             let below = format!("beneath {family}");
             self.make(&below)?;
-            match self.bring(&file, &below, false) {
+            match self.ingest_linked(&file, &below, false) {
                 Ok(()) => beneath = true,
                 Err(error) => self.notes.push(Error::corrupt(name, error.to_string())),
             }
@@ -248,12 +248,12 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Looks at the first entry of a file that a build wrote.
+    /// Classifies a file that a build wrote by its first entry.
     fn content(&mut self, file: &Path, header: &HeaderRecord) -> Result<Content> {
         const PROBE: &str = "probe";
         self.make(PROBE)?;
-        let brought = self.bring(file, PROBE, false);
-        let content = brought.and_then(|()| {
+        let ingested = self.ingest_linked(file, PROBE, false);
+        let content = ingested.and_then(|()| {
             let mut entries = self.db.raw_iterator_cf(self.handle(PROBE)?);
             entries.seek_to_first();
             if !entries.valid() {
@@ -276,7 +276,7 @@ impl Work<'_> {
         content
     }
 
-    fn bring(&self, file: &Path, family: &str, behind: bool) -> Result<()> {
+    fn ingest_linked(&self, file: &Path, family: &str, behind: bool) -> Result<()> {
         let linked = self.directory.path().join("brought.sst");
         let _ = fs::remove_file(&linked);
         link(file, &linked)?;
@@ -288,7 +288,7 @@ impl Work<'_> {
             .map_err(|e| engine_error(family, e))
     }
 
-    /// Adds what lies beneath a family and is not in it.
+    /// Adds entries of the family beneath that the upper family lacks.
     fn merge_beneath(&mut self, family: &str) -> Result<()> {
         let below = format!("beneath {family}");
         let Some(beneath) = self.db.cf_handle(&below) else { return Ok(()) };
@@ -315,15 +315,15 @@ impl Work<'_> {
         }
         if removals > 0 {
             let detail = format!(
-                "{removals} removals cannot be held against the files of builds without the list \
-                 of files; up to that many removed entries may be back"
+                "without the list of files, {removals} removals cannot be applied to the files of \
+                 builds; up to that many removed entries may be back"
             );
             self.notes.push(Error::corrupt(family, detail));
         }
         Ok(())
     }
 
-    /// Applies what the logs hold of documents and postings since a generation went live.
+    /// Applies the logs' changes of documents and postings since a generation went live.
     fn apply(&mut self, header: &HeaderRecord, generation: u32, since: Option<u64>) -> Result<()> {
         let since = since.unwrap_or(0);
         let mut documents = None;
@@ -338,7 +338,7 @@ impl Work<'_> {
                     documents = documents.max(Some(change.family));
                 }
                 Some(_) => {}
-                // A removed document takes its posting along, whose family is the next one.
+                // Removing a document also removes its posting, whose family has the next id.
                 None => {
                     if removed.0 != number {
                         removed = (number, Vec::new());
@@ -367,7 +367,7 @@ impl Work<'_> {
     }
 }
 
-/// Opens the files that were put together; nothing moves them by itself.
+/// Opens the reassembled files, without automatic compactions.
 fn open(tuning: &Tuning, place: &Path) -> Result<Db> {
     let mut options = tuning.database();
     options.set_allow_ingest_behind(true);
@@ -382,7 +382,7 @@ fn open(tuning: &Tuning, place: &Path) -> Result<Db> {
 fn settings(tuning: &Tuning, name: &str) -> Options {
     let mut options = tuning.family(name);
     options.set_disable_auto_compactions(true);
-    // The only style that lets files be put behind others.
+    // The only style that allows ingesting behind other files.
     options.set_compaction_style(DBCompactionStyle::Universal);
     options
 }
@@ -399,7 +399,7 @@ fn write(db: &Db, family: &str, key: &[u8], value: Option<&[u8]>) -> Result<()> 
     db.write_opt(batch, &options).map_err(|e| engine_error(family, e))
 }
 
-/// Returns true for a whole record of a document under its key.
+/// Returns true if the value is a valid record of a document under its key.
 fn is_document(header: &HeaderRecord, key: &[u8], value: &[u8]) -> bool {
     match header.bits {
         32 => codec::decode::<Document<u32>>("docs", key, value).is_ok(),
@@ -408,7 +408,7 @@ fn is_document(header: &HeaderRecord, key: &[u8], value: &[u8]) -> bool {
     }
 }
 
-/// Table files of a directory with their numbers.
+/// Returns the table files of a directory with their numbers, ascending.
 fn tables(path: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let fail = |e| Error::io(path, e);
     let mut files = Vec::new();
@@ -423,11 +423,11 @@ fn tables(path: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(files)
 }
 
-/// The family that a file's properties name; `None` for a file that a build wrote.
+/// Returns the family in a file's properties, or `None` for a file that a build wrote.
 ///
-/// The block of properties is not compressed, but a key leaves out the beginning that it shares
-/// with the one before, which is `rocksdb.column.family.id`: an entry is the number of shared
-/// bytes, that of the others, the length of the value, the others, the value.
+/// The block of properties is not compressed, but a key omits the prefix that it shares with the
+/// key before it, `rocksdb.column.family.id`. An entry consists of the number of shared bytes, the
+/// number of other bytes, the length of the value, the other bytes, and the value.
 fn family_of(file: &Path) -> Result<Option<String>> {
     use std::io::{Read, Seek, SeekFrom};
     const ENTRY: [u8; 2] = [22, 4];
@@ -450,7 +450,7 @@ fn family_of(file: &Path) -> Result<Option<String>> {
     Ok((0..last).rev().find_map(|at| entry(tail.split_at(at).1)))
 }
 
-/// Links a file, or copies it to another file system.
+/// Links a file, or copies it if linking fails.
 fn link(from: &Path, to: &Path) -> Result<()> {
     fs::hard_link(from, to)
         .or_else(|_| fs::copy(from, to).map(drop))

@@ -1,26 +1,26 @@
-//! Alphabet: the letters of one text get numbers in the order in which they come.
+//! Alphabet of one text: numbers its letters in order of first occurrence.
 #![expect(
     clippy::indexing_slicing,
-    reason = "there is a number for every character, and for every byte of ASCII"
+    reason = "the tables have an entry for every character and every ASCII byte"
 )]
 
 use super::grams::Start;
 use super::letter::{is_dense, is_letter};
 use super::unicode::table;
 
-/// What no character met so far has.
+/// Number of characters not seen in this text yet.
 pub(super) const UNMET: u16 = 0;
-/// What is no letter and ends a word.
+/// Number of characters that are not letters and end a word.
 pub(super) const APART: u16 = 1;
-/// A mark without meaning of its own.
+/// Number of marks, which are dropped.
 const MARK: u16 = 2;
-/// The space between words, and less than the number of any letter.
+/// Number of the space between words; the numbers of all letters are higher.
 pub(super) const SPACE: u16 = 3;
 
-/// The number of the last letter of ASCII: digits and both cases.
+/// The highest number of an ASCII letter or digit.
 const LAST_OF_ASCII: u16 = SPACE + 36;
 
-/// Numbers of ASCII: its small letters and digits have one in every text.
+/// Numbers of ASCII characters: digits and small letters have a fixed one, all others are spaces.
 static ASCII: [u16; 128] = ascii();
 
 const fn ascii() -> [u16; 128] {
@@ -36,36 +36,36 @@ const fn ascii() -> [u16; 128] {
     numbers
 }
 
-/// The number of an ASCII character of a normalised text.
+/// Returns the number of an ASCII character of a normalised text.
 #[inline]
 pub(super) fn of_ascii(byte: u8) -> u16 {
     ASCII[usize::from(byte)]
 }
 
-/// The letters of one text.
+/// The letters of one text and their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Alphabet {
-    /// Number of every character; dense letters have their own, with [`Start::DENSE`] set.
+    /// The number of every character; dense letters have [`Start::DENSE`] set.
     numbers: Vec<u16>,
     letters: Met,
 }
 
-/// The letters that were met.
+/// The letters seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Met {
     codes: Vec<usize>,
-    /// The last number of a letter that is not dense.
+    /// The highest number of a letter that is not dense.
     last: u16,
-    /// The number of the last dense letter; more than fit if some share a number.
+    /// The highest number of a dense letter; above [`MOST`] if some letters share a number.
     dense: u16,
 }
 
 impl Alphabet {
-    /// Forgets all letters, and returns the numbers of all characters and what meets new ones.
+    /// Clears the alphabet; returns the numbers and the list that adds new letters.
     pub(super) fn begin(&mut self) -> (&mut [u16], &mut Met) {
         let Self { numbers, letters } = self;
         if numbers.is_empty() {
-            // Zeros take no memory before they are written.
+            // Zeroed pages take no memory until they are written.
             *numbers = vec![UNMET; char::MAX as usize + 1];
         }
         for code in letters.codes.drain(..) {
@@ -75,24 +75,24 @@ impl Alphabet {
         (numbers, letters)
     }
 
-    /// Whether every letter has a number that no other has.
-    pub(super) fn is_apart(&self) -> bool {
+    /// Returns true if every letter has a number of its own.
+    pub(super) fn is_unique(&self) -> bool {
         self.letters.last <= MOST && self.letters.dense <= MOST
     }
 
-    /// The greatest number of a letter that is not dense.
+    /// Returns the highest number of a letter that is not dense.
     pub(super) fn greatest(&self) -> u16 {
         self.letters.last
     }
 
-    /// How many dense letters there are.
+    /// Returns the number of dense letters.
     pub(super) fn dense(&self) -> u16 {
         self.letters.dense
     }
 }
 
 impl Met {
-    /// Numbers a character that is not ASCII, by its code point.
+    /// Assigns a number to a character outside ASCII, given by its code point.
     #[inline(never)]
     pub(super) fn meet(&mut self, numbers: &mut [u16], code: usize) -> u16 {
         let c = u32::try_from(code).ok().and_then(char::from_u32).expect("the text is UTF-8");
@@ -114,5 +114,5 @@ impl Met {
     }
 }
 
-/// Most letters of a kind that get a number of their own.
+/// Highest number that is not shared by several letters.
 const MOST: u16 = Start::DENSE - 2;

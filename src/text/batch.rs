@@ -1,13 +1,12 @@
-//! Batches: words wait until what is known of them is looked up for many at a time.
+//! Batches of words: their rarities are looked up together.
 //!
-//! The memory that it is read from is far away, and a processor fetches many words of it as
-//! quickly as one if nothing else lies between.
-#![expect(clippy::indexing_slicing, reason = "a full batch is handed on at once")]
+//! The lookups miss the caches. Back to back, the processor overlaps the misses.
+#![expect(clippy::indexing_slicing, reason = "a full batch is flushed at once")]
 
-/// Words that are handed on together.
+/// Words of one batch.
 pub(super) const SIZE: usize = 32;
 
-/// Words on their way to their rarities.
+/// Words whose rarities are not looked up yet.
 #[derive(Debug, Default)]
 pub(super) struct Batch<'t> {
     words: [&'t str; SIZE],
@@ -15,7 +14,7 @@ pub(super) struct Batch<'t> {
 }
 
 impl<'t> Batch<'t> {
-    /// Adds a word; `take` gets all that wait once they are many.
+    /// Adds a word, and calls `take` with the batch once it is full.
     #[inline]
     pub(super) fn push(&mut self, word: &'t str, take: &mut impl FnMut(&[&'t str])) {
         self.words[self.len] = word;
@@ -25,7 +24,7 @@ impl<'t> Batch<'t> {
         }
     }
 
-    /// Hands on what still waits.
+    /// Calls `take` with the remaining words.
     pub(super) fn flush(&mut self, take: &mut impl FnMut(&[&'t str])) {
         take(&self.words[..self.len]);
         self.len = 0;
@@ -37,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_handed_on_once_and_in_order() {
+    fn every_word_is_passed_on_once_and_in_order() {
         let text: String = ('a'..='z').cycle().take(200).collect();
         for words in [0, 1, SIZE - 1, SIZE, SIZE + 1, 200] {
             let mut taken = String::new();

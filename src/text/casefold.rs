@@ -1,9 +1,9 @@
-//! Normal form by `NFKC_Casefold`: one pass by a table, quick where nothing changes.
+//! The normal form `casefold-1`: `NFKC_Casefold` and more, in one pass over the text.
 //!
-//! Characters are folded one by one, which also drops what is not seen, and only then composed
-//! (Unicode Standard Annex 15), so that normalising twice changes nothing more. Beyond Unicode's
-//! folding, the points of Hebrew and Arabic are dropped and letters that stand for others folded.
-#![expect(clippy::indexing_slicing, reason = "what waits is numbered here")]
+//! Characters are folded one by one, which drops invisible ones, and then composed (Unicode
+//! Standard Annex 15), so that normalising twice equals normalising once. Beyond Unicode's folding,
+//! the points of Hebrew and Arabic are dropped, and some letters are folded to others.
+#![expect(clippy::indexing_slicing, reason = "indexes are those of the buffer")]
 
 use super::normalise::Folder;
 use super::simple::Simple;
@@ -11,9 +11,9 @@ use super::unicode::{self, Fold, Form, Table};
 
 /// Returns the text in the normal form `casefold-1`.
 ///
-/// White space folds as in [`normalise`](super::normalise()). Characters that are not seen, points
-/// and tatweel are dropped before accents are composed; a table pinned in this library says
-/// which, so no compiler and no crate changes the form. One pass, some nanoseconds a character.
+/// Folds white space as [`normalise`](super::normalise()) does. Drops invisible characters, points
+/// and tatweel before composing accents. A table in this library defines the form, so no update of
+/// the compiler or of a crate changes it. One pass, a few nanoseconds a character.
 ///
 /// ```
 /// use hamdex::text::casefold;
@@ -28,11 +28,11 @@ pub fn casefold(text: &str) -> String {
     out
 }
 
-/// Writes the normal form `casefold-1` of `text` over what `out` holds.
+/// Replaces `out` by the normal form `casefold-1` of `text`.
 pub(super) fn casefold_into(text: &str, out: &mut String) {
     let mut fold = Folder::new(out);
     fold.reserve(text.len());
-    let mut writer = Writer { table: unicode::table(), fold, last: 0, waiting: Vec::new() };
+    let mut writer = Writer { table: unicode::table(), fold, last: 0, buffer: Vec::new() };
     let mut rest = text;
     loop {
         let read = writer.push_simple(rest);
@@ -41,23 +41,23 @@ pub(super) fn casefold_into(text: &str, out: &mut String) {
         writer.push(c);
         rest = &tail[c.len_utf8()..];
     }
-    writer.settle();
+    writer.flush();
 }
 
 struct Writer<'a> {
     table: &'static Table,
     fold: Folder<'a>,
-    /// Combining class of the last character that was written; above all where some wait.
+    /// Combining class of the last character that was written, or [`BUFFERED`].
     last: u32,
-    /// Decomposed characters that may compose, the first one a starter, and their classes.
-    waiting: Vec<(u32, char)>,
+    /// Classes and decomposed characters that may compose; the first one is a starter.
+    buffer: Vec<(u32, char)>,
 }
 
-/// Above all combining classes.
-const WAITS: u32 = 256;
+/// A value above all combining classes: some characters are buffered.
+const BUFFERED: u32 = 256;
 
 impl<'o> Simple<'o> for Writer<'o> {
-    const WAITS: bool = true;
+    const BUFFERS: bool = true;
 
     #[inline]
     fn form_of(&self, code: usize) -> Form {
@@ -74,10 +74,10 @@ impl<'o> Simple<'o> for Writer<'o> {
         &mut self.last
     }
 
-    /// Composes and writes what waits.
+    /// Composes and writes the buffered characters.
     #[inline]
-    fn settle(&mut self) {
-        if !self.waiting.is_empty() {
+    fn flush(&mut self) {
+        if !self.buffer.is_empty() {
             self.compose();
         }
     }
@@ -101,69 +101,68 @@ impl Writer<'_> {
     }
 
     fn push_white(&mut self, c: char) {
-        self.settle();
+        self.flush();
         self.fold.push(c);
         self.last = 0;
     }
 
-    /// Writes a character that folding leaves alone.
+    /// Writes a character that is folded already.
     #[inline]
     fn push_folded(&mut self, c: char, form: Form) {
         let class = form.class();
         if form.stays() && class == 0 {
-            self.settle();
+            self.flush();
         } else if form.fold() == Fold::White {
             return self.push_white(c);
         } else if !(class >= self.last && (form.stays() || !self.may_compose(c))) {
-            return self.wait(c);
+            return self.buffer(c);
         }
         self.fold.push_letter(c);
         self.last = class;
     }
 
-    /// Returns true if a character may compose with what was written last.
+    /// Returns true if a character may compose with the last characters written.
     fn may_compose(&self, c: char) -> bool {
         let Some(before) = self.fold.last() else { return false };
-        // A mark that does not compose with the whole may do so with its parts.
+        // A mark that does not compose with a character may compose with its parts.
         self.last != 0
             || self.table.form(before).decomposes()
             || self.table.compose(before, c).is_some()
     }
 
-    /// Lets a character wait for those that stand on the same starter.
-    fn wait(&mut self, c: char) {
-        if self.last != WAITS {
-            // The starter and its marks are taken back.
+    /// Buffers a character, until all marks of its starter are read.
+    fn buffer(&mut self, c: char) {
+        if self.last != BUFFERED {
+            // Moves the starter and its marks from the output back to the buffer.
             while let Some(before) = self.fold.last() {
                 self.fold.pop();
-                let start = self.waiting.len();
-                self.table
-                    .decompose(before, |c| self.waiting.push((self.table.form(c).class(), c)));
-                self.waiting[start..].reverse();
+                let start = self.buffer.len();
+                self.table.decompose(before, |c| self.buffer.push((self.table.form(c).class(), c)));
+                self.buffer[start..].reverse();
                 if self.table.form(before).class() == 0 {
                     break;
                 }
             }
-            self.waiting.reverse();
+            self.buffer.reverse();
         }
-        self.table.decompose(c, |c| self.waiting.push((self.table.form(c).class(), c)));
-        self.last = WAITS;
+        self.table.decompose(c, |c| self.buffer.push((self.table.form(c).class(), c)));
+        self.last = BUFFERED;
     }
 
     fn compose(&mut self) {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        for run in waiting.chunk_by_mut(|_, &(class, _)| class != 0) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for run in buffer.chunk_by_mut(|_, &(class, _)| class != 0) {
             run.sort_by_key(|&(class, _)| class);
         }
-        // Writes behind itself: what composes leaves a place free.
+        // In place: compositions only shorten the buffer.
         let (mut starter, mut len, mut before) = (None::<usize>, 0, None);
-        for at in 0..waiting.len() {
-            let (class, c) = waiting[at];
+        for at in 0..buffer.len() {
+            let (class, c) = buffer[at];
             let free = before.is_none_or(|before| before < class);
             if let Some(starter) = starter.filter(|_| free)
-                && let Some(composed) = self.table.compose(waiting[starter].1, c)
+                && let Some(composed) = self.table.compose(buffer[starter].1, c)
             {
-                waiting[starter].1 = composed;
+                buffer[starter].1 = composed;
                 continue;
             }
             if class == 0 {
@@ -171,15 +170,15 @@ impl Writer<'_> {
             } else {
                 before = Some(class);
             }
-            waiting[len] = (class, c);
+            buffer[len] = (class, c);
             len += 1;
         }
-        for &(class, c) in waiting.iter().take(len) {
+        for &(class, c) in buffer.iter().take(len) {
             self.fold.push_letter(c);
             self.last = class;
         }
-        waiting.clear();
-        self.waiting = waiting;
+        buffer.clear();
+        self.buffer = buffer;
     }
 }
 
@@ -219,17 +218,17 @@ mod tests {
         assert_eq!(casefold("가 A, Ж！"), "가 a, ж!");
     }
 
-    /// The normal form character by character.
+    /// Returns the normal form, computed without the fast path.
     fn plain(text: &str) -> String {
         let mut out = String::new();
         let fold = Folder::new(&mut out);
-        let mut writer = Writer { table: unicode::table(), fold, last: 0, waiting: Vec::new() };
+        let mut writer = Writer { table: unicode::table(), fold, last: 0, buffer: Vec::new() };
         text.chars().for_each(|c| writer.push(c));
-        writer.settle();
+        writer.flush();
         out
     }
 
-    /// Characters that do something to others.
+    /// Returns the characters that are not simple.
     fn odd() -> Vec<char> {
         let table = unicode::table();
         let is_odd = |&c: &char| {
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_simple_characters_change_nothing() {
+    fn fast_path_equals_the_form_character_by_character() {
         let odd = odd();
         let usual: Vec<char> = "aZ  \n\teé中가яΣกЙｶ\u{301}\u{323}\u{200c}\u{ad}".chars().collect();
         let mut random = fastrand::Rng::with_seed(9);
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_is_as_good_as_once_around_marks_and_what_is_not_seen() {
+    fn twice_equals_once_around_marks_and_invisible_characters() {
         let marks =
             "\u{301}\u{323}\u{307}\u{345}\u{5b0}\u{64b}\u{653}\u{93c}\u{94d}\u{3099}\u{1161}";
         let unseen = ["", "\u{ad}", "\u{200c}", "\u{200d}", "\u{34f}", "\u{fe0f}"];
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_is_as_good_as_once_for_every_sequence() {
+    fn twice_equals_once_for_every_sequence() {
         let odd = odd();
         let mut random = 7_u64;
         let mut next = |below: usize| {
@@ -298,7 +297,7 @@ mod tests {
                 .collect();
             let once = casefold(&text);
             assert_eq!(casefold(&once), once, "{}", text.escape_unicode());
-            // The dot over an i is no composition of the standard.
+            // The dot over an i is not a composition of the standard.
             if !once.contains('i') {
                 assert_eq!(once.nfc().collect::<String>(), once, "{}", text.escape_unicode());
             }

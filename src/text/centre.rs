@@ -1,8 +1,8 @@
-//! Centre: what is usual in a corpus becomes the middle that every bit is compared with.
+//! Centre: compares every bit with its usual share in a corpus instead of a half.
 //!
-//! The n-grams that all texts of a language share push the same bits of all fingerprints one way.
-//! Compared with a half, these bits say little and some buckets of every table grow huge;
-//! compared with their usual share, each is one in half of the texts.
+//! The n-grams that all texts of a language share bias the same bits of all fingerprints in one
+//! direction. Compared with a half, these bits carry little information, and some buckets of every
+//! table are skewed. Compared with its usual share, each bit is 1 in half of the texts.
 //!
 //! Balanced bits: Weiss, Torralba and Fergus, "Spectral hashing", NIPS 2008, section 2; centring:
 //! Gong and Lazebnik, "Iterative quantization", CVPR 2011, section 2.
@@ -18,29 +18,29 @@ mod learn;
 /// First bytes of a stored centre.
 const MAGIC: &[u8; 8] = b"hamctr/1";
 
-/// Bits of the hash that fingerprints of up to 64 bits are cut from.
+/// Bits of the hash for fingerprints of 32 and 64 bits.
 const NARROW: usize = 64;
 
-/// Bits of both hashes: 64, and 128 for the widest fingerprints.
+/// Bits of both hashes: 64, and 128 for fingerprints of 128 bits.
 const BITS: usize = NARROW + 128;
 
-/// Refuses a sketch without bit sums.
+/// Returns an error if the sketch has no bit sums.
 pub(super) fn of_simhash(sketch: SketchKind) -> Result<()> {
     if sketch == SketchKind::SimHash {
         return Ok(());
     }
-    let reason = format!("sketch {sketch} has no bit sums: take simhash");
+    let reason = format!("sketch {sketch} has no bit sums; use simhash");
     Err(Error::InvalidOption { name: "centre", reason })
 }
 
-/// Usual shares of the bits of a corpus's fingerprints.
+/// The usual share of each fingerprint bit in a corpus.
 ///
-/// A bit of a [`SketchKind::SimHash`](super::SketchKind::SimHash) fingerprint is then one where
-/// more than its usual share of a text's features sets it, instead of more than a half. Learnt by
-/// [`Centre::learn`], it serves fingerprints of 32, 64 and 128 bits.
+/// With a centre, a bit of a [`SketchKind::SimHash`](super::SketchKind::SimHash) fingerprint is 1
+/// if more than its usual share of a text's features sets it, instead of more than a half.
+/// [`Centre::learn`] learns the shares for fingerprints of 32, 64 and 128 bits.
 ///
-/// Fingerprints with different centres cannot be compared, so it is a part of the pipeline:
-/// stored with an index and named by its digest in the descriptor. 400 bytes, cheap to clone.
+/// Fingerprints with different centres cannot be compared. Therefore a centre is a part of the
+/// pipeline: an index stores it, and the descriptor names its digest. 400 bytes, cheap to clone.
 ///
 /// ```
 /// use hamdex::text::{Centre, Pipeline};
@@ -58,29 +58,28 @@ pub(super) fn of_simhash(sketch: SketchKind) -> Result<()> {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Centre {
-    /// What the usual share is above a half, in parts of 65,536, the least significant bit of
-    /// each hash first.
+    /// Usual shares minus a half, in units of 1/65,536, least significant bit of each hash first.
     offsets: Arc<[i16; BITS]>,
 }
 
 impl Centre {
-    /// The centre that changes nothing.
+    /// Returns the centre that changes no fingerprint.
     #[cfg(test)]
     pub(super) fn of_halves() -> Self {
         Self { offsets: Arc::new([0; BITS]) }
     }
 
-    /// Returns the offsets for a width of fingerprints, the least significant bit first.
+    /// Returns the offsets for a width of fingerprints, least significant bit first.
     pub(super) fn offsets<F: Fingerprint>(&self) -> &[i16] {
         let (narrow, wide) = self.offsets.split_at(NARROW);
         // A narrower fingerprint is the low end of the 64-bit hash.
         if F::BITS > u64::BITS { wide } else { narrow }
     }
 
-    /// Writes the centre as bytes that [`Centre::from_bytes`] reads.
+    /// Encodes the centre; [`Centre::from_bytes`] decodes it.
     ///
     /// Big-endian: `hamctr/1`, 64 offsets of the 64-bit hash and 128 of the 128-bit hash in 2
-    /// bytes each, the least significant bit first, and a CRC-32 of all that.
+    /// bytes each, least significant bit first, and a CRC-32 of all bytes before it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         self.offsets.iter().for_each(|offset| out.extend_from_slice(&offset.to_be_bytes()));
@@ -88,11 +87,11 @@ impl Centre {
         out
     }
 
-    /// Reads a centre that [`Centre::to_bytes`] wrote.
+    /// Decodes the bytes that [`Centre::to_bytes`] returned.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for anything else.
+    /// Returns [`Error::Corrupt`] for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let damaged = |detail| Error::corrupt("centre", detail);
         let (body, sum) = bytes.split_last_chunk::<4>().ok_or_else(|| damaged("is cut short"))?;
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back_and_damage_is_told() {
+    fn bytes_round_trip_and_damage_is_reported() {
         let mut offsets = [0; BITS];
         offsets.iter_mut().zip(-96..).for_each(|(offset, n)| *offset = n * 341);
         let centre = Centre { offsets: Arc::new(offsets) };

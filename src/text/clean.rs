@@ -1,7 +1,7 @@
-//! Cleaning: what surrounds a text without being part of it is taken out.
+//! Cleaning: removes noise around a text, such as URLs, mentions and copyright lines.
 //!
-//! Both cleaners read normalised text and give normalised text: lower case, narrow punctuation,
-//! folded white space.
+//! All cleaners read and return normalised text: lower case, narrow punctuation, folded white
+//! space.
 #![expect(clippy::indexing_slicing, reason = "tables have an entry for every byte")]
 
 use std::fmt;
@@ -11,36 +11,45 @@ use super::letter::{is_alphabetic, is_letter, letters};
 use super::normalise::Folder;
 use crate::error::{Error, Result};
 
-/// Longest name of a person that is mentioned or forwarded, in characters (Weibo's limit).
+/// Maximum length of a mentioned or forwarded name, in characters (Weibo's limit).
 const NAME_LIMIT: usize = 30;
 
-/// Longest line that is taken for a copyright line, in characters.
+/// Maximum length of a copyright line, in characters.
 const NOTICE_LIMIT: usize = 200;
 
-/// What the services put before a forwarded post whose forwarder said nothing.
+/// Texts that services put before a forwarded post without a comment.
 const BARE_FORWARDS: [&str; 5] = ["转发微博", "轉發微博", "转发", "repost", "rt"];
 
-/// Which noise is taken out of a text before it is cut.
+/// The kinds of noise to remove from a text before it is cut.
 ///
-/// Written `none`, or `web`, `weibo` and `links` with commas between.
+/// Parsed from `none`, or from a comma-separated list of `web`, `weibo` and `links`.
+///
+/// ```
+/// use hamdex::text::Clean;
+///
+/// let clean: Clean = "web,links".parse()?;
+/// assert_eq!(clean, Clean { links: true, ..Clean::WEB });
+/// assert_eq!(clean.to_string(), "web,links");
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Clean {
     /// URLs and copyright lines of pages; see [`clean_page`].
     pub web: bool,
     /// Emoticons, URLs, mentions and forwarded tails; see [`clean_post`].
     pub weibo: bool,
-    /// URLs and mentions, with the `rt` before them; nothing that other texts write as well.
+    /// URLs and mentions, with the `rt` before them; nothing that other texts use too.
     pub links: bool,
 }
 
 impl Clean {
     const NAMES: [&str; 3] = ["web", "weibo", "links"];
 
-    /// Takes out nothing.
+    /// No noise.
     pub const NONE: Self = Self { web: false, weibo: false, links: false };
     /// URLs and copyright lines of pages.
     pub const WEB: Self = Self { web: true, ..Self::NONE };
-    /// What surrounds the words of a microblog post.
+    /// Emoticons, URLs, mentions and forwarded tails of microblog posts.
     pub const WEIBO: Self = Self { weibo: true, ..Self::NONE };
     /// URLs and mentions.
     pub const LINKS: Self = Self { links: true, ..Self::NONE };
@@ -70,7 +79,7 @@ impl FromStr for Clean {
                 other => {
                     return Err(Error::InvalidOption {
                         name: "clean",
-                        reason: format!("\"{other}\" is none of web, weibo, links, none"),
+                        reason: format!("unknown \"{other}\"; use web, weibo, links or none"),
                     });
                 }
             }
@@ -79,11 +88,11 @@ impl FromStr for Clean {
     }
 }
 
-/// Returns a normalised microblog post without what surrounds its own words.
+/// Returns a normalised microblog post without emoticons, links and mentions.
 ///
-/// Emoticons (`[哈哈]`), URLs, mentions (`@name`) and the forwarded tail (`//@name:` or `//name:`
-/// and all after it) go, trailing punctuation too. A post that forwards without a word of its
-/// own is the post that it forwards.
+/// Removes emoticons (`[哈哈]`), URLs, mentions (`@name`), the forwarded tail (from `//@name:` or
+/// `//name:` on) and trailing punctuation. If a post has no words before the forwarded tail, the
+/// forwarded post is returned.
 ///
 /// ```
 /// use hamdex::text::clean_post;
@@ -101,7 +110,7 @@ pub fn clean_post(text: &str) -> String {
 /// Returns true if a normalised text has fewer characters than `short`.
 pub(super) fn is_short(text: &str, short: u32, clean: Clean) -> bool {
     let short = short as usize;
-    // A character has at most four bytes, so most texts are settled without counting.
+    // A character has at most four bytes, so most texts need no counting.
     if text.len() >= short.saturating_mul(4) {
         return false;
     }
@@ -111,11 +120,11 @@ pub(super) fn is_short(text: &str, short: u32, clean: Clean) -> bool {
     letters(text) < short
 }
 
-/// What becomes of people's names.
+/// The treatment of mentioned names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mentions {
     Dropped,
-    /// Kept where words stand on both sides: there a name is a word of the sentence.
+    /// Kept between two words, because there a name is part of the sentence.
     WithinSentences,
 }
 
@@ -133,9 +142,9 @@ pub fn clean_page(text: &str) -> String {
     out
 }
 
-/// Writes the cleaned post over what `out` holds.
+/// Replaces `out` by the cleaned post.
 pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) {
-    // Few posts hold any of the signs that noise begins with.
+    // Fast path: most posts have none of the characters that begin noise.
     if !text.bytes().any(|byte| matches!(byte, b'[' | b'@' | b'/')) && !text.contains("www.") {
         out.clear();
         out.push_str(text.trim_end_matches(|c| !is_letter(c)));
@@ -182,9 +191,9 @@ pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) 
     out.truncate(end);
 }
 
-/// Writes the text without addresses and mentions over what `out` holds.
+/// Replaces `out` by the text without URLs and mentions.
 ///
-/// What stands in brackets or behind two slashes is a subject in most texts, and stays.
+/// Keeps text in brackets and after two slashes, which is a subject in most texts.
 pub(super) fn clean_links_into(text: &str, mentions: Mentions, out: &mut String) {
     let mut fold = Folder::new(out);
     let mut rest = text;
@@ -218,16 +227,16 @@ pub(super) fn clean_links_into(text: &str, mentions: Mentions, out: &mut String)
     }
 }
 
-/// Writes the first character and what follows it up to where noise or white space may begin.
+/// Writes the first character and all that follow it up to possible noise or white space.
 ///
-/// Returns how much that is.
+/// Returns their length in bytes.
 fn push_usual(text: &str, first: char, fold: &mut Folder<'_>) -> usize {
     let bytes = text.as_bytes();
     let mut at = first.len_utf8();
     loop {
         at += match bytes.get(at..) {
             Some([byte, ..]) if USUAL[usize::from(*byte)] => 1,
-            // Of these, one character each is white space.
+            // Each of these leading bytes has one white space character.
             Some(&[0xe1, b, c, ..]) if (b, c) != (0x9a, 0x80) => 3,
             Some(&[0xe3, b, c, ..]) if (b, c) != (0x80, 0x80) => 3,
             _ => break,
@@ -241,7 +250,7 @@ fn push_usual(text: &str, first: char, fold: &mut Folder<'_>) -> usize {
     at
 }
 
-/// Bytes that begin no noise, no white space and nothing that is not seen.
+/// Bytes that do not begin noise, white space or invisible characters.
 static USUAL: [bool; 256] = usual();
 
 const fn usual() -> [bool; 256] {
@@ -259,7 +268,7 @@ const fn usual() -> [bool; 256] {
     usual
 }
 
-/// Tells a person from a part of a name: `@scope/package`, `@decorator(...)`, `a/@b`.
+/// Returns true if a mention is a person, not `@scope/package`, `@decorator(...)` or `a/@b`.
 fn is_person(text: &str, before: Option<char>, len: usize) -> bool {
     let mut after = text[len..].chars();
     let goes_on = match after.next() {
@@ -270,7 +279,7 @@ fn is_person(text: &str, before: Option<char>, len: usize) -> bool {
     !goes_on && before.is_none_or(|c| !matches!(c, '/' | '.' | '_' | '-'))
 }
 
-/// Writes the cleaned page over what `out` holds.
+/// Replaces `out` by the cleaned page.
 pub(super) fn clean_page_into(text: &str, out: &mut String) {
     let mut fold = Folder::new(out);
     for line in text.split('\n').filter(|line| !is_notice(line)) {
@@ -294,28 +303,28 @@ fn push_without_urls(line: &str, fold: &mut Folder<'_>) {
     }
 }
 
-/// Length of the URL that `text` begins with.
+/// Returns the length of the URL at the start of `text`.
 fn url(text: &str, before: Option<char>) -> Option<usize> {
     if before.is_some_and(|c| c.is_ascii_alphanumeric()) {
         return None;
     }
     let scheme = ["https://", "http://", "www."].into_iter().find(|s| text.starts_with(s))?.len();
     let rest = text.get(scheme..)?;
-    // Chinese text follows an address without a space, a forwarded tail likewise.
+    // Chinese text and forwarded tails follow a URL without a space.
     let stop = |c: char| !c.is_ascii_graphic() || matches!(c, '"' | '<' | '>' | '[' | ']');
     let end = rest.find(stop).unwrap_or(rest.len());
     let end = rest.get(..end)?.find("//").unwrap_or(end);
     (end > 0).then_some(scheme + end)
 }
 
-/// Length of the emoticon `[name]` that `text` begins with.
+/// Returns the length of the emoticon `[name]` at the start of `text`.
 fn emoticon(text: &str) -> Option<usize> {
     let name = text.strip_prefix('[')?;
     let len = run(name, 8, |c| is_alphabetic(c) || c == '_');
     (len > 0 && name.get(len..)?.starts_with(']')).then_some(len + 2)
 }
 
-/// Length of the mention `@name` that `text` begins with, a colon after it included.
+/// Returns the length of the mention `@name` at the start of `text`, including a colon after it.
 fn mention(text: &str, before: Option<char>) -> Option<usize> {
     if before.is_some_and(|c| c.is_ascii_alphanumeric()) {
         return None; // an e-mail address
@@ -326,10 +335,10 @@ fn mention(text: &str, before: Option<char>) -> Option<usize> {
     (len > 0).then_some(1 + len + colon)
 }
 
-/// Length of the marker `//@name:` or `//name:` that `text` begins with.
+/// Returns the length of the marker `//@name:` or `//name:` at the start of `text`.
 fn forward(text: &str, before: Option<char>) -> Option<usize> {
     if before == Some(':') {
-        return None; // the scheme of an address
+        return None; // the scheme of a URL
     }
     let after = text.strip_prefix("//")?;
     let name = after.trim_start_matches(' ').trim_start_matches('@');
@@ -341,7 +350,7 @@ fn forward(text: &str, before: Option<char>) -> Option<usize> {
     Some(text.len() - tail.len())
 }
 
-/// Bytes of the longest prefix of at most `limit` characters that all pass.
+/// Returns the length in bytes of the longest prefix of up to `limit` characters that pass.
 fn run(text: &str, limit: usize, pass: impl Fn(char) -> bool) -> usize {
     text.chars().take(limit).take_while(|&c| pass(c)).map(char::len_utf8).sum()
 }
@@ -355,7 +364,7 @@ fn has_own_words(text: &str) -> bool {
     !own.is_empty() && !BARE_FORWARDS.contains(&own)
 }
 
-/// Tells whether a mention has words of one sentence around it; a colon ends it as an address.
+/// Returns true if words of the same sentence surround a mention; a colon makes it an address.
 fn is_within_sentence(before: &str, (mention, after): (&str, &str)) -> bool {
     let own = before.ends_with(is_letter) && !REPLY_WORDS.iter().any(|word| before.ends_with(word));
     let after = after.trim_start();
@@ -368,7 +377,7 @@ fn is_within_sentence(before: &str, (mention, after): (&str, &str)) -> bool {
 /// Words that only announce the mention after them.
 const REPLY_WORDS: [&str; 3] = ["rt", "回复", "回覆"];
 
-/// Takes back the word that only announces the mention after it.
+/// Removes a trailing word that only announces the mention after it.
 fn drop_reply_word(fold: &mut Folder<'_>) {
     for word in REPLY_WORDS {
         if let Some(head) = fold.text().strip_suffix(word)
@@ -383,7 +392,7 @@ fn drop_reply_word(fold: &mut Folder<'_>) {
 
 fn is_notice(line: &str) -> bool {
     const SIGNS: [&str; 6] = ["©", "版权所有", "版權所有", "icp备", "备案号", "公网安备"];
-    // Byte length first: it settles most lines without counting.
+    // Byte length first: most lines need no counting of characters.
     line.len() <= 4 * NOTICE_LIMIT
         && (line.starts_with("copyright")
             || line.contains("all rights reserved")

@@ -1,7 +1,7 @@
-//! Descriptor: a pipeline becomes one line that names all its fingerprints depend on.
+//! Descriptor: one line that names everything the fingerprints of a pipeline depend on.
 //!
-//! Equal descriptors mean equal fingerprints for equal texts. Whatever changes a fingerprint
-//! changes the descriptor: a field of its own, a digest, or the version at its head.
+//! Equal descriptors mean equal fingerprints for equal texts. Every change of fingerprints changes
+//! the descriptor: a field, a digest, or the version in its head.
 
 use std::str::FromStr;
 
@@ -14,34 +14,34 @@ use super::{dictionary, idf, simplified, unicode};
 use crate::error::{Error, Result};
 use crate::sketch::SketchKind;
 
-/// Head of every descriptor; the number rises when a step changes that no field names.
+/// Head of every descriptor; the number rises if a step without a field changes.
 pub(super) const HEAD: &str = "hamdex-text/1";
 
-/// A field that does not matter with the other options.
+/// Value of a field that has no effect with the other options.
 const UNUSED: &str = "-";
 
-/// Words of a descriptor that has the stop words built in, before their digest.
+/// Prefix of the digest of the built-in stop words.
 const BUILTIN: &str = "builtin,";
 
-/// Words of a descriptor whose table of rarity is learnt, before its digest.
+/// Prefix of the digest of a learnt table of rarities.
 const LEARNT: &str = "learnt,";
 
-/// Field of a secret, by its digest.
+/// Field with the digest of a secret; absent without one.
 const SECRET: &str = "secret";
 
-/// Field of a learnt centre, by its digest; like a secret, only pipelines that have one name it.
+/// Field with the digest of a centre; absent without one.
 const CENTRE: &str = "centre";
 
-/// Returns the descriptor as it is without a secret and without a centre.
+/// Returns the descriptor without its secret and its centre.
 pub(crate) fn without_keys(descriptor: &str) -> &str {
     let field = |name: &str| descriptor.find(&format!(";{name}="));
     let end = [SECRET, CENTRE].into_iter().filter_map(field).min();
     end.map_or(descriptor, |end| &descriptor[..end])
 }
 
-/// Returns the descriptor that the same pipeline has if it is made today.
+/// Returns the descriptor that this version of the library writes for the same pipeline.
 ///
-/// `None` where this library would not read it, or where tables of the caller's are named.
+/// `None` if this version cannot read the descriptor, or if it names the caller's tables.
 pub(crate) fn renewed(descriptor: &str) -> Option<String> {
     let none = Resources::default();
     let mut options = options(descriptor, &none)?;
@@ -55,7 +55,7 @@ pub(crate) fn renewed(descriptor: &str) -> Option<String> {
     Some(describe(&options, &none))
 }
 
-/// Returns the options with the versions of steps that a descriptor names.
+/// Returns the options with their steps in the versions of a descriptor.
 pub(super) fn in_versions_of(asked: &PipelineOptions, descriptor: &str) -> PipelineOptions {
     let mut asked = asked.clone();
     let Some(stored) = options(descriptor, &Resources::default()) else { return asked };
@@ -70,15 +70,15 @@ pub(super) fn in_versions_of(asked: &PipelineOptions, descriptor: &str) -> Pipel
     asked
 }
 
-/// How a secret keys the hash, before its digest.
+/// Prefix of the digest of a secret: the keyed hash.
 const KEYED: &str = "siphash24,";
 
-/// The digest of the secret that a descriptor names.
+/// Returns the digest of the secret in a descriptor.
 pub(super) fn secret_digest(descriptor: &str) -> Option<&str> {
     Fields::of(descriptor)?.get(SECRET)?.strip_prefix(KEYED)
 }
 
-/// Writes the descriptor, loading the tables that it has to name.
+/// Returns the descriptor of a pipeline; loads the tables that it names.
 pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> String {
     let jieba_idf =
         options.weights.needs_idf() && options.segment.is_words() && options.idf.is_none();
@@ -86,7 +86,7 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
         if used { format!("{:08x}", digest()) } else { UNUSED.to_owned() }
     };
     let own = |name| resources.digest(name).unwrap_or_else(|| UNUSED.to_owned());
-    // The words of the table are told apart by the dictionary, so it counts with either.
+    // jieba's rarities come from the dictionary file, so both uses depend on the dictionary.
     let jieba = digest(options.segment.needs_dictionary() || jieba_idf, dictionary::digest);
     format!(
         "{HEAD};html={html};normal={normal};unicode={unicode};simplified={simplified};\
@@ -119,7 +119,7 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
         given = own("weights"),
         sketch = options.sketch,
         seed = options.seed,
-        // A field that only pipelines with a secret have: those without one keep their names.
+        // Only pipelines with a secret have this field, so that older descriptors stay equal.
         secret = options
             .secret
             .map_or_else(String::new, |secret| format!(";{SECRET}={KEYED}{}", secret.digest())),
@@ -129,10 +129,10 @@ pub(super) fn describe(options: &PipelineOptions, resources: &Resources) -> Stri
     )
 }
 
-/// Reads the options back, taking the tables that came from the caller out of the resources.
+/// Parses the options of a descriptor, with the caller's tables from the resources.
 ///
-/// `None` unless every option is there and within its words. A table that is not there is left
-/// out, so that the descriptor of the result differs.
+/// `None` if an option is missing or invalid. Tables missing from the resources are left out, so
+/// that the descriptor of the result differs.
 pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<PipelineOptions> {
     let fields = Fields::of(descriptor)?;
     let (segment, lists) = segment_named(fields.get("segment")?)?;
@@ -176,7 +176,7 @@ pub(super) fn options(descriptor: &str, resources: &Resources) -> Option<Pipelin
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] when one is missing, differs, or is named by nobody.
+/// Returns [`Error::Corrupt`] if one is missing, differs, or is not named.
 pub(crate) fn require(descriptor: &str, resources: &Resources) -> Result<()> {
     let fields = Fields::of(descriptor).unwrap_or(Fields(""));
     for name in Resources::NAMES {
@@ -185,14 +185,14 @@ pub(crate) fn require(descriptor: &str, resources: &Resources) -> Result<()> {
             let (wanted, found) = (wanted.unwrap_or("none"), found.as_deref().unwrap_or("none"));
             return Err(Error::corrupt(
                 "meta",
-                format!("resource {name} has digest {found}, the header names {wanted}"),
+                format!("resource {name} has digest {found}, but the header names {wanted}"),
             ));
         }
     }
     Ok(())
 }
 
-/// The fields of a descriptor behind its head.
+/// The fields of a descriptor, after its head.
 struct Fields<'a>(&'a str);
 
 impl<'a> Fields<'a> {
@@ -204,7 +204,7 @@ impl<'a> Fields<'a> {
         self.0.split(';').find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// The digest of a resource of the caller's own.
+    /// Returns the digest of one of the caller's tables.
     fn digest(&self, resource: &str) -> Option<&'a str> {
         match resource {
             "idf" => self.get("idf")?.strip_prefix(LEARNT),
@@ -221,7 +221,7 @@ fn parse<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// Length of short texts, and how they are cleaned where it is not as posts.
+/// Returns the length of short texts, and their cleaning unless it is that of posts.
 fn short(options: &PipelineOptions) -> String {
     match (options.short, options.short_clean) {
         (length, Clean::WEIBO) => length.to_string(),
@@ -229,10 +229,10 @@ fn short(options: &PipelineOptions) -> String {
     }
 }
 
-/// What a segmentation with word lists has behind its name, before their digest.
+/// Separates the name of a segmentation with word lists from their digest.
 const LISTS: &str = "-2,";
 
-/// Name of a segmentation, and the digest of its word lists where it has any.
+/// Returns the name of a segmentation, and the digest of its word lists if it has any.
 fn segment(options: &PipelineOptions) -> String {
     let segment = options.segment;
     if options.lists {
@@ -242,7 +242,7 @@ fn segment(options: &PipelineOptions) -> String {
     }
 }
 
-/// Reads a segmentation back, and whether it has word lists; their digest may be another one.
+/// Parses a segmentation, and whether it has word lists; does not check their digest.
 fn segment_named(field: &str) -> Option<(Segment, bool)> {
     match field.split_once(LISTS) {
         None => Some((parse(field)?, false)),
@@ -252,7 +252,7 @@ fn segment_named(field: &str) -> Option<(Segment, bool)> {
     }
 }
 
-/// Name of a normal form, and the digest of its table where it has one.
+/// Returns the name of a normal form, and the digest of its table if it has one.
 fn normal(form: NormalForm) -> String {
     match form {
         NormalForm::LowerFold => "nfkc-lower-fold".to_owned(),
@@ -260,18 +260,20 @@ fn normal(form: NormalForm) -> String {
     }
 }
 
-/// Whether words or sentences are told by the tables of a crate.
+/// Returns true if words or sentences depend on the tables of a crate.
 fn cuts_words(options: &PipelineOptions) -> bool {
     options.segment.is_words() || matches!(options.sketch, SketchKind::Longest(_))
 }
 
-/// Version of the Unicode tables for words; all else is in the table of the normal form.
+/// Returns the version of the Unicode tables for words and sentences.
+///
+/// Everything else depends on the table of the normal form.
 fn words() -> String {
     let words = unicode_segmentation::UNICODE_VERSION;
     format!("{}.{}.{}", words.0, words.1, words.2)
 }
 
-/// Versions of the Unicode tables for normal form, words and lower case.
+/// Returns the versions of the Unicode tables for normal form, words and lower case.
 fn unicode() -> String {
     let normal = unicode_normalization::UNICODE_VERSION;
     let words = unicode_segmentation::UNICODE_VERSION;
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn options_come_back_from_their_descriptor() {
+    fn options_round_trip_through_their_descriptor() {
         let presets = PipelineOptions::PRESETS.map(|name| PipelineOptions::preset(name).unwrap());
         let other = PipelineOptions::new()
             .segment(Segment::Chars)
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_of_before_stay_as_they_are() {
+    fn older_descriptors_are_kept_and_renewed() {
         let now = described(&PipelineOptions::preset("text").unwrap().html(true));
         assert!(now.contains(";html=reader-1;") && now.contains(";unicode=-;"), "{now}");
         let before = now.replace("reader-1", "reader").replace("unicode=-", "unicode=17.0.0");
@@ -337,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn segmentations_of_before_go_on_without_word_lists() {
+    fn older_segmentations_are_read_without_word_lists() {
         let none = Resources::default();
         for segment in [Segment::Auto, Segment::Words] {
             let now = PipelineOptions::new().segment(segment);
@@ -349,7 +351,7 @@ mod tests {
             assert_eq!(described(&old), before);
             assert_eq!(in_versions_of(&now, &before), old);
             assert_eq!(in_versions_of(&old, &name), now);
-            // Other lists have another digest, and Chinese alone has none.
+            // Other lists have another digest; jieba alone has no lists.
             let other = format!("{head}-2,00000000{}", &tail[8..]);
             assert_ne!(described(&options(&other, &none).unwrap()), other);
             assert!(options(&name.replace(";segment=", ";segment=j"), &none).is_none());
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_taken_only_for_steps_that_are_asked_for() {
+    fn versions_apply_only_to_steps_of_both_pipelines() {
         let preset = |name| PipelineOptions::preset(name).unwrap();
         let stored = described(&preset("text").html(true)).replace("reader-1", "reader");
         let asked = preset("text").html(true).segment(Segment::Words);
@@ -419,11 +421,11 @@ mod tests {
         let levels = described(&words.clone().weights(Weights::Levels));
         assert!(!levels.contains(";jieba=-;") && !levels.contains(";idf=-;"), "{levels}");
         let learnt = words.weights(Weights::Levels).idf(IdfLearner::new().finish());
-        assert!(described(&learnt).contains(";jieba=-;"), "the learnt table stands for itself");
+        assert!(described(&learnt).contains(";jieba=-;"), "a learnt table needs no dictionary");
     }
 
     #[test]
-    fn resources_that_do_not_fit_are_damage() {
+    fn resources_that_do_not_match_the_descriptor_are_damage() {
         let of = |words| PipelineOptions::new().stop_words(StopWords::parse(words).unwrap());
         let descriptor = described(&of("the"));
         for other in [PipelineOptions::new(), of("a"), of("the").simplified(true)] {

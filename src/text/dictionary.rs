@@ -1,9 +1,9 @@
-//! The jieba dictionary: loaded once per process, with the caller's own words once per pipeline.
+//! The jieba dictionary: loaded once per process, with the caller's words once per pipeline.
 //!
-//! `tables/jieba.zst` is a file of this library, so that an update of the crate changes no words:
-//! from `dict.txt` and `idf.txt` of jieba-rs 0.11.0 (MIT), a line for every word of the first, in
-//! its order: `word frequency [rarity]`. The dictionary is named by a digest of what it does, the
-//! caller's by its bytes.
+//! `tables/jieba.zst` is part of this library, so that an update of the crate changes no words. It
+//! is made from `dict.txt` and `idf.txt` of jieba-rs 0.11.0 (MIT): one line for each word of
+//! `dict.txt`, in its order, with `word frequency [rarity]`. Descriptors name the dictionary by a
+//! digest of its behaviour, and the caller's words by a digest of their bytes.
 
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
@@ -22,14 +22,14 @@ static JIEBA: LazyLock<Jieba> = LazyLock::new(|| {
     jieba
 });
 
-/// Unpacks the words of jieba with their frequencies and rarities.
+/// Unpacks the lines of `tables/jieba.zst`.
 pub(super) fn unpacked() -> String {
     let bytes = zstd::decode_all(include_bytes!("tables/jieba.zst").as_slice())
         .expect("the table was packed by zstd");
     String::from_utf8(bytes).expect("the table is text")
 }
 
-/// Returns words with their frequencies, and their rarities if those differ from the median.
+/// Returns words with their frequencies, and their rarities if these differ from the median.
 pub(super) fn entries(table: &str) -> impl Iterator<Item = (&str, usize, Option<u16>)> {
     table.lines().filter_map(|line| {
         let mut fields = line.split(' ');
@@ -38,17 +38,17 @@ pub(super) fn entries(table: &str) -> impl Iterator<Item = (&str, usize, Option<
     })
 }
 
-/// Returns the dictionary of the library, loading it on the first call.
+/// Returns the shared dictionary; the first call loads it.
 pub(super) fn jieba() -> &'static Jieba {
     &JIEBA
 }
 
-/// Words of the caller's own, which jieba cuts beside those it knows.
+/// The caller's words for jieba, in addition to its dictionary.
 ///
-/// One word a line, as jieba has it: `word [frequency [tag]]`. Without a frequency a word gets
-/// the least that keeps it whole; with frequency 0 it is never cut as a word. Words are brought
-/// into normal form, so that they are found in texts, which are too. A word that mixes Chinese
-/// with other letters is found under [`Segment::Jieba`](super::Segment::Jieba) only.
+/// One word a line, in jieba's format: `word [frequency [tag]]`. Without a frequency, a word gets
+/// the lowest one that keeps it whole. A word with frequency 0 is never cut as a word. Words are
+/// normalised as texts are. A word that mixes Chinese with other letters is found only with
+/// [`Segment::Jieba`](super::Segment::Jieba).
 ///
 /// ```
 /// use hamdex::text::{Dictionary, Pipeline};
@@ -65,11 +65,11 @@ pub(super) fn jieba() -> &'static Jieba {
 pub struct Dictionary(Arc<str>);
 
 impl Dictionary {
-    /// Reads a dictionary; blank lines count for nothing.
+    /// Parses a dictionary; skips blank lines.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidLine`] with the first line that is none of a dictionary.
+    /// Returns [`Error::InvalidLine`] for the first line that does not parse.
     pub fn parse(text: &str) -> Result<Self> {
         let mut out = String::new();
         for (line, number) in text.lines().zip(1..) {
@@ -85,17 +85,17 @@ impl Dictionary {
         Ok(Self(out.into()))
     }
 
-    /// The words in normal form, a line each.
+    /// Returns the words in normal form, one a line.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Takes back what [`Dictionary::as_str`] gave.
+    /// Restores a dictionary from the text that [`Dictionary::as_str`] returned.
     pub(super) fn stored(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// Loads the dictionary of the library with these words added, in their order.
+    /// Returns the shared dictionary with these words added, in their order.
     pub(super) fn load(&self, simplified: bool) -> Jieba {
         let mut jieba = jieba().clone();
         for entry in self.0.lines().filter_map(|line| Entry::parse(line).ok().flatten()) {
@@ -115,14 +115,14 @@ struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// `None` for a blank line.
+    /// Parses a line; returns `None` if it is blank.
     fn parse(line: &'a str) -> Result<Option<Self>, String> {
         let mut fields = line.split_whitespace();
         let Some(word) = fields.next().map(normalise) else { return Ok(None) };
         let mut next = fields.next();
         let mut entry = Self { word, frequency: None, tag: "" };
         if entry.word.is_empty() {
-            // A byte order mark, or another character that is not seen.
+            // The field is a byte order mark or another invisible character.
             return if next.is_none() { Ok(None) } else { Err("the word is empty".to_owned()) };
         }
         if entry.word.contains(char::is_whitespace) {
@@ -132,7 +132,7 @@ impl<'a> Entry<'a> {
             && field.starts_with(|c: char| !c.is_ascii_lowercase())
         {
             let frequency = field.parse().map_err(|_| {
-                format!("\"{field}\" is no frequency, a whole number from 0 to {}", u32::MAX)
+                format!("frequency \"{field}\" is not a whole number from 0 to {}", u32::MAX)
             })?;
             entry.frequency = Some(frequency);
             next = fields.next();
@@ -140,13 +140,15 @@ impl<'a> Entry<'a> {
         if let Some(field) = next {
             let is_tag = |c: char| c.is_ascii_alphanumeric() || c == '_';
             if !field.chars().all(is_tag) {
-                return Err(format!("\"{field}\" is no tag of letters and digits"));
+                return Err(format!(
+                    "tag \"{field}\" has other characters than letters and digits"
+                ));
             }
             entry.tag = field;
         }
         match fields.next() {
             Some(more) => {
-                Err(format!("\"{more}\" is too much: a line is a word, its frequency and its tag"))
+                Err(format!("unexpected \"{more}\"; a line is a word, its frequency and its tag"))
             }
             None => Ok(Some(entry)),
         }
@@ -165,17 +167,17 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Text whose cutting takes known words, ambiguous ones, names that only the hidden Markov model
-/// joins, other scripts, and characters outside the main block.
+/// Text with known and ambiguous words, names that only the hidden Markov model joins, other
+/// scripts, and characters outside the main block.
 const PROBE: &str = "小明硕士毕业于中国科学院计算所后在日本京都大学深造他来到了网易杭研大厦\
     南京市长江大桥研究生命的起源结婚的和尚未结婚的工信处女干事每月经过下属科室都要亲口交代\
     李小福是创新办主任也是云计算方面的专家韩玉赏鉴乒乓球拍卖完了永和服装饰品有限公司\
     長春市長春節講話臺灣大學繁體字㐀𠀀外星人開著T恤和卡拉OK去第3届2026年微博转发";
 
-/// Returns a digest that changes when the dictionary or the cutting changes.
+/// Returns a digest of the dictionary and of the segmenter.
 ///
-/// It is taken from behaviour, the cut of a fixed text and the frequencies of its words, because
-/// the words themselves are sealed in the segmenter.
+/// It covers behaviour, the cut of a fixed text and the frequencies of its words, because the
+/// segmenter does not expose its words.
 pub(super) fn digest() -> u32 {
     let jieba = jieba();
     let mut crc = crc32fast::Hasher::new();
@@ -248,7 +250,7 @@ mod tests {
         let cases = [
             ("云计算 x3!", 1, "tag"),
             ("云计算\n创新办 -1 n", 2, "frequency"),
-            ("云计算 1 n n", 1, "too much"),
+            ("云计算 1 n n", 1, "unexpected"),
             ("\n\n云计算 4294967296", 3, "frequency"),
             ("\u{200b} 3", 1, "empty"),
             ("a\u{a8}b 3", 1, "one word"),

@@ -1,8 +1,8 @@
-//! Encodings: the bytes of a file become text, whatever they were written in.
+//! Encodings: detects the encoding of a file's bytes and decodes them.
 //!
-//! What settles the encoding, the surest sign first: a byte order mark, being valid UTF-8, the
-//! pattern of UTF-16, what a page declares of itself, and at last the statistics of `chardetng`
-//! (GB18030, Big5, `Shift_JIS`, EUC-KR, EUC-JP and the single-byte encodings of the web).
+//! Signs of an encoding, the most reliable first: a byte order mark, valid UTF-8, the pattern of
+//! UTF-16, the declaration in a page, and the statistics of `chardetng` (GB18030, Big5,
+//! `Shift_JIS`, EUC-KR, EUC-JP and the single-byte encodings of the web).
 
 mod declared;
 mod utf16;
@@ -16,21 +16,24 @@ use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 
 use crate::error::Error;
 
-/// Bytes that the statistics look at, and how many of them that are not ASCII: a thousand
-/// characters of Chinese settle it, and to look at more takes longer than all the rest.
+/// Maximum number of bytes that the statistics read.
 const SAMPLE: usize = 1 << 16;
+
+/// Maximum number of bytes outside ASCII that the statistics read.
+///
+/// A thousand characters of Chinese are enough, and reading more takes longer than decoding.
 const SAMPLE_MARKS: usize = 1 << 11;
 
-/// Bytes before the first that is not ASCII, for the letters beside it tell something.
+/// Bytes of context before the first byte outside ASCII; the letters beside it are evidence.
 const CONTEXT: usize = 16;
 
-/// Valid characters beside each malformed one that make damaged UTF-8 still UTF-8.
+/// Minimum number of valid characters per malformed one in damaged UTF-8.
 const VALID_PER_MALFORMED: usize = 10;
 
-/// Bytes per control character below which data is no text.
+/// Minimum number of bytes per control character in text.
 const BYTES_PER_CONTROL: usize = 50;
 
-/// What the bytes of a file are decoded from.
+/// The encoding of a file, named or to be detected.
 ///
 /// Parsed from `auto` or a label of the [Encoding Standard](https://encoding.spec.whatwg.org):
 /// `utf-8`, `gbk`, `gb18030`, `big5`, `utf-16le`, `windows-1252`, ...
@@ -47,18 +50,18 @@ const BYTES_PER_CONTROL: usize = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Encoding(Option<&'static encoding_rs::Encoding>);
 
-/// A text and what it was decoded from.
+/// A text and the encoding it was decoded from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded<'a> {
-    /// The text, without a byte order mark; borrowed when the bytes are valid UTF-8.
+    /// The text, without a byte order mark; borrowed if the bytes are valid UTF-8.
     pub text: Cow<'a, str>,
     /// Name of the encoding, as the Encoding Standard spells it.
     pub encoding: &'static str,
-    /// Malformed places, each of which is a U+FFFD in the text.
+    /// Number of malformed sequences; each one is a U+FFFD in the text.
     pub replaced: usize,
 }
 
-/// Decodes bytes of unknown encoding; never fails.
+/// Decodes bytes of an unknown encoding; never fails.
 ///
 /// ```
 /// use hamdex::text::decode;
@@ -72,9 +75,10 @@ pub fn decode(bytes: &[u8]) -> Decoded<'_> {
     Encoding::AUTO.decode(bytes)
 }
 
-/// Tells bytes that are no text in any encoding.
+/// Returns true if the bytes are not text in any encoding.
 ///
-/// A NUL is in no text but UTF-16's own; nor are control characters, more than now and then.
+/// Bytes with a NUL are text only in UTF-16 or after a byte order mark of UTF-16. Text has at most
+/// one control character in 50 bytes.
 ///
 /// ```
 /// use hamdex::text::looks_binary;
@@ -99,12 +103,12 @@ pub fn looks_binary(bytes: &[u8]) -> bool {
 }
 
 impl Encoding {
-    /// Finds the encoding out from the bytes.
+    /// Detects the encoding from the bytes.
     pub const AUTO: Self = Self(None);
 
-    /// Decodes bytes; malformed ones become U+FFFD and are counted.
+    /// Decodes bytes; each malformed sequence becomes U+FFFD and is counted.
     ///
-    /// A byte order mark decides over the encoding that was named.
+    /// A byte order mark takes precedence over a named encoding.
     pub fn decode(self, bytes: &[u8]) -> Decoded<'_> {
         if let Some((marked, len)) = encoding_rs::Encoding::for_bom(bytes) {
             return decoded(marked, bytes.split_at(len).1);
@@ -120,11 +124,20 @@ impl Encoding {
         }
     }
 
-    /// Decodes bytes unless they are no text.
+    /// Decodes bytes; returns `None` if they are not text.
     ///
-    /// What was named is believed, but for bytes that it has no characters for.
+    /// Bytes are not text if [`looks_binary`] returns true. For a named encoding that does not
+    /// contain ASCII, such as UTF-16, they are not text if they decode to a NUL or to more than one
+    /// malformed sequence in ten bytes of text.
+    ///
+    /// ```
+    /// use hamdex::text::Encoding;
+    ///
+    /// assert_eq!(Encoding::AUTO.decode_text(b"plain").unwrap().text, "plain");
+    /// assert!(Encoding::AUTO.decode_text(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").is_none());
+    /// ```
     pub fn decode_text(self, bytes: &[u8]) -> Option<Decoded<'_>> {
-        // Nearly every file: valid UTF-8, looked at once.
+        // Fast path for nearly every file: valid UTF-8, checked once.
         if self == Self::AUTO
             && !bytes.contains(&0)
             && let Ok(text) = std::str::from_utf8(bytes)
@@ -159,8 +172,8 @@ impl FromStr for Encoding {
             None => Err(Error::InvalidOption {
                 name: "encoding",
                 reason: format!(
-                    "\"{text}\" is neither auto nor a label of the Encoding Standard, such as \
-                     utf-8, gb18030, big5, utf-16le or windows-1252"
+                    "unknown encoding \"{text}\"; use auto or a label of the Encoding Standard, \
+                     such as utf-8, gb18030, big5, utf-16le or windows-1252"
                 ),
             }),
         }
@@ -175,7 +188,7 @@ fn detect(bytes: &[u8]) -> &'static encoding_rs::Encoding {
     if is_damaged_utf8(bytes) {
         return UTF_8;
     }
-    // What a page declares as UTF-8 without being it, it declares in error.
+    // A declaration of Unicode is wrong here: the bytes are neither UTF-8 nor UTF-16.
     if let Some(found) = declared::encoding(bytes)
         && ![UTF_8, UTF_16LE, UTF_16BE].contains(&found)
     {
@@ -187,7 +200,7 @@ fn detect(bytes: &[u8]) -> &'static encoding_rs::Encoding {
     detector.guess(None, Utf8Detection::Deny)
 }
 
-/// The part of the bytes that tells most, and whether it goes on to the end.
+/// Returns the bytes for the statistics, and whether they reach the end.
 fn sample(bytes: &[u8]) -> (&[u8], bool) {
     let first = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(0);
     let (_, rest) = bytes.split_at(first.saturating_sub(CONTEXT));
@@ -200,7 +213,7 @@ fn sample(bytes: &[u8]) -> (&[u8], bool) {
     (sample, sample.len() == rest.len())
 }
 
-/// Tells whether nearly all of what is not ASCII is valid UTF-8.
+/// Returns true if nearly all characters outside ASCII are valid UTF-8.
 fn is_damaged_utf8(bytes: &[u8]) -> bool {
     let (mut valid, mut malformed) = (0, 0);
     for chunk in bytes.utf8_chunks() {

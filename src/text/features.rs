@@ -1,7 +1,8 @@
-//! Features: a cleaned text is cut, and every n-gram gets its hash and its weight.
+//! Features: cuts a cleaned text into n-grams, each with its hash and weight.
 //!
-//! Weights that grow with the number of occurrences need no counting: sums do not care whether a
-//! feature comes three times or once with threefold weight. Only distinct features and levels do.
+//! Weights that are proportional to the number of occurrences need no counting: in the bit sums,
+//! three occurrences equal one with threefold weight. Only distinct features and levels are
+//! counted.
 
 use super::batch::Batch;
 use super::dictionary::jieba;
@@ -17,7 +18,7 @@ use super::{grams, segment};
 use crate::fingerprint::Fingerprint;
 use crate::sketch::{SketchKind, Weights, feature_hash};
 
-/// One feature on its way into a signature.
+/// One feature of a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Feature<'t> {
     pub(super) bytes: &'t [u8],
@@ -38,7 +39,7 @@ impl Feature<'_> {
     }
 }
 
-/// An occurrence of a feature that has to be counted.
+/// An occurrence of a feature whose occurrences are counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
     hash: u64,
@@ -46,17 +47,17 @@ pub(super) struct Counted {
     rarity: u32,
 }
 
-/// Takes the features of a text.
+/// A visitor of the features of a text.
 pub(super) trait Visit {
-    /// Whether a feature's bytes are looked at, and not its hash alone.
+    /// Whether the visitor reads a feature's bytes, not only its hash.
     const BYTES: bool;
 
     fn feature(&mut self, feature: Feature<'_>);
 
-    /// Takes features of weight 1, where bytes are not looked at.
+    /// Visits features of weight 1; called only if `BYTES` is false.
     fn hashes(&mut self, hashes: &[u64]);
 
-    /// Takes features and their weights, where bytes are not looked at.
+    /// Visits features and their weights; called only if `BYTES` is false.
     fn weighted(&mut self, hashes: &[u64], weights: &[u32]);
 }
 
@@ -96,7 +97,7 @@ pub(super) fn for_each<T: Visit>(pipeline: &Inner, scratch: &mut Scratch, mut vi
             letters.read(normal);
             let lengths = grams::lengths(n);
             if letters.ascii().is_some_and(|ascii| sift.take_ascii(ascii, n, firsts)) {
-            } else if !T::BYTES && lengths.are_taken(letters) {
+            } else if !T::BYTES && lengths.are_supported(letters) {
                 numbered.take(letters, lengths, &mut sift);
             } else {
                 sift.begin(letters.len());
@@ -112,7 +113,7 @@ pub(super) fn for_each<T: Visit>(pipeline: &Inner, scratch: &mut Scratch, mut vi
             {
                 sift.count_double();
                 sift.take_ascii(ascii, shorter, firsts);
-            } else if !T::BYTES && lengths.are_taken(letters) {
+            } else if !T::BYTES && lengths.are_supported(letters) {
                 numbered.take(letters, lengths, &mut sift);
             } else {
                 sift.begin(2 * letters.len());
@@ -137,7 +138,7 @@ pub(super) fn for_each<T: Visit>(pipeline: &Inner, scratch: &mut Scratch, mut vi
                 sift.take(tokens.ngram(first, n), |_| 0);
             }
         }
-        // Single words are hashed where they stand.
+        // Single words are hashed in place.
         Segment::Auto | Segment::Jieba | Segment::Words
             if n == 1 && options.weights != Weights::Levels =>
         {
@@ -150,7 +151,7 @@ pub(super) fn for_each<T: Visit>(pipeline: &Inner, scratch: &mut Scratch, mut vi
             let mut take = |words: &[&str]| {
                 sift.take_words(words, |word, hash| {
                     let hash = || if seed == WORD_SEED { hash } else { word_hash(word) };
-                    // A feature of weight 0 is none.
+                    // Weight 0 drops the word.
                     lexicon.rarity(word, hash, rarities).unwrap_or(0)
                 });
             };
@@ -186,7 +187,7 @@ pub(super) fn for_each<T: Visit>(pipeline: &Inner, scratch: &mut Scratch, mut vi
     sift.flush();
 }
 
-/// Counts every feature first: levels do not grow with each occurrence.
+/// Visits the features by levels, after counting them: levels are not proportional to counts.
 fn levels(
     tokens: &Tokens,
     n: usize,
@@ -208,7 +209,7 @@ fn levels(
     }
 }
 
-/// Takes whole sentences, their letters alone, weighed by how many they have.
+/// Visits whole sentences, reduced to their letters and weighted by their number.
 fn sentences(text: &str, spare: &mut Tokens, seed: u64, visit: &mut impl Visit) {
     segment::for_each_sentence(text, &mut |sentence| {
         spare.clear(false);

@@ -1,19 +1,16 @@
 //! Character n-grams fitted to the script: letters in threes, Chinese characters in pairs.
 //!
-//! An n-gram runs over word borders, which count as one space, so that the order of words is
-//! seen. A Chinese character, kana or Hangul syllable says as much as two or three letters: there
-//! n-grams are half as long, and short texts need the single characters besides, because one
-//! changed character changes every n-gram that it is in.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "there is room for every letter, and for the end behind them"
-)]
+//! N-grams cross word borders, which count as one space, so that the order of words matters. A
+//! Chinese character, kana or Hangul syllable counts as two letters, so their n-grams are half as
+//! long. Short texts also need the single characters, because one changed character changes every
+//! n-gram that holds it.
+#![expect(clippy::indexing_slicing, reason = "there is room for every letter and for the end")]
 
 use super::alphabet::{self, Alphabet};
 use super::numbered::Lengths;
 use super::utf8::{WIDEST, decode, four};
 
-/// What of a byte is kept: itself where it is a letter or digit, else a space.
+/// Maps letters and digits to themselves, and all other bytes to a space.
 static ASCII_LETTERS: [u8; 128] = ascii_letters();
 
 const fn ascii_letters() -> [u8; 128] {
@@ -28,24 +25,22 @@ const fn ascii_letters() -> [u8; 128] {
     letters
 }
 
-/// The letters of a text, one space between words, and where each one begins.
+/// The letters of a text with one space between words, and their offsets.
 #[derive(Debug, Default)]
 pub(super) struct Letters {
-    /// The letters, `end` bytes, and some more.
+    /// The letters: the first `end` bytes.
     bytes: Vec<u8>,
     end: usize,
-    /// One for every letter and space, `len` of them, and [`AHEAD`] for the end.
+    /// One entry for each of the `len` letters and spaces, and [`AHEAD`] + 1 entries for the end.
     starts: Vec<Start>,
     len: usize,
     alphabet: Alphabet,
 }
 
-/// Entries behind the last letter, so that the longest n-gram of [`Numbered`] may be read there.
-///
-/// [`Numbered`]: super::numbered::Numbered
+/// Entries that [`Numbered`](super::numbered::Numbered) may read after the last letter.
 pub(super) const AHEAD: usize = 4;
 
-/// Where a letter begins, and its number.
+/// The offset and the number of a letter.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Start(u64);
 
@@ -77,11 +72,10 @@ impl Start {
 }
 
 impl Letters {
-    /// Keeps the letters and digits of a normalised text.
+    /// Reads the letters and digits of a normalised text.
     ///
-    /// Marks that stand on a letter without being part of it are dropped, so that a text under a
-    /// heap of them is still the same text.
-    // Without branches: whether a word ends cannot be foretold.
+    /// Drops marks that are not letters, so that stacked marks do not change a text.
+    // Branchless: whether a word ends is unpredictable.
     #[allow(clippy::needless_bitwise_bool)]
     pub(super) fn read(&mut self, text: &str) {
         let room = text.len() + WIDEST;
@@ -151,13 +145,13 @@ impl Letters {
         &self.starts[..=self.len]
     }
 
-    /// The letters, where each has a number that no other has, and where all of them begin.
+    /// Returns the letters and their entries, if every letter has a number of its own.
     pub(super) fn numbered(&self) -> Option<(&[u8], &[Start])> {
         let starts = self.starts.get(..self.len + AHEAD + 1)?;
-        self.alphabet.is_apart().then(|| (self.bytes(), starts))
+        self.alphabet.is_unique().then(|| (self.bytes(), starts))
     }
 
-    /// The numbers that the letters have.
+    /// Returns the numbers of the letters.
     pub(super) fn alphabet(&self) -> &Alphabet {
         &self.alphabet
     }
@@ -166,9 +160,9 @@ impl Letters {
         &self.bytes[..self.end]
     }
 
-    /// Calls `emit` with every n-gram fitted to the script, single dense characters besides.
+    /// Calls `emit` with every n-gram fitted to the script, and with single dense characters.
     ///
-    /// A text of fewer letters is one n-gram as a whole, an empty one has none.
+    /// A text of fewer letters is one n-gram as a whole; an empty one has none.
     pub(super) fn for_each_gram<'t>(&'t self, n: usize, emit: &mut impl FnMut(&'t [u8])) {
         let Lengths { letters, dense, singles, .. } = lengths(n);
         self.for_each_of(letters, dense, singles && self.len() > 1, emit);
@@ -176,7 +170,7 @@ impl Letters {
 
     /// Calls `emit` with every n-gram of `n` letters, or of `dense_n` dense characters.
     ///
-    /// A text of fewer letters is one n-gram as a whole, an empty one has none.
+    /// A text of fewer letters is one n-gram as a whole; an empty one has none.
     pub(super) fn for_each_fitted<'t>(
         &'t self,
         n: usize,
@@ -197,7 +191,7 @@ impl Letters {
             return windows(ascii, n, emit);
         }
         let (bytes, starts, letters) = (self.bytes(), self.starts(), self.len);
-        // Letters too few for an n-gram are one all the same where nothing before takes them in.
+        // Fewer letters than an n-gram are one if no earlier n-gram includes them.
         let mut first = true;
         for (at, start) in starts.iter().enumerate().take(letters) {
             let gram = |n: usize, short: bool| {
@@ -219,17 +213,17 @@ impl Letters {
         }
     }
 
-    /// Number of letters and spaces.
+    /// Returns the number of letters and spaces.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The letters and spaces, if every one is ASCII.
+    /// Returns the letters and spaces, if all are ASCII.
     pub(super) fn ascii(&self) -> Option<&[u8]> {
         (self.end == self.len).then(|| self.bytes())
     }
 
-    /// Gives back memory that one huge text took.
+    /// Shrinks buffers larger than `bytes`.
     pub(super) fn release_above(&mut self, bytes: usize) {
         if self.bytes.capacity() > bytes {
             self.bytes = Vec::new();
@@ -240,18 +234,18 @@ impl Letters {
     }
 }
 
-/// The longest n-gram beside which single dense characters count too.
+/// Maximum n-gram length with which single dense characters are features too.
 const SINGLES: usize = 3;
 
-/// The lengths of n-grams of one length, fitted to the script.
+/// Returns the lengths for n-grams of `n` letters, fitted to the script.
 pub(super) fn lengths(n: usize) -> Lengths {
     let singles = (2..=SINGLES).contains(&n);
     Lengths { letters: n, dense: n.div_ceil(2), singles, shorter: false }
 }
 
-/// Calls `emit` with every n-gram of the text exactly as it is.
+/// Calls `emit` with every n-gram of the unchanged text.
 ///
-/// A text of fewer characters is one n-gram as a whole, an empty one has none.
+/// A text of fewer characters is one n-gram as a whole; an empty one has none.
 pub(super) fn for_each_raw<'t>(
     text: &'t str,
     n: usize,
@@ -301,14 +295,14 @@ mod tests {
     }
 
     #[test]
-    fn letters_come_in_threes_over_word_borders() {
+    fn letters_are_cut_into_threes_across_word_borders() {
         assert_eq!(grams("to, be!", 3), ["to ", "o b", " be"]);
         assert_eq!(grams("né à", 3), ["né ", "é à"]);
         assert_eq!(grams("don't", 4), ["don ", "on t"]);
     }
 
     #[test]
-    fn dense_scripts_come_in_pairs_and_beside_threes_singly() {
+    fn dense_scripts_are_cut_into_pairs_and_single_characters() {
         assert_eq!(grams("晴天。好", 4), ["晴天", "天 ", " 好"]);
         assert_eq!(grams("晴天", 3), ["晴", "晴天", "天"]);
         assert_eq!(grams("晴 天", 3), ["晴", "晴 ", " 天", "天"]);
@@ -320,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn two_lengths_are_fitted_each() {
+    fn both_lengths_are_fitted_to_the_script() {
         let fitted = |text: &str, n: usize, dense: usize| {
             let mut letters = Letters::default();
             letters.read(text);

@@ -1,32 +1,32 @@
-//! Main content: an HTML page becomes the text that its readers came for.
+//! Main content: extracts the main text of an HTML page.
 //!
-//! Navigation, advertisements and footers must not decide whether two pages are alike. Where no
-//! main content can be told apart, all text of the page counts.
+//! Navigation, advertisements and footers must not decide whether two pages are alike. If no main
+//! content is found, all text of the page is used.
 
 use dom_smoothie::{Config, Readability, TextMode};
 
 use super::letter::is_letter;
 
-/// Deepest nesting given to the extractor, which walks a page by recursion.
+/// Maximum nesting depth for the extractor, which is recursive.
 const DEPTH_LIMIT: usize = 256;
 
-/// Most elements given to the extractor, whose work may grow faster than the page.
+/// Maximum number of elements for the extractor, whose work can grow faster than the page.
 const ELEMENT_LIMIT: usize = 50_000;
 
-/// Most bytes the extractor may copy while it joins the pieces of texts, some 0.3 seconds.
+/// Maximum number of bytes that the extractor copies to join texts; about 0.3 seconds.
 const COPY_LIMIT: u64 = 1 << 33;
 
-/// Elements that end without a closing tag and so do not nest by being many.
+/// Elements with optional or no closing tags, which do not add depth.
 const NO_DEPTH: [&str; 26] = [
     "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta",
     "option", "p", "param", "rp", "rt", "source", "tbody", "td", "th", "thead", "tr", "track",
     "wbr",
 ];
 
-/// Elements whose content is not read.
-const UNREAD: [&str; 6] = ["script", "style", "noscript", "template", "svg", "head"];
+/// Elements whose content is skipped.
+const SKIPPED: [&str; 6] = ["script", "style", "noscript", "template", "svg", "head"];
 
-/// Elements that stand within a line; all others end it.
+/// Elements within a line; all others end the line.
 const INLINE: [&str; 20] = [
     "a", "abbr", "b", "bdi", "cite", "code", "em", "font", "i", "img", "label", "mark", "s",
     "small", "span", "strong", "sub", "sup", "u", "wbr",
@@ -34,9 +34,9 @@ const INLINE: [&str; 20] = [
 
 /// Returns the main text of an HTML page.
 ///
-/// The content is found as the reader view of browsers does it. When that finds nothing, or the
-/// page is nested too deeply or is too large for it, the tags are stripped instead. Text without
-/// tags comes back as it is, character references replaced.
+/// Uses the method of browsers' reader views. If that finds nothing, or the page is nested too
+/// deeply or too large, returns all text of the page without its tags. Text without tags is
+/// unchanged except for its character references, which are replaced.
 ///
 /// ```
 /// use hamdex::text::main_text;
@@ -64,7 +64,7 @@ enum Piece<'h> {
     Tag { name: &'h str, closes: bool },
 }
 
-/// Splits a page into text and tags; comments and declarations are passed over.
+/// Splits a page into text and tags; skips comments and declarations.
 fn pieces(html: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = html;
     std::iter::from_fn(move || {
@@ -98,7 +98,7 @@ fn pieces(html: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// Bytes up to the closing tag of an element that holds no elements.
+/// Returns the number of bytes up to the closing tag of an element with raw text.
 fn raw_text(rest: &str, name: &str) -> usize {
     let closes = |at: usize| {
         let found = rest.get(at + 2..).and_then(|after| after.get(..name.len()));
@@ -107,13 +107,13 @@ fn raw_text(rest: &str, name: &str) -> usize {
     rest.match_indices("</").map(|(at, _)| at).find(|&at| closes(at)).unwrap_or(rest.len())
 }
 
-/// What a page would cost the extractor.
+/// The cost of a page for the extractor.
 #[derive(Default)]
 struct Shape {
     elements: usize,
-    /// How deep elements nest at most.
+    /// Maximum nesting depth.
     depth: usize,
-    /// Bytes copied when texts are joined piece by piece.
+    /// Number of bytes copied to join texts piece by piece.
     copied: u64,
 }
 
@@ -124,7 +124,7 @@ impl Shape {
         for piece in pieces(html) {
             match piece {
                 Piece::Text(text) => {
-                    // Parsers stop at these and append what follows to the text so far.
+                    // The parser stops at these bytes and appends the rest to the text so far.
                     let stops =
                         text.bytes().filter(|b| matches!(b, b'&' | b'<' | b'\n' | b'\r' | 0));
                     breaks += stops.count() as u64;
@@ -148,19 +148,17 @@ impl Shape {
     }
 }
 
-/// Returns all text of a page, a line for every element that ends one.
+/// Returns all text of a page; each element that is not inline ends a line.
 fn strip_tags(html: &str) -> String {
     let mut out = String::with_capacity(html.len() / 2);
-    let mut unread: Option<&str> = None;
+    let mut skipped: Option<&str> = None;
     for piece in pieces(html) {
-        match (piece, unread) {
-            (Piece::Tag { name, closes: true }, Some(skipped))
-                if name.eq_ignore_ascii_case(skipped) =>
-            {
-                unread = None;
+        match (piece, skipped) {
+            (Piece::Tag { name, closes: true }, Some(open)) if name.eq_ignore_ascii_case(open) => {
+                skipped = None;
             }
-            (Piece::Tag { name, closes: false }, None) if is_one_of(name, &UNREAD) => {
-                unread = Some(name);
+            (Piece::Tag { name, closes: false }, None) if is_one_of(name, &SKIPPED) => {
+                skipped = Some(name);
             }
             (Piece::Tag { name, .. }, None) if !is_one_of(name, &INLINE) => out.push('\n'),
             (Piece::Text(text), None) => push_decoded(text, &mut out),
@@ -174,12 +172,12 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
     names.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Appends text with its character references replaced; unknown ones stay as they are.
+/// Appends text and replaces its character references; unknown ones are kept.
 fn push_decoded(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some((plain, reference)) = rest.split_once('&') {
         out.push_str(plain);
-        // The longest reference known ends within ten bytes, so no text is searched twice.
+        // All known references end within ten bytes, so the search is linear.
         let end = reference.bytes().take(10).position(|byte| byte == b';');
         let decoded = end
             .and_then(|end| Some((character(reference.get(..end)?)?, reference.get(end + 1..)?)));
@@ -238,9 +236,9 @@ mod tests {
         assert_eq!(text, main_text(&page("别的菜单", "别的页脚")));
     }
 
-    /// Another result of the crate below is another reader, which takes another number.
+    /// If this fails after an update of the extractor, the reader needs a new number.
     #[test]
-    fn reader_1_gives_what_its_descriptors_stand_for() {
+    fn reader_1_keeps_its_results() {
         let list = format!("<ul>{}</ul>", "<li><a href=x>link</a> to a page".repeat(30));
         let prose = "One sentence, of some length, that a reader came for &mdash; and one more. ";
         let blog = format!(
@@ -286,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_pages_end_without_overflow() {
+    fn hostile_pages_are_read_without_overflow() {
         let deep = format!("{}sun{}", "<div>".repeat(40_000), "</div>".repeat(40_000));
         assert_eq!(main_text(&deep).trim(), "sun");
         let bold = format!("{}sun", "<b><i>".repeat(20_000));

@@ -1,8 +1,8 @@
-//! Inverse document frequencies: a token becomes its rarity in whole steps.
+//! Inverse document frequencies of tokens, in whole steps.
 //!
-//! The table is jieba's, counted over Chinese text. A word it does not hold is as rare as the
-//! median of the table; the commonest English words, which it does not hold either, are taken
-//! to be as common as the commonest Chinese ones.
+//! The table is jieba's, counted over Chinese text. A word that is not in the table gets the median
+//! of the table. The most common English words, which are not in it either, get the rarity of the
+//! most common Chinese words.
 
 use std::sync::LazyLock;
 
@@ -10,40 +10,40 @@ use super::dictionary;
 use super::idf_table::{WordMap, word_hash};
 use crate::sketch::IDF_SCALE;
 
-/// Steps for words that carry no subject of their own.
+/// Rarity of English stop words, in steps.
 const STOP_WORD: u32 = IDF_SCALE;
 
-/// The commonest English words, as jieba lists them.
+/// The most common English words, as jieba lists them.
 const STOP_WORDS: [&str; 31] = [
     "all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if",
     "in", "is", "it", "not", "of", "on", "one", "or", "that", "the", "then", "this", "to", "we",
     "which", "with", "you",
 ];
 
-/// Steps of the median of jieba's table.
+/// Median of jieba's table, in steps.
 const MEDIAN: u32 = 96;
 
-/// Steps of the words that the dictionary does not cut apart; those of the median are left out.
+/// Rarities of dictionary words by hash, in steps; words with the median rarity are left out.
 static TABLE: LazyLock<WordMap<u16>> = LazyLock::new(|| {
     dictionary::entries(&dictionary::unpacked())
         .filter_map(|(word, _, rarity)| Some((word_hash(word), rarity?)))
         .collect()
 });
 
-/// Rarities of tokens, remembered from text to text.
+/// Two-level cache of token rarities, kept from text to text.
 #[derive(Debug, Default)]
 pub(super) struct Rarities {
-    /// In half a megabyte are the words in daily use.
+    /// Half a megabyte holds the words in daily use.
     near: Remembered<15>,
-    /// Another megabyte is cheaper than to ask the table again for one word in five hundred.
+    /// Another megabyte, cheaper than looking up one word in five hundred in the table again.
     far: Remembered<16>,
 }
 
 impl Rarities {
     /// Returns the inverse document frequency of a token in steps of `1 / IDF_SCALE`, at least 1.
     ///
-    /// `hash` is its [`word_hash`](super::idf_table::word_hash). Tokens of one hash are one
-    /// feature, so they need not be told apart here either.
+    /// `hash` is its [`word_hash`](super::idf_table::word_hash). Tokens with equal hashes are one
+    /// feature, so the cache does not distinguish them either.
     #[inline]
     pub(super) fn idf(&mut self, token: &str, hash: u64) -> u32 {
         match self.near.get(hash) {
@@ -64,11 +64,10 @@ impl Rarities {
     }
 }
 
-/// Rarities by hash; its lowest bits choose a pair of slots.
+/// Cache of rarities by hash: the lowest bits of a hash choose a pair of slots.
 #[derive(Debug, Default)]
 struct Remembered<const BITS: u32> {
-    /// The last two tokens of those that share a pair: the hash of each, its rarity in place of
-    /// the bits that chose the pair.
+    /// The last two tokens of each pair: the hash, with the rarity in place of the lowest bits.
     pairs: Vec<[u64; 2]>,
 }
 
@@ -80,14 +79,14 @@ impl<const BITS: u32> Remembered<BITS> {
         (hash & Self::LOW) as usize
     }
 
-    /// Returns the rarity of a token, 0 for an unknown one.
+    /// Returns the rarity of a token, or 0 if it is not cached.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // masked first
     fn get(&self, hash: u64) -> u32 {
         let known = |slot: u64| slot >> BITS == hash >> BITS;
-        // There are no pairs before the first token.
+        // The list is empty before the first token.
         let [first, second] = self.pairs.get(Self::pair(hash)).copied().unwrap_or_default();
-        // Which of the two it is cannot be foretold, so nothing branches on it.
+        // Branchless: which of the two slots matches is unpredictable.
         let slot = if known(first) { first } else { second };
         if known(slot) { (slot & Self::LOW) as u32 } else { 0 }
     }
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn words_outside_the_table_get_the_median_or_count_as_stop_words() {
+    fn words_outside_the_table_get_the_median_or_the_stop_word_rarity() {
         assert_eq!(steps("the"), STOP_WORD);
         assert_eq!(steps("hurricane"), MEDIAN);
         assert_eq!(steps("龘靐齉"), MEDIAN);
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn remembered_rarities_are_those_of_the_table_whatever_shares_a_slot() {
+    fn cached_rarities_equal_the_table_when_words_share_slots() {
         let mut rarities = Rarities::default();
         let mut idf = |word: &str| rarities.idf(word, word_hash(word));
         for _ in 0..2 {

@@ -1,8 +1,8 @@
-//! Learning rarity: one pass over a corpus counts in how many documents each word occurs.
+//! Learning rarities: one pass over a corpus counts the documents that hold each word.
 //!
-//! Lossy counting bounds the memory: when a limit is reached, words that cannot have been in
-//! more documents than there were such clearings go. A count is then too low by at most the
-//! number of clearings, and only words as rare as that are missing.
+//! Lossy counting bounds the memory. At a limit, a clearing removes words whose count cannot exceed
+//! the number of clearings so far. A count is too low by at most that number, and only words with
+//! such low counts are missing.
 //!
 //! Manku and Motwani, "Approximate frequency counts over data streams", VLDB 2002.
 
@@ -10,9 +10,10 @@ use super::idf_table::{IdfTable, WordMap};
 use super::pipeline::Pipeline;
 use crate::sketch::IDF_SCALE;
 
-/// Counts in how many documents words occur, and makes a table of it.
+/// A counter of documents per word, which builds an [`IdfTable`].
 ///
-/// The same documents in the same order give the same table.
+/// The same documents in the same order give the same table. Memory is bounded by
+/// [`IdfLearner::limit`].
 ///
 /// ```
 /// use hamdex::text::{IdfLearner, Pipeline, Weights};
@@ -42,35 +43,48 @@ pub struct IdfLearner {
 #[derive(Debug, Clone, Copy)]
 struct Count {
     documents: u32,
-    /// Documents that may have gone uncounted before the word was taken up.
+    /// Maximum number of documents missed before the word was added.
     missed: u32,
 }
 
 impl IdfLearner {
-    /// Words counted at a time unless [`IdfLearner::limit`] says otherwise: two million.
+    /// Default of [`IdfLearner::limit`]: two million words.
     pub const WORDS: usize = 2_000_000;
 
-    /// Starts with no documents.
+    /// Creates a learner without documents.
     pub fn new() -> Self {
         Self { counts: WordMap::default(), documents: 0, limit: Self::WORDS, clearings: 0 }
     }
 
-    /// Sets how many words are counted at a time, at least 1000; each takes some 35 bytes.
+    /// Sets the maximum number of words in memory. Default: two million.
+    ///
+    /// At least 1000; a word takes about 35 bytes.
     #[must_use]
     pub fn limit(mut self, words: usize) -> Self {
         self.limit = words.max(1000);
         self
     }
 
-    /// Counts the words of one document, as the pipeline cuts it.
+    /// Counts the words of one document, as cut by the pipeline.
     pub fn add(&mut self, pipeline: &Pipeline, text: &str) {
         self.add_words(&pipeline.word_hashes(text));
     }
 
-    /// Counts one document by the distinct hashes that [`Pipeline::word_hashes`] gave.
+    /// Counts one document, given by its [word hashes](Pipeline::word_hashes).
     ///
-    /// So the cutting, which takes the time, can be done by many threads. A document without
-    /// words does not count.
+    /// Cutting takes most of the time; with this call, several threads can do it. A document
+    /// without words does not count.
+    ///
+    /// ```
+    /// use hamdex::text::{IdfLearner, Pipeline};
+    /// use hamdex::PipelineOptions;
+    ///
+    /// let pipeline = Pipeline::new(&PipelineOptions::preset("code")?)?;
+    /// let mut learner = IdfLearner::new();
+    /// learner.add_words(&pipeline.word_hashes("let a = b;"));
+    /// assert_eq!(learner.documents(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn add_words(&mut self, words: &[u64]) {
         self.documents += u64::from(!words.is_empty());
         for &word in words {
@@ -83,7 +97,7 @@ impl IdfLearner {
         }
     }
 
-    /// Makes room by forgetting what cannot be common.
+    /// Removes words that cannot be common until half of the limit is free.
     fn clear_rarest(&mut self) {
         while self.counts.len() > self.limit / 2 {
             self.clearings += 1;
@@ -97,10 +111,9 @@ impl IdfLearner {
         self.documents
     }
 
-    /// Turns the counts into a table.
+    /// Builds the table from the counts.
     ///
-    /// A word of `n` among `N` documents has the inverse document frequency
-    /// `ln((N + 1) / (n + 1))`.
+    /// A word in `n` of `N` documents has the inverse document frequency `ln((N + 1) / (n + 1))`.
     pub fn finish(self) -> IdfTable {
         let step = |documents: u64| step(self.documents, documents);
         let rarest = step(1 + u64::from(self.clearings));
@@ -118,7 +131,7 @@ impl Default for IdfLearner {
     }
 }
 
-/// Inverse document frequency in whole steps; 255 steps are one document of 10^13.
+/// Returns an inverse document frequency in steps; 255 steps are one document in 10^13.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped first
 fn step(all: u64, documents: u64) -> u8 {
     let idf = ((all as f64 + 1.0) / (documents.min(all) as f64 + 1.0)).ln();
@@ -167,7 +180,7 @@ mod tests {
         for n in 0..20_000_u64 {
             let mut words: Vec<u64> =
                 (0..5).map(|word| word_hash(&format!("{n} {word}"))).collect();
-            // Word w is in one document of w.
+            // Word w is in one of w documents.
             let common = (1..=200_u64).filter(|&word| random.u64(0..word) == 0);
             words.extend(common.map(|word| word_hash(&format!("common {word}"))));
             learner.add_words(&words);

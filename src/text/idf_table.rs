@@ -1,7 +1,7 @@
-//! Learnt rarity: a table from words to inverse document frequencies, in whole steps.
+//! Learnt rarities: a table from words to inverse document frequencies, in whole steps.
 //!
-//! Words are kept as 64-bit hashes, so a table of a million words takes nine megabytes and says
-//! nothing of the texts it was learnt from.
+//! The table holds 64-bit hashes instead of words. A million words take nine megabytes, and the
+//! table does not reveal the texts.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::sketch::feature_hash;
 
-/// First bytes of a stored table; the digit rises with the layout.
+/// First bytes of a stored table; the digit is the version of the layout.
 const MAGIC: &[u8; 8] = b"hamidf/1";
 
 /// Bytes before the words: magic, documents, rarest step, words.
@@ -19,7 +19,7 @@ const HEAD: usize = 8 + 8 + 1 + 8;
 /// Bytes of a word: hash and step.
 const ENTRY: usize = 9;
 
-/// Hashes are spread already.
+/// A hasher that returns the key: word hashes are uniform already.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Spread(u64);
 
@@ -42,19 +42,34 @@ impl Hasher for Spread {
 /// A map from the hashes of words.
 pub(super) type WordMap<V> = HashMap<u64, V, BuildHasherDefault<Spread>>;
 
-/// Seed of the hashes that stand for words.
+/// Seed of word hashes.
 pub(super) const WORD_SEED: u64 = 0;
 
-/// Returns the hash that stands for a word.
+/// Returns the hash of a word.
 #[inline]
 pub(super) fn word_hash(word: &str) -> u64 {
     feature_hash(word.as_bytes(), WORD_SEED)
 }
 
-/// Inverse document frequencies of words, learnt from the caller's own texts.
+/// Inverse document frequencies of words, learnt from the caller's texts.
 ///
-/// Made by an [`IdfLearner`](super::IdfLearner). In steps of `1 / IDF_SCALE`, from 1 for a word
-/// of every document; a word that is not in the table is as rare as the rarest in it.
+/// Frequencies are in steps of [`1 / IDF_SCALE`](crate::sketch::IDF_SCALE), from 1 for a word in
+/// every document. A word that is not in the table is as rare as the rarest word in it.
+///
+/// ```
+/// use hamdex::text::{IdfLearner, IdfTable, Pipeline};
+/// use hamdex::PipelineOptions;
+///
+/// let pipeline = Pipeline::new(&PipelineOptions::preset("code")?)?;
+/// let mut learner = IdfLearner::new();
+/// learner.add(&pipeline, "the saucer landed");
+/// learner.add(&pipeline, "the pilots left");
+/// let table = learner.finish();
+/// assert_eq!(table.documents(), 2);
+/// assert!(table.step("the") < table.step("saucer"));
+/// assert_eq!(IdfTable::from_bytes(&table.to_bytes())?, table);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct IdfTable {
     documents: u64,
@@ -63,18 +78,18 @@ pub struct IdfTable {
 }
 
 impl IdfTable {
-    /// Words as rare as the rarest need no entry.
+    /// Creates a table without the rarest words, which need no entry.
     pub(super) fn new(documents: u64, rarest: u8, mut steps: WordMap<u8>) -> Self {
         steps.retain(|_, step| *step < rarest);
         Self { documents, rarest: rarest.max(1), steps: Arc::new(steps) }
     }
 
-    /// Number of documents that the table was learnt from.
+    /// Returns the number of documents that the table was learnt from.
     pub fn documents(&self) -> u64 {
         self.documents
     }
 
-    /// Number of words that are commoner than the rarest.
+    /// Returns the number of words in the table, which excludes the rarest.
     pub fn words(&self) -> usize {
         self.steps.len()
     }
@@ -84,16 +99,17 @@ impl IdfTable {
         self.step_of(word_hash(word))
     }
 
-    /// [`IdfTable::step`] of the word with this [hash](word_hash).
+    /// Returns [`IdfTable::step`] of the word with this [hash](word_hash).
     #[inline]
     pub(super) fn step_of(&self, hash: u64) -> u32 {
         u32::from(self.steps.get(&hash).copied().unwrap_or(self.rarest))
     }
 
-    /// Writes the table as bytes that [`IdfTable::from_bytes`] reads.
+    /// Encodes the table; [`IdfTable::from_bytes`] decodes it.
     ///
-    /// Big-endian: `hamidf/1`, documents in 8 bytes, the rarest step in 1, words in 8, for each
-    /// word its hash in 8 (XXH3-64, rising) and its step in 1, and a CRC-32 of all that.
+    /// Big-endian: `hamidf/1`, the number of documents in 8 bytes, the rarest step in 1, the number
+    /// of words in 8; for each word its hash in 8 (XXH3-64, ascending) and its step in 1; and a
+    /// CRC-32 of all bytes before it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEAD + ENTRY * self.steps.len() + 4);
         out.extend_from_slice(MAGIC);
@@ -110,11 +126,11 @@ impl IdfTable {
         out
     }
 
-    /// Reads a table that [`IdfTable::to_bytes`] wrote.
+    /// Decodes the bytes that [`IdfTable::to_bytes`] returned.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for anything else.
+    /// Returns [`Error::Corrupt`] for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::decode(bytes).map_err(|detail| Error::corrupt("IDF table", detail))
     }
@@ -135,7 +151,7 @@ impl IdfTable {
         let (documents, rarest, words, rest) = head.ok_or("is cut short")?;
         let (entries, end) = rest.as_chunks::<ENTRY>();
         if end.len() != 4 || entries.len() as u64 != words || rarest == 0 {
-            return Err("does not hold as many words as it says");
+            return Err("does not hold the number of words in its head");
         }
         let mut steps = WordMap::default();
         steps.reserve(entries.len());
@@ -181,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_come_back_from_their_bytes_and_have_golden_ones() {
+    fn tables_round_trip_and_have_golden_bytes() {
         let bytes = table().to_bytes();
         assert_eq!(bytes.len(), HEAD + 2 * ENTRY + 4);
         assert_eq!(bytes[..17], *b"hamidf/1\0\0\0\0\0\0\0\x64\x28");

@@ -1,8 +1,8 @@
-//! Letters: what characters say, the common ones told without a table.
+//! Letters: classes of characters, without a table look-up for common ones.
 
 use super::unicode::table;
 
-/// Tells whether a character is a letter or a digit of any script.
+/// Returns true for a letter or a digit of any script.
 #[inline]
 pub(super) fn is_letter(c: char) -> bool {
     match c {
@@ -13,13 +13,13 @@ pub(super) fn is_letter(c: char) -> bool {
     }
 }
 
-/// Tells whether a character is a letter of any script, and no digit.
+/// Returns true for a letter of any script; false for digits.
 #[inline]
 pub(super) fn is_alphabetic(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphabetic() } else { table().class(c).is_alphabetic() }
 }
 
-/// Tells whether a character says as much as two letters or more.
+/// Returns true for a character of a dense script, which counts as two letters.
 #[inline]
 pub(crate) fn is_dense(c: char) -> bool {
     match c {
@@ -29,7 +29,7 @@ pub(crate) fn is_dense(c: char) -> bool {
     }
 }
 
-/// Counts the characters of a text, those of dense scripts as two.
+/// Counts the characters of a text; dense ones count as two.
 pub(crate) fn letters(text: &str) -> usize {
     if text.is_ascii() {
         return text.len();
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn dense_scripts_are_told_by_their_characters() {
+    fn characters_of_dense_scripts_are_dense() {
         assert!("晴々カかㄅ가ꀀ㐀".chars().all(is_dense));
         assert!("aéжअأ。、ー9 ".chars().all(|c| !is_dense(c)));
     }

@@ -1,4 +1,4 @@
-//! Lexicon: the tables of a pipeline, loaded once and shared by its clones.
+//! Lexicon: the word tables of a pipeline, loaded once and shared by its clones.
 
 use jieba_rs::Jieba;
 
@@ -10,7 +10,7 @@ use super::segment::Uncut;
 use super::stop_words::WordSet;
 use super::weight_table::LoadedWeights;
 
-/// What a pipeline looks words up in.
+/// The word tables of a pipeline.
 pub(super) struct Lexicon {
     /// The dictionary with the caller's words; `None` for the shared one.
     jieba: Option<Box<Jieba>>,
@@ -18,7 +18,7 @@ pub(super) struct Lexicon {
     rarity: Rarity,
 }
 
-/// How much a word counts, as far as the word itself decides.
+/// The source of the rarity or weight of a word.
 enum Rarity {
     Alike,
     Jieba,
@@ -42,12 +42,12 @@ impl Lexicon {
         }
     }
 
-    /// The dictionary to cut with, loading the shared one on the first call.
+    /// Returns the dictionary; the first call loads the shared one.
     pub(super) fn jieba(&self) -> &Jieba {
         self.jieba.as_deref().unwrap_or_else(|| dictionary::jieba())
     }
 
-    /// The caller's own weights.
+    /// Returns the caller's weights.
     pub(super) fn given(&self) -> Option<&LoadedWeights> {
         match &self.rarity {
             Rarity::Given(weights) => Some(weights),
@@ -55,14 +55,14 @@ impl Lexicon {
         }
     }
 
-    /// Tells whether words differ in what [`Lexicon::rarity`] says.
+    /// Returns true if [`Lexicon::rarity`] differs from word to word.
     pub(super) fn weighs(&self) -> bool {
         !matches!(self.rarity, Rarity::Alike)
     }
 
-    /// Calls `emit` with each word of a cleaned text but for stop words.
+    /// Calls `emit` with each word of a cleaned text that is not a stop word.
     ///
-    /// A text of nothing but stop words keeps them.
+    /// A text of stop words alone keeps them.
     #[inline]
     pub(super) fn for_each_word<'t>(&self, text: Uncut<'t>, emit: &mut impl FnMut(&'t str)) {
         let jieba = || self.jieba();
@@ -81,9 +81,9 @@ impl Lexicon {
         text.for_each(&jieba, emit);
     }
 
-    /// Returns how rare a word is, or its weight where the caller gave one.
+    /// Returns the rarity of a word, or the weight that the caller gave it.
     ///
-    /// 0 where nothing depends on it, `None` for a word that the caller took out. `hash` is its
+    /// 0 if rarities are not used, `None` if the caller's weight is 0. `hash` is its
     /// [`word_hash`](super::idf_table::word_hash).
     #[inline]
     pub(super) fn rarity(
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_go_before_ngrams_are_formed_unless_nothing_is_left() {
+    fn stop_words_are_dropped_before_ngrams_unless_nothing_is_left() {
         let base = PipelineOptions::new()
             .segment(Segment::Words)
             .weights(Weights::Tf)
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_of_chinese_give_one_fingerprint_only_when_asked() {
+    fn simplified_and_traditional_chinese_are_equal_only_on_request() {
         let sketch = |options: &PipelineOptions, text: &str| {
             pipeline(options).fingerprint::<u64>(text).unwrap()
         };
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn learnt_rarity_takes_the_place_of_the_table() {
+    fn learnt_rarity_replaces_the_builtin_table() {
         let base = PipelineOptions::new().weights(Weights::TfIdf);
         let cutter = pipeline(&base);
         let mut learner = IdfLearner::new();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_taken_where_tables_need_them() {
+    fn word_tables_select_a_segmentation_into_words() {
         let stop = || PipelineOptions::new().stop_words(StopWords::builtin());
         assert!(pipeline(&stop()).descriptor().contains(";segment=auto-2,"));
         let given = WeightTable::parse("").unwrap();

@@ -1,12 +1,12 @@
-//! Text: documents become tokens, tokens become the features that a sketch is made of.
+//! Text pipelines: from the bytes of a document to its weighted features and fingerprint.
 //!
-//! Every step is a pure function of the text and of what [`Pipeline::descriptor`] names, so a
-//! descriptor stored beside fingerprints tells whether a new text can be compared with them.
+//! Every step is a pure function of the text and of what [`Pipeline::descriptor`] names. If a
+//! stored descriptor equals that of a pipeline, their fingerprints can be compared.
 //!
-//! The way of a text: its encoding ([`decode`]), main content of a page ([`main_text`]), normal
-//! form ([`normalise`]), simplified characters where asked for, cleaning ([`clean_post`],
-//! [`clean_page`]), tokens ([`tokens`]) but for stop words ([`StopWords`]), n-grams, weights
-//! ([`Weights`], [`IdfTable`], [`WeightTable`]), fingerprint.
+//! The steps: decoding ([`decode`]), main content of a page ([`main_text`]), normal form
+//! ([`normalise`]), simplified characters (optional), cleaning ([`clean_post`], [`clean_page`]),
+//! tokens ([`tokens`]) without stop words ([`StopWords`]), n-grams, weights ([`Weights`],
+//! [`IdfTable`], [`WeightTable`]), fingerprint.
 #![doc = include_str!("PIPELINES.md")]
 
 mod alphabet;
@@ -66,12 +66,12 @@ pub use weight_table::WeightTable;
 
 pub use crate::sketch::{SketchKind, Weights};
 
-/// Checks for tests: a table of words that cannot be read names the line.
+/// Test support: checks that parsers of word tables name the faulty line.
 #[cfg(test)]
 mod refused {
     use crate::error::{Error, Result};
 
-    /// Checks that each text is refused, at that line, for a reason with those words in it.
+    /// Checks that each text is refused, with the line and the words in the error.
     pub(super) fn check<T>(
         table: &str,
         parse: impl Fn(&str) -> Result<T>,

@@ -1,16 +1,16 @@
-//! N-grams: tokens become features, each a run of neighbouring tokens.
+//! N-grams of tokens: each feature is a run of consecutive tokens.
 //!
-//! Tokens are laid end to end once, so that every n-gram is a slice and none is copied.
+//! Tokens are concatenated once, so that every n-gram is a slice and is not copied.
 #![expect(clippy::indexing_slicing, reason = "callers count the tokens")]
 
-/// Between the words of an n-gram; a control character is in no token.
+/// Separates the words of an n-gram; no token contains a control character.
 pub(super) const SEPARATOR: char = '\u{1f}';
 
-/// The tokens of one text, laid end to end.
+/// The tokens of one text, concatenated.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     bytes: Vec<u8>,
-    /// Where each token begins, its separator after it, and where the next one would.
+    /// Offsets of the tokens, each followed by its separator, and of the end.
     starts: Vec<usize>,
     rarities: Vec<u32>,
     /// Whether there are separators.
@@ -18,7 +18,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Forgets all; `apart` puts the separator between tokens from now on.
+    /// Clears the tokens; with `apart`, a separator follows each token from now on.
     pub(super) fn clear(&mut self, apart: bool) {
         self.bytes.clear();
         self.starts.clear();
@@ -27,7 +27,7 @@ impl Tokens {
         self.apart = apart;
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens.
     pub(super) fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
@@ -38,7 +38,7 @@ impl Tokens {
         self.rarities.push(rarity);
     }
 
-    /// Adds a token where none is rarer than another.
+    /// Adds a token without a rarity.
     #[inline]
     pub(super) fn push_alike(&mut self, token: &str) {
         self.bytes.extend_from_slice(token.as_bytes());
@@ -48,20 +48,20 @@ impl Tokens {
         self.starts.push(self.bytes.len());
     }
 
-    /// Number of n-grams: one for a text of fewer tokens, none for a text without any.
+    /// Returns the number of n-grams: one for fewer than `n` tokens, none without tokens.
     pub(super) fn ngrams(&self, n: usize) -> usize {
         let tokens = self.len();
         if tokens == 0 { 0 } else { (tokens + 1).saturating_sub(n).max(1) }
     }
 
-    /// Returns the n-gram that begins at token `index`, shorter at the end.
+    /// Returns the n-gram that begins at token `index`; it is shorter at the end.
     #[inline]
     pub(super) fn ngram(&self, index: usize, n: usize) -> &[u8] {
         let end = index.saturating_add(n).min(self.len());
         &self.bytes[self.starts[index]..self.starts[end] - usize::from(self.apart)]
     }
 
-    /// Returns how rare the n-gram is that begins at token `index`: as its tokens on average.
+    /// Returns the rarity of the n-gram that begins at token `index`: the mean of its tokens.
     pub(super) fn rarity(&self, index: usize, n: usize) -> u32 {
         let end = index.saturating_add(n).min(self.rarities.len());
         let parts = &self.rarities[index..end];
@@ -69,7 +69,7 @@ impl Tokens {
         parts.iter().copied().fold(0_u32, u32::saturating_add) / count
     }
 
-    /// Gives back memory that one huge text took.
+    /// Shrinks buffers larger than `bytes`.
     pub(super) fn release_above(&mut self, bytes: usize) {
         if self.bytes.capacity() > bytes || self.starts.capacity() * size_of::<usize>() > bytes {
             *self = Self::default();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn ngram_is_as_rare_as_its_tokens_on_average() {
+    fn rarity_of_an_ngram_is_the_mean_of_its_tokens() {
         let mut tokens = Tokens::default();
         tokens.clear(true);
         for (word, rarity) in [("a", 1), ("bc", 5), ("d", 9)] {

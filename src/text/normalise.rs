@@ -1,10 +1,10 @@
-//! Normal form: spellings that read alike become the same characters.
+//! Normal form: maps spellings that read alike to the same characters.
 //!
-//! Unicode NFKC (full-width forms, ligatures, composed accents), lower case, white space folded,
-//! invisible characters dropped. Normalising twice changes nothing more.
+//! Unicode NFKC (full-width forms, ligatures, composed accents), lower case, folded white space, no
+//! invisible characters. Normalising twice equals normalising once.
 #![expect(
     clippy::indexing_slicing,
-    reason = "tables have an entry for every byte, and places are within the text"
+    reason = "tables have an entry for every byte, and offsets are within the text"
 )]
 
 use std::sync::LazyLock;
@@ -15,10 +15,10 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use super::simple::Simple;
 use super::unicode::{Fold, Form, is_white as is_white_space};
 
-/// Returns the text in its normal form.
+/// Returns the text in NFKC, in lower case, with folded white space.
 ///
-/// A run of white space becomes one space, or one line feed if it holds a line break, so that
-/// lines stay apart for cleaning; both ends are trimmed.
+/// A run of white space becomes one space, or one line feed if it holds a line break, because
+/// cleaning works on lines. Both ends are trimmed, and invisible characters are dropped.
 ///
 /// ```
 /// use hamdex::text::normalise;
@@ -32,7 +32,7 @@ pub fn normalise(text: &str) -> String {
     out
 }
 
-/// Writes the normal form of `text` over what `out` holds.
+/// Replaces `out` by the normal form of `text`.
 pub(super) fn normalise_into(text: &str, out: &mut String) {
     let fold = Folder::new(out);
     fold.out.reserve(text.len());
@@ -43,7 +43,7 @@ pub(super) fn normalise_into(text: &str, out: &mut String) {
         rest = &rest[read..];
         let mut after = rest.char_indices();
         let Some((_, first)) = after.next() else { break };
-        // What may compose ends before a character that never composes with one before it.
+        // A sequence that may compose ends before the next starter.
         let end = after.find(|&(_, c)| is_starter(c)).map_or(rest.len(), |(at, _)| at);
         let (piece, tail) = rest.split_at(end);
         if first.is_ascii() && end == 1 {
@@ -62,7 +62,7 @@ struct Writer<'o> {
 }
 
 impl<'o> Simple<'o> for Writer<'o> {
-    const WAITS: bool = false;
+    const BUFFERS: bool = false;
 
     #[inline]
     fn form_of(&self, code: usize) -> Form {
@@ -80,10 +80,10 @@ impl<'o> Simple<'o> for Writer<'o> {
     }
 
     #[inline]
-    fn settle(&mut self) {}
+    fn flush(&mut self) {}
 }
 
-/// Forms of the characters below U+10000 but for Chinese, which all stay.
+/// Forms of the characters below U+10000; Chinese is handled in [`form_of`].
 static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
     ('\0'..='\u{ffff}').fold(Vec::new(), |mut forms, c| {
         forms.resize(c as usize, Form::may_compose());
@@ -95,13 +95,13 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
 #[inline]
 fn form_of(code: usize) -> Form {
     match code {
-        // Chinese, and pictures with the colours of skin.
+        // Chinese, and pictographs with skin tones.
         0x4e00..=0x9fff | 0x1f300..=0x1faff => Form::staying(0),
         _ => FORMS.get(code).copied().unwrap_or(Form::may_compose()),
     }
 }
 
-/// What becomes of a character that stands alone, by the tables that the plain way goes by.
+/// Returns the form of a single character, from the same tables as the slow path.
 fn form(c: char) -> Form {
     let class = canonical_combining_class(c);
     let stays = |c: char| is_nfkc_quick(std::iter::once(c)) == IsNormalized::Yes;
@@ -125,17 +125,17 @@ fn form(c: char) -> Form {
     }
 }
 
-/// Tells whether a character never composes with one before it, and begins anew what follows.
+/// Returns true if a character never composes with one before it.
 fn is_starter(c: char) -> bool {
     let form = form_of(c as usize);
     c.is_ascii() || form.is_inert() || matches!(form.fold(), Fold::One(_))
 }
 
-/// Length of the prefix that is ASCII whose white space is single spaces and line feeds.
+/// Returns the length of the ASCII prefix whose white space is single spaces and line feeds.
 pub(super) fn even_ascii(bytes: &[u8]) -> usize {
     const BLOCK: usize = 32;
     let class = |byte: &u8| CLASSES[usize::from(*byte)];
-    // In long runs, blocks without a way out in the middle are looked at in wide steps.
+    // Long runs are checked in blocks without early exits, which the compiler vectorises.
     let is_even = |block: &[u8]| {
         let pairs = block.iter().zip(&block[1..]);
         !pairs.fold(false, |any, (&before, &byte)| {
@@ -158,7 +158,7 @@ pub(super) fn even_ascii(bytes: &[u8]) -> usize {
     at
 }
 
-/// Classes of bytes: no white space, white space that may stand alone, and what ends a run.
+/// Classes of bytes: not white space, white space allowed singly, and bytes that end the run.
 const EVEN: u8 = 0;
 const WHITE: u8 = 1;
 const STOP: u8 = 2;
@@ -179,7 +179,7 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
-/// Tells whether a byte is white space of ASCII.
+/// Returns true if a byte is ASCII white space.
 #[inline]
 fn is_white(byte: u8) -> bool {
     (byte == b' ') | (byte.wrapping_sub(b'\t') < 5)
@@ -194,7 +194,7 @@ fn from_full_width(c: char) -> char {
     .to_ascii_lowercase()
 }
 
-/// Characters that are not seen: they come with copying and tell nothing.
+/// Returns true for invisible characters, which are often copied by accident.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -203,7 +203,7 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Writes characters, folding white space between them and dropping it at both ends.
+/// A writer that folds white space between characters and drops it at both ends.
 pub(super) struct Folder<'a> {
     out: &'a mut String,
     gap: Option<char>,
@@ -215,7 +215,7 @@ impl<'a> Folder<'a> {
         Self { out, gap: None }
     }
 
-    /// What was written, without the white space that may follow.
+    /// Returns the text written so far, without pending white space.
     pub(super) fn text(&self) -> &str {
         self.out
     }
@@ -225,24 +225,24 @@ impl<'a> Folder<'a> {
         self.out.reserve(bytes);
     }
 
-    /// The last character that was written, if no white space follows it.
+    /// Returns the last character, if no white space follows it.
     pub(super) fn last(&self) -> Option<char> {
         self.out.chars().next_back().filter(|_| self.gap.is_none())
     }
 
-    /// Takes back the last character.
+    /// Removes the last character.
     pub(super) fn pop(&mut self) {
         self.out.pop();
     }
 
-    /// Writes a character that is seen and no white space.
+    /// Writes a visible character that is not white space.
     #[inline]
     pub(super) fn push_letter(&mut self, c: char) {
         self.push_gap();
         self.out.push(c);
     }
 
-    /// Writes characters that are all seen and no white space.
+    /// Writes visible characters without white space.
     #[inline]
     pub(super) fn push_seen(&mut self, run: &str) {
         self.push_gap();
@@ -258,7 +258,7 @@ impl<'a> Folder<'a> {
         self.truncate(0);
     }
 
-    /// Writes a line that is in normal form already.
+    /// Writes a line that is already in normal form.
     pub(super) fn push_folded(&mut self, line: &str) {
         let mut chars = line.chars();
         if let Some(first) = chars.next() {
@@ -267,7 +267,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Writes a run that neither begins nor ends with white space, in lower case of ASCII.
+    /// Writes a run with its ASCII in lower case; it must not begin or end with white space.
     #[inline]
     pub(super) fn push_even(&mut self, run: &str) {
         self.push_gap();
@@ -276,7 +276,7 @@ impl<'a> Folder<'a> {
         self.out[start..].make_ascii_lowercase();
     }
 
-    /// Writes the white space that came, now that something follows it.
+    /// Writes the pending white space before another character.
     #[inline]
     fn push_gap(&mut self) {
         if let Some(gap) = self.gap.take()
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(normalise("a\u{200b}b\u{feff}\u{ad}c"), "abc");
     }
 
-    /// The normal form by its definition.
+    /// Returns the normal form by its definition.
     fn plain(text: &str) -> String {
         let mut folded = String::new();
         let mut fold = Folder::new(&mut folded);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_way_equals_plain_nfkc_for_every_character_before_a_mark() {
+    fn fast_path_equals_plain_nfkc_for_every_character_before_a_mark() {
         for c in (0..=0x0001_ffff).filter_map(char::from_u32) {
             let text = format!("a{c}\u{301}é{c}中{c}b");
             assert_eq!(normalise(&text), plain(&text), "{c:?} U+{:04X}", u32::from(c));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_way_equals_plain_nfkc_for_every_sequence() {
+    fn fast_path_equals_plain_nfkc_for_every_sequence() {
         let odd: Vec<char> = ('\0'..='\u{1ffff}')
             .filter(|&c| form_of(c as usize) != Form::staying(0) || c.is_ascii())
             .collect();

@@ -1,13 +1,13 @@
-//! Numbered n-grams: which of a text's n-grams are new is told by the numbers of their letters.
+//! Numbered n-grams: finds the distinct n-grams of a text by the numbers of their letters.
 //!
-//! A text of one script has some dozens of different letters, so that a bit for each of its short
-//! n-grams fits the first caches, and only new ones are hashed. What has more letters, as Chinese
-//! has, is looked up in a set.
+//! A text of one script has a few dozen different letters, so a bitmap of its short n-grams fits
+//! the L1 and L2 caches, and only new n-grams are hashed. N-grams over more letters, such as
+//! Chinese ones, are looked up in a set.
 #![expect(
     clippy::indexing_slicing,
-    reason = "n-grams are numbered here; one that slips must panic, not be lost"
+    reason = "n-grams are numbered here; a wrong number must panic, not lose an n-gram"
 )]
-// A call for each letter would cost more than what it does.
+// A call for each letter would cost more than its body.
 #![allow(clippy::inline_always)]
 
 use super::features::Visit;
@@ -15,20 +15,20 @@ use super::grams::{AHEAD, Letters, Start};
 use super::seen::Seen;
 use super::sift::{BATCH, Sift};
 
-/// Lengths of n-grams, those of dense letters by a number of their own.
+/// Lengths of n-grams, separately for dense letters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lengths {
     pub(super) letters: usize,
     pub(super) dense: usize,
-    /// Whether dense letters count singly as well.
+    /// Whether single dense letters are features too.
     pub(super) singles: bool,
-    /// Whether n-grams of one letter less count as well, and double.
+    /// Whether n-grams of one letter less are features too, with double weight.
     pub(super) shorter: bool,
 }
 
 impl Lengths {
-    /// Whether [`Numbered::take`] knows them, and the text is long enough for one n-gram.
-    pub(super) fn are_taken(self, text: &Letters) -> bool {
+    /// Returns true if [`Numbered::take`] supports the lengths and the text has one n-gram.
+    pub(super) fn are_supported(self, text: &Letters) -> bool {
         let known = matches!((self.letters, self.dense), (4 | 3, 2) | (2, 1));
         known
             && (self.letters > 2 || !self.shorter)
@@ -40,11 +40,11 @@ impl Lengths {
 /// The set of a text's n-grams, by the numbers of their letters.
 #[derive(Debug, Default)]
 pub(super) struct Numbered {
-    /// Bits of dense letters and of pairs, where [`Kinds`] says.
+    /// Bits of single dense letters and of pairs, at the offsets in [`Kinds`].
     small: Vec<u64>,
-    /// Bits of other n-grams, likewise.
+    /// Bits of other n-grams, at the offsets in [`Kinds`].
     large: Vec<u64>,
-    /// Words of these that were written, and room for those of one batch more.
+    /// Indexes of the dirty words of `large`, with room for one more batch.
     written: Vec<usize>,
     len: usize,
     kinds: Kinds,
@@ -52,16 +52,16 @@ pub(super) struct Numbered {
     others: Seen,
 }
 
-/// Where the bits of each kind of n-grams begin, and how many digits number a letter.
+/// The offsets of the bits of each kind of n-grams, and the bits per letter number.
 #[derive(Debug, Clone, Copy, Default)]
 struct Kinds {
-    /// Digits of the letters that are not dense.
+    /// Bits per number of a letter that is not dense.
     digits: u32,
-    /// Digits of dense letters and of those beside them.
+    /// Bits per number of a dense letter, and of the letter after it.
     dense_digits: u32,
-    /// Whether all letters that are not dense have so few digits.
+    /// Whether the numbers of all letters that are not dense fit in `digits`.
     few: bool,
-    /// Whether all letters have so few as dense ones and those beside them.
+    /// Whether the numbers of all letters fit in `dense_digits`.
     dense_few: bool,
     /// Whether there are dense letters.
     dense: bool,
@@ -69,26 +69,26 @@ struct Kinds {
     dense_pairs: usize,
 }
 
-/// Where an n-gram is noted.
+/// Where an n-gram is recorded.
 enum Place {
     Small(usize),
     Large(usize),
     Other(u64),
 }
 
-/// Most digits of letters whose n-grams have a bit each: 256 KiB of bits.
+/// Maximum bits per letter for which threes have a bit each: 256 KiB of bits.
 const MAX_DIGITS: u32 = 7;
 
-/// Most digits of dense letters whose pairs have a bit each: as many bits.
+/// Maximum bits per dense letter for which pairs have a bit each: 256 KiB of bits.
 const MAX_DENSE_DIGITS: u32 = 10;
 
 const DENSE: usize = Start::DENSE as usize;
 
-/// Set in the keys of n-grams of four of few letters, which have no bit.
+/// Set in the keys of n-grams of four letters, which have no bit.
 const QUADS: u64 = 1 << 63;
 
 impl Kinds {
-    /// The kinds of a text, and how many words of small and large bits they take.
+    /// Returns the kinds of a text, and the number of words of the small and large bitmaps.
     fn of(text: &Letters) -> (Self, usize, usize) {
         let alphabet = text.alphabet();
         let digits = |greatest: u16| u16::BITS - greatest.leading_zeros();
@@ -131,9 +131,10 @@ impl Kinds {
 }
 
 impl Numbered {
-    /// Hands on the n-grams of a text that are new, or all where repeats count.
+    /// Passes the distinct n-grams of a text to `sift`, or all of them if repeats count.
     ///
-    /// Only where hashes will do, and the lengths [are taken](Lengths::are_taken).
+    /// The visitor must not need bytes, and the lengths must be
+    /// [supported](Lengths::are_supported).
     pub(super) fn take<V: Visit>(
         &mut self,
         text: &Letters,
@@ -150,7 +151,7 @@ impl Numbered {
         }
     }
 
-    /// Forgets all n-grams.
+    /// Clears the set and sizes it for a text.
     fn reset(&mut self, text: &Letters, n: usize) {
         for &at in self.written.iter().take(self.len) {
             self.large[at] = 0;
@@ -167,18 +168,20 @@ impl Numbered {
         self.others.reset(if large { text.len() } else { text.len() / 8 });
     }
 
-    /// Takes n-grams of N letters and of D dense ones, and doubly those of M and E, if these are not 0.
+    /// Takes n-grams of N letters or D dense ones, and with double weight those of M or E.
+    ///
+    /// M = 0: there are none with double weight.
     fn take_lengths<V: Visit, const N: usize, const D: usize, const M: usize, const E: usize>(
         &mut self,
         text: &Letters,
         singles: bool,
         sift: &mut Sift<'_, V>,
     ) {
-        let (bytes, starts) = text.numbered().expect("others are not taken");
+        let (bytes, starts) = text.numbered().expect("the lengths are supported");
         let full = (text.len() + 1).saturating_sub(N);
         let (mut found, mut doubled) = (Found::default(), Found::default());
         let distinct = sift.is_distinct();
-        // What fewer letters than N make at the end is not new where it counts double.
+        // The shorter n-grams at the end go first, so that they count once and not double.
         let mut grams = self.grams(distinct);
         grams.take_ends::<N, D>(starts, full..text.len(), singles, &mut found);
         if M > 0 {
@@ -186,7 +189,7 @@ impl Numbered {
             grams.take_ends::<M, E>(starts, full + 1..text.len(), false, &mut doubled);
         }
         self.len = grams.len;
-        // A batch of the text may fill all places.
+        // Empties the lists, because one batch of the text can fill them.
         sift.take_found((bytes, starts), found.take(), 1);
         sift.take_found((bytes, starts), doubled.take(), 2);
         let mut at = 0;
@@ -194,7 +197,7 @@ impl Numbered {
             let mut grams = self.grams(distinct);
             let last = (at + BATCH / 2).min(full);
             while at < last {
-                // Few letters of one kind are numbered as they come.
+                // A run of one kind of few letters gets rolling numbers.
                 let run = &starts[at..last + N - 1];
                 let dense = run.iter().position(|start| grams.kinds.dense && start.is_dense());
                 let dense = dense.unwrap_or(run.len());
@@ -237,7 +240,7 @@ impl Numbered {
         }
     }
 
-    /// Gives back memory that one huge text took.
+    /// Shrinks buffers larger than `bytes`.
     pub(super) fn release_above(&mut self, bytes: usize) {
         if self.written.capacity() * size_of::<usize>() > bytes {
             *self = Self::default();
@@ -246,15 +249,15 @@ impl Numbered {
     }
 }
 
-/// A letter and what follows it.
+/// Returns a letter and the [`AHEAD`] entries after it.
 #[inline(always)]
 fn window(starts: &[Start], at: usize) -> &[Start; AHEAD + 1] {
-    starts[at..].first_chunk().expect("entries for the end are behind the last letter")
+    starts[at..].first_chunk().expect("the last letter is followed by entries for the end")
 }
 
-/// N-grams on their way to their hashes.
+/// N-grams that are not hashed yet.
 struct Found {
-    /// The number of the first letter, eightfold, and how many there are.
+    /// For each n-gram, the index of its first letter times 8, plus its length.
     places: [usize; BATCH],
     len: usize,
 }
@@ -266,10 +269,10 @@ impl Default for Found {
 }
 
 impl Found {
-    /// Adds an n-gram; the next one takes the place of one that is not new.
+    /// Adds an n-gram if it is new.
     #[inline(always)]
     fn push(&mut self, at: usize, n: usize, new: bool) {
-        // Whether an n-gram is new cannot be foretold, so nothing branches on it.
+        // Branchless: whether an n-gram is new is unpredictable; the next overwrites an old one.
         self.places[self.len] = at << 3 | n;
         self.len += usize::from(new);
     }
@@ -279,7 +282,7 @@ impl Found {
     }
 }
 
-/// The set, as a batch of n-grams sees it.
+/// The set, borrowed for one batch of n-grams.
 struct Grams<'a> {
     small: &'a mut [u64],
     large: &'a mut [u64],
@@ -291,7 +294,7 @@ struct Grams<'a> {
 }
 
 impl Grams<'_> {
-    /// Takes the n-grams that begin with the first letter, as long as is fitted to it.
+    /// Takes the n-grams that begin with the first letter, at the length for its script.
     #[inline(always)]
     fn take_fitted<const N: usize, const D: usize>(
         &mut self,
@@ -310,7 +313,9 @@ impl Grams<'_> {
         }
     }
 
-    /// Takes what fewer than N letters make: dense ones do, and what follows a dense one.
+    /// Takes the n-grams at the end, where fewer than N letters are left.
+    ///
+    /// These begin with a dense letter, or with the letter after one.
     fn take_ends<const N: usize, const D: usize>(
         &mut self,
         starts: &[Start],
@@ -334,7 +339,7 @@ impl Grams<'_> {
         }
     }
 
-    /// Takes the n-grams of a run of few letters, none of them dense, and returns how many.
+    /// Takes the n-grams of a run of few letters, none of them dense; returns their number.
     #[inline(always)]
     fn take_run<const N: usize, const M: usize>(
         &mut self,
@@ -370,10 +375,11 @@ impl Grams<'_> {
         lasts.len()
     }
 
-    /// Takes the pairs that begin with dense letters, and these alone as well: with the pairs,
-    /// or by themselves. Returns how many.
+    /// Takes the pairs that begin with dense letters, and the single letters; returns the number
+    /// of pairs.
     ///
-    /// Only where dense letters are few. The last letter begins none.
+    /// Singles go to `doubled` if it is given, else to `found` if `singles` is set. The numbers of
+    /// all letters must fit in `dense_digits`. The last letter of `run` begins no pair.
     #[inline(always)]
     fn take_dense_run(
         &mut self,
@@ -407,7 +413,7 @@ impl Grams<'_> {
         count
     }
 
-    /// Takes the first letters, if they are new or repeats count.
+    /// Takes the first N letters as an n-gram, if it is new or repeats count.
     #[inline(always)]
     fn take<const N: usize>(&mut self, letters: &[Start; AHEAD + 1], at: usize, found: &mut Found) {
         let gram = letters.first_chunk::<N>().expect("no n-gram is longer");
@@ -420,7 +426,7 @@ impl Grams<'_> {
         found.push(at, N, new);
     }
 
-    /// Sets a bit; true when it was not set.
+    /// Sets a bit; returns true if it was not set.
     #[inline(always)]
     fn set_small(&mut self, bit: usize) -> bool {
         let word = &mut self.small[bit / 64];
@@ -429,7 +435,7 @@ impl Grams<'_> {
         new
     }
 
-    /// Sets a bit and notes where; true when it was not set.
+    /// Sets a bit and records its word as written; returns true if the bit was not set.
     #[inline(always)]
     fn set_large(&mut self, bit: usize) -> bool {
         let word = &mut self.large[bit / 64];

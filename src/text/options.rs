@@ -1,4 +1,4 @@
-//! Options of a pipeline: presets, and each part set on its own over them.
+//! Pipeline options: presets, and setters that change single parts of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use super::weight_table::WeightTable;
 use crate::error::{Error, Result};
 use crate::sketch::{SketchKind, Weights};
 
-/// How text is cut into tokens.
+/// The way to cut a text into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Segment {
@@ -22,33 +22,33 @@ pub enum Segment {
     ///
     /// Word lists cut Thai, Lao, Khmer and Burmese, and the ideographs and hiragana of Japanese. A
     /// sentence with kana is Japanese, one without is Chinese. Descriptors name `auto-2` and the
-    /// digest of the lists. `auto` has none: it is read as before, all ideographs by jieba.
+    /// digest of the lists. The first version, `auto`, has no lists: jieba cuts all ideographs.
     #[default]
     Auto,
-    /// The whole text by jieba, which keeps `v1.2` and `foo_bar` whole.
+    /// Jieba for the whole text, which keeps `v1.2` and `foo_bar` whole.
     Jieba,
-    /// Unicode words (UAX #29), Thai, Lao, Khmer and Burmese by word lists.
+    /// Unicode words (UAX #29); Thai, Lao, Khmer and Burmese by word lists.
     ///
     /// Each ideograph and each hiragana is a word. Descriptors name `words-2` and the digest of the
-    /// lists. `words` has none: each letter of the four scripts is a word. The preset `code`
-    /// takes it.
+    /// lists. The first version, `words`, has no lists: each letter of the four scripts is a word.
+    /// The preset `code` uses the first version.
     Words,
     /// Single letters and digits, for character n-grams.
     Chars,
-    /// Character n-grams fitted to the script, words apart by one space.
+    /// Character n-grams fitted to the script, with words separated by one space.
     ///
-    /// N letters of an alphabet; half as many, rounded up, of Chinese characters, kana and
-    /// Hangul, each of which says as much as two letters, and up to N = 3 single ones as well.
+    /// N letters of an alphabet. Half as many, rounded up, of Chinese characters, kana and Hangul,
+    /// because each of these counts as two letters; up to N = 3, single ones too.
     Grams,
     /// Character n-grams of two lengths, fitted to the script; the shorter ones count double.
     ///
-    /// N letters of an alphabet and N - 1; of Chinese characters, kana and Hangul half as many of
-    /// each, rounded up. A changed letter leaves more of the shorter ones as they are, which short
-    /// texts need; in long texts the longer ones decide, because most of them are different.
+    /// N and N - 1 letters of an alphabet; half as many of each, rounded up, of Chinese characters,
+    /// kana and Hangul. A changed letter changes fewer of the shorter n-grams, which helps short
+    /// texts. The longer ones decide in long texts, because most of them are different.
     Mixed,
-    /// Character n-grams of the text exactly as it is.
+    /// Character n-grams of the text as it is.
     ///
-    /// Nothing is normalised or cleaned: every character counts, white space too.
+    /// The text is not normalised or cleaned: every character counts, including white space.
     Raw,
 }
 
@@ -72,13 +72,13 @@ impl Segment {
         matches!(self, Self::Auto | Self::Words)
     }
 
-    /// Tells whether tokens are words, so that a dictionary may know them.
+    /// Returns true if tokens are words, which a dictionary can hold.
     pub(super) fn is_words(self) -> bool {
         matches!(self, Self::Auto | Self::Jieba | Self::Words)
     }
 
-    /// The n-gram length when none is asked for: single words, three characters.
-    fn usual_ngram(self) -> u32 {
+    /// Returns the default n-gram length: one word, or three characters.
+    fn default_ngram(self) -> u32 {
         if self.is_words() { 1 } else { 3 }
     }
 }
@@ -98,14 +98,14 @@ impl FromStr for Segment {
             || Error::InvalidOption {
                 name: "segment",
                 reason: format!(
-                    "\"{text}\" is none of auto, jieba, words, chars, grams, mixed, raw"
+                    "unknown value \"{text}\"; use auto, jieba, words, chars, grams, mixed or raw"
                 ),
             },
         )
     }
 }
 
-/// Which spellings count as the same text.
+/// The normal form, which decides which spellings are the same text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum NormalForm {
@@ -117,13 +117,13 @@ pub enum NormalForm {
     Casefold,
 }
 
-/// Which reader takes the text out of HTML.
+/// The version of the reader for HTML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Html {
     None,
-    /// The reader of the library that is linked, as descriptors named it before it had versions.
+    /// The reader as named by descriptors from before versions: the linked library decides.
     Reader,
-    /// What [`super::main_text`] gives, as its tests have it.
+    /// The reader with the results that the tests of [`super::main_text`] pin.
     Reader1,
 }
 
@@ -131,7 +131,7 @@ impl Html {
     const NAMES: [(&str, Self); 3] =
         [("none", Self::None), ("reader", Self::Reader), ("reader-1", Self::Reader1)];
 
-    /// The name that descriptors have for it.
+    /// Returns its name in descriptors.
     pub(super) fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, html)| *html == self).map_or("none", |(name, _)| name)
     }
@@ -141,7 +141,7 @@ impl Html {
     }
 }
 
-/// What a [`super::Pipeline`] does with a text, part by part.
+/// The settings of a [`Pipeline`](super::Pipeline), one for each step.
 ///
 /// ```
 /// use hamdex::PipelineOptions;
@@ -155,7 +155,7 @@ impl Html {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineOptions {
     pub(super) segment: Segment,
-    /// Whether word lists cut scripts without blanks; only of segmentations that have them.
+    /// Whether word lists cut scripts without spaces, if the segmentation has lists.
     pub(super) lists: bool,
     pub(super) normal: NormalForm,
     pub(super) ngram: u32,
@@ -164,7 +164,7 @@ pub struct PipelineOptions {
     pub(super) short: u32,
     pub(super) short_clean: Clean,
     pub(super) html: Html,
-    /// Whether the descriptor names a version of Unicode that nothing depends on, as some do.
+    /// Whether the descriptor names a version of Unicode that has no effect, as older ones do.
     pub(super) idle_unicode: bool,
     pub(super) sketch: SketchKind,
     pub(super) seed: u64,
@@ -178,13 +178,13 @@ pub struct PipelineOptions {
 }
 
 impl PipelineOptions {
-    /// The longest n-gram allowed, in tokens.
+    /// Maximum length of an n-gram, in tokens.
     pub const MAX_NGRAM: u32 = 64;
 
-    /// The names that [`PipelineOptions::preset`] knows.
+    /// Names of the presets for [`PipelineOptions::preset`].
     pub const PRESETS: [&str; 5] = ["text", "auto", "page", "post", "code"];
 
-    /// Starts with the preset `auto`.
+    /// Returns the options of the preset `auto`.
     pub fn new() -> Self {
         Self {
             segment: Segment::Grams,
@@ -211,19 +211,21 @@ impl PipelineOptions {
 
     /// Returns the options of a named preset.
     ///
-    /// `text` is for texts of all kinds and lengths, and what new indexes take: n-grams of two
-    /// lengths ([`Segment::Mixed`]), and the normal form [`NormalForm::Casefold`]. It is made for
-    /// a centre besides ([`PipelineOptions::centre`]).
+    /// `text` is for texts of all kinds and lengths, and the default for new indexes: n-grams of
+    /// two lengths ([`Segment::Mixed`]) in the normal form [`NormalForm::Casefold`]. It works best
+    /// with a centre ([`PipelineOptions::centre`]).
     ///
-    /// The others are older. All but `code` take n-grams of one length ([`Segment::Grams`]).
-    /// `auto` is for texts of all lengths side by side, short ones cleaned as posts. `page` is for articles
-    /// and pages of some hundred words and more, cleaned as pages: every distinct n-gram of four
-    /// counts once. `post` is for microblog posts: n-grams of three, as often as they occur.
-    /// `code` is for source code: words in threes, so that their order counts.
+    /// The others are older:
+    ///
+    /// - `auto`: texts of mixed lengths; distinct n-grams of three, short texts cleaned as posts.
+    /// - `page`: articles and pages of a hundred words and more; distinct n-grams of four, cleaned
+    ///   as pages.
+    /// - `post`: microblog posts; n-grams of three, each as often as it occurs.
+    /// - `code`: source code; three words in a row, so that their order counts.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] for a name that is not one of [`PipelineOptions::PRESETS`].
+    /// Returns [`Error::InvalidOption`] if the name is not in [`PipelineOptions::PRESETS`].
     pub fn preset(name: &str) -> Result<Self> {
         let base = Self::new();
         match name {
@@ -240,46 +242,46 @@ impl PipelineOptions {
             }
             other => Err(Error::InvalidOption {
                 name: "pipeline",
-                reason: format!("\"{other}\" is none of {}", Self::PRESETS.join(", ")),
+                reason: format!("unknown preset \"{other}\"; use {}", Self::PRESETS.join(", ")),
             }),
         }
     }
 
-    /// Sets how text is cut, and the n-gram length that is usual for it.
+    /// Sets the segmentation and its default n-gram length. Default: [`Segment::Grams`].
     ///
-    /// Default: [`Segment::Grams`]. Usual are single words, and n-grams of three characters.
+    /// The default length is 1 for words and 3 for characters.
     #[must_use]
     pub fn segment(mut self, segment: Segment) -> Self {
         self.segment = segment;
         self.lists = segment.has_lists();
-        self.ngram = segment.usual_ngram();
+        self.ngram = segment.default_ngram();
         self
     }
 
-    /// Sets which spellings count as the same text. Default: [`NormalForm::LowerFold`].
+    /// Sets the normal form of texts. Default: [`NormalForm::LowerFold`].
     ///
-    /// Dictionaries, stop words and tables of weights hold words of the default form, and are
-    /// refused beside another one.
+    /// Dictionaries, stop words and weight tables are in the default form and cannot be combined
+    /// with another one.
     #[must_use]
     pub fn normal(mut self, form: NormalForm) -> Self {
         self.normal = form;
         self
     }
 
-    /// Sets how many neighbouring tokens make one feature. Default: 3.
+    /// Sets the number of consecutive tokens in a feature. Default: 3.
     ///
-    /// At least 1, at most [`PipelineOptions::MAX_NGRAM`]. A text with fewer tokens is one
-    /// feature as a whole.
+    /// From 1 to [`PipelineOptions::MAX_NGRAM`]. A text with fewer tokens is one feature as a
+    /// whole.
     #[must_use]
     pub fn ngram(mut self, tokens: u32) -> Self {
         self.ngram = tokens;
         self
     }
 
-    /// Sets how much a feature counts. Default: [`Weights::Uniform`].
+    /// Sets the weights of features. Default: [`Weights::Uniform`].
     ///
-    /// [`Weights::TfIdf`] and [`Weights::Levels`] weigh words: where text is cut into characters
-    /// so far, they set [`Segment::Auto`].
+    /// [`Weights::TfIdf`] and [`Weights::Levels`] weight words: if the segmentation is into
+    /// characters, they change it to [`Segment::Auto`].
     #[must_use]
     pub fn weights(mut self, weights: Weights) -> Self {
         self.weights = weights;
@@ -289,7 +291,7 @@ impl PipelineOptions {
         self
     }
 
-    /// Sets which noise is taken out first. Default: none.
+    /// Sets the noise that is removed from all texts. Default: none.
     #[must_use]
     pub fn clean(mut self, clean: Clean) -> Self {
         self.clean = clean;
@@ -298,85 +300,85 @@ impl PipelineOptions {
 
     /// Sets the length in characters below which a text is short. Default: 200.
     ///
-    /// Counted in the normal form, before any cleaning; 0 leaves it to [`PipelineOptions::clean`].
+    /// Counted in the normal form, before cleaning. With 0, no text is short.
     #[must_use]
     pub fn short(mut self, characters: u32) -> Self {
         self.short = characters;
         self
     }
 
-    /// Sets which noise is taken out of short texts besides. Default: [`Clean::WEIBO`].
+    /// Sets the noise that is also removed from short texts. Default: [`Clean::WEIBO`].
     ///
-    /// With any other, Chinese characters, kana and Hangul count double towards the length.
+    /// With any other value, Chinese characters, kana and Hangul count as two towards the length.
     #[must_use]
     pub fn short_clean(mut self, clean: Clean) -> Self {
         self.short_clean = clean;
         self
     }
 
-    /// Sets whether texts are HTML, of which only the main content counts. Default: false.
+    /// Treats texts as HTML and extracts their main content. Default: false.
     #[must_use]
     pub fn html(mut self, html: bool) -> Self {
         self.html = if html { Html::Reader1 } else { Html::None };
         self
     }
 
-    /// Sets how features become a signature. Default: [`SketchKind::SimHash`].
+    /// Sets the method of the signature. Default: [`SketchKind::SimHash`].
     ///
-    /// [`SketchKind::Longest`] takes whole sentences for features, whatever the segmentation.
+    /// With [`SketchKind::Longest`], features are whole sentences with every segmentation.
     #[must_use]
     pub fn sketch(mut self, kind: SketchKind) -> Self {
         self.sketch = kind;
         self
     }
 
-    /// Puts the hash of every feature under a secret key. Default: none.
+    /// Keys the hash of every feature with a secret. Default: none.
     ///
-    /// Then nobody without the secret can aim a text at a fingerprint. It has no effect on
-    /// fingerprints that do not come from this pipeline.
+    /// Without the secret, nobody can construct a text for a chosen fingerprint. It has no effect
+    /// on fingerprints that do not come from this pipeline.
     #[must_use]
     pub fn secret(mut self, secret: Secret) -> Self {
         self.secret = Some(secret);
         self
     }
 
-    /// Compares every bit with its usual share in a corpus. Default: with a half.
+    /// Compares each bit with its usual share in a corpus. Default: with a half.
     ///
-    /// Only with [`SketchKind::SimHash`]; see [`Centre`].
+    /// Requires [`SketchKind::SimHash`]; see [`Centre`].
     #[must_use]
     pub fn centre(mut self, centre: Centre) -> Self {
         self.centre = Some(centre);
         self
     }
 
-    /// Sets the seed of the feature hash, which everyone may know. Default: 0.
+    /// Sets the seed of the feature hash, which is not secret. Default: 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Sets whether traditional Chinese counts as simplified. Default: false.
+    /// Converts traditional Chinese to simplified. Default: false.
     #[must_use]
     pub fn simplified(mut self, simplified: bool) -> Self {
         self.simplified = simplified;
         self
     }
 
-    /// Adds words to the dictionary that cuts Chinese. Default: none.
+    /// Adds words to the dictionary for Chinese. Default: none.
     ///
-    /// Only with [`Segment::Auto`] and [`Segment::Jieba`]; [`Segment::Grams`], the default,
-    /// becomes [`Segment::Auto`].
+    /// Requires [`Segment::Auto`] or [`Segment::Jieba`]; changes [`Segment::Grams`], the default,
+    /// to [`Segment::Auto`].
     #[must_use]
     pub fn dictionary(mut self, words: Dictionary) -> Self {
         self.dictionary = Some(words);
         self.in_words()
     }
 
-    /// Sets the words that are no features. Default: none.
+    /// Sets the words that are not features. Default: none.
     ///
-    /// Only with [`Segment::Auto`], [`Segment::Jieba`] and [`Segment::Words`];
-    /// [`Segment::Grams`], the default, becomes [`Segment::Auto`].
+    /// Requires [`Segment::Auto`], [`Segment::Jieba`] or [`Segment::Words`]; changes
+    /// [`Segment::Grams`], the default, to [`Segment::Auto`].
     #[must_use]
     pub fn stop_words(mut self, words: StopWords) -> Self {
         self.stop_words = words;
@@ -385,18 +387,18 @@ impl PipelineOptions {
 
     /// Sets the table of inverse document frequencies. Default: jieba's.
     ///
-    /// Only with [`Weights::TfIdf`] and [`Weights::Levels`].
+    /// Requires [`Weights::TfIdf`] or [`Weights::Levels`].
     #[must_use]
     pub fn idf(mut self, table: IdfTable) -> Self {
         self.idf = Some(table);
         self
     }
 
-    /// Sets weights of the caller's own, and [`Weights::Uniform`] with them.
+    /// Sets a table of weights for words, and [`Weights::Uniform`].
     ///
-    /// A feature then weighs what the table says. With [`Weights::Tf`] set afterwards that is
-    /// multiplied by how often it occurs. Only with segmentations into words;
-    /// [`Segment::Grams`], the default, becomes [`Segment::Auto`].
+    /// A feature gets its weight in the table; [`Weights::Tf`], set afterwards, multiplies it by
+    /// the number of occurrences. Requires a segmentation into words; changes [`Segment::Grams`],
+    /// the default, to [`Segment::Auto`].
     #[must_use]
     pub fn weight_table(mut self, table: WeightTable) -> Self {
         self.weight_table = Some(table);
@@ -404,17 +406,17 @@ impl PipelineOptions {
         self.in_words()
     }
 
-    /// Takes words where n-grams were not asked for in particular.
+    /// Changes the default segmentation to words.
     fn in_words(self) -> Self {
         if self.segment == Segment::Grams { self.segment(Segment::Auto) } else { self }
     }
 
-    /// Returns what cuts a text.
+    /// Returns the version of the segmentation.
     pub(super) fn cutter(&self) -> Cutter {
         Cutter::of(self.segment, self.lists)
     }
 
-    /// Refuses what is out of range, and what would do nothing beside the other options.
+    /// Returns an error if a value is out of range or has no effect with the other options.
     pub(super) fn validate(&self) -> Result<()> {
         let refused = |name, reason| Err(Error::InvalidOption { name, reason });
         if !(1..=Self::MAX_NGRAM).contains(&self.ngram) {
@@ -423,12 +425,12 @@ impl PipelineOptions {
         }
         let segment = self.segment;
         if segment == Segment::Mixed && self.ngram < 2 {
-            return refused("ngram", "segment mixed takes n-grams of 2 at least".to_owned());
+            return refused("ngram", "segment mixed needs n-grams of at least 2".to_owned());
         }
-        let (weights, words) = (self.weights, "take auto, jieba or words");
+        let (weights, words) = (self.weights, "use auto, jieba or words");
         if weights.needs_idf() && !segment.is_words() {
             let reason =
-                format!("{weights} weighs words, and segment {segment} makes none: {words}");
+                format!("{weights} weights words, but segment {segment} has none; {words}");
             return refused("weights", reason);
         }
         if self.centre.is_some() {
@@ -437,34 +439,31 @@ impl PipelineOptions {
         let tables =
             self.dictionary.is_some() || self.weight_table.is_some() || !self.stop_words.is_none();
         if self.normal != NormalForm::LowerFold && tables {
-            return refused("normal", "tables of words are in the form nfkc-lower-fold".to_owned());
+            return refused("normal", "word tables need the form nfkc-lower-fold".to_owned());
         }
         if self.normal != NormalForm::LowerFold && segment == Segment::Raw {
-            return refused("normal", "segment raw takes text exactly as it is".to_owned());
+            return refused("normal", "segment raw does not change the text".to_owned());
         }
         if self.simplified && segment == Segment::Raw {
-            return refused("simplified", "segment raw takes text exactly as it is".to_owned());
+            return refused("simplified", "segment raw does not change the text".to_owned());
         }
         if self.dictionary.is_some() && !segment.needs_dictionary() {
             return refused(
                 "dictionary",
-                format!("segment {segment} looks no words up: take auto or jieba"),
+                format!("segment {segment} uses no dictionary; use auto or jieba"),
             );
         }
         if !segment.is_words() && !self.stop_words.is_none() {
-            return refused("stop-words", format!("segment {segment} makes no words: {words}"));
+            return refused("stop-words", format!("segment {segment} has no words; {words}"));
         }
         if !segment.is_words() && self.weight_table.is_some() {
-            return refused("weights", format!("segment {segment} makes no words: {words}"));
+            return refused("weights", format!("segment {segment} has no words; {words}"));
         }
         if self.idf.is_some() && !weights.needs_idf() {
-            return refused(
-                "idf",
-                format!("weights {weights} take no account of rarity: take tfidf or levels"),
-            );
+            return refused("idf", format!("weights {weights} ignore it; use tfidf or levels"));
         }
         if self.weight_table.is_some() && weights.needs_idf() {
-            let reason = format!("weights {weights} do not go with a table of weights");
+            let reason = format!("weights {weights} cannot be combined with a weight table");
             return refused("weights", reason);
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! Pipeline: a text becomes its fingerprint, step by step as the options say.
+//! Pipeline: computes the fingerprint of a text in the steps that the options set.
 //!
-//! Equal text under an equal descriptor gives an equal fingerprint, on any thread.
+//! Equal texts under equal descriptors get equal fingerprints, on every thread and machine.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
 }
 
-/// Turns texts into fingerprints; cheap to clone and shared by threads.
+/// A pipeline from texts to fingerprints, cheap to clone and thread-safe.
 ///
 /// ```
 /// use hamdex::text::Pipeline;
@@ -64,37 +64,37 @@ pub(super) struct Inner {
     resources: Resources,
 }
 
-/// A fingerprint and how much text stands behind it.
+/// A fingerprint and the number of features it was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sketch<F> {
     /// The signature of the features.
     pub fingerprint: F,
-    /// Number of features; below some ten, a single word decides.
+    /// Number of features; with fewer than about ten, a single word can dominate.
     ///
-    /// Distinct ones under [`Weights::Uniform`](super::Weights::Uniform) and
-    /// [`Weights::Levels`](super::Weights::Levels), else repeats count.
+    /// Repeats count, except under [`Weights::Uniform`](super::Weights::Uniform) and
+    /// [`Weights::Levels`](super::Weights::Levels).
     pub features: usize,
 }
 
-/// One feature of a text, as it counts in the fingerprint.
+/// One feature of a text, with its weight in the fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feature {
     /// The token, or the tokens of an n-gram with spaces between words.
     pub text: String,
-    /// Its weight in the bit sums.
+    /// The weight in the bit sums.
     pub weight: i64,
 }
 
 impl Pipeline {
-    /// Makes a pipeline, loading the tables that its options need.
+    /// Creates a pipeline and loads the tables that its options need.
     ///
-    /// The first pipeline of a process that needs the Chinese dictionary takes a moment to load
-    /// it; all others share it.
+    /// The first pipeline that needs the Chinese dictionary loads it; all pipelines of the process
+    /// share it.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] when the n-gram length is out of range, and for a table that
-    /// would do nothing beside the other options.
+    /// Returns [`Error::InvalidOption`] if the n-gram length is out of range, or if two options
+    /// exclude each other.
     pub fn new(options: &PipelineOptions) -> Result<Self> {
         options.validate()?;
         let resources = Resources::of(options);
@@ -113,18 +113,18 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// [`Error::HeaderMismatch`] when this library cannot give the same fingerprints: the
-    /// descriptor is of another version, names other tables, or is none at all.
+    /// Returns [`Error::HeaderMismatch`] if this library cannot compute the same fingerprints: the
+    /// descriptor has another version, names other tables, or is not a descriptor.
     pub fn from_descriptor(descriptor: &str) -> Result<Self> {
         Self::from_descriptor_with(descriptor, &Resources::default())
     }
 
-    /// Rebuilds the pipeline that a descriptor names, with the tables that it names by digest.
+    /// Rebuilds the pipeline of a descriptor with the tables that it names by digest.
     ///
     /// # Errors
     ///
-    /// As [`Pipeline::from_descriptor`], also when a table is missing or another one. Where the
-    /// secret is missing, another one, or there is one and none is named, `what` is `secret`.
+    /// As [`Pipeline::from_descriptor`], also if a table is missing or its digest differs. If the
+    /// secret is missing, differs, or is not named by the descriptor, `what` is `secret`.
     pub fn from_descriptor_with(descriptor: &str, resources: &Resources) -> Result<Self> {
         let mismatch = |wanted: String| Error::HeaderMismatch {
             what: "pipeline",
@@ -150,10 +150,10 @@ impl Pipeline {
         }
     }
 
-    /// Returns the pipeline with the versions of its steps that a stored descriptor names.
+    /// Returns the pipeline with its steps in the versions of a stored descriptor.
     ///
-    /// Options name a step, such as [`Segment::Auto`], and take its newest version, where stored
-    /// fingerprints may have an earlier one. Steps that the descriptor does not have stay.
+    /// Options select the newest version of a step such as [`Segment::Auto`]; stored fingerprints
+    /// may have an earlier one. Steps that the descriptor does not have are unchanged.
     ///
     /// ```
     /// use hamdex::text::{Pipeline, Segment};
@@ -175,11 +175,11 @@ impl Pipeline {
         if options == self.inner.options { Ok(self.clone()) } else { Self::new(&options) }
     }
 
-    /// Returns the same pipeline with every bit compared with its share in `centre`.
+    /// Returns the same pipeline with `centre`.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] for a sketch without bit sums.
+    /// Returns [`Error::InvalidOption`] if the sketch has no bit sums.
     pub(crate) fn with_centre(&self, centre: Centre) -> Result<Self> {
         Self::new(&self.inner.options.clone().centre(centre))
     }
@@ -198,17 +198,17 @@ impl Pipeline {
         &self.inner.options
     }
 
-    /// Returns the line that names all the fingerprints depend on.
+    /// Returns the line that names everything its fingerprints depend on.
     pub fn descriptor(&self) -> &str {
         &self.inner.descriptor
     }
 
-    /// Returns the tables that came from the caller and that the descriptor names by digest.
+    /// Returns the caller's tables, which the descriptor names by digest.
     pub fn resources(&self) -> &Resources {
         &self.inner.resources
     }
 
-    /// Returns the fingerprint of a text; `None` when nothing in it is a feature.
+    /// Returns the fingerprint of a text; `None` if it has no features.
     ///
     /// ```
     /// use hamdex::{Pipeline, PipelineOptions};
@@ -227,9 +227,9 @@ impl Pipeline {
         })
     }
 
-    /// Returns the fingerprint of a text and what [`cleaned`](Self::cleaned) returns.
+    /// Returns the fingerprint of a text and its [`cleaned`](Self::cleaned) text.
     ///
-    /// Most texts are read once for both, which saves a third of the time of two calls.
+    /// Takes two thirds of the time of two calls, because most texts are read once for both.
     ///
     /// ```
     /// use hamdex::{Pipeline, PipelineOptions};
@@ -254,7 +254,7 @@ impl Pipeline {
         (sketch, cleaned.unwrap_or_else(|| self.cleaned(text)))
     }
 
-    /// Signs what was read by the pipeline's method.
+    /// Computes the signature of the text in the scratch.
     fn sketch<F: Fingerprint>(&self, scratch: &mut Scratch) -> Option<Sketch<F>> {
         let options = &self.inner.options;
         match options.sketch {
@@ -272,11 +272,10 @@ impl Pipeline {
         }
     }
 
-    /// Returns the share of a text's features that sets each bit of a width; see [`Centre`].
+    /// Returns the share of a text's features that sets each bit of a width; see
+    /// [`Centre`](super::Centre).
     ///
-    /// `None` when nothing in the text is a feature.
-    ///
-    /// [`Centre`]: super::Centre
+    /// `None` if the text has no features.
     pub(super) fn shares<F: Fingerprint>(&self, text: &str) -> Option<Vec<u16>> {
         SCRATCH.with_borrow_mut(|scratch| {
             self.read(text, Mentions::Dropped, scratch);
@@ -286,7 +285,7 @@ impl Pipeline {
         })
     }
 
-    /// Signs the text at hand with a method that is kept from text to text.
+    /// Signs the text in the scratch with a signer that is reused from text to text.
     fn sign<F: Fingerprint, S: Signature<F> + 'static, T>(
         &self,
         scratch: &mut Scratch,
@@ -300,7 +299,7 @@ impl Pipeline {
         };
         let mut sketch = None;
         if let Some(signer) = signer.downcast_mut::<S>() {
-            // A limit of the method may differ from the one it was made with.
+            // The stored signer may have been made with another limit.
             if matches!(self.inner.options.sketch, SketchKind::Longest(_)) {
                 *signer = make();
             }
@@ -327,7 +326,7 @@ impl Pipeline {
         sketch
     }
 
-    /// Returns the distinct features of a text, the weightiest first.
+    /// Returns the distinct features of a text, highest weight first.
     pub fn features(&self, text: &str) -> Vec<Feature> {
         let mut weights: HashMap<String, i64> = HashMap::new();
         SCRATCH.with_borrow_mut(|scratch| {
@@ -345,10 +344,10 @@ impl Pipeline {
         features
     }
 
-    /// Returns the 64-bit hashes of a text's distinct features, rising.
+    /// Returns the 64-bit hashes of a text's distinct features, ascending.
     ///
-    /// Empty when nothing in the text is a feature. Two texts share as large a part of their
-    /// hashes as of their features: this is what a check of candidates compares.
+    /// Two texts share the same part of their hashes as of their features; verification compares
+    /// these. A text without features has none.
     ///
     /// ```
     /// use hamdex::{Pipeline, PipelineOptions};
@@ -372,10 +371,10 @@ impl Pipeline {
         hashes
     }
 
-    /// Returns the 64-bit hashes of a text's distinct words, rising, for
-    /// [`IdfLearner::add_words`](super::IdfLearner::add_words).
+    /// Returns the 64-bit hashes of a text's distinct words, ascending.
     ///
-    /// Words are what the segmentation gives, before n-grams are formed.
+    /// Words are the tokens of the segmentation, before n-grams are formed. See
+    /// [`IdfLearner::add_words`](super::IdfLearner::add_words).
     pub fn word_hashes(&self, text: &str) -> Vec<u64> {
         let Inner { options, lexicon, .. } = &*self.inner;
         let jieba = || lexicon.jieba();
@@ -392,10 +391,11 @@ impl Pipeline {
         hashes
     }
 
-    /// Returns the hashes of a cleaned text's words, in order; one of a text without any.
+    /// Returns the hashes of a cleaned text's words, in order.
     ///
-    /// Words are those of Unicode whatever features are cut from, dense characters single. A hash is
-    /// odd where it is that of a letter alone, of a script that puts no blanks between words.
+    /// Words are those of Unicode for every segmentation, with dense characters as single words. A
+    /// text without words has one hash, of the whole text. A hash is odd if its word is a single
+    /// letter of a script without spaces.
     pub(crate) fn words_in_order(&self, text: &str) -> Vec<u64> {
         let secret = self.inner.options.secret;
         let hash = |word: &str| {
@@ -415,10 +415,10 @@ impl Pipeline {
         hashes
     }
 
-    /// Returns the text that a reader compares: main content, normal form, noise taken out.
+    /// Returns the cleaned text: main content, in normal form, without noise.
     ///
-    /// It is what features are cut from, but for names that are mentioned within a sentence:
-    /// fingerprints leave them out, a closer look must not.
+    /// Features are cut from this text, except that fingerprints ignore names mentioned within a
+    /// sentence. The cleaned text keeps them for verification.
     ///
     /// ```
     /// use hamdex::{Pipeline, PipelineOptions};
@@ -436,9 +436,9 @@ impl Pipeline {
         })
     }
 
-    /// Reads a text into the scratch: main content, normal form, noise taken out.
+    /// Reads a text into the scratch: main content, in normal form, without noise.
     ///
-    /// Returns whether `mentions` may have changed what was read.
+    /// Returns true if the result may depend on `mentions`.
     fn read(&self, text: &str, mentions: Mentions, scratch: &mut Scratch) -> bool {
         let options = &self.inner.options;
         let Scratch { normal, cleaned, .. } = scratch;
@@ -462,9 +462,9 @@ impl Pipeline {
         self.clean(normal, mentions, cleaned)
     }
 
-    /// Cleans the text in place; a text that is nothing but noise stays as it is.
+    /// Cleans the text in place; a text of noise alone is unchanged.
     ///
-    /// Returns whether `mentions` was heeded.
+    /// Returns true if the result may depend on `mentions`.
     fn clean(&self, normal: &mut String, mentions: Mentions, spare: &mut String) -> bool {
         let options = &self.inner.options;
         let is_short = clean::is_short(normal, options.short, options.short_clean);

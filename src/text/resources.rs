@@ -1,4 +1,4 @@
-//! Resources: the tables that a caller gave a pipeline, as they are stored with an index.
+//! Resources: the caller's tables of a pipeline, as stored with an index.
 
 use std::borrow::Cow;
 
@@ -13,9 +13,9 @@ use super::stop_words::StopWords;
 use super::weight_table::WeightTable;
 use crate::error::{Error, Result};
 
-/// What a pipeline needs beside its descriptor: the tables that came from the caller.
+/// The caller's tables, which a pipeline needs besides its descriptor.
 ///
-/// An index keeps them, so that its texts can be searched where their files are not.
+/// An index stores them, so that it can be searched by text without the original files.
 ///
 /// ```
 /// use hamdex::text::{Pipeline, StopWords};
@@ -46,7 +46,7 @@ impl Resources {
     /// Names of all kinds of resources.
     pub const NAMES: [&str; 5] = ["dictionary", "stop-words", "idf", "weights", "centre"];
 
-    /// The resources that the options hold.
+    /// Returns the resources of the options.
     pub(super) fn of(options: &PipelineOptions) -> Self {
         let own = options.stop_words.own().map(|_| options.stop_words.clone());
         Self {
@@ -59,28 +59,42 @@ impl Resources {
         }
     }
 
-    /// Returns true when the descriptor says all there is to say.
+    /// Returns true if the pipeline needs no tables and no secret besides its descriptor.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns name and bytes of each resource there is.
+    /// Returns the name and the bytes of each table.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, Cow<'_, [u8]>)> {
         Self::NAMES.into_iter().filter_map(|name| Some((name, self.bytes(name)?)))
     }
 
-    /// Adds the secret that a descriptor names by its digest; it is never stored.
+    /// Sets the secret, which a descriptor names by its digest; it is never stored.
     #[must_use]
     pub fn with_secret(mut self, secret: Secret) -> Self {
         self.secret = Some(secret);
         self
     }
 
-    /// Puts a resource in by its name, from the bytes that [`Resources::parts`] gave.
+    /// Adds a table from the name and bytes that [`Resources::parts`] returned.
+    ///
+    /// ```
+    /// use hamdex::text::{Pipeline, Resources, StopWords};
+    /// use hamdex::PipelineOptions;
+    ///
+    /// let options = PipelineOptions::new().stop_words(StopWords::parse("the\n")?);
+    /// let pipeline = Pipeline::new(&options)?;
+    /// let mut copy = Resources::default();
+    /// for (name, bytes) in pipeline.resources().parts() {
+    ///     copy.insert(name, &bytes)?;
+    /// }
+    /// assert_eq!(copy, *pipeline.resources());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for an unknown name and for bytes that are none of such a resource.
+    /// Returns [`Error::Corrupt`] if the name is unknown or the bytes do not decode.
     pub fn insert(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let damaged = |detail: String| Error::corrupt(format!("resource {name}"), detail);
         let text = || std::str::from_utf8(bytes).map_err(|e| damaged(e.to_string()));
@@ -90,7 +104,7 @@ impl Resources {
             "idf" => self.idf = Some(IdfTable::from_bytes(bytes)?),
             "weights" => self.weights = Some(WeightTable::stored(text()?)),
             "centre" => self.centre = Some(Centre::from_bytes(bytes)?),
-            _ => return Err(damaged("is of no known kind".to_owned())),
+            _ => return Err(damaged("unknown kind".to_owned())),
         }
         Ok(())
     }
@@ -106,7 +120,7 @@ impl Resources {
         Some(Cow::Borrowed(text.as_bytes()))
     }
 
-    /// Returns the digest of a resource as a descriptor names it; `None` where there is none.
+    /// Returns the digest of a table, as in descriptors; `None` if there is no such table.
     pub(super) fn digest(&self, name: &str) -> Option<String> {
         self.bytes(name).map(|bytes| format!("{:016x}", xxh3_64(&bytes)))
     }

@@ -1,8 +1,8 @@
-//! Scripts without blanks: Thai, Lao, Khmer, Burmese and Japanese are cut by their word lists.
+//! Scripts without spaces: Thai, Lao, Khmer, Burmese and Japanese are cut by word lists.
 //!
-//! The language of a character decides, for ideographs that of the sentence: it is Japanese if
-//! there is kana in it, else Chinese. A change of a text changes its words within one sentence.
-//! Everything else is cut as without this module, and a text without these scripts all of it.
+//! The script of a character gives its language. Ideographs are Japanese if their sentence has
+//! kana, else Chinese; so an edit changes the words of one sentence only. This module does not
+//! affect text in other scripts.
 
 use jieba_rs::Jieba;
 
@@ -11,19 +11,19 @@ use super::segment::{is_han, mixed};
 use super::word_list::Language;
 use super::words::for_each_word;
 
-/// Returns false only for a text that [`for_each_of_any`] cuts as one of Chinese and Unicode words.
+/// Returns false only if [`for_each_of_any`] cuts the text into Chinese and Unicode words alone.
 pub(super) fn may_occur(text: &str) -> bool {
     any_pair(text, |first, second| is_listed_pair(first, second) | is_kana_pair(first, second))
 }
 
-/// Returns false only for a text that [`for_each_listed`] cuts into Unicode words.
+/// Returns false only if [`for_each_listed`] cuts the text into Unicode words alone.
 pub(super) fn listed_may_occur(text: &str) -> bool {
     any_pair(text, is_listed_pair)
 }
 
-/// Returns true if any two bytes in a row are such a pair.
+/// Returns true if two consecutive bytes satisfy `is_such`.
 ///
-/// The pairs are asked without branches, so that the compiler reads many bytes at once.
+/// `is_such` must not branch, so that the compiler can vectorise the loop.
 #[inline]
 fn any_pair(text: &str, is_such: impl Fn(u8, u8) -> bool) -> bool {
     let any = |(first, second): (&[u8], &[u8])| {
@@ -37,10 +37,10 @@ fn any_pair(text: &str, is_such: impl Fn(u8, u8) -> bool) -> bool {
     !text.is_ascii() && bytes.chunks(LOOK).zip(next.chunks(LOOK)).any(any)
 }
 
-/// Bytes that are read before asking whether anything was found.
+/// Bytes that are read between two checks of the result.
 const LOOK: usize = 256;
 
-/// Returns true if a character of Thai, Lao, Khmer or Burmese may begin with these bytes.
+/// Returns true if a Thai, Lao, Khmer or Burmese character may begin with these bytes.
 #[inline]
 fn is_listed_pair(first: u8, second: u8) -> bool {
     ((first == 0xe0) & matches!(second, 0xb8..=0xbb))
@@ -54,7 +54,7 @@ fn is_kana_pair(first: u8, second: u8) -> bool {
     (first == 0xe3) & matches!(second, 0x81..=0x83 | 0x87)
 }
 
-/// Calls `emit` with every word of a text: Unicode's, but for Thai, Lao, Khmer and Burmese.
+/// Calls `emit` with every word of a text: by lists in the four scripts, else by Unicode.
 pub(super) fn for_each_listed<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     let mut rest = text;
     while let Some((start, language)) = find(rest, language) {
@@ -76,7 +76,7 @@ pub(super) fn for_each_of_any<'t, 'd>(
     }
     let mut rest = text;
     while !rest.is_empty() {
-        // Sentences of one kind go together: one longer cut costs less than many short ones.
+        // Adjacent sentences of one language are cut together: one long cut is cheaper.
         let japanese = is_japanese(sentence(rest));
         let mut end = 0;
         while let Some(next) = rest.get(end..).filter(|next| !next.is_empty()).map(sentence)
@@ -94,7 +94,7 @@ pub(super) fn for_each_of_any<'t, 'd>(
     }
 }
 
-/// Cuts ideographs and hiragana by the list, all else as Unicode and the other lists have it.
+/// Cuts ideographs and hiragana by the Japanese list, everything else as [`for_each_listed`].
 fn by_japanese<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     let mut rest = text;
     let known = |c| is_han(c) || is_hiragana(c);
@@ -106,7 +106,7 @@ fn by_japanese<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     for_each_listed(rest, emit);
 }
 
-/// Cuts the characters of a language at the start of a text, and returns what is behind them.
+/// Cuts the characters of a language at the start of a text, and returns the rest of the text.
 fn cut_run<'t>(
     text: &'t str,
     known: impl Fn(char) -> bool,
@@ -122,19 +122,19 @@ fn cut_run<'t>(
     rest
 }
 
-/// Returns where the first character is that something is found of; none is within ASCII.
+/// Returns the offset and result of the first character outside ASCII for which `found` is `Some`.
 fn find<T>(text: &str, found: impl Fn(char) -> Option<T>) -> Option<(usize, T)> {
     let ascii = text.bytes().position(|byte| !byte.is_ascii())?;
     let rest = text.get(ascii..)?.char_indices();
     rest.filter(|(_, c)| !c.is_ascii()).find_map(|(at, c)| Some((ascii + at, found(c)?)))
 }
 
-/// Returns the first sentence of a text, its end included: a line feed or one of 。, ! and ?.
+/// Returns the first sentence of a text with its end: a line feed or one of 。, ! and ?.
 fn sentence(text: &str) -> &str {
     text.split_inclusive(['\n', '。', '!', '?']).next().unwrap_or_default()
 }
 
-/// Returns true if there is kana in a sentence.
+/// Returns true if a sentence has kana.
 fn is_japanese(sentence: &str) -> bool {
     find(sentence, |c| (is_hiragana(c) || is_katakana(c)).then_some(())).is_some()
 }
@@ -143,14 +143,14 @@ fn is_hiragana(c: char) -> bool {
     matches!(c, '\u{3041}'..='\u{309f}')
 }
 
-/// The middle dot and the long vowel are also written with other scripts.
+/// Returns true for katakana, without the middle dot and the long vowel of other scripts.
 fn is_katakana(c: char) -> bool {
     matches!(c, '\u{30a1}'..='\u{30fa}' | '\u{30fd}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}')
 }
 
-/// Returns the language of a letter or mark, of those that put no blanks between words.
+/// Returns the language of a letter or mark of Thai, Lao, Khmer or Burmese.
 ///
-/// These are the characters of line breaking class SA (UAX #14) of the four scripts.
+/// These are the characters of line breaking class SA (UAX #14) in the four scripts.
 fn language(c: char) -> Option<Language> {
     if c < '\u{e01}' {
         return None;
@@ -194,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn scripts_without_blanks_are_cut_into_words_beside_others() {
+    fn scripts_without_spaces_are_cut_into_words_among_others() {
         assert_eq!(auto("ภาษาไทย2024ปี, Thai!"), "ภาษา|ไทย|2024|ปี|thai");
         assert_eq!(auto("我来到ภาษาไทย北京"), "我|来到|ภาษา|ไทย|北京");
         assert_eq!(
             words("我们ภาษาไทย ພາສາລາວ, ភាសាខ្មែរ។ မြန်မာစာ။"),
             "我|们|ภาษา|ไทย|ພາສາ|ລາວ|ភាសាខ្មែរ|မြန်မာ|စာ"
         );
-        // Marks without a letter are no words.
+        // Marks without a letter are not words.
         assert_eq!(words("\u{e49} ฯ \u{e48}a"), "ฯ|a");
     }
 
@@ -212,7 +212,7 @@ mod tests {
             auto("研究生命的起源。研究生命の起源!研究生命的起源"),
             "研究|生命|的|起源|研究生|命|の|起源|研究|生命|的|起源"
         );
-        // Half-width kana are brought into normal form, a middle dot alone is no kana.
+        // Half-width kana are kana in normal form; a middle dot alone is not.
         assert!(is_japanese(&normalise("ｶﾀｶﾅ")));
         assert!(!is_japanese("约翰・史密斯"));
         let both = "他来到了网易杭研大厦\nこれはペンです";
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn order_does_not_matter_to_the_words_of_a_text() {
+    fn sorted_texts_have_the_words_of_the_text() {
         let pieces =
             ["東京", "の", "ภาษาไทย", "。", "\n", "我来到北京", " ", "don't", "ペン", "\u{e49}"];
         let mut random = 11_u64;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_megabyte_without_blanks_is_cut_like_its_parts() {
+    fn a_megabyte_without_spaces_is_cut_like_its_parts() {
         for (run, words) in [("ภาษาไทย", 2), ("東京都の", 3), ("データ。東京", 2)]
         {
             let run = normalise(run);

@@ -1,10 +1,10 @@
-//! Secret: what only an owner knows goes into the hash of every feature.
+//! Secret: a key for the hash of every feature.
 //!
-//! SimHash by a known hash can be computed by anyone, so anyone can write texts whose fingerprints
-//! crowd one prefix or lie beside an honest document. Behind a keyed hash nobody without the key
-//! can tell where a text will lie. The hash of a feature is put through SipHash-2-4 (Aumasson and
-//! Bernstein, *`SipHash`: a fast short-input PRF*, INDOCRYPT 2012), so features that collide before
-//! it still count as one feature, which gains an attacker nothing over repeating it.
+//! Anyone can compute a SimHash with a public hash, and construct texts whose fingerprints overload
+//! one prefix or are near another document. With a keyed hash, nobody without the key can predict a
+//! fingerprint. The hash of a feature passes through SipHash-2-4 (Aumasson and Bernstein,
+//! *`SipHash`: a fast short-input PRF*, INDOCRYPT 2012). Features that collide before it still
+//! count as one feature, which gains an attacker no more than repeating a feature.
 
 use std::fmt;
 
@@ -13,17 +13,17 @@ use siphasher::{sip, sip128};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
-/// Fewest bytes of a secret.
+/// Minimum length of a secret, in bytes.
 const SHORTEST: usize = 16;
 
-/// What the digest is taken of; no feature's hash is as long.
+/// The input of the digest, longer than the hash of any feature.
 const DIGESTED: &[u8] = b"digest of a hamdex secret";
 
 /// A secret key for the hash of features, at least 16 bytes long.
 ///
-/// Fingerprints of one secret cannot be compared with those of another or of none. An index
-/// stores a digest of its secret and never the secret: who loses it can search by fingerprint and
-/// not by text.
+/// Fingerprints with different secrets, or with and without one, cannot be compared. An index
+/// stores a digest of its secret, never the secret. Without the secret it can be searched by
+/// fingerprint, but not by text.
 ///
 /// ```
 /// use hamdex::text::Secret;
@@ -42,43 +42,51 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// Takes a secret as a file holds it: hexadecimal digits, or any other bytes.
+    /// Creates a secret from the bytes of a file, hexadecimal or raw.
     ///
-    /// An even number of hexadecimal digits, with white space before and behind them, stands for
-    /// the bytes that they write; anything else counts as it is. The first 16 bytes have to be
-    /// hard to guess, as `openssl rand -hex 32` or `head -c 32 /dev/urandom` makes them.
+    /// An even number of hexadecimal digits, with optional white space around them, is decoded;
+    /// any other bytes are used as they are. The first 16 bytes must be hard to guess, as from
+    /// `openssl rand -hex 32` or `head -c 32 /dev/urandom`.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] for fewer than 16 bytes, and for 16 equal ones at the beginning.
+    /// Returns [`Error::InvalidOption`] for fewer than 16 bytes, or if the first 16 are all equal.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let decoded = unhex(bytes.trim_ascii());
         let bytes = decoded.as_deref().unwrap_or(bytes);
         let refused = |reason| Err(Error::InvalidOption { name: "secret", reason });
         let Some(first) = bytes.first_chunk::<SHORTEST>() else {
-            return refused(format!("{} bytes are too few: {SHORTEST} at least", bytes.len()));
+            return refused(format!("{} bytes are too few (minimum {SHORTEST})", bytes.len()));
         };
         if first.iter().all(|byte| Some(byte) == first.first()) {
-            return refused("the first 16 bytes are all equal: take random ones".to_owned());
+            return refused("the first 16 bytes are all equal, not random".to_owned());
         }
-        // What lies behind the first 16 bytes counts as well.
+        // The bytes after the first 16 are part of the key too.
         let key = sip128::SipHasher24::new_with_key(first).hash(bytes);
         Ok(Self { key: bytes_of(&key) })
     }
 
-    /// Returns 32 hexadecimal digits that tell this secret from others and say nothing else of it.
+    /// Returns a digest of 32 hexadecimal digits, which does not reveal the secret.
+    ///
+    /// ```
+    /// use hamdex::text::Secret;
+    ///
+    /// let secret = Secret::from_bytes(b"000102030405060708090a0b0c0d0e0f")?;
+    /// assert_eq!(secret.digest(), "d1c4db3998206267dd592a6f6d7c797b");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn digest(&self) -> String {
         let digest = sip128::SipHasher24::new_with_key(&self.key).hash(DIGESTED);
         format!("{:016x}{:016x}", digest.h1, digest.h2)
     }
 
-    /// Puts the hash of a feature under this key, up to 64 bits of it.
+    /// Returns the keyed hash of a feature, for fingerprints of up to 64 bits.
     #[inline]
     pub(super) fn keyed(&self, hash: u64) -> u64 {
         sip::SipHasher24::new_with_key(&self.key).hash(&hash.to_be_bytes())
     }
 
-    /// Puts the hash of a feature under this key, at 128 bits.
+    /// Returns the keyed hash of a feature, for fingerprints of 128 bits.
     pub(super) fn keyed_wide<F: Fingerprint>(&self, hash: F) -> F {
         let bytes = hash.to_bytes();
         let keyed = sip128::SipHasher24::new_with_key(&self.key).hash(bytes.as_ref());
@@ -86,7 +94,7 @@ impl Secret {
     }
 }
 
-/// A secret stays one in a log.
+/// Prints the digest, so that logs do not reveal the secret.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Secret").field(&self.digest()).finish()
@@ -97,7 +105,7 @@ fn bytes_of(hash: &sip128::Hash128) -> [u8; 16] {
     (u128::from(hash.h1) << 64 | u128::from(hash.h2)).to_be_bytes()
 }
 
-/// The bytes that hexadecimal digits write; `None` for anything else.
+/// Decodes hexadecimal digits; returns `None` for anything else.
 fn unhex(text: &[u8]) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_chunks::<2>() else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
@@ -127,7 +135,7 @@ mod tests {
         assert_eq!(secret(&raw), secret(hex.as_bytes()));
         assert_eq!(secret(&raw), secret(format!(" {hex}\n").as_bytes()));
         let odd = &hex.as_bytes()[1..];
-        assert_eq!(secret(odd), secret(odd), "an odd number of digits counts as it is");
+        assert_eq!(secret(odd), secret(odd), "an odd number of digits is not decoded");
         assert_ne!(secret(odd), secret(&raw));
     }
 
@@ -151,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_shown() {
+    fn debug_output_does_not_show_the_secret() {
         let shown = format!("{:?}", secret(b"a secret of many letters"));
         assert_eq!(shown, format!("Secret(\"{}\")", secret(b"a secret of many letters").digest()));
     }

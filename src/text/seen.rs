@@ -1,7 +1,7 @@
-//! Distinct features: sets that are cleared and filled again for every text.
+//! Sets of distinct features, reused from text to text.
 #![expect(
     clippy::indexing_slicing,
-    reason = "sets have a place for every hash, and lists for every n-gram"
+    reason = "sets have a slot for every hash, and lists for every n-gram"
 )]
 
 use std::collections::hash_map::RandomState;
@@ -10,26 +10,25 @@ use std::sync::OnceLock;
 
 use crate::sketch::feature_hash;
 
-/// A set of 64-bit feature hashes, by open addressing.
+/// A set of 64-bit feature hashes, with open addressing.
 ///
-/// Whoever makes up a text knows the hashes of its features, and could choose words that all want
-/// the same slots; so the slot depends on a random number of the process as well. What is in the
-/// set does not.
+/// The author of a text knows the hashes of its features and could choose words that collide.
+/// Therefore the slot of a hash also depends on a random number of the process.
 #[derive(Debug)]
 pub(super) struct Seen {
-    /// Slots of a power of two, at most three quarters of them taken; zero is free.
+    /// Slots; their number is a power of two, at most three quarters are used, 0 is free.
     slots: Vec<u64>,
     len: usize,
-    /// The hash that looks like a free slot.
+    /// Whether the hash 0, which looks like a free slot, is in the set.
     zero: bool,
-    /// Odd, so that the product of no two hashes is equal.
+    /// An odd factor, so that different hashes have different products.
     factor: u64,
 }
 
 impl Default for Seen {
     fn default() -> Self {
         static FACTOR: OnceLock<u64> = OnceLock::new();
-        // The standard library's hasher is keyed by the system's random numbers.
+        // The standard library's hasher is keyed with random numbers of the system.
         let factor = *FACTOR.get_or_init(|| RandomState::new().hash_one(0_u64) | 1);
         Self { slots: Vec::new(), len: 0, zero: false, factor }
     }
@@ -38,16 +37,16 @@ impl Default for Seen {
 const FEWEST: usize = 256;
 
 impl Seen {
-    /// Forgets all and makes room for so many hashes, if they are not too many.
+    /// Clears the set and makes room for `expected` hashes, up to a limit.
     pub(super) fn reset(&mut self, expected: usize) {
-        // A larger text repeats itself: the set grows when it has to.
+        // Longer texts repeat features; the set grows on demand.
         let slots = (expected + expected / 4).min(1 << 15).next_power_of_two().max(FEWEST);
         self.slots.clear();
         self.slots.resize(slots, 0);
         (self.len, self.zero) = (0, false);
     }
 
-    /// Adds a hash; true when it was not there.
+    /// Adds a hash; returns true if it is new.
     #[inline]
     pub(super) fn insert(&mut self, hash: u64) -> bool {
         if hash == 0 {
@@ -70,7 +69,7 @@ impl Seen {
         self.slots = slots;
     }
 
-    /// Gives back memory that one huge text took.
+    /// Shrinks a set larger than `bytes`.
     pub(super) fn release_above(&mut self, bytes: usize) {
         if self.slots.capacity() * size_of::<u64>() > bytes {
             *self = Self::default();
@@ -82,11 +81,11 @@ impl Seen {
 #[allow(clippy::cast_possible_truncation)] // masked at once
 fn put(slots: &mut [u64], hash: u64, factor: u64) -> bool {
     let mask = slots.len() - 1;
-    // The uppermost bits of the product, which depend on all of the hash (multiply-shift hashing;
-    // Dietzfelbinger and others, 1997).
+    // The slot is in the highest bits of the product, which depend on all bits of the hash
+    // (multiply-shift hashing; Dietzfelbinger and others, 1997).
     let unused = (slots.len() as u64).leading_zeros() + 1;
     let mut at = (hash.wrapping_mul(factor) >> unused) as usize & mask;
-    // Whether a hash is new cannot be foretold, so nothing branches on it.
+    // Branchless: whether the hash is new is unpredictable.
     while slots[at] != 0 && slots[at] != hash {
         at = (at + 1) & mask;
     }
@@ -95,19 +94,20 @@ fn put(slots: &mut [u64], hash: u64, factor: u64) -> bool {
     new
 }
 
-/// The set of a text's short n-grams of small letters, digits and spaces: a bit for each there is.
+/// The set of a text's short n-grams of small letters, digits and spaces, as a bitmap.
 #[derive(Debug, Default)]
 pub(super) struct Firsts {
     bits: Vec<u64>,
-    /// Numbers of the distinct n-grams, and their hashes.
+    /// Numbers of the distinct n-grams.
     numbers: Vec<u32>,
+    /// Hashes of the distinct n-grams.
     hashes: Vec<u64>,
 }
 
-/// Letters, digits and the space.
+/// Number of small letters, digits and the space.
 const LETTERS: u32 = 37;
 
-/// Numbers of the letters.
+/// Numbers of the letters by byte.
 static NUMBERS: [u8; 256] = numbers();
 
 const fn numbers() -> [u8; 256] {
@@ -124,17 +124,17 @@ const fn numbers() -> [u8; 256] {
 }
 
 impl Firsts {
-    /// The longest n-gram there is a bit for; all of four letters take 230 kB.
+    /// Maximum length of an n-gram; the bitmap of all n-grams of four letters takes 230 kB.
     const MAX: usize = 4;
 
-    /// Returns the hash of each distinct n-gram of `letters`, in order of where it stands first.
+    /// Returns the hash of each distinct n-gram of `letters`, in order of first occurrence.
     pub(super) fn hashes<const N: usize>(&mut self, letters: &[u8], seed: u64) -> &[u64] {
         const { assert!(N <= Self::MAX) };
-        let there_are = (0..N).fold(1, |all, _| all * LETTERS as usize);
-        // All are noted, and the next one takes the place of one that is not new.
-        let most = letters.len().min(there_are) + 1;
+        let possible = (0..N).fold(1, |all, _| all * LETTERS as usize);
+        // One more entry, because each n-gram is written before it is known to be new.
+        let most = letters.len().min(possible) + 1;
         let fit = |len: usize| most.max(len);
-        self.bits.resize(there_are.div_ceil(64).max(self.bits.len()), 0);
+        self.bits.resize(possible.div_ceil(64).max(self.bits.len()), 0);
         self.numbers.resize(fit(self.numbers.len()), 0);
         self.hashes.resize(fit(self.hashes.len()), 0);
         let Self { bits, numbers, hashes } = self;
@@ -142,7 +142,7 @@ impl Firsts {
         for gram in letters.windows(N).filter_map(<[u8]>::first_chunk::<N>) {
             let number = number(gram);
             let bits = &mut bits[number as usize >> 6];
-            // Whether an n-gram is new cannot be foretold, so nothing branches on it.
+            // Branchless: whether an n-gram is new is unpredictable.
             let bit = 1 << (number & 63);
             (numbers[len], hashes[len]) = (number, feature_hash(gram, seed));
             len += usize::from(*bits & bit == 0);
@@ -154,7 +154,7 @@ impl Firsts {
         &hashes[..len]
     }
 
-    /// Gives back memory that one huge text took.
+    /// Shrinks lists larger than `bytes`.
     pub(super) fn release_above(&mut self, bytes: usize) {
         if self.hashes.capacity() * size_of::<u64>() > bytes {
             (self.numbers, self.hashes) = (Vec::new(), Vec::new());
@@ -162,7 +162,7 @@ impl Firsts {
     }
 }
 
-/// Returns the number of an n-gram among all of its length.
+/// Returns the number of an n-gram among all n-grams of its length.
 #[inline]
 fn number<const N: usize>(gram: &[u8; N]) -> u32 {
     let number = |&byte: &u8| NUMBERS[usize::from(byte)];
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_equal_hashes_is_new_whatever_the_size() {
+    fn only_the_first_of_equal_hashes_is_new_at_every_size() {
         let mut seen = Seen::default();
         assert!(seen.insert(7), "usable before any reset");
         for expected in [0, 1, 100_000] {
@@ -191,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn chosen_hashes_do_not_want_the_same_slots() {
-        // Equal in all bits but a few, wherever these are: some would share a slot by each of them.
+    fn chosen_hashes_do_not_collide() {
+        // The hashes differ only in bits from `shift` on.
         for shift in [0, 16, 32, 47] {
             let mut seen = Seen::default();
             let chosen = || (1..=50_000_u64).map(|hash| hash << shift);
@@ -203,13 +203,13 @@ mod tests {
                 run = if *slot == 0 { 0 } else { run + 1 };
                 longest = longest.max(run);
             }
-            // All of them would be one run; at random the longest has some hundreds.
+            // Collisions would form one run; at random the longest run is a few hundred.
             assert!(longest < 10_000, "shift {shift}, factor {:x}: {longest}", seen.factor);
         }
     }
 
     #[test]
-    fn the_first_of_equal_grams_is_hashed_in_every_text_anew() {
+    fn each_text_returns_the_first_of_equal_grams() {
         fn check<const N: usize>(firsts: &mut Firsts, letters: &[u8]) {
             let mut expected: Vec<u64> = Vec::new();
             for hash in letters.windows(N).map(|gram| feature_hash(gram, 5)) {

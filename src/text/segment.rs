@@ -1,6 +1,6 @@
-//! Segmentation: normalised text becomes tokens, in order.
+//! Segmentation: splits normalised text into tokens, in order.
 //!
-//! A token holds at least one letter or digit and no white space; punctuation is no token.
+//! A token has at least one letter or digit and no white space. Punctuation is not a token.
 
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
@@ -12,23 +12,23 @@ use super::pipeline::release;
 use super::scripts;
 use super::words::for_each_word;
 
-/// What cuts a text into tokens: a segmentation in one of its versions.
+/// One version of a segmentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cutter {
-    /// Chinese runs by jieba, everything else by Unicode words.
+    /// Chinese by jieba, everything else by Unicode words.
     Auto,
-    /// The same but for scripts without blanks, Japanese among them, by word lists.
+    /// As `Auto`, with word lists for Japanese and other scripts without spaces.
     Auto2,
     Jieba,
     /// Unicode words.
     Words,
-    /// The same but for Thai, Lao, Khmer and Burmese, by word lists.
+    /// As `Words`, with word lists for Thai, Lao, Khmer and Burmese.
     Words2,
     Letters,
 }
 
 impl Cutter {
-    /// Returns the version of a segmentation with word lists, or the one without.
+    /// Returns the version of a segmentation with or without word lists.
     pub(super) fn of(segment: Segment, lists: bool) -> Self {
         match segment {
             Segment::Auto if lists => Self::Auto2,
@@ -43,8 +43,8 @@ impl Cutter {
 
 /// Returns the tokens of a normalised text in order.
 ///
-/// For [`Segment::Grams`], [`Segment::Mixed`] and [`Segment::Raw`] these are the letters and
-/// digits of n-grams.
+/// [`Segment::Grams`], [`Segment::Mixed`] and [`Segment::Raw`] have no words: their tokens are
+/// single letters and digits.
 ///
 /// ```
 /// use hamdex::text::{Segment, tokens};
@@ -62,7 +62,7 @@ pub fn tokens(text: &str, segment: Segment) -> Vec<&str> {
 
 /// Calls `emit` with each token of a normalised text.
 ///
-/// The dictionary is asked for only where it is needed, for it takes a moment to load.
+/// `jieba` is called only if the text needs the dictionary, because loading it is slow.
 pub(super) fn for_each_token<'t, 'd>(
     text: &'t str,
     cutter: Cutter,
@@ -83,7 +83,7 @@ pub(super) fn for_each_token<'t, 'd>(
     }
 }
 
-/// Cuts Chinese runs by the dictionary and the text between them by `words`.
+/// Cuts runs of Chinese by the dictionary and the text between them by `words`.
 pub(super) fn mixed<'t, 'd, E: FnMut(&'t str)>(
     text: &'t str,
     words: impl Fn(&'t str, &mut E),
@@ -94,7 +94,7 @@ pub(super) fn mixed<'t, 'd, E: FnMut(&'t str)>(
     while let Some(start) = find_han(rest) {
         let (other, han) = rest.split_at(start);
         words(other, emit);
-        // Punctuation stays with the run: one longer cut costs less than many short ones.
+        // Punctuation stays in the run: one long cut is cheaper than many short ones.
         let end = han_prefix(han);
         let (han, tail) = han.split_at(end);
         cut(jieba(), han, emit);
@@ -103,17 +103,18 @@ pub(super) fn mixed<'t, 'd, E: FnMut(&'t str)>(
     words(rest, emit);
 }
 
-/// A normalised text, to be cut.
+/// A normalised text that is to be cut.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Uncut<'t> {
-    /// As it stands.
+    /// The text in its order.
     Whole(&'t str, Cutter),
-    /// Its runs of Chinese and what lies between them, each laid end to end, for
-    /// [`Cutter::Auto`]. Few long cuts by the dictionary cost less than many short ones.
+    /// All runs of Chinese, concatenated, and all text between them, for [`Cutter::Auto`].
+    ///
+    /// A few long cuts by the dictionary are cheaper than many short ones.
     Sorted { other: &'t str, han: &'t str },
 }
 
-/// Memory for the parts of a text.
+/// Buffers for the parts of a text.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     other: String,
@@ -121,7 +122,9 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Sorts a text where that makes cutting cheaper; its tokens are the same in another order.
+    /// Separates Chinese from the rest of a text if that makes cutting cheaper.
+    ///
+    /// The tokens are the same, in another order.
     pub(super) fn sort<'t>(&'t mut self, text: &'t str, cutter: Cutter) -> Uncut<'t> {
         let sorted = match cutter {
             Cutter::Auto => true,
@@ -138,10 +141,10 @@ impl Parts {
         while let Some(start) = find_han(rest) {
             let (before, run) = rest.split_at(start);
             let (run, tail) = run.split_at(han_prefix(run));
-            // No word, neither Unicode's nor jieba's, goes on behind a line feed.
+            // Neither Unicode's words nor jieba's continue after a line feed.
             other.push_str(before);
             other.push('\n');
-            han.push_str(run.trim_end_matches(is_apart));
+            han.push_str(run.trim_end_matches(is_separator));
             han.push('\n');
             rest = tail;
         }
@@ -152,7 +155,7 @@ impl Parts {
         Uncut::Sorted { other, han }
     }
 
-    /// Gives back memory that one huge text took.
+    /// Shrinks buffers larger than `bytes`.
     pub(super) fn release_above(&mut self, bytes: usize) {
         release(&mut self.other, bytes);
         release(&mut self.han, bytes);
@@ -178,11 +181,11 @@ impl<'t> Uncut<'t> {
     }
 }
 
-/// Cuts lines of Chinese, some of them at once.
+/// Cuts lines of Chinese, several lines at a time.
 fn cut_lines<'t>(jieba: &Jieba, lines: &'t str, emit: &mut impl FnMut(&'t str)) {
     let mut rest = lines;
     while !rest.is_empty() {
-        // Tokens of one cut should stay in the first cache until they are looked at.
+        // The tokens of one cut should stay in the L1 cache until they are read.
         let line = rest.bytes().skip(CUT).position(|byte| byte == b'\n');
         let (part, tail) = rest.split_at(line.map_or(rest.len(), |end| CUT + end + 1));
         cut(jieba, part, emit);
@@ -190,25 +193,26 @@ fn cut_lines<'t>(jieba: &Jieba, lines: &'t str, emit: &mut impl FnMut(&'t str)) 
     }
 }
 
-/// Bytes that are cut at once, and more up to the next line.
+/// Minimum number of bytes of one cut, which then continues to the end of the line.
 const CUT: usize = 1 << 10;
 
-/// Tells whether jieba cuts a character off whatever stands around it.
-fn is_apart(c: char) -> bool {
+/// Returns true if jieba separates a character from any text around it.
+fn is_separator(c: char) -> bool {
     !is_letter(c) && !is_han(c) && !matches!(c, '+' | '#' | '&' | '.' | '_' | '%' | '-')
 }
 
-/// Returns where the first Chinese ideograph is; ASCII is passed over at a glance.
+/// Returns the offset of the first Chinese ideograph.
 fn find_han(text: &str) -> Option<usize> {
     let ascii = text.bytes().position(|byte| !byte.is_ascii())?;
     let found = text.get(ascii..)?.find(is_han)?;
     Some(ascii + found)
 }
 
-/// Length of the prefix without letters of other scripts; most of Chinese is told by one byte.
+/// Returns the length of the prefix without letters of other scripts.
 fn han_prefix(text: &str) -> usize {
     let mut at = 0;
     loop {
+        // The first byte identifies most Chinese characters.
         while let Some(0xe5..=0xe9) = text.as_bytes().get(at) {
             at += 3;
         }
@@ -231,7 +235,7 @@ fn han_prefix(text: &str) -> usize {
     }
 }
 
-/// Calls `emit` with every sentence of a text, by Unicode rules (UAX #29).
+/// Calls `emit` with each sentence of a text, by Unicode rules (UAX #29).
 pub(super) fn for_each_sentence<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     text.split('\n').flat_map(str::unicode_sentences).for_each(emit);
 }
@@ -244,7 +248,7 @@ fn cut<'t>(jieba: &Jieba, text: &'t str, emit: &mut impl FnMut(&'t str)) {
     }
 }
 
-/// Tells whether a character is a Chinese ideograph, extensions included.
+/// Returns true for a Chinese ideograph, extensions included.
 #[inline]
 pub(super) fn is_han(c: char) -> bool {
     matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3005}' | '\u{3007}' | '\u{3400}'..='\u{4dbf}'

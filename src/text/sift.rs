@@ -1,5 +1,5 @@
-//! Sifting: occurrences of features become those that count, with their weights.
-#![expect(clippy::indexing_slicing, reason = "full lists are handed on at once")]
+//! Sifting: keeps the occurrences of features that count, and weights them.
+#![expect(clippy::indexing_slicing, reason = "full lists are flushed at once")]
 
 use super::batch;
 use super::features::{Feature, Visit};
@@ -8,25 +8,25 @@ use super::seen::{Firsts, Seen};
 use super::weight_table::LoadedWeights;
 use crate::sketch::{Weights, feature_hash};
 
-/// Hashes that are handed on together.
+/// Hashes of one batch.
 pub(super) const BATCH: usize = 128;
 
-/// Weighs every occurrence, or every distinct feature once, and hands on many together.
+/// A filter that weights every occurrence, or every distinct feature once, in batches.
 pub(super) struct Sift<'s, V> {
     weights: Weights,
-    /// The caller's own weights, which stand for the rarity.
+    /// The caller's weights, which replace rarities.
     given: Option<&'s LoadedWeights>,
-    /// Every occurrence has the same weight.
+    /// Whether every occurrence has the same weight.
     alike: bool,
-    /// Which is 1, or more where features of a kind count for more.
+    /// That weight: 1, or more for features that count more than once.
     times: u32,
     seed: u64,
-    /// What came already, where each feature counts once.
+    /// The features seen so far, if each one counts once.
     distinct: Option<&'s mut Seen>,
     pub(super) visit: V,
     hashes: [u64; BATCH],
-    /// Their weights, which nobody asks for where all are alike.
-    heavy: [u32; BATCH],
+    /// The weights of `hashes`; unused if `alike`.
+    hash_weights: [u32; BATCH],
     len: usize,
 }
 
@@ -47,19 +47,19 @@ impl<'s, V: Visit> Sift<'s, V> {
             distinct: (weights == Weights::Uniform).then_some(seen),
             visit,
             hashes: [0; BATCH],
-            heavy: [0; BATCH],
+            hash_weights: [0; BATCH],
             len: 0,
         }
     }
 
-    /// Expects so many features.
+    /// Clears the distinct features and makes room for `expected`.
     pub(super) fn begin(&mut self, expected: usize) {
         if let Some(seen) = &mut self.distinct {
             seen.reset(expected);
         }
     }
 
-    /// Lets features that are alike count twice from here on.
+    /// Doubles the common weight of all following features.
     pub(super) fn count_double(&mut self) {
         self.flush();
         self.times = 2;
@@ -70,13 +70,13 @@ impl<'s, V: Visit> Sift<'s, V> {
         let hash = feature_hash(bytes, self.seed);
         if self.alike {
             let new = self.is_new(hash);
-            self.hand_on(bytes, hash, self.times, new);
+            self.pass_on(bytes, hash, self.times, new);
         } else {
             self.take_weighed(bytes, hash, rarity(hash));
         }
     }
 
-    /// Takes words that are features themselves, whose rarity counts.
+    /// Takes words as features, weighted by their rarity.
     pub(super) fn take_words(&mut self, words: &[&str], mut rarity: impl FnMut(&str, u64) -> u32) {
         let (mut hashes, mut rarities) = ([0; batch::SIZE], [0; batch::SIZE]);
         for words in words.chunks(batch::SIZE) {
@@ -99,10 +99,10 @@ impl<'s, V: Visit> Sift<'s, V> {
             Some(given) => given.feature(bytes).unwrap_or(rarity),
             None => u32::try_from(self.weights.weight(1, rarity)).unwrap_or(u32::MAX),
         };
-        // A feature of weight 0 is none.
+        // Weight 0 drops the feature.
         let new = weight > 0 && self.is_new(hash);
-        self.heavy[self.len] = weight;
-        self.hand_on(bytes, hash, weight, new);
+        self.hash_weights[self.len] = weight;
+        self.pass_on(bytes, hash, weight, new);
     }
 
     #[inline]
@@ -110,7 +110,7 @@ impl<'s, V: Visit> Sift<'s, V> {
         self.distinct.as_mut().is_none_or(|seen| seen.insert(hash))
     }
 
-    /// Takes the n-grams of ASCII letters, if they are short and hashes will do.
+    /// Takes the n-grams of ASCII letters; returns false if they are long or bytes are needed.
     pub(super) fn take_ascii(&mut self, letters: &[u8], n: usize, firsts: &mut Firsts) -> bool {
         if self.distinct.is_none() {
             return self.take_bytes(letters, n);
@@ -127,12 +127,12 @@ impl<'s, V: Visit> Sift<'s, V> {
         true
     }
 
-    /// Whether repeats do not count.
+    /// Returns true if repeated features count once.
     pub(super) fn is_distinct(&self) -> bool {
         self.distinct.is_some()
     }
 
-    /// Takes n-grams of letters, each the number of the first, eightfold, and how many.
+    /// Takes n-grams of letters, each the index of its first letter times 8, plus its length.
     pub(super) fn take_found(
         &mut self,
         (bytes, starts): (&[u8], &[Start]),
@@ -148,9 +148,11 @@ impl<'s, V: Visit> Sift<'s, V> {
         visit_alike(&mut self.visit, hashes, times);
     }
 
-    /// Takes every n-gram of bytes, if they are short and hashes will do.
+    /// Takes every n-gram of bytes.
+    ///
+    /// Returns false if they are long, bytes are needed, or repeats count once.
     pub(super) fn take_bytes(&mut self, bytes: &[u8], n: usize) -> bool {
-        // The compiler makes little of a hash whose length it knows.
+        // With a length known at compile time, the hash is a few instructions.
         match n {
             _ if V::BYTES || self.distinct.is_some() || bytes.len() < n => return false,
             1 => self.take_windows::<1>(bytes),
@@ -177,16 +179,16 @@ impl<'s, V: Visit> Sift<'s, V> {
         }
     }
 
-    /// Hands a feature on if it is new.
+    /// Passes a feature on if it is new.
     #[inline]
-    fn hand_on(&mut self, bytes: &[u8], hash: u64, weight: u32, new: bool) {
+    fn pass_on(&mut self, bytes: &[u8], hash: u64, weight: u32, new: bool) {
         if V::BYTES {
             if new {
                 self.visit.feature(Feature { bytes, hash, weight: weight.into() });
             }
             return;
         }
-        // Whether a feature is new cannot be foretold, so nothing branches on it.
+        // Branchless: whether a feature is new is unpredictable.
         self.hashes[self.len] = hash;
         self.len += usize::from(new);
         if self.len == BATCH {
@@ -199,13 +201,13 @@ impl<'s, V: Visit> Sift<'s, V> {
         if self.alike {
             visit_alike(&mut self.visit, hashes, self.times);
         } else {
-            self.visit.weighted(hashes, &self.heavy[..self.len]);
+            self.visit.weighted(hashes, &self.hash_weights[..self.len]);
         }
         self.len = 0;
     }
 }
 
-/// Hands on features of one weight.
+/// Visits features of one weight.
 fn visit_alike(visit: &mut impl Visit, hashes: &[u64], times: u32) {
     if times == 1 {
         return visit.hashes(hashes);

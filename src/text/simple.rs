@@ -1,45 +1,47 @@
-//! Simple characters: runs of text are normalised by one look at each character.
+//! Fast path for simple characters: runs of text are normalised with one table lookup a character.
 //!
-//! Both normal forms copy what stays, write one character for another, and stop where characters
-//! may compose; what is simple to each of them, a table says.
+//! Both normal forms copy characters that stay, replace one character by another, and stop at
+//! characters that may compose. A table for each form names its simple characters.
 
 use super::normalise::{Folder, even_ascii};
 use super::unicode::{Fold, Form};
 use super::utf8::{decode, four};
 
-/// Writes a normal form.
+/// A writer of a normal form.
 pub(super) trait Simple<'o> {
-    /// Whether characters wait until it is known what composes with them.
+    /// Whether the writer buffers characters until it is known what composes with them.
     ///
-    /// Else the last starter is left with what may compose.
-    const WAITS: bool;
+    /// If not, the last starter is left for the caller, together with what may compose.
+    const BUFFERS: bool;
 
-    /// What becomes of a character by its code point; white space other than ASCII is not simple.
+    /// Returns the form of the character with this code point.
+    ///
+    /// White space outside ASCII is not simple.
     fn form_of(&self, code: usize) -> Form;
 
     fn fold(&mut self) -> &mut Folder<'o>;
 
-    /// Combining class of the last character that was written.
+    /// Returns the combining class of the last character that was written.
     fn last(&mut self) -> &mut u32;
 
-    /// Writes what waits, now that a starter follows.
-    fn settle(&mut self);
+    /// Writes the buffered characters; called before a starter.
+    fn flush(&mut self);
 
     /// Writes the prefix of simple characters and returns its length.
     ///
-    /// White space in it is single and of ASCII.
+    /// White space in the prefix is single ASCII characters.
     #[inline]
     fn push_simple(&mut self, text: &str) -> usize {
         let bytes = text.as_bytes();
-        // What stays is copied run by run.
+        // Characters that stay are copied run by run.
         let (mut begin, mut at, mut last, mut white) = (0, 0, *self.last(), false);
         let mut starter = 0;
         while let Some(&byte) = bytes.get(at) {
             if byte < 0x80 {
-                // Single letters between others are not worth the call.
+                // A single ASCII letter between other letters is not worth the call.
                 let ascii = match (byte, bytes.get(at + 1)) {
                     (b'a'..=b'z' | b' ', Some(0x80..)) if !white => 1,
-                    // Where an ASCII character ended a run, it was a second blank.
+                    // The ASCII character that ended the run was a second blank.
                     _ if white => 0,
                     _ => even_ascii(bytes.split_at(at).1),
                 };
@@ -53,7 +55,7 @@ pub(super) trait Simple<'o> {
             }
             let (code, width) = decode(four(bytes, at));
             let form = self.form_of(code);
-            // A mark behind white space has nothing to stand on.
+            // A mark after white space has no base character.
             if form.is_inert() || (form.stays() && form.class() >= last && !white) {
                 if form.is_inert() {
                     starter = at;
@@ -62,15 +64,15 @@ pub(super) trait Simple<'o> {
                 continue;
             }
             match form.fold() {
-                Fold::One(to) if self.is_apart(to, bytes, at + width) => {
+                Fold::One(to) if self.cannot_compose(to, bytes, at + width) => {
                     self.push_run(&text[begin..at]);
-                    self.settle();
+                    self.flush();
                     self.fold().push_letter(to);
                     last = 0;
                 }
                 Fold::Dropped => self.push_run(&text[begin..at]),
                 Fold::Stays | Fold::MayCompose | Fold::White | Fold::One(_) | Fold::Many(_) => {
-                    if !Self::WAITS {
+                    if !Self::BUFFERS {
                         at = starter.max(begin);
                     }
                     break;
@@ -84,10 +86,10 @@ pub(super) trait Simple<'o> {
         at
     }
 
-    /// Whether a character that others become has nothing to compose with.
+    /// Returns true if `to`, the result of a fold, has nothing to compose with.
     #[inline]
-    fn is_apart(&self, to: char, bytes: &[u8], next: usize) -> bool {
-        if Self::WAITS {
+    fn cannot_compose(&self, to: char, bytes: &[u8], next: usize) -> bool {
+        if Self::BUFFERS {
             return self.form_of(to as usize).is_inert();
         }
         bytes.get(next).is_none_or(|&byte| {
@@ -104,7 +106,7 @@ pub(super) trait Simple<'o> {
         if run.is_empty() {
             return;
         }
-        self.settle();
+        self.flush();
         if let Some(&byte) = run.as_bytes().first().filter(|byte| is_white(byte)) {
             self.fold().push(char::from(byte));
             even = &run[1..];

@@ -1,14 +1,14 @@
-//! Simplified Chinese: traditional characters become the simplified ones, phrase by phrase.
+//! Simplified Chinese: converts traditional characters phrase by phrase.
 //!
-//! `OpenCC`'s tables (`t2s`): 乾 becomes 干 in 乾燥 and stays in 乾坤. One text written both ways
-//! gets one fingerprint; only when asked for, because it also makes different words alike.
+//! Uses `OpenCC`'s tables (`t2s`): 乾 becomes 干 in 乾燥 and stays in 乾坤. A text in either script
+//! gets the same fingerprint. This is optional, because it also makes some different words equal.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::segment::is_han;
 
-/// What begins with a character, and what it becomes, the longest first.
+/// The phrases that begin with one character and their replacements, longest first.
 type Replacements = Vec<(&'static str, &'static str)>;
 
 static TABLE: LazyLock<HashMap<char, Replacements>> = LazyLock::new(|| {
@@ -25,7 +25,7 @@ static TABLE: LazyLock<HashMap<char, Replacements>> = LazyLock::new(|| {
     table
 });
 
-/// Appends Chinese in simplified characters, each place by the longest entry that is there.
+/// Appends Chinese in simplified characters, by the longest matching entry at each position.
 fn convert_into(mut han: &str, out: &mut String) {
     while let Some(first) = han.chars().next() {
         let entries = TABLE.get(&first).map_or(&[][..], Vec::as_slice);
@@ -41,12 +41,12 @@ fn convert_into(mut han: &str, out: &mut String) {
     }
 }
 
-/// Writes the text in simplified characters over what `out` holds.
+/// Replaces `out` by the text in simplified characters.
 pub(super) fn simplify_into(text: &str, out: &mut String) {
     out.clear();
     out.reserve(text.len());
     let mut rest = text;
-    // The table is asked about Chinese only: a lookup costs far more than a copy.
+    // Only Chinese is looked up: a look-up costs far more than a copy.
     while let Some(start) = rest.find(is_han) {
         let (other, tail) = rest.split_at(start);
         let end = tail.find(|c| !is_han(c)).unwrap_or(tail.len());
@@ -65,7 +65,7 @@ pub(super) fn simplify(text: &str) -> String {
     out
 }
 
-/// Returns a digest that changes when the tables do, taken from what they make of a fixed text.
+/// Returns a digest of the tables, computed from their conversion of a fixed text.
 pub(super) fn digest() -> u32 {
     const PROBE: &str = "臺灣大學的圖書館藏有許多繁體字的書籍,乾燥乾坤,頭髮出發,後來皇后,一隻隻能,裏面公里,\
         著作走著,瞭解瞭望,併購並且,鐘錶手錶表面,麵粉面對,鬆開松樹,穀物山谷,儘管盡力,曆法歷史,\
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn every_entry_of_the_table_is_read_and_is_there_once() {
+    fn every_entry_of_the_table_is_read_once() {
         let lines = include_str!("tables/simplified.tsv").lines().filter(|l| !l.starts_with('#'));
         let keys: Vec<&str> = lines.map(|line| line.split_once('\t').unwrap().0).collect();
         assert!(keys.is_sorted_by(|a, b| a < b));

@@ -1,7 +1,7 @@
-//! Stop words: words that say nothing of the subject are no features.
+//! Stop words: common words that are not features.
 //!
-//! They are dropped where text is cut into words, before n-grams are formed. A text of nothing
-//! else keeps them, for it would be left without a feature.
+//! Segmentations into words drop them before n-grams are formed. A text of stop words alone keeps
+//! them, because otherwise it would have no features.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::BuildHasherDefault;
@@ -13,15 +13,15 @@ use super::normalise::normalise;
 use super::simplified::simplify;
 use crate::error::{Error, Result};
 
-/// Languages of the list that is built in.
+/// Languages of the built-in list.
 const LANGUAGES: [&str; 2] = ["zh", "en"];
 
 static BUILTIN: OnceLock<Arc<str>> = OnceLock::new();
 
-/// Words to look up.
+/// A set of words.
 pub(super) type WordSet = HashSet<Box<str>, BuildHasherDefault<Xxh3>>;
 
-/// Which words are no features: none, those built in, or a list.
+/// Words that are not features: none, the built-in list, or the caller's.
 ///
 /// ```
 /// use hamdex::text::{Pipeline, StopWords};
@@ -43,26 +43,28 @@ pub(super) enum Kind {
     #[default]
     None,
     Builtin,
-    /// Distinct words in normal form, rising, a line each.
+    /// The caller's distinct words in normal form, sorted, one a line.
     Own(Arc<str>),
 }
 
 impl StopWords {
-    /// Every word is a feature; the default.
+    /// Returns the empty list, which makes every word a feature. The default.
     pub fn none() -> Self {
         Self(Kind::None)
     }
 
-    /// The Chinese and English words of the `stopwords-iso` collection.
+    /// Returns the Chinese and English words of the `stopwords-iso` collection.
     pub fn builtin() -> Self {
         Self(Kind::Builtin)
     }
 
-    /// Reads a list: one word a line; blank lines and those that begin with `#` do not count.
+    /// Parses a list of one word a line.
+    ///
+    /// Skips blank lines and lines that begin with `#`.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidLine`] for a line of several words.
+    /// Returns [`Error::InvalidLine`] if a line has several words.
     pub fn parse(text: &str) -> Result<Self> {
         let mut words = BTreeSet::new();
         for (line, number) in text.lines().zip(1..) {
@@ -74,9 +76,7 @@ impl StopWords {
                 return Err(Error::InvalidLine {
                     what: "stop words",
                     line: number,
-                    reason: format!(
-                        "\"{word}\" is not one word; give every word a line of its own"
-                    ),
+                    reason: format!("\"{word}\" is not one word; write one word on each line"),
                 });
             }
             words.insert(word);
@@ -84,7 +84,17 @@ impl StopWords {
         Ok(Self(Kind::Own(joined(&words))))
     }
 
-    /// The words in normal form, a line each; `None` unless they are a list of the caller's own.
+    /// Returns the caller's words in normal form, one sorted line for each.
+    ///
+    /// `None` if there are no stop words or the built-in ones.
+    ///
+    /// ```
+    /// use hamdex::text::StopWords;
+    ///
+    /// assert_eq!(StopWords::parse("The\nof\n")?.own(), Some("of\nthe\n"));
+    /// assert_eq!(StopWords::builtin().own(), None);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn own(&self) -> Option<&str> {
         match &self.0 {
             Kind::Own(words) => Some(words),
@@ -92,17 +102,17 @@ impl StopWords {
         }
     }
 
-    /// Tells whether no word is a stop word.
+    /// Returns true if no word is a stop word.
     pub fn is_none(&self) -> bool {
         self.0 == Kind::None
     }
 
-    /// Takes back what [`StopWords::own`] gave.
+    /// Restores a list from the text that [`StopWords::own`] returned.
     pub(super) fn stored(text: &str) -> Self {
         Self(Kind::Own(text.into()))
     }
 
-    /// The words in normal form, a line each.
+    /// Returns the words in normal form, one a line.
     pub(super) fn lines(&self) -> &str {
         match &self.0 {
             Kind::None => "",
@@ -111,12 +121,12 @@ impl StopWords {
         }
     }
 
-    /// Returns a digest that changes when the words do.
+    /// Returns a digest of the words.
     pub(super) fn digest(&self) -> u32 {
         crc32fast::hash(self.lines().as_bytes())
     }
 
-    /// The words as texts have them.
+    /// Returns the words in the form that texts have.
     pub(super) fn set(&self, simplified: bool) -> WordSet {
         let word = |word: &str| if simplified { simplify(word) } else { word.to_owned() };
         self.lines().lines().map(|line| word(line).into_boxed_str()).collect()
@@ -128,7 +138,9 @@ fn builtin() -> Arc<str> {
     joined(&lists.flatten().map(|word| normalise(word)).collect())
 }
 
-/// A token has a letter or digit, so nothing else can be a stop word.
+/// Joins the words into lines, without those that cannot be tokens.
+///
+/// A token has a letter or a digit.
 fn joined(words: &BTreeSet<String>) -> Arc<str> {
     let mut out = String::new();
     for word in words.iter().filter(|word| word.contains(char::is_alphanumeric)) {

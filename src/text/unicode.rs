@@ -1,11 +1,8 @@
-//! Unicode as this library pins it: a table of its own, whatever compiler and crates come later.
+//! The pinned Unicode table, which later compilers and crates do not change.
 //!
-//! The table in `tables/casefold-1.tsv` says what each character becomes, which marks compose and
-//! in which order they stand, and what is a letter. It is read once and looked up in two stages.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "the table in the crate is read; there is an entry for every character"
-)]
+//! `tables/casefold-1.tsv` has the folding of each character, the compositions and order of marks,
+//! and the letters. It is parsed once into two-stage tables.
+#![expect(clippy::indexing_slicing, reason = "the tables have an entry for every character")]
 
 #[cfg(test)]
 mod generate;
@@ -20,7 +17,7 @@ const SOURCE: &str = include_str!("tables/casefold-1.tsv");
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(SOURCE));
 
-/// Digest of the table, as descriptors name it.
+/// Returns the digest of the table, as in descriptors.
 pub(super) fn digest() -> u64 {
     static DIGEST: LazyLock<u64> = LazyLock::new(|| xxh3_64(SOURCE.as_bytes()));
     *DIGEST
@@ -31,14 +28,14 @@ pub(super) fn table() -> &'static Table {
     &TABLE
 }
 
-/// Tells whether a character has the property `White_Space`, of Unicode 17.
+/// Returns true if a character has the property `White_Space` of Unicode 17.
 #[inline]
 pub(super) fn is_white(c: char) -> bool {
     matches!(c, '\t'..='\r' | ' ' | '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}'
         | '\u{2028}'..='\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
-/// What a character says, as bits.
+/// Properties of a character, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Class(u8);
 
@@ -48,46 +45,46 @@ impl Class {
     const DENSE: u8 = 4;
     const MARK: u8 = 8;
 
-    /// Whether it is a letter or a digit of any script.
+    /// Returns true for a letter or a digit of any script.
     #[inline]
     pub(super) fn is_letter(self) -> bool {
         self.0 & (Self::ALPHABETIC | Self::NUMERIC) != 0
     }
 
-    /// Whether it is a letter of any script.
+    /// Returns true for a letter of any script.
     #[inline]
     pub(super) fn is_alphabetic(self) -> bool {
         self.0 & Self::ALPHABETIC != 0
     }
 
-    /// Whether it is of a script whose characters say as much as two letters.
+    /// Returns true for a character of a dense script, which counts as two letters.
     #[inline]
     pub(super) fn is_dense(self) -> bool {
         self.0 & Self::DENSE != 0
     }
 
-    /// Whether it is a combining mark.
+    /// Returns true for a combining mark.
     #[inline]
     pub(super) fn is_mark(self) -> bool {
         self.0 & Self::MARK != 0
     }
 }
 
-/// What normalising does to a character.
+/// The effect of normalisation on a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fold {
-    /// It stays, and nothing before it can change that; marks if they stand in order.
+    /// Unchanged after any character; marks only in canonical order.
     Stays,
-    /// It stays unless it composes with what is before.
+    /// Unchanged unless it composes with a character before it.
     MayCompose,
     White,
     Dropped,
     One(char),
-    /// It becomes [`Table::sequence`] of this number.
+    /// Replaced by the [`Table::sequence`] of this number.
     Many(usize),
 }
 
-/// How a character is normalised: its combining class, what becomes of it, and more by kind.
+/// The normalisation of a character: combining class, kind of fold, and data of the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Form(u32);
 
@@ -101,45 +98,45 @@ impl Form {
     const KIND: u32 = 7 << 8;
     const DECOMPOSES: u32 = 1 << 11;
 
-    /// Stays; a mark where `class` is not 0.
+    /// Returns the form of a character that stays; a mark if `class` is not 0.
     pub(super) const fn staying(class: u8) -> Self {
         Self(class as u32)
     }
 
-    /// Becomes another character.
+    /// Returns the form of a character that becomes another one.
     pub(super) const fn one(to: char) -> Self {
         Self(Self::ONE | (to as u32) << 11)
     }
 
-    /// Is dropped.
+    /// Returns the form of a character that is dropped.
     pub(super) const fn dropped() -> Self {
         Self(Self::DROPPED)
     }
 
-    /// May compose, or something else that takes a closer look.
+    /// Returns the form of a character that may compose or needs the slow path.
     pub(super) const fn may_compose() -> Self {
         Self(Self::MAY_COMPOSE)
     }
 
-    /// Whether it stays as it is wherever it stands; marks if none of a higher class is before.
+    /// Returns true if it stays after any character; a mark only after marks of no higher class.
     #[inline]
     pub(super) fn stays(self) -> bool {
         self.0 & Self::KIND == 0
     }
 
-    /// Whether it stays as it is and is no mark.
+    /// Returns true if it always stays and is not a mark.
     #[inline]
     pub(super) fn is_inert(self) -> bool {
         self.0 & (Self::KIND | Self::CLASS) == 0
     }
 
-    /// The canonical combining class; 0 for all but marks.
+    /// Returns the canonical combining class; 0 unless it is a mark.
     #[inline]
     pub(super) fn class(self) -> u32 {
         self.0 & Self::CLASS
     }
 
-    /// Whether it has a canonical decomposition.
+    /// Returns true if it has a canonical decomposition.
     #[inline]
     pub(super) fn decomposes(self) -> bool {
         self.0 & Self::DECOMPOSES != 0
@@ -160,10 +157,10 @@ impl Form {
     }
 }
 
-/// Entries in a block: characters that share all bytes but the last of their UTF-8.
+/// Entries of a block: characters that differ only in the last byte of their UTF-8.
 const BLOCK: usize = 64;
 
-/// A value for every character, in two stages; equal blocks are kept once.
+/// A two-stage table with a value for every character; equal blocks are stored once.
 #[derive(Debug)]
 struct Stages<T> {
     index: Vec<u16>,
@@ -192,8 +189,8 @@ impl<T: Copy + Default + PartialEq> Stages<T> {
     }
 }
 
-/// Why a line of the table is read without an error.
-const FIELDS: &str = "the tests have seen every line of the table in the crate";
+/// Why parsing a line of the table cannot fail.
+const FIELDS: &str = "the tests parse every line of the table in the crate";
 
 /// The pinned table.
 #[derive(Debug)]
@@ -201,14 +198,14 @@ pub(super) struct Table {
     classes: Stages<Class>,
     forms: Stages<Form>,
     sequences: Vec<Vec<char>>,
-    /// Canonical decompositions of characters that stay, but for Hangul.
+    /// Canonical decompositions of characters that stay, without Hangul.
     decompositions: BTreeMap<char, Vec<char>>,
-    /// Second and first character of each pair that composes, but for Hangul, rising.
+    /// Second and first character of each pair that composes, sorted, without Hangul.
     pairs: Vec<((char, char), char)>,
 }
 
 impl Table {
-    /// Reads the table in the crate, whose lines the tests have all seen.
+    /// Parses the table in the crate.
     fn read(source: &str) -> Self {
         let characters = char::MAX as usize + 1;
         let mut classes = vec![Class::default(); characters];
@@ -267,7 +264,7 @@ impl Table {
         table
     }
 
-    /// Reads what the characters of a range become: one each, or all the same sequence.
+    /// Reads the folds of a range: one character each, or the same sequence for all.
     fn read_folds(&mut self, value: &str, forms: &mut [Form]) {
         let sequence = characters(value);
         for (form, n) in forms.iter_mut().zip(0..) {
@@ -284,7 +281,7 @@ impl Table {
         }
     }
 
-    /// Reads a decomposition, or a pair and what it composes to.
+    /// Reads a decomposition, or a pair and its composition.
     fn read_composition(
         &mut self,
         tag: &str,
@@ -307,25 +304,25 @@ impl Table {
         }
     }
 
-    /// What a character says.
+    /// Returns the properties of a character.
     #[inline]
     pub(super) fn class(&self, c: char) -> Class {
         self.classes.get(c as usize)
     }
 
-    /// How a character is normalised.
+    /// Returns the normalisation of a character.
     #[inline]
     pub(super) fn form(&self, c: char) -> Form {
         self.forms.get(c as usize)
     }
 
-    /// How the character of a code point is normalised.
+    /// Returns the normalisation of the character with a code point.
     #[inline]
     pub(super) fn form_of(&self, code: usize) -> Form {
         self.forms.get(code)
     }
 
-    /// The characters that one becomes whose form is [`Fold::Many`].
+    /// Returns the characters of [`Fold::Many`].
     pub(super) fn sequence(&self, number: usize) -> &[char] {
         &self.sequences[number]
     }
@@ -341,7 +338,7 @@ impl Table {
         }
     }
 
-    /// Returns what two characters compose to.
+    /// Returns the composition of two characters, if there is one.
     pub(super) fn compose(&self, first: char, second: char) -> Option<char> {
         let at = self.pairs.binary_search_by_key(&(second, first), |(pair, _)| *pair);
         match at {
@@ -361,14 +358,14 @@ fn characters(hex: &str) -> Vec<char> {
     some.map(|hex| char::from_u32(code(hex)).expect(FIELDS)).collect()
 }
 
-/// Hangul syllables, which are put together by arithmetic (The Unicode Standard, 3.12).
+/// Hangul syllables, which are composed by arithmetic (The Unicode Standard, 3.12).
 mod hangul {
     use std::ops::RangeInclusive;
 
     const SYLLABLE: u32 = 0xac00;
     const LEAD: u32 = 0x1100;
     const VOWEL: u32 = 0x1161;
-    /// One before the first tail, which stands for none.
+    /// One before the first tail: a syllable without a tail.
     const TAIL: u32 = 0x11a7;
     const LEAD_COUNT: u32 = 19;
     const VOWEL_COUNT: u32 = 21;
@@ -415,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_understood() {
+    fn every_line_parses() {
         let lines = SOURCE.lines().filter(|line| !line.starts_with('#'));
         for line in lines {
             let fields: Vec<&str> = line.split('\t').collect();

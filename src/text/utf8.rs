@@ -1,10 +1,10 @@
-//! UTF-8 that is known to be valid, read without looking for the ends of characters.
-#![expect(clippy::indexing_slicing, reason = "callers ask for places within the text")]
+//! Decoding of valid UTF-8 without bounds checks for each character.
+#![expect(clippy::indexing_slicing, reason = "callers pass offsets within the text")]
 
 /// Bytes of the longest character.
 pub(super) const WIDEST: usize = 4;
 
-/// The bytes of a text from an offset on, zeros behind its end.
+/// Returns the four bytes at an offset, with zeros after the end of the text.
 #[inline]
 pub(super) fn four(source: &[u8], at: usize) -> [u8; WIDEST] {
     let rest = &source[at..];
@@ -15,7 +15,7 @@ pub(super) fn four(source: &[u8], at: usize) -> [u8; WIDEST] {
     })
 }
 
-/// The code point that valid UTF-8 begins with, and its length.
+/// Returns the first code point of valid UTF-8 and its length in bytes.
 #[inline]
 pub(super) fn decode([a, b, c, d]: [u8; WIDEST]) -> (usize, usize) {
     let tail = |byte: u8| usize::from(byte & 0x3f);

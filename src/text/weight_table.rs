@@ -1,4 +1,4 @@
-//! Weight tables: the caller says how much each word counts.
+//! Weight tables: the caller's weight of each word.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -12,18 +12,18 @@ use super::normalise::normalise;
 use super::simplified::simplify;
 use crate::error::{Error, Result};
 
-/// Stands for every word that the table does not name.
+/// The name of all words that the table does not list.
 const OTHERS: &str = "*";
 
-/// Weight of other words unless the table says otherwise.
+/// Default weight of words that the table does not list.
 const OTHER: u32 = 1;
 
-/// How much each word counts, in whole numbers from 0.
+/// The weights of words, whole numbers from 0.
 ///
-/// A line is a word, a tab and its weight. `*` stands for all words that are not named, whose
-/// weight is else 1; weight 0 takes a word out, before n-grams are formed. A feature of several
-/// words can be named with spaces between them; one that is not weighs as its words do on
-/// average, rounded down. For features that are no words at all there is [`simhash`](crate::sketch::simhash).
+/// Each line is a word, a tab and its weight. `*` sets the weight of all words that are not listed;
+/// the default is 1. Weight 0 drops a word before n-grams are formed. A feature of several words
+/// can be listed with spaces between them; otherwise its weight is the mean of its words, rounded
+/// down. For features that are not words, see [`simhash`](crate::sketch::simhash).
 ///
 /// ```
 /// use hamdex::text::{Pipeline, WeightTable};
@@ -40,14 +40,14 @@ const OTHER: u32 = 1;
 pub struct WeightTable(Arc<str>);
 
 impl WeightTable {
-    /// Reads a table; blank lines and those that begin with `#` do not count.
+    /// Parses a table; skips blank lines and lines that begin with `#`.
     ///
-    /// Of two lines for the same word the later one counts.
+    /// If a word is listed twice, the last line wins.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidLine`] for a line without tab or word, and for a weight that is no whole
-    /// number from 0 to `u32::MAX`.
+    /// Returns [`Error::InvalidLine`] if a line has no tab or no word, or if a weight is not a
+    /// whole number from 0 to `u32::MAX`.
     pub fn parse(text: &str) -> Result<Self> {
         let mut weights = BTreeMap::new();
         for (line, number) in text.lines().zip(1..) {
@@ -69,17 +69,25 @@ impl WeightTable {
         Ok(Self(out.into()))
     }
 
-    /// The words in normal form, rising, a line each with tab and weight.
+    /// Returns the table in normal form, one sorted line for each word.
+    ///
+    /// ```
+    /// use hamdex::text::WeightTable;
+    ///
+    /// let table = WeightTable::parse("# names\nSaucer\t5\nＨill\t2\n")?;
+    /// assert_eq!(table.as_str(), "hill\t2\nsaucer\t5\n");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Takes back what [`WeightTable::as_str`] gave.
+    /// Restores a table from the text that [`WeightTable::as_str`] returned.
     pub(super) fn stored(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// The table as texts have its words.
+    /// Builds the look-up tables, with words in the form that texts have.
     pub(super) fn load(&self, simplified: bool) -> LoadedWeights {
         let mut loaded =
             LoadedWeights { words: HashMap::default(), features: HashMap::default(), other: OTHER };
@@ -97,13 +105,13 @@ impl WeightTable {
     }
 }
 
-/// Reads one line.
+/// Parses one line.
 fn entry(line: &str) -> Result<(String, u32), String> {
     let Some((word, weight)) = line.split_once('\t') else {
-        return Err("no tab between word and weight".to_owned());
+        return Err("no tab between the word and its weight".to_owned());
     };
     let weight = weight.trim();
-    // A line break within a line comes of separators that only Unicode knows.
+    // Unicode's line separators do not end a line here, but become line feeds in normal form.
     let normal = normalise(word).replace('\n', " ");
     if normal.is_empty() {
         return Err("the word is empty".to_owned());
@@ -111,17 +119,17 @@ fn entry(line: &str) -> Result<(String, u32), String> {
     match weight.parse() {
         Ok(weight) => Ok((normal, weight)),
         Err(_) => Err(format!(
-            "\"{weight}\" is no weight, a whole number from 0 to {}; 0 takes the word out",
+            "weight \"{weight}\" is not a whole number from 0 to {}; 0 drops the word",
             u32::MAX
         )),
     }
 }
 
-/// A table to look words and features up in.
+/// A weight table as hash maps.
 #[derive(Debug)]
 pub(super) struct LoadedWeights {
     words: HashMap<Box<[u8]>, u32, BuildHasherDefault<Xxh3>>,
-    /// Features of several words that are named as such.
+    /// The listed features of several words.
     features: HashMap<Box<[u8]>, u32, BuildHasherDefault<Xxh3>>,
     other: u32,
 }
@@ -133,7 +141,7 @@ impl LoadedWeights {
         self.words.get(word.as_bytes()).copied().unwrap_or(self.other)
     }
 
-    /// Returns the weight of a feature of several words that the table names.
+    /// Returns the weight of a feature of several words if the table lists it.
     #[inline]
     pub(super) fn feature(&self, feature: &[u8]) -> Option<u32> {
         if self.features.is_empty() { None } else { self.features.get(feature).copied() }

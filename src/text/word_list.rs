@@ -1,19 +1,20 @@
-//! Word lists: text without blanks is cut into the longest words of its language's list.
+//! Word lists: cuts text without spaces into the longest words of its language's list.
 //!
-//! `tables/words.zst` is a file of this library, so that an update of a crate changes no words. It
-//! has the dictionaries of `icu_segmenter_data` 2.4.0 (Unicode-3.0), brought into normal form; of
-//! the Japanese one only words of ideographs and hiragana, because no others are looked up. Each
-//! [`Language`] is a zstd frame, in their order: sorted words, a line each, as a letter that
-//! counts the characters shared with the word before (`A` for none) and the characters after them.
+//! `tables/words.zst` is part of this library, so that an update of a crate changes no words. It
+//! holds the dictionaries of `icu_segmenter_data` 2.4.0 (Unicode-3.0) in normal form; of the
+//! Japanese one only words of ideographs and hiragana, because no others are looked up. Each
+//! [`Language`] is one zstd frame, in the order of the enum. A frame holds sorted words, one a
+//! line: a letter for the number of characters shared with the previous word (`A` for none), and
+//! the remaining characters.
 //!
-//! The cut is that of `icu_segmenter` by dictionary, without its crates.
+//! The result is that of `icu_segmenter` by dictionary, without its crates.
 #![expect(clippy::indexing_slicing, reason = "nodes are numbered here")]
 
 use std::sync::LazyLock;
 
 use zstd::zstd_safe::find_frame_compressed_size;
 
-/// A language whose words are in a list.
+/// A language with a word list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
     Thai,
@@ -34,7 +35,7 @@ static LISTS: [LazyLock<WordList>; 5] = [
 ];
 
 impl Language {
-    /// Returns the words of the language, loading them on the first call.
+    /// Returns the words of the language; the first call loads them.
     pub(super) fn words(self) -> &'static WordList {
         let [thai, lao, khmer, burmese, japanese] = &LISTS;
         match self {
@@ -46,9 +47,9 @@ impl Language {
         }
     }
 
-    /// Returns the digest of all lists, or of all but the Japanese one, for descriptors.
+    /// Returns the digest of all lists for descriptors, with or without the Japanese one.
     ///
-    /// It is a constant because computing it would unpack the lists; a test compares the two.
+    /// A constant, because computing it would unpack the lists; a test compares the two.
     pub(super) fn digest(with_japanese: bool) -> u32 {
         if with_japanese { 0x8d83_b1de } else { 0xc88e_ed27 }
     }
@@ -66,7 +67,7 @@ impl Language {
     }
 }
 
-/// Returns the words of the lines of a list.
+/// Decodes the lines of a list to its words.
 fn words(lines: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for line in lines.lines() {
@@ -79,15 +80,16 @@ fn words(lines: &str) -> Vec<String> {
     words
 }
 
-/// Words as a tree of their characters, nodes by rising depth.
+/// The words as a trie over characters, with nodes in breadth-first order.
 #[derive(Debug)]
 pub(super) struct WordList {
-    /// The node of every first character, by its number; 0 for none.
+    /// The node of each first character, by code point; 0 for none.
     roots: Vec<u32>,
-    /// The last character of every node.
+    /// The last character of each node.
     letters: Vec<char>,
-    /// The first child of every node, and the end of the last one's; twice the number, and one
-    /// more where the node is a word.
+    /// For each node, twice the number of its first child, plus 1 if the node is a word.
+    ///
+    /// One more entry marks the end of the last node's children.
     children: Vec<u32>,
 }
 
@@ -96,10 +98,10 @@ impl WordList {
         Self::of(&words(&language.lines()))
     }
 
-    /// Builds the tree of sorted words.
+    /// Builds the trie of sorted words.
     fn of(words: &[String]) -> Self {
         let mut list = Self { roots: Vec::new(), letters: vec!['\0'], children: Vec::new() };
-        // The words below each node, and how many bytes of them lie above it.
+        // For each node, the range of its words and the length of its prefix in bytes.
         let mut nodes = vec![(0..words.len(), 0)];
         let number = |at: usize| u32::try_from(at).expect("a list has few words");
         while let Some((below, depth)) = nodes.get(list.children.len()).cloned() {
@@ -125,7 +127,7 @@ impl WordList {
         list
     }
 
-    /// Returns the node of a character below another node.
+    /// Returns the child of a node for a character.
     #[inline]
     fn child(&self, node: u32, letter: char) -> Option<u32> {
         if node == 0 {
@@ -147,9 +149,9 @@ impl WordList {
         self.children[node as usize] % 2 == 1
     }
 
-    /// Calls `emit` with the known words of a text and with what is between them, in order.
+    /// Calls `emit` with the words of a text and the pieces between them, in order.
     ///
-    /// Linear in the length of the text: no word has more than 33 characters.
+    /// Linear in the length of the text, because no word has more than 33 characters.
     #[inline]
     pub(super) fn cut<'t>(&self, run: &'t str, emit: &mut impl FnMut(&'t str)) {
         let mut rest = run;
@@ -162,7 +164,8 @@ impl WordList {
 
     /// Returns the length of the longest word at the start of a text, in bytes.
     ///
-    /// Without one, the length of what was read to find that out. Both end at a boundary.
+    /// If there is no word, returns the length of the text that was read to decide this. Both end
+    /// at a boundary.
     #[inline]
     fn longest(&self, text: &str) -> usize {
         let (mut node, mut word) = (0, 0);
@@ -191,10 +194,10 @@ impl WordList {
     }
 }
 
-/// Returns true if what readers see as one character ends between two others.
+/// Returns true if an offset does not split a grapheme cluster.
 ///
-/// These are the grapheme clusters of Unicode 17 (UAX #29) within the scripts of the lists. The AM
-/// of Thai and Lao, which the normal form takes apart, is one still.
+/// Clusters are those of Unicode 17 (UAX #29) within the scripts of the lists. The AM of Thai and
+/// Lao, which the normal form decomposes, is still one cluster.
 #[inline]
 fn is_boundary(text: &str, at: usize) -> bool {
     let (before, after) = text.split_at(at);
@@ -208,7 +211,7 @@ fn is_boundary(text: &str, at: usize) -> bool {
         }
 }
 
-/// Returns true for a mark that stays with the character before it.
+/// Returns true for a mark that extends the character before it.
 fn extends(c: char) -> bool {
     matches!(c, '\u{e31}' | '\u{e33}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}'
         | '\u{eb1}' | '\u{eb3}'..='\u{ebc}' | '\u{ec8}'..='\u{ece}'
@@ -218,7 +221,7 @@ fn extends(c: char) -> bool {
         | '\u{3099}' | '\u{309a}' | '\u{a9e5}' | '\u{aa7c}')
 }
 
-/// Returns true for a consonant that a virama or a coeng before it sets below another one.
+/// Returns true for a consonant that stacks below another one after a virama or a coeng.
 fn is_stacked(c: char) -> bool {
     matches!(c, '\u{1000}'..='\u{102a}' | '\u{103f}' | '\u{1050}'..='\u{1055}'
         | '\u{105a}'..='\u{105d}' | '\u{1061}' | '\u{1065}' | '\u{1066}' | '\u{106e}'..='\u{1070}'
@@ -284,13 +287,13 @@ mod tests {
         assert_eq!(normal(Language::Khmer, "ភាសាខ្មែរភាសាខ្មែរ"), "ភាសាខ្មែរ|ភាសាខ្មែរ");
         assert_eq!(normal(Language::Burmese, "မြန်မာစာမြန်မာစာ"), "မြန်မာ|စာ|မြန်မာ|စာ");
         assert_eq!(normal(Language::Japanese, "東京都は大きい"), "東京|都|は|大きい");
-        // The normal form takes the vowel of water apart; the list has it in that form.
+        // The normal form decomposes the vowel of น้ำ; the list has the decomposed word.
         assert_eq!(normal(Language::Thai, "น้ำดื่ม"), normalise("น้ำ") + "|" + "ดื่ม");
     }
 
     #[test]
-    fn unknown_text_is_cut_between_characters_that_readers_see() {
-        // A mark is never parted from its letter, nor a consonant from the one above it.
+    fn unknown_text_is_cut_between_grapheme_clusters() {
+        // A mark stays with its letter, and a stacked consonant with the one above it.
         assert_eq!(cut(Language::Thai, "ฮฮ\u{e49}ฮ\u{e49}"), "ฮฮ\u{e49}|ฮ\u{e49}");
         assert_eq!(cut(Language::Thai, "\u{e49}"), "\u{e49}");
         assert_eq!(cut(Language::Khmer, "ឝ\u{17d2}ឝ"), "ឝ\u{17d2}ឝ");

@@ -1,13 +1,13 @@
-//! Unicode words: text is cut as UAX #29 has it, plain ASCII by a rule of its own.
+//! Unicode words: cuts text by UAX #29, with a fast path for ASCII.
 //!
-//! Nearly all words of alphabetic text are ASCII between blanks. There the rules of the annex
-//! come down to a few classes of bytes, told by a table.
+//! Nearly all words of alphabetic text are ASCII between blanks. For these, the rules of the annex
+//! reduce to a table of a few byte classes.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::letter::is_dense;
 
-/// What an ASCII character does to the word that it stands in.
+/// The effect of an ASCII character on the word around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Letter,
@@ -48,7 +48,7 @@ const fn classes() -> [Class; 128] {
 pub(super) fn for_each_word<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     let mut rest = text;
     while let Some(foreign) = rest.bytes().position(|byte| !byte.is_ascii()) {
-        // Only what stands between the blanks around it can change by the foreign character.
+        // A character outside ASCII affects only the text up to the nearest blanks.
         let (before, after) = rest.as_bytes().split_at(foreign);
         let start = before.iter().rposition(|&byte| is_blank(byte)).map_or(0, |blank| blank + 1);
         let end = after.iter().position(|&byte| is_blank(byte)).map_or(rest.len(), |n| foreign + n);
@@ -61,7 +61,7 @@ pub(super) fn for_each_word<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     ascii_words(rest, emit);
 }
 
-/// Calls `emit` with every word of a text, in order, each dense character as a word of its own.
+/// Calls `emit` with every word of a text, in order; each dense character is one word.
 pub(super) fn for_each_single<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     for_each_word(text, &mut |word| {
         if word.is_ascii() {
@@ -80,10 +80,10 @@ pub(super) fn for_each_single<'t>(text: &'t str, emit: &mut impl FnMut(&'t str))
     });
 }
 
-/// Tells whether a word is a letter of a script that puts no blanks between words.
+/// Returns true if a word is a letter of a script without spaces between words.
 ///
-/// The annex leaves those to dictionaries (line breaking class SA) and parts their letters: Thai,
-/// Lao, Burmese, Khmer and their neighbours.
+/// UAX #29 leaves these scripts to dictionaries (line breaking class SA) and splits their letters:
+/// Thai, Lao, Burmese, Khmer and related scripts.
 pub(super) fn is_part(word: &str) -> bool {
     let first = word.chars().next().filter(|c| *c >= '\u{e00}');
     first.is_some_and(|c| {
@@ -93,7 +93,7 @@ pub(super) fn is_part(word: &str) -> bool {
     })
 }
 
-/// Blanks end a word whatever stands around them.
+/// Returns true for a blank, which always ends a word.
 #[inline]
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
@@ -104,7 +104,7 @@ fn class(byte: Option<&u8>) -> Class {
     byte.and_then(|&byte| CLASSES.get(usize::from(byte))).copied().unwrap_or(Class::Other)
 }
 
-/// Length of the prefix of letters, digits and underscores.
+/// Returns the length of the prefix of letters, digits and underscores.
 #[inline]
 fn run(bytes: &[u8]) -> usize {
     let in_word = |byte| matches!(class(Some(byte)), Class::Letter | Class::Digit | Class::Joins);
@@ -135,7 +135,7 @@ fn ascii_words<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
             }
             at += 1 + run(rest(at + 1));
         }
-        // Underscores alone say nothing.
+        // Underscores alone are not a word.
         let word = &text[start..at];
         if class(bytes.get(start)) != Class::Joins || word.bytes().any(|byte| byte != b'_') {
             emit(word);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     fn by_the_annex(text: &str) -> Vec<&str> {
-        // A stray combining letter takes the blank before it into its word.
+        // A stray combining letter includes the blank before it in its word.
         text.unicode_words().map(str::trim).collect()
     }
 

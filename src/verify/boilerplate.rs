@@ -1,10 +1,10 @@
-//! Boilerplate: lines of many documents say nothing about whether two of them are the same.
+//! Boilerplate: lines of many documents, which do not show that two of them are the same.
 //!
-//! Pages of one site share their navigation, their headings and their licence, and a page that
-//! says little else is as near to the next one as to an older version of itself. So a pair has to
-//! be alike in what is left once such lines are taken off, as well as in all. Lines are
-//! counted over the corpus as `CCNet` counts paragraphs (Wenzek et al., LREC 2020, section 3.1). `CCNet`
-//! removes them; here they stay in the documents and are only not compared.
+//! Pages of one site share navigation, headings and licence. A page with little else is as near to
+//! the next one as to an older version of itself. So a pair must be similar without such lines as
+//! well as with them. Lines are counted over the corpus as `CCNet` counts paragraphs (Wenzek et
+//! al., LREC 2020, section 3.1). `CCNet` removes them; here they stay in the documents and are only
+//! not compared.
 #![expect(
     clippy::indexing_slicing,
     reason = "there is a cell for every hash, and a bit for every line"
@@ -21,37 +21,37 @@ use super::long_texts::LongTexts;
 use super::outline::Outline;
 use crate::error::Result;
 
-/// Documents from which a line of theirs is boilerplate, by default.
+/// Default number of documents from which a line is boilerplate.
 ///
-/// More than a page has versions in a corpus, and as few as a template may have pages.
+/// More than a page has versions in a corpus, and no more than a template has pages.
 pub const BOILERPLATE_DOCUMENTS: NonZeroU8 = NonZeroU8::new(30).unwrap();
 
-/// Counters of one row. A line has one in each of two rows.
+/// Counters of a row. A line has one counter in each of the two rows.
 const CELLS: usize = 1 << 22;
 
-/// Bytes of own lines that were read lately.
+/// Bytes of own lines that are cached.
 const TEXT_BYTES: usize = 2 << 20;
 
-/// Letters that have to be left of a text for a second look.
+/// Letters that own lines need to be compared.
 const LEAST_LETTERS: u32 = 24;
 
-/// Edit similarity that what is left of two texts has to have.
+/// Edit similarity that the own lines of two texts need.
 ///
-/// Of 400 removals that one reader judged without this rule, 51 were wrong: with it 14 of these
-/// documents stay and 31 go for a nearer one. Of 229 right ones 22 stay.
+/// Of 400 removals judged by one reader without this rule, 51 were wrong. With it 14 of these
+/// documents stay and 31 are removed for a nearer one; of 229 right removals 22 are not made.
 const LEAST_SIMILARITY: f64 = 0.8;
 
-/// How many documents have a line, from above.
+/// Upper bounds of the number of documents that have a line.
 ///
-/// A count-min sketch (Cormode and Muthukrishnan, Journal of Algorithms 2005) of 8 MiB whose
-/// counters stop at 255. Of the 7.8 million different lines of 133,265 pages 2 in 10,000 are taken
-/// for boilerplate and are not, so that a pair may stay apart.
+/// A count-min sketch (Cormode and Muthukrishnan, Journal of Algorithms 2005) of 8 MiB with
+/// counters up to 255. Of the 7.8 million different lines of 133,265 pages, 2 in 10,000 are wrongly
+/// treated as boilerplate, which can only keep a pair apart.
 #[derive(Debug)]
 pub(super) struct LineCounts {
     /// Documents from which a line is boilerplate.
     least: NonZeroU8,
     cells: Vec<u8>,
-    /// Hashes of the lines of the text that is counted.
+    /// Hashes of the lines of the text being counted.
     lines: Vec<u64>,
 }
 
@@ -60,7 +60,7 @@ impl LineCounts {
         Self { least, cells: vec![0; 2 * CELLS], lines: Vec::new() }
     }
 
-    /// Counts the lines of the next document, each of them once.
+    /// Counts the lines of the next document, each distinct line once.
     pub(super) fn add(&mut self, text: &str) {
         self.lines.clear();
         self.lines.extend(text.split('\n').map(|line| xxh3_64(line.as_bytes())));
@@ -78,7 +78,7 @@ impl LineCounts {
         counts.into_iter().all(|count| count >= self.least.get())
     }
 
-    /// Returns a bit for each line of a text, set for those that are no boilerplate.
+    /// Returns a bit for each line of a text, set if the line is not boilerplate.
     fn own_lines(&self, text: &str) -> Box<[u8]> {
         let mut own = Vec::new();
         for (at, line) in text.split('\n').enumerate() {
@@ -106,23 +106,23 @@ fn chosen_lines(text: &str, chosen: &[u8]) -> String {
     own
 }
 
-/// What is known of a text's own lines without reading them.
+/// Summary of a text's own lines, known without reading them.
 #[derive(Debug)]
 pub(super) struct OwnLines {
     outline: Outline,
     bytes: u64,
-    /// A bit for each line of the text, set for its own.
+    /// A bit for each line of the text, set if the line is its own.
     lines: Box<[u8]>,
 }
 
-/// Whether two texts have to be alike in their own lines, and can be.
+/// Whether the own lines of two texts must be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Own {
-    /// There is too little boilerplate, or too little else.
+    /// There is too little boilerplate, or too few own lines.
     Skip,
-    /// They have to be compared.
+    /// The own lines must be compared.
     Compare,
-    /// Counts of their letters tell that they differ.
+    /// The own lines differ, according to their letter counts.
     Differ,
 }
 
@@ -132,15 +132,15 @@ impl OwnLines {
         Self { outline: Outline::new(&own), bytes: own.len() as u64, lines }
     }
 
-    /// Says what to do with two texts; `bytes` is the length of both, boilerplate included.
+    /// Decides what to do with two texts; `bytes` is the length of both with boilerplate.
     ///
-    /// Less than a fifth of boilerplate does not matter, and fewer than 24 letters say nothing.
+    /// Ignores boilerplate below a fifth of both texts, and own lines of fewer than 24 letters.
     pub(super) fn against(&self, other: &Self, bytes: u64) -> Own {
         if 5 * (self.bytes + other.bytes) > 4 * bytes
             || self.outline.letters.max(other.outline.letters) < LEAST_LETTERS
         {
             Own::Skip
-        } else if self.outline.refuses(&other.outline, Verification::Edit(LEAST_SIMILARITY)) {
+        } else if self.outline.rejects(&other.outline, Verification::Edit(LEAST_SIMILARITY)) {
             Own::Differ
         } else {
             Own::Compare
@@ -148,7 +148,7 @@ impl OwnLines {
     }
 }
 
-/// Own lines of texts, found when they are first asked for.
+/// Own lines of texts, computed on first use.
 #[derive(Debug)]
 pub(super) struct OwnTexts {
     counts: LineCounts,
@@ -157,15 +157,15 @@ pub(super) struct OwnTexts {
 }
 
 impl OwnTexts {
-    /// Takes all counts, for that many different texts.
+    /// Uses the final counts, for `texts` different texts.
     pub(super) fn new(counts: LineCounts, texts: usize) -> Self {
         let known = std::iter::repeat_with(OnceLock::new).take(texts).collect();
         Self { counts, known, texts: LongTexts::new(TEXT_BYTES) }
     }
 
-    /// Returns what is known of a text's own lines; `read` returns the text.
+    /// Returns the summary of a text's own lines; `read` returns the text.
     ///
-    /// `None` beyond the last text.
+    /// Returns `None` if the piece is out of range.
     pub(super) fn lines(
         &self,
         piece: u32,
@@ -179,28 +179,28 @@ impl OwnTexts {
         Ok(Some(slot.get_or_init(|| OwnLines::new(&text, self.counts.own_lines(&text)))))
     }
 
-    /// Returns the own lines of a text whose [`lines`](Self::lines) were asked for; `read` returns it.
+    /// Returns the own lines of a text, after a call of [`lines`](Self::lines).
     pub(super) fn text(
         &self,
         piece: u32,
         read: impl FnOnce() -> Result<String>,
     ) -> Result<Arc<LongText<'static>>> {
         let known = self.known[piece as usize].get();
-        let lines = &known.expect("its lines were asked for").lines;
+        let lines = &known.expect("`lines` was called for the piece").lines;
         self.texts.get(piece, || Ok(chosen_lines(&read()?, lines)))
     }
 }
 
-/// Returns true if own lines are alike enough.
+/// Returns true if the own lines of two texts are similar enough.
 pub(super) fn are_alike(
     ours: &LongText<'_>,
     theirs: &LongText<'_>,
-    go_on: &dyn Fn() -> Result<()>,
+    check_cancelled: &dyn Fn() -> Result<()>,
 ) -> Result<bool> {
-    Ok(edit::similarity_of_long(ours, theirs, LEAST_SIMILARITY, go_on)?.is_some())
+    Ok(edit::similarity_of_long(ours, theirs, LEAST_SIMILARITY, check_cancelled)?.is_some())
 }
 
-/// The counters of a line, one a row.
+/// Returns the counters of a line, one per row.
 #[allow(clippy::cast_possible_truncation)]
 fn cells(line: u64) -> [usize; 2] {
     [line as usize % CELLS, CELLS + (line >> 32) as usize % CELLS]
@@ -228,7 +228,7 @@ mod tests {
         evidence.check(check, 0, a, b).unwrap().is_some()
     }
 
-    /// Pages of one site: six of them different, the last two versions of the first.
+    /// Pages of one site: six different ones, then a version and a copy of the first.
     fn pages() -> Vec<String> {
         let mut texts: Vec<String> = ["rain in spring", "a frozen lake", "hail and thunder"]
             .into_iter()
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_share_boilerplate_alone_do_not_pass() {
+    fn pages_that_share_only_boilerplate_do_not_pass() {
         let evidence = written(&pages());
         assert!(passes(&evidence, "edit:0.7,0.7", 0, 1) && !passes(&evidence, CHECK, 0, 1));
         assert!(passes(&evidence, CHECK, 0, 6) && passes(&evidence, CHECK, 0, 7));
@@ -250,32 +250,32 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_fewer_documents_are_no_boilerplate() {
+    fn lines_of_fewer_documents_are_not_boilerplate() {
         let few: Vec<String> = pages().into_iter().take(4).collect();
         assert!(passes(&written(&few), CHECK, 0, 1));
-        // A line that stands in one document many times is a line of one document.
+        // A line that is repeated in one document counts once.
         let mut repeated = vec![pages()[0].replace(SITE, &[SITE; 9].join("\n"))];
         repeated.push(repeated[0].replace("rain in spring", "a frozen lake"));
         assert!(passes(&written(&repeated), CHECK, 0, 1));
-        // Nor do copies of one text make its lines boilerplate.
+        // Copies of one text do not make its lines boilerplate.
         let mut copies = few.clone();
         copies.extend(vec![few[0].clone(); 9]);
         assert!(passes(&written(&copies), CHECK, 0, 1));
     }
 
     #[test]
-    fn what_is_left_has_to_be_long_enough_to_tell() {
+    fn few_own_lines_or_little_boilerplate_are_ignored() {
         let word = |word: &str| format!("{SITE}\n{word}");
         let pages = ["red", "green", "blue", "white", "black"].map(word);
         assert!(passes(&written(&pages), CHECK, 0, 1));
-        // Nor does a little boilerplate matter in two long texts.
+        // A little boilerplate is ignored in long texts.
         let texts: Vec<String> =
             pages.iter().map(|page| format!("{page} {}", "long ".repeat(200))).collect();
         assert!(passes(&written(&texts), CHECK, 0, 1));
     }
 
     #[test]
-    fn long_texts_are_looked_at_like_short_ones() {
+    fn boilerplate_of_long_texts_is_excluded_too() {
         let site: Vec<String> = (0..200).map(|line| format!("entry {line} of the index")).collect();
         let site = site.join("\n");
         let pages: Vec<String> =
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_stop_at_their_largest_number() {
+    fn counters_saturate() {
         let mut lines = LineCounts::new(NonZeroU8::MAX);
         for _ in 0..300 {
             lines.add("one line\nanother");

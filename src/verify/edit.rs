@@ -1,4 +1,4 @@
-//! Edit similarity: two texts become the part of the longer one that need not be changed.
+//! Edit similarity: the share of the longer text that need not be changed.
 
 use rapidfuzz::distance::levenshtein;
 
@@ -12,37 +12,39 @@ mod known;
 pub(super) use chunks::LongText;
 use chunks::Part;
 
-/// Characters of the longer text up to which the distance is exact.
+/// Characters of the longer text up to which the similarity is always exact.
 pub(super) const EXACT_CHARS: usize = 1 << 11;
 
-/// Characters of a part that are compared at once.
+/// Most characters of a part that are compared in one piece.
 const PIECE_CHARS: usize = 1 << 12;
 
-/// Bytes of parts whose edits are counted whatever may be left, and remembered.
+/// Bytes of parts whose edits are always counted completely, so that they can be cached.
 const SHORT_BYTES: usize = 1 << 8;
 
-/// Edits up to which a band of one machine word is enough.
+/// Most edits for which a band of one machine word is enough.
 const BAND_EDITS: usize = 31;
 
-/// Edits that are tried first where pieces are compared.
+/// First bound that is tried when pieces are compared.
 const FEW_EDITS: usize = 64;
 
 /// Edits from which counting n-grams costs less than the distance that it may save.
 const MANY_EDITS: usize = 512;
 
-/// Returns 1 - edits / characters of the longer text, if it is `threshold` at least.
+/// Returns the edit similarity, if it is at least `threshold`.
 ///
-/// Edits are insertions, deletions and substitutions of single characters (Levenshtein); the
-/// work ends as soon as too many are certain. Two empty texts are equal: 1.
+/// It is 1 - edits / characters of the longer text. Edits are insertions, deletions and
+/// substitutions of single characters (Levenshtein). Two empty texts have similarity 1. Stops once
+/// the texts certainly need too many edits.
 ///
-/// The distance is that of Hyyrö's bit vectors, bounded to a band as wide as the threshold allows.
-/// Common beginnings and ends are taken off first, and lengths, letters and n-grams refuse many
-/// different texts before their distance is computed, which changes no answer. Texts of more than
-/// 2,048 characters are cut at passages that both have once, and the parts are compared one to
-/// one, unless a part is wide and no more than 4,096 characters differ. Parts above 4,096
-/// characters are compared in equal pieces, or count as different throughout if they share less
-/// than 1 in 64 of their passages. The similarity of such texts may come out too low, never too
-/// high; time grows in proportion to their length.
+/// Computes the distance with Hyyrö's bit vectors, in a band as wide as the threshold allows, after
+/// removing common prefixes and suffixes. Bounds by lengths, letters and n-grams reject many pairs
+/// first, which changes no result.
+///
+/// Texts of more than 2,048 characters are cut at passages that both have once, and the parts are
+/// compared one to one, unless a part is wide and at most 4,096 characters differ. Parts above
+/// 4,096 characters are compared in equal pieces, or treated as completely different if they share
+/// less than 1 in 64 of their passages. The result for such texts may be too low, but never too
+/// high; the time is linear in their length.
 ///
 /// ```
 /// use hamdex::verify::edit_similarity;
@@ -51,41 +53,41 @@ const MANY_EDITS: usize = 512;
 /// assert_eq!(edit_similarity("0123456789", "01234567", 0.9), None);
 /// ```
 pub fn edit_similarity(a: &str, b: &str, threshold: f64) -> Option<f64> {
-    similarity_while(a, b, threshold, &|| Ok(())).expect("nothing stops it")
+    similarity_while(a, b, threshold, &|| Ok(())).expect("it is never cancelled")
 }
 
-/// Does what [`edit_similarity`] does, and calls `go_on` between pieces of long texts.
+/// Does what [`edit_similarity`] does, calling `check_cancelled` between pieces of long texts.
 ///
-/// A piece takes some ten milliseconds at most.
+/// A piece takes about ten milliseconds at most.
 pub(super) fn similarity_while(
     a: &str,
     b: &str,
     threshold: f64,
-    go_on: &dyn Fn() -> Result<()>,
+    check_cancelled: &dyn Fn() -> Result<()>,
 ) -> Result<Option<f64>> {
     let lens = (a.chars().count(), b.chars().count());
-    let edits = |most| edits_up_to(a, b, most, go_on);
+    let edits = |most| edits_up_to(a, b, most, check_cancelled);
     similarity_by(lens, threshold, edits)
 }
 
-/// Does what [`similarity_while`] does to texts whose chunks are known.
+/// Does what [`similarity_while`] does for texts whose chunks are known.
 pub(super) fn similarity_of_long(
     a: &LongText<'_>,
     b: &LongText<'_>,
     threshold: f64,
-    go_on: &dyn Fn() -> Result<()>,
+    check_cancelled: &dyn Fn() -> Result<()>,
 ) -> Result<Option<f64>> {
     let is_short = a.chars.max(b.chars) <= EXACT_CHARS;
     similarity_by((a.chars, b.chars), threshold, |most| {
         if is_short {
             Ok(exact_edits(&a.text, &b.text, most))
         } else {
-            edits_of_long(a, b, most, go_on)
+            edits_of_long(a, b, most, check_cancelled)
         }
     })
 }
 
-/// Turns edits, counted up to as many as the threshold allows, into a similarity.
+/// Converts edits, counted up to the most that the threshold allows, to a similarity.
 fn similarity_by(
     lens: (usize, usize),
     threshold: f64,
@@ -95,7 +97,7 @@ fn similarity_by(
     let similarity = |edits: usize| {
         if longest == 0 { 1.0 } else { longest.saturating_sub(edits) as f64 / longest as f64 }
     };
-    // Every character that one text has more is an edit.
+    // The difference of the lengths is a lower bound of the edits.
     if similarity(lens.0.abs_diff(lens.1)) < threshold {
         return Ok(None);
     }
@@ -103,14 +105,14 @@ fn similarity_by(
     Ok(edits.map(similarity).filter(|similarity| *similarity >= threshold))
 }
 
-/// Returns the most edits that leave the similarity at the threshold, or one more by rounding.
+/// Returns the most edits that reach the threshold, or one more because of rounding.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(super) fn most_edits(longest: usize, threshold: f64) -> usize {
-    // A cast of a float saturates, and the text cannot have more edits than characters.
+    // The cast saturates, and a text cannot need more edits than it has characters.
     (((1.0 - threshold) * longest as f64).ceil() as usize).min(longest)
 }
 
-/// Takes off what both begin and end with.
+/// Removes the common prefix and suffix.
 fn differing<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a str) {
     let begin = common_start(a, b);
     let (a, b) = (&a[begin..], &b[begin..]);
@@ -118,10 +120,10 @@ fn differing<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a str) {
     (&a[..a.len() - end], &b[..b.len() - end])
 }
 
-/// Bytes that are compared at once.
+/// Bytes compared at once.
 const LANE: usize = 32;
 
-/// Counts the bytes of the characters that two texts begin with alike.
+/// Returns the length in bytes of the common prefix, in whole characters.
 fn common_start(a: &str, b: &str) -> usize {
     let (ours, theirs) = (a.as_bytes(), b.as_bytes());
     let lanes = ours.chunks_exact(LANE).zip(theirs.chunks_exact(LANE));
@@ -134,7 +136,7 @@ fn common_start(a: &str, b: &str) -> usize {
     len
 }
 
-/// Counts the bytes of the characters that two texts end with alike.
+/// Returns the length in bytes of the common suffix, in whole characters.
 fn common_end(a: &str, b: &str) -> usize {
     let (ours, theirs) = (a.as_bytes(), b.as_bytes());
     let lanes = ours.rchunks_exact(LANE).zip(theirs.rchunks_exact(LANE));
@@ -147,25 +149,25 @@ fn common_end(a: &str, b: &str) -> usize {
     len
 }
 
-/// Counts the edits between two texts; `None` when there are more than `most`.
+/// Counts the edits between two texts; `None` if there are more than `most`.
 fn edits_up_to(
     a: &str,
     b: &str,
     most: usize,
-    go_on: &dyn Fn() -> Result<()>,
+    check_cancelled: &dyn Fn() -> Result<()>,
 ) -> Result<Option<usize>> {
     if a.chars().count().max(b.chars().count()) <= EXACT_CHARS {
         return Ok(exact_edits(a, b, most));
     }
-    edits_of_long(&LongText::new(a), &LongText::new(b), most, go_on)
+    edits_of_long(&LongText::new(a), &LongText::new(b), most, check_cancelled)
 }
 
-/// Does what [`edits_up_to`] does to texts whose chunks are known.
+/// Does what [`edits_up_to`] does for texts whose chunks are known.
 fn edits_of_long(
     a: &LongText<'_>,
     b: &LongText<'_>,
     most: usize,
-    go_on: &dyn Fn() -> Result<()>,
+    check_cancelled: &dyn Fn() -> Result<()>,
 ) -> Result<Option<usize>> {
     let mut left = most;
     let parts = chunks::parts(a, b);
@@ -176,13 +178,13 @@ fn edits_of_long(
         }
     }
     let is_short = |part: &&Part<'_>| part.a.len().max(part.b.len()) <= SHORT_BYTES;
-    // Short parts first: they are many in texts of one template, and known from other pairs.
+    // Short parts first: texts of one template have many, and other pairs have cached them.
     for part in parts.iter().filter(is_short) {
         let count = |_| Ok(levenshtein_of(part.a, part.b));
         let Some(found) = known::edits(part.key, left, count)? else { return Ok(None) };
         left -= found;
     }
-    // Most pairs that fail do so by what one side of a part has and the other has not.
+    // Most pairs that fail do so by letters that only one side of a part has.
     let mut least = 0;
     for part in parts.iter().filter(|part| !is_short(part)) {
         least += bound::letters(part.a, part.b);
@@ -191,10 +193,10 @@ fn edits_of_long(
         }
     }
     for part in parts.iter().filter(|part| !is_short(part)) {
-        go_on()?;
+        check_cancelled()?;
         let count = |most| {
             let (a, b) = differing(part.a, part.b);
-            part_edits(a, b, most, go_on)
+            part_edits(a, b, most, check_cancelled)
         };
         let Some(found) = known::edits(part.key, left, count)? else { return Ok(None) };
         left -= found;
@@ -202,15 +204,15 @@ fn edits_of_long(
     Ok(Some(most - left))
 }
 
-/// Counts the edits between two short texts; `None` when there are more than `most`.
+/// Counts the edits between two short texts; `None` if there are more than `most`.
 fn exact_edits(a: &str, b: &str, most: usize) -> Option<usize> {
     let (a, b) = differing(a, b);
     exact_up_to(a, b, most)
 }
 
-/// Counts the edits between two texts that are short enough for an exact answer.
+/// Counts the edits between two texts short enough for an exact result.
 fn exact_up_to(a: &str, b: &str, most: usize) -> Option<usize> {
-    // Near texts are settled in one word a row, which costs less than a refusal.
+    // A band of one word per row costs less than the bounds, and is enough for near texts.
     let found = distance(a, b, most.min(BAND_EDITS), BAND_EDITS);
     if found.is_some() || most <= BAND_EDITS {
         return found;
@@ -220,8 +222,8 @@ fn exact_up_to(a: &str, b: &str, most: usize) -> Option<usize> {
     if least > most {
         return None;
     }
-    // Bounds below the least number of edits would be tried without effect, and the last one is
-    // tried at once if all before it together would cost nearly as much.
+    // Bands narrower than the lower bound cannot succeed. The full band comes first if the narrower
+    // ones together would cost nearly as much.
     let hint = FEW_EDITS.max(least * 5 / 4);
     distance(a, b, most, if hint * 2 > most { most } else { hint })
 }
@@ -231,7 +233,7 @@ fn part_edits(
     a: &str,
     b: &str,
     most: usize,
-    go_on: &dyn Fn() -> Result<()>,
+    check_cancelled: &dyn Fn() -> Result<()>,
 ) -> Result<Option<usize>> {
     let lens = (a.chars().count(), b.chars().count());
     if lens.0.abs_diff(lens.1) > most {
@@ -239,7 +241,7 @@ fn part_edits(
     }
     let longest = lens.0.max(lens.1);
     let pieces = longest.div_ceil(PIECE_CHARS).max(1);
-    // No cut makes such parts similar, and each would cost the square of its length.
+    // No cut makes such parts similar, and their distance takes quadratic time.
     if pieces > 1 && !anchors::are_alike(a, b) {
         return Ok(Some(longest).filter(|edits| *edits <= most));
     }
@@ -247,30 +249,30 @@ fn part_edits(
     let (mut left, mut hint) = (most, FEW_EDITS);
     for piece in 0..pieces {
         if piece > 0 {
-            go_on()?;
+            check_cancelled()?;
         }
         let Some(found) = distance(a.next(), b.next(), left, hint) else { return Ok(None) };
         left -= found;
-        // The pieces of one text are about as different as each other.
+        // The pieces of one text need similar numbers of edits.
         hint = found.max(FEW_EDITS);
     }
     Ok(Some(most - left))
 }
 
-/// Counts the edits between two parts, however many.
+/// Counts all edits between two parts.
 fn levenshtein_of(a: &str, b: &str) -> Option<usize> {
     let (a, b) = differing(a, b);
     if a.is_empty() || b.is_empty() {
         return Some(a.chars().count().max(b.chars().count()));
     }
-    // A hint below the difference of the lengths would make rapidfuzz 0.5 answer wrongly.
+    // A hint below the difference of the lengths makes rapidfuzz 0.5 return wrong results.
     distance(a, b, BAND_EDITS, BAND_EDITS).or_else(|| distance(a, b, usize::MAX, usize::MAX))
 }
 
-/// Computes the edits of two pieces; `None` when there are more than `most`.
+/// Computes the edits between two pieces; `None` if there are more than `most`.
 ///
-/// `hint` is the first bound tried, doubled until it holds, and changes the time only. It must not
-/// be below 64 where it is below `most`.
+/// `hint` is the first bound tried, doubled until it is enough; it changes only the time. It must
+/// be at least 64 or `most`.
 fn distance(a: &str, b: &str, most: usize, hint: usize) -> Option<usize> {
     let args = levenshtein::Args::default().score_cutoff(most).score_hint(hint.min(most));
     if a.is_ascii() && b.is_ascii() {
@@ -279,7 +281,7 @@ fn distance(a: &str, b: &str, most: usize, hint: usize) -> Option<usize> {
     levenshtein::distance_with_args(a.chars(), b.chars(), &args)
 }
 
-/// Cuts a text into pieces of equal numbers of characters.
+/// Cuts a text into pieces with equal numbers of characters.
 struct Pieces<'a> {
     rest: &'a str,
     chars: usize,

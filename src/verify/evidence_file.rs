@@ -1,8 +1,8 @@
-//! Evidence files: what verifications compare of many documents, by position.
+//! Evidence files: the evidence of many documents, by position.
 //!
-//! The first pieces stay in memory and the others go to disk. Beside them memory holds a number
-//! for each document and a place for each distinct piece of evidence, of texts an outline too,
-//! which refuses most pairs before anything is read. Copies of one text are written once.
+//! The first pieces stay in memory, the others go to disk. Memory also holds a number per document,
+//! and an offset and an outline per distinct piece. Outlines reject most pairs before anything is
+//! read. Copies of one text are written once.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -22,17 +22,17 @@ use crate::error::{Error, Result};
 use crate::progress::{self, Progress};
 use crate::sketch::feature_hash;
 
-/// Bytes of evidence that stay in memory.
+/// Bytes of evidence held in memory.
 const HELD: usize = 8 << 20;
 
-/// Bytes of long texts that were read lately.
+/// Bytes of long texts that are cached.
 const LONG_BYTES: usize = 10 << 20;
 
 /// Collects evidence, document by document, in memory and an unnamed temporary file.
 ///
-/// Memory is 8 MiB of evidence, 10 MiB of long texts that were read lately, 4 bytes a document, and
-/// up to 90 for each distinct piece while it is written, 44 more for each distinct text, 72 for
-/// each distinct set of phrases.
+/// Takes 8 MiB of memory for evidence, 10 MiB for cached long texts, and 4 bytes per document. Each
+/// distinct piece takes up to 90 bytes while it is written, each distinct text 44 more, and each
+/// distinct set of phrases 72 more.
 ///
 /// ```
 /// use hamdex::verify::Verification;
@@ -45,6 +45,7 @@ const LONG_BYTES: usize = 10 << 20;
 /// let evidence = writer.finish()?;
 /// assert_eq!(evidence.check(Verification::Edit(0.9), 3, 0, 1)?, Some(0.9));
 /// assert_eq!(evidence.piece(0), evidence.piece(2));
+/// assert_eq!(evidence.read(1)?, b"sunny day");
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug)]
@@ -52,50 +53,50 @@ pub struct EvidenceWriter {
     kind: Evidence,
     held: Vec<u8>,
     file: BufWriter<File>,
-    /// Names the file in errors.
+    /// Name of the file in errors.
     name: PathBuf,
     known: HashMap<u128, u32>,
     seed: u64,
     places: Places,
-    /// `None` where no line is boilerplate.
+    /// `None` if no line is boilerplate.
     lines: Option<LineCounts>,
 }
 
-/// Where every document's evidence stands in the file.
+/// Where the evidence of every document is stored.
 #[derive(Debug, Default)]
 struct Places {
-    /// Offset and end of each distinct piece: first those that are held, then those of the file.
+    /// Start and end of each distinct piece: first those in memory, then those in the file.
     pieces: Vec<(u64, u64)>,
-    /// Outlines of the pieces that are texts.
+    /// Outlines of the pieces, if they are texts.
     outlines: Vec<Outline>,
-    /// Outlines of the pieces that are phrases.
+    /// Outlines of the pieces, if they are phrases.
     phrases: Vec<PhraseOutline>,
     /// The piece of every document.
     of: Vec<u32>,
 }
 
-/// Evidence of many documents, to be read in any order and from many threads.
+/// Evidence of many documents, readable in any order and from many threads.
 ///
-/// The file has no name and goes when this is dropped. See [`EvidenceWriter`].
+/// The file has no name and is removed when this is dropped. See [`EvidenceWriter`] for an example.
 #[derive(Debug)]
 pub struct EvidenceFile {
     held: Vec<u8>,
     file: File,
     name: PathBuf,
     places: Places,
-    /// `None` where no line is boilerplate.
+    /// `None` if no line is boilerplate.
     own: Option<OwnTexts>,
     long: LongTexts,
 }
 
 impl EvidenceWriter {
-    /// Makes an unnamed file in a directory; without one, in that for temporary files.
+    /// Creates a writer with an unnamed file; `None` is the system's directory.
     ///
-    /// `kind` is what will be pushed: of texts more is remembered, so that fewer are read.
+    /// `kind` is what will be pushed; texts and phrases get outlines, so that fewer are read.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where no file can be made.
+    /// [`Error::Io`] if the file cannot be created.
     pub fn new(kind: Evidence, directory: Option<&Path>) -> Result<Self> {
         let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let file = tempfile::tempfile_in(&directory).map_err(|e| Error::io(&directory, e))?;
@@ -105,27 +106,28 @@ impl EvidenceWriter {
             file: BufWriter::with_capacity(1 << 18, file),
             name: format!("temporary file in {}", directory.display()).into(),
             known: HashMap::new(),
-            // Nobody can prepare texts that collide under a seed that is not known.
+            // Under an unknown seed, nobody can prepare texts that collide.
             seed: RandomState::new().hash_one(0),
             places: Places::default(),
             lines: None,
         })
     }
 
-    /// Counts the lines of texts, for a check that leaves boilerplate out.
+    /// Counts the lines of texts, for a check that excludes boilerplate.
     ///
-    /// A line of `documents` different texts or more is boilerplate, as
-    /// [`Verification::boilerplate`] says; with `None`, as by default, no line is. Takes 10 MiB,
-    /// and some 100 bytes a text.
+    /// A line of at least `documents` different texts is boilerplate. Default = `None`: no line is.
+    /// Takes 10 MiB, and about 100 bytes per text. See [`Verification::boilerplate`].
     ///
     /// ```
     /// use hamdex::verify::Verification;
     /// use hamdex::verify::{Evidence, EvidenceWriter};
     ///
     /// let check: Verification = "edit:0.6,0.6,3".parse()?;
-    /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?.boilerplate(check.boilerplate());
+    /// let writer = EvidenceWriter::new(Evidence::Text, None)?;
+    /// let mut writer = writer.boilerplate(check.boilerplate());
     /// for page in ["the first page is about rain", "a second one about frost", "more rain"] {
-    ///     writer.push(format!("home\nsearch and contact of this site\nlicence\n{page}").as_bytes())?;
+    ///     let text = format!("home\nsearch and contact of this site\nlicence\n{page}");
+    ///     writer.push(text.as_bytes())?;
     /// }
     /// let evidence = writer.finish()?;
     /// assert!(evidence.check("edit:0.6,0.6".parse()?, 3, 0, 1)?.is_some());
@@ -138,19 +140,18 @@ impl EvidenceWriter {
         self
     }
 
-    /// Appends the next document's evidence; empty for one that has none.
+    /// Appends the evidence of the next document; empty if it has none.
     ///
     /// # Errors
     ///
-    /// - [`Error::Io`] where the disk does not take it.
-    /// - [`Error::InvalidOption`] for more than `u32::MAX` different pieces.
-    /// - [`Error::Corrupt`] for evidence of texts that is no UTF-8, and for phrases that do not
-    ///   decode.
+    /// - [`Error::Io`] if the file cannot be written.
+    /// - [`Error::InvalidOption`] if there are more than `u32::MAX` distinct pieces.
+    /// - [`Error::Corrupt`] if a text is not UTF-8 or phrases do not decode.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         let Places { pieces, outlines, phrases, of } = &mut self.places;
         let next = u32::try_from(pieces.len()).map_err(|_| Error::InvalidOption {
             name: "documents",
-            reason: format!("more than {} different ones are too many", u32::MAX),
+            reason: format!("at most {} distinct ones are supported", u32::MAX),
         })?;
         let hash = feature_hash::<u128>(bytes, self.seed);
         let piece = *self.known.entry(hash).or_insert(next);
@@ -168,7 +169,7 @@ impl EvidenceWriter {
                 Evidence::Phrases => phrases.push(PhraseOutline::of_encoded(bytes)?),
                 Evidence::Nothing | Evidence::Features => {}
             }
-            // What follows a piece in the file goes there too, so that offsets rise.
+            // Once a piece is in the file, all later ones go there too, so that offsets ascend.
             if start == self.held.len() as u64 && self.held.len() + bytes.len() <= HELD {
                 self.held.extend_from_slice(bytes);
             } else {
@@ -180,11 +181,11 @@ impl EvidenceWriter {
         Ok(())
     }
 
-    /// Ends the writing; what was written can be read now.
+    /// Finishes writing and makes the evidence readable.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where the disk does not take the rest.
+    /// [`Error::Io`] if the rest cannot be written.
     pub fn finish(self) -> Result<EvidenceFile> {
         let Self { held, file, name, places, lines, .. } = self;
         let file = file.into_inner().map_err(|e| Error::io(&name, e.into_error()))?;
@@ -194,24 +195,24 @@ impl EvidenceWriter {
 }
 
 impl EvidenceFile {
-    /// Returns a number that two documents share if and only if their evidence is equal.
+    /// Returns a number that only documents with equal evidence share.
     ///
-    /// `u32::MAX` beyond the last document.
+    /// Returns `u32::MAX` if the position is out of range.
     pub fn piece(&self, position: usize) -> u32 {
         self.places.of.get(position).copied().unwrap_or(u32::MAX)
     }
 
-    /// Reads the evidence of a document; empty beyond the last one.
+    /// Reads the evidence of a document; empty if out of range.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where the file cannot be read.
+    /// [`Error::Io`] if the file cannot be read.
     pub fn read(&self, position: usize) -> Result<Vec<u8>> {
         let mut buffer = Vec::new();
         Ok(self.bytes(position, &mut buffer)?.to_vec())
     }
 
-    /// Borrows what is held in memory, or reads into a buffer.
+    /// Borrows evidence held in memory, or reads it into the buffer.
     fn bytes<'a>(&'a self, position: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let piece = self.places.pieces.get(self.piece(position) as usize);
         let (start, end) = piece.copied().unwrap_or_default();
@@ -237,7 +238,7 @@ impl EvidenceFile {
         outline(a).zip(outline(b))
     }
 
-    /// Returns how much there is of a document; nothing of one without phrases.
+    /// Returns the extent of a document; zero without phrases.
     pub(crate) fn extent(&self, position: usize) -> Extent {
         self.phrases(position).map_or(Extent::default(), |outline| outline.extent)
     }
@@ -246,25 +247,25 @@ impl EvidenceFile {
         self.places.phrases.get(self.piece(position) as usize)
     }
 
-    /// Returns true if no reading of two documents can make them pass.
-    fn refuses(&self, verification: Verification, a: usize, b: usize) -> bool {
+    /// Returns true if two documents certainly do not pass, without reading them.
+    fn rejects(&self, verification: Verification, a: usize, b: usize) -> bool {
         if let Verification::Contains(threshold) = verification {
             let outlines = self.phrases(a).zip(self.phrases(b));
             return self.piece(a) != self.piece(b)
-                && outlines.is_some_and(|(a, b)| a.refuses(b, threshold));
+                && outlines.is_some_and(|(a, b)| a.rejects(b, threshold));
         }
-        self.outlines(a, b).is_some_and(|(a, b)| a.refuses(b, verification))
+        self.outlines(a, b).is_some_and(|(a, b)| a.rejects(b, verification))
     }
 
-    /// Returns the similarity of two documents that pass, `None` for two that do not.
+    /// Returns the similarity of two documents if they pass.
     ///
-    /// As [`Verification::check`]; a document without evidence passes with its like alone, with
-    /// equal fingerprints, and its similarity is 1 then.
+    /// Works like [`Verification::check`]. A document without evidence passes only with another one
+    /// of an equal fingerprint, with similarity 1.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where the file cannot be read; [`Error::Corrupt`] for evidence that is of
-    /// another verification.
+    /// [`Error::Io`] if the file cannot be read; [`Error::Corrupt`] if evidence is of another
+    /// verification.
     pub fn check(
         &self,
         verification: Verification,
@@ -275,19 +276,19 @@ impl EvidenceFile {
         self.check_while(verification, (distance, a, b), &())
     }
 
-    /// Returns the step of the threshold by length of two documents; 0 where texts are not kept.
+    /// Returns the step of the threshold by length of two documents; 0 without texts.
     pub(crate) fn step_by_length(&self, a: usize, b: usize) -> usize {
         self.outlines(a, b).map_or(0, |(a, b)| a.step_by_length(b))
     }
 
-    /// Does what [`check_while`](Self::check_while) does to documents that are near enough.
+    /// Does what [`check_while`](Self::check_while) does, up to a distance.
     ///
-    /// Farther apart than `within` nothing passes. With [`Verification::EditByLength`] that is the
-    /// distance of short texts, and long ones have to be nearer, as described there.
+    /// Returns `None` if `distance` exceeds `within`. With [`Verification::EditByLength`], `within`
+    /// applies to short texts, and long texts must be nearer.
     ///
     /// # Errors
     ///
-    /// Those of [`check_while`](Self::check_while).
+    /// Those of [`check_while`](Self::check_while), which has an example.
     pub fn check_within(
         &self,
         verification: Verification,
@@ -301,9 +302,9 @@ impl EvidenceFile {
         self.check_while(verification, (distance, a, b), progress)
     }
 
-    /// Does what [`check`](Self::check) does to a distance and two positions, and can be cancelled.
+    /// Does what [`check`](Self::check) does, and can be cancelled.
     ///
-    /// The progress sink is asked between the pieces of long texts, at least once a second.
+    /// Asks the progress sink between pieces of long texts, at least once a second.
     ///
     /// # Errors
     ///
@@ -318,7 +319,9 @@ impl EvidenceFile {
     ///     writer.push(text.as_bytes())?;
     /// }
     /// let evidence = writer.finish()?;
-    /// assert_eq!(evidence.check_while(Verification::Edit(0.9), (3, 0, 1), &())?, Some(0.9));
+    /// let check = Verification::Edit(0.9);
+    /// assert_eq!(evidence.check_while(check, (3, 0, 1), &())?, Some(0.9));
+    /// assert_eq!(evidence.check_within(check, 2, (3, 0, 1), &())?, None);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn check_while(
@@ -327,7 +330,7 @@ impl EvidenceFile {
         (distance, a, b): (u32, usize, usize),
         progress: &dyn Progress,
     ) -> Result<Option<f64>> {
-        if self.refuses(verification, a, b) {
+        if self.rejects(verification, a, b) {
             return Ok(None);
         }
         let own = self.own(verification, a, b)?;
@@ -342,8 +345,8 @@ impl EvidenceFile {
                 return Ok(None);
             }
             let text = |at| self.long.get(self.piece(at), || self.text(at));
-            let go_on = || progress::check(progress);
-            return edit::similarity_of_long(&*text(a)?, &*text(b)?, threshold, &go_on);
+            let check_cancelled = || progress::check(progress);
+            return edit::similarity_of_long(&*text(a)?, &*text(b)?, threshold, &check_cancelled);
         }
         let mut buffers = BUFFERS.take();
         let found = self.check_read(verification, (distance, a, b), &mut buffers, progress);
@@ -361,7 +364,7 @@ impl EvidenceFile {
         verification.edit_threshold(|| ours.step_by_length(theirs))
     }
 
-    /// Checks two documents by what is read of them.
+    /// Checks two documents by reading them.
     fn check_read(
         &self,
         verification: Verification,
@@ -370,7 +373,7 @@ impl EvidenceFile {
         progress: &dyn Progress,
     ) -> Result<Option<f64>> {
         let copies = self.piece(a) == self.piece(b);
-        // Whatever the threshold, equal texts pass, and need not be read for that.
+        // Equal texts pass any threshold and need not be read.
         if copies && verification.needs() == Evidence::Text && !self.is_empty(a) {
             return Ok(Some(1.0));
         }
@@ -388,11 +391,7 @@ impl EvidenceFile {
         verification.check_while(distance, ours, theirs, progress)
     }
 
-    /// Returns true for two texts that are alike in boilerplate alone.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`read`](Self::read); [`Error::Corrupt`] for evidence that is no text.
+    /// Returns true if two texts are similar only in boilerplate.
     pub(crate) fn is_by_boilerplate(&self, a: usize, b: usize) -> Result<bool> {
         Ok(match self.own_of(a, b)? {
             Own::Skip => false,
@@ -401,7 +400,7 @@ impl EvidenceFile {
         })
     }
 
-    /// Says whether a check has to compare the own lines of two documents.
+    /// Returns whether a check must compare the own lines of two documents.
     fn own(&self, verification: Verification, a: usize, b: usize) -> Result<Own> {
         if verification.boilerplate().is_none() { Ok(Own::Skip) } else { self.own_of(a, b) }
     }
@@ -418,7 +417,7 @@ impl EvidenceFile {
         Ok(first.against(second, bytes(ours) + bytes(theirs)))
     }
 
-    /// Returns true for two documents whose own lines are alike.
+    /// Returns true if the own lines of two documents are similar.
     fn alike_in_own(&self, a: usize, b: usize, progress: &dyn Progress) -> Result<bool> {
         let Some(own) = &self.own else { return Ok(true) };
         let text = |position| own.text(self.piece(position), || self.text(position));
@@ -432,7 +431,7 @@ impl EvidenceFile {
 }
 
 thread_local! {
-    /// Where this thread reads to, so that a check needs no memory of its own.
+    /// Buffers of this thread, so that a check does not allocate.
     static BUFFERS: Cell<[Vec<u8>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
 }
 
@@ -449,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn every_document_reads_back_and_copies_are_kept_once() {
+    fn every_document_reads_back_and_copies_are_stored_once() {
         let evidence = evidence(&["one", "two", "", "one", "three"]);
         for (position, text) in ["one", "two", "", "one", "three"].iter().enumerate() {
             assert_eq!(evidence.read(position).unwrap(), text.as_bytes());
@@ -460,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_memory_does_not_hold_is_read_from_the_file() {
+    fn evidence_not_in_memory_is_read_from_the_file() {
         let mut writer = EvidenceWriter::new(Evidence::Text, None).unwrap();
         let long = "long ".repeat(HELD / 5);
         let texts = ["0123456789", long.as_str(), "012345678x", "short"];
@@ -477,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_utf8_is_refused_as_it_comes() {
+    fn text_that_is_not_utf8_is_refused_when_pushed() {
         let mut writer = EvidenceWriter::new(Evidence::Text, None).unwrap();
         assert!(matches!(writer.push(&[0xff]), Err(Error::Corrupt { .. })));
     }
@@ -492,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_is_named() {
+    fn an_absent_directory_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let absent = directory.path().join("absent");
         let refused = EvidenceWriter::new(Evidence::Text, Some(&absent)).unwrap_err();

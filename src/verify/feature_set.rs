@@ -1,23 +1,23 @@
-//! Feature sets: the hashes of a document's features become a few bytes each, to be compared.
+//! Feature sets: the hashes of a document's features, in a few bytes each.
 //!
-//! A set of more than 1,024 features is cut to the 1,024 smallest hashes, which are a sample
-//! without bias; the similarity is then that of the smallest of the union (bottom-k sketch:
-//! Broder 1997; Cohen and Kaplan 2007).
+//! A set of more than 1,024 features is reduced to its 1,024 smallest hashes, an unbiased sample.
+//! The similarity is then estimated from the smallest hashes of the union (bottom-k sketch: Broder
+//! 1997; Cohen and Kaplan 2007).
 
 use super::varint::{self, Rising};
 use crate::error::{Error, Result};
 use crate::text::Pipeline;
 
-/// Features of one document that are kept at most.
+/// Most features stored of one document.
 pub const KEPT_FEATURES: usize = 1024;
 
-/// Bits kept of a hash: two features fall together with a chance of 1 in 16 million.
+/// Bits stored of a hash: two features collide with probability 1 in 16 million.
 const BITS: u32 = 24;
 
-/// Bits kept of a hash where a set is so large that its smallest hashes lie close together.
+/// Bits stored of a hash in sets so large that their smallest hashes are close together.
 const WIDE_BITS: u32 = 32;
 
-/// Sets above this size keep wide hashes.
+/// Sets above this size store wide hashes.
 const WIDE_ABOVE: u32 = 1 << 16;
 
 /// The distinct features of a document, in a few bytes each.
@@ -36,19 +36,27 @@ const WIDE_ABOVE: u32 = 1 << 16;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FeatureSet {
     total: u32,
-    /// Leading bits of the smallest hashes, rising; how many bits follows from the total.
+    /// Leading bits of the smallest hashes, ascending; the total determines the number of bits.
     values: Vec<u32>,
 }
 
 impl FeatureSet {
-    /// Takes the features that a pipeline finds in a text.
+    /// Computes the features that a pipeline finds in a text.
     pub fn of_text(pipeline: &Pipeline, text: &str) -> Self {
         Self::from_hashes(&pipeline.distinct_hashes(text))
     }
 
-    /// Takes 64-bit hashes that are distinct and rise, as of [`Pipeline::distinct_hashes`].
+    /// Creates a set from distinct ascending 64-bit hashes.
     ///
-    /// Hashes in another order are no fault, but make a smaller set.
+    /// [`Pipeline::distinct_hashes`] returns such hashes. Hashes in another order are allowed but
+    /// make a smaller set.
+    ///
+    /// ```
+    /// use hamdex::verify::FeatureSet;
+    ///
+    /// let set = FeatureSet::from_hashes(&[1 << 40, 2 << 40, 3 << 40]);
+    /// assert_eq!(set.len(), 3);
+    /// ```
     pub fn from_hashes(hashes: &[u64]) -> Self {
         let total = u32::try_from(hashes.len()).unwrap_or(u32::MAX);
         let bits = bits_of(total);
@@ -65,19 +73,20 @@ impl FeatureSet {
         Self { total, values }
     }
 
-    /// Returns how many features the document has, kept or not.
+    /// Returns the number of features of the document, stored or not.
     pub fn len(&self) -> u32 {
         self.total
     }
 
-    /// Tells whether the document has no feature.
+    /// Returns true if the document has no feature.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
-    /// Returns the bytes: number of features, then the gaps between hashes, all LEB128.
+    /// Encodes the set: number of features, then gaps between hashes.
     ///
-    /// About 3 bytes a feature below 1,000 features, 2 to 3 KiB for any document above.
+    /// All numbers are LEB128. Takes about 3 bytes per feature up to 1,000 features, and 2 to 3 KiB
+    /// above.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(5 + 3 * self.values.len());
         varint::put(&mut out, self.total);
@@ -85,11 +94,11 @@ impl FeatureSet {
         out
     }
 
-    /// Reads the bytes of [`encode`](Self::encode) back.
+    /// Decodes a set from the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for bytes that `encode` never writes.
+    /// [`Error::Corrupt`] if `encode` never writes these bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut encoded = Encoded::new(bytes)?;
         let mut values = Vec::new();
@@ -99,38 +108,38 @@ impl FeatureSet {
         Ok(Self { total: encoded.total, values })
     }
 
-    /// Refuses bytes that `encode` never writes, without keeping anything.
+    /// Returns an error if `encode` never writes these bytes, without building the set.
     pub(crate) fn check(bytes: &[u8]) -> Result<()> {
         let mut encoded = Encoded::new(bytes)?;
         while encoded.next_value()?.is_some() {}
         Ok(())
     }
 
-    /// Returns the part of their features that two documents share, 0 to 1.
+    /// Returns the Jaccard similarity: the share of features that both documents have.
     ///
-    /// Up to hashes of different features that fall together (1 in 16 million a pair) this is
-    /// exact when neither set has more than [`KEPT_FEATURES`]; above, it is an estimate with a
-    /// standard error of at most sqrt(J (1 - J) / 1024), which is 0.016 at worst and 0.009 at
-    /// J = 0.9. Two empty sets share nothing: 0.
+    /// The result is from 0 to 1; that of two empty sets is 0. It is exact, except for colliding
+    /// hashes (1 in 16 million per pair), if neither set has more than [`KEPT_FEATURES`]. Above, it
+    /// is an estimate with a standard error of at most sqrt(J (1 - J) / 1024): 0.016 at worst,
+    /// 0.009 at J = 0.9.
     pub fn jaccard(&self, other: &Self) -> f64 {
         let (mut ours, mut theirs) = (self.values.iter().copied(), other.values.iter().copied());
         let ours = Stream::new(self.total, || Ok(ours.next()));
         let theirs = Stream::new(other.total, || Ok(theirs.next()));
-        jaccard(ours, theirs).expect("nothing is decoded")
+        jaccard(ours, theirs).expect("decoded sets cannot fail")
     }
 }
 
-/// Compares two encoded sets without decoding them first.
+/// Compares two encoded sets without building them.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] for bytes that [`FeatureSet::encode`] never writes.
+/// [`Error::Corrupt`] if [`FeatureSet::encode`] never writes these bytes.
 pub(super) fn jaccard_encoded(a: &[u8], b: &[u8]) -> Result<f64> {
     let (mut a, mut b) = (Encoded::new(a)?, Encoded::new(b)?);
     jaccard(Stream::new(a.total, || a.next_value()), Stream::new(b.total, || b.next_value()))
 }
 
-/// Merges two sets as far as both are known and counts what they share.
+/// Merges two sets up to where both are known, and counts the common features.
 fn jaccard<A, B>(mut a: Stream<A>, mut b: Stream<B>) -> Result<f64>
 where
     A: FnMut() -> Result<Option<u32>>,
@@ -144,7 +153,7 @@ where
     while union < most {
         let (from_left, from_right) = match (left, right) {
             (Some(l), Some(r)) => (l <= r, r <= l),
-            // Beyond the last hash that a cut set keeps, nothing is known of it.
+            // A cut set says nothing beyond its last stored hash.
             (None, Some(_)) if !a.is_cut() => (false, true),
             (Some(_), None) if !b.is_cut() => (true, false),
             _ => break,
@@ -161,12 +170,12 @@ where
     Ok(shared as f64 / union.max(1) as f64)
 }
 
-/// How many bits of each hash a set of so many features keeps.
+/// Returns how many bits of each hash a set of `total` features stores.
 fn bits_of(total: u32) -> u32 {
     if total > WIDE_ABOVE { WIDE_BITS } else { BITS }
 }
 
-/// Rising hashes of one set, brought to the width of the other's.
+/// Ascending hashes of a set, reduced to the width of the other set's.
 struct Stream<N> {
     total: u32,
     next: N,
@@ -196,7 +205,7 @@ impl<N: FnMut() -> Result<Option<u32>>> Stream<N> {
     }
 }
 
-/// An encoded set that is read hash by hash.
+/// An encoded set, read hash by hash.
 struct Encoded<'a> {
     total: u32,
     values: Rising<'a>,

@@ -1,5 +1,5 @@
-//! Long texts that were read lately, with their chunks: pages meet the same pages again and again.
-#![expect(clippy::indexing_slicing, reason = "places are those of the texts that are remembered")]
+//! A cache of long texts and their chunks, because pages are compared with the same pages again.
+#![expect(clippy::indexing_slicing, reason = "places are those of cached texts")]
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::edit::LongText;
 use crate::error::Result;
 
-/// Parts of the memory, each with a lock of its own.
+/// Parts of the cache, each with its own lock.
 const SHARDS: usize = 16;
 
-/// Texts by the piece of evidence that they are.
+/// Texts by number of their piece of evidence.
 #[derive(Debug)]
 pub(super) struct LongTexts {
     shards: [Mutex<Shard>; SHARDS],
-    /// Bytes of texts and chunks that a shard remembers.
+    /// Most bytes of texts and chunks that a shard caches.
     bytes: usize,
 }
 
@@ -23,17 +23,18 @@ struct Shard {
     texts: Vec<(u32, Arc<LongText<'static>>)>,
     places: HashMap<u32, usize>,
     bytes: usize,
-    /// Which text goes next; no order of visits is the worst one for all of them.
+    /// State of the generator that picks the text to evict. Random eviction has no access order
+    /// that always misses.
     next: u64,
 }
 
 impl LongTexts {
-    /// Remembers texts and chunks of that many bytes in all.
+    /// Creates a cache of `bytes` bytes of texts and chunks.
     pub(super) fn new(bytes: usize) -> Self {
         Self { shards: Default::default(), bytes: bytes / SHARDS }
     }
 
-    /// Returns the text of a piece, read and cut if it is not remembered.
+    /// Returns the text of a piece, reading and chunking it unless it is cached.
     pub(super) fn get(
         &self,
         piece: u32,
@@ -58,7 +59,7 @@ impl Shard {
 
     fn insert(&mut self, piece: u32, text: &Arc<LongText<'static>>, most: usize) {
         let bytes = text.bytes();
-        // Another thread may have read it meanwhile.
+        // Another thread may have inserted it in the meantime.
         if bytes > most / 4 || self.places.contains_key(&piece) {
             return;
         }
@@ -89,7 +90,7 @@ mod tests {
     const BYTES: usize = 16 << 20;
 
     #[test]
-    fn what_is_remembered_stays_within_its_bytes_and_is_read_once_while_it_stays() {
+    fn the_cache_stays_within_its_bytes_and_reads_cached_texts_once() {
         let texts = LongTexts::new(BYTES);
         let long = "晴 ".repeat(20_000);
         let mut reads = 0;
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_cannot_be_read_is_not_remembered() {
+    fn a_text_that_cannot_be_read_is_not_cached() {
         let texts = LongTexts::new(BYTES);
         assert!(texts.get(7, || Err(crate::Error::Cancelled)).is_err());
         assert_eq!(texts.get(7, || Ok("seven".to_owned())).unwrap().text, "seven");

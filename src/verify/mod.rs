@@ -1,8 +1,8 @@
-//! Verification: candidates near by fingerprint are held against what the documents share.
+//! Verification: checks candidates that are near by fingerprint against what the documents share.
 //!
-//! Fingerprints of short texts collide; the words behind them do not. A check after the search
-//! takes the evidence of two documents, their [`FeatureSet`]s, their [`PhraseSet`]s or their
-//! cleaned texts, and lets the pair pass or not.
+//! Fingerprints of short texts collide, their words do not. A check after the search compares the
+//! evidence of two documents and accepts or rejects the pair. Evidence is a [`FeatureSet`], a
+//! [`PhraseSet`] or the cleaned text.
 #![doc = include_str!("VERIFY.md")]
 
 mod boilerplate;
@@ -33,10 +33,10 @@ pub use options::{Evidence, Verification};
 pub use phrase_set::{Extent, PhraseSet};
 
 impl Verification {
-    /// Makes the evidence of a text that this check compares.
+    /// Computes the evidence of a text that this check compares.
     ///
-    /// An encoded [`FeatureSet`] or [`PhraseSet`], the cleaned text as UTF-8, or nothing, as
-    /// [`needs`](Self::needs) says.
+    /// Returns an encoded [`FeatureSet`] or [`PhraseSet`], the cleaned text as UTF-8, or nothing,
+    /// depending on [`needs`](Self::needs). See [`check`](Self::check) for an example.
     pub fn evidence(self, pipeline: &Pipeline, text: &str) -> Vec<u8> {
         match self.needs() {
             Evidence::Nothing => Vec::new(),
@@ -46,9 +46,9 @@ impl Verification {
         }
     }
 
-    /// Makes the fingerprint of a text and its [`evidence`](Self::evidence), reading it once.
+    /// Computes the fingerprint of a text and its [`evidence`](Self::evidence) in one pass.
     ///
-    /// `None` when nothing in the text is a feature.
+    /// Returns `None` if the text has no features.
     pub(crate) fn fingerprint_and_evidence<F: Fingerprint>(
         self,
         pipeline: &Pipeline,
@@ -62,20 +62,23 @@ impl Verification {
         Some((sketch, self.evidence(pipeline, text)))
     }
 
-    /// Returns the similarity of a pair that passes, `None` for one that does not.
+    /// Returns the similarity of a pair if it passes.
     ///
-    /// `distance` is the Hamming distance of the fingerprints; both sides of the evidence come
-    /// from [`evidence`](Self::evidence). `Jaccard` gives the part of their features that two
-    /// documents share, `Edit` and `EditByLength` the edit similarity, `Contains` the part of the
-    /// smaller document that occurs in the larger, all from 0 to 1, and `Zhou` the sum
-    /// 1 / (1 + distance) + k times the Jaccard similarity (Zhou, Computer and Modernization
-    /// 2017-07). `None` passes every pair and gives 1 / (1 + distance). The order of the two sides
-    /// does not matter. Two documents do not show what is boilerplate, so
-    /// only [`EvidenceFile::check`] takes it into account.
+    /// `distance` is the Hamming distance of the fingerprints; `a` and `b` are the
+    /// [`evidence`](Self::evidence) of the documents, in any order. The similarity is
+    ///
+    /// - with `Jaccard`, the share of features that both documents have, 0 to 1;
+    /// - with `Edit` and `EditByLength`, the edit similarity, 0 to 1;
+    /// - with `Contains`, the share of the smaller document's phrases in the larger one, 0 to 1;
+    /// - with `Zhou`, 1 / (1 + distance) + k times the Jaccard similarity (Zhou, Computer and
+    ///   Modernization 2017-07);
+    /// - with `None`, 1 / (1 + distance); every pair passes.
+    ///
+    /// Two documents do not show what is boilerplate, so only [`EvidenceFile::check`] excludes it.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for evidence that does not decode.
+    /// [`Error::Corrupt`] if evidence does not decode.
     ///
     /// ```
     /// use hamdex::verify::Verification;
@@ -94,8 +97,8 @@ impl Verification {
         self.check_while(distance, a, b, &())
     }
 
-    /// Does what [`check`](Self::check) does, and asks the progress sink between pieces of long
-    /// texts whether to go on.
+    /// Does what [`check`](Self::check) does, and checks for cancellation between pieces of long
+    /// texts.
     pub(crate) fn check_while(
         self,
         distance: u32,
@@ -104,7 +107,7 @@ impl Verification {
         progress: &dyn Progress,
     ) -> Result<Option<f64>> {
         let near = 1.0 / (1.0 + f64::from(distance));
-        let go_on = || progress::check(progress);
+        let check_cancelled = || progress::check(progress);
         let (similarity, threshold) = match self {
             Self::None => (near, 0.0),
             Self::Jaccard(threshold) => (feature_set::jaccard_encoded(a, b)?, threshold),
@@ -115,7 +118,7 @@ impl Verification {
                 let (a, b) = (utf8(a)?, utf8(b)?);
                 let threshold = self.edit_threshold(|| by_length::step(a, b));
                 let threshold = threshold.expect("edits have a threshold");
-                return edit::similarity_while(a, b, threshold, &go_on);
+                return edit::similarity_while(a, b, threshold, &check_cancelled);
             }
             Self::Contains(threshold) => {
                 return phrase_set::containment_encoded(a, b, threshold);
@@ -126,7 +129,9 @@ impl Verification {
 }
 
 impl Verification {
-    /// Returns the edit similarity that texts need, that many steps of length up.
+    /// Returns the edit similarity that texts at a step of length need to pass.
+    ///
+    /// Returns `None` if the check does not compare edits.
     fn edit_threshold(self, step: impl FnOnce() -> usize) -> Option<f64> {
         match self {
             Self::Edit(threshold) => Some(threshold),
@@ -138,14 +143,21 @@ impl Verification {
     }
 }
 
-/// Hashes evidence, so that equal documents are known without a check.
+/// Hashes evidence, so that equal documents are recognised without a check.
+///
+/// ```
+/// use hamdex::verify::digest;
+///
+/// assert_eq!(digest(b"sunny days"), digest(b"sunny days"));
+/// assert_ne!(digest(b"sunny days"), digest(b"sunny day"));
+/// ```
 pub fn digest(evidence: &[u8]) -> u64 {
     xxh3_64(evidence)
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes)
-        .map_err(|error| Error::corrupt("evidence", format!("text is no UTF-8: {error}")))
+        .map_err(|error| Error::corrupt("evidence", format!("text is not UTF-8: {error}")))
 }
 
 #[cfg(test)]
@@ -158,7 +170,7 @@ mod tests {
     const GAME: &str = "the game ended two to nothing";
 
     #[test]
-    fn the_worked_similarities_come_out() {
+    fn similarities_equal_the_worked_examples() {
         let a = FeatureSet::from_hashes(&[1 << 40, 2 << 40, 3 << 40]).encode();
         let b = FeatureSet::from_hashes(&[2 << 40, 3 << 40, 4 << 40]).encode();
         assert_eq!(Verification::Jaccard(0.5).check(9, &a, &b).unwrap(), Some(0.5));
@@ -173,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn every_check_tells_like_texts_from_others() {
+    fn every_check_distinguishes_similar_texts_from_others() {
         let pipeline = Pipeline::new(&PipelineOptions::preset("post").unwrap()).unwrap();
         for words in ["jaccard:0.8", "zhou:3,2.4", "edit:0.9"] {
             let check: Verification = words.parse().unwrap();

@@ -1,43 +1,52 @@
-//! Nearness: a distance and the check behind it say which documents count as near-duplicates.
+//! Nearness: the distance and the verification that make two documents near-duplicates.
 
 use super::Verification;
 
-/// Which documents a cluster may hold.
+/// Which documents of a chain a cluster holds.
+///
+/// ```
+/// use hamdex::verify::Nearness;
+/// use hamdex::join::Linkage;
+///
+/// assert_eq!(Nearness::new(3).linkage, Linkage::Chain);
+/// let nearness = Nearness::new(3).linkage(Linkage::Representative);
+/// assert_eq!(nearness.linkage, Linkage::Representative);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Linkage {
-    /// Everything that chains of near pairs connect.
+    /// All documents that chains of near pairs connect.
     #[default]
     Chain,
-    /// What is within the distance of the cluster's first document and passes the check with it.
+    /// Documents within the distance of the cluster's first document that pass the check with it.
     Representative,
 }
 
-/// When two documents count as near-duplicates of each other.
+/// When two documents are near-duplicates of each other.
 ///
-/// A bare distance is a nearness without a check.
+/// A distance converts to a nearness without a check.
 ///
 /// ```
 /// use hamdex::verify::{Nearness, Verification};
 ///
-/// let nearness = Nearness::new(12).verify(Verification::Jaccard(0.8));
+/// let nearness = Nearness::new(12).verify(Verification::Jaccard(0.8)).memory(1 << 30);
 /// assert_eq!(Nearness::from(3), Nearness::new(3));
-/// assert_eq!(nearness.distance, 12);
+/// assert_eq!((nearness.distance, nearness.memory), (12, 1 << 30));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]
 pub struct Nearness {
-    /// How many bits the fingerprints may differ: 0 to a quarter of the width.
+    /// Largest distance of near-duplicates in bits: 0 to a quarter of the width.
     pub distance: u32,
-    /// The check that a pair within the distance has to pass.
+    /// The check that a pair within the distance must pass.
     pub verification: Verification,
-    /// Which documents a cluster may hold; pairs and searches take no notice.
+    /// Which documents a cluster holds; pairs and searches ignore it.
     pub linkage: Linkage,
-    /// Bytes that a join of a whole index may take; searches take no notice.
+    /// Most bytes of memory for a join of a whole index; searches ignore it.
     pub memory: usize,
 }
 
 impl Nearness {
-    /// Asks for a distance alone.
+    /// Creates a nearness with a distance and without a check.
     pub fn new(distance: u32) -> Self {
         Self {
             distance,
@@ -53,18 +62,18 @@ impl Nearness {
         self
     }
 
-    /// Sets which documents a cluster may hold. Default = what chains connect.
+    /// Sets which documents a cluster holds. Default = all that chains connect.
     ///
-    /// Clusters of an index without a check are always what chains connect.
+    /// Clusters of an index without a check always use [`Linkage::Chain`].
     pub fn linkage(mut self, linkage: Linkage) -> Self {
         self.linkage = linkage;
         self
     }
 
-    /// Bounds the memory of a join of a whole index, in bytes. Default = what it takes.
+    /// Limits the memory of a join of a whole index, in bytes. Default = unlimited.
     ///
-    /// Pairs of an index that does not fit are joined part by part. Clusters hold the distinct
-    /// fingerprints in any case, and read keys from the store if they do not fit beside them.
+    /// Pairs of an index that does not fit are joined in parts. Clusters always hold the distinct
+    /// fingerprints in memory, and read keys from the store if these do not fit as well.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self

@@ -1,4 +1,4 @@
-//! The kinds of checks: words of the command line become a check with its thresholds.
+//! The kinds of checks, and how they are written and parsed.
 
 use std::fmt;
 use std::num::NonZeroU8;
@@ -7,10 +7,20 @@ use std::str::FromStr;
 use super::by_length;
 use crate::error::{Error, Result};
 
-/// The largest weight that [`Verification::Zhou`] gives the features shared.
+/// Largest weight of [`Verification::Zhou`].
 const MAX_K: f64 = 100.0;
 
 /// What a verification compares of two documents.
+///
+/// ```
+/// use hamdex::verify::Verification;
+/// use hamdex::verify::Evidence;
+///
+/// assert_eq!(Verification::None.needs(), Evidence::Nothing);
+/// assert_eq!(Verification::Jaccard(0.8).needs(), Evidence::Features);
+/// assert_eq!(Verification::Edit(0.9).needs(), Evidence::Text);
+/// assert_eq!(Verification::Contains(0.9).needs(), Evidence::Phrases);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Evidence {
     /// Nothing; every pair passes.
@@ -23,7 +33,7 @@ pub enum Evidence {
     Phrases,
 }
 
-/// A check that candidates within the distance have to pass.
+/// A check that candidates within the distance must pass.
 ///
 /// Written `none`, `jaccard:T`, `zhou:K,T`, `edit:T`, `edit:S,L`, `edit:S,L,N` or `contains:T`.
 /// Thresholds are inclusive.
@@ -39,49 +49,51 @@ pub enum Evidence {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Verification {
-    /// Lets every candidate pass.
+    /// Accepts every candidate.
     #[default]
     None,
-    /// Asks for a part of the features to be shared, 0 to 1.
+    /// Requires a share of common features, 0 to 1.
     Jaccard(f64),
-    /// Adds nearness and features shared: 1 / (1 + distance) + k times Jaccard.
+    /// Requires a sum of nearness and common features: 1 / (1 + distance) + k times Jaccard.
     ///
     /// Zhou, Computer and Modernization 2017-07.
     Zhou {
-        /// Weight of the features shared, 0 to 100; the paper takes 2 to 8.
+        /// Weight of the common features, 0 to 100; the paper uses 2 to 8.
         k: f64,
-        /// Least sum, 0 or more; above 1 + k nothing passes.
+        /// Smallest sum that passes, at least 0; above 1 + k nothing passes.
         threshold: f64,
     },
-    /// Asks for an edit similarity of the cleaned texts, 0 to 1.
+    /// Requires an edit similarity of the cleaned texts, 0 to 1.
     Edit(f64),
-    /// Asks for an edit similarity that rises with the length of the longer text.
+    /// Requires an edit similarity that rises with the length of the longer text.
     ///
-    /// From 200 to 1,600 letters the threshold rises by equal parts with every doubling, and the
-    /// distance within which pairs are compared falls by three sixteenths. Chinese characters, kana
-    /// and Hangul count as two letters.
+    /// From 200 to 1,600 letters the threshold rises evenly with every doubling, and the distance
+    /// within which pairs are compared falls by three sixteenths. Chinese characters, kana and
+    /// Hangul syllables count as two letters.
     EditByLength {
         /// Threshold of texts of up to 200 letters, 0 to 1.
         short: f64,
-        /// Threshold of texts of 1,600 letters and more, 0 to 1.
+        /// Threshold of texts of 1,600 letters or more, 0 to 1.
         long: f64,
-        /// Documents from which a line that they have is boilerplate; `None` counts every line.
+        /// Documents from which a line is boilerplate, 2 to 255; `None` compares every line.
         ///
-        /// Where a fifth of a pair is boilerplate, what is left has to be alike too: it needs an
-        /// edit similarity of 0.8. Lines are counted over all documents of an
-        /// [`EvidenceWriter`](super::EvidenceWriter), copies of one text once; two texts alone have
-        /// no boilerplate.
+        /// If a fifth of a pair is boilerplate, the rest must have an edit similarity of 0.8 as
+        /// well. Lines are counted over all documents of an
+        /// [`EvidenceWriter`](super::EvidenceWriter), copies of one text once; two single texts
+        /// have no boilerplate.
         boilerplate: Option<NonZeroU8>,
     },
-    /// Asks for a part of the smaller text's phrases to occur in the larger one, 0 to 1.
+    /// Requires a share of the smaller text's phrases to occur in the larger one, 0 to 1.
     ///
-    /// What goes by it is always the smaller one; see [`PhraseSet`](super::PhraseSet). Candidates
-    /// come from the distance, so texts of very different lengths do not get so far.
+    /// The smaller one is removed; see [`PhraseSet`](super::PhraseSet). Candidates are within the
+    /// distance, so texts of very different lengths are not compared.
     Contains(f64),
 }
 
 impl Verification {
-    /// Tells what has to be known of two documents.
+    /// Returns the kind of evidence that this check compares.
+    ///
+    /// See [`Evidence`] for an example.
     pub fn needs(self) -> Evidence {
         match self {
             Self::None => Evidence::Nothing,
@@ -91,7 +103,7 @@ impl Verification {
         }
     }
 
-    /// Returns the largest distance of two documents, that many steps of length up.
+    /// Returns the largest distance of two documents at a step of length.
     pub(crate) fn reach(self, distance: u32, step: usize) -> u32 {
         match self {
             Self::EditByLength { .. } => by_length::reach(distance, step),
@@ -103,7 +115,7 @@ impl Verification {
         }
     }
 
-    /// Returns the documents from which a line of theirs is boilerplate to this check.
+    /// Returns the number of documents from which lines are boilerplate.
     ///
     /// ```
     /// let check: hamdex::verify::Verification = "edit:0.78,0.88,30".parse()?;
@@ -121,13 +133,20 @@ impl Verification {
         }
     }
 
-    /// Refuses thresholds and weights outside their ranges.
+    /// Returns an error if a threshold or weight is out of range.
     ///
-    /// Values that were parsed hold; this is for those put together by hand.
+    /// Parsed values are always valid; call this for values built by hand.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] with what is allowed.
+    /// [`Error::InvalidOption`] with the allowed range.
+    ///
+    /// ```
+    /// use hamdex::verify::Verification;
+    ///
+    /// assert!(Verification::Edit(0.9).validate().is_ok());
+    /// assert!(Verification::Edit(90.0).validate().is_err());
+    /// ```
     pub fn validate(self) -> Result<()> {
         let part = |kind: &str, threshold: f64| {
             if (0.0..=1.0).contains(&threshold) {
@@ -139,9 +158,9 @@ impl Verification {
             Self::Jaccard(threshold) => part("jaccard", threshold),
             Self::Edit(threshold) => part("edit", threshold),
             Self::Contains(threshold) => part("contains", threshold),
-            Self::EditByLength { boilerplate: Some(NonZeroU8::MIN), .. } => Err(invalid(
-                "lines of one document are no boilerplate, of 2 to 255 they may be".to_owned(),
-            )),
+            Self::EditByLength { boilerplate: Some(NonZeroU8::MIN), .. } => {
+                Err(invalid("boilerplate needs 2 to 255 documents with a line, not 1".to_owned()))
+            }
             Self::EditByLength { short, long, .. } => {
                 part("edit", short).and_then(|()| part("edit", long))
             }
@@ -184,8 +203,8 @@ impl FromStr for Verification {
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             invalid(format!(
-                "\"{text}\" is none of none, jaccard:T, zhou:K,T, edit:T, edit:S,L, edit:S,L,N, contains:T, such as \
-                 jaccard:0.8 or zhou:3,2.4"
+                "\"{text}\" is not a check: use none, jaccard:T, zhou:K,T, edit:T, edit:S,L, \
+                 edit:S,L,N or contains:T, such as jaccard:0.8"
             ))
         };
         let number = |digits: &str| digits.trim().parse::<f64>().map_err(|_| unknown());
@@ -215,13 +234,11 @@ impl FromStr for Verification {
     }
 }
 
-/// Reads the number of documents whose common lines are boilerplate.
+/// Parses the number of documents from which a line is boilerplate.
 fn boilerplate(digits: &str) -> Result<NonZeroU8> {
     let documents = digits.trim().parse::<NonZeroU8>().ok().filter(|documents| documents.get() > 1);
     documents.ok_or_else(|| {
-        invalid(format!(
-            "edit:S,L,N takes lines of N documents for boilerplate, N from 2 to 255, not {digits}"
-        ))
+        invalid(format!("edit:S,L,N needs a number of documents N from 2 to 255, not {digits}"))
     })
 }
 
@@ -230,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_read_back_as_they_are_written() {
+    fn checks_are_parsed_as_they_are_written() {
         for words in [
             "none",
             "jaccard:0.8",
@@ -247,26 +264,26 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_refused_with_the_reason() {
+    fn invalid_checks_are_refused_with_the_reason() {
         for (words, reason) in [
-            ("", "none of none"),
-            ("jaccard", "none of none"),
-            ("jaccard:", "none of none"),
-            ("jaccard:x", "none of none"),
-            ("cosine:0.5", "none of none"),
-            ("zhou:3", "none of none"),
-            ("zhou:3,2,1", "none of none"),
+            ("", "is not a check"),
+            ("jaccard", "is not a check"),
+            ("jaccard:", "is not a check"),
+            ("jaccard:x", "is not a check"),
+            ("cosine:0.5", "is not a check"),
+            ("zhou:3", "is not a check"),
+            ("zhou:3,2,1", "is not a check"),
             ("jaccard:1.01", "from 0 to 1, not 1.01"),
             ("jaccard:NaN", "from 0 to 1, not NaN"),
-            ("edit:0.8,", "none of none"),
+            ("edit:0.8,", "is not a check"),
             ("edit:0.8,2", "from 0 to 1, not 2"),
             ("edit:0.8,0.9,", "N from 2 to 255"),
             ("edit:0.8,0.9,1", "N from 2 to 255"),
             ("edit:0.8,0.9,256", "N from 2 to 255"),
             ("edit:0.8,0.9,30,1", "N from 2 to 255"),
             ("edit:-0.1", "from 0 to 1, not -0.1"),
-            ("contains", "none of none"),
-            ("contains:0.8,0.9", "none of none"),
+            ("contains", "is not a check"),
+            ("contains:0.8,0.9", "is not a check"),
             ("contains:1.2", "from 0 to 1, not 1.2"),
             ("zhou:101,1", "from 0 to 100, not 101"),
             ("zhou:-1,1", "from 0 to 100, not -1"),
@@ -274,8 +291,8 @@ mod tests {
             ("zhou:3,inf", "0 or more, not inf"),
         ] {
             match words.parse::<Verification>() {
-                Err(Error::InvalidOption { name: "verify", reason: told }) => {
-                    assert!(told.contains(reason), "{words}: {told}");
+                Err(Error::InvalidOption { name: "verify", reason: found }) => {
+                    assert!(found.contains(reason), "{words}: {found}");
                 }
                 other => panic!("{words}: {other:?}"),
             }

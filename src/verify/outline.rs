@@ -1,24 +1,24 @@
-//! Outlines: counts of characters that refuse most pairs of texts before either is read.
+//! Outlines: character counts that reject most pairs of texts before either is read.
 //!
-//! An edit adds one character at most and takes one away at most, so what one text has more often
-//! than the other is a number of edits that is never too high: the bag distance (Bartolini, Ciaccia
-//! and Patella, String matching with metric trees using an approximate distance, SPIRE 2002).
+//! An edit adds at most one character and removes at most one. So the surplus of one text over the
+//! other is a lower bound of the number of edits: the bag distance (Bartolini, Ciaccia and Patella,
+//! String matching with metric trees using an approximate distance, SPIRE 2002).
 #![expect(clippy::indexing_slicing, reason = "there is a counter for every character")]
 
 use super::edit::most_edits;
 use super::{Verification, by_length};
 use crate::text::is_dense;
 
-/// Counters of a text; characters share them.
+/// Counters of a text; several characters share one.
 const COUNTERS: usize = 32;
 
-/// What is known of a text without reading it: 44 bytes.
+/// Summary of a text, known without reading it: 44 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outline {
     pub(super) chars: u32,
-    /// Dense characters count as two.
+    /// Number of letters; dense characters count as two.
     pub(super) letters: u32,
-    /// Low bits that the counts lack.
+    /// Low bits that were dropped from the counts.
     shift: u32,
     counts: [u8; COUNTERS],
 }
@@ -37,7 +37,7 @@ impl Outline {
         Self { chars, letters: chars.saturating_add(dense), shift, counts }
     }
 
-    /// Returns a number of edits that two texts need at least.
+    /// Returns a lower bound of the number of edits between two texts.
     pub(super) fn least_edits(&self, other: &Self) -> u32 {
         let (mut more, mut fewer) = (0_u32, 0_u32);
         for (&a, &b) in self.counts.iter().zip(&other.counts) {
@@ -48,14 +48,14 @@ impl Outline {
         more.max(fewer).max(self.chars.abs_diff(other.chars))
     }
 
-    /// The counts that a counter may stand for: the least and the largest.
+    /// Returns the smallest and the largest count that a counter may represent.
     fn range(&self, count: u8) -> (u32, u32) {
         let least = u32::from(count) << self.shift;
         (least, least | !(u32::MAX << self.shift))
     }
 
-    /// Returns true if no reading of the texts can make them pass.
-    pub(super) fn refuses(&self, other: &Self, verification: Verification) -> bool {
+    /// Returns true if the texts certainly do not pass.
+    pub(super) fn rejects(&self, other: &Self, verification: Verification) -> bool {
         let threshold = verification.edit_threshold(|| self.step_by_length(other));
         let Some(threshold) = threshold else { return false };
         let most = most_edits(self.chars.max(other.chars) as usize, threshold);
@@ -68,7 +68,7 @@ impl Outline {
     }
 }
 
-/// Counts characters by their counters, and those that are dense.
+/// Counts all characters per counter, all characters, and dense characters.
 fn count_chars(text: &str) -> ([u32; COUNTERS], u32, u32) {
     let mut counts = [0_u32; COUNTERS];
     let (mut chars, mut dense) = (0_u32, 0_u32);
@@ -81,9 +81,10 @@ fn count_chars(text: &str) -> ([u32; COUNTERS], u32, u32) {
     (counts, chars, dense)
 }
 
-/// Does what [`count_chars`] does to ASCII.
+/// Does what [`count_chars`] does for ASCII.
 ///
-/// A counter waits for its last step, and letters come twice in a row: four sets take turns.
+/// Four sets of counters take turns, because equal letters in a row would wait for the same
+/// counter.
 fn count_ascii(text: &[u8]) -> [u32; COUNTERS] {
     let mut sets = [[0_u32; COUNTERS]; 4];
     let (fours, rest) = text.as_chunks::<4>();
@@ -103,7 +104,8 @@ fn count_ascii(text: &[u8]) -> [u32; COUNTERS] {
     std::array::from_fn(|at| sets.iter().map(|set| set[at]).sum())
 }
 
-/// The counter of a character: capitals and digits have those of small letters, which are rarer.
+/// Returns the counter of a character. Capitals and digits, which are rarer, share those of small
+/// letters.
 fn counter(c: char) -> usize {
     let code = u32::from(c);
     let spread = if c.is_ascii() { code } else { code.wrapping_mul(0x9e37_79b1) >> 27 };
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_those_of_worked_examples() {
+    fn bounds_equal_the_worked_examples() {
         assert_eq!(least("kitten", "sitting"), 3);
         assert_eq!(least("", "abcd"), 4);
         assert_eq!((least("", ""), least("abc", "cba")), (0, 0));
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn ascii_is_counted_as_other_text_is() {
+    fn ascii_is_counted_like_other_text() {
         let ascii: String = (0..=127_u8).cycle().take(1003).map(char::from).collect();
         let counted = (count_ascii(ascii.as_bytes()), 1003, 0);
         assert_eq!(counted, count_chars(&ascii));
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_does_not_pass() {
+    fn rejected_pairs_do_not_pass() {
         let seed = 21;
         let mut rng = fastrand::Rng::with_seed(seed);
         let letters: Vec<char> = "aabcdeeee  tABC01é晴雨ัก".chars().collect();
@@ -164,9 +166,9 @@ mod tests {
                 Verification::EditByLength { short: 0.7, long: 0.95, boilerplate: None },
             ] {
                 let found = verification.check(0, a.as_bytes(), b.as_bytes()).unwrap();
-                let refuses = ours.refuses(&theirs, verification);
-                assert!(!(refuses && found.is_some()), "seed {seed}: {verification} {a:?} {b:?}");
-                refused += u32::from(refuses);
+                let rejects = ours.rejects(&theirs, verification);
+                assert!(!(rejects && found.is_some()), "seed {seed}: {verification} {a:?} {b:?}");
+                refused += u32::from(rejects);
                 passed += u32::from(found.is_some());
             }
             if let Some(all) = edit_similarity(&a, &b, 0.0) {
@@ -182,11 +184,11 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_features_are_not_refused() {
+    fn checks_of_feature_sets_reject_nothing() {
         let (a, b) = (Outline::new("a"), Outline::new("bcd"));
-        assert!(a.refuses(&b, Verification::Edit(0.5)));
+        assert!(a.rejects(&b, Verification::Edit(0.5)));
         for verification in [Verification::None, Verification::Jaccard(1.0)] {
-            assert!(!a.refuses(&b, verification));
+            assert!(!a.rejects(&b, verification));
         }
     }
 }

@@ -1,23 +1,23 @@
-//! Phrase sets: the word threes of a document become a few bytes each, to look for one in another.
+//! Phrase sets: the word triples of a document, to find one document in another.
 //!
-//! All phrases are kept, so that it is known of every one whether it occurs. A document may go only
-//! if nearly all of it stands in the one that is kept: Jaccard and edit similarity do not tell
-//! which of two documents has more, and let what only one of them says go with it.
+//! All phrases are stored, because a document may be removed only if nearly all of it occurs in the
+//! kept one. Jaccard and edit similarity do not show which of two documents has more, and would
+//! remove text that only one of them has.
 
 use super::varint::{self, Rising};
 use crate::error::{Error, Result};
 use crate::sketch::feature_hash;
 use crate::text::Pipeline;
 
-/// Half words of a phrase: three words, or six letters of a script without blanks.
+/// Length of a phrase in half words: three words, or six letters of a script without spaces.
 const PHRASE_HALVES: usize = 6;
 
 /// The distinct phrases of a document, about 4 bytes each.
 ///
-/// A phrase is three words in a row of the cleaned text. Words are those of Unicode (UAX #29);
-/// Chinese characters, kana and Hangul syllables are words of their own. Scripts that put no blanks
-/// between words, such as Thai, have phrases of six letters, as a letter counts as half a word. The
-/// phrases of a text of fewer words are its words; a text without any is one word.
+/// A phrase is three consecutive words of the cleaned text. Words are those of Unicode (UAX #29);
+/// each Chinese character, kana or Hangul syllable is a word. In scripts without spaces between
+/// words, such as Thai, a letter is half a word, so a phrase has six letters. A text of
+/// fewer words has its words as phrases; a text without words is one word.
 ///
 /// ```
 /// use hamdex::verify::PhraseSet;
@@ -34,23 +34,29 @@ const PHRASE_HALVES: usize = 6;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PhraseSet {
     words: u32,
-    /// Hashes of the phrases, rising.
+    /// Hashes of the phrases, ascending.
     values: Vec<u32>,
 }
 
-/// How much there is of a document: its words, and of equals the distinct phrases.
+/// The size of a document: its words, then its distinct phrases.
 ///
-/// The smaller one of two documents may be contained in the larger.
+/// The smaller of two documents may be contained in the larger.
+///
+/// ```
+/// use hamdex::verify::Extent;
+///
+/// assert!(Extent { words: 3, phrases: 1 } < Extent { words: 4, phrases: 0 });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Extent {
-    /// Number of words, repeated ones too.
+    /// Number of words, including repeated ones.
     pub words: u32,
     /// Number of distinct phrases.
     pub phrases: u32,
 }
 
 impl PhraseSet {
-    /// Takes the phrases of a text, cleaned as a pipeline does it.
+    /// Computes the phrases of a text after the pipeline's cleaning.
     pub fn of_text(pipeline: &Pipeline, text: &str) -> Self {
         let words = pipeline.words_in_order(text);
         let mut values: Vec<u32> =
@@ -63,13 +69,13 @@ impl PhraseSet {
         Self { words: u32::try_from(words.len()).unwrap_or(u32::MAX), values }
     }
 
-    /// Returns how much there is of the document.
+    /// Returns the size of the document.
     pub fn extent(&self) -> Extent {
         let phrases = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
         Extent { words: self.words, phrases }
     }
 
-    /// Returns the bytes: numbers of words and phrases, then the gaps between hashes, all LEB128.
+    /// Encodes the set: words, phrases, then gaps between hashes, as LEB128.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(10 + 4 * self.values.len());
         let Extent { words, phrases } = self.extent();
@@ -79,11 +85,11 @@ impl PhraseSet {
         out
     }
 
-    /// Reads the bytes of [`encode`](Self::encode) back.
+    /// Decodes a set from the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for bytes that `encode` never writes.
+    /// [`Error::Corrupt`] if `encode` never writes these bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut encoded = Encoded::new(bytes)?;
         let mut values = Vec::new();
@@ -93,36 +99,37 @@ impl PhraseSet {
         Ok(Self { words: encoded.extent.words, values })
     }
 
-    /// Returns the part of the smaller document's phrases that occur in the larger, 0 to 1.
+    /// Returns how much of the smaller document is in the larger one.
     ///
-    /// Which of the two is the smaller one, [`extent`](Self::extent) tells. Exact up to hashes of
-    /// different phrases that fall together: a foreign phrase seems to occur among a thousand with a
-    /// chance of 1 in 4 million. Of a document without phrases nothing occurs: 0.
+    /// The result is the share of the smaller one's phrases, 0 to 1. [`extent`](Self::extent)
+    /// decides which one is smaller. Exact except for colliding hashes: a phrase seems to occur
+    /// among a thousand others with probability 1 in 4 million. The containment of a document
+    /// without phrases is 0.
     pub fn containment(&self, other: &Self) -> f64 {
         let (small, large) =
             if self.extent() <= other.extent() { (self, other) } else { (other, self) };
         let (mut small_values, mut large_values) = (small.values.iter(), large.values.iter());
         let small = Stream { extent: small.extent(), next: || Ok(small_values.next().copied()) };
         let large = Stream { extent: large.extent(), next: || Ok(large_values.next().copied()) };
-        contained(small, large, 0.0).expect("nothing is decoded").unwrap_or(0.0)
+        contained(small, large, 0.0).expect("decoded sets cannot fail").unwrap_or(0.0)
     }
 }
 
-/// Counters of an outline; phrases share them by their hashes.
+/// Counters of an outline; the hash of a phrase selects its counter.
 const COUNTERS: usize = 64;
 
-/// What is known of a set without reading it: 72 bytes.
+/// Summary of a set, known without reading it: 72 bytes.
 ///
-/// What one set has more often in a counter than the other is missing there.
+/// The surplus of one set in a counter is missing in the other set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PhraseOutline {
     pub(super) extent: Extent,
-    /// Numbers of phrases; the largest one stands for any above, too.
+    /// Numbers of phrases; the largest value stands for that number or more.
     counts: [u8; COUNTERS],
 }
 
 impl PhraseOutline {
-    /// Stands for a document without evidence.
+    /// The outline of a document without evidence.
     pub(super) const NOTHING: Self =
         Self { extent: Extent { words: 0, phrases: 0 }, counts: [0; COUNTERS] };
 
@@ -139,15 +146,15 @@ impl PhraseOutline {
         Ok(outline)
     }
 
-    /// Returns true if no reading of two sets can find `threshold` of the smaller in the larger.
-    pub(super) fn refuses(&self, other: &Self, threshold: f64) -> bool {
-        if self.extent.refuses(other.extent, threshold) {
+    /// Returns true if less than `threshold` of the smaller set is certainly in the larger one.
+    pub(super) fn rejects(&self, other: &Self, threshold: f64) -> bool {
+        if self.extent.rejects(other.extent, threshold) {
             return true;
         }
         let (small, large) =
             if self.extent <= other.extent { (self, other) } else { (other, self) };
         let more = |(&small, &large): (&u8, &u8)| {
-            // A full counter may have counted any number.
+            // A saturated counter may represent any larger number.
             let large = if large == u8::MAX { small } else { large };
             u32::from(small.saturating_sub(large))
         };
@@ -158,18 +165,18 @@ impl PhraseOutline {
 }
 
 impl Extent {
-    /// Returns true if so few phrases cannot hold `threshold` of the smaller document's.
-    fn refuses(self, other: Self, threshold: f64) -> bool {
+    /// Returns true if the larger document has too few phrases for `threshold` of the smaller's.
+    fn rejects(self, other: Self, threshold: f64) -> bool {
         let (small, large) = (self.min(other), self.max(other));
         share(small.phrases.min(large.phrases), small.phrases) < threshold
     }
 }
 
-/// Returns the containment of two encoded sets, if it is `threshold` at least.
+/// Returns the containment of two encoded sets, if it is at least `threshold`.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] for bytes that [`PhraseSet::encode`] never writes.
+/// [`Error::Corrupt`] if [`PhraseSet::encode`] never writes these bytes.
 pub(super) fn containment_encoded(a: &[u8], b: &[u8], threshold: f64) -> Result<Option<f64>> {
     let (mut a, mut b) = (Encoded::new(a)?, Encoded::new(b)?);
     if a.extent > b.extent {
@@ -180,13 +187,13 @@ pub(super) fn containment_encoded(a: &[u8], b: &[u8], threshold: f64) -> Result<
     contained(small, large, threshold)
 }
 
-/// Rising hashes of one set.
+/// Ascending hashes of a set.
 struct Stream<N> {
     extent: Extent,
     next: N,
 }
 
-/// Merges two sets until too many phrases of the smaller document are missing.
+/// Merges two sets until too many phrases of the smaller one are missing.
 fn contained<A, B>(
     mut small: Stream<A>,
     mut large: Stream<B>,
@@ -197,7 +204,7 @@ where
     B: FnMut() -> Result<Option<u32>>,
 {
     let total = small.extent.phrases;
-    if small.extent.refuses(large.extent, threshold) {
+    if small.extent.rejects(large.extent, threshold) {
         return Ok(None);
     }
     let (mut missing, mut other) = (0_u32, (large.next)()?);
@@ -209,7 +216,7 @@ where
             continue;
         }
         missing += 1;
-        // Hashes come in no order of the text, so different documents are told after a few.
+        // Hashes are in random order, so different documents are rejected after a few.
         if share(total.saturating_sub(missing), total) < threshold {
             return Ok(None);
         }
@@ -222,13 +229,13 @@ fn share(part: u32, total: u32) -> f64 {
     f64::from(part) / f64::from(total.max(1))
 }
 
-/// Hashes the phrase that some words begin with; `None` if they are too few for one.
+/// Hashes the phrase that starts with the first word; `None` if there are too few words.
 fn phrase(words: &[u64]) -> Option<u64> {
     let mut bytes = [0_u8; 8 * PHRASE_HALVES];
     let (mut halves, mut len) = (0, 0);
     for (&word, slot) in words.iter().zip(bytes.chunks_exact_mut(8)) {
         slot.copy_from_slice(&word.to_be_bytes());
-        // Odd hashes are those of letters that are less than a word.
+        // Odd hashes belong to letters that are half a word.
         halves += if word & 1 == 1 { 1 } else { 2 };
         len += slot.len();
         if halves >= PHRASE_HALVES {
@@ -238,12 +245,12 @@ fn phrase(words: &[u64]) -> Option<u64> {
     None
 }
 
-/// The leading half of a hash.
+/// Returns the leading half of a hash.
 fn value(hash: u64) -> u32 {
     u32::try_from(hash >> u32::BITS).expect("half of a hash")
 }
 
-/// An encoded set that is read hash by hash.
+/// An encoded set, read hash by hash.
 struct Encoded<'a> {
     extent: Extent,
     values: Rising<'a>,
@@ -286,7 +293,7 @@ mod tests {
         PhraseSet::of_text(&pipeline(), text)
     }
 
-    /// All ways to compare, which have to agree.
+    /// Compares decoded and encoded sets in both orders, which must agree.
     fn containment(a: &str, b: &str) -> f64 {
         let (a, b) = (set(a), set(b));
         let decoded = a.containment(&b);
@@ -296,17 +303,17 @@ mod tests {
         decoded
     }
 
-    /// The same in hundredths.
+    /// Returns the containment in percent.
     fn percent(a: &str, b: &str) -> String {
         format!("{:.0} %", 100.0 * containment(a, b))
     }
 
     #[test]
-    fn the_smaller_text_is_looked_for_in_the_larger() {
+    fn containment_is_of_the_smaller_text_in_the_larger() {
         let whole = "one two three four five six seven eight";
         assert_eq!(percent("three four five six", whole), "100 %");
         assert_eq!(percent("Three, FOUR; five six!", whole), "100 %");
-        // Of five phrases, the last three are not there.
+        // Of five phrases, the last three are missing.
         assert_eq!(percent("one two three four nine six seven", whole), "40 %");
         assert_eq!(percent("eight seven six five", whole), "0 %");
         assert_eq!(percent(whole, whole), "100 %");
@@ -318,13 +325,13 @@ mod tests {
         assert_eq!(["rain", "rain rain", "rain and snow"].map(extent), [(1, 1), (2, 1), (3, 1)]);
         assert_eq!(percent("sunny day", "day"), "100 %");
         assert_eq!(percent("sunny day", "rainy day"), "50 %");
-        // A word is no phrase of three.
+        // A single word is not a phrase of three.
         assert_eq!(percent("day", "a sunny day"), "0 %");
         assert_eq!([percent("", ""), percent("", "day")], ["0 %", "0 %"]);
     }
 
     #[test]
-    fn texts_without_a_word_are_one_as_a_whole() {
+    fn a_text_without_words_is_one_word() {
         assert_eq!(set("?!").extent(), Extent { words: 1, phrases: 1 });
         assert_eq!([percent("?!", "?!"), percent("?!", "...")], ["100 %", "0 %"]);
     }
@@ -352,7 +359,7 @@ mod tests {
         let post = Pipeline::new(&PipelineOptions::preset("post").unwrap()).unwrap();
         let of = |text| PhraseSet::of_text(&post, text);
         assert_eq!(of("今天是晴天.//A:xxx//B:xxx"), of("今天是晴天"));
-        // A secret changes the hashes and not what is shared.
+        // A secret changes the hashes, but not the containment.
         let secret = crate::text::Secret::from_bytes(b"0123456789abcdefghij").unwrap();
         let options = PipelineOptions::preset("page").unwrap().secret(secret);
         let keyed = Pipeline::new(&options).unwrap();
@@ -362,7 +369,7 @@ mod tests {
         assert!((0.49..0.51).contains(&shared), "{shared}");
     }
 
-    /// What the definition says, over texts of a few words.
+    /// Computes the containment of texts of single-letter words by its definition.
     fn by_the_definition(a: &[u8], b: &[u8]) -> f64 {
         let phrases = |text: &[u8]| -> HashSet<Vec<u8>> {
             let n = if text.len() < 3 { 1 } else { 3 };
@@ -375,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn containment_is_that_of_the_definition() {
+    fn containment_equals_the_definition() {
         let seed = 7;
         let mut rng = fastrand::Rng::with_seed(seed);
         let (mut some, mut all, mut refused) = (0, 0, 0);
@@ -406,7 +413,7 @@ mod tests {
                     "{threshold}"
                 );
                 let outline = |set: &PhraseSet| PhraseOutline::of_encoded(&set.encode()).unwrap();
-                if outline(&a).refuses(&outline(&b), threshold) {
+                if outline(&a).rejects(&outline(&b), threshold) {
                     assert_eq!(passed, None);
                     refused += 1;
                 }
@@ -416,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn full_counters_refuse_nothing_that_passes() {
+    fn saturated_counters_reject_no_pair_that_passes() {
         let words = |range: std::ops::Range<u32>| -> PhraseSet {
             let words: Vec<String> = range.map(|n| format!("w{n}")).collect();
             set(&words.join(" "))
@@ -424,11 +431,11 @@ mod tests {
         let outline = |set: &PhraseSet| PhraseOutline::of_encoded(&set.encode()).unwrap();
         let (part, whole, other) = (words(0..20_000), words(0..20_100), words(30_000..50_100));
         assert!(outline(&part).counts.contains(&u8::MAX));
-        assert!(!outline(&part).refuses(&outline(&whole), 1.0));
-        assert!(!outline(&part).refuses(&outline(&other), 0.9));
+        assert!(!outline(&part).rejects(&outline(&whole), 1.0));
+        assert!(!outline(&part).rejects(&outline(&other), 0.9));
         let (part, other) = (words(0..300), words(1000..1310));
-        assert!(outline(&part).refuses(&outline(&other), 0.9));
-        assert!(!outline(&part).refuses(&outline(&words(0..310)), 1.0));
+        assert!(outline(&part).rejects(&outline(&other), 0.9));
+        assert!(!outline(&part).rejects(&outline(&words(0..310)), 1.0));
     }
 
     #[test]

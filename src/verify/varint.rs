@@ -1,7 +1,7 @@
-//! Variable-length integers: small numbers become few bytes, seven bits in each (LEB128).
+//! Variable-length integers: seven bits per byte, low bits first (LEB128).
 //!
-//! Every number has one form only: what ends in a needless zero byte is refused. Rising numbers are
-//! stored as the gaps between them.
+//! Every number has exactly one encoding; a superfluous zero byte at the end is refused. Ascending
+//! numbers are stored as gaps.
 
 /// Appends a number.
 pub(super) fn put(out: &mut Vec<u8>, mut value: u32) {
@@ -16,7 +16,7 @@ fn low_bits(value: u32) -> u8 {
     u8::try_from(value & 0x7f).expect("seven bits")
 }
 
-/// Takes a number off the front; `None` where there is none in its only form.
+/// Decodes a number and advances; `None` if the bytes are not an encoding.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u32> {
     let mut value = 0_u32;
@@ -35,7 +35,7 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// Appends rising numbers: each as what it is above the least that could follow the one before.
+/// Appends ascending numbers, each as its gap to the smallest value that could follow.
 pub(super) fn put_rising(out: &mut Vec<u8>, values: &[u32]) {
     let mut least = 0;
     for &value in values {
@@ -44,18 +44,18 @@ pub(super) fn put_rising(out: &mut Vec<u8>, values: &[u32]) {
     }
 }
 
-/// Rising numbers that are read one by one.
+/// Decodes ascending numbers one by one.
 #[derive(Debug)]
 pub(super) struct Rising<'a> {
     rest: &'a [u8],
-    /// The least value that the next number can have.
+    /// Smallest value of the next number.
     least: u64,
-    /// How many have been read.
+    /// How many numbers were read.
     pub(super) read: u32,
 }
 
 impl<'a> Rising<'a> {
-    /// Takes bytes that [`put_rising`] appended.
+    /// Reads bytes that [`put_rising`] appended.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, least: 0, read: 0 }
     }
@@ -65,14 +65,14 @@ impl<'a> Rising<'a> {
         self.rest.is_empty()
     }
 
-    /// Takes the next number, of at most that many bits.
+    /// Reads the next number, which must fit in `bits` bits.
     ///
     /// # Errors
     ///
-    /// What is wrong with the bytes.
+    /// A description of what is wrong with the bytes.
     #[inline]
     pub(super) fn take(&mut self, bits: u32) -> Result<u32, &'static str> {
-        let gap = take(&mut self.rest).ok_or("has a gap that is cut")?;
+        let gap = take(&mut self.rest).ok_or("has a truncated gap")?;
         let value = self.least + u64::from(gap);
         let small = u32::try_from(value).ok().filter(|_| value >> bits == 0);
         let small = small.ok_or("has a hash that is too large")?;
@@ -98,8 +98,8 @@ mod tests {
             assert_eq!(rising.take(32), Ok(value));
         }
         assert!(rising.is_at_end() && rising.read == 6);
-        assert_eq!(rising.take(32), Err("has a gap that is cut"));
-        // The largest number has none above it.
+        assert_eq!(rising.take(32), Err("has a truncated gap"));
+        // No number is above the largest one.
         bytes.push(0);
         let mut rising = Rising::new(&bytes);
         assert!((0..6).all(|_| rising.take(32).is_ok()));

@@ -1,4 +1,4 @@
-//! A crawler stores a page only if nothing like it is stored already.
+//! A crawler stores a page only if no stored page is similar.
 //!
 //! `cargo run --release --example crawler`
 
@@ -6,7 +6,7 @@ use std::error::Error;
 
 use hamdex::{Durability, Index, IndexOptions, Pipeline, PipelineOptions};
 
-/// Pages in the order in which they are fetched, their main text taken out of the HTML.
+/// Pages in fetch order, with the main text extracted from the HTML.
 const FETCHED: [(&str, &str); 6] = [
     (
         "news.example/snails",
@@ -46,7 +46,7 @@ const FETCHED: [(&str, &str); 6] = [
     ),
 ];
 
-/// How many of 64 bits two captures of one page may differ in.
+/// Largest distance of two captures of one page, in bits of 64.
 const DISTANCE: u32 = 8;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
@@ -58,7 +58,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let mut known = 0;
     for (address, text) in FETCHED {
         let Some(sketch) = pipeline.fingerprint::<u64>(text) else { continue };
-        // Search and insert are one step, so any number of threads may do this at once.
+        // Search and insert are one atomic step, so threads may do this in parallel.
         let key = address.as_bytes();
         match index.insert_if_new(key, sketch.fingerprint, DISTANCE, Durability::Buffered)? {
             None => println!("new    {address}"),
@@ -69,7 +69,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    // What was buffered is on the disk from here on.
+    // Makes the buffered inserts durable.
     index.flush()?;
     assert_eq!((known, index.len()?), (2, 4));
     Ok(())

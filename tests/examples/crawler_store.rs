@@ -1,4 +1,4 @@
-//! A crawler keeps pages in a database of its own, and what they are like in the same batch.
+//! A crawler stores pages in its database, and their index entries in the same batch.
 //!
 //! `cargo run --release --features rocksdb-interop --example crawler_store`
 
@@ -10,7 +10,7 @@ use hamdex::interop::rocksdb::{ColumnFamilyDescriptor, Options, WriteBatch, Writ
 use hamdex::interop::{Attached, HostDb, Staged};
 use hamdex::{IndexOptions, Pipeline, PipelineOptions};
 
-/// Pages in the order in which they are fetched; the second is a mirror of the first.
+/// Pages in fetch order; the second is a mirror of the first.
 const FETCHED: [(&str, &str); 3] = [
     (
         "garden.example/moles",
@@ -32,17 +32,17 @@ const FETCHED: [(&str, &str); 3] = [
     ),
 ];
 
-/// How many of 64 bits two captures of one page may differ in.
+/// Largest distance of two captures of one page, in bits of 64.
 const DISTANCE: u32 = 8;
 
-/// What the crawler has open: pages by address, and beside them the index of their likeness.
+/// The crawler's database: pages by address, and the index attached to it.
 struct Store {
     db: Arc<HostDb>,
     likeness: Attached<u64>,
     pipeline: Pipeline,
 }
 
-/// What became of a page.
+/// The decision about a page.
 #[derive(Debug, PartialEq)]
 enum Fate {
     Stored,
@@ -63,9 +63,9 @@ impl Store {
         Ok(Self { db, likeness, pipeline })
     }
 
-    /// Stores a page that is unlike all others, or where another one tells the same.
+    /// Stores a page unless a stored one is similar; then returns that one's address.
     ///
-    /// `commit` is false where the machine fails between staging and writing.
+    /// `commit` is false to simulate a crash between staging and writing.
     fn add(&self, address: &str, text: &str, commit: bool) -> Result<Fate, Box<dyn Error>> {
         let sketch = self.pipeline.fingerprint::<u64>(text).ok_or("the page has no words")?;
         let mut staged = Staged::new();
@@ -101,7 +101,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     for (at, (address, text)) in FETCHED.into_iter().enumerate() {
         let store = Store::open(&path)?;
         if at == 2 {
-            // The batch is staged and never written: neither the page nor its entries are there.
+            // The batch is staged but not written: page and entries are absent.
             store.add(address, text, false)?;
             drop(store);
             let store = Store::open(&path)?;
@@ -118,7 +118,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let store = Store::open(&path)?;
     let frozen = store.likeness.freeze()?;
     for found in frozen.reader().documents()? {
-        // Index and pages are read at one moment, so each document has its page.
+        // Index and pages are read in one snapshot, so each document has its page.
         let (address, _) = found?;
         let pages = store.db.cf_handle("pages").ok_or("opened without pages")?;
         assert!(frozen.snapshot().get_cf(pages, address)?.is_some());

@@ -1,8 +1,8 @@
-//! Images: pictures that were scaled, brightened and made noisy are found by a perceptual hash.
+//! Images: finds pictures that were scaled, brightened and made noisy, by a perceptual hash.
 //!
-//! Any 64 bits that lie near each other for what looks alike will do; here it is the difference
-//! hash: a picture is shrunk to 9 by 8 pixels, and each bit says whether one is darker than the
-//! next.
+//! Any 64-bit hash works that differs in few bits for similar pictures. This one is the difference
+//! hash: it shrinks a picture to 9 by 8 pixels, and each bit is set if a pixel is darker than the
+//! one to its right.
 //!
 //! `cargo run --release --example images`
 
@@ -10,12 +10,12 @@ use std::error::Error;
 
 use hamdex::{Index, IndexOptions, Query};
 
-/// How many of 64 bits two versions of a picture may differ in.
+/// Largest distance of two versions of a picture, in bits of 64.
 const DISTANCE: u32 = 6;
 
 const PICTURES: u64 = 500;
 
-/// A picture in shades of grey, from 0 to 1.
+/// A picture in grey values from 0 to 1.
 struct Picture {
     width: usize,
     pixels: Vec<f32>,
@@ -31,21 +31,21 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 
     let (mut found, mut others) = (0, 0);
     for number in (0..PICTURES).step_by(5) {
-        // The same picture as somebody else would post it.
+        // The same picture as another user would post it.
         let posted = Picture::drawn(number, 60).worked_over(number);
         let near = index.search(Query::new(difference_hash(&posted)).distance(DISTANCE))?;
         let own = near.iter().filter(|found| found.key == number.to_be_bytes()).count();
         found += own;
         others += near.len() - own;
     }
-    println!("{found} of {} pictures found again, {others} others beside them", PICTURES / 5);
+    println!("{found} of {} pictures found, {others} wrong matches", PICTURES / 5);
     assert_eq!(found as u64, PICTURES / 5);
-    assert!(others <= 5, "{others} pictures were taken for another one");
+    assert!(others <= 5, "{others} wrong matches");
     Ok(())
 }
 
 impl Picture {
-    /// Draws soft stripes and spots, the same for every width.
+    /// Draws smooth stripes and spots, the same for every width.
     fn drawn(number: u64, width: usize) -> Self {
         let mut random = fastrand::Rng::with_seed(number);
         let waves: Vec<[f32; 4]> = (0..6)
@@ -66,7 +66,7 @@ impl Picture {
         Self { width, pixels }
     }
 
-    /// Brightens a picture and adds noise to it.
+    /// Brightens a picture and adds noise.
     fn worked_over(mut self, seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed + 1_000_000);
         for pixel in &mut self.pixels {
@@ -75,7 +75,7 @@ impl Picture {
         self
     }
 
-    /// The mean shade of one of 9 by 8 fields.
+    /// Returns the mean grey value of one of 9 by 8 fields.
     fn field(&self, column: usize, row: usize) -> f32 {
         let edge = |at: usize, of: usize| at * self.width / of;
         let (mut sum, mut count) = (0.0, 0.0);
@@ -89,7 +89,7 @@ impl Picture {
     }
 }
 
-/// One bit for each field that is darker than the one to its right.
+/// Returns one bit per field, set if it is darker than the field to its right.
 fn difference_hash(picture: &Picture) -> u64 {
     let mut hash = 0;
     for row in 0..8 {

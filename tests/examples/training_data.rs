@@ -1,4 +1,4 @@
-//! Training data: of every group of near-duplicates one document is kept.
+//! Training data: keeps one document of every group of near-duplicates.
 //!
 //! `cargo run --release --example training_data`
 
@@ -12,7 +12,7 @@ use hamdex::verify::FeatureSet;
 use hamdex::verify::{Nearness, Verification};
 use hamdex::{Index, IndexOptions, NewDocument, Pipeline, PipelineOptions};
 
-/// Documents of which nothing else is a copy, and copies of every tenth of them.
+/// Number of original documents, and of copies of every tenth one.
 const ORIGINALS: usize = 2000;
 const COPIES: usize = 3;
 
@@ -20,7 +20,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let corpus = corpus();
     let directory = tempfile::tempdir()?;
     let pipeline = Pipeline::new(&PipelineOptions::preset("page")?)?;
-    // A wide distance finds candidates; the features that two documents share decide.
+    // A wide distance finds candidates; the share of common features decides.
     let options = IndexOptions::new().distance(12).text(&pipeline).keep_features(true);
     let path = directory.path().join("corpus.idx");
     let mut builder = Builder::<u64>::create(&path, &options, &BuildOptions::new())?;
@@ -44,12 +44,12 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let kept = corpus.iter().filter(|(key, _)| !dropped.contains(key.as_bytes())).count();
     println!("{} groups, {} documents kept", clusters.len(), kept);
     assert_eq!(clusters.len(), ORIGINALS / 10);
-    // Some copies share too few features with the document that stands for their group.
+    // Some copies share too few features with the first document of their group.
     assert!((ORIGINALS..ORIGINALS + 40).contains(&kept), "{kept}");
     Ok(())
 }
 
-/// Documents with their ids: originals, each tenth followed by copies that were worked over.
+/// Documents with their ids: originals, and perturbed copies of every tenth one.
 fn corpus() -> Vec<(String, String)> {
     let mut random = fastrand::Rng::with_seed(7);
     let mut perturber = Perturber::new(7);
@@ -65,7 +65,7 @@ fn corpus() -> Vec<(String, String)> {
     corpus
 }
 
-/// Sentences of words that no language has.
+/// Sentences of random words.
 fn text(random: &mut fastrand::Rng) -> String {
     let mut text = String::new();
     for _ in 0..12 {

@@ -1,4 +1,4 @@
-//! Two corpora: which questions of a benchmark are in the training data already?
+//! Two corpora: finds questions of a benchmark that are in the training data.
 //!
 //! `cargo run --release --example two_corpora`
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use hamdex::advice::Perturber;
 use hamdex::{Durability, Index, IndexOptions, Pipeline, PipelineOptions};
 
-/// How many of 64 bits a leaked question may differ in.
+/// Largest distance of a leaked question, in bits of 64.
 const DISTANCE: u32 = 9;
 
 const SUBJECTS: [&str; 8] = [
@@ -42,7 +42,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
     let benchmark = benchmark();
-    // Every fourth question was on a web page that got into the training data, slightly changed.
+    // Every fourth question is on a page of the training data, slightly changed.
     let mut perturber = Perturber::new(11);
     let leaked = benchmark.iter().filter(|(id, _)| id.ends_with("/0"));
     let mut training: Vec<(String, String)> =
@@ -65,7 +65,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let own = found.iter().filter(|(question, page, _)| *page == format!("page of {question}"));
     let own = own.count();
     let others = found.len() - own;
-    println!("{own} of {leaks} leaked questions found, {others} pairs are only alike");
+    println!("{own} of {leaks} leaked questions found, {others} other pairs");
     assert!(own + 1 >= leaks && others <= 5, "{own} of {leaks}, {others} others");
     Ok(())
 }
@@ -86,12 +86,12 @@ fn store(
     Ok(index)
 }
 
-/// Questions that differ in who did what; the first of each four is the one that leaks.
+/// Questions about who did what; the first of each four leaks.
 fn benchmark() -> Vec<(String, String)> {
     let mut questions = Vec::new();
     for (s, (subject, deed)) in SUBJECTS.iter().zip(DEEDS).enumerate() {
         for (q, question) in QUESTIONS.iter().enumerate() {
-            // Each question tells of two more people, so that no two are alike.
+            // Each question has two more people, so that no two questions are similar.
             let others = [1, 3].map(|step| {
                 let other = (s + step * (q + 1)) % SUBJECTS.len();
                 let act = (s * 3 + step + q * 5) % DEEDS.len();
@@ -109,7 +109,7 @@ fn benchmark() -> Vec<(String, String)> {
     questions
 }
 
-/// What the rest of the web says.
+/// A page of random words.
 fn chatter(number: u64) -> String {
     let mut random = fastrand::Rng::with_seed(number);
     let word = |random: &mut fastrand::Rng| -> String {

@@ -1,4 +1,4 @@
-//! Damaged backups and restorings cut short: refused, or the right index, and nothing between.
+//! Damaged backups and interrupted restores: an error, or the right index.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use hamdex::{Durability, Error, Fault, Index, Result};
 
 use crate::support::{Model, Rng, assert_holds, copy_directory, options};
 
-/// Two backups of an index that is then closed; what the newer one holds.
+/// Makes two backups of an index and closes it; returns the documents of the second.
 fn backups(directory: &Path) -> Result<Model<u64>> {
     let index = Index::<u64>::create(directory.join("index"), &options::<u64>("4"))?;
     let mut rng = Rng::new(71);
@@ -36,7 +36,7 @@ fn all_files(directory: &Path, files: &mut Vec<PathBuf>) {
     files.sort();
 }
 
-/// Restores the newest backup; the target is as it was or holds the model.
+/// Restores the newest backup; returns false if that is refused and leaves nothing.
 fn judge(place: &Path, model: &Model<u64>, context: &str) -> bool {
     let backup = Backup::open(place.join("backups")).unwrap();
     let verified = backup.verify(Some(2), &());
@@ -45,13 +45,13 @@ fn judge(place: &Path, model: &Model<u64>, context: &str) -> bool {
         Ok(report) => {
             assert_eq!(report.documents, model.len() as u64, "{context}");
             assert_holds(&Index::<u64>::open(&target).unwrap(), model, context);
-            verified.unwrap_or_else(|error| panic!("{context}: verify told {error}"));
+            verified.unwrap_or_else(|error| panic!("{context}: verify failed: {error}"));
             fs::remove_dir_all(&target).unwrap();
             true
         }
         Err(error) => {
             assert_eq!(error.fault(), Fault::Damage, "{context}: {error}");
-            assert!(!target.exists(), "{context}: {error}, and something is left behind");
+            assert!(!target.exists(), "{context}: {error}, and files are left");
             false
         }
     }
@@ -89,16 +89,16 @@ fn a_flipped_byte_in_any_file_of_a_backup_is_refused_or_harmless() -> Result<()>
         fs::write(file, whole).unwrap();
     }
     assert!(refused > 30, "only {refused} refused");
-    // What only the older backup has, the time in a record, and a smaller sequence number.
+    // Files of only the older backup, the time in a record, and a smaller sequence number.
     harmless.dedup();
     let others = |name: &&String| !name.contains("/1") && !name.ends_with("meta/2");
     assert_eq!(harmless.iter().filter(others).collect::<Vec<_>>(), Vec::<&String>::new());
-    assert!(judge(place, &model, "mended"));
+    assert!(judge(place, &model, "undamaged again"));
     Ok(())
 }
 
 #[test]
-fn a_missing_or_cut_file_of_a_backup_is_damage_that_the_list_shows() -> Result<()> {
+fn a_missing_or_truncated_file_of_a_backup_is_damage_that_the_list_shows() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let model = backups(place)?;
@@ -117,12 +117,12 @@ fn a_missing_or_cut_file_of_a_backup_is_damage_that_the_list_shows() -> Result<(
         assert!(!judge(place, &model, &format!("{context}, cut")));
         fs::write(&file, whole).unwrap();
     }
-    assert!(judge(place, &model, "mended"));
+    assert!(judge(place, &model, "undamaged again"));
     Ok(())
 }
 
 #[test]
-fn a_backup_whose_record_is_damaged_does_not_give_way_to_an_older_one() -> Result<()> {
+fn a_backup_with_a_damaged_record_is_not_replaced_by_an_older_one() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     backups(place)?;
@@ -138,7 +138,7 @@ fn a_backup_whose_record_is_damaged_does_not_give_way_to_an_older_one() -> Resul
 }
 
 #[test]
-fn a_damaged_backup_leaves_the_index_that_it_was_to_replace() -> Result<()> {
+fn a_damaged_backup_does_not_change_the_index_to_replace() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let model = backups(place)?;
@@ -154,23 +154,23 @@ fn a_damaged_backup_leaves_the_index_that_it_was_to_replace() -> Result<()> {
     let error = backup.restore_with(place.join("index"), &replace).unwrap_err();
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
     assert!(!place.join("index/hamdex.stage").exists());
-    assert_holds(&Index::<u64>::open(place.join("index"))?, &model, "left alone");
+    assert_holds(&Index::<u64>::open(place.join("index"))?, &model, "not changed");
     Ok(())
 }
 
 #[test]
-fn a_restoring_cut_short_is_no_index_and_can_be_begun_again() -> Result<()> {
+fn an_interrupted_restore_is_not_an_index_and_can_be_repeated() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let model = backups(place)?;
     let backup = Backup::open(place.join("backups"))?;
-    // Killed while it copied: the old index is whole beside what was copied so far.
+    // Killed while copying: the old index is whole, next to the files copied so far.
     let copying = place.join("copying");
     copy_directory(&place.join("index"), &copying).unwrap();
     copy_directory(&place.join("backups/private/2"), &copying.join("hamdex.stage")).unwrap();
     assert_holds(&Index::<u64>::open(&copying)?, &model, "while it was copied");
-    assert!(!copying.join("hamdex.stage").exists(), "the next writer clears it away");
-    // Killed while files took their places: whatever opens now would be of both.
+    assert!(!copying.join("hamdex.stage").exists(), "the next writer removes it");
+    // Killed while moving files: an index opened now would mix both.
     let placing = place.join("placing");
     copy_directory(&place.join("index"), &placing).unwrap();
     fs::write(placing.join("hamdex.creating"), "restoring\n").unwrap();
@@ -182,17 +182,17 @@ fn a_restoring_cut_short_is_no_index_and_can_be_begun_again() -> Result<()> {
     ];
     for refused in creations {
         let code = refused.unwrap_err().code();
-        assert_eq!(code, "restore-unfinished", "an index that is opened, else made, is lost");
+        assert_eq!(code, "restore-unfinished", "otherwise open-or-create would lose the index");
     }
     for target in [copying, placing] {
         backup.restore_with(&target, &RestoreOptions::new().replace(true))?;
-        assert_holds(&Index::<u64>::open(&target)?, &model, "begun again");
+        assert_holds(&Index::<u64>::open(&target)?, &model, "restored again");
     }
     Ok(())
 }
 
 #[test]
-fn a_backup_cut_short_is_cleared_by_the_next() -> Result<()> {
+fn the_next_backup_removes_an_interrupted_one() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let model = backups(place)?;
@@ -200,8 +200,8 @@ fn a_backup_cut_short_is_cleared_by_the_next() -> Result<()> {
     copy_directory(&backups.join("private/2"), &backups.join("private/3")).unwrap();
     fs::write(backups.join("meta/3.tmp"), "1700000000\n").unwrap();
     fs::write(backups.join("shared_checksum/000999_sX_7.sst"), "begun").unwrap();
-    assert_eq!(Backup::open(&backups)?.list()?.len(), 2, "it was never made");
-    assert!(judge(place, &model, "cut short"));
+    assert_eq!(Backup::open(&backups)?.list()?.len(), 2, "it was never finished");
+    assert!(judge(place, &model, "interrupted"));
     assert_eq!(Index::<u64>::open(place.join("index"))?.backup(&backups)?.id, 3);
     assert!(!backups.join("shared_checksum/000999_sX_7.sst").exists());
     Backup::open(&backups)?.verify(Some(3), &())?;

@@ -1,4 +1,4 @@
-//! Damaged table files: flipped, cut and missing ones.
+//! Damaged table files: flipped, truncated and missing ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::support::{
     Model, Rng, assert_holds, copy_directory, documents_of, files, keyed, mixed, options, scan,
 };
 
-/// An index in table files, whose searches have something to find.
+/// Creates an index in table files, and queries that find something.
 fn folded_index(path: &Path) -> (Model<u64>, Vec<u64>) {
     let rng = &mut Rng::new(71);
     let fingerprints = mixed::<u64>(rng, 1200);
@@ -28,7 +28,7 @@ fn is_table(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "sst")
 }
 
-/// Reads everything in every way; what does not fail has to be right.
+/// Reads everything in every way; results that are not errors must be right.
 fn read_all(path: &Path, model: &Model<u64>, queries: &[u64], context: &str) -> Result<()> {
     let index = Index::<u64>::open(path)?;
     let mut outcome = Ok(());
@@ -55,7 +55,7 @@ fn read_all(path: &Path, model: &Model<u64>, queries: &[u64], context: &str) -> 
     }
     let report = index.check(&())?;
     if let Err(error) = outcome {
-        assert!(report.problem_count > 0, "{context}: check saw nothing of: {error}");
+        assert!(report.problem_count > 0, "{context}: check did not detect: {error}");
         return Err(error);
     }
     let report = if report.problem_count > 0 { report } else { index.check_deep(&())? };
@@ -68,7 +68,7 @@ fn read_all(path: &Path, model: &Model<u64>, queries: &[u64], context: &str) -> 
     Ok(())
 }
 
-/// Flips single bits of some files; returns how often that was noticed and how often not.
+/// Flips single bits of some files; returns how many flips were detected and how many harmless.
 fn flip_bits(
     keep: impl Fn(&str) -> bool,
     seed: u64,
@@ -110,15 +110,15 @@ fn a_flipped_bit_in_a_table_file_is_an_error_or_harmless() {
         let outcome = read_all(path, model, queries, context);
         if outcome.is_err() {
             put_back(path);
-            // Looking at damage makes it no worse.
+            // Reading damage must not make it worse.
             read_all(path, model, queries, context).unwrap();
         }
         outcome
     });
-    assert!(noticed > harmless, "{noticed} flips were noticed, {harmless} harmless");
+    assert!(noticed > harmless, "{noticed} flips were detected, {harmless} harmless");
 }
 
-/// Copies the sound files over the damaged ones beside them.
+/// Copies the sound files over the damaged ones.
 fn put_back(damaged: &Path) {
     let base = damaged.with_file_name("base");
     for file in files(&base, is_table) {
@@ -126,7 +126,7 @@ fn put_back(damaged: &Path) {
     }
 }
 
-/// The storage engine takes some of these flips for a torn end and goes on from an earlier state.
+/// The storage engine treats some of these flips as a torn end and opens an earlier state.
 #[test]
 fn every_flipped_bit_in_the_manifest_is_an_error() {
     let manifest = |name: &str| name.starts_with("MANIFEST");
@@ -134,10 +134,10 @@ fn every_flipped_bit_in_the_manifest_is_an_error() {
     assert_eq!((noticed, harmless), (60, 0));
 }
 
-/// Bytes 5 and 6 of a record in the last block of the MANIFEST are its length: a longer one looks
-/// like a record that a loss of power cut off, and all behind it with it.
+/// Bytes 5 and 6 of a record in the last block of the MANIFEST are its length. A longer one looks
+/// like a record torn by a power loss, which would drop the record and all after it.
 #[test]
-fn a_manifest_whose_record_seems_to_be_torn_is_damage() {
+fn a_manifest_with_a_seemingly_torn_record_is_damage() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().join("base");
     folded_index(&base);
@@ -163,9 +163,9 @@ fn a_manifest_whose_record_seems_to_be_torn_is_damage() {
     Index::<u64>::open(&base).unwrap();
 }
 
-/// `check` looks for what differs by reading postings one by one, which fail as well.
+/// `check` looks for differences by reading single postings, which fails as well.
 #[test]
-fn check_tells_of_blocks_that_cannot_be_read_and_goes_on() {
+fn check_reports_unreadable_blocks_and_continues() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().join("base");
     folded_index(&base);
@@ -204,14 +204,14 @@ fn check_deep_reads_past_what_the_caches_hold() {
         fs::write(&file, bytes).unwrap();
     }
     for query in queries {
-        index.search(Query::new(query)).expect("answers come from the cache");
+        index.search(Query::new(query)).expect("searches are answered from the cache");
     }
     let report = index.check_deep(&()).unwrap();
     assert!(report.problem_count >= 6, "{:?}", report.problems);
 }
 
 #[test]
-fn a_repair_makes_the_tables_anew_from_the_documents() {
+fn a_repair_rebuilds_the_tables_from_the_documents() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().join("base");
     let (model, _) = folded_index(&base);
@@ -243,7 +243,7 @@ fn a_repair_makes_the_tables_anew_from_the_documents() {
         }
         fs::remove_dir_all(&damaged).unwrap();
     }
-    assert!(refused > 3, "the damage shut {refused} indexes");
+    assert!(refused > 3, "{refused} damaged indexes were refused");
     assert!(whole > 8, "{whole} indexes were repaired whole");
 }
 
@@ -254,7 +254,7 @@ fn a_flipped_bit_in_other_files_is_an_error_or_harmless() {
 }
 
 #[test]
-fn a_missing_or_cut_file_is_a_typed_error() {
+fn a_missing_or_truncated_file_is_a_typed_error() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().join("base");
     let (model, queries) = folded_index(&base);

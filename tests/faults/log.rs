@@ -1,4 +1,4 @@
-//! A cut or damaged log: the first calls, whole, or an error; and other headers are refused.
+//! A truncated or damaged log: the first calls, whole, or an error. Other formats are refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use hamdex::{Durability, Error, Fault, Index, IndexOptions, Result};
 
 use crate::support::{Model, Rng, assert_holds, copy_directory, documents_of, files, options};
 
-/// Writes calls of several kinds and returns what the index holds after each.
+/// Writes calls of several kinds and returns the documents after each.
 ///
-/// What is left at the path is what a machine leaves that stops while the index is open.
+/// The files at the path are those of a machine that stopped while the index was open.
 pub(crate) fn logged_index(path: &Path) -> Vec<Model<u64>> {
     let rng = &mut Rng::new(75);
     let open = path.with_extension("open");
@@ -41,12 +41,12 @@ pub(crate) fn the_log(path: &Path) -> PathBuf {
     logs[0].clone()
 }
 
-/// Opens an index whose log is damaged; returns how many calls it still holds.
+/// Opens an index with a damaged log; returns how many calls it still contains.
 fn surviving_calls(path: &Path, states: &[Model<u64>], context: &str) -> Result<usize> {
     let index = Index::<u64>::open(path)?;
     let stored = documents_of(&index)?;
     let Some(calls) = states.iter().position(|state| *state == stored) else {
-        panic!("{context}: {} documents are those of no moment", stored.len());
+        panic!("{context}: {} documents are not those after any call", stored.len());
     };
     assert_holds(&index, &stored, context);
     Ok(calls)
@@ -81,8 +81,8 @@ fn a_cut_log_leaves_the_first_calls_whole() {
         }
         fs::remove_dir_all(&cut).unwrap();
     }
-    assert_eq!(last, states.len() - 1, "the whole log holds every call");
-    assert!(seen > 15, "cuts fell behind {seen} calls only");
+    assert_eq!(last, states.len() - 1, "the whole log contains every call");
+    assert!(seen > 15, "cuts were after only {seen} calls");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_log_that_lost_synced_calls_is_damage() {
     let closed = base.with_extension("open");
     let log = fs::read(the_log(&closed)).unwrap();
     assert_eq!(surviving_calls(&closed, &states, "closed").unwrap(), states.len() - 1);
-    // Opening has moved the calls into tables; the copy has them in the log, closed as well.
+    // Opening moved the calls into tables; the copy still has them in the log when closed.
     let rng = &mut Rng::new(77);
     drop(Index::<u64>::open(&base).unwrap());
     let index = Index::<u64>::open(&base).unwrap();
@@ -170,9 +170,9 @@ fn a_log_of_another_index_is_damage() {
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
 }
 
-/// The MANIFEST then names a synced log, which the storage engine reads or misses by name.
+/// The MANIFEST then lists a synced log by name, which the storage engine requires.
 #[test]
-fn a_killed_index_with_several_logs_opens_in_every_way_and_misses_none() {
+fn a_killed_index_with_several_logs_opens_and_detects_a_missing_one() {
     let directory = tempfile::tempdir().unwrap();
     let [open, path] = ["open", "index"].map(|name| directory.path().join(name));
     let index = Index::<u64>::create(&open, &options::<u64>("4")).unwrap();
@@ -206,9 +206,9 @@ fn a_killed_index_with_several_logs_opens_in_every_way_and_misses_none() {
     assert_holds(&Index::<u64>::open(&path).unwrap(), &model, "with all logs again");
 }
 
-/// What a build ended with stands in the log: without it the build looks unfinished.
+/// The end of a build is recorded in the log; without it the build looks unfinished.
 #[test]
-fn a_log_that_lost_the_end_of_a_build_is_damage_to_a_repair_too() {
+fn a_log_without_the_end_of_a_build_is_damage_also_to_repair() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
     let build = BuildOptions::new();
@@ -226,7 +226,7 @@ fn a_log_that_lost_the_end_of_a_build_is_damage_to_a_repair_too() {
     }
 }
 
-/// CRC-32C, masked as the log stores it.
+/// CRC-32C, masked as in the log.
 fn log_checksum(bytes: &[u8]) -> u32 {
     let mut sum = !0_u32;
     for byte in bytes {
@@ -238,7 +238,7 @@ fn log_checksum(bytes: &[u8]) -> u32 {
     (!sum).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
-/// Changes bytes of the header record in the log, and the log's checksum with them.
+/// Changes bytes of the header record in the log, and updates the log's checksum.
 #[allow(clippy::little_endian_bytes)] // the log's own layout
 fn rewrite_header(path: &Path, change: impl FnOnce(&mut [u8])) {
     let file = the_log(path);
@@ -265,7 +265,7 @@ fn index_with_header(change: impl FnOnce(&mut [u8])) -> [Error; 4] {
     let directory = tempfile::tempdir().unwrap();
     let path = &directory.path().join("index");
     let open = Index::<u64>::create(path.with_extension("open"), &options::<u64>("4")).unwrap();
-    // A log whose index was closed may not be changed at all.
+    // The log of a closed index is sealed, so any change of it is damage.
     copy_directory(&path.with_extension("open"), path).unwrap();
     drop(open);
     rewrite_header(path, change);
@@ -286,12 +286,12 @@ fn an_index_of_another_format_is_refused_by_both_versions() {
     assert!(matches!(error, Error::FormatVersion { stored: 9, .. }), "seals may differ: {error}");
     for error in index_with_header(|header| header[7..11].copy_from_slice(&[0, 0, 0, 9])) {
         assert!(matches!(error, Error::FormatVersion { stored: 9, supported: 1 }), "{error}");
-        assert_eq!(error.to_string(), "index has format version 9, this library reads version 1");
+        assert_eq!(error.to_string(), "index has format version 9; this library reads version 1");
     }
 }
 
 #[test]
-fn a_header_that_is_not_what_was_written_is_damage() {
+fn a_changed_header_is_damage() {
     // Record version, magic, width and plan.
     for at in [0, 3, 14, 27] {
         for error in index_with_header(|header| header[at] ^= 0x20) {

@@ -1,4 +1,4 @@
-//! Damage, locks, permissions and other formats: a typed error or the right answer, nothing else.
+//! Damage, locks, permissions and other formats: a typed error or the right result.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test that fails may panic
 
 mod backups;

@@ -1,4 +1,4 @@
-//! Record types of recycled logs, which the storage engine would read again without end.
+//! Record types of recycled logs, which would make the storage engine read without end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use hamdex::{Durability, Error, Fault, Index, OpenOptions, Secondary};
 use crate::log::{logged_index, the_log};
 use crate::support::{copy_directory, documents_of, files, options};
 
-/// Full, first, middle and last fragments, sizes of timestamps, and the log before.
+/// Full, first, middle and last fragments, timestamp sizes, and the type of the log before.
 const TYPES: [u8; 6] = [5, 6, 7, 8, 11, 131];
 
-/// Where the records of a log or a MANIFEST have their types.
+/// Returns the offsets of the record types in a log or MANIFEST.
 fn types(bytes: &[u8]) -> Vec<usize> {
     let mut places = Vec::new();
     let mut at = 0;
@@ -35,7 +35,7 @@ fn the_manifest(path: &Path) -> PathBuf {
     path.join(current.trim_end())
 }
 
-/// Opens in every way that there is.
+/// Opens the index in every way and returns the errors.
 fn open_in_every_way(path: &Path) -> Vec<Error> {
     let memory = OpenOptions::new().memory(16 << 20);
     [
@@ -70,7 +70,7 @@ fn a_record_type_of_recycled_logs_is_damage_in_every_way_of_opening() {
             for error in errors {
                 assert!(matches!(error, Error::Corrupt { .. }), "{context}: {error}");
             }
-            // The header stands at the beginning of the log.
+            // The header is at the start of the log.
             match Header::read(&damaged) {
                 Ok(header) => assert!(is_log && header.bits == 64, "{context}: {header:?}"),
                 Err(error) => {
@@ -83,7 +83,7 @@ fn a_record_type_of_recycled_logs_is_damage_in_every_way_of_opening() {
                 Ok(_) => {
                     let found = documents_of(&Index::<u64>::open(&target).unwrap()).unwrap();
                     if !is_log {
-                        // Without the list of files the files and the log say everything.
+                        // The files and the log are enough without the list of files.
                         assert_eq!(states.last(), Some(&found), "{context}");
                         fs::remove_dir_all(&target).unwrap();
                         fs::remove_dir_all(&damaged).unwrap();
@@ -103,11 +103,11 @@ fn a_record_type_of_recycled_logs_is_damage_in_every_way_of_opening() {
         }
     }
     assert!(headless < 5, "{headless} headers could not be read");
-    assert!(last + 3 > states.len(), "repairs kept {last} calls at most");
+    assert!(last + 3 > states.len(), "repairs kept at most {last} calls");
 }
 
 #[test]
-fn a_secondary_does_not_move_on_to_a_record_type_of_recycled_logs() {
+fn a_secondary_does_not_advance_to_a_record_type_of_recycled_logs() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
     let index = Index::<u64>::create(&path, &options::<u64>("4")).unwrap();

@@ -1,4 +1,4 @@
-//! Paths that hold no index, another one, or one in use: refused by name and left alone.
+//! Paths without an index, with other files, or in use: refused by name and not changed.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::log::the_log;
 use crate::support::{Model, assert_holds, copy_directory, files, options};
 
 #[test]
-fn a_second_writer_is_told_that_the_index_is_in_use() -> Result<()> {
+fn a_second_writer_gets_the_error_that_the_index_is_in_use() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let index = Index::<u64>::create(path, &options::<u64>("4"))?;
@@ -22,7 +22,7 @@ fn a_second_writer_is_told_that_the_index_is_in_use() -> Result<()> {
         Builder::<u64>::resume(path, &build).unwrap_err(),
         Builder::<u64>::abandon(path).unwrap_err(),
     ] {
-        assert!(matches!(&error, Error::Locked { path: told } if told == path), "{error}");
+        assert!(matches!(&error, Error::Locked { path: named } if named == path), "{error}");
         assert_eq!(error.to_string(), format!("{} is in use by another process", path.display()));
     }
     index.insert(b"a", 1)?;
@@ -31,7 +31,7 @@ fn a_second_writer_is_told_that_the_index_is_in_use() -> Result<()> {
     Ok(())
 }
 
-/// Every way to open what is no index.
+/// Every way to open a path that is not an index.
 fn refusals(path: &Path) -> [Error; 5] {
     [
         Index::<u64>::open(path).unwrap_err(),
@@ -47,14 +47,14 @@ fn a_missing_or_empty_directory_holds_no_index() {
     let directory = tempfile::tempdir().unwrap();
     for path in [directory.path().join("missing"), directory.path().to_owned()] {
         for error in refusals(&path) {
-            assert!(matches!(&error, Error::NotFound { path: told } if *told == path), "{error}");
+            assert!(matches!(&error, Error::NotFound { path: named } if *named == path), "{error}");
         }
     }
-    assert!(files(directory.path(), |_| true).is_empty(), "a refusal leaves nothing behind");
+    assert!(files(directory.path(), |_| true).is_empty(), "a refusal leaves files");
 }
 
 #[test]
-fn foreign_files_are_neither_opened_nor_touched() {
+fn foreign_files_are_neither_opened_nor_changed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     fs::write(path.join("thesis.txt"), "years of work").unwrap();
@@ -70,7 +70,7 @@ fn foreign_files_are_neither_opened_nor_touched() {
         assert_eq!(error.to_string(), message);
     }
     assert_eq!(fs::read(path.join("thesis.txt")).unwrap(), b"years of work");
-    assert_eq!(fs::read_dir(path).unwrap().count(), 1, "a refusal leaves nothing behind");
+    assert_eq!(fs::read_dir(path).unwrap().count(), 1, "a refusal leaves files");
 }
 
 #[test]
@@ -84,15 +84,15 @@ fn an_index_is_not_created_over_another() -> Result<()> {
 }
 
 #[test]
-fn a_creation_cut_short_can_be_begun_again() -> Result<()> {
+fn an_interrupted_creation_can_be_repeated() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().join("base");
     drop(Index::<u64>::create(&base, &options::<u64>("4"))?);
-    // What a kill leaves before the header is in the log: a database that holds nothing.
+    // A kill before the header is in the log leaves an empty database.
     fs::write(the_log(&base), []).unwrap();
     assert!(
         matches!(Index::<u64>::open(&base), Err(Error::Corrupt { .. })),
-        "without the mark of a creation this is damage"
+        "without the marker of a creation this is damage"
     );
     let error = Index::<u64>::create(&base, &options::<u64>("4")).unwrap_err();
     assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
@@ -108,7 +108,7 @@ fn a_creation_cut_short_can_be_begun_again() -> Result<()> {
         assert!(matches!(Index::<u64>::open(&path), Err(Error::NotFound { .. })));
         let index = Index::<u64>::create(&path, &options::<u64>("10"))?;
         index.insert(b"a", 1)?;
-        assert_holds(&index, &Model::from([(b"a".to_vec(), 1)]), "begun again");
+        assert_holds(&index, &Model::from([(b"a".to_vec(), 1)]), "created again");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Rights and room: a child of this very binary works without permission or on a full disk.
+//! Permissions and disk space: a child of this binary runs without permission or on a full disk.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -29,9 +29,9 @@ fn child() {
     }
 }
 
-/// Starts this binary again under a shell that takes rights away first.
+/// Starts this binary again under a shell that first removes permissions.
 fn child_process(shell: &str, task: &str, directory: &Path) -> Command {
-    // Another user may not reach the directory that the binary was built in.
+    // Another user may not be able to read the directory that the binary was built in.
     let binary = directory.join("tests");
     fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
@@ -52,7 +52,7 @@ fn assert_success(output: &Output) {
     assert!(out.contains("1 passed"), "the child did nothing:\n{out}\n{err}");
 }
 
-/// Runs as a user who may look into the directories and change nothing.
+/// Runs as a user who may read the directories but not change them.
 fn without_permission(directory: &Path) {
     let denied = |error: Error| {
         let Error::Io { path, source } = &error else { panic!("{error}") };
@@ -84,7 +84,7 @@ fn directories_without_permission_are_refused_by_name() -> Result<()> {
     let mut child = child_process(":", "without permission", path);
     mode("", 0o555);
     if fs::write(path.join("probe"), []).is_ok() {
-        // The superuser is refused nothing, so the child is somebody else.
+        // The superuser has all permissions, so the child runs as another user.
         child.uid(65_534).gid(65_534);
     }
     let output = child.output().unwrap();
@@ -101,7 +101,7 @@ fn batch(number: u64) -> Vec<(Vec<u8>, u64)> {
     (0..50_u64).map(|at| ((number * 50 + at).to_be_bytes().to_vec(), rng.number())).collect()
 }
 
-/// Writes until a file may grow no further.
+/// Writes until the files reach their size limit.
 fn fill_the_disk(directory: &Path) {
     let index = Index::<u64>::open(directory.join("index")).unwrap();
     for number in 0.. {
@@ -109,8 +109,8 @@ fn fill_the_disk(directory: &Path) {
             assert_eq!(error.fault(), Fault::Environment, "{error}");
             fs::write(directory.join("acknowledged"), number.to_string()).unwrap();
             let again = index.insert_batch(&batch(number + 1), Durability::Buffered);
-            assert!(again.is_err(), "a log with a hole was written on");
-            assert_eq!(index.len().unwrap(), number * 50, "reading goes on");
+            assert!(again.is_err(), "a log with a hole was extended");
+            assert_eq!(index.len().unwrap(), number * 50, "reading still works");
             return;
         }
         assert!(number < 10_000, "the disk never fills");
@@ -122,7 +122,7 @@ fn a_full_disk_is_a_typed_error_and_loses_nothing_acknowledged() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     drop(Index::<u64>::create(path.join("index"), &options::<u64>("4"))?);
-    // Files may grow to some hundred kilobytes; beyond, writes fail as on a full disk.
+    // Above some hundred kilobytes writes fail as on a full disk.
     let shell = "trap '' XFSZ\nulimit -f 600";
     let output = child_process(shell, "fill the disk", path).output().unwrap();
     assert_success(&output);

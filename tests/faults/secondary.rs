@@ -1,4 +1,4 @@
-//! A secondary beside a writer in another process, which is killed and started again.
+//! A secondary next to a writer in another process, which is killed and restarted.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::support::{Model, Rng, assert_holds, documents_of, options, scan};
 const DIRECTORY: &str = "HAMDEX_SECONDARY_DIRECTORY";
 const FROM: &str = "HAMDEX_SECONDARY_FROM";
 
-/// Calls that the writer may be ahead of what the secondary's process has heard of.
+/// Most calls that the writer may be ahead of those read by the other process.
 const AHEAD: u64 = 12;
 
 type Document = (Vec<u8>, u64);
@@ -20,7 +20,7 @@ fn key(number: u64, at: u64) -> Vec<u8> {
     format!("{number:06}-{at:02}").into_bytes()
 }
 
-/// What the call of a number stores, or removes; each changes every family.
+/// The documents that a call stores, and the keys that it removes; each changes all families.
 fn apply(model: &mut Model<u64>, number: u64) -> (Vec<Document>, Vec<Vec<u8>>) {
     let mut rng = Rng::new(number);
     let (documents, gone) = if number % 3 == 2 {
@@ -80,7 +80,7 @@ fn told(line: &str) -> Option<u64> {
     line.strip_prefix("acknowledged ")?.parse().ok()
 }
 
-/// Every state that a row of calls leaves, of which a secondary may show any but no other.
+/// Applies calls to the model until it equals `held`, which no partial call may explain.
 fn advance(model: &mut Model<u64>, held: &Model<u64>, from: u64, most: u64) -> u64 {
     for number in from..most {
         if model == held {
@@ -88,12 +88,12 @@ fn advance(model: &mut Model<u64>, held: &Model<u64>, from: u64, most: u64) -> u
         }
         apply(model, number);
     }
-    assert!(model == held, "no number of whole calls from {from} to {most} leaves this state");
+    assert!(model == held, "no number of whole calls from {from} to {most} gives this state");
     most
 }
 
 #[test]
-fn what_a_secondary_shows_is_a_whole_number_of_another_process_calls() -> Result<()> {
+fn a_secondary_shows_only_whole_calls_of_another_process() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
     drop(Index::<u64>::create(&path, &options::<u64>("4"))?);
@@ -118,7 +118,7 @@ fn what_a_secondary_shows_is_a_whole_number_of_another_process_calls() -> Result
             let context = format!("round {round}, {acknowledged} acknowledged");
             shown = advance(&mut model, &held, shown, acknowledged + AHEAD + 1);
             assert!(shown >= acknowledged, "{context}: only {shown} are shown");
-            // Tables and postings are of the same state as the documents.
+            // Tables and postings are in the same state as the documents.
             assert_holds(&index, &held, &context);
             for query in held.values().step_by(41).map(|fingerprint| fingerprint ^ 0x21) {
                 let query_of = Query::new(query).distance(4).path(SearchPath::Tables);
@@ -135,10 +135,10 @@ fn what_a_secondary_shows_is_a_whole_number_of_another_process_calls() -> Result
         let held = documents_of(&secondary.index())?;
         shown = advance(&mut model, &held, shown, acknowledged + 1);
         assert!(shown >= acknowledged, "killed, round {round}");
-        // The call in flight came through, or the next child makes it.
+        // The call in flight was written, or the next child repeats it.
         acknowledged = shown;
         assert_holds(&secondary.index(), &model, "after the kill");
     }
-    assert!(states > 30, "only {states} states were looked at");
+    assert!(states > 30, "only {states} states were checked");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Wrecks: an index whose list of files is damaged comes back from the files themselves.
+//! Wrecks: an index with a damaged list of files is repaired from the files.
 
 use std::fs;
 use std::path::Path;
@@ -9,16 +9,16 @@ use hamdex::{Durability, Error, Index, IndexOptions, Result};
 
 use crate::support::{Model, Rng, assert_holds, copy_directory, files, options};
 
-/// How an index came to be before it was damaged.
+/// How an index was written before it was damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Past {
     /// Everything is in the log.
     Inserted,
-    /// Documents in files of the database, changed by the log.
+    /// Documents in flushed files, changed by the log.
     Flushed,
-    /// Documents in files of a build, changed by files and by the log.
+    /// Documents in files of a build, changed by flushed files and by the log.
     Built,
-    /// Two generations, and files that were compacted.
+    /// Two generations, and compacted files.
     Merged,
 }
 
@@ -46,7 +46,7 @@ fn changed(index: &Index<u64>, model: &mut Model<u64>, rng: &mut Rng) -> Result<
     Ok(())
 }
 
-/// Makes an index and says what it holds.
+/// Creates an index and returns its documents.
 fn index_of(past: Past, path: &Path) -> Result<Model<u64>> {
     let (mut model, rng) = (Model::new(), &mut Rng::new(past as u64 + 1));
     drop(Index::<u64>::create(path, &options::<u64>("4"))?);
@@ -90,7 +90,7 @@ fn contents(path: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn nothing_is_lost_with_the_list_of_files() -> Result<()> {
+fn losing_the_list_of_files_loses_no_document() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     for past in PASTS {
         let base = directory.path().join(format!("{past:?}"));
@@ -121,7 +121,7 @@ fn nothing_is_lost_with_the_list_of_files() -> Result<()> {
 }
 
 #[test]
-fn a_missing_table_file_costs_no_more_than_it_held() -> Result<()> {
+fn a_missing_table_file_loses_only_its_documents() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     for past in [Past::Flushed, Past::Built] {
         let base = directory.path().join(format!("{past:?}"));
@@ -137,13 +137,13 @@ fn a_missing_table_file_costs_no_more_than_it_held() -> Result<()> {
             let report: RepairReport =
                 match repair::<u64>(&damaged, &target, &BuildOptions::new(), &()) {
                     Ok(report) => report,
-                    // The file of the header: nothing can be made without it.
+                    // The file with the header; without it nothing can be repaired.
                     Err(Error::Corrupt { family, .. }) if family == "meta" => continue,
                     Err(error) => panic!("{context}: {error}"),
                 };
             let index = Index::<u64>::open(&target)?;
             if report.problem_count == 0 {
-                // The file was one of a table, and tables are made anew.
+                // A file of a table is missing, and tables are rebuilt.
                 assert_holds(&index, &model, &context);
                 continue;
             }
@@ -157,7 +157,7 @@ fn a_missing_table_file_costs_no_more_than_it_held() -> Result<()> {
 }
 
 #[test]
-fn a_seal_is_missed_and_its_damage_seen() -> Result<()> {
+fn a_missing_or_damaged_seal_is_detected() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let (path, other) = (directory.path().join("index"), directory.path().join("other"));
     index_of(Past::Merged, &path)?;
@@ -182,6 +182,6 @@ fn a_seal_is_missed_and_its_damage_seen() -> Result<()> {
     assert_eq!(SealState::read(&path)?, SealState::Missing);
     assert_eq!(check()?.problem_count, 1);
     drop(Index::<u64>::open(&path)?);
-    assert_eq!(SealState::read(&path)?, SealState::Whole, "a writer makes a new one");
+    assert_eq!(SealState::read(&path)?, SealState::Whole, "a writer creates a new one");
     Ok(())
 }

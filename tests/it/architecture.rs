@@ -1,16 +1,16 @@
-//! Rules of the house that the compiler does not keep.
+//! Rules of this project that the compiler does not check.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The project's folder, asked for at run time: a shared target folder may hold a binary that
-/// was compiled in another clone.
+/// The project's folder, read at run time: a shared target folder may hold a binary that was
+/// compiled in another clone.
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap())
 }
 
-/// Every source file of the library and its tools, with its text.
+/// Returns every source file of the library and its tools, with its text.
 pub(crate) fn sources(folders: &[&str]) -> Vec<(PathBuf, String)> {
     let root = root();
     let mut files = Vec::new();
@@ -35,7 +35,7 @@ fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
 
 #[test]
 fn only_the_store_names_rocksdb() {
-    // A host's types are public in one file alone, and only with the feature that bears the name.
+    // Only one file exposes a host's types, and only with the feature of that name.
     let (store, host) = (root().join("src/store"), root().join("src/interop/mod.rs"));
     for (path, text) in sources(&["src", "tools/hamdex/src", "tools/c"]) {
         if !path.starts_with(&store) && path != host {
@@ -56,7 +56,7 @@ fn only_the_committer_commits_batches_of_an_index() {
         let allowed = path.starts_with(index.join("committer"));
         assert!(count == 0 || allowed, "{} commits a batch by itself", path.display());
     }
-    assert!(committed > 2, "batches are committed by another name");
+    assert!(committed > 2, "only {committed} commits were found");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_library_prints_nothing() {
 fn no_source_leaves_work_undone() {
     for (path, text) in sources(&["src", "tools/hamdex/src"]) {
         for mark in ["TODO", "FIXME", "todo!(", "unimplemented!("] {
-            assert!(!text.contains(mark), "{} holds {mark}", path.display());
+            assert!(!text.contains(mark), "{} contains {mark}", path.display());
         }
     }
 }
@@ -106,7 +106,7 @@ fn every_fail_point_is_tried_by_the_torture() {
         .collect();
     inside.sort();
     assert!(inside.len() > 30, "{inside:?}");
-    assert!(inside.is_sorted_by(|a, b| a < b), "a name stands for two moments: {inside:?}");
+    assert!(inside.is_sorted_by(|a, b| a < b), "a fail point is named twice: {inside:?}");
     for name in &inside {
         assert!(list.contains(&format!("\"{name}\"")), "{name} is not in tools/torture");
     }
@@ -116,14 +116,14 @@ fn every_fail_point_is_tried_by_the_torture() {
     }
 }
 
-/// Marks a function that C calls by its name.
+/// Marks a function that is exported to C.
 const EXPORTED: &str = "#[unsafe(no_mangle)]";
 
-/// Every `unsafe` of a source text, by the function that holds it; exported names are no such.
+/// Returns the function of every `unsafe` in a source text, except exported names.
 fn unsafe_places(text: &str) -> Vec<String> {
     let word = |line: &str, wanted: &str| -> Option<usize> {
         let mut rest = 0;
-        // A dash does not end a word: 'unsafe-inline' is none of the language.
+        // A dash does not end a word: 'unsafe-inline' is not the keyword.
         line.split(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c)).find_map(|word| {
             let at = rest;
             rest += word.len() + 1;
@@ -147,7 +147,7 @@ fn unsafe_places(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn exported_names_are_the_c_interface_s_alone_and_bear_its_prefix() {
+fn only_the_c_interface_exports_names_and_they_have_its_prefix() {
     let place = root().join("tools/c/src");
     let mut names = Vec::new();
     for (path, text) in sources(&["src", "tools"]) {
@@ -187,4 +187,20 @@ fn every_unsafe_is_listed_and_justified() {
         }
     }
     assert_eq!(found, listed);
+}
+
+/// What a user needs first is at the root; everything else is in a module.
+#[test]
+fn the_crate_root_has_at_most_twenty_names() {
+    let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let (root, _) = text.split_once("/// Bulk builds").unwrap();
+    let mut names = Vec::new();
+    for list in root.split("\npub use ").skip(1) {
+        let (list, _) = list.split_once(';').unwrap();
+        let (_, list) = list.split_once("::").unwrap();
+        let list = list.trim_matches(['{', '}']);
+        names.extend(list.split(',').map(str::trim).filter(|name| !name.is_empty()));
+    }
+    assert!(names.contains(&"Index") && names.contains(&"Pipeline"), "{names:?}");
+    assert!(names.len() <= 20, "{} names: {names:?}", names.len());
 }

@@ -1,4 +1,4 @@
-//! Backups, their return, and checkpoints.
+//! Backups, restores and checkpoints.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl Place {
     }
 }
 
-/// Inserts documents of a number; some share fingerprints.
+/// Inserts `count` documents of a batch; some share fingerprints.
 fn insert(index: &Index<u64>, model: &mut Model<u64>, number: u64, count: u64) -> Result<()> {
     let mut rng = Rng::new(number);
     let documents: Vec<_> = (0..count)
@@ -51,7 +51,7 @@ fn assert_restored(path: &Path, model: &Model<u64>, context: &str) -> Result<()>
         }
     }
     for left in ["hamdex.stage", "hamdex.creating"] {
-        assert!(!path.join(left).exists(), "{context}: {left} is left behind");
+        assert!(!path.join(left).exists(), "{context}: {left} was not removed");
     }
     Ok(())
 }
@@ -71,7 +71,7 @@ fn a_restored_backup_answers_like_the_source() -> Result<()> {
     assert_eq!(report.copied_bytes, report.bytes);
     let at_backup = model.clone();
     insert(&index, &mut model, 3, 50)?;
-    assert_holds(&index, &model, "the source goes on");
+    assert_holds(&index, &model, "the source, written to again");
 
     let backup = Backup::open(place.path("backups"))?;
     let listed = &backup.list()?[0];
@@ -131,7 +131,7 @@ fn only_the_newest_backups_are_kept_and_their_files() -> Result<()> {
     assert_eq!(ids, [3, 4]);
     let lost = backup.restore_with(place.path("lost"), &RestoreOptions::new().id(1)).unwrap_err();
     assert!(matches!(lost, Error::NoBackup { id: Some(1), .. }), "{lost}");
-    assert!(!place.path("lost").exists(), "a refusal leaves nothing behind");
+    assert!(!place.path("lost").exists(), "a refusal leaves files");
     index.compact()?;
     index.backup_with(place.path("backups"), &BackupOptions::new().keep(1))?;
     let needed = backup.verify(None, &())?.files;
@@ -144,7 +144,7 @@ fn only_the_newest_backups_are_kept_and_their_files() -> Result<()> {
     Ok(())
 }
 
-/// Documents of a batch of a writer.
+/// Documents in a batch of a writer.
 const BATCH: u64 = 7;
 
 fn batch(writer: u64, number: u64) -> Vec<(Vec<u8>, u64)> {
@@ -152,14 +152,15 @@ fn batch(writer: u64, number: u64) -> Vec<(Vec<u8>, u64)> {
     (0..BATCH).map(|at| (format!("{writer}-{number:06}-{at}").into_bytes(), rng.number())).collect()
 }
 
-/// Fails unless every batch is there whole or not at all, and the first so many are.
+/// Asserts that every batch is complete or absent, and that all acknowledged ones are present.
 fn assert_whole(documents: &Model<u64>, writer: u64, acknowledged: u64) {
     let mut number = 0;
     loop {
         let batch = batch(writer, number);
         let held = batch.iter().filter(|(key, f)| documents.get(key) == Some(f)).count() as u64;
         assert!(held == 0 || held == BATCH, "{held} documents of batch {number} of {writer}");
-        assert!(held > 0 || number >= acknowledged, "{number} of {writer}: {acknowledged} told");
+        let context = format!("batch {number} of {writer}, {acknowledged} acknowledged");
+        assert!(held > 0 || number >= acknowledged, "{context}");
         if held == 0 {
             let later = documents.range(batch[0].0.clone()..).next();
             let other = |key: &Vec<u8>| !key.starts_with(format!("{writer}-").as_bytes());
@@ -170,12 +171,12 @@ fn assert_whole(documents: &Model<u64>, writer: u64, acknowledged: u64) {
     }
 }
 
-/// Lets two writers and a folder run beside something that copies, so many times.
+/// Runs two writers and a merging thread next to six calls of `copy`, and checks each copy.
 fn beside_writers(index: &Index<u64>, copy: impl Fn(usize) -> PathBuf) {
     let stop = AtomicBool::new(false);
-    let told = [AtomicU64::new(0), AtomicU64::new(0)];
+    let acknowledged = [AtomicU64::new(0), AtomicU64::new(0)];
     thread::scope(|scope| {
-        for (writer, told) in (0..).zip(&told) {
+        for (writer, acknowledged) in (0..).zip(&acknowledged) {
             let stop = &stop;
             scope.spawn(move || {
                 for number in 0.. {
@@ -185,7 +186,7 @@ fn beside_writers(index: &Index<u64>, copy: impl Fn(usize) -> PathBuf) {
                     let durability =
                         if writer == 0 { Durability::Buffered } else { Durability::Synced };
                     index.insert_batch(&batch(writer, number), durability).unwrap();
-                    told.store(number + 1, Ordering::Release);
+                    acknowledged.store(number + 1, Ordering::Release);
                 }
             });
         }
@@ -196,7 +197,8 @@ fn beside_writers(index: &Index<u64>, copy: impl Fn(usize) -> PathBuf) {
             }
         });
         for round in 0..6 {
-            let before: Vec<_> = told.iter().map(|told| told.load(Ordering::Acquire)).collect();
+            let before: Vec<_> =
+                acknowledged.iter().map(|count| count.load(Ordering::Acquire)).collect();
             let path = copy(round);
             let copied = Index::<u64>::open(path).unwrap();
             assert_eq!(copied.check(&()).unwrap().problems, Vec::<String>::new());
@@ -236,7 +238,7 @@ fn a_checkpoint_beside_writers_holds_whole_batches_and_all_that_were_acknowledge
 }
 
 #[test]
-fn a_handle_for_reading_backs_up_what_another_writes() -> Result<()> {
+fn a_read_only_handle_backs_up_what_another_writes() -> Result<()> {
     let place = Place::new();
     let index = place.index()?;
     let mut model = Model::new();
@@ -259,7 +261,7 @@ fn a_handle_for_reading_backs_up_what_another_writes() -> Result<()> {
 }
 
 #[test]
-fn restoring_over_an_index_needs_leave_and_leaves_nothing_of_it() -> Result<()> {
+fn restoring_over_an_index_must_be_allowed_and_replaces_all_of_it() -> Result<()> {
     let place = Place::new();
     let index = place.index()?;
     let mut model = Model::new();
@@ -312,7 +314,7 @@ fn backups_and_foreign_files_are_never_restored_over() -> Result<()> {
 }
 
 #[test]
-fn a_checkpoint_is_an_index_of_its_own() -> Result<()> {
+fn a_checkpoint_is_an_independent_index() -> Result<()> {
     let place = Place::new();
     let index = place.index()?;
     let mut model = Model::new();

@@ -1,15 +1,15 @@
-//! The feature hash over real words: fair bits, and bits that know nothing of each other.
+//! The feature hash over real words: its bits are fair and independent.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use hamdex::sketch::feature_hash;
 
-/// Words of two common Chinese characters, as the segmentation dictionary has them.
+/// Words of two common Chinese characters in the segmentation dictionary.
 fn words() -> &'static [String] {
     static WORDS: OnceLock<Vec<String>> = OnceLock::new();
     WORDS.get_or_init(|| {
-        // The first level of GB 2312: the 3,755 characters in daily use.
+        // The first level of GB 2312: the 3,755 characters of daily use.
         let rows = (0xb0..=0xd7_u8).flat_map(|row| (0xa1..=0xfe).map(move |cell| [row, cell]));
         let common: HashSet<char> = rows
             .filter_map(|bytes| {
@@ -45,7 +45,7 @@ fn every_bit_is_set_for_half_of_the_words_within_one_percent() {
 }
 
 #[test]
-fn no_two_bits_agree_more_often_than_chance_has_it() {
+fn no_two_bits_agree_more_often_than_by_chance() {
     let words = words();
     let hashes: Vec<u64> =
         words.iter().map(|word| feature_hash::<u64>(word.as_bytes(), 0)).collect();

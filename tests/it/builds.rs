@@ -1,4 +1,4 @@
-//! Unfinished builds: what belongs to an index is used and cleared by that index alone.
+//! Unfinished builds: only the index that files belong to uses and clears them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use hamdex::{Error, Index, IndexOptions, Result};
 
 use crate::support::{Model, assert_holds, copy_directory, options};
 
-/// Enough documents for some spill files of the smallest memory.
+/// Enough documents for several spill files with the smallest memory.
 const ROWS: u64 = 1_000_000;
 
 fn key(row: u64) -> [u8; 8] {
@@ -26,7 +26,7 @@ fn push_from(builder: &mut Builder<u64>, first: u64) -> Result<()> {
     (first..ROWS).try_for_each(|row| builder.push(&key(row), fingerprint(row), row))
 }
 
-/// Leaves a build unfinished, with spill files that its manifest names.
+/// Leaves a build unfinished, with spill files in its manifest.
 fn unfinished(path: &Path, build: &BuildOptions) -> Result<()> {
     let mut builder = Builder::<u64>::create(path, &options::<u64>("4"), build)?;
     push_from(&mut builder, 0)?;
@@ -38,7 +38,7 @@ fn unfinished(path: &Path, build: &BuildOptions) -> Result<()> {
 
 fn resumed(path: &Path, build: &BuildOptions) -> Result<()> {
     let mut builder = Builder::<u64>::resume(path, build)?;
-    let after = builder.resume_after().expect("some documents are safe");
+    let after = builder.resume_after().expect("some documents are durable");
     push_from(&mut builder, after + 1)?;
     assert_eq!(builder.finish(&(), &mut |_, _| ())?.documents, ROWS);
     let index = Index::<u64>::open(path)?;
@@ -55,7 +55,7 @@ fn names(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_copy_neither_abandons_nor_resumes_away_what_the_original_needs() -> Result<()> {
+fn a_copy_neither_removes_nor_uses_spill_files_of_the_original() -> Result<()> {
     for outside in [false, true] {
         let (place, tmp) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let build = if outside { small().tmp(tmp.path()) } else { small() };
@@ -93,7 +93,7 @@ fn a_moved_index_resumes() -> Result<()> {
 }
 
 #[test]
-fn a_directory_that_is_a_link_is_not_followed() -> Result<()> {
+fn a_symbolic_link_to_a_directory_is_not_followed() -> Result<()> {
     let (place, precious) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = place.path().join("index");
     unfinished(&path, &small())?;
@@ -110,7 +110,7 @@ fn a_directory_that_is_a_link_is_not_followed() -> Result<()> {
 }
 
 #[test]
-fn a_build_resumes_with_the_inputs_that_it_began_with() -> Result<()> {
+fn a_build_resumes_only_with_its_inputs() -> Result<()> {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("index");
     unfinished(&path, &small().inputs("monday"))?;
@@ -122,7 +122,7 @@ fn a_build_resumes_with_the_inputs_that_it_began_with() -> Result<()> {
 }
 
 #[test]
-fn of_repeated_keys_the_first_or_the_last_counts_or_none() -> Result<()> {
+fn repeated_keys_use_the_first_or_last_document_or_are_refused() -> Result<()> {
     let place = tempfile::tempdir().unwrap();
     let rows = [(b"b", 1_u64), (b"a", 2), (b"b", 3), (b"c", 4), (b"b", 5)];
     let path = |repeats: Repeats| place.path().join(format!("{repeats:?}"));
@@ -155,11 +155,11 @@ fn of_repeated_keys_the_first_or_the_last_counts_or_none() -> Result<()> {
 }
 
 #[test]
-fn the_last_of_repeated_keys_counts_over_spill_files_and_a_kill() -> Result<()> {
+fn the_last_of_repeated_keys_is_used_across_spill_files_and_a_kill() -> Result<()> {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("index");
     let build = small().repeats(Repeats::Last);
-    // Every key comes twice, half of the rows apart.
+    // Every key is pushed twice, half of the rows apart.
     let twice = |row: u64| key(row % (ROWS / 2));
     let push = |builder: &mut Builder<u64>, first: u64| -> Result<()> {
         (first..ROWS).try_for_each(|row| builder.push(&twice(row), row, row))
@@ -168,7 +168,7 @@ fn the_last_of_repeated_keys_counts_over_spill_files_and_a_kill() -> Result<()> 
     push(&mut builder, 0)?;
     drop(builder);
     let mut builder = Builder::<u64>::resume(&path, &build)?;
-    let after = builder.resume_after().expect("some documents are safe");
+    let after = builder.resume_after().expect("some documents are durable");
     push(&mut builder, after + 1)?;
     let report = builder.finish(&(), &mut |_, origin| assert!(origin < ROWS / 2))?;
     assert_eq!((report.documents, report.duplicates), (ROWS / 2, ROWS / 2));

@@ -1,4 +1,4 @@
-//! Cancelling: every long call ends when its caller asks, and harms nothing.
+//! Cancelling: every long call stops when its caller asks, without damage.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,21 +7,21 @@ use hamdex::{Durability, Error, Index, IndexOptions, Progress, Result, join};
 
 use crate::support::{Model, Rng, assert_holds, keyed, options, random};
 
-/// Asks to stop after it was asked so many times itself.
+/// Asks to stop after `limit` checks.
 struct StopAfter {
-    looks: AtomicU64,
+    checks: AtomicU64,
     limit: u64,
 }
 
 impl StopAfter {
     fn new(limit: u64) -> Self {
-        Self { looks: AtomicU64::new(0), limit }
+        Self { checks: AtomicU64::new(0), limit }
     }
 }
 
 impl Progress for StopAfter {
     fn cancelled(&self) -> bool {
-        self.looks.fetch_add(1, Ordering::Relaxed) >= self.limit
+        self.checks.fetch_add(1, Ordering::Relaxed) >= self.limit
     }
 }
 
@@ -41,7 +41,7 @@ fn index_of(count: usize) -> (tempfile::TempDir, Index<u64>, Model<u64>) {
 
 #[test]
 fn every_long_call_is_cancelled_before_it_begins() {
-    // A small index is no excuse: what takes one step only is cancelled too.
+    // Calls of one step must be cancelled too, so a small index is included.
     for count in [10, 3000] {
         let (_directory, index, model) = index_of(count);
         let stop = || StopAfter::new(0);
@@ -58,7 +58,7 @@ fn every_long_call_is_cancelled_before_it_begins() {
 }
 
 #[test]
-fn a_cancelled_fold_can_be_gone_on_with() -> Result<()> {
+fn a_cancelled_fold_can_be_continued() -> Result<()> {
     let (_directory, index, model) = index_of(3000);
     assert!(cancelled(index.fold(&StopAfter::new(2))));
     let stats = index.stats(&())?;
@@ -93,7 +93,7 @@ fn a_cancelled_build_can_be_resumed_or_abandoned() -> Result<()> {
 
     assert!(cancelled(finish(Builder::create(path, &IndexOptions::new(), &build)?, 0)));
     for limit in [1, 5, 10, 15] {
-        assert!(cancelled(finish(Builder::resume(path, &build)?, limit)), "{limit} looks");
+        assert!(cancelled(finish(Builder::resume(path, &build)?, limit)), "{limit} checks");
     }
     let report = finish(Builder::resume(path, &build)?, u64::MAX)?;
     assert_eq!(report.documents, 200_500);
@@ -103,7 +103,7 @@ fn a_cancelled_build_can_be_resumed_or_abandoned() -> Result<()> {
 }
 
 #[test]
-fn a_visitor_that_fails_ends_the_pairs_with_its_own_error() {
+fn an_error_of_the_visitor_stops_the_pairs() {
     let (_directory, index, _) = index_of(10);
     index.insert_batch(&[(b"x", 5), (b"y", 5), (b"z", 5)], Durability::Buffered).unwrap();
     let mut seen = 0;

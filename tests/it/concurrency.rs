@@ -1,4 +1,4 @@
-//! Concurrency: many callers of one handle, whose answers are those of some order of theirs.
+//! Concurrency: many callers of one handle get the results of some sequential order.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use hamdex::{Durability, Index, OpenOptions, Query, Result};
 use rayon::prelude::*;
 
-use crate::support::{Model, Rng, assert_holds, documents_of, options, pairs_of};
+use crate::support::{Model, Rng, assert_holds, documents_of, keyed, options, pairs_of, random};
 
 #[test]
-fn concurrent_insert_if_new_lets_no_two_near_duplicates_in_and_loses_none() -> Result<()> {
+fn concurrent_insert_if_new_stores_no_near_duplicates_and_loses_none() -> Result<()> {
     const THREADS: usize = 4;
     const DISTANCE: u32 = 3;
     let seed = 31;
@@ -49,7 +49,7 @@ fn concurrent_insert_if_new_lets_no_two_near_duplicates_in_and_loses_none() -> R
     let accepted: Model<u64> =
         offered.iter().filter(|(.., new)| *new).map(|(key, f, _)| (key.clone(), *f)).collect();
     assert_holds(&index, &accepted, &format!("seed {seed}"));
-    assert_eq!(pairs_of(&index, DISTANCE)?, [], "near-duplicates got in, seed {seed}");
+    assert_eq!(pairs_of(&index, DISTANCE)?, [], "near-duplicates were stored, seed {seed}");
     for (key, fingerprint, _) in &offered {
         let near = index.search(Query::new(*fingerprint).distance(DISTANCE))?;
         assert!(!near.is_empty(), "{} was lost, seed {seed}", key.escape_ascii());
@@ -57,9 +57,9 @@ fn concurrent_insert_if_new_lets_no_two_near_duplicates_in_and_loses_none() -> R
     Ok(())
 }
 
-/// Calls that wait within one pool run each other.
+/// A call that waits inside a pool runs other calls of that pool.
 #[test]
-fn calls_as_jobs_of_one_pool_end_and_keep_near_duplicates_out() -> Result<()> {
+fn calls_as_jobs_of_one_pool_finish_and_reject_near_duplicates() -> Result<()> {
     const DISTANCE: u32 = 3;
     for resident in [0, 64 << 20] {
         let rng = &mut Rng::new(61);
@@ -76,7 +76,7 @@ fn calls_as_jobs_of_one_pool_end_and_keep_near_duplicates_out() -> Result<()> {
                 documents.collect()
             })
             .collect();
-        // Far from all others, and enough for tables in memory to be merged.
+        // Far from all others, and enough documents that tables in memory are merged.
         let others: Vec<Vec<(Vec<u8>, u64)>> = (0..24_u64)
             .map(|batch| {
                 let documents = (0..300_u64).map(|at| {
@@ -96,13 +96,13 @@ fn calls_as_jobs_of_one_pool_end_and_keep_near_duplicates_out() -> Result<()> {
                         inserting.insert_batch(batch, Durability::Buffered).unwrap();
                     });
                 };
-                let sifted = || -> Vec<_> {
+                let if_new = || -> Vec<_> {
                     let insert = |batch: &Vec<_>| {
                         inserting.insert_batch_if_new(batch, DISTANCE, Durability::Buffered)
                     };
                     batches.par_iter().map(|batch| insert(batch).unwrap()).collect()
                 };
-                rayon::join(plain, sifted).1
+                rayon::join(plain, if_new).1
             });
             ended.send((batches, refused)).unwrap();
         });
@@ -118,7 +118,7 @@ fn calls_as_jobs_of_one_pool_end_and_keep_near_duplicates_out() -> Result<()> {
                 assert!((fingerprint ^ near.fingerprint).count_ones() <= DISTANCE);
             }
         }
-        assert_eq!(pairs_of(&index, DISTANCE)?, [], "near-duplicates got in");
+        assert_eq!(pairs_of(&index, DISTANCE)?, [], "near-duplicates were stored");
         assert_eq!(index.reader()?.is_resident(), resident > 0);
     }
     Ok(())
@@ -139,7 +139,7 @@ fn concurrent_inserts_and_removals_of_equal_fingerprints_lose_nothing() -> Resul
             .map(|thread| {
                 let index = &index;
                 scope.spawn(move || {
-                    // All threads share these fingerprints and none of the keys.
+                    // All threads share these fingerprints, but no keys.
                     for round in 0..300_u16 {
                         let key = [thread, u8::try_from(round % 7).unwrap()];
                         let fingerprint = u64::from(round % 5);
@@ -168,7 +168,7 @@ fn concurrent_inserts_and_removals_of_equal_fingerprints_lose_nothing() -> Resul
     Ok(())
 }
 
-/// Writers move whole groups, so a reader that sees part of one sees no single state.
+/// Writers change whole groups, so a reader that sees part of one mixes two states.
 #[test]
 fn readers_see_whole_batches_during_writes_and_folds() -> Result<()> {
     const GROUP: u64 = 20;
@@ -236,8 +236,8 @@ fn readers_see_whole_batches_during_writes_and_folds() -> Result<()> {
 }
 
 #[test]
-fn a_background_fold_works_beside_writers_and_loses_nothing() -> Result<()> {
-    // What is found at opening is folded at once, later entries once there are so many.
+fn a_background_fold_runs_next_to_writers_and_loses_nothing() -> Result<()> {
+    // Delta entries found when opening are merged immediately, later ones above this number.
     const WORTH_FOLDING: u64 = 1 << 16;
     let directory = tempfile::tempdir().unwrap();
     let rng = &mut Rng::new(51);
@@ -280,14 +280,14 @@ fn a_background_fold_works_beside_writers_and_loses_nothing() -> Result<()> {
 fn wait_for_singles_below(index: &Index<u64>, limit: u64) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(30);
     while index.stats(&())?.tables.iter().any(|table| table.singles >= limit) {
-        assert!(Instant::now() < deadline, "the background fold does not come to an end");
+        assert!(Instant::now() < deadline, "the background fold does not finish");
         thread::sleep(Duration::from_millis(20));
     }
     Ok(())
 }
 
 #[test]
-fn batches_side_by_side_count_every_document_and_keep_one_of_each_key() -> Result<()> {
+fn parallel_batches_count_every_document_and_store_one_of_each_key() -> Result<()> {
     const THREADS: u64 = 4;
     const ROUNDS: u64 = 25;
     let seed = 77;
@@ -301,7 +301,7 @@ fn batches_side_by_side_count_every_document_and_keep_one_of_each_key() -> Resul
                 let rng = &mut Rng::new(seed + thread);
                 barrier.wait();
                 for round in 0..ROUNDS {
-                    // Half of the keys are this thread's own, half everybody's in this round.
+                    // Half of the keys are of this thread, the others of all threads in this round.
                     let own = (0..20).map(|at| format!("{thread}-{round}-{at}"));
                     let common = (0..20).map(|at| format!("all-{round}-{at}"));
                     let documents: Vec<(String, u64)> =
@@ -325,5 +325,38 @@ fn batches_side_by_side_count_every_document_and_keep_one_of_each_key() -> Resul
     drop(index);
     let index = Index::<u64>::open(directory.path())?;
     assert_eq!(index.len()?, kept, "seed {seed}, opened again");
+    Ok(())
+}
+
+/// Compactions take turns with searches on busy CPUs, unless asked to stay behind them.
+#[cfg(target_os = "linux")]
+#[test]
+fn compactions_run_at_the_lowest_priority_if_asked() -> Result<()> {
+    let directory = tempfile::tempdir().unwrap();
+    let niceness = |index: &Index<u64>, seed: u64| -> Vec<i32> {
+        let documents: Vec<_> =
+            keyed(&mut Rng::new(seed), &random::<u64>(&mut Rng::new(seed + 1), 1000));
+        index.insert_batch(&documents, Durability::Buffered).unwrap();
+        index.compact().unwrap();
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let stats =
+            tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+        // The name is in parentheses; the priority is the 17th field behind it.
+        stats
+            .filter_map(|stat| {
+                let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+                let nice = rest.split_whitespace().nth(16)?.parse().ok()?;
+                name.starts_with("rocksdb:low").then_some(nice)
+            })
+            .collect()
+    };
+    let index = Index::<u64>::create(directory.path(), &options::<u64>("4"))?;
+    let usual = niceness(&index, 1);
+    assert!(!usual.is_empty() && usual.iter().all(|&nice| nice < 19), "{usual:?}");
+    drop(index);
+    let low = OpenOptions::new().memory(16 << 20).low_priority_compaction(true);
+    let index = Index::<u64>::open_with(directory.path(), &low)?;
+    let lowered = niceness(&index, 3);
+    assert!(lowered.contains(&19), "{lowered:?}");
     Ok(())
 }

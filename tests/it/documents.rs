@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::architecture::root;
 
-/// Phrases that the documents do not use, and what to write instead.
+/// Phrases that the documents must not use, and what to write instead.
 ///
-/// A phrase is found in any letter case and across line breaks, but not in code. The changelog is
-/// not searched: it records what was said at the time.
+/// A phrase matches in any letter case and across line breaks, but not in code. The changelog is
+/// not searched, because it quotes earlier versions.
 const WORDS: &[(&str, &str)] = &[
     ("tells", "returns, reports, prints"),
     ("tell of", "report"),
@@ -176,10 +176,10 @@ fn prose(text: &str) -> Vec<&str> {
     text.lines().map(outside).collect()
 }
 
-/// Returns the words of a text in lower case, each with the number of its line.
+/// Returns the words of a text in lower case, each with its line number.
 ///
-/// Code in backticks and the targets of links are one mark, and so is punctuation, so that no
-/// phrase extends over them.
+/// Code in backticks, the targets of links and punctuation become one mark each, so that no phrase
+/// matches across them.
 fn words(text: &str) -> Vec<(usize, String)> {
     let mut words = Vec::new();
     for (at, line) in prose(text).into_iter().enumerate() {
@@ -213,7 +213,7 @@ fn words(text: &str) -> Vec<(usize, String)> {
     words
 }
 
-/// Returns the lines of a text that hold a phrase.
+/// Returns the lines of a text that contain a phrase.
 fn lines_with(words: &[(usize, String)], phrase: &str) -> Vec<usize> {
     let phrase: Vec<String> = phrase.split(' ').map(str::to_lowercase).collect();
     let found = words
@@ -228,7 +228,7 @@ fn documents_are_written_in_plain_words() {
     let mut found = Vec::new();
     for (path, text) in documents().iter().filter(|(path, _)| path != Path::new("CHANGELOG.md")) {
         for line in prose(text) {
-            // Else code would be searched, and text would not.
+            // An odd backtick would turn code into text and text into code.
             assert_eq!(line.matches('`').count() % 2, 0, "{}: half of {line}", path.display());
         }
         let words = words(text);
@@ -243,7 +243,7 @@ fn documents_are_written_in_plain_words() {
 
 /// Returns the help and the errors of the command line, and the doc comments of its sources.
 ///
-/// Other lines of a source are empty, so that lines keep their numbers.
+/// Other lines of a source become empty, so that line numbers stay the same.
 fn texts_of_the_command() -> Vec<(PathBuf, String)> {
     let root = root();
     let snapshots = ["help.txt", "errors.txt"].map(|name| {
@@ -265,7 +265,7 @@ fn texts_of_the_command() -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn the_command_speaks_and_is_documented_in_plain_words() {
+fn the_command_line_is_written_and_documented_in_plain_words() {
     let mut found = Vec::new();
     for (path, text) in texts_of_the_command() {
         let words = words(&text);

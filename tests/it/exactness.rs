@@ -1,4 +1,4 @@
-//! Every plan, width, distance and state of an index answers as the linear scan does.
+//! Every plan, width, distance and state of an index returns what the linear scan returns.
 
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::plan::{Census, Costs};
@@ -9,10 +9,10 @@ use crate::support::{
     scan_clusters, scan_pairs,
 };
 
-/// Probes beyond which a search by tables says no more and takes too long.
+/// Probes above which a search by tables takes too long and tests nothing more.
 const MOST_PROBES: u64 = 1500;
 
-/// Holds searches at every distance and by every path against the scan.
+/// Compares searches at every distance and by every path with the scan.
 fn assert_exact<F: Fingerprint>(
     index: &Index<F>,
     model: &Model<F>,
@@ -51,7 +51,7 @@ fn assert_exact<F: Fingerprint>(
     Ok(())
 }
 
-/// Holds pairs and clusters against the comparison of all with all.
+/// Compares pairs and clusters with the comparison of all documents.
 fn assert_joins<F: Fingerprint>(index: &Index<F>, model: &Model<F>, context: &str) -> Result<()> {
     for distance in [0, 1, 3, F::MAX_DISTANCE / 2, F::MAX_DISTANCE] {
         let pairs = pairs_of(index, distance)?;
@@ -63,7 +63,7 @@ fn assert_joins<F: Fingerprint>(index: &Index<F>, model: &Model<F>, context: &st
     Ok(())
 }
 
-/// Stored fingerprints and their neighbours, random ones and both ends of the range.
+/// Stored fingerprints, their neighbours, random ones, and both ends of the range.
 fn queries<F: Fingerprint>(rng: &mut Rng, stored: &[F], count: usize) -> Vec<F> {
     let mut queries = vec![F::ZERO, F::ONES];
     for _ in 0..count {
@@ -77,7 +77,7 @@ fn queries<F: Fingerprint>(rng: &mut Rng, stored: &[F], count: usize) -> Vec<F> 
     queries
 }
 
-/// Builds, inserts, folds in part, replaces, removes, reopens, folds and merges one index.
+/// Builds, inserts, merges in part, replaces, removes, reopens, merges and rebuilds one index.
 fn every_state<F: Fingerprint>(plan: &str) -> Result<()> {
     let seed = 0x5eed + u64::from(F::BITS);
     let rng = &mut Rng::new(seed);
@@ -101,7 +101,7 @@ fn every_state<F: Fingerprint>(plan: &str) -> Result<()> {
     model.extend(inserted.iter().cloned());
     assert_exact(&index, &model, &asked, &context("runs and singles"))?;
 
-    assert!(index.fold_step()?, "a step folds one table, and there are more");
+    assert!(index.fold_step()?, "a step merges one table, and there are more");
     assert_exact(&index, &model, &asked, &context("half folded"))?;
 
     for (key, _) in documents.iter().take(650).step_by(5) {
@@ -141,7 +141,7 @@ fn build<F: Fingerprint>(
     for (origin, (key, fingerprint)) in (0..).zip(documents) {
         builder.push(key, *fingerprint, origin)?;
     }
-    builder.finish(&(), &mut |key, _| panic!("{} comes once", key.escape_ascii()))?;
+    builder.finish(&(), &mut |key, _| panic!("{} is not repeated", key.escape_ascii()))?;
     Ok(())
 }
 
@@ -175,7 +175,7 @@ every_plan! {
     ten_tables_with_written_flips_are_exact: "5x2r1",
 }
 
-/// Sets that defeat splitting, hashing and bounds, on singles and on runs.
+/// Sets that defeat splitting, hashing and bounds, in delta entries and in runs.
 fn adversarial_sets<F: Fingerprint>() -> Result<()> {
     let rng = &mut Rng::new(77);
     let one = rng.fingerprint::<F>();
@@ -189,7 +189,7 @@ fn adversarial_sets<F: Fingerprint>() -> Result<()> {
         ("both ends", [F::ZERO, F::ONES].repeat(60)),
         ("one prefix", support::one_prefix(rng, 200)),
         ("one low end", (0..200).map(F::truncate).collect()),
-        ("all in reach of all", support::clustered(rng, 12, 1).repeat(12)),
+        ("all near all", support::clustered(rng, 12, 1).repeat(12)),
     ];
     for plan in ["4", "16", "8x1"] {
         let directory = tempfile::tempdir().unwrap();

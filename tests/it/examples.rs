@@ -1,6 +1,6 @@
-//! Examples: each runs here as it does by `cargo run --example`, and asserts what it found.
+//! Runs the examples as `cargo run --example` does; each asserts its result.
 //!
-//! They are modules of this binary, so that the storage engine is not linked once more for each.
+//! They are modules of this binary, so that the storage engine is not linked again for each.
 
 #[path = "../examples/crawler.rs"]
 mod crawler;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use crate::architecture::root;
 
 #[test]
-fn every_example_finds_what_it_looks_for() {
+fn every_example_runs() {
     let begun = Instant::now();
     crawler::main().unwrap();
     #[cfg(feature = "rocksdb-interop")]

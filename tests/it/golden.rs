@@ -1,9 +1,9 @@
-//! Golden fingerprints: every pipeline at every width gives what it gave when it was released.
+//! Golden fingerprints: every pipeline at every width computes what it computed when released.
 //!
-//! Stored indexes hold these numbers. Where a dictionary, a table of Unicode or a library changes
-//! one of them, the descriptor has to change with it, or old indexes answer wrongly without a
-//! word. So a difference here is never mended by writing the file anew, but by a new name in the
-//! descriptor; then `cargo nextest run --run-ignored only golden` writes it.
+//! Stored indexes contain these numbers. If a dictionary, a Unicode table or a library changes one
+//! of them, the descriptor must change too; otherwise old indexes silently return wrong results. So
+//! never fix a difference by rewriting the file: give the step a new name in the descriptor, then
+//! write the file with `cargo nextest run --run-ignored only golden`.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ const TEXTS: [&str; 5] = [
     "<html><head><title>T</title></head><body><nav>home</nav><p>One page &amp; its menu.</p></body>",
 ];
 
-/// Texts of the scripts that word lists cut, for the pipelines that have these.
+/// Texts in scripts that word lists segment, for the pipelines that have these lists.
 const LISTED: [&str; 4] = [
     "น้ำดื่ม 2 ขวดในตู้เย็น กรุงเทพมหานคร ພາສາລາວ ນ້ຳ",
     "ភាសាខ្មែរ ទឹកស្អាត។ မြန်မာစာသည် လွယ်ကူသည်။",
@@ -34,7 +34,7 @@ const LISTED: [&str; 4] = [
     "东京都知事在东京发表讲话,鲜の每日",
 ];
 
-/// Each way to make a fingerprint, by a name.
+/// Every kind of pipeline, by name.
 fn pipelines() -> Result<Vec<(String, PipelineOptions)>> {
     let mut all = Vec::new();
     for name in PipelineOptions::PRESETS {
@@ -87,9 +87,9 @@ fn hex<F: Fingerprint>(pipeline: &Pipeline, text: &str) -> String {
     sketch.map_or_else(|| "none".to_owned(), |sketch| Hex(sketch.fingerprint).to_string())
 }
 
-/// One line for each pipeline and text: three widths, and the bytes of the feature set.
+/// One line per pipeline and text: three widths, and a digest of the feature set.
 ///
-/// A pipeline that was released has the versions of steps it was released with.
+/// A released pipeline uses the step versions that it was released with.
 fn lines(released: &str) -> Result<String> {
     let released: HashMap<&str, &str> =
         released.lines().filter_map(|line| line.split_once('\t')).collect();
@@ -97,7 +97,7 @@ fn lines(released: &str) -> Result<String> {
     for (name, options) in pipelines()? {
         let released = released.get(name.as_str()).copied().unwrap_or_default();
         let pipeline = Pipeline::new(&options)?.with_versions_of(released)?;
-        // The compiler's own tables of lower case are told apart by their version alone.
+        // The compiler's lower-case tables have only a version to identify them.
         let case = char::UNICODE_VERSION;
         let case = format!(",{}.{}.{};", case.0, case.1, case.2);
         writeln!(lines, "{name}\t{}", pipeline.descriptor().replace(&case, ",*;")).unwrap();
@@ -127,7 +127,7 @@ fn every_pipeline_gives_the_fingerprints_it_was_released_with() -> Result<()> {
         }
         assert_eq!(now, then, "of the pipeline {pipeline}");
     }
-    assert_eq!(now.lines().count(), golden.lines().count(), "a pipeline came or went");
+    assert_eq!(now.lines().count(), golden.lines().count(), "the number of pipelines");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Attached indexes: documents of a host and their entries, in one database and one batch.
+//! Attached indexes: a host's documents and their entries, in one database and one batch.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::support::{
     Model, Rng, assert_holds, copy_directory, files, keyed, mixed, options, pairs_of, scan,
 };
 
-/// The host's own family.
+/// The host's family.
 const PAGES: &str = "pages";
 
-/// Opens a host's database with a family of its own and those of some indexes.
+/// Opens a host's database with its family and those of some indexes.
 fn host(path: &Path, families: Vec<ColumnFamilyDescriptor>) -> Arc<HostDb> {
     let mut settings = Options::default();
     settings.create_if_missing(true);
@@ -27,7 +27,7 @@ fn host(path: &Path, families: Vec<ColumnFamilyDescriptor>) -> Arc<HostDb> {
     Arc::new(HostDb::open_cf_descriptors(&settings, path, all).unwrap())
 }
 
-/// Opens a host's database with one index, made where it is missing.
+/// Opens a host's database with one index, creating it if it is missing.
 fn attached<F: Fingerprint>(
     path: &Path,
     settings: &IndexOptions,
@@ -45,7 +45,7 @@ fn put_page(db: &HostDb, batch: &mut WriteBatch, key: &[u8]) {
     batch.put_cf(db.cf_handle(PAGES).unwrap(), key, key);
 }
 
-/// Commits documents and a page for each.
+/// Commits documents, and a page for each.
 fn store<F: Fingerprint, K: AsRef<[u8]>>(
     db: &HostDb,
     near: &Attached<F>,
@@ -104,7 +104,7 @@ fn searches_of_an_attached_index_equal_the_linear_scan() -> Result<()> {
 }
 
 #[test]
-fn lists_of_changes_leave_what_their_steps_leave_one_by_one() -> Result<()> {
+fn staged_changes_equal_the_same_changes_one_by_one() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let settings = options::<u64>("4");
     let (mut db, mut near) = attached::<u64>(directory.path(), &settings)?;
@@ -145,8 +145,8 @@ fn lists_of_changes_leave_what_their_steps_leave_one_by_one() -> Result<()> {
             }
         }
         let report = near.commit(&staged, WriteBatch::default(), Durability::Buffered)?;
-        let told: Vec<_> = report.refused.into_iter().map(|r| (r.key, r.near)).collect();
-        assert_eq!(told, refused, "{context}");
+        let reported: Vec<_> = report.refused.into_iter().map(|r| (r.key, r.near)).collect();
+        assert_eq!(reported, refused, "{context}");
         let after: BTreeSet<Vec<u8>> = model.keys().cloned().collect();
         assert_eq!(report.inserted, after.difference(&before).count() as u64, "{context}");
         assert_eq!(report.removed, before.difference(&after).count() as u64, "{context}");
@@ -170,7 +170,7 @@ fn lists_of_changes_leave_what_their_steps_leave_one_by_one() -> Result<()> {
 }
 
 #[test]
-fn a_page_and_its_entries_are_seen_together_or_not_at_all() -> Result<()> {
+fn a_page_and_its_entries_become_visible_together() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let (db, near) = attached::<u64>(directory.path(), &options::<u64>("4"))?;
     let before = near.freeze()?;
@@ -181,7 +181,7 @@ fn a_page_and_its_entries_are_seen_together_or_not_at_all() -> Result<()> {
         assert_eq!((ready.report.inserted, ready.report.refused.len()), (1, 0));
         assert!(near.index().search(1)?.is_empty() && page(&db, b"a").is_none());
         db.write_opt(ready.batch, &WriteOptions::default()).unwrap();
-        assert_eq!(near.index().search(1)?.len(), 1, "seen as soon as the page is");
+        assert_eq!(near.index().search(1)?.len(), 1, "visible together with the page");
         Ok::<(), Error>(())
     })?;
     let after = near.freeze()?;
@@ -190,7 +190,7 @@ fn a_page_and_its_entries_are_seen_together_or_not_at_all() -> Result<()> {
     assert_eq!(before.snapshot().get_cf(pages, b"a").unwrap(), None);
     assert_eq!(after.reader().search(1)?.len(), 1);
     assert_eq!(after.snapshot().get_cf(pages, b"a").unwrap().as_deref(), Some(&b"a"[..]));
-    // What the host writes past the index shows in the next moment too.
+    // Pages that the host writes without the index are in the next snapshot, too.
     db.put_cf(pages, b"b", b"").unwrap();
     assert!(near.freeze()?.snapshot().get_cf(pages, b"b").unwrap().is_some());
     Ok(())
@@ -217,9 +217,9 @@ fn a_batch_that_is_not_written_leaves_nothing() -> Result<()> {
     let error = near.commit(&refused, WriteBatch::default(), Durability::Buffered).unwrap_err();
     assert!(matches!(error, Error::InvalidKey { len: 0, .. }), "{error}");
     let kept: Model<u64> = [(b"kept".to_vec(), 0xff)].into();
-    assert_holds(near.index(), &kept, "after two batches that came to nothing");
+    assert_holds(near.index(), &kept, "after two batches that were not written");
     assert_eq!(page(&db, b"new"), None);
-    // Nobody is held off by them.
+    // The dropped batches block no later write.
     store(&db, &near, &[(b"kept", 0xfe_u64)])?;
     drop((near, db));
     let (db, near) = attached::<u64>(directory.path(), &options::<u64>("4"))?;
@@ -233,7 +233,7 @@ fn a_cut_log_loses_pages_and_their_entries_together() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let (place, settings) = (directory.path().join("host"), options::<u64>("4"));
     let (db, near) = attached::<u64>(&place, &settings)?;
-    // What is there from before is replaced and removed as well.
+    // Some documents existed before, and are replaced and removed.
     store(&db, &near, &[("0", 0_u64), ("1", 1), ("2", 2)])?;
     near.index().fold(&())?;
     near.index().flush()?;
@@ -269,11 +269,11 @@ fn a_cut_log_loses_pages_and_their_entries_together() -> Result<()> {
         drop((near, db));
         std::fs::remove_dir_all(tried).unwrap();
     }
-    assert!(found.len() > 3, "the cuts met only the states {found:?}");
+    assert!(found.len() > 3, "the cuts led only to the states {found:?}");
     Ok(())
 }
 
-/// The documents, after it was seen that the pages have the same keys.
+/// Returns the documents, after checking that the pages have the same keys.
 fn pages_and_documents(db: &HostDb, near: &Attached<u64>) -> Result<Model<u64>> {
     let documents: Model<u64> = near.index().documents()?.collect::<Result<_>>()?;
     for key in ["0", "1", "2", "3"] {
@@ -310,14 +310,14 @@ fn two_indexes_of_one_database_change_with_one_batch() -> Result<()> {
     both(true)?;
     assert_holds(titles.index(), &[(b"page".to_vec(), 7)].into(), "titles");
     assert_holds(texts.index(), &[(b"page".to_vec(), 8)].into(), "texts");
-    // One of them is written to on its own, and the other keeps what it has.
+    // A write to one of them does not change the other.
     titles.index().remove(b"page")?;
     assert_eq!((titles.index().len()?, texts.index().len()?), (0, 1));
     Ok(())
 }
 
 #[test]
-fn two_threads_let_no_two_near_duplicates_in() -> Result<()> {
+fn two_threads_store_no_near_duplicates() -> Result<()> {
     const DISTANCE: u32 = 3;
     let directory = tempfile::tempdir().unwrap();
     let (db, near) = attached::<u64>(directory.path(), &options::<u64>("4"))?;
@@ -395,15 +395,15 @@ fn an_index_of_other_settings_is_refused_by_both_sides() -> Result<()> {
     let with = |settings: &IndexOptions| {
         error_of(Attached::<u64>::open_or_create(Arc::clone(&db), "near", settings))
     };
-    let made = "index was made with";
+    let made = "index was created with";
     assert_eq!(
         with(&settings.clone().distance(4)),
-        format!("{made} distance \"5\", asked with \"4\"")
+        format!("{made} distance \"5\", but \"4\" was requested")
     );
     let other = settings.clone().plan(Plan::named("10", 64)?);
-    assert_eq!(with(&other), format!("{made} plan \"4\", asked with \"10\""));
+    assert_eq!(with(&other), format!("{made} plan \"4\", but \"10\" was requested"));
     let other = settings.clone().pipeline("words/2");
-    assert_eq!(with(&other), format!("{made} pipeline \"words/1\", asked with \"words/2\""));
+    assert_eq!(with(&other), format!("{made} pipeline \"words/1\", but \"words/2\" was requested"));
     let width = Attached::<u32>::open(Arc::clone(&db), "near").unwrap_err();
     assert!(matches!(width, Error::WidthMismatch { stored: 64, wanted: 32 }), "{width}");
     let expected = OpenOptions::new().expect_distance(6);
@@ -424,8 +424,8 @@ fn families_that_do_not_fit_the_index_are_refused() -> Result<()> {
     families.pop();
     let db = host(directory.path(), families);
     let error = Attached::<u64>::create(Arc::clone(&db), "near", &four).unwrap_err();
-    let told = "the database was opened without the column family hamdex.near.table003";
-    assert_eq!(error.to_string(), told);
+    let expected = "the database was opened without the column family hamdex.near.table003";
+    assert_eq!(error.to_string(), expected);
     let error = error_of(Attached::<u64>::open(Arc::clone(&db), "other"));
     assert!(error.ends_with("the column family hamdex.other.meta"), "{error}");
     drop(db);
@@ -433,8 +433,8 @@ fn families_that_do_not_fit_the_index_are_refused() -> Result<()> {
     let error = Attached::<u64>::open(Arc::clone(&db), "near").unwrap_err();
     assert!(matches!(error, Error::NotFound { .. }), "{error}");
     let error = Attached::<u64>::create(Arc::clone(&db), "near", &four).unwrap_err();
-    let told = "index was made with number of tables \"4\", asked with \"10\"";
-    assert_eq!(error.to_string(), told);
+    let expected = "index was created with number of tables \"4\", but \"10\" was requested";
+    assert_eq!(error.to_string(), expected);
     db.put_cf(db.cf_handle("hamdex.near.docs").unwrap(), b"stray", b"").unwrap();
     let error = Attached::<u64>::create(db, "near", &ten).unwrap_err();
     assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
@@ -446,7 +446,7 @@ fn families_that_do_not_fit_the_index_are_refused() -> Result<()> {
 }
 
 #[test]
-fn what_concerns_the_whole_database_is_left_to_the_host() -> Result<()> {
+fn calls_that_concern_the_whole_database_are_refused() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let (db, near) = attached::<u64>(&directory.path().join("host"), &options::<u64>("4"))?;
     store(&db, &near, &[("a", 1_u64), ("b", 3)])?;
@@ -460,14 +460,14 @@ fn what_concerns_the_whole_database_is_left_to_the_host() -> Result<()> {
         assert!(matches!(error, Some(Error::Attached { .. })), "{error:?}");
     }
     assert!(!copy.exists());
-    // What concerns the index alone is done, also in memory and by direct writes.
+    // Calls that concern only the index work, also in memory and without the host.
     assert!(near.index().load_resident(1 << 20)?);
     near.index().insert(b"c", 2)?;
     assert_eq!(near.index().fold(&())?.folded, 12);
     near.index().compact()?;
     assert_eq!(near.index().search(1)?.len(), 3);
     store(&db, &near, &[("a", u64::MAX)])?;
-    assert_eq!(near.index().search(1)?.len(), 2, "memory follows what a batch replaces");
+    assert_eq!(near.index().search(1)?.len(), 2, "memory follows a replaced document");
     drop(near);
     let read_only = OpenOptions::new().read_only(true);
     let error = Attached::<u64>::open_with(Arc::clone(&db), "near", &read_only).unwrap_err();

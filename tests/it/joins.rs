@@ -1,4 +1,4 @@
-//! Joins of an index find the same documents with much memory, with little and with none.
+//! Joins of an index return the same results with much, little and no memory.
 
 use hamdex::verify::Nearness;
 use hamdex::{Durability, Fingerprint, Index, Result, join};
@@ -54,7 +54,7 @@ fn joins_without_memory_agree_with_the_comparison_of_all() -> Result<()> {
 fn joins_of_many_documents_do_not_depend_on_memory() -> Result<()> {
     let mut rng = Rng::new(43);
     let mut fingerprints: Vec<u64> = support::random(&mut rng, 60_000);
-    // Half of the set stands in one range of the postings.
+    // Half of the set is in one range of the postings.
     fingerprints.iter_mut().step_by(2).for_each(|fingerprint| *fingerprint >>= 12);
     for _ in 0..20_000 {
         let near = *rng.pick(&fingerprints);
@@ -68,7 +68,7 @@ fn joins_of_many_documents_do_not_depend_on_memory() -> Result<()> {
     assert!(pairs.len() > 15_000);
     assert!(pairs_within(&index, near.memory(0))? == pairs);
     assert!(groups_within(&index, near.memory(0))? == groups_within(&index, near)?);
-    // The documents of near fingerprints are what the join in memory finds.
+    // The join in memory finds the pairs of distinct fingerprints.
     let distinct = join::self_join(&fingerprints, 3, &(), &|_| Ok(()))?;
     assert!(pairs.len() as u64 >= distinct.pairs);
     Ok(())

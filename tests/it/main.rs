@@ -1,4 +1,4 @@
-//! The public API, held against a linear scan and a sorted map.
+//! The public API, compared with a linear scan and a sorted map.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test that fails may panic
 
 mod architecture;

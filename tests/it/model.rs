@@ -1,6 +1,6 @@
-//! Long random sequences of operations leave what a sorted map holds, at every step.
+//! Long random sequences of operations: after every step the index equals a sorted map.
 //!
-//! `HAMDEX_MODEL_STEPS` sets the length of a sequence; a failure names seed and step.
+//! `HAMDEX_MODEL_STEPS` sets the length of a sequence; a failure reports seed and step.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -22,7 +22,7 @@ fn steps() -> usize {
     asked.map_or(200, |steps| steps.parse().expect("HAMDEX_MODEL_STEPS is a number"))
 }
 
-/// An index, what it has to hold, and readers with what they have to see.
+/// An index, its expected documents, and readers with theirs.
 struct Run<'a, F: Fingerprint> {
     path: &'a Path,
     rng: Rng,
@@ -67,7 +67,7 @@ impl<'a, F: Fingerprint> Run<'a, F> {
         if self.rng.below(20) == 0 { Durability::Synced } else { Durability::Buffered }
     }
 
-    /// Does one random operation to the index and to the model.
+    /// Applies one random operation to the index and to the model.
     fn step(&mut self) -> Result<()> {
         match self.rng.below(80) {
             0..=9 => self.insert()?,
@@ -108,12 +108,12 @@ impl<'a, F: Fingerprint> Run<'a, F> {
         let (documents, durability) = (self.documents(), self.durability());
         let report = self.index().insert_batch(&documents, durability)?;
         let before = self.model.len() as u64;
-        let mut touched: Vec<_> = documents.iter().map(|(key, _)| key.clone()).collect();
-        touched.sort();
-        touched.dedup();
+        let mut keys: Vec<_> = documents.iter().map(|(key, _)| key.clone()).collect();
+        keys.sort();
+        keys.dedup();
         self.model.extend(documents);
         assert_eq!(report.inserted, self.model.len() as u64 - before, "{}", self.context);
-        assert_eq!(report.inserted + report.replaced, touched.len() as u64, "{}", self.context);
+        assert_eq!(report.inserted + report.replaced, keys.len() as u64, "{}", self.context);
         Ok(())
     }
 
@@ -168,7 +168,7 @@ impl<'a, F: Fingerprint> Run<'a, F> {
         Ok(())
     }
 
-    /// Merges rows into the index; of equal keys the first row counts, and over stored ones.
+    /// Merges rows into the index; the first of equal keys wins, and replaces a stored document.
     fn merge(&mut self) -> Result<()> {
         self.frozen.clear();
         self.index = None;
@@ -209,7 +209,7 @@ impl<'a, F: Fingerprint> Run<'a, F> {
         Ok(())
     }
 
-    /// Searches one of the frozen readers, which must see nothing of what came later.
+    /// Searches one of the frozen readers, which must not see later writes.
     fn thaw(&mut self) -> Result<()> {
         if self.frozen.is_empty() || self.rng.below(4) > 0 {
             return Ok(());
@@ -242,7 +242,7 @@ impl<'a, F: Fingerprint> Run<'a, F> {
         let mut expected = scan(&self.model, query, distance);
         expected.truncate(limit);
         let path = *self.rng.pick(&[SearchPath::Auto, SearchPath::Scan, SearchPath::Tables]);
-        // Many flips of long prefixes take too long, whatever they find.
+        // Many flips of long prefixes take too long.
         let path = if distance > 8 { SearchPath::Auto } else { path };
         let query = Query::new(query).distance(distance).limit(limit).path(path);
         assert_eq!(self.index().search(query.clone())?, expected, "{query:?}, {}", self.context);
@@ -252,7 +252,7 @@ impl<'a, F: Fingerprint> Run<'a, F> {
     }
 }
 
-/// What storing a document unless it has a near-duplicate does to the model.
+/// Applies `insert_if_new` to the model.
 fn offer<F: Fingerprint>(
     model: &mut Model<F>,
     key: &[u8],

@@ -1,4 +1,4 @@
-//! Creating and opening: expectations, refusals and what a header keeps.
+//! Creating and opening: expectations, errors, and the content of a header.
 
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::inspect::Header;
@@ -39,7 +39,7 @@ fn another_width_is_refused_by_both_numbers() -> Result<()> {
     drop(Index::<u64>::create(directory.path(), &options::<u64>("4"))?);
     let error = Index::<u128>::open(directory.path()).unwrap_err();
     assert!(matches!(error, Error::WidthMismatch { stored: 64, wanted: 128 }));
-    assert_eq!(error.to_string(), "index holds 64-bit fingerprints, asked with 128");
+    assert_eq!(error.to_string(), "index holds 64-bit fingerprints, not 128-bit ones");
     for error in [
         Index::<u32>::open_read_only(directory.path()).unwrap_err(),
         Builder::<u32>::create(directory.path(), &IndexOptions::new(), &BuildOptions::new())
@@ -68,7 +68,7 @@ fn expectations_that_differ_are_refused_with_both_sides() -> Result<()> {
     let read_only = new().read_only(true).expect_plan("4");
     assert_eq!(mismatch(open(read_only)), told("plan", "10", "4"));
     let error = open(new().expect_plan("4")).unwrap_err();
-    assert_eq!(error.to_string(), "index was made with plan \"10\", asked with \"4\"");
+    assert_eq!(error.to_string(), "index was created with plan \"10\", but \"4\" was requested");
     open(new().expect_plan("10").expect_distance(3).expect_pipeline("words"))?;
 
     let merge = |options: IndexOptions| {
@@ -90,7 +90,7 @@ fn a_plan_too_weak_for_the_distance_makes_no_index() -> Result<()> {
     let weak = IndexOptions::new().plan(Plan::parse("4x1r1", 64, 3, None)?).distance(8);
     let error = Index::<u64>::create(&path, &weak).unwrap_err();
     assert!(matches!(error, Error::IncompletePlan { complete: 7, wanted: 8, .. }), "{error}");
-    assert!(!path.exists(), "a refused creation leaves nothing behind");
+    assert!(!path.exists(), "a refused creation leaves files");
     Ok(())
 }
 
@@ -105,7 +105,7 @@ fn a_read_only_handle_refuses_every_write() -> Result<()> {
     drop(index);
     let index = Index::<u64>::open_read_only(directory.path())?;
     assert!(refused(index.insert(b"b", 2)));
-    assert!(refused(index.insert(b"a", 1)), "also where nothing would change");
+    assert!(refused(index.insert(b"a", 1)), "even if nothing would change");
     assert!(refused(index.insert_batch(&[(b"b", 2)], Durability::Buffered)));
     assert!(refused(index.insert_if_new(b"b", u64::MAX, 3, Durability::Buffered)));
     assert!(refused(index.remove(b"a")));
@@ -120,7 +120,7 @@ fn a_read_only_handle_refuses_every_write() -> Result<()> {
 }
 
 #[test]
-fn a_read_only_handle_opens_beside_a_writer_and_keeps_its_state() -> Result<()> {
+fn a_read_only_handle_opens_next_to_a_writer_and_keeps_its_state() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let writer = Index::<u64>::create(directory.path(), &options::<u64>("4"))?;
     writer.insert(b"a", 1)?;
@@ -139,7 +139,7 @@ fn a_read_only_handle_reads_files_that_the_writer_has_deleted() -> Result<()> {
     let writer = Index::<u64>::create(directory.path(), &options::<u64>("10"))?;
     let mut rng = Rng::new(81);
     let mut model = Model::new();
-    // So many files that the engine would open some of them only when they are read.
+    // With this many files, the engine opens some only when they are read.
     for round in 0..6_u8 {
         let documents: Vec<_> =
             (0..=255).map(|at| (vec![round, at], rng.fingerprint::<u64>())).collect();
@@ -215,7 +215,7 @@ fn a_dropped_build_keeps_the_index_shut_until_resumed_or_abandoned() -> Result<(
     }
 
     let mut resumed = Builder::<u64>::resume(path, &build)?;
-    assert_eq!(resumed.resume_after(), None, "so little was never written down");
+    assert_eq!(resumed.resume_after(), None, "so few documents are not durable yet");
     resumed.push(b"new", 2, 0)?;
     assert_eq!(resumed.finish(&(), &mut |_, _| ())?.documents, 2);
     let index = Index::<u64>::open(path)?;
@@ -240,7 +240,7 @@ fn a_dropped_build_keeps_the_index_shut_until_resumed_or_abandoned() -> Result<(
 }
 
 #[test]
-fn spilled_files_in_another_directory_are_removed_at_the_end() -> Result<()> {
+fn spill_files_in_another_directory_are_removed_at_the_end() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let tmp = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");

@@ -1,4 +1,4 @@
-//! Pipelines with the caller's own tables: stored with the index, rebuilt from it, checked.
+//! Pipelines with the caller's tables: stored with the index, rebuilt from it, and checked.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const NEWS: [&str; 4] = [
     "the pilots of the saucer left in the morning",
 ];
 
-/// Learns from texts how rare their words are, as these options cut them.
+/// Learns from texts how rare their words are, segmented with these options.
 pub(crate) fn learnt<'a>(
     base: &PipelineOptions,
     texts: impl IntoIterator<Item = &'a str>,
@@ -33,7 +33,7 @@ pub(crate) fn learnt<'a>(
     Ok(base.clone().idf(learner.finish()))
 }
 
-/// Options with tables of every kind, of which one is learnt from the texts.
+/// Options with tables of every kind, one of them learnt from the texts.
 pub(crate) fn own_tables<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<PipelineOptions> {
     let base = PipelineOptions::new()
         .weights(Weights::TfIdf)
@@ -47,7 +47,7 @@ fn options() -> Result<PipelineOptions> {
 }
 
 #[test]
-fn an_index_is_searched_by_text_with_no_file_at_hand() -> Result<()> {
+fn an_index_is_searched_by_text_without_other_files() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let pipeline = Pipeline::new(&options()?)?;
     let keys: Vec<&[u8]> = vec![b"0", b"1", b"2", b"3"];
@@ -62,7 +62,7 @@ fn an_index_is_searched_by_text_with_no_file_at_hand() -> Result<()> {
         builder.push(key, sketch.fingerprint, origin)?;
     }
     drop((index, builder));
-    // A build that was cut short and goes on keeps the tables as well.
+    // An interrupted and resumed build keeps the tables, too.
     let mut builder = Builder::<u64>::resume(&built, &BuildOptions::new())?;
     for ((key, text), origin) in keys.iter().zip(NEWS).zip(0..) {
         if builder.resume_after().is_none_or(|last| origin > last) {
@@ -169,7 +169,7 @@ fn flipped_bytes_of_a_table_are_damage() -> Result<()> {
                     refused += 1;
                 }
             }
-            // Where only a table is hit, searches by fingerprint go on.
+            // If only a table is damaged, searches by fingerprint still work.
             if let Ok(index) = Index::<u64>::open_read_only(&path)
                 && let Err(error) = index.pipeline()
             {

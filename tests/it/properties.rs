@@ -1,4 +1,4 @@
-//! Short sequences of operations, shrunk to the shortest that fails.
+//! Short sequences of operations; a failure is shrunk to the shortest sequence.
 
 use hamdex::{Durability, Index, Query, Result};
 use proptest::collection::vec;
@@ -16,7 +16,7 @@ enum Operation {
     Reopen,
 }
 
-/// Few keys, and fingerprints of few bits, so that they meet often.
+/// Few keys, and fingerprints with few bits set, so that they collide often.
 fn operation() -> impl Strategy<Value = Operation> {
     let fingerprint = || {
         let bits = vec(0_u32..32, 0..3);

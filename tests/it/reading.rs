@@ -34,7 +34,7 @@ fn limits_keep_the_nearest_and_break_ties_by_key() -> Result<()> {
 }
 
 #[test]
-fn matches_come_by_distance_then_key() -> Result<()> {
+fn matches_are_sorted_by_distance_then_key() -> Result<()> {
     let documents = [(b"c", 1_u64), (b"a", 3), (b"d", 0), (b"b", 2)];
     let (_directory, index) = index_of(&documents.map(|(key, f)| (key.to_vec(), f)));
     let found = index.search(0)?;
@@ -44,7 +44,7 @@ fn matches_come_by_distance_then_key() -> Result<()> {
 }
 
 #[test]
-fn batches_answer_in_the_order_of_their_queries() -> Result<()> {
+fn batches_return_results_in_the_order_of_their_queries() -> Result<()> {
     let rng = &mut Rng::new(11);
     let fingerprints = mixed::<u64>(rng, 600);
     let documents = keyed(rng, &fingerprints);
@@ -70,7 +70,7 @@ fn distances_above_a_quarter_of_the_width_are_refused_everywhere() -> Result<()>
     let query = Query::new(0).distance(17);
     assert!(refused(index.search(query.clone())));
     assert!(refused(index.search_batch(&[Query::new(0), query.clone()])));
-    assert!(refused(index.explain(query.clone()).map(|told| told.matches)));
+    assert!(refused(index.explain(query.clone()).map(|explained| explained.matches)));
     assert!(refused(index.insert_if_new(b"b", 2, 17, Durability::Buffered)));
     assert!(refused(index.insert_batch_if_new(&[(b"b", 2)], 17, Durability::Buffered)));
     assert!(refused(index.pairs(17, &(), &mut |_| Ok(()))));
@@ -79,7 +79,7 @@ fn distances_above_a_quarter_of_the_width_are_refused_everywhere() -> Result<()>
     assert!(refused(Index::<u64>::create(directory.path(), &options::<u64>("4").distance(17))));
     assert_eq!(index.len()?, 1);
     let error = index.search(query).unwrap_err();
-    assert_eq!(error.to_string(), "distance 17 is above 16, the most for 64-bit fingerprints");
+    assert_eq!(error.to_string(), "distance 17 exceeds 16, the maximum for 64-bit fingerprints");
     Ok(())
 }
 
@@ -107,7 +107,7 @@ fn keys_of_no_bytes_or_too_many_are_refused_and_nothing_changes() -> Result<()> 
 }
 
 #[test]
-fn the_last_of_equal_keys_in_a_batch_counts() -> Result<()> {
+fn the_last_of_equal_keys_in_a_batch_is_stored() -> Result<()> {
     let (_directory, index) = index_of::<u64>(&[]);
     let batch = [(b"a", 1_u64), (b"b", 2), (b"a", u64::MAX)];
     let report = index.insert_batch(&batch, Durability::Buffered)?;
@@ -119,7 +119,7 @@ fn the_last_of_equal_keys_in_a_batch_counts() -> Result<()> {
 }
 
 #[test]
-fn near_duplicates_within_one_batch_keep_each_other_out() -> Result<()> {
+fn near_duplicates_within_one_batch_are_rejected() -> Result<()> {
     let (_directory, index) = index_of(&[(b"old".to_vec(), 0xff00_u64)]);
     let batch = [(b"a", 1_u64), (b"b", 3), (b"c", 0xff01), (b"d", u64::MAX)];
     let refused = index.insert_batch_if_new(&batch, 1, Durability::Buffered)?;
@@ -130,7 +130,7 @@ fn near_duplicates_within_one_batch_keep_each_other_out() -> Result<()> {
 }
 
 #[test]
-fn a_document_is_no_near_duplicate_of_itself() -> Result<()> {
+fn a_document_is_not_a_near_duplicate_of_itself() -> Result<()> {
     let (_directory, index) = index_of(&[(b"a".to_vec(), 1_u64)]);
     assert_eq!(index.insert_if_new(b"a", 3, 2, Durability::Buffered)?, None);
     assert_eq!(index.get(b"a")?, Some(3));
@@ -162,7 +162,7 @@ fn readers_see_the_state_they_were_made_in() -> Result<()> {
 }
 
 #[test]
-fn documents_are_walked_by_rising_key_beyond_one_chunk() -> Result<()> {
+fn documents_are_iterated_by_key_across_chunks() -> Result<()> {
     let documents: Vec<_> =
         (0..5000_u32).map(|at| (at.reverse_bits().to_be_bytes().to_vec(), u64::from(at))).collect();
     let (_directory, index) = index_of(&documents);
@@ -174,7 +174,7 @@ fn documents_are_walked_by_rising_key_beyond_one_chunk() -> Result<()> {
 }
 
 #[test]
-fn a_cold_query_reads_hardly_more_than_a_block_of_every_table() -> Result<()> {
+fn a_cold_query_reads_about_one_block_of_every_table() -> Result<()> {
     let rng = &mut Rng::new(53);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
@@ -184,7 +184,7 @@ fn a_cold_query_reads_hardly_more_than_a_block_of_every_table() -> Result<()> {
     }
     builder.finish(&(), &mut |_, _| ())?;
     let index = Index::<u64>::open_with(&path, &OpenOptions::new().read_only(true))?;
-    // The first query opens the files, which reads what describes them.
+    // The first query opens the files and reads their metadata.
     assert!(index.explain(Query::new(rng.fingerprint()).distance(3))?.blocks >= 4);
     let queries = 20;
     let mut blocks = 0;

@@ -1,4 +1,4 @@
-//! Removing and replacing: what is gone leaves no trace in any family.
+//! Removing and replacing leave no trace of the old document in any family.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use hamdex::{Durability, Fingerprint, Index, Query, Result, SearchPath};
 
 use crate::support::{Model, Rng, assert_holds, keyed, options, random, scan, table_files};
 
-/// An index whose documents are folded, and what it holds.
+/// An index whose delta entries are merged, and its documents.
 fn folded<F: Fingerprint>(fingerprints: &[F]) -> (tempfile::TempDir, Index<F>, Model<F>) {
     let directory = tempfile::tempdir().unwrap();
     let index = Index::create(directory.path(), &options::<F>("4")).unwrap();
@@ -67,12 +67,14 @@ fn a_fingerprint_stays_while_another_document_has_it() -> Result<()> {
     assert_eq!(index.search(9)?.len(), 1);
     assert!(index.remove(b"b")?);
     assert_gone(&index, 9, &Model::new(), "both removed");
+    index.fold(&())?;
+    assert_gone(&index, 9, &Model::new(), "both removed, folded");
     assert_eq!(index.stats(&())?.runs, 0);
     Ok(())
 }
 
 #[test]
-fn documents_that_change_places_keep_both_fingerprints() -> Result<()> {
+fn documents_that_exchange_fingerprints_keep_both() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let index = Index::create(directory.path(), &options::<u64>("4"))?;
     index.insert_batch(&[(b"a", 1_u64), (b"b", u64::MAX)], Durability::Buffered)?;
@@ -97,9 +99,12 @@ fn removals_take_the_first_middle_and_last_member_out_of_a_run() -> Result<()> {
         assert!(index.remove(&gone.to_be_bytes())?);
         model.remove(&gone.to_be_bytes()[..]);
         assert_gone(&index, gone, &model, position);
-        assert!(!index.remove(&gone.to_be_bytes())?, "{position} is gone already");
+        assert!(!index.remove(&gone.to_be_bytes())?, "{position} was removed before");
     }
-    assert_eq!(index.stats(&())?.singles, 0, "runs are rewritten in place");
+    index.fold(&())?;
+    let stats = index.stats(&())?;
+    assert_eq!((stats.runs, stats.singles), (1, 0), "the merge rewrites the run");
+    assert_gone(&index, sorted[59], &model, "folded");
     Ok(())
 }
 
@@ -111,6 +116,8 @@ fn removal_of_a_run_of_one_removes_the_run() -> Result<()> {
         assert!(index.remove(&fingerprint.to_be_bytes())?);
         model.clear();
         assert_gone(&index, fingerprint, &model, "run of one");
+        index.fold(&())?;
+        assert_gone(&index, fingerprint, &model, "run of one, folded");
         assert_eq!(index.stats(&())?.runs, 0);
     }
     Ok(())
@@ -123,7 +130,7 @@ fn a_batch_removes_whole_runs_and_parts_of_others() -> Result<()> {
     assert!(index.stats(&())?.runs > 8);
     let mut sorted = fingerprints;
     sorted.sort_unstable();
-    // More than two runs at once, and one member in eleven elsewhere.
+    // More than two whole runs, and one member in eleven elsewhere.
     let gone: Vec<u128> = (0..3000)
         .filter(|at| (700..1400).contains(at) || at % 11 == 0)
         .map(|at| sorted[at])
@@ -135,12 +142,14 @@ fn a_batch_removes_whole_runs_and_parts_of_others() -> Result<()> {
         assert!(index.search(*fingerprint)?.is_empty());
     }
     assert_holds(&index, &model, "after the batch");
+    index.fold(&())?;
+    assert_holds(&index, &model, "folded after the batch");
     Ok(())
 }
 
-/// The cursors of a search keep the files that it read, however long nobody searches again.
+/// The cursors of a search keep the files that it read until the next search.
 #[test]
-fn compaction_gives_space_back_though_somebody_has_searched() -> Result<()> {
+fn compaction_frees_space_after_a_search() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let index = Index::create(directory.path(), &options::<u64>("4"))?;
     let bytes = || -> u64 {
@@ -156,7 +165,7 @@ fn compaction_gives_space_back_though_somebody_has_searched() -> Result<()> {
     index.flush()?;
     assert_eq!(index.search(documents[0].1)?.len(), 1);
     index.compact()?;
-    // The engine may delete files a moment later.
+    // The engine may delete files with a delay.
     let deadline = Instant::now() + Duration::from_secs(30);
     while bytes() > before / 4 {
         assert!(Instant::now() < deadline, "{} of {before} bytes are left", bytes());
@@ -174,6 +183,7 @@ fn everything_removed_leaves_an_empty_index() -> Result<()> {
     keys.push(b"single".to_vec());
     assert_eq!(index.remove_batch(&keys, Durability::Synced)?, 1501);
     assert_holds(&index, &Model::new(), "emptied");
+    index.fold(&())?;
     let stats = index.stats(&())?;
     assert_eq!((stats.runs, stats.singles), (0, 0));
     drop(index);
@@ -185,7 +195,7 @@ fn everything_removed_leaves_an_empty_index() -> Result<()> {
 }
 
 #[test]
-fn removed_and_inserted_again_in_turn_is_found() -> Result<()> {
+fn a_document_removed_and_inserted_repeatedly_is_found() -> Result<()> {
     let (_directory, index, mut model) = folded(&random::<u64>(&mut Rng::new(6), 300));
     let key = [1_u8];
     for round in 0..6_u64 {

@@ -1,4 +1,4 @@
-//! Resident searching: memory answers what the store would, through every write.
+//! Resident searching: memory returns what the store returns, after every write.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ fn answers_as_the_model<F: Fingerprint>(
             assert_eq!(found, scanned, "{at}, k = {distance}");
             let asked = Query::new(query).distance(distance);
             assert_eq!(index.search(asked.clone()).unwrap(), scanned, "{at}, k = {distance}");
-            // Beyond that the store's tables take far more probes than there are documents.
+            // Above, the store's tables need more probes than there are documents.
             if distance <= 7 {
                 let tables = index.search(asked.path(SearchPath::Tables)).unwrap();
                 assert_eq!(tables, scanned, "{at}, k = {distance}");
@@ -72,7 +72,7 @@ fn writes_show_at_once<F: Fingerprint>(plan: &str, first: usize) {
         for key in &keys {
             model.remove(key);
         }
-        // What was removed is asked for, too.
+        // Removed documents are queried, too.
         let mut queries: Vec<F> = fingerprints.iter().step_by(1 + size / 20).copied().collect();
         queries.extend([F::ZERO, F::ONES]);
         let at = format!("seed {SEED}, {plan}, {} bits, round {round}", F::BITS);
@@ -136,7 +136,7 @@ fn readers_from_before_a_write_keep_their_state_in_memory() -> Result<()> {
 }
 
 #[test]
-fn what_does_not_fit_is_searched_in_the_store() -> Result<()> {
+fn tables_that_exceed_the_budget_are_searched_in_the_store() -> Result<()> {
     let rng = &mut Rng::new(3);
     let directory = tempfile::tempdir().unwrap();
     let documents = fresh(rng, 20_000);
@@ -149,13 +149,13 @@ fn what_does_not_fit_is_searched_in_the_store() -> Result<()> {
     assert_eq!(index.search(query.clone())?.len(), 1);
     let forced = index.search(query.clone().path(SearchPath::Resident));
     assert!(matches!(forced, Err(Error::InvalidOption { name: "path", .. })), "{forced:?}");
-    // With room for two tables only, all distances are still answered.
+    // With memory for only two tables, all distances still work.
     let model: Model<u64> = documents.iter().cloned().collect();
     drop(index);
     let index = Index::open_with(directory.path(), &OpenOptions::new().resident(400_000))?;
     assert!(index.resident_bytes().unwrap() <= 400_000);
     answers_as_the_model(&index, &model, &[documents[0].1, 0], "two tables");
-    // Inserts outgrow the budget: the memory is given back, and nothing is lost.
+    // Inserts exceed the budget: the memory is freed and no document is lost.
     let more = fresh(rng, 9000);
     index.insert_batch(&more, Durability::Buffered)?;
     assert_eq!(index.resident_bytes(), None);
@@ -164,7 +164,7 @@ fn what_does_not_fit_is_searched_in_the_store() -> Result<()> {
 }
 
 #[test]
-fn explain_tells_of_memory_and_finds_the_same() -> Result<()> {
+fn explain_reports_memory_and_returns_the_same_matches() -> Result<()> {
     let rng = &mut Rng::new(4);
     let directory = tempfile::tempdir().unwrap();
     let documents = fresh(rng, 20_000);
@@ -172,12 +172,13 @@ fn explain_tells_of_memory_and_finds_the_same() -> Result<()> {
     let index = Index::<u64>::create(directory.path(), &options)?;
     index.insert_batch(&documents, Durability::Buffered)?;
     assert!(index.load_resident(BUDGET)?);
-    let told = index.explain(documents[5].1)?;
-    assert_eq!(told.path, SearchPath::Resident);
-    assert!(told.predicted_resident.is_some());
-    assert_eq!(told.tables.iter().map(|table| table.ranges).sum::<u64>(), 4);
-    assert!(told.candidates > 0 && told.candidates < 400, "{}", told.candidates);
-    assert_eq!(told.matches, index.search(Query::new(documents[5].1).path(SearchPath::Scan))?);
+    let explained = index.explain(documents[5].1)?;
+    assert_eq!(explained.path, SearchPath::Resident);
+    assert!(explained.predicted_resident.is_some());
+    assert_eq!(explained.tables.iter().map(|table| table.ranges).sum::<u64>(), 4);
+    assert!(explained.candidates > 0 && explained.candidates < 400, "{}", explained.candidates);
+    let scanned = index.search(Query::new(documents[5].1).path(SearchPath::Scan))?;
+    assert_eq!(explained.matches, scanned);
     Ok(())
 }
 
@@ -190,7 +191,7 @@ fn searches_beside_a_writer_see_whole_batches_from_memory() -> Result<()> {
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for batch in 0..BATCHES {
-                // Each batch puts 40 documents one bit from zero and takes 20 of the last away.
+                // Each batch inserts 40 documents one bit from zero, then removes 20 of them.
                 let key = |at: u64| (batch * 40 + at).to_be_bytes();
                 let documents: Vec<_> = (0..40).map(|at| (key(at), 1_u64 << (at % 64))).collect();
                 index.insert_batch(&documents, Durability::Buffered).unwrap();
@@ -203,7 +204,7 @@ fn searches_beside_a_writer_see_whole_batches_from_memory() -> Result<()> {
             let reader = index.reader().unwrap();
             let found = reader.search(Query::new(0).distance(1)).unwrap();
             let (found, held) = (found.len() as u64, reader.len());
-            assert_eq!(found, held, "a batch showed in part");
+            assert_eq!(found, held, "a batch was visible in part");
         }
         writer.join().unwrap();
     });

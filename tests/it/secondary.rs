@@ -1,4 +1,4 @@
-//! Secondaries: what another handle writes, read along.
+//! Secondaries: read-only handles that follow the writes of another handle.
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ fn a_secondary_follows_every_kind_of_write() -> Result<()> {
 }
 
 #[test]
-fn a_state_that_is_held_stays_while_the_secondary_moves_on() -> Result<()> {
+fn a_held_state_stays_while_the_secondary_advances() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let index = Index::<u64>::create(path, &options::<u64>("4"))?;
@@ -83,7 +83,7 @@ fn a_state_that_is_held_stays_while_the_secondary_moves_on() -> Result<()> {
         insert(&index, &mut model, number, 200)?;
         index.fold(&())?;
         index.compact()?;
-        assert_follows(&secondary, &model, "moved on")?;
+        assert_follows(&secondary, &model, "advanced")?;
         for (at, (index, reader, old)) in held.iter().enumerate() {
             assert_holds(index, old, &format!("held since {at}"));
             assert_eq!(reader.len(), old.len() as u64);
@@ -104,7 +104,7 @@ fn build(path: &Path, documents: &[(Vec<u8>, u64)]) -> Result<Builder<u64>> {
 }
 
 #[test]
-fn a_secondary_goes_over_to_what_a_bulk_build_made() -> Result<()> {
+fn a_secondary_switches_to_the_result_of_a_bulk_build() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let mut model = Model::new();
@@ -143,7 +143,7 @@ fn a_secondary_follows_a_writer_that_was_opened_again() -> Result<()> {
     drop(Index::<u64>::create(path, &options::<u64>("4"))?);
     let scratch = tempfile::tempdir().unwrap();
     let secondary = Secondary::<u64>::open_with(path, &small().scratch(scratch.path()))?;
-    assert!(scratch.path().read_dir().unwrap().count() > 0, "its log is where it was told");
+    assert!(scratch.path().read_dir().unwrap().count() > 0, "its log is in the scratch directory");
     let mut model = Model::new();
     for number in 0..6 {
         let index = Index::<u64>::open_with(path, &small())?;
@@ -154,12 +154,12 @@ fn a_secondary_follows_a_writer_that_was_opened_again() -> Result<()> {
         assert_follows(&secondary, &model, "closed")?;
     }
     drop(secondary);
-    assert_eq!(scratch.path().read_dir().unwrap().count(), 0, "nothing is left behind");
+    assert_eq!(scratch.path().read_dir().unwrap().count(), 0, "files are left");
     Ok(())
 }
 
 #[test]
-fn a_secondary_neither_writes_nor_follows_what_is_no_index() -> Result<()> {
+fn a_secondary_cannot_write_and_needs_an_index() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let error = Secondary::<u64>::open(path).unwrap_err();

@@ -1,4 +1,4 @@
-//! Secrets: fingerprints move with them, stay near each other, and are refused without them.
+//! Secrets: they change fingerprints but not distances, and an index refuses any other secret.
 
 use hamdex::inspect::Header;
 use hamdex::text::{Resources, Secret, Segment, SketchKind, Weights};
@@ -55,7 +55,7 @@ fn a_secret_changes_every_kind_of_fingerprint_at_every_width() {
 }
 
 #[test]
-fn texts_stay_near_each_other_under_a_secret() -> Result<()> {
+fn near_texts_stay_near_under_a_secret() -> Result<()> {
     for number in 0..20 {
         let pipeline = Pipeline::new(&PipelineOptions::preset("post")?.secret(secret(number)))?;
         let [calls, shouts] =
@@ -72,7 +72,7 @@ fn texts_stay_near_each_other_under_a_secret() -> Result<()> {
 }
 
 #[test]
-fn an_index_takes_its_own_secret_only() -> Result<()> {
+fn an_index_accepts_only_its_secret() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
     let pipeline = Pipeline::new(&PipelineOptions::new().secret(secret(1)))?;

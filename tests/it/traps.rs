@@ -1,4 +1,4 @@
-//! What near-duplicate tools commonly get wrong, one test each.
+//! Mistakes that near-duplicate tools commonly make, one test each.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -27,7 +27,7 @@ fn keys(matches: &[hamdex::Match<u64>]) -> Vec<&[u8]> {
 }
 
 #[test]
-fn nine_blocks_are_nine_blocks_and_miss_no_three_flips() {
+fn nine_blocks_miss_no_three_flips() {
     let plan = Plan::parse("9x6", 64, 3, None).unwrap();
     let leads: HashSet<u128> = plan.tables().iter().map(hamdex::plan::Table::lead).collect();
     assert_eq!(leads.len(), 84);
@@ -70,20 +70,20 @@ fn a_distance_wider_than_the_plan_is_exact_and_explained() -> Result<()> {
         let wanted = scan(&model, query, distance);
         assert_eq!(wanted.len(), distance as usize + 1);
         for path in [SearchPath::Tables, SearchPath::Scan] {
-            let told = index.explain(Query::new(query).distance(distance).path(path))?;
-            assert_eq!(told.matches, wanted, "{path:?} at {distance}");
-            assert_eq!(told.path, path);
-            assert_eq!(told.distance, distance);
+            let explained = index.explain(Query::new(query).distance(distance).path(path))?;
+            assert_eq!(explained.matches, wanted, "{path:?} at {distance}");
+            assert_eq!(explained.path, path);
+            assert_eq!(explained.distance, distance);
         }
-        let told = index.explain(Query::new(query).distance(distance))?;
-        assert_ne!(told.path, SearchPath::Auto, "the way that was taken is told");
-        assert_eq!(told.matches, wanted);
+        let explained = index.explain(Query::new(query).distance(distance))?;
+        assert_ne!(explained.path, SearchPath::Auto, "the path used is reported");
+        assert_eq!(explained.matches, wanted);
     }
     Ok(())
 }
 
 #[test]
-fn a_match_at_exactly_the_distance_is_found_and_one_beyond_is_not() -> Result<()> {
+fn a_match_at_the_distance_is_found_and_one_above_is_not() -> Result<()> {
     let documents = [(b"at".to_vec(), 0b1111_u64), (b"beyond".to_vec(), 0b1_1111)];
     let (_directory, index) = index_of("4", &documents);
     for path in [SearchPath::Tables, SearchPath::Scan] {
@@ -108,7 +108,7 @@ fn identical_fingerprints_are_all_found() -> Result<()> {
 }
 
 #[test]
-fn a_match_that_every_table_finds_comes_once() -> Result<()> {
+fn a_match_that_every_table_finds_is_returned_once() -> Result<()> {
     let documents = [(b"same".to_vec(), 5_u64), (b"near".to_vec(), 4)];
     for plan in ["4", "10", "16", "20", "8x1"] {
         let (_directory, index) = index_of(plan, &documents);
@@ -121,7 +121,7 @@ fn a_match_that_every_table_finds_comes_once() -> Result<()> {
 }
 
 #[test]
-fn a_fingerprint_both_in_a_run_and_single_is_reported_once() -> Result<()> {
+fn a_fingerprint_in_a_run_and_a_delta_entry_is_returned_once() -> Result<()> {
     let (_directory, index) = index_of("4", &[(b"a".to_vec(), 5_u64)]);
     index.fold(&())?;
     index.insert(b"b", 5)?;
@@ -140,7 +140,7 @@ fn a_fingerprint_both_in_a_run_and_single_is_reported_once() -> Result<()> {
 }
 
 #[test]
-fn the_empty_index_answers_everything_with_nothing() -> Result<()> {
+fn every_call_on_an_empty_index_returns_nothing() -> Result<()> {
     let (_directory, index) = index_of::<u64>("4", &[]);
     for path in [SearchPath::Auto, SearchPath::Tables, SearchPath::Scan] {
         assert!(index.search(Query::new(0).distance(16).path(path))?.is_empty());
@@ -205,20 +205,20 @@ fn texts_without_features_have_no_fingerprint() -> Result<()> {
 #[test]
 fn ranges_read_nothing_past_their_prefix() -> Result<()> {
     let rng = &mut Rng::new(9);
-    // Every block of a stored fingerprint is below 0x8000, every block of the query above.
+    // Every block of a stored fingerprint is below 0x8000, every block of the query at least that.
     let stored: Vec<u64> =
         random::<u64>(rng, 2000).iter().map(|f| f & 0x7fff_7fff_7fff_7fff).collect();
     let documents = keyed(rng, &stored);
     let (_directory, index) = index_of("4", &documents);
     for query in [0x8000_8000_8000_8000, u64::MAX] {
         let query = Query::new(query).distance(3).path(SearchPath::Tables);
-        let told = index.explain(query)?;
-        assert_eq!(told.candidates, 0, "{:?}", told.tables);
-        assert_eq!(told.tables.iter().map(|table| table.ranges).sum::<u64>(), 4);
+        let explained = index.explain(query)?;
+        assert_eq!(explained.candidates, 0, "{:?}", explained.tables);
+        assert_eq!(explained.tables.iter().map(|table| table.ranges).sum::<u64>(), 4);
     }
-    let told = index.explain(Query::new(stored[0]).path(SearchPath::Tables))?;
-    assert!(told.candidates < 40, "{} of 8000 entries were read", told.candidates);
-    assert_eq!(told.matches[0].fingerprint, stored[0]);
+    let explained = index.explain(Query::new(stored[0]).path(SearchPath::Tables))?;
+    assert!(explained.candidates < 40, "{} of 8000 entries were read", explained.candidates);
+    assert_eq!(explained.matches[0].fingerprint, stored[0]);
     Ok(())
 }
 
@@ -247,7 +247,7 @@ fn clusters_chain_through_near_documents_and_pairs_do_not() -> Result<()> {
 }
 
 #[test]
-fn errors_are_told_apart_by_kind() -> Result<()> {
+fn errors_are_distinguished_by_kind() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
     let missing = Index::<u64>::open(&path).unwrap_err();
@@ -258,7 +258,7 @@ fn errors_are_told_apart_by_kind() -> Result<()> {
     Ok(())
 }
 
-/// Notes units by phase.
+/// Counts the units of each phase.
 #[derive(Default)]
 struct Phases(Mutex<Vec<(String, Option<u64>, u64)>>);
 
@@ -283,17 +283,17 @@ fn progress_moves_to_the_end_while_pairs_are_matched() -> Result<()> {
     let phases = Phases::default();
     index.pairs(6, &phases, &mut |_| Ok(()))?;
     let phases = phases.0.into_inner().unwrap();
-    let matching = phases.iter().find(|(phase, ..)| phase == "join").expect("the join is told");
+    let matching = phases.iter().find(|(phase, ..)| phase == "join").expect("a join is reported");
     assert_eq!(matching.1, Some(20_000));
     assert_eq!(matching.2, 20_000, "{phases:?}");
     Ok(())
 }
 
 #[test]
-fn a_crowded_prefix_is_read_once_and_then_gone_around() -> Result<()> {
+fn a_skewed_prefix_is_read_once_and_then_skipped() -> Result<()> {
     let rng = &mut Rng::new(97);
-    let crowded = |f: u64| 0xabcd << 48 | f >> 16;
-    let fingerprints: Vec<u64> = random(rng, 60_000).into_iter().map(crowded).collect();
+    let skewed = |f: u64| 0xabcd << 48 | f >> 16;
+    let fingerprints: Vec<u64> = random(rng, 60_000).into_iter().map(skewed).collect();
     let documents = keyed(rng, &fingerprints);
     let (_directory, index) = index_of("4", &documents);
     index.fold(&())?;
@@ -303,7 +303,7 @@ fn a_crowded_prefix_is_read_once_and_then_gone_around() -> Result<()> {
         let query = rng.flipped(near, 3);
         let explained = index.explain(Query::new(query).distance(3).path(SearchPath::Tables))?;
         assert_eq!(explained.matches, scan(&model, query, 3), "query {at}");
-        // The first query near the prefix has to meet it.
+        // The first query near the prefix must read it.
         if at > 0 && query >> 48 == 0xabcd {
             assert!(
                 explained.candidates < 6_000,

@@ -1,4 +1,4 @@
-//! Verification over an index: what passes is what a comparison of all documents says.
+//! Verification over an index, compared with a verified linear scan.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use hamdex::{
 
 use crate::support::{Rng, assert_holds};
 
-/// A document as the tests keep it: fingerprint and evidence.
+/// Documents by key: fingerprint and evidence.
 type Stored = BTreeMap<Vec<u8>, (u64, Vec<u8>)>;
 
 const JACCARD: Verification = Verification::Jaccard(0.6);
@@ -21,14 +21,14 @@ fn keeping() -> IndexOptions {
     IndexOptions::new().keep_features(true).memory(16 << 20)
 }
 
-/// Documents around a few centres, with fingerprints and features that vary on their own.
+/// Documents around a few centres, whose fingerprints and features vary independently.
 fn documents(rng: &mut Rng, count: usize) -> Stored {
     let centres: Vec<u64> = (0..5).map(|_| rng.number()).collect();
     (0..count)
         .map(|number| {
             let (centre, flips) = (centres[rng.below(5)], rng.up_to(4));
             let fingerprint = rng.flipped(centre, flips);
-            // Of twelve features each is there four times out of five.
+            // Each of twelve features is present with probability 4/5.
             let features: Vec<u64> =
                 (1..=12).filter(|_| rng.below(5) > 0).map(|feature| feature << 56).collect();
             let key = format!("document {number:04}").into_bytes();
@@ -148,7 +148,7 @@ fn verified_pairs_and_clusters_are_those_of_all_comparisons() -> Result<()> {
 
 #[test]
 fn a_chain_is_cut_by_the_representative_check() -> Result<()> {
-    // Each document shares nine of eleven features with the next one, and fewer with those after.
+    // Each document shares nine of eleven features with the next one, and fewer with later ones.
     let stored: Stored = (0..6_u64)
         .map(|step| {
             let features: Vec<u64> = (step..step + 10).map(|feature| (feature + 1) << 56).collect();
@@ -170,7 +170,7 @@ fn a_chain_is_cut_by_the_representative_check() -> Result<()> {
 }
 
 #[test]
-fn equal_fingerprints_of_different_texts_stay_apart() -> Result<()> {
+fn equal_fingerprints_of_different_texts_are_not_grouped() -> Result<()> {
     let features = |shift: u64| FeatureSet::from_hashes(&[shift << 40, (shift + 1) << 40]).encode();
     let stored: Stored = [("a", 1), ("b", 5), ("c", 1), ("d", 9)]
         .into_iter()
@@ -259,7 +259,7 @@ fn a_bulk_build_keeps_what_inserts_keep_and_merges_with_it() -> Result<()> {
 }
 
 #[test]
-fn features_of_a_build_that_was_interrupted_are_there_after_it_is_resumed() -> Result<()> {
+fn an_interrupted_and_resumed_build_keeps_features() -> Result<()> {
     let mut rng = Rng::new(4);
     let directory = tempfile::tempdir().unwrap();
     let features = |number: u64| {
@@ -281,7 +281,7 @@ fn features_of_a_build_that_was_interrupted_are_there_after_it_is_resumed() -> R
     push(&mut builder, 0);
     drop(builder);
     let mut builder = Builder::resume(directory.path(), &build)?;
-    let after = builder.resume_after().expect("so much does not stay in memory");
+    let after = builder.resume_after().expect("not all documents fit in memory");
     push(&mut builder, after + 1);
     assert_eq!(builder.finish(&(), &mut |_, _| panic!("no duplicates"))?.documents, 60_000);
     let index = Index::<u64>::open(directory.path())?;
@@ -293,7 +293,7 @@ fn features_of_a_build_that_was_interrupted_are_there_after_it_is_resumed() -> R
 }
 
 #[test]
-fn only_what_is_verified_keeps_a_new_document_out() -> Result<()> {
+fn only_a_verified_duplicate_rejects_a_new_document() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let index = Index::<u64>::create(directory.path(), &keeping())?;
     let features = |shift: u64| FeatureSet::from_hashes(&[shift << 40, (shift + 1) << 40]).encode();
@@ -318,7 +318,7 @@ fn only_what_is_verified_keeps_a_new_document_out() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_verified_is_refused_with_the_reason() -> Result<()> {
+fn missing_features_and_invalid_checks_are_refused_with_the_reason() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let plain = Index::<u64>::create(directory.path().join("plain"), &IndexOptions::new())?;
     plain.insert(b"a", 1)?;
@@ -355,7 +355,7 @@ fn what_cannot_be_verified_is_refused_with_the_reason() -> Result<()> {
 }
 
 #[test]
-fn no_document_and_one_document_verify() -> Result<()> {
+fn zero_and_one_document_can_be_verified() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let index = Index::<u64>::create(directory.path(), &keeping())?;
     let features = FeatureSet::from_hashes(&[1 << 40]).encode();
@@ -371,7 +371,7 @@ fn no_document_and_one_document_verify() -> Result<()> {
 }
 
 #[test]
-fn posts_are_told_apart_where_fingerprints_are_not_enough() -> Result<()> {
+fn verification_distinguishes_posts_within_the_distance() -> Result<()> {
     let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
     let directory = tempfile::tempdir().unwrap();
     let options = keeping().pipeline(pipeline.descriptor()).distance(16);

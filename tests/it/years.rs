@@ -1,9 +1,9 @@
-//! Indexes that an earlier version stored: opened and answered, or refused by name.
+//! Indexes that an earlier version stored: they open and answer, or are refused by name.
 //!
-//! The archives in `tests/fixtures/format-1` are never written again. A version that changes the
-//! format adds a folder of archives and either reads the old ones or refuses them as
-//! [`Error::FormatVersion`]. `cargo nextest run --run-ignored only years` writes the archives of
-//! the present format that are missing.
+//! The archives in `tests/fixtures/format-1` are never rewritten. A version that changes the format
+//! adds a folder of archives, and either reads the old ones or refuses them with
+//! [`Error::FormatVersion`]. `cargo nextest run --run-ignored only years` writes the missing
+//! archives of the present format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const POSTS: [(&[u8], &str); 6] = [
     (b"paper", "海量指纹的去重算法和快速查找办法"),
 ];
 
-/// The lower-case tables of the compiler that wrote the fixture; another one may refuse the text.
+/// Unicode version of the compiler that wrote the fixture; another one may refuse the text.
 const CASE_THEN: (u8, u8, u8) = (17, 0, 0);
 
 fn stored(name: &str) -> PathBuf {
@@ -42,7 +42,7 @@ fn tar(action: &str, archive: &Path, directory: &Path, what: &str) {
     assert!(command.status().unwrap().success(), "{command:?}");
 }
 
-/// Unpacks a stored index; returns the directory that holds it, and its path.
+/// Unpacks a stored index; returns its directory and its path.
 fn unpacked(name: &str) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     tar("-xf", &stored(name), directory.path(), name);
@@ -54,7 +54,7 @@ fn pipeline() -> Result<Pipeline> {
     Pipeline::new(&own_tables(POSTS.map(|(_, text)| text))?)
 }
 
-/// Around five centres, some of them equal: two thirds built in bulk, the others inserted.
+/// Fingerprints around five centres, some of them equal; two thirds are built, the others inserted.
 fn numbers() -> Model<u128> {
     let mut rng = Rng::new(128);
     let centres: Vec<u128> = (0..5).map(|_| rng.fingerprint()).chain([0, u128::MAX]).collect();
@@ -66,7 +66,7 @@ fn numbers() -> Model<u128> {
         .collect()
 }
 
-/// Every tenth document was removed again.
+/// The documents that were not removed: nine of ten.
 fn numbers_left() -> Model<u128> {
     numbers().into_iter().filter(|(key, _)| key[3] % 10 != 0).collect()
 }
@@ -177,7 +177,7 @@ fn years_are_prepared_for() -> Result<()> {
             found.sort();
             found
         };
-        // What RocksDB writes for people, and the options of earlier openings.
+        // RocksDB's text logs, and the options of earlier openings.
         let mut needless = names("OPTIONS-");
         needless.pop();
         needless.extend(names("LOG"));

@@ -1,4 +1,4 @@
-//! Shared by the test binaries: seeded numbers, data sets and the linear scan that is always right.
+//! Shared by the test binaries: seeded numbers, data sets and the linear scan as the oracle.
 #![allow(dead_code)] // each test binary uses a part of it
 
 use std::collections::BTreeMap;
@@ -8,13 +8,13 @@ use hamdex::join::Cluster;
 use hamdex::plan::Plan;
 use hamdex::{Fingerprint, Index, IndexOptions, Match, Result};
 
-/// The documents that an index has to hold.
+/// The documents that an index must hold.
 pub(crate) type Model<F> = BTreeMap<Vec<u8>, F>;
 
-/// A pair of documents: both keys, the smaller one first, and their distance.
+/// A pair of documents: both keys in order, and their distance.
 pub(crate) type KeyPair = (Vec<u8>, Vec<u8>, u32);
 
-/// Seeded numbers (splitmix64), the same on every machine.
+/// Seeded numbers (splitmix64), equal on every machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Rng(u64);
 
@@ -30,7 +30,7 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below the bound, which is not 0.
+    /// A number below the bound, which must not be 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.number() % bound as u64).unwrap()
     }
@@ -44,7 +44,7 @@ impl Rng {
         F::truncate(u128::from(self.number()) << 64 | u128::from(self.number()))
     }
 
-    /// The fingerprint with exactly so many bits flipped.
+    /// The fingerprint with exactly `flips` bits flipped.
     pub(crate) fn flipped<F: Fingerprint>(&mut self, fingerprint: F, flips: u32) -> F {
         let mut near = fingerprint;
         while near.distance(fingerprint) < flips {
@@ -59,12 +59,12 @@ impl Rng {
     }
 }
 
-/// Fingerprints that share nothing.
+/// Unrelated fingerprints.
 pub(crate) fn random<F: Fingerprint>(rng: &mut Rng, count: usize) -> Vec<F> {
     (0..count).map(|_| rng.fingerprint()).collect()
 }
 
-/// Centres with copies at every distance up to the limit.
+/// Centres, and copies at all distances up to the limit.
 pub(crate) fn clustered<F: Fingerprint>(rng: &mut Rng, count: usize, limit: u32) -> Vec<F> {
     let centres: Vec<F> = random(rng, count.div_ceil(12));
     (0..count)
@@ -76,20 +76,20 @@ pub(crate) fn clustered<F: Fingerprint>(rng: &mut Rng, count: usize, limit: u32)
         .collect()
 }
 
-/// Few fingerprints, each many times, the first ones most often.
+/// Few fingerprints, each repeated, the first ones most often.
 pub(crate) fn repeated<F: Fingerprint>(rng: &mut Rng, count: usize) -> Vec<F> {
     let values: Vec<F> = random(rng, 9);
     (0..count).map(|_| values[rng.below(values.len()).min(rng.below(values.len()))]).collect()
 }
 
-/// Fingerprints that agree on all but their last eighth.
+/// Fingerprints that differ only in their last eighth.
 pub(crate) fn one_prefix<F: Fingerprint>(rng: &mut Rng, count: usize) -> Vec<F> {
     let prefix: F = rng.fingerprint();
     let mask = F::high_mask(F::BITS - F::BITS / 8);
     (0..count).map(|_| prefix & mask | rng.fingerprint::<F>() & !mask).collect()
 }
 
-/// Some of everything, with all zeros and all ones and their neighbours among it.
+/// A mix of all sets, with all zeros, all ones and their neighbours.
 pub(crate) fn mixed<F: Fingerprint>(rng: &mut Rng, count: usize) -> Vec<F> {
     let part = count / 4;
     let mut all = random(rng, part);
@@ -103,7 +103,7 @@ pub(crate) fn mixed<F: Fingerprint>(rng: &mut Rng, count: usize) -> Vec<F> {
     all
 }
 
-/// Gives each fingerprint a key of its own, of any length and in no order.
+/// Gives each fingerprint a distinct key, of any length and in random order.
 pub(crate) fn keyed<F: Fingerprint>(rng: &mut Rng, fingerprints: &[F]) -> Vec<(Vec<u8>, F)> {
     let mut documents: Vec<_> = fingerprints
         .iter()
@@ -114,7 +114,7 @@ pub(crate) fn keyed<F: Fingerprint>(rng: &mut Rng, fingerprints: &[F]) -> Vec<(V
             (key, *fingerprint)
         })
         .collect();
-    // A key may be the beginning of another one, and hold any byte.
+    // A key may be a prefix of another one, and contain any byte.
     if let [first, second, third, ..] = documents.as_mut_slice() {
         first.0 = vec![0];
         second.0 = vec![0, 0];
@@ -123,7 +123,7 @@ pub(crate) fn keyed<F: Fingerprint>(rng: &mut Rng, fingerprints: &[F]) -> Vec<(V
     documents
 }
 
-/// Compares the query with every document: the answer that every other way must give.
+/// Compares the query with every document: the expected result of every search.
 pub(crate) fn scan<F: Fingerprint>(model: &Model<F>, query: F, distance: u32) -> Vec<Match<F>> {
     let mut matches: Vec<_> = model
         .iter()
@@ -175,7 +175,7 @@ pub(crate) fn scan_clusters<F: Fingerprint>(model: &Model<F>, distance: u32) -> 
     groups
 }
 
-/// All pairs that the index finds, in the order of [`scan_pairs`].
+/// All pairs that the index returns, in the order of [`scan_pairs`].
 pub(crate) fn pairs_of<F: Fingerprint>(index: &Index<F>, distance: u32) -> Result<Vec<KeyPair>> {
     let mut pairs = Vec::new();
     let count = index.pairs(distance, &(), &mut |pair| {
@@ -197,11 +197,11 @@ pub(crate) fn clusters_of<F: Fingerprint>(
 
 pub(crate) fn documents_of<F: Fingerprint>(index: &Index<F>) -> Result<Model<F>> {
     let documents = index.documents()?.collect::<Result<Vec<_>>>()?;
-    assert!(documents.is_sorted_by(|a, b| a.0 < b.0), "documents do not come by rising key");
+    assert!(documents.is_sorted_by(|a, b| a.0 < b.0), "documents are not sorted by key");
     Ok(documents.into_iter().collect())
 }
 
-/// Fails unless the index is sound and holds these documents.
+/// Asserts that the index is sound and holds exactly these documents.
 pub(crate) fn assert_holds<F: Fingerprint>(index: &Index<F>, model: &Model<F>, context: &str) {
     let documents = documents_of(index).unwrap();
     assert_eq!(documents.len(), model.len(), "documents stored, {context}");
@@ -220,16 +220,16 @@ pub(crate) fn assert_holds<F: Fingerprint>(index: &Index<F>, model: &Model<F>, c
     assert_eq!(stats.documents, model.len() as u64, "{context}");
 }
 
-/// Options of an index that takes little memory.
+/// Options of an index that uses little memory.
 pub(crate) fn options<F: Fingerprint>(plan: &str) -> IndexOptions {
     let plan = Plan::parse(plan, F::BITS, 3, None).unwrap();
     IndexOptions::new().plan(plan).memory(16 << 20)
 }
 
-/// Copies a directory of files and directories.
+/// Copies a directory with its subdirectories.
 ///
-/// The engine of an open database clears away files behind the calls, so a copy during which the
-/// directory changed is made again.
+/// The engine of an open database removes files in the background, so the copy is repeated if the
+/// directory changed meanwhile.
 pub(crate) fn copy_directory(from: &Path, to: &Path) -> std::io::Result<()> {
     for _ in 0..1000 {
         let before = lengths(from);
@@ -239,13 +239,13 @@ pub(crate) fn copy_directory(from: &Path, to: &Path) -> std::io::Result<()> {
         match copied {
             Ok(()) if at_rest => return Ok(()),
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            // Not before something was copied: the directory itself may be missing.
+            // Only if nothing was copied can the directory itself be missing.
             Err(error) if !from.exists() => return Err(error),
             Ok(()) | Err(_) => std::fs::remove_dir_all(to)?,
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    Err(std::io::Error::other(format!("{} never comes to rest", from.display())))
+    Err(std::io::Error::other(format!("{} changes all the time", from.display())))
 }
 
 /// Lengths of all files below a directory.

@@ -1,4 +1,4 @@
-//! Ingest: the files of many machines are compared with their manifest and become an index.
+//! Ingest: verifies the files of many machines against their manifest and makes them an index.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,31 +14,34 @@ use crate::index::{Header, plan_of};
 use crate::progress::{self, Progress};
 use crate::store::{Access, MIN_MEMORY, Store, make_directory};
 
-/// Returns the width of the fingerprints in a directory of shards.
+/// Returns the fingerprint width of a directory of shards, in bits.
+///
+/// The [module](crate::build::shards) has an example.
 ///
 /// # Errors
 ///
-/// As [`Manifest::read`].
+/// Those of [`Manifest::read`].
 pub fn manifest_bits(directory: impl AsRef<Path>) -> Result<u32> {
     Ok(Manifest::read(directory)?.bits())
 }
 
-/// Makes an index of the shards in a directory, which stay as they are.
+/// Creates an index from the shards in a directory.
 ///
-/// Every file is read once and compared with its checksum; then it is linked into the index, or
-/// copied where that is another file system. The index is new, or one that is empty and made with
-/// the same settings, which is what an ingest that was killed and [abandoned] leaves.
+/// The shards are not changed. Every file is read once to verify its checksum, then linked into the
+/// index, or copied if that is on another file system. The index must be absent, or empty with the
+/// same settings, as an ingest leaves it that was killed and [abandoned]. The
+/// [module](crate::build::shards) has an example.
 ///
 /// [abandoned]: crate::build::Builder::abandon
 ///
 /// # Errors
 ///
-/// - [`Error::WidthMismatch`] for shards of another width.
-/// - [`Error::AlreadyExists`] where there is an index with documents, or other files;
-///   [`Error::HeaderMismatch`] for one of other settings.
-/// - [`Error::Corrupt`] for a damaged manifest, or a file that is not what it says.
-/// - [`Error::Cancelled`], [`Error::Io`], and failures of the store. Where files are being moved
-///   already, the index does not open until it is abandoned.
+/// - [`Error::WidthMismatch`] if the shards have another width.
+/// - [`Error::AlreadyExists`] if the index has documents, or the directory other files;
+///   [`Error::HeaderMismatch`] if the index has other settings.
+/// - [`Error::Corrupt`] if the manifest is damaged, or a file differs from its description.
+/// - [`Error::Cancelled`], [`Error::Io`], and failures of the store. If files were already moved,
+///   the index does not open until it is abandoned.
 pub fn ingest<F: Fingerprint>(
     shards: impl AsRef<Path>,
     index: impl AsRef<Path>,
@@ -88,7 +91,7 @@ pub fn ingest<F: Fingerprint>(
         let mut files = Vec::new();
         for shard in manifest.of_family(family) {
             progress::check(progress)?;
-            files.push(bring(&directory.join(&shard.file), &staging.join(&shard.file))?);
+            files.push(link_or_copy(&directory.join(&shard.file), &staging.join(&shard.file))?);
             report.bytes += shard.bytes;
             progress.advance(1);
         }
@@ -99,7 +102,7 @@ pub fn ingest<F: Fingerprint>(
     Ok(report)
 }
 
-/// Reads every file and compares it with what its writer told of it.
+/// Reads every file and compares it with the description by its writer.
 fn verify(directory: &Path, manifest: &Manifest, progress: &dyn Progress) -> Result<()> {
     let total = manifest.shards().iter().map(|shard| shard.bytes).sum();
     progress.begin("verifying shards", Some(total));
@@ -109,19 +112,19 @@ fn verify(directory: &Path, manifest: &Manifest, progress: &dyn Progress) -> Res
             progress::check(progress)
         })?;
         if bytes != shard.bytes {
-            let told = format!("{bytes} bytes, written were {}", shard.bytes);
-            return Err(Error::corrupt(format!("shard {}", shard.file), told));
+            let detail = format!("has {bytes} bytes, expected {}", shard.bytes);
+            return Err(Error::corrupt(format!("shard {}", shard.file), detail));
         }
         if found != shard.checksum {
-            let told = "checksum does not match the manifest";
-            return Err(Error::corrupt(format!("shard {}", shard.file), told));
+            let detail = "checksum does not match the manifest";
+            return Err(Error::corrupt(format!("shard {}", shard.file), detail));
         }
     }
     Ok(())
 }
 
-/// Links a file, or copies it to where links do not reach.
-fn bring(from: &Path, to: &Path) -> Result<PathBuf> {
+/// Hard-links a file, or copies it if that fails.
+fn link_or_copy(from: &Path, to: &Path) -> Result<PathBuf> {
     if fs::hard_link(from, to).is_err() {
         fs::copy(from, to).map_err(|e| Error::io(from, e))?;
     }

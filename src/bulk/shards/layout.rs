@@ -1,4 +1,4 @@
-//! Layout: what an index of shards is made with, and the rows that a document becomes.
+//! Layout: the settings of an index of shards, and the rows of a document.
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -7,10 +7,10 @@ use crate::plan::Plan;
 use crate::store::codec::HeaderRecord;
 use crate::store::{Family, keys};
 
-/// Families in front of the tables.
+/// Number of families before the tables.
 const FIRST_TABLE: u32 = 2;
 
-/// Plan, distance and pipeline of an index that many machines write.
+/// Plan, distance and pipeline of an index that is written as shards.
 ///
 /// ```
 /// use hamdex::plan::Plan;
@@ -28,14 +28,14 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Settles the plan, the distance it is meant for and the pipeline's descriptor.
+    /// Creates a layout from a plan, its distance and the pipeline's descriptor.
     ///
-    /// An empty descriptor means that the fingerprints come from outside.
+    /// With an empty descriptor the fingerprints are computed elsewhere.
     ///
     /// # Errors
     ///
-    /// As [`Index::create`](crate::Index::create); a descriptor that names tables of the caller's
-    /// is refused, since shards do not hold them.
+    /// Those of [`Index::create`](crate::Index::create). Returns an error if the descriptor names
+    /// tables of the caller, because shards do not contain them.
     pub fn new(plan: Plan, distance: u32, pipeline: &str) -> Result<Self> {
         let layout = Self { plan, distance, pipeline: pipeline.to_owned() };
         crate::for_width!(layout.plan.bits(), F => layout.header::<F>())?;
@@ -54,19 +54,20 @@ impl Layout {
         &self.plan
     }
 
-    /// Returns the number of families: documents, postings and every table.
+    /// Returns the number of families: documents, postings and the tables.
     pub fn families(&self) -> u32 {
         FIRST_TABLE + u32::try_from(self.plan.tables().len()).expect("a plan has few tables")
     }
 
-    /// Calls `visit` with family and key of every row that a document becomes.
+    /// Calls `visit` with family and key of every row of a document.
     ///
-    /// Rows are to be sorted by family, then by the bytes of the key. The row of family 0 needs
-    /// the fingerprint besides.
+    /// Sort the rows by family, then by the bytes of the key. The row of family 0 also needs the
+    /// fingerprint. The [module](crate::build::shards) has an example.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`], and [`Error::WidthMismatch`] for another width than the plan's.
+    /// Returns [`Error::InvalidKey`], or [`Error::WidthMismatch`] if the width differs from the
+    /// plan's.
     pub fn rows<F: Fingerprint>(
         &self,
         key: &[u8],
@@ -88,7 +89,7 @@ impl Layout {
         if stored == wanted { Ok(()) } else { Err(Error::WidthMismatch { stored, wanted }) }
     }
 
-    /// The family of a number.
+    /// Returns the family with a number.
     pub(super) fn family(&self, number: u32) -> Result<Family> {
         match number {
             0 => Ok(Family::Docs),
@@ -96,7 +97,7 @@ impl Layout {
             _ if number < self.families() => Ok(Family::Table((number - FIRST_TABLE) as usize)),
             _ => Err(Error::InvalidOption {
                 name: "family",
-                reason: format!("{number} of {} families", self.families()),
+                reason: format!("{number} is out of range: there are {} families", self.families()),
             }),
         }
     }

@@ -1,4 +1,4 @@
-//! The manifest: which files belong together, what is in them and what they are made with.
+//! The manifest: the files of an index, their content and its settings.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -12,20 +12,22 @@ use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::store::{codec, sync_directory};
 
-/// Name of the file; its presence says that all others are whole.
+/// Name of the file; if it exists, all other files are complete.
 const NAME: &str = "manifest";
 const KEY: &[u8] = b"shards";
-/// Version of the list; one that is not known is refused.
+/// Version of the list; others are refused.
 const FORMAT: u32 = 1;
 
-/// One file of one family.
+/// A file of one family, and its range of rows.
+///
+/// See [`Manifest`] for an example.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Shard {
-    /// Number of the family, as [`Layout::rows`](super::Layout::rows) gives it.
+    /// Number of the family, as in [`Layout::rows`](super::Layout::rows).
     pub family: u32,
     /// Name within the directory.
     pub file: String,
-    /// Documents, postings or fingerprints in it.
+    /// Number of documents, postings or fingerprints in it.
     pub members: u64,
     /// Length in bytes.
     pub bytes: u64,
@@ -48,7 +50,30 @@ impl Shard {
     }
 }
 
-/// Every file of an index of shards.
+/// The list of all files of an index written as shards.
+///
+/// ```
+/// use hamdex::plan::Plan;
+/// use hamdex::build::shards::{Layout, Manifest, ShardWriter};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let directory = directory.path();
+/// let layout = Layout::new(Plan::named("4", 64)?, 3, "")?;
+/// let mut rows = Vec::new();
+/// layout.rows(b"page", 0b0111_u64, |family, key, fingerprint| {
+///     rows.push((family, key.to_vec(), fingerprint));
+/// })?;
+/// let mut writer = ShardWriter::<u64>::new(directory, "part-0", &layout)?;
+/// for (family, key, fingerprint) in &rows {
+///     writer.push(*family, key, *fingerprint)?;
+/// }
+/// Manifest::new(&layout, writer.finish()?)?.write(directory)?;
+///
+/// let manifest = Manifest::read(directory)?;
+/// assert_eq!((manifest.bits(), manifest.documents(), manifest.fingerprints()), (64, 1, 1));
+/// assert_eq!(manifest.shards()[0].file, "part-0-000.sst");
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Manifest {
     format: u32,
@@ -61,12 +86,12 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Puts together what all writers wrote.
+    /// Combines the descriptions of all writers to a manifest.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] where files of a family overlap, a family is missing, or families
-    /// do not have the same documents.
+    /// Returns [`Error::InvalidOption`] if files of a family overlap, a family is missing, or
+    /// families have different documents.
     pub fn new(layout: &Layout, mut shards: Vec<Shard>) -> Result<Self> {
         shards.sort_by(Shard::order);
         let manifest = Self {
@@ -87,8 +112,9 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where there is none, [`Error::Corrupt`] for a damaged one or one whose files
-    /// contradict each other, [`Error::FormatVersion`] for one of a later version.
+    /// - [`Error::Io`] if there is none.
+    /// - [`Error::Corrupt`] if it is damaged or its files contradict each other.
+    /// - [`Error::FormatVersion`] if its version is later.
     pub fn read(directory: impl AsRef<Path>) -> Result<Self> {
         let path = directory.as_ref().join(NAME);
         let bytes = fs::read(&path).map_err(|e| Error::io(&path, e))?;
@@ -101,11 +127,11 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Writes the manifest to the directory of its files; on return it is on the disk.
+    /// Writes the manifest to the directory of its files and syncs it.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] as the system reports it.
+    /// [`Error::Io`] if that fails.
     pub fn write(&self, directory: impl AsRef<Path>) -> Result<()> {
         let directory = directory.as_ref();
         let path = directory.join(NAME);
@@ -122,7 +148,7 @@ impl Manifest {
         self.bits
     }
 
-    /// Returns the files, by family and then by first key.
+    /// Returns the files, by family, then by first key.
     pub fn shards(&self) -> &[Shard] {
         &self.shards
     }
@@ -150,7 +176,7 @@ impl Manifest {
         self.of_family(family).map(|shard| shard.members).sum()
     }
 
-    /// Tells what contradicts itself.
+    /// Returns an error if the list contradicts itself.
     fn check(&self) -> Result<(), String> {
         let families = Plan::parse(&self.plan, self.bits, self.distance, None)
             .map(|plan| plan.tables().len() + 2)
@@ -160,10 +186,10 @@ impl Manifest {
             let Shard { file, first, last, .. } = shard;
             let plain = Path::new(file).file_name().is_some_and(|name| name == file.as_str());
             if !plain {
-                return Err(format!("{file:?} is no name of a file"));
+                return Err(format!("{file:?} is not a file name"));
             }
             if first > last || shard.members == 0 || shard.family >= families {
-                return Err(format!("{file} has no sound range"));
+                return Err(format!("{file} has an invalid range"));
             }
         }
         for (before, after) in self.shards.iter().zip(self.shards.iter().skip(1)) {
@@ -185,7 +211,7 @@ impl Manifest {
             {
                 let table = table - 2;
                 return Err(format!(
-                    "table {table} has {members} fingerprints, the first one {fingerprints}, of \
+                    "table {table} has {members} fingerprints, table 0 {fingerprints}, of \
                      {documents} documents"
                 ));
             }

@@ -1,10 +1,10 @@
-//! Shards: many machines write the sorted files of an index, one takes them over.
+//! Shards: many machines write the sorted files of an index, and one machine ingests them.
 //!
-//! A document becomes an entry of every family: its record, its posting, and its fingerprint in
-//! each table ([`Layout::rows`]). Whatever sorts these rows over many machines gives each of them
-//! a range; each writes its range to files ([`ShardWriter`]) and tells what is in them. The list
-//! of all files, sealed by a checksum, is the [`Manifest`]. [`ingest`] compares it with the files
-//! and moves them into a new index, which takes the time of copying and no sorting.
+//! A document becomes a row in every family: its record, its posting, and its fingerprint in each
+//! table ([`Layout::rows`]). After a distributed sort of these rows, each machine writes its range
+//! to files ([`ShardWriter`]) and returns a description of them. The list of all files, protected
+//! by a checksum, is the [`Manifest`]. [`ingest`] verifies the files and moves them into a new
+//! index. It sorts nothing, so it takes only the time of copying.
 //!
 //! ```
 //! use hamdex::build::shards::{self, Layout, Manifest, ShardWriter};
@@ -27,6 +27,7 @@
 //!     writer.push(*family, key, *fingerprint)?;
 //! }
 //! Manifest::new(&layout, writer.finish()?)?.write(directory)?;
+//! assert_eq!(shards::manifest_bits(directory)?, 64);
 //!
 //! let report = shards::ingest::<u64>(directory, index, &())?;
 //! assert_eq!(report.documents, 2);

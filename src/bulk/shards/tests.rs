@@ -11,14 +11,14 @@ fn layout(bits: u32) -> Layout {
     Layout::new(Plan::named("4", bits).unwrap(), 3, "").unwrap()
 }
 
-/// Documents of which every third has the fingerprint of an earlier one.
+/// Returns documents; every third one has the fingerprint of the one before it.
 fn documents<F: Fingerprint>(count: u64) -> BTreeMap<Vec<u8>, F> {
     let word = |at: u64| u128::from(at.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * 0x1_0000_0001;
     let print = |at: u64| F::truncate(word(if at % 3 == 2 { at - 1 } else { at }));
     (0..count).map(|at| (format!("doc{at:07}").into_bytes(), print(at))).collect()
 }
 
-/// Sorts the rows of all documents, gives each of `parts` writers a range and lists their files.
+/// Sorts the rows of all documents, writes them with `parts` writers and returns their files.
 fn write<F: Fingerprint>(
     directory: &Path,
     layout: &Layout,
@@ -36,7 +36,7 @@ fn write<F: Fingerprint>(
     let mut begin = 0;
     for part in 1..=parts {
         let mut end = rows.len() * part / parts;
-        // Equal rows are in one range, as those that sort keep them.
+        // Equal rows are in one range, as in a distributed sort.
         while end < rows.len() && end > 0 && rows[end].1 == rows[end - 1].1 {
             end += 1;
         }
@@ -75,10 +75,10 @@ fn makes_a_sound_index<F: Fingerprint>(count: u64, parts: usize) {
         let near = fingerprint ^ F::truncate(0b101);
         assert_eq!(index.search(near).unwrap(), inserted.search(near).unwrap());
     }
-    // It is an index like any other.
+    // The index can be used like any other.
     index.insert(b"one more", F::ONES).unwrap();
     assert_eq!(index.search(F::ONES).unwrap()[0].key, b"one more");
-    // What was written stays, so that it may be ingested again.
+    // The shards stay and can be ingested again.
     let again = target.path().join("again");
     assert_eq!(ingest::<F>(directory.path(), &again, &()).unwrap(), report);
 }
@@ -95,7 +95,7 @@ fn shards_of_any_number_of_writers_make_an_ordinary_index() {
 }
 
 #[test]
-fn rows_out_of_order_and_documents_twice_are_refused() {
+fn rows_out_of_order_and_repeated_documents_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let layout = layout(64);
     let mut number = 0;
@@ -111,15 +111,15 @@ fn rows_out_of_order_and_documents_twice_are_refused() {
     };
     assert!(refused(&[(0, "b"), (0, "a")]).contains("out of order"));
     assert!(refused(&[(0, "a"), (0, "a")]).contains("document a comes twice"));
-    assert!(refused(&[(1, "12345678a"), (0, "a")]).contains("follows a later one"));
-    assert!(refused(&[(2, "123")]).contains("no fingerprint"));
-    assert!(refused(&[(6, "12345678")]).contains("of 6 families"));
+    assert!(refused(&[(1, "12345678a"), (0, "a")]).contains("pushed after a later one"));
+    assert!(refused(&[(2, "123")]).contains("not a fingerprint"));
+    assert!(refused(&[(6, "12345678")]).contains("there are 6 families"));
     let narrow = ShardWriter::<u32>::new(directory.path(), "part", &layout);
     assert!(matches!(narrow, Err(Error::WidthMismatch { stored: 64, wanted: 32 })));
 }
 
 #[test]
-fn a_list_of_files_that_do_not_belong_together_is_refused() {
+fn a_list_of_unrelated_files_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let layout = layout(64);
     let shards = write(directory.path(), &layout, &documents::<u64>(300), 4).unwrap();
@@ -134,8 +134,8 @@ fn a_list_of_files_that_do_not_belong_together_is_refused() {
     assert!(refused(&|shards| shards.retain(|shard| shard.family != 0)).contains("postings"));
     assert!(refused(&|shards| drop(shards.pop())).contains("fingerprints"));
     assert!(refused(&|shards| shards.push(shards[0].clone())).contains("overlap"));
-    assert!(refused(&|shards| shards[0].file = "../part".to_owned()).contains("no name"));
-    assert!(refused(&|shards| shards[0].last = Vec::new()).contains("no sound range"));
+    assert!(refused(&|shards| shards[0].file = "../part".to_owned()).contains("not a file name"));
+    assert!(refused(&|shards| shards[0].last = Vec::new()).contains("invalid range"));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn damaged_shards_and_manifests_are_found_before_an_index_is_made() {
     Manifest::new(&layout, shards).unwrap().write(directory.path()).unwrap();
 
     let sound = std::fs::read(&victim).unwrap();
-    for (at, told) in [(Some(sound.len() / 2), "checksum"), (None, "bytes")] {
+    for (at, reason) in [(Some(sound.len() / 2), "checksum"), (None, "bytes")] {
         let mut bytes = sound.clone();
         match at {
             Some(at) => bytes[at] ^= 1,
@@ -158,7 +158,7 @@ fn damaged_shards_and_manifests_are_found_before_an_index_is_made() {
         }
         std::fs::write(&victim, bytes).unwrap();
         let error = ingested().unwrap_err();
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(reason), "{error}");
         assert_eq!(error.fault(), Fault::Damage);
         assert!(!path.exists());
     }
@@ -182,7 +182,7 @@ fn damaged_shards_and_manifests_are_found_before_an_index_is_made() {
 }
 
 #[test]
-fn an_empty_index_of_the_same_settings_takes_shards_and_others_do_not() {
+fn only_an_empty_index_of_the_same_settings_takes_shards() {
     let (directory, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let layout = layout(64);
     let shards = write(directory.path(), &layout, &documents::<u64>(30), 1).unwrap();

@@ -1,4 +1,4 @@
-//! The writer: rows of a range, in order, become one file of each family they belong to.
+//! The writer: writes the sorted rows of a range to one file per family.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,20 +15,20 @@ use crate::store::keys::{Kind, TableKey};
 use crate::store::run::{self, RUN_MEMBERS};
 use crate::store::{Family, LoneSstFile, SstBlock};
 
-/// Bytes that wait before they go to the file.
+/// Bytes that are buffered before they are written to the file.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Writes the rows of one range of a sorted set.
+/// Writes the rows of one range of a sorted set to files.
 ///
-/// Files are named by a stem that no other writer has, so that an attempt which fails leaves
-/// files behind that nobody names, and nothing else.
+/// Give every writer a different stem: then a failed attempt leaves only files that no manifest
+/// lists. The [module](crate::build::shards) has an example.
 pub struct ShardWriter<F> {
     directory: PathBuf,
     stem: String,
     layout: Layout,
     open: Option<Open>,
     last: Vec<u8>,
-    /// Members of a run of a table.
+    /// Members of the run that is being filled.
     members: Vec<F>,
     record: Vec<u8>,
     written: Vec<Shard>,
@@ -44,7 +44,7 @@ impl<F> std::fmt::Debug for ShardWriter<F> {
     }
 }
 
-/// The file of a family that is being written.
+/// The file that is being written.
 struct Open {
     family: Family,
     file: LoneSstFile,
@@ -53,11 +53,11 @@ struct Open {
 }
 
 impl<F: Fingerprint> ShardWriter<F> {
-    /// Begins to write files `stem-FAMILY.sst` in a directory that is there.
+    /// Creates a writer for files `stem-FAMILY.sst` in an existing directory.
     ///
     /// # Errors
     ///
-    /// [`Error::WidthMismatch`] for another width than the plan's.
+    /// Returns [`Error::WidthMismatch`] if the width differs from the plan's.
     pub fn new(directory: impl AsRef<Path>, stem: &str, layout: &Layout) -> Result<Self> {
         layout.require_width::<F>()?;
         Ok(Self {
@@ -72,17 +72,18 @@ impl<F: Fingerprint> ShardWriter<F> {
         })
     }
 
-    /// Takes the next row of [`Layout::rows`]; equal rows of a table count once.
+    /// Writes the next row of [`Layout::rows`]; skips repeated rows of a table.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`] for a document that comes twice, a row that is out of order or
-    /// none of the layout's; [`Error::Io`] and [`Error::Store`] where the file cannot be written.
+    /// - [`Error::InvalidOption`] if a document is repeated, or a row is out of order or not one of
+    ///   the layout's.
+    /// - [`Error::Io`] and [`Error::Store`] if the file cannot be written.
     pub fn push(&mut self, family: u32, key: &[u8], fingerprint: Option<F>) -> Result<()> {
         let before = self.open.as_ref().map(|open| open.shard.family);
         if before != Some(family) {
             if before.is_some_and(|before| before > family) {
-                return Err(invalid("family", format!("{family} follows a later one")));
+                return Err(invalid("family", format!("{family} is pushed after a later one")));
             }
             self.close()?;
             let kind = self.layout.family(family)?;
@@ -106,9 +107,8 @@ impl<F: Fingerprint> ShardWriter<F> {
         open.shard.members += 1;
         match open.family {
             Family::Docs | Family::Meta => {
-                let fingerprint = fingerprint.ok_or_else(|| {
-                    invalid("fingerprint", "a document comes without one".to_owned())
-                })?;
+                let fingerprint = fingerprint
+                    .ok_or_else(|| invalid("fingerprint", "a document has none".to_owned()))?;
                 let document = Document { fingerprint, features: None };
                 codec::encode_into(&mut self.record, key, &document);
                 open.put(key, &self.record)
@@ -116,7 +116,7 @@ impl<F: Fingerprint> ShardWriter<F> {
             Family::Postings => open.put(key, &[]),
             Family::Table(_) => {
                 let member = F::from_bytes(key).ok_or_else(|| {
-                    invalid("key", format!("{} bytes are no fingerprint", key.len()))
+                    invalid("key", format!("{} bytes are not a fingerprint", key.len()))
                 })?;
                 self.members.push(member);
                 if self.members.len() == RUN_MEMBERS { self.put_run() } else { Ok(()) }
@@ -124,11 +124,11 @@ impl<F: Fingerprint> ShardWriter<F> {
         }
     }
 
-    /// Ends the last file and returns what was written.
+    /// Finishes the last file and returns the descriptions of all files.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] and [`Error::Store`] where the file cannot be written.
+    /// [`Error::Io`] and [`Error::Store`] if the file cannot be written.
     pub fn finish(mut self) -> Result<Vec<Shard>> {
         self.close()?;
         Ok(self.written)
@@ -142,7 +142,7 @@ impl<F: Fingerprint> ShardWriter<F> {
         open.put(TableKey::new(Kind::Run, last).as_ref(), &self.record)
     }
 
-    /// Ends the present file.
+    /// Finishes the open file.
     fn close(&mut self) -> Result<()> {
         self.put_run()?;
         let Some(Open { mut file, block, mut shard, .. }) = self.open.take() else { return Ok(()) };
@@ -172,7 +172,7 @@ fn invalid(name: &'static str, reason: String) -> Error {
     Error::InvalidOption { name, reason }
 }
 
-/// Reads a file and returns its length and checksum; `tick` is told of every piece.
+/// Reads a file and returns its length and checksum; calls `tick` after every piece.
 pub(super) fn checksum(path: &Path, tick: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, u64)> {
     let fail = |e| Error::io(path, e);
     let mut file = File::open(path).map_err(fail)?;

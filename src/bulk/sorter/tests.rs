@@ -14,7 +14,7 @@ impl Random {
 
 type Owned = (Vec<u8>, Vec<u8>);
 
-/// Records with the keys given and their number as payload, so that stability shows.
+/// Records with the given keys and their number as payload, to check stability.
 fn numbered(keys: impl Iterator<Item = Vec<u8>>) -> Vec<Owned> {
     keys.zip(0_u64..).map(|(key, number)| (key, number.to_be_bytes().to_vec())).collect()
 }
@@ -25,7 +25,7 @@ fn drain(mut sorted: Sorted) -> Result<Vec<Owned>> {
     while let Some((key, payload)) = sorted.next()? {
         all.push((key.to_vec(), payload.to_vec()));
     }
-    assert!(sorted.next()?.is_none(), "the stream goes on after its end");
+    assert!(sorted.next()?.is_none(), "the stream continues after its end");
     assert_eq!(all.len() as u64, len);
     Ok(all)
 }
@@ -110,7 +110,7 @@ fn records_larger_than_the_budget_are_sorted_too() {
 }
 
 #[test]
-fn what_fits_the_budget_never_touches_the_disk() {
+fn records_that_fit_the_budget_are_not_written_to_disk() {
     let absent = Path::new("no such directory");
     let records = numbered((0..1_000_u32).rev().map(|i| i.to_be_bytes().to_vec()));
     let sorted = filled(absent, 1 << 20, &records).finish().unwrap();
@@ -118,7 +118,7 @@ fn what_fits_the_budget_never_touches_the_disk() {
 }
 
 #[test]
-fn a_spill_that_fails_is_told_with_its_path_and_never_passes_for_success() {
+fn a_failed_spill_is_reported_with_its_path_and_fails_later_calls() {
     let absent = Path::new("no such directory");
     let mut sorter = filled(absent, 1 << 20, &numbered(std::iter::once(vec![1])));
     let outcome = sorter.seal();
@@ -180,7 +180,7 @@ fn spilled_files_are_named_once_and_cover_the_first_pushes() {
 }
 
 #[test]
-fn damaged_files_are_refused_when_read_and_cut_ones_when_resumed() {
+fn damaged_files_are_refused_when_read_and_truncated_ones_when_resumed() {
     let dir = tempfile::tempdir().unwrap();
     let records = numbered((0..6_000_u64).rev().map(|i| i.to_be_bytes().to_vec()));
     let files = filled(dir.path(), 100_000, &records).seal().unwrap();
@@ -199,5 +199,5 @@ fn damaged_files_are_refused_when_read_and_cut_ones_when_resumed() {
 
     std::fs::write(&files[1].path, &good[..good.len() - 1]).unwrap();
     let outcome = RecordSorter::resume(dir.path(), 100_000, "docs", files);
-    assert!(matches!(outcome, Err(Error::Corrupt { .. })), "a cut file was taken");
+    assert!(matches!(outcome, Err(Error::Corrupt { .. })), "a truncated file was accepted");
 }

@@ -6,7 +6,7 @@ use crate::verify::{FeatureSet, Linkage, Verification};
 
 const EDIT: Verification = Verification::Edit(0.9);
 
-/// Every text is near the one before it, and the first far from the last.
+/// Every text is near the one before it; the first and the last are far apart.
 const CHAIN: [&str; 4] = [
     "the quick brown fox jumps over the lazy dog while wizards box with a jolly queen in the park",
     "the quick xyzqk fox jumps over the lazy dog while wizards box with a jolly queen in the park",
@@ -35,7 +35,7 @@ fn of_chain(settings: &Settings, ranks: [u32; 4]) -> Decisions<u64> {
 }
 
 #[test]
-fn what_is_removed_has_passed_with_what_is_kept_for_it() {
+fn duplicates_pass_the_verification_with_the_kept_document() {
     let settings = Settings::new(16).verify(EDIT);
     for ranks in [[0; 4], [4, 3, 2, 1], [1, 2, 3, 4], [2, 4, 1, 3]] {
         let decisions = of_chain(&settings, ranks);
@@ -76,7 +76,7 @@ fn the_distance_falls_with_the_length_of_texts() {
 }
 
 #[test]
-fn what_is_removed_is_within_the_distance_of_what_is_kept() {
+fn duplicates_are_within_the_distance_of_the_kept_document() {
     let decide = |settings: &Settings| {
         let mut dedup = Dedup::<u64>::new(settings).unwrap();
         for (step, text) in
@@ -124,7 +124,7 @@ fn texts_without_features_are_no_documents() {
 }
 
 #[test]
-fn a_document_without_text_is_near_its_copies_alone() {
+fn a_document_without_text_duplicates_only_its_copies() {
     let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(EDIT)).unwrap();
     for (fingerprint, evidence) in [(1, "abcdefghij"), (1, ""), (1, ""), (3, "")] {
         dedup.push(fingerprint, evidence.as_bytes(), ()).unwrap();
@@ -209,7 +209,7 @@ fn excluded_documents_belong_to_no_group() {
     index.insert(b"old", 0xff00).unwrap();
     let push = || {
         let mut dedup = Dedup::<u64, u8>::new(&Settings::new(1)).unwrap();
-        // The best of the first three links the other two; the last one is near a stored document.
+        // The best of the first three links the other two; the last is near a stored document.
         for (fingerprint, rank) in [(0b000, 1), (0b001, 9), (0b011, 2), (0b000, 0), (0xff00, 0)] {
             dedup.push(fingerprint, &[], rank).unwrap();
         }
@@ -256,7 +256,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_at_the_start() {
+fn invalid_settings_are_refused_at_the_start() {
     let refused = Dedup::<u64>::new(&Settings::new(17)).unwrap_err();
     assert!(matches!(refused, Error::InvalidDistance { distance: 17, bits: 64, max: 16 }));
     let directory = tempfile::tempdir().unwrap();
@@ -268,7 +268,7 @@ fn what_cannot_be_is_refused_at_the_start() {
 fn a_deduplication_is_cancelled_in_every_phase() {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Asks to stop from a phase on.
+    /// Asks to stop once a phase begins.
     struct StopIn(&'static str, AtomicBool);
 
     impl Progress for StopIn {
@@ -296,7 +296,7 @@ fn a_deduplication_is_cancelled_in_every_phase() {
     }
 }
 
-/// Decides on texts of one fingerprint; ranks are numbers.
+/// Deduplicates texts of equal fingerprints by containment.
 fn contained(texts: &[&str], ranks: &[u32], threshold: f64) -> Decisions<u64> {
     let check = Verification::Contains(threshold);
     let pipeline = pipeline();
@@ -308,7 +308,7 @@ fn contained(texts: &[&str], ranks: &[u32], threshold: f64) -> Decisions<u64> {
 }
 
 #[test]
-fn an_excerpt_goes_and_the_full_text_stays_in_every_order() {
+fn an_excerpt_is_removed_and_the_full_text_kept_in_every_order() {
     let full = "heavy rain is expected in the north tonight and snow on the hills tomorrow";
     let part = "heavy rain is expected in the north tonight";
     for (texts, stays) in [([full, part], 0), ([part, full], 1)] {
@@ -317,7 +317,7 @@ fn an_excerpt_goes_and_the_full_text_stays_in_every_order() {
             assert_eq!(kept(&decisions), [stays], "{ranks:?}");
         }
     }
-    // Ranks decide between equally long ones.
+    // Ranks decide between texts of equal length.
     assert_eq!(kept(&contained(&[part, full, full], &[5, 1, 2], 0.9)), [2]);
     assert_eq!(kept(&contained(&[part, full, full], &[5, 2, 1], 0.9)), [1]);
 }
@@ -342,12 +342,13 @@ fn forms_of_one_template_with_other_contents_stay() {
 }
 
 #[test]
-fn texts_of_one_length_go_only_if_they_say_the_same() {
+fn texts_of_equal_length_are_removed_only_if_they_are_equal() {
     let texts =
         ["one two three four five", "one two three four six", "One, two, three: four five!"];
     assert_eq!(kept(&contained(&texts, &[0; 3], 0.9)), [0, 1]);
     assert_eq!(kept(&contained(&texts, &[0, 0, 1], 0.9)), [1, 2]);
-    // Of as many words, the one that says less goes: "a b c a b" is all in "a b c a b c d".
+    // With equally many words, the text with fewer phrases is removed: all phrases of "a b c a b"
+    // are in "a b c a b c d".
     let repeats = ["a b c a b c a", "x a b c a b c"];
     assert_eq!(kept(&contained(&repeats, &[9, 0], 0.9)), [1]);
 }
@@ -404,7 +405,7 @@ fn containment_removes_what_the_definition_removes() {
 }
 
 #[test]
-fn an_index_cannot_tell_what_is_contained() {
+fn containment_is_refused_against_an_index() {
     let directory = tempfile::tempdir().unwrap();
     let options = IndexOptions::new().keep_features(true);
     let index = Index::<u64>::create(directory.path(), &options).unwrap();

@@ -1,14 +1,14 @@
-//! State: what earlier runs kept is known to the next one, which keeps only what is new.
+//! State: remembers what earlier runs kept, so that the next run keeps only what is new.
 //!
-//! A state is an index and, in a directory within it, one *segment* for each shard that
-//! was committed: the documents that it kept, with what a verification compares of them. Documents
-//! of the index are numbered in the order in which they were kept; their keys are those numbers.
+//! A state is an index with a directory inside. The directory has one *segment* per committed
+//! shard: the documents that the shard kept, with their evidence. Documents are numbered in the
+//! order in which they were kept, and these numbers are their keys in the index.
 //!
-//! A shard is committed by one rename, of its segment to a name that says that it is pending.
-//! Before, nothing of it is to be seen: its results are in a directory of another name, its segment
-//! under a name that nobody reads. Behind, [`State::open`] does what is left to do, as often as it
-//! is cut short: the results get their name, the index takes the documents, whose keys make that
-//! the same whether it is done once or twice, and the segment gets its own name.
+//! Renaming a segment from `.part` to `.pending` commits its shard. Before the rename nothing of
+//! the shard is visible: its results are in a directory with a temporary name, and `.part` files
+//! are ignored. After it, [`State::open`] completes the commit: it renames the results, inserts the
+//! documents into the index and renames the segment to `.segment`. Each step can be repeated after
+//! an interruption, because equal keys make the inserts idempotent.
 
 mod segment;
 mod shard;
@@ -29,26 +29,25 @@ use crate::progress::{self, Progress};
 use crate::store::{make_directory, rename_durably};
 use crate::verify::Verification;
 
-/// The directory within the index.
+/// Name of the directory within the index.
 const DIRECTORY: &str = "dedup.state";
-/// Begins the name of a directory of results that is not committed.
+/// Prefix of the directory of results that are not committed.
 const STAGE: &str = ".hamdex-shard-";
 
-/// Documents that the index takes at once.
+/// Documents inserted into the index per batch.
 const BATCH: u64 = 8192;
-/// Fingerprints that are searched together: fewest, and most.
+/// Fewest and most fingerprints searched together.
 const SEARCHED: (usize, usize) = (1 << 12, 1 << 17);
-/// Near fingerprints of one search to aim at.
+/// Near fingerprints that one search should return.
 const FOUND: usize = 1 << 21;
 
-/// What a series of deduplications has kept, on disk.
+/// The documents kept by a series of deduplications, on disk.
 ///
 /// [`State::decide`] decides about a shard as [`Dedup::finish`] would if the kept documents of all
-/// earlier shards came before its own; [`State::commit`] makes the outcome part of the state,
-/// whole or not at all. Where groups hold what is near their first document
-/// ([`Linkage::Representative`](crate::join::Linkage::Representative)), shards one after another
-/// give what one run over all documents gives. Where they hold what chains connect, a document is
-/// kept that only a removed one would have connected.
+/// earlier shards preceded it. [`State::commit`] adds the result to the state, atomically. With
+/// [`Linkage::Representative`](crate::join::Linkage::Representative), a series of shards gives the
+/// same result as one run over all documents. With [`Linkage::Chain`](crate::join::Linkage::Chain),
+/// a document that is linked only through a removed one is kept.
 ///
 /// ```
 /// use hamdex::IndexOptions;
@@ -81,30 +80,30 @@ pub struct State<F: Fingerprint> {
     settings: Settings,
     token: String,
     shards: Vec<ShardInfo>,
-    /// Whether the last commit failed, so that only opening tells what is stored.
+    /// Whether the last commit failed; the state must then be opened again.
     failed: bool,
 }
 
 impl<F: Fingerprint> State<F> {
-    /// Returns the settings of the state at a path; `None` if there is none.
+    /// Returns the settings of the state at a path, if any.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] and [`Error::Io`] if they cannot be read.
+    /// [`Error::Corrupt`] or [`Error::Io`] if they cannot be read.
     pub fn settings_at(path: &Path) -> Result<Option<Settings>> {
         Ok(Settings::read(&path.join(DIRECTORY))?.map(|(settings, _)| settings))
     }
 
-    /// Makes a state in a directory that is absent or empty, and opens it.
+    /// Creates and opens a state in an absent or empty directory.
     ///
-    /// An index without documents that has the same settings becomes a state: that is what a
-    /// creation leaves that was cut short. `options` are those of the index.
+    /// An interrupted creation leaves an index without documents; with the same settings it is
+    /// reused. `options` are those of the index.
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidOption`] for [`Verification::Contains`], which keeps the longest document:
-    ///   results that are written cannot be taken back.
-    /// - [`Error::AlreadyExists`] for a directory that holds anything else.
+    /// - [`Error::InvalidOption`] for [`Verification::Contains`]: it keeps the longest document,
+    ///   but documents kept by earlier shards cannot be replaced.
+    /// - [`Error::AlreadyExists`] if the directory contains anything else.
     /// - Those of [`Index::create`].
     pub fn create(path: &Path, options: &IndexOptions, settings: &Settings) -> Result<Self> {
         require_order(settings.verification)?;
@@ -121,13 +120,28 @@ impl<F: Fingerprint> State<F> {
         Self::over(index, directory, &())
     }
 
-    /// Opens a state, and does what the last commit was kept from doing.
+    /// Opens a state and completes an interrupted commit.
     ///
     /// # Errors
     ///
     /// - [`Error::NotFound`] if there is no state.
-    /// - [`Error::Locked`] while another process has it open.
+    /// - [`Error::Locked`] if another process has it open.
     /// - Those of [`Index::open_with`]; [`Error::Corrupt`] and [`Error::Io`].
+    ///
+    /// ```
+    /// use hamdex::dedup::{Settings, State};
+    /// use hamdex::{IndexOptions, OpenOptions};
+    ///
+    /// let directory = tempfile::tempdir()?;
+    /// let path = directory.path();
+    /// assert_eq!(State::<u64>::settings_at(path)?, None);
+    /// drop(State::<u64>::create(path, &IndexOptions::new(), &Settings::new(2))?);
+    /// let state = State::<u64>::open(path, &OpenOptions::new(), &())?;
+    /// assert_eq!(state.settings().distance, 2);
+    /// state.require(&Settings::new(2))?;
+    /// assert!(state.shards().is_empty() && state.index().is_empty()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(path: &Path, options: &OpenOptions, progress: &dyn Progress) -> Result<Self> {
         if Self::settings_at(path)?.is_none() {
             return Err(Error::NotFound { path: path.to_owned() });
@@ -162,7 +176,7 @@ impl<F: Fingerprint> State<F> {
         Ok(state)
     }
 
-    /// Refuses a state of which a segment is missing.
+    /// Returns an error if a segment is missing.
     fn require_all(&self) -> Result<()> {
         let mut next = (1, 0);
         for shard in &self.shards {
@@ -175,16 +189,16 @@ impl<F: Fingerprint> State<F> {
         Ok(())
     }
 
-    /// Fails unless settings decide as those of the state do.
+    /// Returns an error unless `settings` equal those of the state.
     ///
     /// # Errors
     ///
-    /// [`Error::HeaderMismatch`] that names the distance, the verification or the linkage.
+    /// [`Error::HeaderMismatch`] if distance, verification or linkage differ.
     pub fn require(&self, settings: &Settings) -> Result<()> {
         self.settings.require_alike(settings)
     }
 
-    /// Returns the settings that all shards are decided by.
+    /// Returns the settings of all shards.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -194,24 +208,43 @@ impl<F: Fingerprint> State<F> {
         &self.index
     }
 
-    /// Returns all shards, in the order in which they were committed.
+    /// Returns all shards in commit order.
     pub fn shards(&self) -> &[ShardInfo] {
         &self.shards
     }
 
-    /// Returns the last shard that was read from an input of this name.
+    /// Returns the last shard whose input has this name.
     pub fn shard(&self, input: &str) -> Option<&ShardInfo> {
         self.shards.iter().rev().find(|shard| shard.input == input)
     }
 
-    /// Returns where to make the results of the next shard, in the directory for results.
+    /// Returns a path for the results of the next shard.
     ///
-    /// What a shard left there that was not committed is removed, and nothing else: the name holds
-    /// a random number of this state.
+    /// The path is inside `results`; [`State::commit`] renames it. Removes what an uncommitted
+    /// shard of this state left there. The name includes a random number of the state, so nothing
+    /// else is removed.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`].
+    /// [`Error::Io`] if that cannot be removed.
+    ///
+    /// ```
+    /// use hamdex::IndexOptions;
+    /// use hamdex::dedup::{Dedup, Known, NewShard, Settings, State};
+    ///
+    /// let (place, settings) = (tempfile::tempdir()?, Settings::new(2));
+    /// let path = place.path().join("state");
+    /// let mut state = State::<u64>::create(&path, &IndexOptions::new(), &settings)?;
+    /// let (stage, results) = (state.stage(place.path())?, place.path().join("monday"));
+    /// std::fs::create_dir(&stage)?;
+    /// std::fs::write(stage.join("kept.jsonl"), "")?;
+    /// let decided = state.decide(Dedup::<u64>::new(&settings)?, &())?;
+    /// let shard = NewShard { input: "monday", content: "", results: Some((&stage, &results)) };
+    /// let show = |_| Known { label: String::new(), place: String::new() };
+    /// state.commit(&shard, (&decided.decisions, &decided.trail), &show, &())?;
+    /// assert!(results.join("kept.jsonl").exists());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stage(&self, results: &Path) -> Result<PathBuf> {
         let stage = results.join(self.stage_name());
         match fs::remove_dir_all(&stage) {
@@ -233,15 +266,16 @@ impl<F: Fingerprint> State<F> {
         self.shards.last().map_or(0, |shard| shard.first + shard.kept)
     }
 
-    /// Decides about a shard, behind what earlier shards kept.
+    /// Decides about a shard, given what earlier shards kept.
     ///
-    /// Memory is that of [`Dedup::finish`] over the shard and the kept documents within the
-    /// distance of it.
+    /// Takes the memory of [`Dedup::finish`] over the shard and the kept documents within its
+    /// distance.
     ///
     /// # Errors
     ///
-    /// - [`Error::HeaderMismatch`] if `dedup` has other settings than the state.
-    /// - [`Error::InvalidOption`] if the index holds a document that no shard has added.
+    /// - [`Error::HeaderMismatch`] if the settings of `dedup` differ from the state's.
+    /// - [`Error::InvalidOption`] if the index has a document that no shard added, or if the last
+    ///   commit failed.
     /// - Those of [`Dedup::finish`] and [`Index::near_batch`].
     pub fn decide<R: Ord + Sync>(
         &self,
@@ -271,7 +305,7 @@ impl<F: Fingerprint> State<F> {
         Ok(Decided { decisions, trail: Trail { evidence, known } })
     }
 
-    /// Finds the kept documents within the distance of any fingerprint, by rising number.
+    /// Returns the numbers of kept documents within the distance of any fingerprint, ascending.
     fn near(&self, fingerprints: &[F], progress: &dyn Progress) -> Result<Vec<u64>> {
         let mut asked = fingerprints.to_vec();
         asked.sort_unstable();
@@ -313,17 +347,17 @@ impl<F: Fingerprint> State<F> {
         shard.ok_or_else(|| foreign(&number.to_be_bytes()))
     }
 
-    /// Makes a shard part of the state: what it kept, and its results.
+    /// Adds a shard to the state: its kept documents and its results.
     ///
-    /// `show` says what is shown of a kept document later, by its position. Once the call returns,
-    /// the shard survives a loss of power. A process that ends within it leaves the state as it
-    /// was, or as it is to be once it is opened.
+    /// `show` returns the label and the place of a kept document, by position. When the call
+    /// returns, the shard survives a power loss. If the process dies during the call, opening the
+    /// state shows the shard either completely or not at all.
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidOption`] for a directory of results that exists.
-    /// - Those of [`Index::insert_batch`], and [`Error::Io`]; opening the state again then tells
-    ///   whether the shard is part of it.
+    /// - [`Error::InvalidOption`] if the directory of results exists, or if the last commit failed.
+    /// - Those of [`Index::insert_batch`], and [`Error::Io`]. Open the state again to see whether
+    ///   it contains the shard.
     pub fn commit(
         &mut self,
         shard: &NewShard<'_>,
@@ -372,7 +406,7 @@ impl<F: Fingerprint> State<F> {
         Ok(())
     }
 
-    /// Does what a commit promises, from the start or from where it was cut short.
+    /// Completes a commit; may be repeated after an interruption.
     fn apply(&self, number: u64, progress: &dyn Progress) -> Result<()> {
         let pending = self.segment(number, PENDING);
         let segment = Segment::open(&pending)?;
@@ -408,19 +442,19 @@ impl<F: Fingerprint> State<F> {
     }
 }
 
-/// Refuses a verification that may keep a later document instead of an earlier one.
+/// Returns an error if the verification may prefer a later document to an earlier one.
 fn require_order(verification: Verification) -> Result<()> {
     if let Verification::Contains(_) = verification {
         let reason =
-            "contains keeps the longest document of a group, but what earlier shards kept \
-                      is written; use edit or jaccard"
+            "contains keeps the longest document of a group, but a state cannot replace what \
+             earlier shards kept; use edit or jaccard"
                 .to_owned();
         return Err(Error::InvalidOption { name: "verify", reason });
     }
     Ok(())
 }
 
-/// Opens an index that a creation made before it was cut short.
+/// Opens the empty index that an interrupted creation left.
 fn adopted<F: Fingerprint>(path: &Path, options: &IndexOptions) -> Result<Index<F>> {
     let exists = || Error::AlreadyExists { path: path.to_owned() };
     let expected = OpenOptions::new()
@@ -438,13 +472,13 @@ fn print_of<F: Fingerprint>(bytes: &[u8]) -> Result<F> {
     F::from_bytes(bytes).ok_or_else(|| Error::corrupt(FAMILY, "a fingerprint of another width"))
 }
 
-/// A document that dedup did not add.
+/// The error for a document that no shard added.
 fn foreign(key: &[u8]) -> Error {
     Error::InvalidOption {
         name: "state",
         reason: format!(
-            "holds the document {}, which no shard has added; a state takes documents from dedup \
-             alone",
+            "the index contains document {}, which no shard added; only dedup may insert into a \
+             state",
             key.escape_ascii()
         ),
     }

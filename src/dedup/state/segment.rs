@@ -1,8 +1,8 @@
-//! Segments: the documents that a shard kept become a file, complete or not there at all.
+//! Segments: files with the documents that a shard kept, either complete or absent.
 //!
-//! Records follow one another, each with its checksum; behind them are the places where they end,
-//! 8 bytes big-endian each, what the file says of itself, the length of that in 4 bytes, and a
-//! mark. A file without the mark was cut off.
+//! A segment has its records, each with a checksum; the end offset of each record, 8 bytes
+//! big-endian; the foot; the length of the foot, 4 bytes; and a mark. A file without the mark is
+//! truncated.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -14,19 +14,19 @@ use bincode::{Decode, Encode};
 use crate::error::{Error, Result};
 use crate::store::codec;
 
-/// Ends every segment; the digit is the version of the layout.
+/// Last bytes of every segment; the digit is the version of the layout.
 const MARK: &[u8; 8] = b"hamdexS1";
-/// Covered by the checksum of what a segment says of itself.
+/// Key that the checksum of the foot covers.
 const KEY: &[u8] = b"dedup segment";
-/// Names segments in errors.
+/// Name of segments in errors.
 pub(super) const FAMILY: &str = "dedup state";
 
-/// Extensions of segments: being written, committed, and known to the index.
+/// Extensions of segments: being written, committed, and in the index.
 pub(super) const WRITTEN: &str = "part";
 pub(super) const PENDING: &str = "pending";
 pub(super) const DONE: &str = "segment";
 
-/// A document that was kept.
+/// A kept document.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(super) struct Record {
     /// Big-endian bytes.
@@ -37,7 +37,7 @@ pub(super) struct Record {
     pub(super) evidence: Vec<u8>,
 }
 
-/// What a segment says of itself.
+/// Metadata of a segment, stored at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(super) struct Foot {
     /// Number of the first document.
@@ -45,7 +45,7 @@ pub(super) struct Foot {
     pub(super) count: u64,
     pub(super) input: String,
     pub(super) content: String,
-    /// Where the results were made, and where they belong; bytes of absolute paths.
+    /// Absolute paths, as bytes: where the results were written, and their final path.
     pub(super) results: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Makes a file, in the place of one that was cut off.
+    /// Creates the file, replacing a truncated one.
     pub(super) fn create(path: PathBuf, first: u64) -> Result<Self> {
         let file = File::create(&path).map_err(|e| Error::io(&path, e))?;
         let file = BufWriter::with_capacity(1 << 18, file);
@@ -75,7 +75,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what the segment says of itself; everything is on the disk then.
+    /// Writes offsets, foot and mark, and syncs the file.
     pub(super) fn finish(mut self, foot: &Foot) -> Result<()> {
         let written = self.write_end(foot);
         written.map_err(|e| Error::io(&self.path, e))
@@ -100,7 +100,7 @@ pub(super) struct Segment {
     file: File,
     path: PathBuf,
     pub(super) foot: Foot,
-    /// Where the records end.
+    /// Offset of the end of the records, where the table of end offsets starts.
     table: u64,
 }
 
@@ -109,7 +109,7 @@ impl Segment {
         let fail = |e| Error::io(path, e);
         let file = File::open(path).map_err(fail)?;
         let bytes = file.metadata().map_err(fail)?.len();
-        let damaged = || Error::corrupt(FAMILY, format!("{} was cut off", path.display()));
+        let damaged = || Error::corrupt(FAMILY, format!("{} is truncated", path.display()));
         let tail = bytes.checked_sub(12).ok_or_else(damaged)?;
         let mut end = [0; 12];
         file.read_exact_at(&mut end, tail).map_err(fail)?;
@@ -127,11 +127,11 @@ impl Segment {
         Ok(Self { file, path: path.to_owned(), foot, table })
     }
 
-    /// Reads the document of a number.
+    /// Reads the document with a number.
     pub(super) fn record(&self, number: u64) -> Result<Record> {
         let damaged = || {
             let path = self.path.display();
-            Error::corrupt(FAMILY, format!("{path}: document {number} is not where it should be"))
+            Error::corrupt(FAMILY, format!("{path}: document {number} is not in this file"))
         };
         let at = number.checked_sub(self.foot.first).filter(|&at| at < self.foot.count);
         let at = at.ok_or_else(damaged)?;
@@ -149,7 +149,7 @@ impl Segment {
         codec::decode(FAMILY, &number.to_be_bytes(), &bytes)
     }
 
-    /// Where the record at a position ends.
+    /// Reads the end offset of the record at a position.
     fn end(&self, at: u64) -> Result<u64> {
         let mut end = [0; 8];
         self.read(&mut end, self.table + at * 8)?;
@@ -161,7 +161,7 @@ impl Segment {
     }
 }
 
-/// Numbers and extensions of the segments in a directory.
+/// Returns the numbers and extensions of the segments in a directory.
 pub(super) fn numbers(directory: &Path) -> Result<Vec<(u64, &'static str)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(|e| Error::io(directory, e))? {

@@ -1,4 +1,4 @@
-//! Shards: what goes into a state, what becomes of it, and where its results are.
+//! Shards: the inputs of a state, their decisions, and the directories of their results.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,60 +10,70 @@ use crate::error::{Error, Result};
 use crate::store::{make_directory, sync_directory};
 use crate::verify::EvidenceFile;
 
-/// A shard that was committed.
+/// A committed shard, as [`State::shards`](super::State::shards) returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardInfo {
-    /// Name of what was read.
+    /// Name of the input.
     pub input: String,
-    /// Stands for what it held.
+    /// Identifies the content of the input, as the caller passed it.
     pub content: String,
-    /// Where its results are; `None` if it had no directory for them.
+    /// Directory of its results; `None` if it has none.
     pub results: Option<PathBuf>,
-    /// Documents that were kept of it.
+    /// Number of its documents that were kept.
     pub kept: u64,
     pub(super) first: u64,
     pub(super) number: u64,
 }
 
-/// A shard that is to be committed.
+/// A shard that [`State::commit`](super::State::commit) adds to the state.
+///
+/// See [`State`](super::State) for an example.
 #[derive(Debug, Clone, Copy)]
 pub struct NewShard<'a> {
-    /// Name of what was read, by which [`State::shard`](super::State::shard) finds it again.
+    /// Name of the input, for [`State::shard`](super::State::shard).
     pub input: &'a str,
-    /// Stands for what it holds, such as a digest.
+    /// Identifies the content of the input, for instance by a digest.
     pub content: &'a str,
-    /// The directory of its results, made under [`State::stage`](super::State::stage), and the name it is to get.
+    /// Directory of the results, at the path from [`State::stage`](super::State::stage), and its
+    /// final path.
     pub results: Option<(&'a Path, &'a Path)>,
 }
 
-/// What is shown of a kept document: its id, and where it is.
+/// What is shown of a kept document: its id and its place.
+///
+/// See [`State`](super::State) for an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// The document's id, as the caller wrote it.
+    /// Id of the document, as the caller wrote it.
     pub label: String,
-    /// Its file and row, as the caller wrote them.
+    /// File and row of the document, as the caller wrote them.
     pub place: String,
 }
 
-/// What becomes of a shard's documents, not committed yet.
+/// Decisions about a shard that is not committed yet.
+///
+/// See [`State`](super::State) for an example.
 #[derive(Debug)]
 pub struct Decided<F> {
-    /// The decisions; [`Decision::Stored`](crate::dedup::Decision::Stored) is near a document of an earlier shard.
+    /// The decisions. [`Decision::Stored`](crate::dedup::Decision::Stored) is near a document of an
+    /// earlier shard.
     pub decisions: Decisions<F>,
-    /// What the commit stores beside them.
+    /// What the commit stores along with them.
     pub trail: Trail,
 }
 
-/// What verifications compared of a shard, and which documents of earlier ones were near.
+/// The evidence of a shard, and the near documents of earlier shards.
+///
+/// See [`State`](super::State) for an example.
 #[derive(Debug)]
 pub struct Trail {
     pub(super) evidence: Option<EvidenceFile>,
-    /// Kept documents of earlier shards that were near, by rising number.
+    /// Near documents of earlier shards, by ascending number.
     pub(super) known: Vec<(u64, Known)>,
 }
 
 impl Trail {
-    /// Returns what is shown of the document of an earlier shard, by the key of the decision.
+    /// Returns id and place of an earlier document, by its key.
     pub fn known(&self, key: &[u8]) -> Option<&Known> {
         let number = number_of(key)?;
         let at = self.known.binary_search_by_key(&number, |&(known, _)| known).ok()?;
@@ -72,7 +82,7 @@ impl Trail {
 }
 
 impl ShardInfo {
-    /// Takes what a segment says of itself.
+    /// Creates the entry of a segment from its foot.
     pub(super) fn of(number: u64, foot: &Foot) -> Self {
         let Foot { first, count, input, content, results } = foot;
         Self {
@@ -86,23 +96,23 @@ impl ShardInfo {
     }
 }
 
-/// Gives results their name, unless that was done before.
+/// Renames results to their final path, unless that was already done.
 pub(super) fn publish(stage: &Path, results: &Path) -> Result<()> {
     if let Some(parent) = results.parent() {
         make_directory(parent)?;
     }
     match fs::rename(stage, results) {
-        // Whoever moved the results away since has them.
+        // The rename was done before, and somebody has moved the results since.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::io(results, error)),
         Ok(()) => results.parent().map_or(Ok(()), sync_directory),
     }
 }
 
-/// The bytes of two absolute paths, of which the second must not exist.
+/// Returns both paths, absolute, as bytes; the second must not exist.
 pub(super) fn absolute(stage: &Path, results: &Path) -> Result<(Vec<u8>, Vec<u8>)> {
     if results.symlink_metadata().is_ok() {
-        let reason = format!("{} exists and is not this shard's", results.display());
+        let reason = format!("{} already exists", results.display());
         return Err(Error::InvalidOption { name: "results", reason });
     }
     let bytes = |path: &Path| {
@@ -117,7 +127,7 @@ pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
     std::ffi::OsStr::from_bytes(bytes).into()
 }
 
-/// The number of a document by its key.
+/// Decodes a document's number from its key.
 pub(super) fn number_of(key: &[u8]) -> Option<u64> {
     key.try_into().ok().map(u64::from_be_bytes)
 }

@@ -5,7 +5,7 @@ use crate::verify::Linkage;
 
 const EDIT: Verification = Verification::Edit(0.9);
 
-/// Texts of a few stories in many versions, some of them far apart within a story.
+/// Texts of 40 stories in many versions, some of which differ a lot.
 fn texts(seed: u64, count: usize) -> Vec<String> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let words: Vec<String> = (0..500).map(|n| format!("word{}", n * n)).collect();
@@ -53,10 +53,10 @@ impl Bench {
     }
 }
 
-/// What becomes of every document: `None` of a kept one, else the place of that one and nearness.
+/// Outcome of a document: `None` if kept, else place, distance and similarity of the kept one.
 type Outcome = Option<(usize, u32, Option<u64>)>;
 
-/// Similarity in the four digits that are shown.
+/// Similarity in four digits, as results show it.
 fn shown(similarity: Option<f64>) -> Option<u64> {
     similarity.map(|value| format!("{:.0}", value * 1e4).parse().unwrap())
 }
@@ -121,7 +121,7 @@ fn shards_one_after_another_give_what_one_run_over_all_gives() {
 }
 
 #[test]
-fn what_only_a_removed_document_connects_is_kept_under_chains() {
+fn chains_through_removed_documents_are_not_remembered() {
     let bench = Bench::new(Settings::new(2));
     let commit = |state: &mut State<u64>, input: &str, fingerprints: &[u64]| {
         let mut dedup = Dedup::<u64>::new(&bench.settings).unwrap();
@@ -194,7 +194,7 @@ fn other_settings_and_other_documents_are_refused() {
 }
 
 #[test]
-fn results_get_their_name_once_and_take_nobodys_place() {
+fn results_are_renamed_once_and_replace_nothing() {
     let bench = Bench::new(Settings::new(2));
     let mut state = bench.create().unwrap();
     let out = bench.directory.path().join("out");
@@ -208,7 +208,7 @@ fn results_get_their_name_once_and_take_nobodys_place() {
     fs::create_dir_all(&stage).unwrap();
     fs::write(stage.join("kept"), "row").unwrap();
     let stage = state.stage(&out).unwrap();
-    assert!(!stage.exists(), "what was not committed goes");
+    assert!(!stage.exists(), "uncommitted results are removed");
     fs::create_dir_all(&stage).unwrap();
     fs::write(stage.join("kept"), "row").unwrap();
     let results = out.join("a.jsonl");
@@ -238,7 +238,7 @@ fn an_unfinished_commit_is_finished_by_the_next_opening() {
         state.index().documents().unwrap().map(|document| document.unwrap().0).collect()
     };
     let expected = documents(&state);
-    // As a kill in the middle leaves it: some documents are missing, and the segment is pending.
+    // The state after a kill in mid-commit: documents are missing and the segment is pending.
     for key in expected.iter().skip(3) {
         state.index().remove(key).unwrap();
     }
@@ -258,7 +258,7 @@ fn an_unfinished_commit_is_finished_by_the_next_opening() {
 }
 
 #[test]
-fn documents_that_were_kept_stay_apart_where_boilerplate_is_counted_anew() {
+fn kept_documents_stay_separate_when_boilerplate_is_recounted() {
     let menu = "home and contact of the site with all its many pages and the search for them";
     let page = |own| format!("{menu}\n{menu} again\n{menu} and once more\n{own}");
     let pages = [
@@ -272,8 +272,8 @@ fn documents_that_were_kept_stay_apart_where_boilerplate_is_counted_anew() {
     let mut state = bench.create().unwrap();
     let show = |_| Known { label: String::new(), place: String::new() };
     let mut kept = Vec::new();
-    // The second shard meets two of the four, whose menu two texts alone have then; its last page
-    // is near the second one and not the first.
+    // The second shard is compared with only two of the four pages, so that the menu occurs in two
+    // texts. Its last page is near the second page, but not near the first.
     let near = [0, (1 << 10) - 1, !0, !1];
     let first: Vec<(u64, &String)> = near.into_iter().zip(&pages).collect();
     let second = vec![(1, &pages[0]), ((1 << 20) - 1, &pages[1])];

@@ -1,9 +1,9 @@
-//! Flights: batches of new documents on their way to the log, side by side.
+//! Flights: concurrent batches of new documents on their way to the log.
 //!
-//! A batch that only adds documents under keys that nobody else is adding changes nothing that
-//! another such batch reads. So the writer lock covers its staging alone, and the store gathers
-//! what is committed at the same time into one group. Everything else, whether it replaces,
-//! removes or folds, or has near what a batch in flight brings, waits until nothing is in flight.
+//! A batch that only adds documents under keys that are not in flight changes nothing that another
+//! such batch reads. So the writer lock covers only its staging, and the store groups concurrent
+//! commits. All other batches wait until nothing is in flight: those that replace, remove or merge,
+//! and those whose documents are near one in flight.
 
 use std::collections::HashSet;
 use std::sync::PoisonError;
@@ -22,13 +22,13 @@ pub(super) struct Flights {
 
 #[derive(Debug, Default)]
 struct Open {
-    /// Hashes of the keys in flight; equal hashes of different keys only cost a wait.
+    /// Hashes of the keys in flight. A hash collision only costs a wait.
     keys: HashSet<u64>,
-    /// Which lanes are taken.
+    /// Which lanes are in use.
     lanes: [bool; LANES],
 }
 
-/// A batch in flight; it lands when dropped.
+/// A batch in flight. Dropping it marks it as finished.
 #[derive(Debug)]
 pub(super) struct Flight<'a> {
     flights: &'a Flights,
@@ -39,7 +39,7 @@ pub(super) struct Flight<'a> {
 impl Flights {
     /// Waits until nothing is in flight.
     ///
-    /// The caller holds the writer lock, so nothing takes off meanwhile.
+    /// The caller holds the writer lock, so no batch begins meanwhile.
     pub(super) fn wait_for_all(&self) {
         let mut open = self.open();
         while open.lanes.contains(&true) {
@@ -47,7 +47,7 @@ impl Flights {
         }
     }
 
-    /// Waits until none of the keys is in flight; the caller holds the writer lock.
+    /// Waits until none of the keys is in flight. The caller holds the writer lock.
     pub(super) fn wait_for(&self, keys: &[u64]) {
         let mut open = self.open();
         while keys.iter().any(|key| open.keys.contains(key)) {
@@ -55,7 +55,7 @@ impl Flights {
         }
     }
 
-    /// Takes off with some keys as soon as a lane is free; the caller holds the writer lock.
+    /// Starts a flight as soon as a lane is free. The caller holds the writer lock.
     pub(super) fn take_off(&self, keys: Vec<u64>) -> Flight<'_> {
         let mut open = self.open();
         loop {
@@ -76,7 +76,7 @@ impl Flights {
 }
 
 impl Flight<'_> {
-    /// Returns the lane whose count this batch alone may change.
+    /// Returns the lane whose count only this batch may change.
     pub(super) fn lane(&self) -> usize {
         self.lane
     }
@@ -96,7 +96,7 @@ impl Drop for Flight<'_> {
     }
 }
 
-/// Returns what a key is known by in flight.
+/// Returns the hash that identifies a key in flight.
 pub(in crate::index) fn hash(key: &[u8]) -> u64 {
     xxh3_64(key)
 }

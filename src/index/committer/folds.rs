@@ -1,11 +1,13 @@
-//! Folds: how singles become members of runs while others search and write.
+//! Folds: merges delta entries into runs while others search and write.
 //!
-//! A fold leaves every table's set as it is, so inserts may reach the log before or after it. Only
-//! a removal conflicts: a fold that read before it would put back what it took out. So removals
-//! are noted while a step reads, and the step leaves out the runs that they concern.
+//! A merge does not change the set of a table, but it deletes the delta entries that it has read. A
+//! write conflicts if it has replaced one of them since by its opposite: a removal that of an added
+//! fingerprint, an insert that of a removed one. So writes are recorded while a step reads, and the
+//! step leaves out the runs that they affect. Inserts of fingerprints that a step adds itself may
+//! reach the log before or after it.
 //!
-//! A pass goes through all tables once. Folds are the only ones that make or cut runs, and one
-//! step is taken at a time, so what a pass has left behind it stays folded.
+//! A pass walks all tables once. Only merges create or cut runs, and only one step runs at a time,
+//! so the part of a table behind a pass stays merged.
 
 use std::sync::{Arc, PoisonError};
 
@@ -19,101 +21,135 @@ use crate::store::{Batch, Snapshot};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{self, Mutex, MutexGuard};
 
-/// Singles of an index that was opened with some, which nobody counted.
+/// Added to the count if the index had delta entries when opened, whose number is unknown.
 const UNKNOWN: u64 = u64::MAX / 2;
 
-/// What folds and the writers beside them know of each other.
+/// Shared state of merges and writers.
 #[derive(Debug)]
 pub(super) struct Folds<F> {
     pass: Mutex<Pass<F>>,
-    /// Fingerprints that lost their last document since the step at work began to read.
-    removed: Mutex<Option<Vec<F>>>,
-    /// Singles that writes announced since the index was opened.
+    /// The delta entries written since the current step began to read.
+    written: Mutex<Option<Written<F>>>,
+    /// Number of delta entries that writes have announced since opening.
     announced: AtomicU64,
-    /// Those of them that the last pass did not meet, roughly; [`UNKNOWN`] and more before one.
+    /// How many of them the last pass did not merge, roughly. At least [`UNKNOWN`] before one.
     unfolded: AtomicU64,
 }
 
-/// A walk through all tables, of which every step folds a piece.
+/// Fingerprints by what writes made of them, in the order of writing.
+#[derive(Debug, Default)]
+struct Written<F> {
+    added: Vec<F>,
+    removed: Vec<F>,
+}
+
+impl<F: Fingerprint> Written<F> {
+    /// Returns the fingerprints in the bit order of a table, ascending.
+    fn permuted(&self, permute: impl Fn(F) -> F) -> Self {
+        let sorted = |fingerprints: &[F]| {
+            let mut permuted: Vec<F> = fingerprints.iter().map(|f| permute(*f)).collect();
+            permuted.sort_unstable();
+            permuted
+        };
+        Self { added: sorted(&self.added), removed: sorted(&self.removed) }
+    }
+}
+
+/// A pass over all tables, in steps.
 #[derive(Debug, Default)]
 struct Pass<F> {
     table: usize,
-    /// The last single of the table that a step looked at.
+    /// The last delta entry of the table that a step looked at.
     behind: Option<F>,
-    /// Singles that had been announced when it began; `None` before its first step.
+    /// Number of announced delta entries when the pass began. `None` before its first step.
     announced: Option<u64>,
-    /// Singles that stay because a removal came between.
+    /// Number of delta entries left behind because of a conflicting write.
     left: u64,
 }
 
-/// A run or several that a step has read, merged and encoded.
+/// A run that a step has read, merged with its delta entries and encoded again.
 #[derive(Debug)]
 pub(in crate::index) struct Merged<F> {
-    /// Singles that become members, rising.
-    pub(in crate::index) singles: Vec<F>,
-    /// All members, rising.
-    pub(in crate::index) members: Vec<F>,
-    /// Last member and value of each new run.
+    /// Added fingerprints, which become members. Ascending.
+    pub(in crate::index) added: Vec<F>,
+    /// Removed fingerprints, which are no longer members. Ascending.
+    pub(in crate::index) removed: Vec<F>,
+    /// The key of the run that was read, if no new run has it.
+    pub(in crate::index) deleted: Option<F>,
+    /// Last member and value of each new run. Empty if the members stay the same.
     pub(in crate::index) runs: Vec<(F, Vec<u8>)>,
 }
 
 impl<F: Fingerprint> Merged<F> {
-    /// Tells whether any of some rising fingerprints is a member.
-    fn holds_any(&self, rising: &[F]) -> bool {
-        let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else {
-            return false;
-        };
-        let from = rising.partition_point(|fingerprint| fingerprint < first);
-        let near = rising.iter().skip(from).take_while(|fingerprint| *fingerprint <= last);
-        near.into_iter().any(|fingerprint| self.members.binary_search(fingerprint).is_ok())
+    /// Number of delta entries.
+    fn len(&self) -> u64 {
+        (self.added.len() + self.removed.len()) as u64
+    }
+
+    /// Returns true if a write has replaced a delta entry by its opposite.
+    fn conflicts(&self, written: &Written<F>) -> bool {
+        any_of(&self.added, &written.removed) || any_of(&self.removed, &written.added)
     }
 
     fn stage(&self, batch: &mut Batch<'_>, table: usize) -> Result<()> {
-        for single in &self.singles {
-            batch.delete_entry(table, Kind::Single, *single)?;
+        for entry in self.added.iter().chain(&self.removed) {
+            batch.delete_entry(table, Kind::Single, *entry)?;
+        }
+        if let Some(last) = self.deleted {
+            batch.delete_entry(table, Kind::Run, last)?;
         }
         for (last, value) in &self.runs {
-            batch.put_entry(table, Kind::Run, *last, value)?;
+            batch.put_run(table, *last, value)?;
         }
         Ok(())
     }
 }
 
-/// A step of a fold: what it read stays true, but for the removals that it learns of.
+/// Returns true if two ascending lists have a fingerprint in common.
+fn any_of<F: Fingerprint>(few: &[F], others: &[F]) -> bool {
+    let (Some(first), Some(last)) = (few.first(), few.last()) else { return false };
+    let from = others.partition_point(|other| other < first);
+    let near = others.iter().skip(from).take_while(|other| *other <= last);
+    near.into_iter().any(|other| few.binary_search(other).is_ok())
+}
+
+/// A step of a merge. What it read stays valid, except for recorded removals.
 pub(in crate::index) struct Step<'s, F: Fingerprint> {
     committer: &'s Committer<F>,
     pass: MutexGuard<'s, Pass<F>>,
     pub(in crate::index) snapshot: Arc<Snapshot>,
 }
 
-/// What a step did.
+/// Result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::index) struct Stepped {
-    /// Entries that became members of runs.
+    /// Number of entries merged into runs.
     pub(in crate::index) folded: u64,
-    /// Whether the pass came to its end.
+    /// Whether the pass is complete.
     pub(in crate::index) ends_pass: bool,
-    /// Whether a table may hold a single.
+    /// Whether a table may hold a delta entry.
     pub(in crate::index) more: bool,
 }
 
 impl<F: Fingerprint> Folds<F> {
-    /// `singles` tells whether the index may hold some when it is opened.
+    /// `singles` is true if the opened index may hold delta entries.
     pub(super) fn new(singles: bool) -> Self {
         Self {
             pass: Mutex::default(),
-            removed: Mutex::default(),
+            written: Mutex::default(),
             announced: AtomicU64::new(0),
             unfolded: AtomicU64::new(if singles { UNKNOWN } else { 0 }),
         }
     }
 
-    /// Notes what a batch is about to do to the tables; the caller holds the writer lock.
-    pub(super) fn announce(&self, singles: u64, removed: &[F]) {
-        self.announced.fetch_add(singles, Ordering::Relaxed);
-        self.unfolded.fetch_add(singles, Ordering::Relaxed);
-        if let Some(noted) = &mut *self.removed() {
-            noted.extend_from_slice(removed);
+    /// Records the changes of a batch to the tables. The caller holds the writer lock.
+    pub(super) fn announce(&self, added: &[F], removed: &[F]) {
+        let entries = (added.len() + removed.len()) as u64;
+        self.announced.fetch_add(entries, Ordering::Relaxed);
+        self.unfolded.fetch_add(entries, Ordering::Relaxed);
+        if let Some(written) = &mut *self.written() {
+            written.added.extend_from_slice(added);
+            written.removed.extend_from_slice(removed);
         }
     }
 
@@ -121,28 +157,26 @@ impl<F: Fingerprint> Folds<F> {
         Some(self.unfolded.load(Ordering::Relaxed)).filter(|unfolded| *unfolded < UNKNOWN)
     }
 
-    fn removed(&self) -> MutexGuard<'_, Option<Vec<F>>> {
-        self.removed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn written(&self) -> MutexGuard<'_, Option<Written<F>>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<F: Fingerprint> Committer<F> {
-    /// Lets the next step begin a new pass.
+    /// Makes the next step begin a new pass.
     pub(in crate::index) fn begin_fold(&self) {
         *self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner) = Pass::default();
     }
 
-    /// Waits until no other step is at work, and freezes what this one reads.
+    /// Waits until no other step runs, and takes the snapshot that this step reads.
     pub(in crate::index) fn fold_step(&self) -> Step<'_, F> {
         let mut pass = self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner);
-        let turn = self.turn();
+        // Announced delta entries are in the snapshot, and those announced later are recorded.
+        let turn = self.turn_alone();
         if pass.announced.is_none() {
-            // What was announced is in the tables then, for the pass to meet.
-            turn.wait_for_all();
             pass.announced = Some(self.folds.announced.load(Ordering::Relaxed));
         }
-        // A removal holds the writer lock until it has committed: the snapshot has it, or it is noted.
-        *self.folds.removed() = Some(Vec::new());
+        *self.folds.written() = Some(Written::default());
         let snapshot = self.store.snapshot();
         drop(turn);
         Step { committer: self, pass, snapshot }
@@ -151,7 +185,7 @@ impl<F: Fingerprint> Committer<F> {
 
 impl<F: Fingerprint> Drop for Step<'_, F> {
     fn drop(&mut self) {
-        *self.committer.folds.removed() = None;
+        *self.committer.folds.written() = None;
     }
 }
 
@@ -164,9 +198,9 @@ impl<F: Fingerprint> Step<'_, F> {
         self.pass.behind
     }
 
-    /// Commits what was merged of the table, up to the single `behind`, or all of it for `None`.
+    /// Commits the merged part of the table up to `behind`, or all of it for `None`.
     ///
-    /// `permute` is the order of bits in the table.
+    /// `permute` is the permutation of the table.
     pub(in crate::index) fn commit(
         mut self,
         merged: &[Merged<F>],
@@ -176,33 +210,42 @@ impl<F: Fingerprint> Step<'_, F> {
         let committer = self.committer;
         let table = self.pass.table;
         let turn = committer.turn();
-        let mut removed: Vec<F> =
-            committer.folds.removed().iter().flatten().map(|gone| permute(*gone)).collect();
-        removed.sort_unstable();
+        let written = match &*committer.folds.written() {
+            Some(written) => written.permuted(permute),
+            None => unreachable!("writes are recorded until the step ends"),
+        };
         let mut batch = committer.store.batch()?;
-        let (mut folded, mut left) = (0, 0);
+        let (mut folded, mut left, mut removes) = (0, 0, false);
         for group in merged {
-            let singles = group.singles.len() as u64;
-            if group.holds_any(&removed) {
-                left += singles;
+            if group.conflicts(&written) {
+                left += group.len();
             } else {
-                folded += singles;
+                folded += group.len();
+                removes |= !group.removed.is_empty();
                 group.stage(&mut batch, table)?;
             }
         }
-        if folded > 0 {
-            let flight = committer.flights.take_off(Vec::new());
-            let held = Held::new();
-            // Inserts go on meanwhile; removals wait until nothing is on its way.
-            drop(turn);
+        let commit = || {
             fail_point!("fold.staged");
             sync::pause();
             batch.commit()?;
             fail_point!("fold.logged");
+            Ok(())
+        };
+        if folded == 0 {
+            drop(turn);
+        } else if removes {
+            // An insert of a removed fingerprint must not reach the log before its entry is deleted.
+            commit()?;
+            drop(turn);
+        } else {
+            let flight = committer.flights.take_off(Vec::new());
+            let held = Held::new();
+            // Inserts continue meanwhile. Removals wait until nothing is in flight.
+            drop(turn);
+            commit()?;
             drop(held);
             drop(flight);
-        } else {
-            drop(turn);
         }
         self.pass.left += left;
         self.pass.behind = behind;
@@ -214,7 +257,7 @@ impl<F: Fingerprint> Step<'_, F> {
         Ok(Stepped { folded, ends_pass, more })
     }
 
-    /// Ends the pass; returns true if it leaves no single behind.
+    /// Ends the pass. Returns true if it leaves no delta entry.
     fn end(&mut self) -> bool {
         let Self { committer, pass, .. } = self;
         let committer: &Committer<F> = committer;

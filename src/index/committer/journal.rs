@@ -1,15 +1,15 @@
-//! The journal: which fingerprints recent batches changed, for as long as somebody may ask.
+//! The journal: records which fingerprints recent batches changed, while watchers exist.
 //!
-//! A search that is to hold when its caller takes the writer lock need not be made under the
-//! lock. It reads a snapshot before, and under the lock looks only at what the journal has since
-//! then. While nobody watches, the journal holds the batches on their way and no others.
+//! A search whose result must hold under the writer lock need not run under it. It reads a snapshot
+//! before, and under the lock only looks at later entries of the journal. Without watchers the
+//! journal holds only batches in flight.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, PoisonError};
 
 use crate::sync::{Mutex, MutexGuard};
 
-/// The changes of one index.
+/// The recent changes of an index.
 #[derive(Debug)]
 pub(super) struct Journal<F> {
     state: Mutex<State<F>>,
@@ -21,9 +21,9 @@ struct State<F> {
     next: u64,
     /// The latest entries, numbered up to `next`.
     entries: VecDeque<Arc<Vec<F>>>,
-    /// Numbers of the batches that have not landed.
+    /// Numbers of the batches in flight.
     flying: BTreeSet<u64>,
-    /// From which entry on somebody watches, and how many do.
+    /// Number of watchers by the first entry that they watch.
     watched: BTreeMap<u64, usize>,
 }
 
@@ -35,7 +35,7 @@ impl<F> Default for Journal<F> {
 }
 
 impl<F> State<F> {
-    /// Every snapshot made from now on has the entries below this one.
+    /// Returns the end of the entries that every later snapshot contains.
     fn landed(&self) -> u64 {
         self.flying.first().copied().unwrap_or(self.next)
     }
@@ -43,12 +43,12 @@ impl<F> State<F> {
     fn forget(&mut self) {
         let needed = self.watched.keys().next().map_or(self.landed(), |&at| at.min(self.landed()));
         let kept = usize::try_from(self.next - needed).unwrap_or(usize::MAX);
-        let gone = self.entries.len().saturating_sub(kept);
-        self.entries.drain(..gone);
+        let obsolete = self.entries.len().saturating_sub(kept);
+        self.entries.drain(..obsolete);
     }
 }
 
-/// A batch in the journal that has not landed; it lands when dropped.
+/// A batch in the journal and in flight. Dropping it marks it as finished.
 #[derive(Debug)]
 pub(super) struct Noted<'a, F> {
     journal: &'a Journal<F>,
@@ -63,7 +63,7 @@ impl<F> Drop for Noted<'_, F> {
     }
 }
 
-/// A place in the journal behind which nothing is forgotten, until it is dropped.
+/// A place in the journal. Later entries are kept until it is dropped.
 #[derive(Debug)]
 pub(super) struct Place<'a, F> {
     journal: &'a Journal<F>,
@@ -71,7 +71,7 @@ pub(super) struct Place<'a, F> {
 }
 
 impl<F> Journal<F> {
-    /// Notes what a batch is about to change, before it commits.
+    /// Records what a batch will change, before it commits.
     pub(super) fn note(&self, changed: Arc<Vec<F>>) -> Noted<'_, F> {
         let mut state = self.state();
         let number = state.next;
@@ -81,7 +81,7 @@ impl<F> Journal<F> {
         Noted { journal: self, number }
     }
 
-    /// Takes the place from which on entries may be missing in snapshots that are made later.
+    /// Returns the place after which later snapshots may miss entries.
     pub(super) fn place(&self) -> Place<'_, F> {
         let mut state = self.state();
         let at = state.landed();
@@ -95,7 +95,7 @@ impl<F> Journal<F> {
 }
 
 impl<F> Place<'_, F> {
-    /// Moves to the end and returns what lay between.
+    /// Moves to the end and returns the entries in between.
     pub(super) fn move_on(&mut self) -> Vec<Arc<Vec<F>>> {
         let mut state = self.journal.state();
         let behind = usize::try_from(state.next - self.at).unwrap_or(usize::MAX);
@@ -150,7 +150,7 @@ mod tests {
         drop(note(&journal, 3));
         let mut place = journal.place();
         drop(note(&journal, 4));
-        assert_eq!(moved(&mut place), [2, 3, 4], "what is on its way may miss the snapshot");
+        assert_eq!(moved(&mut place), [2, 3, 4], "a snapshot may miss batches in flight");
         assert_eq!(moved(&mut place), []);
         assert_eq!(kept(&journal), [2, 3, 4]);
         drop(slow);

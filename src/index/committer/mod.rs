@@ -1,14 +1,15 @@
-//! The committer: the one way by which batches reach the store and readers see them.
+//! The committer: the only path by which batches reach the store and become visible.
 //!
-//! A batch takes a turn, is announced, committed, published and lands, in this order. Each step is
-//! a value that only the step before it makes, so no caller can leave one out. Announced before
-//! it commits, so that no reader takes tables for free of singles, that memory holds no less than
-//! the store, and that whoever searched a snapshot learns what came since. Published before it
-//! lands, so that whoever waits for it to land sees it.
+//! A batch takes a turn and is announced, committed, published and finished, in this order. Each
+//! step is a value that only the step before can create, so no caller can skip one.
 //!
-//! Turns are short: a holder of the writer lock looks up single records, and neither searches nor
-//! waits for an fsync nor shares out work (see [`crate::exclusion`]). A deep check is the
-//! exception: it reads the log under the lock, which nobody may change meanwhile.
+//! - A batch is announced before it commits. So every reader knows that tables may hold delta
+//!   entries, memory holds no less than the store, and searches of a snapshot learn what changed.
+//! - It is published before it finishes. So a call that waited for it sees it.
+//!
+//! Turns are short. The holder of the writer lock reads single records; it does not search, wait
+//! for an fsync or use other threads (see [`crate::exclusion`]). A deep check is the exception: it
+//! reads the log under the lock, because the log must not change meanwhile.
 
 mod flights;
 mod folds;
@@ -36,7 +37,7 @@ use crate::store::Store;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{self, RwLock, RwLockWriteGuard};
 
-/// The write side of one index and what it has published.
+/// The write side of an index and the state it has published.
 #[derive(Debug)]
 pub(super) struct Committer<F: Fingerprint> {
     store: Arc<Store>,
@@ -45,21 +46,21 @@ pub(super) struct Committer<F: Fingerprint> {
     flights: Flights,
     journal: Journal<F>,
     folds: Folds<F>,
-    /// Whether a thread merges what was added to the memory.
+    /// Whether a thread is merging resident tables.
     merging: AtomicBool,
     published: RwLock<Published<F>>,
 }
 
-/// What readers need to know of the last write.
+/// State of the last write that readers need.
 #[derive(Debug)]
 struct Published<F: Fingerprint> {
-    /// False only when no table holds a single entry.
+    /// False only if no table holds a delta entry.
     singles: bool,
-    /// The reader of the present state, unless a write came after it.
+    /// The reader of the current state. `None` after a write.
     reader: Option<Reader<F>>,
     /// The store's turn before that reader was made.
     turn: u64,
-    /// Every fingerprint that the store holds, if they are kept in memory.
+    /// All fingerprints in the store, if they are resident.
     resident: Option<Arc<Resident<F>>>,
 }
 
@@ -69,23 +70,23 @@ impl<F: Fingerprint> Published<F> {
     }
 }
 
-/// A reader, and the place in the journal behind which its snapshot may miss changes.
+/// A reader and the place in the journal after which its snapshot may miss changes.
 pub(super) struct Watch<'a, F: Fingerprint> {
     pub(super) reader: Reader<F>,
     place: Place<'a, F>,
 }
 
 impl<F: Fingerprint> Watch<'_, F> {
-    /// Returns the fingerprints that batches changed since the last call, in no order.
+    /// Returns the fingerprints that batches changed since the last call, unordered.
     ///
-    /// Under the writer lock it leaves out none of a batch that was announced.
+    /// Under the writer lock the result is complete for all announced batches.
     pub(super) fn since(&mut self) -> Vec<Arc<Vec<F>>> {
         self.place.move_on()
     }
 }
 
 impl<F: Fingerprint> Committer<F> {
-    /// `singles` may be true without need, but false only when every entry is in a run.
+    /// `singles` may be true without need, but false only if every entry is in a run.
     pub(super) fn new(store: Arc<Store>, core: Arc<Core>, singles: bool) -> Self {
         Self {
             store,
@@ -99,7 +100,7 @@ impl<F: Fingerprint> Committer<F> {
         }
     }
 
-    /// Freezes the present state, or shares what is frozen of it.
+    /// Returns a reader of the current state, and makes one if there is none.
     pub(super) fn read(&self) -> Result<Reader<F>> {
         let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
         let turn = self.store.turn();
@@ -108,7 +109,7 @@ impl<F: Fingerprint> Committer<F> {
         }
         drop(published);
         let mut published = self.published();
-        // Read before the snapshot is made, which then holds no less.
+        // Read the turn before making the snapshot, which then holds no less.
         let turn = self.store.turn();
         if let Some(reader) = published.reader_at(turn) {
             return Ok(reader.clone());
@@ -122,36 +123,36 @@ impl<F: Fingerprint> Committer<F> {
         Ok(reader)
     }
 
-    /// Reads, and learns from then on what changes.
+    /// Returns a reader, and records changes from now on.
     pub(super) fn watch(&self) -> Result<Watch<'_, F>> {
-        // What has landed by now was published before, so the reader has it.
+        // Batches that are finished by now were published before, so the reader has them.
         let place = self.journal.place();
         Ok(Watch { reader: self.read()?, place })
     }
 
-    /// Waits for the turn to write, beside batches that are on their way.
+    /// Waits for the turn to write. Other batches may still be in flight.
     pub(super) fn turn(&self) -> Turn<'_, F> {
         Turn::begin(self)
     }
 
-    /// Waits for the turn to write, with nothing on its way.
+    /// Waits for the turn to write, with no batch in flight.
     pub(super) fn turn_alone(&self) -> Turn<'_, F> {
         let turn = self.turn();
         turn.wait_for_all();
         turn
     }
 
-    /// Returns how many fingerprints came since the last whole fold, roughly.
+    /// Returns how many fingerprints were added since the last complete merge, roughly.
     ///
-    /// `None` if there were some when the index was opened.
+    /// Returns `None` if there were delta entries when the index was opened.
     pub(super) fn unfolded(&self) -> Option<u64> {
         self.folds.unfolded()
     }
 
-    /// Lets the next search make a new reader, and drops the cursors of the old one.
+    /// Withdraws the published reader, so that the next search makes a new one.
     pub(super) fn withdraw(&self) {
         let withdrawn = self.published().reader.take();
-        // Closing cursors is no work for others to wait for.
+        // Close the cursors without the lock, so that no other thread waits for it.
         drop(withdrawn);
     }
 
@@ -159,23 +160,23 @@ impl<F: Fingerprint> Committer<F> {
         self.published.read().unwrap_or_else(PoisonError::into_inner).resident.clone()
     }
 
-    /// Searches by these fingerprints from now on; `None` goes by the store.
+    /// Publishes resident fingerprints. With `None`, searches read the store.
     ///
-    /// `watch` is from before they were read. What was announced since then is added.
+    /// `watch` must be older than the snapshot that was loaded. Changes since then are added.
     pub(super) fn install(&self, mut watch: Watch<'_, F>, resident: Option<Resident<F>>) {
         let turn = self.turn();
         let since = watch.since();
         let resident = resident
-            .and_then(|resident| since.iter().try_fold(resident, |held, new| held.touch(new)));
+            .and_then(|resident| since.iter().try_fold(resident, |held, new| held.mark_dirty(new)));
         self.published().resident = resident.map(Arc::new);
         self.withdraw();
         drop(turn);
         self.merge_resident();
     }
 
-    /// Builds tables of what was added to the memory, beside writes and searches.
+    /// Builds tables for dirty resident fingerprints, beside writes and searches.
     ///
-    /// Does nothing below a host's code, and while another thread is about it.
+    /// Does nothing within a host's code or while another thread does it.
     pub(super) fn merge_resident(&self) {
         let Some(before) = self.resident().filter(|resident| resident.wants_merging()) else {
             return;
@@ -187,7 +188,7 @@ impl<F: Fingerprint> Committer<F> {
         let mut published = self.published();
         let present = published.resident.clone().filter(|present| present.continues(&before));
         if let Some(present) = present {
-            // Without memory for the tables searches go by the store.
+            // If memory for the tables is missing, searches read the store.
             let next = merged.ok().and_then(|merged| present.with_merged(&before, merged));
             published.resident = next.map(Arc::new);
         }

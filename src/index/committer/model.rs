@@ -1,8 +1,8 @@
-//! The write protocol under a model checker: shuttle chooses where threads change.
+//! The write protocol under a model checker: shuttle chooses where threads switch.
 //!
-//! `tools/test` runs these tests, in a build of their own, for no other test runs with the
+//! `tools/test` runs these tests in a separate build, because no other test can run with the
 //! checker's locks. A failing schedule is printed, and `shuttle::replay` repeats it. The store is
-//! RocksDB, one for many schedules; it does nothing by itself that the protocol can see.
+//! RocksDB, shared by many schedules; its own background work does not affect the protocol.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::plan::Costs;
 use crate::verify::Nearness;
 use crate::{Query, SearchPath};
 
-/// Schedules of one store; more would search among the traces of too many removed documents.
+/// Schedules per store. With more, searches would read the traces of too many removed documents.
 const OF_ONE_STORE: usize = 250;
 
 type Model = BTreeMap<u64, u64>;
@@ -26,10 +26,10 @@ type Model = BTreeMap<u64, u64>;
 /// What the schedules of a round share.
 type Made = (Arc<Store>, Arc<Core>, TempDir);
 
-/// Runs a body under many schedules, each with an index of nothing but some folded documents.
+/// Runs a body under many schedules, each with an index of only a few merged documents.
 fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> Model) {
     let rounds = std::env::var("HAMDEX_MODEL_ROUNDS").map_or(16, |rounds| rounds.parse().unwrap());
-    // All work is done on the thread that asks for it: rayon's threads are not the checker's.
+    // Use only the calling thread: the checker does not control rayon's threads.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
     let _pool = pool.build().unwrap();
     for round in 0..rounds {
@@ -56,19 +56,19 @@ fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> M
         };
         let mut config = shuttle::Config::new();
         config.stack_size = 1 << 20;
-        // Few changes of threads at chosen places find what chance finds late, and the reverse.
+        // PCT changes threads rarely, at chosen places. It finds what random schedules find late.
         if round % 2 == 0 {
             Runner::new(RandomScheduler::new_from_seed(round, OF_ONE_STORE), config).run(check);
         } else {
             let scheduler = PctScheduler::new_from_seed(round, 3, OF_ONE_STORE);
             Runner::new(scheduler, config).run(check);
         }
-        // Closing takes locks, which are the checker's.
+        // Closing takes locks, which belong to the checker.
         shuttle::check_random(move || drop(made.lock().unwrap().take()), 1);
     }
 }
 
-/// Makes an empty index, as far as schedules share it.
+/// Creates an empty index, in the parts that schedules share.
 fn make() -> Made {
     let directory = tempfile::tempdir().unwrap();
     let options = IndexOptions::new().memory(16 << 20);
@@ -86,7 +86,7 @@ fn put(index: &Index<u64>, documents: &[(u64, u64)]) {
     index.insert_batch(&documents, Durability::Buffered).unwrap();
 }
 
-/// Folds everything, and leaves its traces, for compactions take longer than a schedule.
+/// Merges everything, without the compaction, which takes longer than a schedule.
 fn fold(index: &Index<u64>) {
     while index.fold_step().unwrap() {}
 }
@@ -102,7 +102,7 @@ fn found(index: &Index<u64>, fingerprint: u64, path: SearchPath) -> Vec<u64> {
     found.iter().map(|near| u64::from_be_bytes(near.key[..].try_into().unwrap())).collect()
 }
 
-/// Compares an index that nobody uses with what it has to hold.
+/// Compares an unused index with its model.
 fn judge(index: &Index<u64>, model: &Model) {
     assert_eq!(index.len().unwrap(), model.len() as u64);
     for (key, &fingerprint) in model {
@@ -164,8 +164,8 @@ fn a_removal_beside_two_folds_is_never_undone() {
         for other in others {
             other.join().unwrap();
         }
-        for gone in [0x10, 0x20, 0x30] {
-            assert_eq!(found(index, gone, SearchPath::Tables), [], "{gone:x}");
+        for removed in [0x10, 0x20, 0x30] {
+            assert_eq!(found(index, removed, SearchPath::Tables), [], "{removed:x}");
         }
         model.clear();
         model
@@ -177,12 +177,33 @@ fn what_a_removal_keeps_from_a_fold_is_still_found() {
     const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
     explore(STORED, |index, mut model| {
         put(index, &[(3, 0x30), (4, 0x40)]);
-        let others = [spawn(index, |index| remove(index, 1)), spawn(index, fold)];
+        let others = [spawn(index, |index| remove(index, 3)), spawn(index, fold)];
+        for other in others {
+            other.join().unwrap();
+        }
+        model.insert(4, 0x40);
+        model
+    });
+}
+
+#[test]
+fn what_is_inserted_again_beside_a_fold_of_its_removal_is_still_found() {
+    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
+    explore(STORED, |index, mut model| {
+        remove(index, 1);
+        let others = [
+            spawn(index, |index| put(index, &[(3, 0x10)])),
+            spawn(index, |index| {
+                remove(index, 2);
+                put(index, &[(2, 0x20)]);
+            }),
+            spawn(index, fold),
+        ];
         for other in others {
             other.join().unwrap();
         }
         model.remove(&1);
-        model.extend([(3, 0x30), (4, 0x40)]);
+        model.insert(3, 0x10);
         model
     });
 }

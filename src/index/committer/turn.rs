@@ -1,4 +1,4 @@
-//! Turns: from the writer lock to the moment at which a batch has landed.
+//! Turns: from the writer lock until a batch is finished.
 
 use std::sync::Arc;
 
@@ -15,40 +15,40 @@ use crate::sync;
 #[cfg(feature = "rocksdb-interop")]
 use crate::{exclusion, store::HostBatch};
 
-/// The turn to write: what is read of the store stays true until it ends.
+/// The turn to write: what is read of the store stays valid until it ends.
 ///
-/// Batches of documents under new keys may still be on their way.
+/// Batches of documents under new keys may still be in flight.
 pub(in crate::index) struct Turn<'s, F: Fingerprint> {
     committer: &'s Committer<F>,
     writer: Locked<'s, ()>,
 }
 
-/// What a batch changes.
+/// The changes of a batch.
 pub(in crate::index) struct Appended<F> {
-    /// Fingerprints of all documents that come, go or change, once each.
+    /// Fingerprints of all documents that are added, removed or changed, without duplicates.
     pub(in crate::index) changed: Vec<F>,
-    /// How many of them get singles.
+    /// How many of them get delta entries.
     pub(in crate::index) singles: usize,
-    /// Those that lose their last document, and with it their entries in the tables.
+    /// Fingerprints that lose their last document, and with it their table entries.
     pub(in crate::index) orphans: Vec<F>,
     pub(in crate::index) inserted: u64,
     pub(in crate::index) removed: u64,
-    /// Hashes of the keys, if all of them are new and get documents.
+    /// Hashes of the keys, if all of them are new.
     pub(in crate::index) new_keys: Option<Vec<u64>>,
 }
 
-/// A batch that is announced, to be committed; dropped, it never was.
+/// An announced batch, ready to be committed. Dropping it changes nothing.
 pub(in crate::index) struct Ready<'s, F: Fingerprint> {
     committer: &'s Committer<F>,
     batch: Batch<'s>,
     hold: Hold<'s, F>,
 }
 
-/// What keeps true what a batch was staged by.
+/// What keeps the data valid from which a batch was staged.
 enum Hold<'s, F> {
-    /// Others may add documents under other keys meanwhile.
+    /// Other batches may add documents under other keys.
     Beside { _noted: Noted<'s, F>, _flight: Flight<'s>, _held: Held },
-    /// Nobody else writes meanwhile.
+    /// No other batch is written meanwhile.
     Alone { noted: Option<Noted<'s, F>>, _writer: Locked<'s, ()> },
 }
 
@@ -57,30 +57,30 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         Self { committer, writer: committer.writer.lock() }
     }
 
-    /// Waits until none of the keys, told by their hashes, is on its way.
+    /// Waits until none of the keys with these hashes is in flight.
     pub(in crate::index) fn wait_for(&self, keys: &[u64]) {
         self.committer.flights.wait_for(keys);
     }
 
-    /// Waits until nothing is on its way.
+    /// Waits until nothing is in flight.
     pub(in crate::index) fn wait_for_all(&self) {
         self.committer.flights.wait_for_all();
     }
 
-    /// Reads what all batches that have landed left.
+    /// Returns a reader of everything that finished batches wrote.
     pub(in crate::index) fn read(&self) -> Result<Reader<F>> {
         self.committer.read()
     }
 
-    /// Goes on with a batch that changes nothing of the index's.
+    /// Continues with a batch that changes nothing in the index.
     pub(in crate::index) fn pass(self, batch: Batch<'s>) -> Ready<'s, F> {
         let hold = Hold::Alone { noted: None, _writer: self.writer };
         Ready { committer: self.committer, batch, hold }
     }
 
-    /// Counts the documents and announces what a batch will change.
+    /// Counts the documents and announces the changes of a batch.
     ///
-    /// Ends the turn of others' waiting at once where every key is new.
+    /// Releases the writer lock at once if every key is new.
     pub(in crate::index) fn announce(
         self,
         mut batch: Batch<'s>,
@@ -98,12 +98,12 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         }
         let changed = Arc::new(changed);
         let noted = committer.journal.note(Arc::clone(&changed));
-        committer.folds.announce(singles as u64, &orphans);
+        committer.folds.announce(changed.get(..singles).expect("they come first"), &orphans);
         let mut published = committer.published();
         published.singles |= singles > 0;
         if let Some(resident) = &published.resident {
-            // Without memory for it searches go by the store from now on.
-            published.resident = resident.touch(&changed).map(Arc::new);
+            // If memory is missing, searches read the store from now on.
+            published.resident = resident.mark_dirty(&changed).map(Arc::new);
         }
         drop(published);
         let hold = match flight {
@@ -115,9 +115,9 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
 }
 
 impl<F: Fingerprint> Ready<'_, F> {
-    /// Commits the batch, if it changes anything, shows it to readers and lets it land.
+    /// Commits the batch if it changes anything, then publishes and finishes it.
     ///
-    /// It survives the process from then on, not yet a loss of power.
+    /// The batch survives the end of the process, not yet a power loss.
     pub(in crate::index) fn commit(self) -> Result<()> {
         let Self { committer, batch, hold } = self;
         if matches!(hold, Hold::Alone { noted: None, .. }) {
@@ -142,8 +142,8 @@ impl<F: Fingerprint> Ready<'_, F> {
             Ok(())
         };
         let committed = commit();
-        // Whoever waits for it to land searches at once, and has to see it. Even a write that
-        // failed may have changed something.
+        // Calls that wait for this batch search at once and must see it. Even a failed write may
+        // have changed something.
         committer.withdraw();
         drop(hold);
         committer.core.events.wrote(began);
@@ -151,7 +151,7 @@ impl<F: Fingerprint> Ready<'_, F> {
         committed
     }
 
-    /// Has a host commit the batch, and shows it to readers and lets it land.
+    /// Lets a host commit the batch, then publishes and finishes it.
     #[cfg(feature = "rocksdb-interop")]
     pub(in crate::index) fn commit_by<R>(self, write: impl FnOnce(HostBatch) -> R) -> R {
         let Self { committer, batch, hold } = self;

@@ -1,105 +1,115 @@
-//! Folding: single entries become members of runs, in small steps, beside all other work.
+//! Folding: merges delta entries into runs in small steps, beside all other work.
 
+mod merge;
 mod thread;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use self::merge::merge;
 pub(super) use self::thread::Folder;
 pub use self::thread::Folding;
-use super::committer::{Merged, Stepped};
-use super::search::run_at;
+use super::committer::Stepped;
 use super::{Index, Shared};
 use crate::error::Result;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
-use crate::store::keys::{self, Kind, TableKey};
-use crate::store::run::{self, RUN_MEMBERS};
+use crate::store::keys::{Kind, TableKey};
 use crate::store::{Family, Store, View};
 
-/// Members that one step writes anew, roughly.
-///
-/// Some 45 KB in the log, for which a write that comes at the same time waits.
-const STEP_MEMBERS: usize = 1 << 14;
-
-/// Singles that are read at once.
-const READ_AT_ONCE: usize = 512;
-
-/// Members beyond which a rewritten run is cut.
-const LONGEST_RUN: usize = RUN_MEMBERS + RUN_MEMBERS / 2;
-
-/// What a fold did.
+/// Result of a merge: entries merged and sizes of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FoldReport {
-    /// Table entries that became members of runs, over all tables.
+    /// Number of delta entries merged into runs, over all tables.
     pub folded: u64,
-    /// Bytes of the tables before.
+    /// Size of the tables before, in bytes.
     pub bytes_before: u64,
-    /// Bytes of the tables afterwards.
+    /// Size of the tables afterwards, in bytes.
     pub bytes_after: u64,
 }
 
-/// What a compaction did.
+/// Result of a compaction: sizes before and afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompactReport {
-    /// Bytes of all families before.
+    /// Size of all families before, in bytes.
     pub bytes_before: u64,
-    /// Bytes of all families afterwards.
+    /// Size of all families afterwards, in bytes.
     pub bytes_after: u64,
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Folds every single entry that is there into runs, step by step.
+    /// Merges all current delta entries into runs, step by step.
     ///
-    /// Searches and writes go on meanwhile and wait for no step; each step is one atomic batch of
-    /// some 45 KB. What is inserted meanwhile may stay single, and what others keep removing from.
+    /// Searches and writes continue and wait for no step. Each step is one atomic batch of about 45
+    /// KB. Delta entries may remain if others insert or remove documents meanwhile. Finally
+    /// compacts the region of delta entries.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let report = index.fold(&())?;
+    /// assert_eq!(report.folded, 4); // one entry in each of four tables
+    /// assert_eq!(index.stats(&())?.singles, 0);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::ReadOnly`](crate::Error::ReadOnly), [`Error::Cancelled`](crate::Error::Cancelled),
-    /// and damage or failures of the store. What was folded before stays folded.
+    /// Returns [`Error::ReadOnly`](crate::Error::ReadOnly),
+    /// [`Error::Cancelled`](crate::Error::Cancelled), and an error on damage or a failure of the
+    /// store. Completed steps are kept.
     pub fn fold(&self, progress: &dyn Progress) -> Result<FoldReport> {
         let shared = &*self.shared;
         shared.store.require_writable()?;
         let bytes_before = shared.table_bytes()?;
         progress.begin("folding", None);
-        shared.committer.begin_fold();
-        let (mut folded, mut passes) = (0, 0);
-        loop {
-            progress::check(progress)?;
-            let step = shared.fold_step()?;
-            progress.advance(step.folded);
-            folded += step.folded;
-            // The second pass is for what removals kept out of the first one.
-            passes += u32::from(step.ends_pass);
-            if !step.more || passes == 2 {
-                break;
-            }
-        }
+        let folded = shared.fold_all(progress)?;
         shared.clear_singles()?;
         Ok(FoldReport { folded, bytes_before, bytes_after: shared.table_bytes()? })
     }
 
-    /// Folds a bounded number of entries; true while there is more to do.
+    /// Merges a bounded number of delta entries. Returns true if there may be more.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// while index.fold_step()? {}
+    /// assert_eq!(index.stats(&())?.singles, 0);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Index::fold`].
+    /// Returns the errors of [`Index::fold`].
     pub fn fold_step(&self) -> Result<bool> {
         self.shared.store.require_writable()?;
         self.shared.fold_step().map(|step| step.more)
     }
 
-    /// Rewrites all files so that what was deleted gives its space back.
+    /// Merges delta entries and rewrites all files, which frees the space of removed documents.
+    ///
+    /// Takes time and disk space in proportion to the index. Searches and writes continue.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// index.remove(b"page")?;
+    /// let report = index.compact()?;
+    /// println!("{} bytes freed", report.bytes_before.saturating_sub(report.bytes_after));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::ReadOnly`](crate::Error::ReadOnly) and failures of the store.
+    /// Returns [`Error::ReadOnly`](crate::Error::ReadOnly) and failures of the store.
     pub fn compact(&self) -> Result<CompactReport> {
         let shared = &*self.shared;
         shared.store.require_writable()?;
         let bytes_before = shared.all_bytes()?;
+        shared.fold_all(&())?;
         shared.store.flush()?;
         fail_point!("compact.flushed");
         for family in Family::of_generation(shared.store.tables()) {
@@ -112,6 +122,22 @@ impl<F: Fingerprint> Index<F> {
 }
 
 impl<F: Fingerprint> Shared<F> {
+    fn fold_all(&self, progress: &dyn Progress) -> Result<u64> {
+        self.committer.begin_fold();
+        let (mut folded, mut passes) = (0, 0);
+        loop {
+            progress::check(progress)?;
+            let step = self.fold_step()?;
+            progress.advance(step.folded);
+            folded += step.folded;
+            // The second pass merges what conflicting writes kept out of the first one.
+            passes += u32::from(step.ends_pass);
+            if !step.more || passes == 2 {
+                return Ok(folded);
+            }
+        }
+    }
+
     fn table_bytes(&self) -> Result<u64> {
         (0..self.store.tables()).map(|table| self.store.bytes(Family::Table(table))).sum()
     }
@@ -120,7 +146,7 @@ impl<F: Fingerprint> Shared<F> {
         Family::of_generation(self.store.tables()).map(|family| self.store.bytes(family)).sum()
     }
 
-    /// Folds on from where the last step ended, in the next table that has something to fold.
+    /// Continues after the last step, in the next table that has delta entries.
     fn fold_step(&self) -> Result<Stepped> {
         loop {
             let step = self.fold_table()?;
@@ -133,15 +159,13 @@ impl<F: Fingerprint> Shared<F> {
     fn fold_table(&self) -> Result<Stepped> {
         let step = self.committer.fold_step();
         let table = step.table();
-        let mut view = View::new(Arc::clone(&step.snapshot));
-        let (merged, behind) = merge::<F>(&mut view, table, step.behind())?;
-        drop(view);
+        let (merged, behind) = merge::<F>(&step.snapshot, table, step.behind())?;
         let tables = self.core.plan.tables();
         let permutation = tables.get(table).expect("a pass ends at the last table").permutation();
         step.commit(&merged, behind, |fingerprint| permutation.apply(fingerprint))
     }
 
-    /// Removes the traces of folded singles, which later range reads would step over.
+    /// Compacts away the traces of merged delta entries, which range reads would step over.
     fn clear_singles(&self) -> Result<()> {
         self.store.flush()?;
         fail_point!("fold.flushed");
@@ -151,13 +175,13 @@ impl<F: Fingerprint> Shared<F> {
             self.store.compact(Family::Table(table), Some(&from), Some(&to))?;
             fail_point!("fold.compacted");
         }
-        // Its cursors keep the files of before.
+        // The cursors of the old reader keep the old files.
         self.committer.withdraw();
         Ok(())
     }
 }
 
-/// Tells whether any table holds a single entry.
+/// Returns true if any table holds a delta entry.
 pub(super) fn any_single(store: &Arc<Store>) -> Result<bool> {
     let mut view = View::new(store.snapshot());
     for table in 0..store.tables() {
@@ -172,98 +196,13 @@ pub(super) fn any_single(store: &Arc<Store>) -> Result<bool> {
     Ok(false)
 }
 
-/// Merges the next singles of a table with their runs, and returns the last one of them.
-///
-/// `None` is the table's end.
-fn merge<F: Fingerprint>(
-    view: &mut View,
-    table: usize,
-    behind: Option<F>,
-) -> Result<(Vec<Merged<F>>, Option<F>)> {
-    let mut ahead = Singles { table, read: VecDeque::new(), behind };
-    let mut merged = Vec::new();
-    let (mut written, mut behind) = (0, behind);
-    while written < STEP_MEMBERS {
-        let Some(first) = ahead.peek(view)? else { return Ok((merged, None)) };
-        let mut members = Vec::new();
-        let last = run_at(view, table, first, &mut members)?;
-        let mut singles = Vec::new();
-        while singles.len() < STEP_MEMBERS
-            && let Some(single) = ahead.peek(view)?
-            && last.is_none_or(|last| single <= last)
-        {
-            singles.push(single);
-            behind = Some(single);
-            ahead.read.pop_front();
-        }
-        members.extend_from_slice(&singles);
-        members.sort_unstable();
-        members.dedup();
-        // The members below a run's last one never pass it, so its key is written again.
-        debug_assert!(last.is_none() || last == members.last().copied());
-        written += members.len();
-        merged.push(Merged { runs: encoded(&members), singles, members });
-    }
-    Ok((merged, behind))
-}
-
-/// The singles of a table by their order, some of them read ahead.
-struct Singles<F> {
-    table: usize,
-    read: VecDeque<F>,
-    /// The last one that was read.
-    behind: Option<F>,
-}
-
-impl<F: Fingerprint> Singles<F> {
-    fn peek(&mut self, view: &mut View) -> Result<Option<F>> {
-        if self.read.is_empty() {
-            self.read_on(view)?;
-        }
-        Ok(self.read.front().copied())
-    }
-
-    fn read_on(&mut self, view: &mut View) -> Result<()> {
-        let Self { table, read, behind } = self;
-        view.table(*table, |cursor| {
-            match behind {
-                Some(last) => cursor.seek(TableKey::new(Kind::Single, *last).as_ref()),
-                None => cursor.seek(&[Kind::Single as u8]),
-            }
-            while let Some((key, _)) = cursor.entry()? {
-                let Some(single) = keys::permuted(key, Kind::Single, *table)? else { break };
-                if behind.is_none_or(|last| last < single) {
-                    read.push_back(single);
-                    *behind = Some(single);
-                }
-                if read.len() == READ_AT_ONCE {
-                    break;
-                }
-                cursor.next();
-            }
-            Ok(())
-        })
-    }
-}
-
-/// Cuts rising members into runs of even length; returns the last member and value of each.
-fn encoded<F: Fingerprint>(members: &[F]) -> Vec<(F, Vec<u8>)> {
-    let runs = if members.len() <= LONGEST_RUN { 1 } else { members.len().div_ceil(RUN_MEMBERS) };
-    let cut = members.chunks(members.len().div_ceil(runs).max(1));
-    cut.filter_map(|run| {
-        let mut value = Vec::new();
-        run::encode(run, &mut value);
-        run.last().map(|last| (*last, value))
-    })
-    .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Durability, IndexOptions};
 
-    /// An index with runs, and singles among and behind them; document `n` is `n * 2^40`.
+    /// Returns an index with runs, and delta entries among and behind them. Document `n` is `n *
+    /// 2^40`.
     fn index(path: &std::path::Path) -> Index<u64> {
         let index = Index::create(path, &IndexOptions::new().memory(16 << 20)).unwrap();
         let fill = |documents: &[u64]| {
@@ -277,13 +216,12 @@ mod tests {
         index
     }
 
-    /// Reads what a step would fold, does something else, and commits the step.
+    /// Reads what a step would merge, runs `between`, and commits the step.
     fn step_around(index: &Index<u64>, between: impl FnOnce()) -> Stepped {
         let shared = &*index.shared;
         let step = shared.committer.fold_step();
-        let mut view = View::new(Arc::clone(&step.snapshot));
         let table = step.table();
-        let (merged, behind) = merge::<u64>(&mut view, table, step.behind()).unwrap();
+        let (merged, behind) = merge::<u64>(&step.snapshot, table, step.behind()).unwrap();
         assert!(!merged.is_empty());
         between();
         let permutation = shared.core.plan.tables()[table].permutation();
@@ -298,8 +236,8 @@ mod tests {
     fn what_is_removed_between_reading_and_committing_of_a_step_stays_removed() {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
-        // The first is in a run only, the second a single only, the third both.
-        let removed = [500_u64, 2997, 600];
+        // The first is in a run, the second a delta entry among runs, the third one behind them.
+        let removed = [500_u64, 603, 2997];
         step_around(&index, || {
             for n in removed {
                 assert!(index.remove(&n.to_be_bytes()).unwrap());
@@ -319,7 +257,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
         step_around(&index, || {
-            // Known and unknown fingerprints, under new keys and in the place of old ones.
+            // Known and unknown fingerprints, under new and existing keys.
             for (key, n) in [(7000_u64, 600), (7001, 601), (7002, 9001), (8, 999), (999, 8)] {
                 index.insert(&key.to_be_bytes(), n << 40).unwrap();
             }
@@ -335,12 +273,59 @@ mod tests {
     }
 
     #[test]
+    fn what_is_inserted_again_between_reading_and_committing_of_a_step_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = index(directory.path());
+        for n in [500_u64, 603, 700] {
+            assert!(index.remove(&n.to_be_bytes()).unwrap());
+        }
+        // The step has read that all three are removed.
+        step_around(&index, || {
+            for (key, n) in [(7000_u64, 500), (603, 603)] {
+                index.insert(&key.to_be_bytes(), n << 40).unwrap();
+            }
+        });
+        for _ in 0..2 {
+            assert_eq!([500, 603, 700].map(|n| near(&index, n)), [1, 1, 0]);
+            let report = index.check(&()).unwrap();
+            assert_eq!(report.problem_count, 0, "{:?}", report.problems);
+            index.fold(&()).unwrap();
+        }
+        assert_eq!(index.stats(&()).unwrap().singles, 0);
+    }
+
+    #[test]
+    fn removals_leave_runs_alone_until_a_merge_takes_them_in() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = index(directory.path());
+        index.fold(&()).unwrap();
+        let before = index.stats(&()).unwrap();
+        let keys: Vec<_> = (0..3000_u64).filter(|n| n % 5 > 0).map(u64::to_be_bytes).collect();
+        let removed = index.remove_batch(&keys, Durability::Buffered).unwrap();
+        let after = index.stats(&()).unwrap();
+        assert_eq!((after.runs, after.singles), (before.runs, removed));
+        assert_eq!(after.fingerprints, before.fingerprints - removed);
+        assert_eq!([500, 600, 603].map(|n| near(&index, n)), [1, 1, 0]);
+        assert_eq!(index.check(&()).unwrap().problem_count, 0);
+        index.fold(&()).unwrap();
+        let folded = index.stats(&()).unwrap();
+        assert_eq!((folded.singles, folded.fingerprints), (0, after.fingerprints));
+        let rest: Vec<_> = (0..3000_u64).map(u64::to_be_bytes).collect();
+        index.remove_batch(&rest, Durability::Buffered).unwrap();
+        assert_eq!(index.stats(&()).unwrap().fingerprints, 0);
+        index.fold(&()).unwrap();
+        let empty = index.stats(&()).unwrap();
+        assert_eq!((empty.fingerprints, empty.singles, empty.runs), (0, 0, 0));
+        assert_eq!(index.check(&()).unwrap().problem_count, 0);
+    }
+
+    #[test]
     fn a_pass_that_a_removal_kept_from_a_run_is_followed_by_another_one() {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
-        step_around(&index, || assert!(index.remove(&600_u64.to_be_bytes()).unwrap()));
+        step_around(&index, || assert!(index.remove(&603_u64.to_be_bytes()).unwrap()));
         let left = index.stats(&()).unwrap().tables[0].singles;
-        assert!((1..=64).contains(&left), "{left} singles of one run are left in the first table");
+        assert!((1..=64).contains(&left), "the first table has {left} delta entries left");
         let mut passes = 0;
         loop {
             let step = index.shared.fold_step().unwrap();
@@ -361,7 +346,7 @@ mod tests {
         while index.shared.committer.fold_step().table() == 0 {
             index.shared.fold_step().unwrap();
         }
-        // The pass has left the first table, by which alone a search at distance 0 may go.
+        // The pass has left the first table, which a search at distance 0 may use alone.
         index.insert(&7000_u64.to_be_bytes(), 9001 << 40).unwrap();
         loop {
             let step = index.shared.fold_step().unwrap();

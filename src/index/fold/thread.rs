@@ -1,4 +1,4 @@
-//! The thread that folds while an index is open.
+//! The background thread that merges delta entries while an index is open.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -9,45 +9,48 @@ use crate::fingerprint::Fingerprint;
 use crate::index::Shared;
 use crate::index::health::Event;
 
-/// How often the thread looks for work.
+/// Interval at which the thread looks for work.
 const IDLE: Duration = Duration::from_millis(200);
 
-/// Inserts that make the thread begin, at least.
+/// Least number of new fingerprints for a pass.
 const FOLD_AFTER: u64 = 1 << 16;
 
-/// Share of the documents that has to be new, one in so many.
+/// Least share of new documents for a pass, as one in this many.
 ///
-/// A pass writes all runs that any single belongs to, and a run has 128 members: the more singles
-/// come together, the fewer bytes are written for each.
-const FOLD_SHARE: u64 = 32;
+/// A pass rewrites every run with new members, and a run has 128 members: the more entries are
+/// merged together, the fewer bytes are written for each.
+const FOLD_SHARE: u64 = 16;
 
-/// Rest after a step, as a multiple of its time: searches and writes have the processors then.
-const REST: u32 = 3;
+/// Rest after a step, as a multiple of its time, which leaves the CPUs to searches and writes.
+///
+/// Shorter once writes are ahead of the merge: half of it at twice the entries that a pass begins
+/// with, and as long as the step at four times.
+const REST: u32 = 7;
 
-/// Rest after a step that failed for want of space, say; doubled up to [`LONGEST_REST`].
+/// Rest after a step that failed, for example on a full disk. Doubled up to [`LONGEST_REST`].
 const FIRST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_mins(1);
 
-/// What the background fold of a handle is doing.
+/// State of the background merge of a handle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Folding {
     /// The handle has none: [`OpenOptions::background_fold`](crate::OpenOptions::background_fold).
     Off,
-    /// It waits for more inserts.
+    /// The merge waits for more inserts.
     Idle,
-    /// It is at work.
+    /// The merge is running.
     Working,
-    /// It failed by the fault of the environment, and tries again.
+    /// The merge failed because of the environment, and tries again.
     Retrying {
-        /// What failed last.
+        /// The last error.
         error: String,
-        /// Failures since the last success.
+        /// Number of failures since the last success.
         failures: u32,
     },
-    /// It met damage and stopped; searches and writes go on as far as they can.
+    /// The merge found damage and stopped. Searches and writes continue as far as possible.
     Stopped {
-        /// What it met.
+        /// The error.
         error: String,
     },
 }
@@ -59,7 +62,7 @@ pub(in crate::index) struct Folder {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread and its handle share.
+/// Shared state of the thread and its handle.
 #[derive(Debug)]
 struct Desk {
     state: Mutex<State>,
@@ -84,7 +87,7 @@ impl Folder {
         Ok(Self { desk, thread: Some(thread) })
     }
 
-    /// Returns what the thread is doing.
+    /// Returns the state of the thread.
     pub(in crate::index) fn folding(&self) -> Folding {
         self.desk.state().folding.clone()
     }
@@ -95,7 +98,7 @@ impl Drop for Folder {
         self.desk.state().stop = true;
         self.desk.wake.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was reported where it happened; nothing is left to undo.
+            // A panic of the thread was reported where it happened, and nothing has to be undone.
             let _ = thread.join();
         }
     }
@@ -106,7 +109,7 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows what the thread is doing and rests; false once it is to stop.
+    /// Publishes the state of the thread and rests. Returns false once it must stop.
     fn rest(&self, folding: Folding, time: Duration) -> bool {
         let mut state = self.state();
         state.folding = folding;
@@ -116,13 +119,13 @@ impl Desk {
     }
 }
 
-/// A pass that the thread is about.
+/// The current pass of the thread.
 struct Work {
     began: Instant,
     folded: u64,
 }
 
-/// Folds whenever there is enough, until told to stop or the index is gone.
+/// Merges whenever there is enough to merge, until the thread must stop or the index is closed.
 fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
     let mut pass = None;
     let mut failures = 0_u32;
@@ -131,14 +134,14 @@ fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
         let begun = Instant::now();
         let outcome = shared.fold_a_little(&mut pass);
         if let Err(error) = &outcome {
-            shared.core.events.tell(&Event::FoldFailed { error });
+            shared.core.events.emit(&Event::FoldFailed { error });
         }
         drop(shared);
         let (folding, time) = match outcome {
-            Ok(()) => {
+            Ok(rest) => {
                 failures = 0;
                 match pass {
-                    Some(_) => (Folding::Working, begun.elapsed() * REST),
+                    Some(_) => (Folding::Working, begun.elapsed() * rest),
                     None => (Folding::Idle, IDLE),
                 }
             }
@@ -159,29 +162,32 @@ fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
 }
 
 impl<F: Fingerprint> Shared<F> {
-    /// Takes a step of the pass at work, or begins one when it is due.
-    fn fold_a_little(&self, pass: &mut Option<Work>) -> Result<()> {
+    /// Runs a step of the current pass, or begins a pass if one is due.
+    ///
+    /// Returns the rest after it, as a multiple of its time.
+    fn fold_a_little(&self, pass: &mut Option<Work>) -> Result<u32> {
         let events = &self.core.events;
+        let least = FOLD_AFTER.max(self.store.state()?.documents / FOLD_SHARE);
+        let waiting = self.committer.unfolded();
         if pass.is_none() {
-            if !self.is_due()? {
-                return Ok(());
+            if waiting.is_some_and(|waiting| waiting < least) {
+                return Ok(REST);
             }
             self.committer.begin_fold();
-            events.tell(&Event::FoldBegan);
+            events.emit(&Event::FoldBegan);
         }
         let work = pass.get_or_insert_with(|| Work { began: Instant::now(), folded: 0 });
         let step = self.fold_step()?;
         work.folded += step.folded;
         if step.ends_pass {
             self.clear_singles()?;
-            events.tell(&Event::FoldEnded { folded: work.folded, took: work.began.elapsed() });
+            events.emit(&Event::FoldEnded { folded: work.folded, took: work.began.elapsed() });
             *pass = None;
         }
-        Ok(())
-    }
-
-    fn is_due(&self) -> Result<bool> {
-        let Some(unfolded) = self.committer.unfolded() else { return Ok(true) };
-        Ok(unfolded >= FOLD_AFTER && unfolded >= self.store.state()?.documents / FOLD_SHARE)
+        Ok(match waiting.map_or(0, |waiting| waiting / least) {
+            0..2 => REST,
+            2..4 => REST / 2,
+            _ => 1,
+        })
     }
 }

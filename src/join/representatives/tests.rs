@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 use crate::Error;
 
-/// The rule as it is written: one unit after another, one representative after another.
+/// Reference: the sequential rule, one unit and one representative after another.
 fn one_by_one(fps: &[u64], distance: u32, verify: &Verify<'_>) -> Vec<Labelled> {
     let mut representatives: Vec<u32> = Vec::new();
     let mut labels = Vec::new();
@@ -35,7 +35,7 @@ fn in_threads(threads: usize, fps: &[u64], distance: u32, verify: &Verify<'_>) -
     labels
 }
 
-/// Units that are each a position of its own.
+/// Returns one unit per position.
 fn units(fps: &[u64]) -> Vec<Unit<u64>> {
     let unit = |(position, &fingerprint)| Unit { position, number: position + 1, fingerprint };
     (0..).zip(fps).map(unit).collect()
@@ -62,7 +62,7 @@ fn labels_are_those_of_the_sequential_rule_for_any_number_of_threads() {
         let few: Vec<u64> =
             (0..count).map(|_| (0..3).fold(0, |f, _| f | 1 << rng.u32(0..12))).collect();
         let chained: Vec<u64> = (0..count).map(|at| (1 << (at % 64)) - 1).collect();
-        // Near pairs are few, so that joins find them.
+        // Few pairs are near, so that joins find them.
         let families: Vec<u64> = (0..count).map(|_| rng.u64(0..200)).collect();
         let sparse: Vec<u64> = families
             .iter()
@@ -70,7 +70,7 @@ fn labels_are_those_of_the_sequential_rule_for_any_number_of_threads() {
             .collect();
         for fps in [few, chained, sparse, vec![7; count]] {
             for part in [1, 3, 40] {
-                // Passes a part of the pairs and is no equivalence.
+                // Accepts some of the pairs and is not transitive.
                 let verify = |a: u32, b: u32, apart: u32| {
                     let mixed =
                         (u64::from(a) << 32 | u64::from(b)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -89,7 +89,7 @@ fn labels_are_those_of_the_sequential_rule_for_any_number_of_threads() {
     }
 }
 
-/// Asks to stop after this number of checks.
+/// Requests cancellation after this number of verifications.
 struct StopAfter<'a>(&'a AtomicUsize, usize);
 
 impl Progress for StopAfter<'_> {
@@ -99,7 +99,7 @@ impl Progress for StopAfter<'_> {
 }
 
 #[test]
-fn no_check_begins_once_the_caller_asks_to_stop() {
+fn no_verification_starts_after_cancellation() {
     let checks = AtomicUsize::new(0);
     let verify = |_, _, _| {
         checks.fetch_add(1, Ordering::SeqCst);
@@ -109,6 +109,6 @@ fn no_check_begins_once_the_caller_asks_to_stop() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
     let stopped = pool.install(|| labels(&units, 0, &StopAfter(&checks, 2000), &verify));
     assert!(matches!(stopped, Err(Error::Cancelled)), "{stopped:?}");
-    // Each thread may be between its look and its check.
+    // Each thread may be between its cancellation check and its verification.
     assert!(checks.into_inner() < 2000 + 4);
 }

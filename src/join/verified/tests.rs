@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 
-/// Labels by comparing every document with every other.
+/// Reference: compares every document with every other.
 fn by_definition(fps: &[u64], digests: &[u64], distance: u32, verify: &Verify<'_>) -> Vec<u32> {
     let count = u32::try_from(fps.len()).unwrap();
     let mut labels: Vec<u32> = (0..count).collect();
@@ -21,7 +21,7 @@ fn by_definition(fps: &[u64], digests: &[u64], distance: u32, verify: &Verify<'_
 }
 
 #[test]
-fn clusters_are_those_of_the_definition() {
+fn clusters_equal_the_reference() {
     let mut rng = fastrand::Rng::with_seed(1);
     for round in 0..200 {
         let count = rng.usize(0..80);
@@ -48,7 +48,7 @@ fn clusters_are_those_of_the_definition() {
 
 #[test]
 fn a_chain_is_cut_where_the_representative_is_too_far() {
-    // Neighbours pass, documents two steps apart pass too, farther ones do not.
+    // Neighbours pass, and documents two steps apart; others do not.
     let fps: Vec<u64> = (0..7).map(|step| (1 << step) - 1).collect();
     let digests: Vec<u64> = (0..7).collect();
     let verify = |a: u32, b: u32, _| Ok((a.abs_diff(b) <= 2).then_some(1.0));
@@ -59,7 +59,7 @@ fn a_chain_is_cut_where_the_representative_is_too_far() {
 
 #[test]
 fn a_representative_is_within_the_distance_of_its_documents() {
-    // Chains connect all of them, and every pair passes the check.
+    // A chain connects all of them, and every pair passes.
     let fps: Vec<u64> = (0..7).map(|step| (1 << step) - 1).collect();
     let digests: Vec<u64> = (0..7).collect();
     let verify = |_, _, _| Ok(Some(1.0));
@@ -74,7 +74,7 @@ fn a_representative_is_within_the_distance_of_its_documents() {
 }
 
 #[test]
-fn the_representative_check_sees_the_distance_of_the_two() {
+fn the_verification_receives_the_distance_to_the_representative() {
     let fps = [0b000_u64, 0b001, 0b011, 0b111];
     let verify = |_, _, distance| Ok((distance <= 2).then_some(1.0));
     let digests = [1, 2, 3, 4];
@@ -108,7 +108,7 @@ fn copies_cost_no_checks() {
 }
 
 #[test]
-fn nothing_and_one_document_are_no_clusters() {
+fn no_document_and_one_document_are_accepted() {
     let verify = |_, _, _| Ok(Some(1.0));
     for linkage in [Linkage::Chain, Linkage::Representative] {
         let run = |fps: &[u64]| verified_clusters(fps, &[0][..fps.len()], 3, linkage, &(), &verify);
@@ -118,7 +118,7 @@ fn nothing_and_one_document_are_no_clusters() {
 }
 
 #[test]
-fn failures_of_the_check_and_missing_digests_end_the_join() {
+fn failed_verifications_and_missing_digests_stop_the_join() {
     let broken = |_, _, _| Err(Error::corrupt("evidence", "broken"));
     let run = |fps: &[u64], digests: &[u64]| {
         verified_clusters(fps, digests, 1, Linkage::Chain, &(), &broken)
@@ -133,7 +133,7 @@ fn failures_of_the_check_and_missing_digests_end_the_join() {
 }
 
 #[test]
-fn equal_fingerprints_cost_one_check_a_unit_that_passes_with_the_first() {
+fn units_with_equal_fingerprints_cost_one_verification_each() {
     let fps = [9_u64; 2000];
     let digests: Vec<u64> = (0..2000).collect();
     let calls = AtomicU64::new(0);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Tries every set of flips, smallest first.
+/// Reference: tries every set of flips.
 fn brute_force(tables: &[(u128, u32)], bits: u32, limit: u32) -> u32 {
     let defeated =
         |flips: u128| tables.iter().all(|&(lead, radius)| (flips & lead).count_ones() > radius);
@@ -48,7 +48,7 @@ fn defeat_agrees_with_trying_every_set_of_flips() {
 }
 
 #[test]
-fn withstanding_is_needing_more_flips() {
+fn withstanding_means_needing_more_flips() {
     for seed in 0..1_000 {
         let mut random = Random(seed);
         let leads: Vec<u128> = (0..6).map(|_| u128::from(random.below(1 << 12))).collect();
@@ -64,7 +64,7 @@ fn withstanding_is_needing_more_flips() {
 }
 
 #[test]
-fn tables_that_cannot_be_defeated_are_complete_for_everything() {
+fn tables_that_cannot_be_defeated_are_complete_at_every_distance() {
     assert_eq!(defeat(&[(0b111, 3)], 8, 8), Some(9));
     assert_eq!(defeat(&[(0b111, 2)], 8, 8), Some(3));
     assert_eq!(defeat(&[(0, 0)], 8, 8), Some(9));
@@ -88,7 +88,7 @@ fn bits_of_the_same_leads_become_one_atom() {
 
 #[test]
 fn an_exhausted_search_claims_nothing() {
-    // Fano's plane with radius 1 needs a search: neither bound alone decides it.
+    // Fano's plane with radius 1 needs a search: neither bound decides it.
     let leads =
         [0b000_0111, 0b001_1001, 0b110_0001, 0b010_1010, 0b101_0010, 0b100_1100, 0b011_0100];
     let cover = Cover::new(&leads);

@@ -10,8 +10,8 @@ fn schedule(plan: &str, bits: u32, distance: u32) -> Schedule {
 }
 
 #[test]
-fn four_blocks_take_the_probes_of_the_general_pigeonhole() {
-    // Radii add up with the blocks to one more than the distance.
+fn four_blocks_need_the_probes_of_the_general_pigeonhole() {
+    // The radii plus the number of blocks sum to one more than the distance.
     for (distance, probes) in
         [(0, 1), (1, 2), (3, 4), (4, 20), (6, 52), (7, 68), (8, 188), (10, 428), (12, 1_108)]
     {
@@ -29,14 +29,14 @@ fn designs_of_the_paper_probe_every_table_once_at_distance_three() {
 
 #[test]
 fn overlapping_leads_need_fewer_probes_than_equal_radii() {
-    // Three pairs that touch all five blocks with one flip, the rest exact: 3 · 27 + 7 or less.
+    // Three pairs that cover all five blocks get one flip, the others none: at most 3 · 27 + 7.
     let schedule = schedule("5x2", 64, 4);
     assert!(schedule.probes() < 10 * 27, "{schedule:?}");
 }
 
 #[test]
 fn two_disjoint_leads_of_many_tables_are_enough_when_that_is_cheaper() {
-    // Of 70 tables two with 32 bits each: radii 2 and 2 add up to 6.
+    // Of 70 tables, two with 32 bits each are probed: radii 2 and 2 sum to 6 with the blocks.
     let schedule = schedule("8x4", 64, 5);
     assert_eq!(schedule.radii().iter().flatten().collect::<Vec<_>>(), [&2, &2]);
     assert_eq!(schedule.probes(), 2 * (1 + 32 + 496));
@@ -64,7 +64,7 @@ fn every_schedule_is_proved_at_every_distance() {
 }
 
 #[test]
-fn written_radii_are_kept_to_where_they_suffice() {
+fn fixed_radii_are_used_while_they_suffice() {
     for (name, complete) in [("4x1r0", 3), ("4x1r1", 7), ("4x1r2", 11), ("5x2r1", 4)] {
         let plan = Plan::parse(name, 64, 0, None).unwrap();
         assert_eq!(plan.complete_to(), complete, "{name}");
@@ -74,7 +74,7 @@ fn written_radii_are_kept_to_where_they_suffice() {
         }
         let refused = plan.require(complete + 1);
         assert!(matches!(refused, Err(Error::IncompletePlan { .. })), "{name}");
-        // Asked all the same, it answers with deeper probes and misses nothing.
+        // The schedule still finds everything, with deeper probes.
         let deeper = plan.schedule(complete + 1, &CENSUS, &Costs::default());
         assert!(deeper.radii().iter().flatten().any(|&r| r > plan.radius()), "{name}");
     }
@@ -92,7 +92,7 @@ fn figures_saturate_instead_of_overflowing() {
 }
 
 #[test]
-fn costs_move_the_probes_to_where_they_are_cheap() {
+fn expensive_seeks_lead_to_fewer_probes() {
     let plan = Plan::named("16", 64).unwrap();
     let census = Census { entries: 1 << 34, singles: false };
     let cheap = Costs { seek_ns: 1.0, ..Costs::default() };

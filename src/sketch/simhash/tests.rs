@@ -1,4 +1,4 @@
-//! The seeds' worked examples, and the bit-sliced sums against a loop over bits.
+//! Tests of bit sums: worked examples, and comparisons with a loop over bits.
 
 use super::*;
 use crate::sketch::feature_hash;
@@ -47,7 +47,7 @@ fn sums_of(features: &[(u64, i64)]) -> BitSums<u64> {
 }
 
 #[test]
-fn features_added_together_weigh_as_those_added_singly() {
+fn features_added_together_have_the_sums_of_single_ones() {
     for size in [0, 1, 100, 3_000] {
         let mut state = size;
         let features: Vec<(u64, u32)> = (0..size)
@@ -65,7 +65,7 @@ fn features_added_together_weigh_as_those_added_singly() {
 }
 
 #[test]
-fn many_weighed_together_have_the_sums_of_single_ones_at_every_width() {
+fn many_features_added_together_have_the_sums_of_single_ones_at_every_width() {
     fn check<F: Fingerprint>() {
         let mut state = 1;
         let features: Vec<(F, u32)> = (0..1_000_u32)
@@ -176,7 +176,7 @@ fn extreme_weights_stay_exact() {
 }
 
 #[test]
-fn bits_above_their_thresholds_are_those_of_a_loop_over_bits() {
+fn bits_above_their_thresholds_equal_those_of_a_loop_over_bits() {
     for (size, most) in [(0, 1), (1, 1), (1, 9), (60, 3), (2_000, 1), (5, i64::MAX), (300, 1 << 40)]
     {
         let mut state = size;
@@ -188,7 +188,7 @@ fn bits_above_their_thresholds_are_those_of_a_loop_over_bits() {
         let shares = sums.shares();
         assert_eq!(shares.is_none(), total == 0);
         let random: Vec<i16> = (0..64).map(|_| offset(splitmix(&mut state) >> 48)).collect();
-        // Offsets at the very shares, where one part more or less decides.
+        // Offsets within one unit of the shares, where one unit decides.
         let close = shares.clone().unwrap_or(vec![0; 64]).into_iter().zip(0..);
         let close = close.map(|(share, n)| offset((u64::from(share) + n % 3).saturating_sub(1)));
         let close: Vec<i16> = close.collect();
@@ -212,13 +212,13 @@ fn bits_above_their_thresholds_are_those_of_a_loop_over_bits() {
     }
 }
 
-/// The offset whose threshold is this part of 2^16, as near as there is one.
+/// Returns the offset whose threshold is nearest to this part of 2^16.
 fn offset(part: u64) -> i16 {
     let part = i32::try_from(part.min(65_535)).unwrap();
     i16::try_from(part - (1 << 15)).unwrap()
 }
 
-/// Whether `count * 2^16 > total * part`; both are far below 2^111.
+/// Returns true if `count * 2^16 > total * part`; both are far below 2^111.
 fn exceeds(count: i128, total: i128, part: i128) -> bool {
     count << 16 > total * part
 }

@@ -96,7 +96,7 @@ fn after_a_regular_end_the_last_log_is_exact() {
     let seal = Seal::begin(path, None).unwrap();
     drop(seal);
     fs::write(&log, b"more records").unwrap();
-    require(path).expect("nobody said that this was the end");
+    require(path).expect("the log may grow after an irregular end");
 
     let seal = Seal::begin(path, None).unwrap();
     seal.end();
@@ -108,18 +108,18 @@ fn after_a_regular_end_the_last_log_is_exact() {
     }
     fs::write(&log, b"more records").unwrap();
     fs::write(path.join("000006.log"), b"").unwrap();
-    require(path).expect("a process that ended while it was opening the index made a later log");
+    require(path).expect("a process that stopped while opening the index made a later log");
     fs::remove_file(&log).unwrap();
     assert!(matches!(require(path), Err(Error::Corrupt { .. })), "no log");
 
     fs::write(path.join("MANIFEST-000009"), b"edits").unwrap();
     fs::write(path.join("CURRENT"), "MANIFEST-000009\n").unwrap();
-    require(path).expect("it was opened since, and ended before it was sealed");
+    require(path).expect("a later process ended before sealing");
     fs::write(path.join("CURRENT"), "MANIFEST-000005\n").unwrap();
 
     fs::write(&log, b"more records").unwrap();
     let bounds = Bounds::read(path).unwrap();
     let _open = Seal::begin(path, bounds).unwrap();
     fs::write(&log, b"more records, and some").unwrap();
-    require(path).expect("an open index goes on writing");
+    require(path).expect("the log of an open index may grow");
 }

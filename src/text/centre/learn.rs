@@ -1,8 +1,7 @@
-//! Learning a centre: the texts of a sample that differ vote on the usual share of every bit.
+//! Learning a centre: the distinct texts of a sample vote on the usual share of each bit.
 //!
-//! Near-duplicates have one vote together. Otherwise a corpus that is one template many times
-//! over would take the template for its middle, and what is left of its texts, the numbers and
-//! the names, would set them far apart.
+//! Near-duplicates share one vote. Otherwise the centre of a corpus made from one template would be
+//! the template itself, and the remaining differences, numbers and names, would separate its texts.
 #![expect(clippy::indexing_slicing, reason = "sketches are numbered here")]
 
 use std::sync::Arc;
@@ -13,32 +12,32 @@ use super::{BITS, Centre, of_simhash};
 use crate::error::Result;
 use crate::text::pipeline::Pipeline;
 
-/// Texts that are looked at; the centre of more differs less than a bit's noise.
+/// Maximum number of texts; more change the centre by less than a bit's noise.
 const MOST: usize = 2048;
 
-/// Groups of texts from which they are taken to stand for a corpus.
+/// Minimum number of votes that represent a corpus.
 const FEWEST: usize = 64;
 
 /// Feature hashes by which two texts are compared.
 const KEPT: usize = 64;
 
-/// Two texts are alike if they share one feature in this many.
+/// Two texts are alike if they share at least one in this many features.
 const ALIKE: usize = 2;
 
 impl Centre {
-    /// Learns the usual shares from a sample of a corpus.
+    /// Learns the usual share of each bit from a sample of texts.
     ///
-    /// Of each bit, the mean over the middle half of the texts. Texts that share half of
-    /// their features count once; `None` if fewer than 64 are left, because then nothing says
-    /// what is usual. Up to 2,048 texts are looked at, spread evenly over those given, each some
-    /// three times as long as a fingerprint takes. The same texts in the same order give the same
-    /// centre.
+    /// The share of a bit is the mean over the middle half of the texts. Texts that share half of
+    /// their features count once. Returns `None` if fewer than 64 texts are left, because these do
+    /// not represent a corpus.
     ///
-    /// A centre that `pipeline` has already is not looked at.
+    /// Reads up to 2,048 texts, spread evenly over `texts`; each takes about three times as long as
+    /// a fingerprint. The same texts in the same order give the same centre. A centre of `pipeline`
+    /// is ignored. [`Centre`] has an example.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidOption`](crate::Error::InvalidOption) for a sketch other than
+    /// Returns [`Error::InvalidOption`](crate::Error::InvalidOption) if the sketch is not
     /// [`SketchKind::SimHash`](crate::sketch::SketchKind::SimHash).
     pub fn learn<T: AsRef<str> + Sync>(pipeline: &Pipeline, texts: &[T]) -> Result<Option<Self>> {
         of_simhash(pipeline.options().sketch)?;
@@ -66,7 +65,7 @@ impl Centre {
     }
 }
 
-/// The least hashes of a text's distinct features, rising.
+/// Returns the lowest [`KEPT`] hashes of a text's distinct features, ascending.
 fn least(pipeline: &Pipeline, text: &str) -> Vec<u64> {
     let mut hashes = pipeline.distinct_hashes(text);
     hashes.truncate(KEPT);
@@ -74,7 +73,7 @@ fn least(pipeline: &Pipeline, text: &str) -> Vec<u64> {
     hashes
 }
 
-/// Chooses texts no two of which are alike, the first of each group; those without features go.
+/// Returns the first text of each group of alike texts; skips texts without features.
 fn voters(sketches: &[Vec<u64>]) -> Vec<usize> {
     let mut chosen: Vec<usize> = Vec::new();
     for (at, sketch) in sketches.iter().enumerate() {
@@ -86,8 +85,7 @@ fn voters(sketches: &[Vec<u64>]) -> Vec<usize> {
     chosen
 }
 
-/// Returns true if half of the features of two texts are common to both, as far as the least
-/// hashes tell.
+/// Returns true if two texts share half of their features, estimated from their lowest hashes.
 ///
 /// Broder, "On the resemblance and containment of documents", SEQUENCES 1997, section 4.
 fn are_alike(a: &[u64], b: &[u64]) -> bool {
@@ -106,7 +104,7 @@ fn are_alike(a: &[u64], b: &[u64]) -> bool {
     both * ALIKE >= either
 }
 
-/// Mean of the middle half of some shares, as an offset from a half.
+/// Returns the mean of the middle half of the shares, as an offset from a half.
 fn middle(mut shares: Vec<u16>) -> i16 {
     shares.sort_unstable();
     let cut = shares.len() / 4;
@@ -125,12 +123,12 @@ mod tests {
     use crate::fingerprint::Fingerprint;
     use crate::sketch::SketchKind;
 
-    /// Sentences over one small vocabulary, so that their fingerprints lean one way.
+    /// Returns sentences over one small vocabulary, whose fingerprints share a bias.
     fn sentences(count: u64, words: u64) -> Vec<String> {
         let mut random = fastrand::Rng::with_seed(21);
         let word = |n: u64| format!("w{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40);
         let mut sentence = |n: u64| {
-            // Limits within limits make a few words common and most rare.
+            // Nested limits make a few words common and most words rare.
             let mut number = || {
                 let most = random.u64(1..=words);
                 let most = random.u64(1..=most);
@@ -147,7 +145,7 @@ mod tests {
         PipelineOptions::preset("page").unwrap()
     }
 
-    /// Sum over all bits of how far the share of ones is from a half.
+    /// Returns the sum over all bits of the difference between the share of ones and a half.
     fn lean<F: Fingerprint>(options: &PipelineOptions, texts: &[String]) -> f64 {
         let pipeline = Pipeline::new(options).unwrap();
         let fps: Vec<F> =

@@ -1,4 +1,4 @@
-//! Cleaning: what goes, what stays, and what is written at once.
+//! Tests of cleaning: what is removed, what is kept, and the fast path for runs.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn slashes_that_forward_nothing_stay() {
 }
 
 #[test]
-fn mentions_urls_and_emoticons_go_and_the_rest_stays() {
+fn mentions_urls_and_emoticons_are_removed_and_the_rest_is_kept() {
     let posts = [
         ("@bob_1 你好", "你好"),
         ("回复@张三:你好", "你好"),
@@ -45,7 +45,7 @@ fn mentions_urls_and_emoticons_go_and_the_rest_stays() {
 }
 
 #[test]
-fn names_are_kept_within_sentences_where_that_is_asked_for() {
+fn names_within_sentences_are_kept_on_request() {
     let posts = [
         ("i'm at @equinox (boston)", "i'm at equinox (boston"),
         ("我和@张三 去公园", "我和张三 去公园"),
@@ -62,7 +62,7 @@ fn names_are_kept_within_sentences_where_that_is_asked_for() {
 }
 
 #[test]
-fn addresses_and_mentions_go_and_subjects_stay() {
+fn urls_and_mentions_are_removed_and_subjects_are_kept() {
     let texts = [
         ("rt @bob: sunny today! http://t.co/x", "sunny today!"),
         ("[python] how to read a file", "[python] how to read a file"),
@@ -84,7 +84,7 @@ fn addresses_and_mentions_go_and_subjects_stay() {
 }
 
 #[test]
-fn a_text_is_short_by_its_characters_or_its_letters() {
+fn short_texts_are_measured_in_characters_or_in_letters() {
     let (latin, han) = ("a".repeat(199), "晴".repeat(100));
     assert!(is_short(&latin, 200, Clean::WEIBO) && is_short(&latin, 200, Clean::LINKS));
     assert!(is_short(&han, 200, Clean::WEIBO) && !is_short(&han, 200, Clean::LINKS));
@@ -92,7 +92,7 @@ fn a_text_is_short_by_its_characters_or_its_letters() {
 }
 
 #[test]
-fn runs_are_written_as_their_characters_are() {
+fn runs_are_written_like_their_characters_one_by_one() {
     let usual: Vec<char> =
         "aZ9.hw/@[]: \n\t\u{a0}é·\u{ad}。かな\u{3000}\u{1680}ế\u{200b}\u{feff}ｱ晴🌞"
             .chars()

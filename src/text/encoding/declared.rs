@@ -1,6 +1,6 @@
-//! Declared encodings: what a page says of itself in its `<meta>` tag or its XML declaration.
+//! Declared encodings: read from the `<meta>` tag or the XML declaration of a page.
 
-/// Bytes in which a page has to declare its encoding, by the HTML standard.
+/// Bytes within which the HTML standard requires the declaration.
 const HEAD: usize = 1024;
 
 /// Returns the encoding that a page declares, if the label is known.
@@ -13,7 +13,7 @@ pub(super) fn encoding(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     encoding_rs::Encoding::for_label_no_replacement(found)
 }
 
-/// The value of `name=value` within a tag, quoted or not.
+/// Returns the value of `name=value` within a tag, quoted or not.
 fn label<'a>(tag: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     positions(tag, name).find_map(|at| {
         let rest = tag.get(at + name.len()..)?.trim_ascii_start().strip_prefix(b"=")?;

@@ -1,4 +1,4 @@
-//! Every encoding that was asked for, damage, binary data and bytes of all sorts.
+//! Tests of encodings: round trips, damage, binary data and arbitrary bytes.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn texts_come_back_from_every_encoding_without_a_label() {
 }
 
 #[test]
-fn marks_decide_over_everything_else() {
+fn byte_order_marks_take_precedence() {
     for (mark, label) in
         [(&b"\xef\xbb\xbf"[..], "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be")]
     {

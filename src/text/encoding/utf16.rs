@@ -1,33 +1,33 @@
-//! UTF-16 without a mark: told by what its code units would be as text, in either order.
+//! UTF-16 without a byte order mark: detected by decoding in both byte orders.
 //!
-//! Both orders are tried; the wrong one makes spaces, line ends and the commonest characters of
-//! Chinese into characters that are rare or not assigned at all.
+//! The wrong order turns spaces, line ends and the most common characters of Chinese into
+//! characters that are rare or not assigned.
 
 use encoding_rs::{UTF_16BE, UTF_16LE};
 
-/// Code units that are looked at.
+/// Maximum number of code units that are read.
 const SAMPLE: usize = 1 << 12;
 
-/// Bytes from which an odd number of them is forgiven.
+/// Minimum length in bytes at which an odd length is allowed.
 const ODD: usize = 64;
 
-/// Of a hundred characters, so many must be of the scripts that are written today.
+/// Minimum percentage of characters from scripts in use today.
 const PLAUSIBLE: usize = 97;
 
-/// Of a hundred characters, so many must be among the commonest.
+/// Minimum percentage of common characters.
 const COMMON: usize = 12;
 
-/// The commonest characters of Chinese, whose share of any text is a quarter and more.
+/// The most common characters of Chinese: at least a quarter of any text.
 const HAN: &str = "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之\
                    年过发后作里用道行所然家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理\
                    這個們來為國說時會對於過發後經麼學現當沒動還進樣";
 
-/// Returns the order of bytes that are UTF-16, as far as can be told.
+/// Returns UTF-16 in the byte order that the bytes probably have, or `None`.
 ///
-/// Only for bytes that are not valid UTF-8 or hold a NUL: any two letters of ASCII are an
-/// ideograph in UTF-16.
+/// The bytes must hold a NUL or not be valid UTF-8: any two ASCII letters are an ideograph in
+/// UTF-16.
 pub(super) fn detect(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
-    // An odd byte is damage, which short data cannot afford.
+    // An odd byte is damage, which is acceptable only in long data.
     if !bytes.len().is_multiple_of(2) && bytes.len() < ODD {
         return None;
     }
@@ -40,7 +40,7 @@ pub(super) fn detect(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     }
 }
 
-/// Share of common characters in hundredths; `None` for what is not text in this order.
+/// Returns the percentage of common characters; `None` if the bytes are not text in this order.
 fn common_share(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<usize> {
     let (pairs, _) = bytes.as_chunks::<2>();
     let units = pairs.iter().take(SAMPLE).map(|&pair| unit(pair));
@@ -64,7 +64,7 @@ fn common_share(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<usize> {
     (plausible * 100 >= PLAUSIBLE * all && share >= COMMON).then_some(share)
 }
 
-/// Letters, ideographs, punctuation and symbols of living scripts, without private use.
+/// Returns true for letters, punctuation and symbols of scripts in use; false for private use.
 fn is_plausible(c: char) -> bool {
     matches!(c, '\t'..='\u{17f}' | '\u{300}'..='\u{6ff}' | '\u{900}'..='\u{97f}'
         | '\u{e00}'..='\u{e7f}' | '\u{1e00}'..='\u{1fff}' | '\u{2010}'..='\u{206f}'

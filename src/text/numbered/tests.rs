@@ -1,10 +1,10 @@
-//! Numbered n-grams beside the plain way.
+//! Numbered n-grams, compared with the plain path.
 
 use crate::text::features::{self, Feature, Visit};
 use crate::text::pipeline::{Inner, Scratch};
 use crate::text::{Pipeline, PipelineOptions, Segment, Weights};
 
-/// Hashes and weights, without a look at bytes.
+/// A visitor that collects hashes and weights and reads no bytes.
 struct Hashes<'a>(&'a mut Vec<(u64, i64)>);
 
 impl Visit for Hashes<'_> {
@@ -37,7 +37,7 @@ fn compare(pipeline: &Inner, scratch: &mut Scratch, text: &str) {
     assert_eq!(quick, plain, "{}: {text:?}", pipeline.options.segment);
 }
 
-/// Single letters and pairs of one batch fill all places that there are for what is found.
+/// The single letters and pairs of one batch fill all of [`Found`](super::Found).
 #[test]
 fn a_batch_of_dense_letters_alone_loses_none() {
     let mut scratch = Scratch::default();
@@ -54,7 +54,7 @@ fn a_batch_of_dense_letters_alone_loses_none() {
 }
 
 #[test]
-fn numbered_ngrams_are_those_of_the_plain_way() {
+fn numbered_ngrams_equal_those_of_the_plain_path() {
     let base = PipelineOptions::new;
     let pipelines = [
         base().segment(Segment::Mixed),
@@ -68,7 +68,7 @@ fn numbered_ngrams_are_those_of_the_plain_way() {
         base().weights(Weights::Tf).ngram(4),
     ];
     let pipelines = pipelines.map(|options| Pipeline::new(&options).unwrap());
-    // Few letters, so that they repeat; of one to four bytes, dense ones, and what is dropped.
+    // Few letters, so that n-grams repeat: of one to four bytes, dense ones, and dropped marks.
     let few: Vec<char> = "aab1 .éяب\u{94d}กကガ晴天天한글𠀀𐐨\u{301}".chars().collect();
     let many: Vec<char> = ('\u{370}'..'\u{600}').chain('一'..'龥').collect();
     let mut random = fastrand::Rng::with_seed(3);
@@ -80,7 +80,7 @@ fn numbered_ngrams_are_those_of_the_plain_way() {
             1 => &few[..8],
             _ => &few[..],
         };
-        // Runs of one kind, as scripts make them.
+        // Runs of one script, as in real texts.
         let mut at = 0;
         let text: String = std::iter::repeat_with(|| {
             match random.u8(..) {

@@ -1,4 +1,4 @@
-//! Options: names, presets, and what is refused beside what.
+//! Tests of pipeline options: names, presets, and refused combinations.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn every_preset_is_valid_and_they_differ() {
 }
 
 #[test]
-fn words_are_weighed_by_rarity_and_characters_are_not() {
+fn rarity_weights_select_words_and_refuse_characters() {
     let words = PipelineOptions::new().weights(Weights::TfIdf);
     assert_eq!((words.segment, words.ngram), (Segment::Auto, 1));
     words.validate().unwrap();

@@ -1,4 +1,4 @@
-//! Scratch: the buffers that a thread keeps from text to text.
+//! Scratch: the buffers that a thread reuses from text to text.
 
 use std::any::Any;
 
@@ -10,10 +10,10 @@ use crate::text::numbered::Numbered;
 use crate::text::seen::{Firsts, Seen};
 use crate::text::segment::Parts;
 
-/// What a thread keeps of each buffer between texts.
+/// Largest buffer that a thread keeps between texts.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// Buffers of one thread, so that a text costs no allocation of its own.
+/// Buffers of one thread, reused so that a text needs no allocation.
 #[derive(Default)]
 pub(in crate::text) struct Scratch {
     pub(in crate::text) normal: String,
@@ -26,12 +26,12 @@ pub(in crate::text) struct Scratch {
     pub(in crate::text) seen: Seen,
     pub(in crate::text) counted: Vec<Counted>,
     pub(in crate::text) rarities: Rarities,
-    /// One of each kind and width in use.
+    /// One signer of each kind and width in use.
     pub(super) signers: Vec<Box<dyn Any>>,
 }
 
 impl Scratch {
-    /// Gives back what one huge text took, so that a thread does not hold it.
+    /// Frees buffers that one huge text has grown.
     pub(super) fn release_huge(&mut self) {
         release(&mut self.normal, KEPT_BYTES);
         release(&mut self.cleaned, KEPT_BYTES);

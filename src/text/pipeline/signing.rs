@@ -1,4 +1,4 @@
-//! Signing: features are hashed as the pipeline says and added to a signature.
+//! Signing: adds the hashes of features to a signature, keyed by a secret if there is one.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use crate::sketch::Signature;
 use crate::text::features::{Feature, Visit};
 use crate::text::secret::Secret;
 
-/// Features on their way into a signature.
+/// A visitor that adds features to a signature and counts them.
 pub(super) struct Signing<'s, F, S> {
     pub(super) signer: &'s mut S,
     pub(super) features: &'s mut usize,

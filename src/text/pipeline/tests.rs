@@ -1,4 +1,4 @@
-//! Whole pipelines: the seeds' sentences, golden fingerprints, refusals, long and empty text.
+//! Tests of whole pipelines: golden fingerprints, near and far sentences, refusals, odd texts.
 
 use super::*;
 use crate::sketch::{Weights, feature_hash};
@@ -78,7 +78,7 @@ fn golden_fingerprints_hold_for_every_preset_and_width() {
 #[test]
 fn golden_descriptor_holds_until_the_version_rises() {
     let descriptor = preset("page").descriptor().to_owned();
-    // The lower-case tables are the compiler's own.
+    // The lower-case tables are the compiler's.
     let case = char::UNICODE_VERSION;
     let case = format!(",{}.{}.{};simplified", case.0, case.1, case.2);
     assert!(descriptor.contains(&case), "{descriptor}");
@@ -101,7 +101,7 @@ fn text_without_features_has_no_fingerprint() {
 }
 
 #[test]
-fn text_of_nothing_but_noise_is_compared_by_its_noise() {
+fn text_of_noise_alone_is_compared_by_its_noise() {
     let post = preset("post");
     assert_eq!(post.features("[哈哈]").first().unwrap().text, "哈");
     assert_ne!(hash(&post, "http://t.cn/aa"), hash(&post, "http://t.cn/bb"));
@@ -253,7 +253,7 @@ fn pipelines_are_shared_between_threads() {
     shared::<Pipeline>();
 }
 
-/// Texts that pipelines elsewhere trip over, and whether anything in them is a feature.
+/// Texts that break other pipelines, and whether they have features.
 fn hostile() -> Vec<(String, bool)> {
     let zalgo: String =
         "zalgo".chars().flat_map(|c| [c, '\u{334}', '\u{35c}', '\u{489}']).collect();
@@ -308,7 +308,7 @@ fn hostile_texts_give_a_fingerprint_or_none_and_never_zero_by_accident() {
 }
 
 #[test]
-fn a_heap_of_marks_does_not_change_the_text_below() {
+fn stacked_marks_do_not_change_the_text_below() {
     let auto = preset("auto");
     let (plain, heaped) = ("zalgo is here", hostile()[18].0.clone() + " is here");
     assert_eq!(hash(&auto, plain), hash(&auto, &heaped));

@@ -1,8 +1,8 @@
-//! Writes `tables/casefold-1.tsv` from the data that crates and the compiler carry.
+//! Generates `tables/casefold-1.tsv` from the Unicode data of crates and of the compiler.
 //!
-//! Decompositions and classes of marks are those of `unicode-normalization` 0.1.26, scripts those of
-//! `unicode-script` 0.5.9, case and letters those of Rust 1.95 (Unicode 17). A table that was
-//! released never changes: a newer one gets a new name.
+//! Decompositions and classes of marks come from `unicode-normalization` 0.1.26, scripts from
+//! `unicode-script` 0.5.9, case and letters from Rust 1.95 (Unicode 17). A released table never
+//! changes: a newer one gets a new name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use unicode_normalization::char::{
 };
 use unicode_script::{Script, UnicodeScript};
 
-/// Characters with the property `Default_Ignorable_Code_Point`, which is stable since Unicode 5.
+/// Characters with the property `Default_Ignorable_Code_Point`, stable since Unicode 5.
 const IGNORABLE: [(u32, u32); 17] = [
     (0xad, 0xad),
     (0x034f, 0x034f),
@@ -34,8 +34,9 @@ const IGNORABLE: [(u32, u32); 17] = [
     (0x000e_0000, 0x000e_0fff),
 ];
 
-/// Marks over and under the letters of Hebrew and Arabic, and the tatweel: spelling is told
-/// without them. Lucene's `ArabicNormalizer` and `PersianNormalizer` drop most of them too.
+/// Points of Hebrew and Arabic, and the tatweel: optional in spelling.
+///
+/// Lucene's `ArabicNormalizer` and `PersianNormalizer` drop most of them too.
 const POINTS: [(u32, u32); 17] = [
     (0x0591, 0x05bd),
     (0x05bf, 0x05bf),
@@ -56,8 +57,9 @@ const POINTS: [(u32, u32); 17] = [
     (0x10ec2, 0x10ec7),
 ];
 
-/// Letters that stand for others, beyond Unicode's folding: alef maksura and Farsi yeh, keheh,
-/// teh marbuta (as in Lucene), and the dotless i.
+/// Letters folded beyond Unicode: alef maksura and Farsi yeh, keheh, teh marbuta, dotless i.
+///
+/// All but the dotless i as in Lucene.
 const ALIKE: [(char, char); 5] = [
     ('\u{649}', '\u{64a}'),
     ('\u{6cc}', '\u{64a}'),
@@ -70,7 +72,7 @@ fn is_in(ranges: &[(u32, u32)], c: char) -> bool {
     ranges.iter().any(|&(first, last)| (first..=last).contains(&u32::from(c)))
 }
 
-/// Full case folding: small letters of capitals, but for Cherokee, which folds to capitals.
+/// Returns the full case folding: lower case, except that Cherokee folds to capitals.
 fn folded(c: char) -> Vec<char> {
     match c {
         '\u{13a0}'..='\u{13f5}' | '\u{131}' => vec![c],
@@ -80,7 +82,7 @@ fn folded(c: char) -> Vec<char> {
     }
 }
 
-/// The characters that one becomes, fully decomposed, in canonical order.
+/// Returns what a character folds to, fully decomposed, in canonical order.
 fn form(c: char) -> Vec<char> {
     let mut now = vec![c];
     loop {
@@ -98,7 +100,7 @@ fn form(c: char) -> Vec<char> {
         }
         now = next;
     }
-    // The dot of the dotted capital I, which small letters have anyhow.
+    // Drops the dot of the dotted capital I, because the small letter has one.
     if c == '\u{130}' {
         now = vec!['i'];
     }
@@ -114,7 +116,7 @@ fn canonical(c: char) -> Vec<char> {
     out
 }
 
-/// Composes what `form` gave.
+/// Composes the result of `form`.
 fn composed(text: &[char]) -> Vec<char> {
     use unicode_normalization::UnicodeNormalization;
     text.iter().copied().nfc().collect()
@@ -128,7 +130,7 @@ fn hex(text: &[char]) -> String {
     text.iter().map(|c| format!("{:X}", u32::from(*c))).collect::<Vec<_>>().join(" ")
 }
 
-/// Lines `tag first..last value` of the neighbours that have one value.
+/// Writes a line `tag first..last value` for each range of characters with one value.
 fn ranges(out: &mut String, tag: &str, values: &BTreeMap<u32, String>, rising: bool) {
     let mut rest = values.iter().peekable();
     while let Some((&first, value)) = rest.next() {
@@ -168,7 +170,7 @@ pub(super) fn table() -> String {
     }
     writeln!(out, "P\t69 307\t69").unwrap();
     for &c in &fixed {
-        // Pairs of which each is fixed itself: others never meet.
+        // Only pairs of two fixed characters: no others occur in folded text.
         if let [head @ .., second] = &canonical(c)[..]
             && let [first] = composed(head)[..]
             && compose(first, *second) == Some(c)
@@ -191,7 +193,7 @@ pub(super) fn table() -> String {
     lines.join("\n") + "\n"
 }
 
-/// Whether a character is of a script whose letters say as much as two.
+/// Returns true if a character counts as two letters by its script.
 fn is_dense(c: char) -> bool {
     matches!(
         c.script(),
@@ -205,7 +207,7 @@ fn is_dense(c: char) -> bool {
 }
 
 #[test]
-#[ignore = "writes the table anew, which only a new name may do; see the module"]
+#[ignore = "rewrites a released table; see the module"]
 fn the_table_is_written() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/text/tables/casefold-1.tsv");
     std::fs::write(path, table()).unwrap();

@@ -1,26 +1,27 @@
-//! Anchors: the passages of a text that are chosen by their hash, the same in every text.
+//! Anchors: passages that are chosen by their hash, so that every text chooses the same ones.
 #![expect(clippy::indexing_slicing, reason = "pairs are numbered here")]
 
-/// Bytes of a passage: ten Chinese characters, five English words.
+/// Bytes of a passage: ten Chinese characters or five English words.
 const PASSAGE: usize = 32;
 
-/// One passage in 32 is an anchor.
+/// One passage in 2^5 is an anchor.
 const ANCHORS: u32 = 5;
 
-/// One passage in eight says whether texts are alike: of a line that is repeated there are few.
+/// One passage in 2^3 is compared to decide whether texts are alike. A repeated line has few
+/// passages.
 const SAMPLES: u32 = 3;
 
-/// Passages of a text that are looked at, about, so that memory is a few megabytes.
+/// Approximate limit of the passages chosen per text, so that memory stays at a few megabytes.
 const PASSAGES: usize = 1 << 17;
 
-/// Texts that share less than one passage in 64 are unlike.
+/// Texts that share less than one passage in 64 are different.
 const ALIKE: usize = 64;
 
-/// Bits by which a byte moves up as the next one comes, so that it is gone after a passage.
+/// Bits by which the hash is shifted per byte, so that a byte leaves it after a passage.
 const STEP: u32 = 2;
 const _: () = assert!(STEP as usize * PASSAGE == u64::BITS as usize);
 
-/// A word without a pattern for each byte.
+/// A random word for each byte.
 static WORDS: [u64; 256] = words();
 
 const fn words() -> [u64; 256] {
@@ -37,15 +38,15 @@ const fn words() -> [u64; 256] {
     words
 }
 
-/// Hash of a passage and its first byte.
+/// The hash of a passage, and the offset of its first byte.
 pub(super) type Passage = (u64, usize);
 
-/// Returns the anchors of a text by rising place, about one in 32 bytes and fewer of huge texts.
+/// Returns the anchors of a text by position: about one per 32 bytes, fewer in huge texts.
 pub(super) fn passages(text: &str) -> Vec<Passage> {
     chosen(text, sparse(ANCHORS, text.len()))
 }
 
-/// Returns false if two texts share next to no passage, however often they have each.
+/// Returns false if two texts share almost no passages, counting repeats.
 pub(super) fn are_alike(a: &str, b: &str) -> bool {
     let sparse = sparse(SAMPLES, a.len().max(b.len()));
     let [ours, theirs] = [a, b].map(|text| {
@@ -57,14 +58,14 @@ pub(super) fn are_alike(a: &str, b: &str) -> bool {
     in_both(&ours, &theirs).count() * ALIKE >= all
 }
 
-/// High bits of the hash that are zero for passages of a text that are looked at.
+/// Returns how many high bits of the hash must be zero in chosen passages.
 ///
-/// What is chosen of a longer text is chosen of a shorter one too.
+/// Passages chosen in a longer text are also chosen in a shorter one.
 fn sparse(least: u32, len: usize) -> u32 {
     least.max((len / PASSAGES).checked_ilog2().map_or(0, |bits| bits + 1))
 }
 
-/// Pairs the places of equal passages; both sides come by rising hash.
+/// Pairs the positions of equal passages. Both sides are sorted by hash.
 fn in_both<'a>(
     ours: &'a [(u64, usize)],
     theirs: &'a [(u64, usize)],
@@ -76,12 +77,12 @@ fn in_both<'a>(
     })
 }
 
-/// Returns the passages whose hash begins with that many zeros, by rising place.
+/// Returns the passages whose hash starts with `sparse` zero bits, by position.
 fn chosen(text: &str, sparse: u32) -> Vec<Passage> {
     let room = 2 * (text.len() >> sparse);
     let (mut found, mut behind) = (Vec::with_capacity(room), Vec::with_capacity(room / 2));
     let look = |found: &mut Vec<Passage>, hash: u64, end: usize| {
-        // All bytes of the passage reach the high bits.
+        // The high bits depend on all bytes of the passage.
         if hash >> (u64::BITS - sparse) == 0
             && let Some(start) = end.checked_sub(PASSAGE)
             && text.is_char_boundary(start)
@@ -90,7 +91,7 @@ fn chosen(text: &str, sparse: u32) -> Vec<Passage> {
         }
     };
     let roll = |hash: u64, byte: u8| (hash << STEP).wrapping_add(WORDS[usize::from(byte)]);
-    // The hash of a byte waits for that of the byte before it, so two halves take turns.
+    // A hash depends on the one before it, so two halves of the text are hashed in parallel.
     let bytes = text.as_bytes();
     let (left, right) = bytes.split_at(bytes.len() / 2);
     let warm = left.len().saturating_sub(PASSAGE);
@@ -108,11 +109,12 @@ fn chosen(text: &str, sparse: u32) -> Vec<Passage> {
     found
 }
 
-/// Returns the longest sequence of pairs that rises on both sides.
+/// Returns the longest sequence of pairs that ascends on both sides.
 ///
-/// Pairs come by rising first place, and no place comes twice.
+/// The pairs are sorted by first position, and no position occurs twice.
 pub(super) fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // The last pair of the best sequence of each length, and before each pair the one it follows.
+    // `ends`: the last pair of the best sequence of each length. `follows`: the predecessor of each
+    // pair.
     let mut ends: Vec<usize> = Vec::new();
     let mut follows: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     let second = |at: usize| pairs[at].1;
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_alike_if_they_share_passages_though_they_repeat_them() {
+    fn texts_are_alike_if_they_share_passages_repeated_or_not() {
         let mut rng = fastrand::Rng::with_seed(4);
         let (a, b) = (prose(&mut rng, 5000), prose(&mut rng, 5000));
         let table = "all is well in the north of the country. ".repeat(1000);

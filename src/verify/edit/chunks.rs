@@ -1,10 +1,10 @@
-//! Chunks: long texts are cut where their content says so, and compared chunk by chunk.
+//! Chunks: long texts are cut at positions chosen by content, and compared chunk by chunk.
 //!
-//! A cut is a passage that its text has once, chosen by its hash, so that two texts choose alike
-//! (Manber, Finding similar files in a large file system, 1994). A passage that both have stands
-//! for the same place in both, and the longest sequence of such passages that rises in both texts
-//! is kept, as patience diff does with lines. Whatever the cuts, the edits of all parts together
-//! turn one text into the other: a bad cut needs too many of them, never too few.
+//! A cut is at a passage that its text has once, chosen by its hash, so that two texts choose the
+//! same passages (Manber, Finding similar files in a large file system, 1994). A passage of both
+//! texts aligns them. The longest sequence of such passages that ascends in both texts is used, as
+//! patience diff does with lines. With any cuts, the edits of all parts together turn one text into
+//! the other, so a bad cut can only give too many edits.
 #![expect(clippy::indexing_slicing, reason = "cuts are numbered here")]
 
 use std::borrow::Cow;
@@ -15,44 +15,45 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::anchors::{self, Passage};
 
-/// Nobody can prepare chunks whose hashes are equal under a seed that is not known.
+/// Under an unknown seed, nobody can prepare chunks that collide.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
 
-/// A text that is compared by chunks, with what is known of it before it meets another.
+/// A text that is compared by chunks, with what is computed before any comparison.
 #[derive(Debug)]
 pub(in crate::verify) struct LongText<'t> {
     pub(in crate::verify) text: Cow<'t, str>,
     pub(super) chars: usize,
-    /// By rising place; the first is the beginning of the text.
+    /// By position; the first is the start of the text.
     cuts: Vec<Cut>,
-    /// Numbers of the cuts by passage, in open addressing; 0, the first, is an empty slot.
+    /// Hash table with open addressing from passages to indexes of cuts; 0, the start, marks an
+    /// empty slot.
     slots: Vec<u32>,
 }
 
-/// Where a chunk begins.
+/// The start of a chunk.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cut {
     passage: u32,
     start: u32,
-    /// Hash of what stands between this cut and the next one.
+    /// Hash of the text up to the next cut.
     content: u64,
 }
 
-/// A part of two texts between two cuts that both have, or between one and an end.
+/// The text between two shared cuts, or between a shared cut and an end, on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part<'t> {
     pub(super) a: &'t str,
     pub(super) b: &'t str,
-    /// The same for the same two contents in any two texts and in either order.
+    /// Depends only on the two contents, not on their order or their texts.
     pub(super) key: u64,
 }
 
 impl<'t> LongText<'t> {
-    /// Finds the chunks of a text; time and memory grow with its length.
+    /// Computes the chunks of a text, in linear time and memory.
     pub(in crate::verify) fn new(text: impl Into<Cow<'t, str>>) -> Self {
         let text = text.into();
         let chars = text.chars().count();
-        // A text whose places do not fit is one chunk.
+        // Longer texts than `u32::MAX` bytes are one chunk.
         let found = u32::try_from(text.len()).map(|_| anchors::passages(&text));
         let (cuts, slots) = cut(found.unwrap_or_default());
         let mut long = Self { text, chars, cuts, slots };
@@ -63,12 +64,12 @@ impl<'t> LongText<'t> {
         long
     }
 
-    /// Bytes of memory that the text and its chunks take, about.
+    /// Returns the approximate memory of the text and its chunks in bytes.
     pub(in crate::verify) fn bytes(&self) -> usize {
         self.text.len() + size_of_val(&*self.cuts) + size_of_val(&*self.slots)
     }
 
-    /// Returns the number of the cut at a passage.
+    /// Returns the index of the cut at a passage.
     fn find(&self, passage: u32) -> Option<usize> {
         let mask = self.slots.len() - 1;
         let mut slot = spread(passage) & mask;
@@ -85,18 +86,18 @@ impl<'t> LongText<'t> {
         self.cuts.get(cut).map_or(self.text.len(), |cut| cut.start as usize)
     }
 
-    /// What stands between two cuts; the one behind the last is the end of the text.
+    /// Returns the text between two cuts; the index after the last cut is the end.
     fn between(&self, from: usize, to: usize) -> &str {
         &self.text[self.start(from)..self.start(to)]
     }
 
-    /// Hashes the contents of some chunks in a row.
+    /// Hashes the contents of consecutive chunks.
     fn content(&self, from: usize, to: usize) -> u64 {
         self.cuts[from..to].iter().fold(0, |hash, cut| mix(hash, cut.content))
     }
 }
 
-/// Makes cuts of the passages that a text has once, which come by rising place.
+/// Creates cuts at the passages that occur once; `found` is sorted by position.
 fn cut(found: Vec<Passage>) -> (Vec<Cut>, Vec<u32>) {
     let mut cuts = vec![Cut::default()];
     cuts.extend(found.into_iter().filter(|&(_, start)| start != 0).map(|(hash, start)| Cut {
@@ -106,17 +107,17 @@ fn cut(found: Vec<Passage>) -> (Vec<Cut>, Vec<u32>) {
     }));
     let mut slots = Vec::new();
     if enter(&mut cuts, &mut slots) {
-        // What stands twice is no place. The others are entered anew, for their numbers change.
+        // A repeated passage marks no position. Removing cuts changes the indexes of the others.
         cuts.retain(|cut| cut.start != AGAIN);
         enter(&mut cuts, &mut slots);
     }
     (cuts, slots)
 }
 
-/// The place of a cut whose passage comes again.
+/// Start of a cut whose passage is repeated.
 const AGAIN: u32 = u32::MAX;
 
-/// Enters cuts by their passages, and returns true if it marked some that come again.
+/// Inserts cuts by passage; returns true if it marked repeated ones.
 fn enter(cuts: &mut [Cut], slots: &mut Vec<u32>) -> bool {
     slots.clear();
     slots.resize((2 * cuts.len()).next_power_of_two(), 0);
@@ -143,12 +144,12 @@ fn enter(cuts: &mut [Cut], slots: &mut Vec<u32>) -> bool {
     marked
 }
 
-/// The bits of a hash below those that are zero in all passages that are looked at.
+/// Returns the hash bits below those that are zero in all chosen passages.
 fn short(hash: u64) -> u32 {
     u32::try_from(hash >> 8 & u64::from(u32::MAX)).expect("masked")
 }
 
-/// Spreads passages over slots.
+/// Distributes passages over slots.
 fn spread(passage: u32) -> usize {
     (passage.wrapping_mul(0x9e37_79b1) >> 7) as usize
 }
@@ -157,7 +158,7 @@ fn mix(hash: u64, with: u64) -> u64 {
     (hash.rotate_left(23) ^ with).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the parts of two texts that may differ, in order; what lies between them is equal.
+/// Returns the parts of two texts that may differ, in order; the text between them is equal.
 pub(super) fn parts<'t>(a: &'t LongText<'_>, b: &'t LongText<'_>) -> Vec<Part<'t>> {
     let ends = [(a.cuts.len(), b.cuts.len())];
     let mut from = (0, 0);
@@ -173,18 +174,18 @@ pub(super) fn parts<'t>(a: &'t LongText<'_>, b: &'t LongText<'_>) -> Vec<Part<'t
     shared(a, b).into_iter().chain(ends).filter_map(part).collect()
 }
 
-/// Bytes of a part on either side, and their difference, up to which its ends are in place.
+/// Most bytes of a narrow part on either side, and largest difference of its sides.
 const NARROW: (usize, usize) = (1 << 10, 64);
 
-/// Returns true if both ends of a part surely stand for the same places in both texts.
+/// Returns true if both ends of a part certainly align the two texts.
 ///
-/// A passage that was moved makes a part beside it that is much longer on one side.
+/// A moved passage leaves a part next to it that is much longer on one side.
 pub(super) fn is_narrow(part: &Part<'_>) -> bool {
     let (ours, theirs) = (part.a.len(), part.b.len());
     ours.max(theirs) <= NARROW.0 && ours.abs_diff(theirs) <= NARROW.1
 }
 
-/// Pairs the cuts at passages that both texts have, rising in both.
+/// Pairs the cuts at passages that both texts have, ascending in both.
 fn shared(a: &LongText<'_>, b: &LongText<'_>) -> Vec<(usize, usize)> {
     let mut pairs = Vec::with_capacity(b.cuts.len());
     let numbers = (0..).zip(&b.cuts).skip(1);
@@ -192,7 +193,7 @@ fn shared(a: &LongText<'_>, b: &LongText<'_>) -> Vec<(usize, usize)> {
     if pairs.is_sorted() {
         return pairs;
     }
-    // Of sequences of one length the order of the two sides would decide which is taken.
+    // Of several longest sequences, the choice must not depend on the order of the two texts.
     let turned = a.text <= b.text;
     let turn = |(i, j): (usize, usize)| if turned { (j, i) } else { (i, j) };
     let mut pairs: Vec<(usize, usize)> = pairs.into_iter().map(turn).collect();
@@ -209,7 +210,7 @@ mod tests {
         words.join(" ") + " "
     }
 
-    /// The parts of two texts without what both begin and end with.
+    /// The parts of two texts without common prefixes and suffixes.
     fn parts(a: &str, b: &str) -> Vec<(String, String)> {
         let (a, b) = (LongText::new(a), LongText::new(b));
         let differing = |part: Part<'_>| {
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_texts_have_no_parts_and_unlike_ones_are_one() {
+    fn equal_texts_have_no_parts_and_different_ones_have_one() {
         let mut rng = fastrand::Rng::with_seed(1);
         let (a, b) = (prose(&mut rng, 5000), prose(&mut rng, 5000));
         assert_eq!(parts(&a, &a), []);
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_cut_out_of_what_is_equal() {
+    fn changes_become_separate_parts() {
         let mut rng = fastrand::Rng::with_seed(2);
         let [one, two, three] = [(); 3].map(|()| prose(&mut rng, 2000));
         let a = format!("{one}晴天{two}gone {three}");
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_the_texts_turns_the_parts_around() {
+    fn swapping_the_texts_swaps_the_parts() {
         let mut rng = fastrand::Rng::with_seed(4);
         for _ in 0..30 {
             let blocks: Vec<String> = (0..6).map(|_| prose(&mut rng, 100)).collect();
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_and_what_is_equal_are_the_whole_text() {
+    fn parts_and_equal_text_make_up_both_texts() {
         let mut rng = fastrand::Rng::with_seed(3);
         for _ in 0..50 {
             let text = prose(&mut rng, 3000).replace('7', "é").replace('8', "雨");

@@ -1,33 +1,34 @@
-//! Known edits: what a thread has counted between parts of texts, by their contents.
+//! A cache per thread of the edits between parts of texts, by their contents.
 //!
-//! Texts of one template are compared with each other again and again, and where they differ one
-//! of the two mostly has what the template has.
+//! Texts of one template are compared with each other again and again, and where they differ, one
+//! of them usually has the template's text.
 #![expect(clippy::indexing_slicing, reason = "there is an entry for every remainder")]
 
 use std::cell::RefCell;
 
 use crate::error::Result;
 
-/// Entries of a thread, in 2 MiB.
+/// Entries per thread; they take 2 MiB.
 const ENTRIES: usize = 1 << 17;
 
-/// A part by its key, and what is known of it.
+/// The key of a part, and its edits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     key: u64,
     edits: u32,
-    /// False where all that is known is that there are more edits.
+    /// False if only a lower bound is known: there are more edits.
     exact: bool,
 }
 
 thread_local! {
-    /// A key has one place, and takes it from another.
+    /// Direct-mapped: each key has one slot and evicts the key there.
     static KNOWN: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the edits of a part if they are `most` at most; counts them where that is not known.
+/// Returns the edits of a part if there are at most `most`, counting them unless cached.
 ///
-/// `count` takes what it has to count up to, and may return more. Keys are hashes with all bits in use.
+/// `count` gets the number up to which it must count; it may return more. Keys are well-mixed
+/// hashes.
 pub(super) fn edits(
     key: u64,
     most: usize,
@@ -54,7 +55,7 @@ pub(super) fn edits(
 mod tests {
     use super::*;
 
-    /// Asks for the edits of a part that has `has`, and returns whether they were counted.
+    /// Requests the edits of a part that has `has`; returns them and whether they were counted.
     fn ask(key: u64, most: usize, has: usize) -> (Option<usize>, bool) {
         let mut counted = false;
         let found = edits(key, most, |most| {
@@ -81,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_stops_leaves_nothing_behind() {
+    fn a_cancelled_count_is_not_cached() {
         let key = 1 << 41;
         assert!(edits(key, 5, |_| Err(crate::Error::Cancelled)).is_err());
         assert_eq!(ask(key, 5, 4), (Some(4), true));
     }
 
     #[test]
-    fn a_count_beyond_what_was_asked_is_kept() {
+    fn a_count_above_the_limit_is_cached() {
         let key = 1 << 42;
         assert_eq!(edits(key, 5, |_| Ok(Some(8))).unwrap(), None);
         assert_eq!(ask(key, 8, 8), (Some(8), false));

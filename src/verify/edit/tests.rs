@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use super::bound::{Refusal, least};
+use super::bound::{Rejection, least};
 use super::*;
 
 /// The textbook's table, row by row (Wagner and Fischer 1974).
@@ -35,7 +35,7 @@ fn edited(rng: &mut fastrand::Rng, text: &[char], edits: usize, alphabet: &[char
 }
 
 #[test]
-fn similarities_are_those_of_the_textbook_table() {
+fn similarities_equal_the_textbook_table() {
     let mut rng = fastrand::Rng::with_seed(1);
     let alphabet: Vec<char> = "ab c天晴雨\u{1f600}".chars().collect();
     for round in 0..3000 {
@@ -54,7 +54,7 @@ fn similarities_are_those_of_the_textbook_table() {
 }
 
 #[test]
-fn short_parts_cost_what_the_textbook_table_says() {
+fn edits_of_short_parts_equal_the_textbook_table() {
     let mut rng = fastrand::Rng::with_seed(7);
     for round in 0..20_000 {
         let letters = rng.u8(2..26);
@@ -73,7 +73,7 @@ fn short_parts_cost_what_the_textbook_table_says() {
 }
 
 #[test]
-fn round_thresholds_let_round_similarities_pass() {
+fn round_similarities_pass_round_thresholds() {
     for tenths in 0..=10_usize {
         let a = "a".repeat(10);
         let b = "b".repeat(tenths) + &"a".repeat(10 - tenths);
@@ -84,7 +84,7 @@ fn round_thresholds_let_round_similarities_pass() {
 }
 
 #[test]
-fn empty_texts_are_equal_and_like_nothing_else() {
+fn empty_texts_are_equal_and_differ_from_all_others() {
     assert_eq!(edit_similarity("", "", 1.0), Some(1.0));
     assert_eq!(edit_similarity("", "a", 0.0), Some(0.0));
     assert_eq!(edit_similarity("", "a", 0.1), None);
@@ -99,21 +99,21 @@ fn texts_of_many_pieces_are_never_found_too_similar() {
     let b = edited(&mut rng, &a, edits, &alphabet);
     let [a, b]: [String; 2] = [a, b].map(|text| text.into_iter().collect());
     let found = edit_similarity(&a, &b, 0.9).unwrap();
-    // A letter may be replaced by itself, so edits are some fewer than 2,000.
+    // A letter may be replaced by itself, so there are fewer than 2,000 edits.
     assert!((0.985..0.991).contains(&found), "{found}");
     let mut joined = a.clone();
     joined.push_str(&b);
     assert_eq!(edit_similarity(&a, &joined, 0.9), None);
 }
 
-/// A text of words, as like prose as random words are.
+/// A text of random words of a vocabulary.
 fn words(rng: &mut fastrand::Rng, count: usize, vocabulary: &[String]) -> String {
     let words: Vec<&str> =
         (0..count).map(|_| vocabulary[rng.usize(0..vocabulary.len())].as_str()).collect();
     words.join(" ")
 }
 
-/// Two texts: unlike, near, in another order, repeated, or empty.
+/// Two texts: different, near, reordered, repeated, or empty.
 fn pair(rng: &mut fastrand::Rng, letters: &[char]) -> [String; 2] {
     let vocabulary: Vec<String> = (0..200)
         .map(|_| (0..rng.usize(1..8)).map(|_| letters[rng.usize(0..letters.len())]).collect())
@@ -143,10 +143,10 @@ fn pair(rng: &mut fastrand::Rng, letters: &[char]) -> [String; 2] {
 }
 
 #[test]
-fn refusals_change_no_answer() {
+fn lower_bounds_change_no_result() {
     let mut rng = fastrand::Rng::with_seed(3);
     let alphabets = [('a'..='z').collect::<Vec<char>>(), ('一'..='丐').collect()];
-    let mut refused: HashMap<Option<Refusal>, usize> = HashMap::new();
+    let mut refused: HashMap<Option<Rejection>, usize> = HashMap::new();
     for round in 0..3000 {
         let [a, b] = pair(&mut rng, &alphabets[round % 2]);
         let chars = [&a, &b].map(|text| text.chars().collect::<Vec<char>>());
@@ -166,13 +166,13 @@ fn refusals_change_no_answer() {
             *refused.entry(least.err()).or_default() += 1;
         }
     }
-    for why in [None, Some(Refusal::Letters), Some(Refusal::Grams)] {
+    for why in [None, Some(Rejection::Letters), Some(Rejection::Grams)] {
         assert!(refused.get(&why).copied() > Some(500), "{why:?} of {refused:?}");
     }
 }
 
 #[test]
-fn parts_of_long_texts_cost_what_their_edits_are() {
+fn edits_of_long_texts_are_close_to_the_exact_number() {
     let mut rng = fastrand::Rng::with_seed(5);
     let alphabet: Vec<char> = ('a'..='z').chain('一'..='丐').collect();
     for changed in [0, 30, 300, 3000] {
@@ -189,7 +189,7 @@ fn parts_of_long_texts_cost_what_their_edits_are() {
 }
 
 #[test]
-fn a_passage_that_comes_in_between_shifts_nothing() {
+fn an_inserted_passage_does_not_misalign_the_rest() {
     let mut rng = fastrand::Rng::with_seed(6);
     let letters: Vec<char> = ('a'..='z').collect();
     let mut text =
@@ -203,7 +203,7 @@ fn a_passage_that_comes_in_between_shifts_nothing() {
 }
 
 #[test]
-fn different_texts_of_many_pieces_are_refused_as_pieces_are() {
+fn different_long_texts_fail_and_can_be_cancelled() {
     let mut rng = fastrand::Rng::with_seed(4);
     let letters: Vec<char> = ('a'..='z').collect();
     let vocabulary: Vec<String> = (0..500)

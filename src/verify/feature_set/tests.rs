@@ -21,7 +21,7 @@ fn exact(a: &[u64], b: &[u64]) -> f64 {
     a.intersection(&b).count() as f64 / a.union(&b).count().max(1) as f64
 }
 
-/// Both ways to compare, which have to agree.
+/// Compares decoded and encoded sets, which must agree.
 fn both(a: &[u64], b: &[u64]) -> f64 {
     let (a, b) = (FeatureSet::from_hashes(a), FeatureSet::from_hashes(b));
     let decoded = a.jaccard(&b);
@@ -39,7 +39,7 @@ fn small_sets_are_compared_exactly() {
         let common = hashes(&mut rng, common);
         let a = union(&common, &hashes(&mut rng, left));
         let b = union(&common, &hashes(&mut rng, right));
-        // 900 hashes of 24 bits fall together once in forty rounds, and then weigh 1 in 900.
+        // 900 hashes of 24 bits collide once in forty rounds, which changes the result by 1 in 900.
         assert!((both(&a, &b) - exact(&a, &b)).abs() < 0.005, "round {round}");
     }
 }
@@ -69,7 +69,7 @@ fn large_sets_are_estimated_within_the_stated_error() {
 }
 
 #[test]
-fn huge_sets_with_nothing_in_common_stay_apart() {
+fn huge_sets_with_nothing_in_common_have_no_similarity() {
     let mut rng = fastrand::Rng::with_seed(3);
     let (a, b) = (hashes(&mut rng, 2_000_000), hashes(&mut rng, 2_000_000));
     assert!(both(&a, &b) < 0.01);
@@ -86,7 +86,7 @@ fn empty_sets_share_nothing() {
 }
 
 #[test]
-fn bytes_are_those_that_are_documented() {
+fn bytes_equal_the_documented_ones() {
     let set = FeatureSet::from_hashes(&[1 << 40, (1 << 40) + 5, 3 << 40, u64::MAX]);
     let bytes = set.encode();
     assert_eq!(bytes, [4, 1, 1, 0xfb, 0xff, 0xff, 0x07]);

@@ -1,17 +1,16 @@
-//! The border: whatever ends a call, an error or a panic, becomes an error object.
+//! The border: converts errors and panics of a call into error objects.
 
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Failure, HamdexError};
 
-/// Results of calls from C.
+/// The result of a call from C.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-/// Runs a call; NULL stands for its success.
+/// Runs a call; returns NULL on success.
 ///
-/// What a panic leaves half done inside an index is bounded by its locks, which go on after a
-/// panic, and by its batches, which are written whole or not at all.
+/// A panic leaves an index usable: its locks still work, and its batches are atomic.
 pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> Option<Box<HamdexError>> {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => None,
@@ -20,23 +19,23 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> Option<Box<HamdexError
     }
 }
 
-/// Runs a call that cannot fail; a panic gives the other result.
+/// Runs an infallible call; returns `otherwise` after a panic.
 pub(crate) fn guard_or<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
 }
 
-/// Takes an object back from the caller and ends it.
-pub(crate) fn end<T>(object: Option<Box<T>>) {
+/// Frees an object of the caller.
+pub(crate) fn free<T>(object: Option<Box<T>>) {
     guard_or((), || drop(object));
 }
 
-/// Refuses NULL.
+/// Returns an error if the argument is NULL.
 pub(crate) fn required<T>(argument: Option<T>, name: &'static str) -> Result<T> {
     argument.ok_or(Failure::Null(name))
 }
 
-/// Writes a result where the caller wants it.
-pub(crate) fn give<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
+/// Writes a result unless the pointer is NULL.
+pub(crate) fn write_to<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
     if let Some(out) = out {
         out.write(value);
     }
@@ -48,7 +47,7 @@ mod tests {
     use crate::error::{HamdexErrorCode, HamdexFault};
 
     #[test]
-    fn a_panic_becomes_an_error_that_tells_its_words() {
+    fn a_panic_becomes_an_error_with_its_message() {
         let error = guard(|| panic!("a drawer is stuck")).unwrap();
         assert_eq!((error.code, error.fault), (HamdexErrorCode::Panic, HamdexFault::Library));
         assert_eq!(error.message.to_str().unwrap(), "the library failed: a drawer is stuck");
@@ -56,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_named() {
+    fn the_error_of_a_null_argument_names_it() {
         let error = guard(|| required(None::<&u8>, "index").map(drop)).unwrap();
         assert_eq!((error.code, error.fault), (HamdexErrorCode::NullArgument, HamdexFault::Caller));
         assert_eq!(error.message.to_str().unwrap(), "index is NULL");

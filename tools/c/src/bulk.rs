@@ -1,36 +1,37 @@
-//! Bulk builds: an index out of arrays, far faster than by inserts.
+//! Bulk builds: create an index from arrays, much faster than inserts.
 
 use std::mem::MaybeUninit;
 
+use hamdex::any::AnyBuilder;
 use hamdex::build::BuildOptions;
-use hamdex::{AnyBuilder, Fingerprint, Result, for_width};
+use hamdex::{Fingerprint, Result, for_width};
 
-use crate::border::{give, guard};
+use crate::border::{guard, write_to};
 use crate::error::HamdexError;
 use crate::fingerprint::supported;
 use crate::index::{HamdexOptions, hamdex_options_default, path};
 use crate::slices::{HamdexBytes, HamdexDocuments};
 use crate::write::documents;
 
-/// What a bulk build did.
+/// The result of a bulk build.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct HamdexBuildReport {
-    /// Documents in the index now.
+    /// Documents in the index.
     pub documents: u64,
-    /// Distinct fingerprints among them.
+    /// Distinct fingerprints in the index.
     pub fingerprints: u64,
-    /// Documents of the array that were dropped because an earlier one had their key.
+    /// Documents of the array that were dropped because an earlier one has their key.
     pub duplicates: u64,
-    /// Documents of the index that one of the array took the place of.
+    /// Stored documents that were replaced.
     pub replaced: u64,
 }
 
-/// Makes an index of an array of documents, or adds them to the one that is there.
+/// Builds an index from an array of documents, or adds them to an existing index.
 ///
-/// Nobody may have it open meanwhile. `options` are those of a new index, and have to fit one that
-/// is there; NULL stands for the defaults. On an error an index that was there has not changed, and
-/// one that was to be made stays behind empty. `report` may be NULL.
+/// The index must not be open. `options` are those of a new index, and must match an existing one;
+/// NULL means the defaults. On an error an existing index does not change, and a new one is left
+/// empty. `report` may be NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_build(
@@ -55,7 +56,7 @@ pub extern "C" fn hamdex_build(
             pushed.try_for_each(|((key, fingerprint), row)| builder.push(key, *fingerprint, row));
         match filled.and_then(|()| builder.finish(&(), &mut |_, _| ())) {
             Ok(built) => {
-                give(
+                write_to(
                     report,
                     HamdexBuildReport {
                         documents: built.documents,

@@ -1,20 +1,20 @@
-//! Errors: what ended a call, as a code, whose fault it is and a message.
+//! Errors: why a call failed, as a code, a fault and a message.
 
 use std::any::Any;
 use std::ffi::{CString, c_char};
 
 use hamdex::{Error, Fault};
 
-use crate::border::{end, guard_or};
+use crate::border::{free, guard_or};
 
 /// Why a call failed, before it becomes an error object.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The library's own error.
+    /// An error of the library.
     Library(Error),
-    /// An argument is NULL that must not be.
+    /// A required argument is NULL.
     Null(&'static str),
-    /// An argument has no meaning.
+    /// An argument is invalid.
     Argument(String),
 }
 
@@ -28,67 +28,67 @@ impl From<Error> for Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum HamdexFault {
-    /// The call asked for something that cannot be; change the call.
+    /// The call is invalid; change the call.
     Caller = 1,
-    /// Disk, permissions or another process stood in the way; try again later.
+    /// The disk, permissions or another process prevented it; try again later.
     Environment = 2,
-    /// Stored bytes are not what was written; restore or rebuild.
+    /// Stored bytes are not the bytes that were written; restore or rebuild.
     Damage = 3,
-    /// The library failed within; close its objects and report it.
+    /// An internal failure of the library; close its objects and report it.
     Library = 4,
 }
 
-/// What went wrong. Numbers stay as they are; later versions may add some.
+/// The kind of an error. Numbers never change; later versions may add some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum HamdexErrorCode {
-    /// There was no error object.
+    /// There is no error object.
     None = 0,
-    /// An argument is NULL that must not be.
+    /// A required argument is NULL.
     NullArgument = 1,
-    /// An argument has no meaning, such as a text that is not UTF-8.
+    /// An argument is invalid, such as a text that is not UTF-8.
     InvalidArgument = 2,
-    /// The library failed within.
+    /// An internal failure of the library.
     Panic = 3,
-    /// An error without a number of its own yet; see its fault and message.
+    /// An error that has no number yet; see its fault and message.
     Other = 4,
     /// A fingerprint has more bits than the width.
     InvalidFingerprint = 10,
     /// A plan cannot be built as described.
     InvalidPlan = 11,
-    /// A plan misses matches within the distance.
+    /// A plan misses matches at the requested distance.
     IncompletePlan = 12,
-    /// A distance is above a quarter of the width.
+    /// A distance exceeds a quarter of the width.
     InvalidDistance = 13,
     /// A key is empty or longer than 1024 bytes.
     InvalidKey = 14,
-    /// An option has a value outside its range.
+    /// An option has an invalid value.
     InvalidOption = 15,
     /// The index holds fingerprints of another width.
     WidthMismatch = 20,
-    /// The index was made with other settings.
+    /// The index was created with other settings.
     HeaderMismatch = 21,
-    /// There is already something where an index was to be made.
+    /// The directory of a new index is not empty.
     AlreadyExists = 22,
-    /// There is no index in the directory.
+    /// The directory holds no index.
     NotFound = 23,
-    /// A bulk build was interrupted and has to be resumed or abandoned.
+    /// A bulk build was interrupted; resume or abandon it.
     BuildUnfinished = 24,
-    /// A write was asked of a handle opened for reading only.
+    /// A write was requested from a read-only handle.
     ReadOnly = 25,
     /// Another process or handle has the index open for writing.
     Locked = 30,
-    /// The operating system refused a file operation.
+    /// A file operation failed.
     Io = 31,
-    /// The storage engine failed for a reason outside the stored data.
+    /// The storage engine failed although the stored data is intact.
     Store = 32,
-    /// The index was written in another version of the format.
+    /// The index has a format version that this library does not read.
     FormatVersion = 40,
-    /// Stored bytes do not decode or contradict each other.
+    /// Stored bytes do not decode, or contradict each other.
     Corrupt = 41,
 }
 
-/// Why a call failed. Owned by the caller, who ends it with `hamdex_error_free`.
+/// Why a call failed. Owned by the caller; free with `hamdex_error_free`.
 #[derive(Debug)]
 pub struct HamdexError {
     pub(crate) code: HamdexErrorCode,
@@ -117,22 +117,22 @@ impl HamdexError {
         }
     }
 
-    /// Tells what a panic said.
+    /// Converts the message of a panic.
     pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> Self {
         let words = panic.downcast_ref::<&str>().copied();
         let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        let message = format!("the library failed: {}", words.unwrap_or("without a word"));
+        let message = format!("the library failed: {}", words.unwrap_or("no message"));
         Self::new(HamdexErrorCode::Panic, HamdexFault::Library, &message)
     }
 
     fn new(code: HamdexErrorCode, fault: HamdexFault, message: &str) -> Self {
-        // A path may hold what ends a string in C; the rest of the message is worth more.
+        // A path may contain a NUL, which would end the message early.
         let message = message.replace('\0', "\u{fffd}");
         Self { code, fault, message: CString::new(message).unwrap_or_default() }
     }
 }
 
-#[allow(clippy::wildcard_enum_match_arm)] // what this interface never asks for, and errors to come
+#[allow(clippy::wildcard_enum_match_arm)] // errors that this interface cannot cause, and later ones
 fn code_of(error: &Error) -> HamdexErrorCode {
     match error {
         Error::InvalidFingerprint { .. } => HamdexErrorCode::InvalidFingerprint,
@@ -156,7 +156,7 @@ fn code_of(error: &Error) -> HamdexErrorCode {
     }
 }
 
-/// Returns what went wrong; `HAMDEX_ERROR_CODE_NONE` for NULL.
+/// Returns the kind of an error; `HAMDEX_ERROR_CODE_NONE` for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_error_code_of(error: Option<&HamdexError>) -> HamdexErrorCode {
     guard_or(HamdexErrorCode::Panic, || error.map_or(HamdexErrorCode::None, |error| error.code))
@@ -168,21 +168,21 @@ pub extern "C" fn hamdex_error_fault(error: Option<&HamdexError>) -> HamdexFault
     guard_or(HamdexFault::Library, || error.map_or(HamdexFault::Caller, |error| error.fault))
 }
 
-/// Returns the message, in UTF-8 with a NUL behind it; "" for NULL.
+/// Returns the message as NUL-terminated UTF-8; "" for NULL.
 ///
-/// It belongs to the error object and ends with it.
+/// Owned by the error object.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_error_message(error: Option<&HamdexError>) -> *const c_char {
     guard_or(c"".as_ptr(), || error.map_or(c"".as_ptr(), |error| error.message.as_ptr()))
 }
 
-/// Ends an error object; nothing happens for NULL.
+/// Frees an error object; does nothing for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_error_free(error: Option<Box<HamdexError>>) {
-    end(error);
+    free(error);
 }
 
-/// Returns the library's version, such as "0.1.0"; it is never freed.
+/// Returns the version of the library, such as "0.1.0"; do not free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

@@ -1,13 +1,13 @@
-//! Fingerprints of three widths in one type, so that there is one set of functions.
+//! Fingerprints: one type for all three widths, so that one set of functions is enough.
 
 use hamdex::{Error, Fingerprint, for_width};
 
 use crate::border::{Result, guard_or};
 use crate::error::Failure;
 
-/// A fingerprint of 32, 64 or 128 bits, in the low bits of a number of 128.
+/// A fingerprint of 32, 64 or 128 bits, in the low bits of a 128-bit number.
 ///
-/// What the width leaves over is 0.
+/// Bits above the width are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct HamdexFingerprint {
@@ -30,7 +30,7 @@ impl HamdexFingerprint {
     }
 }
 
-/// Returns the number of bits that differ.
+/// Returns the number of differing bits.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_distance(a: HamdexFingerprint, b: HamdexFingerprint) -> u32 {
     guard_or(u32::MAX, || a.value().distance(b.value()))

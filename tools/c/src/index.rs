@@ -1,13 +1,14 @@
-//! Indexes: made, opened and closed; one handle for every width.
+//! Indexes: create, open and close; one handle type for all three widths.
 
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 
+use hamdex::any::AnyIndex;
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
-use hamdex::{AnyIndex, Error, IndexOptions, OpenOptions};
+use hamdex::{Error, IndexOptions, OpenOptions};
 
-use crate::border::{Result, end, give, guard, guard_or, required};
+use crate::border::{Result, free, guard, guard_or, required, write_to};
 use crate::error::HamdexError;
 use crate::fingerprint::{HamdexFingerprint, supported};
 use crate::pipeline::HamdexPipeline;
@@ -15,41 +16,41 @@ use crate::slices::HamdexBytes;
 
 /// An open index of fingerprints of one width.
 ///
-/// Any number of threads may search and write through one handle at a time. One process and one
-/// handle at a time may have an index open for writing. Owned by the caller, who ends it with
+/// Any number of threads may search and write through one handle at the same time. Only one handle
+/// of one process may have an index open for writing. Owned by the caller; free with
 /// `hamdex_index_close` when no thread uses it any more.
 #[derive(Debug)]
 pub struct HamdexIndex(pub(crate) AnyIndex);
 
-/// What a new index is made with; begin with `hamdex_options_default()`.
+/// Settings of a new index; initialise with `hamdex_options_default()`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct HamdexOptions<'a> {
     /// Width of the fingerprints: 32, 64 or 128. Default = 64.
     pub bits: u32,
-    /// Distance of searches that name none, 0 to a quarter of the width. Default = 3.
+    /// Default distance of searches, 0 to a quarter of the width. Default = 3.
     pub distance: u32,
     /// The permutation tables, such as "4", "10" or "6x2". Default = empty, which is "4".
     pub plan: HamdexBytes,
-    /// The pipeline that makes the fingerprints, whose name is stored. Default = NULL for none.
+    /// The pipeline of the fingerprints; its descriptor is stored. Default = NULL for none.
     pub pipeline: Option<&'a HamdexPipeline>,
     /// Bytes for block cache and write buffers. Default = 512 MiB.
     pub memory: usize,
-    /// Bytes for holding all fingerprints in memory. Default = 0 for not.
+    /// Bytes for holding all fingerprints in memory, 0 to disable. Default = 0.
     pub resident: usize,
 }
 
-/// How an index is opened; begin with `hamdex_open_options_default()`.
+/// How an index is opened; initialise with `hamdex_open_options_default()`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct HamdexOpenOptions {
     /// Bytes for block cache and write buffers. Default = 512 MiB.
     pub memory: usize,
-    /// Bytes for holding all fingerprints in memory. Default = 0 for not.
+    /// Bytes for holding all fingerprints in memory, 0 to disable. Default = 0.
     pub resident: usize,
-    /// Whether it is opened for reading only, beside a process that may write. Default = false.
+    /// Whether to open read-only; another process may write. Default = false.
     pub read_only: bool,
-    /// Whether a thread of the index folds single entries into runs. Default = false.
+    /// Whether a background thread merges delta entries into runs. Default = false.
     pub background_fold: bool,
 }
 
@@ -80,26 +81,26 @@ impl HamdexOpenOptions {
     }
 }
 
-/// Returns the settings that an index has unless they are changed.
+/// Returns the default settings of a new index.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_options_default() -> HamdexOptions<'static> {
     let plan = HamdexBytes::NONE;
     HamdexOptions { bits: 64, distance: 3, plan, pipeline: None, memory: MEMORY, resident: 0 }
 }
 
-/// Returns the settings that an index is opened with unless they are changed.
+/// Returns the default settings for opening an index.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_open_options_default() -> HamdexOpenOptions {
     HamdexOpenOptions { memory: MEMORY, resident: 0, read_only: false, background_fold: false }
 }
 
-/// Reads a path: any bytes where the system allows it, else UTF-8.
+/// Converts a path, which may be any bytes.
 pub(crate) fn path(bytes: &HamdexBytes) -> Result<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     Ok(Path::new(std::ffi::OsStr::from_bytes(bytes.get("path")?)).to_owned())
 }
 
-/// Makes a new, empty index in a directory that is absent or empty.
+/// Creates a new, empty index in a directory that does not exist or is empty.
 ///
 /// `options` may be NULL for the defaults. `*index` is NULL after an error.
 #[must_use]
@@ -119,7 +120,7 @@ pub extern "C" fn hamdex_index_create(
     })
 }
 
-/// Opens an index that holds fingerprints of so many bits; 0 for whatever it holds.
+/// Opens an index with fingerprints of `bits` bits; 0 accepts any width.
 ///
 /// `options` may be NULL for the defaults. `*index` is NULL after an error.
 #[must_use]
@@ -146,10 +147,10 @@ pub extern "C" fn hamdex_index_open(
     })
 }
 
-/// Closes an index; what was written survives. Nothing happens for NULL.
+/// Closes an index; all writes survive. Does nothing for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_close(index: Option<Box<HamdexIndex>>) {
-    end(index);
+    free(index);
 }
 
 /// Returns the width of the fingerprints in bits; 0 for NULL.
@@ -158,13 +159,13 @@ pub extern "C" fn hamdex_index_bits(index: Option<&HamdexIndex>) -> u32 {
     guard_or(0, || index.map_or(0, |index| index.0.bits()))
 }
 
-/// Returns the distance of searches that name none; 0 for NULL.
+/// Returns the default distance of searches; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_distance(index: Option<&HamdexIndex>) -> u32 {
     guard_or(0, || index.map_or(0, |index| index.0.distance()))
 }
 
-/// Counts the stored documents.
+/// Returns the number of stored documents.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_len(
@@ -178,10 +179,9 @@ pub extern "C" fn hamdex_index_len(
     })
 }
 
-/// Reads the fingerprint of a document.
+/// Looks up the fingerprint of a document.
 ///
-/// `*found` is false where none is stored under the key, and `*fingerprint` is 0 then. Either may
-/// be NULL.
+/// If the key is not stored, `*found` is false and `*fingerprint` is 0. Either pointer may be NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_get(
@@ -193,8 +193,8 @@ pub extern "C" fn hamdex_index_get(
     guard(|| {
         let (index, key) = (required(index, "index")?, key.get("key")?);
         let stored = index.0.get(key)?.map(HamdexFingerprint::of);
-        give(found, stored.is_some());
-        give(fingerprint, stored.unwrap_or_default());
+        write_to(found, stored.is_some());
+        write_to(fingerprint, stored.unwrap_or_default());
         Ok(())
     })
 }

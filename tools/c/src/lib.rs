@@ -1,11 +1,11 @@
-//! The C interface: hamdex behind one header, a shared and a static library.
+//! The C interface: one header, a shared and a static library.
 //!
-//! Arguments are taken in types that have the layout of C's pointers and name what is behind
-//! them (`Option<&T>`, `Option<Box<T>>`, `HamdexBytes`), so that NULL is an error like any other
-//! and only [`slices`] has to trust a pointer and a length. `hamdex.h` is generated from these
-//! sources, documentation and all; a test compares it.
+//! Functions take types that have the layout of C's pointers and describe what they point to
+//! (`Option<&T>`, `Option<Box<T>>`, `HamdexBytes`). So NULL is an ordinary error, and only
+//! [`slices`] has to trust a pointer and a length. `hamdex.h` is generated from these sources and
+//! their documentation; a test compares it.
 
-#![allow(unsafe_code)] // exporting a name is; a test keeps everything else within `slices`
+#![allow(unsafe_code)] // for exported names; a test confines everything else to `slices`
 
 pub mod border;
 pub mod bulk;

@@ -1,23 +1,23 @@
-//! Pipelines: texts become fingerprints.
+//! Pipelines: compute the fingerprints of texts.
 
 use std::mem::MaybeUninit;
 
 use hamdex::{Pipeline, PipelineOptions};
 
-use crate::border::{end, guard, guard_or, required};
+use crate::border::{free, guard, guard_or, required};
 use crate::error::HamdexError;
 use crate::fingerprint::{HamdexFingerprint, supported};
 use crate::index::HamdexIndex;
 use crate::slices::HamdexBytes;
 
-/// The way from a text to its fingerprint.
+/// Computes fingerprints of texts.
 ///
-/// Any number of threads may use one at a time. Owned by the caller, who ends it with
-/// `hamdex_pipeline_free` when no thread uses it any more; an index keeps no pointer to it.
+/// Any number of threads may use a pipeline at the same time. Owned by the caller; free with
+/// `hamdex_pipeline_free` when no thread uses it any more. An index keeps no pointer to it.
 #[derive(Debug)]
 pub struct HamdexPipeline(pub(crate) Pipeline);
 
-/// Makes a pipeline by the name of a preset, such as "page" or "post".
+/// Creates a pipeline by the name of a preset, such as "page" or "post".
 ///
 /// `*pipeline` is NULL after an error.
 #[must_use]
@@ -34,9 +34,9 @@ pub extern "C" fn hamdex_pipeline_preset(
     })
 }
 
-/// Makes the pipeline that a descriptor names, as `hamdex_pipeline_descriptor` tells it.
+/// Creates the pipeline of a descriptor, as `hamdex_pipeline_descriptor` returns it.
 ///
-/// Pipelines with tables of the caller's come from the index that holds these; see
+/// A pipeline with custom tables can only be read from an index that stores these; see
 /// `hamdex_index_pipeline`. `*pipeline` is NULL after an error.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -52,9 +52,9 @@ pub extern "C" fn hamdex_pipeline_parse(
     })
 }
 
-/// Makes the pipeline that an index was made with; NULL where it was made with none.
+/// Returns the pipeline of an index; NULL if it has none.
 ///
-/// It is the caller's to free and outlives the index. `*pipeline` is NULL after an error.
+/// Owned by the caller; it outlives the index. `*pipeline` is NULL after an error.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_pipeline(
@@ -69,7 +69,7 @@ pub extern "C" fn hamdex_index_pipeline(
     })
 }
 
-/// Returns the words that name the pipeline; they belong to it. Empty for NULL.
+/// Returns the descriptor of the pipeline, which owns it; empty for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_pipeline_descriptor(pipeline: Option<&HamdexPipeline>) -> HamdexBytes {
     guard_or(HamdexBytes::NONE, || {
@@ -79,11 +79,11 @@ pub extern "C" fn hamdex_pipeline_descriptor(pipeline: Option<&HamdexPipeline>) 
     })
 }
 
-/// Makes the fingerprint of a text in UTF-8.
+/// Computes the fingerprint of a UTF-8 text.
 ///
-/// `*features` tells how many features stand behind it; below some ten a single word decides. A
-/// text without any has no fingerprint: then it is 0, and so is `*fingerprint`, which must not be
-/// stored.
+/// `*features` is the number of features of the text; below about ten, a single word decides. A
+/// text without features has no fingerprint: `*features` and `*fingerprint` are 0, and the
+/// fingerprint must not be stored.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_pipeline_fingerprint(
@@ -95,7 +95,7 @@ pub extern "C" fn hamdex_pipeline_fingerprint(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let out = required(fingerprint, "fingerprint")?.write(HamdexFingerprint::default());
-        // Without it a text without features could not be told from any other.
+        // Required, because it identifies a text without features.
         let count = required(features, "features")?.write(0);
         let (pipeline, text) = (&required(pipeline, "pipeline")?.0, text.text("text")?);
         if let Some(sketch) = pipeline.fingerprint_of_bits(text, supported(bits)?)? {
@@ -106,8 +106,8 @@ pub extern "C" fn hamdex_pipeline_fingerprint(
     })
 }
 
-/// Ends a pipeline; nothing happens for NULL.
+/// Frees a pipeline; does nothing for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_pipeline_free(pipeline: Option<Box<HamdexPipeline>>) {
-    end(pipeline);
+    free(pipeline);
 }

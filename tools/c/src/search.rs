@@ -1,22 +1,22 @@
-//! Searching: matches as objects of the caller's, read by accessors.
+//! Searching: results are objects that are read through accessors.
 
 use std::mem::MaybeUninit;
 
 use hamdex::{Match, Query};
 
-use crate::border::{end, guard, guard_or, required};
+use crate::border::{free, guard, guard_or, required};
 use crate::error::HamdexError;
 use crate::fingerprint::HamdexFingerprint;
 use crate::index::HamdexIndex;
 use crate::slices::{HamdexBytes, HamdexFingerprints};
 
-/// Asks a search for the distance that the index was made with.
+/// Selects the default distance of the index.
 pub const HAMDEX_OWN_DISTANCE: u32 = u32::MAX;
 
-/// What a search found, nearest first, then by key.
+/// The matches of a search, nearest first, then by key.
 ///
-/// It never changes, so that any number of threads may read it. Owned by the caller, who ends it
-/// with `hamdex_matches_free`; it outlives the index.
+/// Immutable, so any number of threads may read it. Owned by the caller; free with
+/// `hamdex_matches_free`. It outlives the index.
 #[derive(Debug)]
 pub struct HamdexMatches(Vec<Found>);
 
@@ -31,18 +31,18 @@ struct Found {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct HamdexMatch {
-    /// The document's key; it belongs to the matches and ends with them.
+    /// The document's key, owned by the matches.
     pub key: HamdexBytes,
-    /// Its stored fingerprint.
+    /// The stored fingerprint.
     pub fingerprint: HamdexFingerprint,
-    /// How many bits it differs from the query.
+    /// The number of bits that differ from the query.
     pub distance: u32,
 }
 
-/// What a batch of searches found, one list of matches for each query.
+/// The results of a batch: one list of matches per query.
 ///
-/// It never changes, so that any number of threads may read it. Owned by the caller, who ends it
-/// with `hamdex_answers_free`; it outlives the index.
+/// Immutable, so any number of threads may read it. Owned by the caller; free with
+/// `hamdex_answers_free`. It outlives the index.
 #[derive(Debug)]
 pub struct HamdexAnswers(Vec<HamdexMatches>);
 
@@ -56,23 +56,23 @@ impl HamdexMatches {
     }
 }
 
-/// The distance that is asked for; `None` for the index's own.
-pub(crate) fn own(distance: u32) -> Option<u32> {
+/// Returns the requested distance; `None` for the default of the index.
+pub(crate) fn distance_of(distance: u32) -> Option<u32> {
     (distance != HAMDEX_OWN_DISTANCE).then_some(distance)
 }
 
 fn query(fingerprint: HamdexFingerprint, distance: u32, limit: usize) -> Query<u128> {
     let mut query = Query::new(fingerprint.value());
-    if let Some(distance) = own(distance) {
+    if let Some(distance) = distance_of(distance) {
         query = query.distance(distance);
     }
     if limit == 0 { query } else { query.limit(limit) }
 }
 
-/// Finds every document within the distance, nearest first, then by key.
+/// Returns every document within the distance, nearest first, then by key.
 ///
-/// `distance` goes from 0 to a quarter of the width, or is `HAMDEX_OWN_DISTANCE`. `limit` keeps so
-/// many of the nearest; 0 keeps all. `*matches` is the caller's to free, and NULL after an error.
+/// `distance` is at most a quarter of the width, or `HAMDEX_OWN_DISTANCE`. `limit` is the maximum
+/// number of matches; 0 returns all. `*matches` is owned by the caller, and NULL after an error.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_search(
@@ -90,10 +90,10 @@ pub extern "C" fn hamdex_index_search(
     })
 }
 
-/// Answers many queries on all threads; answers come in the order of the queries.
+/// Answers many queries on all threads; answers are in query order.
 ///
-/// `distance` and `limit` are those of every query, as for `hamdex_index_search`. `*answers` is
-/// the caller's to free, and NULL after an error.
+/// `distance` and `limit` apply to every query, as for `hamdex_index_search`. `*answers` is owned
+/// by the caller, and NULL after an error.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_search_batch(
@@ -112,15 +112,15 @@ pub extern "C" fn hamdex_index_search_batch(
     })
 }
 
-/// Returns how many matches there are; 0 for NULL.
+/// Returns the number of matches; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_matches_len(matches: Option<&HamdexMatches>) -> usize {
     guard_or(0, || matches.map_or(0, |matches| matches.0.len()))
 }
 
-/// Returns a match by its number from 0.
+/// Returns the match with an index, starting at 0.
 ///
-/// Behind the last one, and for NULL, its key has no bytes and its distance is `UINT32_MAX`.
+/// For an index past the end, and for NULL, the key is empty and the distance is `UINT32_MAX`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_matches_at(matches: Option<&HamdexMatches>, at: usize) -> HamdexMatch {
     let none = HamdexMatch {
@@ -138,23 +138,23 @@ pub extern "C" fn hamdex_matches_at(matches: Option<&HamdexMatches>, at: usize) 
     })
 }
 
-/// Ends matches that a search has given; nothing happens for NULL.
+/// Frees the matches of a search; does nothing for NULL.
 ///
-/// Not for those of a batch, which end with their answers.
+/// Not for the matches of a batch, which `hamdex_answers_free` frees.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_matches_free(matches: Option<Box<HamdexMatches>>) {
-    end(matches);
+    free(matches);
 }
 
-/// Returns how many queries were answered; 0 for NULL.
+/// Returns the number of answered queries; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_answers_len(answers: Option<&HamdexAnswers>) -> usize {
     guard_or(0, || answers.map_or(0, |answers| answers.0.len()))
 }
 
-/// Returns the matches of a query by its number from 0; they belong to the answers.
+/// Returns the matches of the query with an index, starting at 0; owned by the answers.
 ///
-/// NULL behind the last one, and for NULL.
+/// NULL for an index past the end, and for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_answers_at(
     answers: Option<&HamdexAnswers>,
@@ -163,8 +163,8 @@ pub extern "C" fn hamdex_answers_at(
     guard_or(None, || answers.and_then(|answers| answers.0.get(at)))
 }
 
-/// Ends answers and the matches in them; nothing happens for NULL.
+/// Frees answers and all their matches; does nothing for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_answers_free(answers: Option<Box<HamdexAnswers>>) {
-    end(answers);
+    free(answers);
 }

@@ -1,13 +1,13 @@
-//! Slices: a pointer and a length become a Rust slice, here and nowhere else.
+//! Slices: the only place that converts a pointer and a length into a Rust slice.
 
 use crate::border::Result;
 use crate::error::Failure;
 use crate::fingerprint::HamdexFingerprint;
 
-/// Bytes that somebody else owns: a key, a text or a path.
+/// Borrowed bytes: a key, a text or a path.
 ///
-/// As an argument it has to stay as it is until the call returns. As a result it belongs to the
-/// object that it was asked of and ends with it. `data` may be NULL where `len` is 0.
+/// As an argument they must not change until the call returns. As a result they are owned by the
+/// object that returned them. `data` may be NULL if `len` is 0.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct HamdexBytes {
@@ -19,13 +19,13 @@ pub struct HamdexBytes {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct HamdexDocument {
-    /// The key; a document that is stored takes the place of the one with its key.
+    /// The key; a document replaces the stored one with the same key.
     pub key: HamdexBytes,
-    /// The fingerprint, of no more bits than the index holds.
+    /// The fingerprint; it must fit the width of the index.
     pub fingerprint: HamdexFingerprint,
 }
 
-/// An array of documents, and of the keys in it, that stays as it is until the call returns.
+/// An array of documents; it and its keys must not change until the call returns.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct HamdexDocuments {
@@ -33,7 +33,7 @@ pub struct HamdexDocuments {
     len: usize,
 }
 
-/// An array of fingerprints that stays as it is until the call returns.
+/// An array of fingerprints; it must not change until the call returns.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct HamdexFingerprints {
@@ -42,18 +42,18 @@ pub struct HamdexFingerprints {
 }
 
 impl HamdexBytes {
-    /// No bytes.
+    /// Empty bytes.
     pub(crate) const NONE: Self = Self { data: std::ptr::null(), len: 0 };
 
-    /// Lends bytes to the caller.
+    /// Borrows bytes for the caller.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }
 
     pub(crate) fn get(&self, name: &'static str) -> Result<&[u8]> {
         check(self.data, self.len, name)?;
-        // SAFETY: checked above; the header demands that `len` bytes are there, and stay, while
-        // the call lasts, which the argument `self` is a part of.
+        // SAFETY: checked above. The header requires that `len` bytes are valid and unchanged
+        // during the call, and `self` lives as long as the call.
         Ok(unsafe { slice(self.data, self.len) })
     }
 
@@ -66,7 +66,8 @@ impl HamdexBytes {
 impl HamdexDocuments {
     pub(crate) fn get(&self) -> Result<&[HamdexDocument]> {
         check(self.data, self.len, "documents")?;
-        // SAFETY: as for bytes; any bits are a document, whose key is checked when it is read.
+        // SAFETY: as for bytes; any bits are a valid document, whose key is checked when it is
+        // read.
         Ok(unsafe { slice(self.data, self.len) })
     }
 }
@@ -74,12 +75,12 @@ impl HamdexDocuments {
 impl HamdexFingerprints {
     pub(crate) fn get(&self) -> Result<&[HamdexFingerprint]> {
         check(self.data, self.len, "fingerprints")?;
-        // SAFETY: as for bytes; any bits are a fingerprint.
+        // SAFETY: as for bytes; any bits are a valid fingerprint.
         Ok(unsafe { slice(self.data, self.len) })
     }
 }
 
-/// Refuses what cannot be an array, whatever the caller may have meant.
+/// Returns an error if the pointer and the length cannot be an array.
 fn check<T>(data: *const T, len: usize, name: &'static str) -> Result<()> {
     if len == 0 {
         return Ok(());
@@ -96,16 +97,16 @@ fn check<T>(data: *const T, len: usize, name: &'static str) -> Result<()> {
     Ok(())
 }
 
-/// Makes a slice of an array; of none where `len` is 0.
+/// Converts a pointer and a length into a slice; empty if `len` is 0.
 ///
 /// # Safety
 ///
-/// [`check`] has passed, and `len` elements are there and stay as they are for `'a`.
+/// [`check`] passed, and `len` elements are valid and unchanged for `'a`.
 unsafe fn slice<'a, T>(data: *const T, len: usize) -> &'a [T] {
     if len == 0 {
         return &[];
     }
-    // SAFETY: not NULL, aligned and of a size that memory can have; the rest is the caller's.
+    // SAFETY: not NULL, aligned, and not too large; the caller guarantees the rest.
     unsafe { std::slice::from_raw_parts(data, len) }
 }
 
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_an_array_is_refused_before_it_is_read() {
+    fn invalid_arrays_are_rejected_before_they_are_read() {
         assert_eq!(refused(HamdexBytes { data: std::ptr::null(), len: 1 }), "key is NULL");
         let endless = HamdexBytes { data: b"a".as_ptr(), len: usize::MAX };
         assert!(refused(endless).ends_with("too many for memory"));

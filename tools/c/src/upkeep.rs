@@ -1,10 +1,10 @@
-//! Upkeep: counts, consistency check, flush and fold.
+//! Maintenance: statistics, consistency check, flush and merge.
 
 use std::mem::MaybeUninit;
 
 use hamdex::inspect::CheckReport;
 
-use crate::border::{end, give, guard, guard_or, required};
+use crate::border::{free, guard, guard_or, required, write_to};
 use crate::error::HamdexError;
 use crate::index::HamdexIndex;
 use crate::slices::HamdexBytes;
@@ -17,26 +17,26 @@ pub struct HamdexStats {
     pub documents: u64,
     /// Distinct fingerprints among them.
     pub fingerprints: u64,
-    /// Entries of the first table that are not in runs yet.
+    /// Delta entries of the first table.
     pub singles: u64,
     /// Runs of the first table.
     pub runs: u64,
-    /// Bytes of the documents' records.
+    /// Bytes of the document records.
     pub bytes_docs: u64,
     /// Bytes of the postings.
     pub bytes_postings: u64,
-    /// Bytes of all permutation tables.
+    /// Bytes of all tables.
     pub bytes_tables: u64,
 }
 
-/// What a consistency check found.
+/// The result of a consistency check.
 ///
-/// It never changes, so that any number of threads may read it. Owned by the caller, who ends it
-/// with `hamdex_check_free`.
+/// Immutable, so any number of threads may read it. Owned by the caller; free with
+/// `hamdex_check_free`.
 #[derive(Debug)]
 pub struct HamdexCheck(CheckReport);
 
-/// Counts entries and bytes by reading everything once.
+/// Computes statistics by reading the whole index once.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_stats(
@@ -59,10 +59,10 @@ pub extern "C" fn hamdex_index_stats(
     })
 }
 
-/// Reads everything and compares every table and posting with the documents.
+/// Reads the whole index and compares tables and postings with the documents.
 ///
-/// Problems are no error; they are in `*check`, which is the caller's to free, and NULL after an
-/// error.
+/// Problems are not an error of the call; `*check` lists them. `*check` is owned by the caller, and
+/// NULL after an error.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_check(
@@ -77,21 +77,21 @@ pub extern "C" fn hamdex_index_check(
     })
 }
 
-/// Returns how many documents were read; 0 for NULL.
+/// Returns the number of documents that were read; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_check_documents(check: Option<&HamdexCheck>) -> u64 {
     guard_or(0, || check.map_or(0, |check| check.0.documents))
 }
 
-/// Returns how many problems there are; 0 for NULL.
+/// Returns the number of problems; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_check_problems(check: Option<&HamdexCheck>) -> u64 {
     guard_or(0, || check.map_or(0, |check| check.0.problem_count))
 }
 
-/// Returns a problem's words by its number from 0; they belong to the check.
+/// Returns the description of the problem with an index, starting at 0; owned by the check.
 ///
-/// The first thousand are kept. Behind the last one, and for NULL, there are no bytes.
+/// The first thousand are kept. Empty for an index past the end, and for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_check_problem(check: Option<&HamdexCheck>, at: usize) -> HamdexBytes {
     guard_or(HamdexBytes::NONE, || {
@@ -100,23 +100,23 @@ pub extern "C" fn hamdex_check_problem(check: Option<&HamdexCheck>, at: usize) -
     })
 }
 
-/// Ends a check; nothing happens for NULL.
+/// Frees a check; does nothing for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_check_free(check: Option<Box<HamdexCheck>>) {
-    end(check);
+    free(check);
 }
 
-/// Writes what is in memory to table files; the log already holds it.
+/// Writes the write buffers to table files; the log already contains them.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_flush(index: Option<&HamdexIndex>) -> Option<Box<HamdexError>> {
     guard(|| Ok(required(index, "index")?.0.flush()?))
 }
 
-/// Folds every single entry into runs, which makes searches faster and the index smaller.
+/// Merges all delta entries into runs, which makes searches faster and the index smaller.
 ///
-/// `*folded` tells how many there were, over all tables; it may be NULL. Searches and writes go
-/// on meanwhile.
+/// `*folded` is the number of merged entries over all tables; it may be NULL. Searches and writes
+/// continue during the merge.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_fold(
@@ -125,7 +125,7 @@ pub extern "C" fn hamdex_index_fold(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let report = required(index, "index")?.0.fold(&())?;
-        give(folded, report.folded);
+        write_to(folded, report.folded);
         Ok(())
     })
 }

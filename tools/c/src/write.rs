@@ -1,23 +1,23 @@
-//! Writing: inserts and removals, each call all or nothing.
+//! Writing: inserts and removals; each call is atomic.
 
 use std::mem::MaybeUninit;
 
 use hamdex::Durability;
 
-use crate::border::{Result, give, guard, required};
+use crate::border::{Result, guard, required, write_to};
 use crate::error::HamdexError;
 use crate::fingerprint::HamdexFingerprint;
 use crate::index::HamdexIndex;
 use crate::search::HamdexMatches;
 use crate::slices::{HamdexBytes, HamdexDocument, HamdexDocuments};
 
-/// What a batch of inserts did.
+/// The result of a batch of inserts.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct HamdexBatchReport {
     /// Documents whose key was not stored before.
     pub inserted: u64,
-    /// Documents that took the place of an older one.
+    /// Documents that replaced a stored one.
     pub replaced: u64,
 }
 
@@ -33,10 +33,11 @@ pub(crate) fn documents(array: &[HamdexDocument]) -> Result<Vec<(&[u8], u128)>> 
         .collect()
 }
 
-/// Stores a document, or replaces the one with the same key.
+/// Inserts a document, or replaces the one with the same key.
 ///
-/// With `synced` it survives a loss of power when the call returns, else the end of the process.
-/// `*replaced` tells whether there was an older one; it may be NULL.
+/// If `synced` is true, the document survives a power loss once the call returned; otherwise it
+/// survives the end of the process. `*replaced` is true if the key was stored before; it may be
+/// NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_insert(
@@ -49,14 +50,14 @@ pub extern "C" fn hamdex_index_insert(
     guard(|| {
         let (index, key) = (required(index, "index")?, key.get("key")?);
         let report = index.0.insert_batch(&[(key, fingerprint.value())], durability(synced))?;
-        give(replaced, report.replaced > 0);
+        write_to(replaced, report.replaced > 0);
         Ok(())
     })
 }
 
-/// Stores many documents at once: all of them or, on an error, none.
+/// Inserts many documents atomically: all of them or, on an error, none.
 ///
-/// Of documents with equal keys the last one counts. `report` may be NULL.
+/// If keys are repeated, the last document is stored. `report` may be NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_insert_batch(
@@ -68,16 +69,17 @@ pub extern "C" fn hamdex_index_insert_batch(
     guard(|| {
         let (index, array) = (required(index, "index")?, documents.get()?);
         let done = index.0.insert_batch(&self::documents(array)?, durability(synced))?;
-        give(report, HamdexBatchReport { inserted: done.inserted, replaced: done.replaced });
+        write_to(report, HamdexBatchReport { inserted: done.inserted, replaced: done.replaced });
         Ok(())
     })
 }
 
-/// Stores a document unless a near-duplicate of it is stored already, in one step.
+/// Inserts a document unless a near-duplicate is stored, in one atomic step.
 ///
-/// `*near` holds no match when it was stored, else the nearest document that kept it out; it is
-/// the caller's to free. An older document of the same key does not count; it is replaced.
-/// `distance` may be `HAMDEX_OWN_DISTANCE`. `*near` is NULL after an error.
+/// `*near` has no match if the document was inserted. Otherwise its match is the nearest stored
+/// document, which rejected the new one. A stored document with the same key is not compared; it is
+/// replaced. `distance` may be `HAMDEX_OWN_DISTANCE`. `*near` is owned by the caller, and NULL
+/// after an error.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_insert_if_new(
@@ -91,7 +93,7 @@ pub extern "C" fn hamdex_index_insert_if_new(
     guard(|| {
         let out = required(near, "near")?.write(None);
         let (index, key) = (required(index, "index")?, key.get("key")?);
-        let distance = crate::search::own(distance).unwrap_or_else(|| index.0.distance());
+        let distance = crate::search::distance_of(distance).unwrap_or_else(|| index.0.distance());
         let fingerprint = fingerprint.value();
         let near = index.0.insert_if_new(key, fingerprint, distance, durability(synced))?;
         *out = Some(Box::new(HamdexMatches::of(near.into_iter().collect())));
@@ -101,7 +103,7 @@ pub extern "C" fn hamdex_index_insert_if_new(
 
 /// Removes a document.
 ///
-/// `*removed` is false where none was stored under the key; it may be NULL.
+/// `*removed` is false if the key is not stored; it may be NULL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_remove(
@@ -113,7 +115,7 @@ pub extern "C" fn hamdex_index_remove(
     guard(|| {
         let (index, key) = (required(index, "index")?, key.get("key")?);
         let count = index.0.remove_batch(&[key], durability(synced))?;
-        give(removed, count > 0);
+        write_to(removed, count > 0);
         Ok(())
     })
 }

@@ -1,4 +1,4 @@
-/* A tour of hamdex.h in C: every function once, results and errors alike. */
+/* A tour of hamdex.h in C: calls every function, with success and with errors. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,12 +9,12 @@
 #define CHECK(condition)                                                           \
     do {                                                                           \
         if (!(condition)) {                                                        \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
             exit(1);                                                               \
         }                                                                          \
     } while (0)
 
-/* Fails the tour with the error's own words. */
+/* Fails with the message of an error. */
 #define OK(call)                                                                            \
     do {                                                                                    \
         hamdex_error *error_ = (call);                                                      \
@@ -72,7 +72,7 @@ static void texts(hamdex_pipeline **page) {
     REFUSED(hamdex_pipeline_fingerprint(same, hamdex_text("\xff"), 64, &b, &features),
             HAMDEX_ERROR_CODE_INVALID_ARGUMENT, CALLER, "text is not UTF-8");
     REFUSED(hamdex_pipeline_fingerprint(same, hamdex_text(first), 63, &b, &features),
-            HAMDEX_ERROR_CODE_INVALID_ARGUMENT, CALLER, "asked for 63");
+            HAMDEX_ERROR_CODE_INVALID_ARGUMENT, CALLER, "not 63");
     REFUSED(hamdex_pipeline_fingerprint(same, hamdex_text(first), 64, &b, NULL),
             HAMDEX_ERROR_CODE_NULL_ARGUMENT, CALLER, "features is NULL");
     hamdex_pipeline_free(same);
@@ -82,7 +82,7 @@ static void texts(hamdex_pipeline **page) {
     hamdex_pipeline_free(NULL);
 }
 
-/* One index of every width, from the first document to the last. */
+/* Creates, fills, searches and empties an index of each width. */
 static void index_of(const char *directory, uint32_t bits, const hamdex_pipeline *pipeline) {
     char name[16], buffer[4096];
     hamdex_bytes path;
@@ -190,7 +190,7 @@ static void index_of(const char *directory, uint32_t bits, const hamdex_pipeline
     REFUSED(hamdex_index_insert(index, hamdex_text(""), base, false, NULL),
             HAMDEX_ERROR_CODE_INVALID_KEY, CALLER, "0 bytes");
     REFUSED(hamdex_index_search(index, base, bits, 0, &matches), HAMDEX_ERROR_CODE_INVALID_DISTANCE,
-            CALLER, "the most for");
+            CALLER, "the maximum for");
     CHECK(matches == NULL);
     documents.data = NULL;
     REFUSED(hamdex_index_insert_batch(index, documents, false, NULL),
@@ -243,7 +243,7 @@ static void opening(const char *directory) {
     hamdex_index_close(index);
 
     REFUSED(hamdex_index_open(path, 32, NULL, &index), HAMDEX_ERROR_CODE_WIDTH_MISMATCH, CALLER,
-            "64-bit fingerprints, asked with 32");
+            "64-bit fingerprints, not 32-bit ones");
     CHECK(index == NULL);
     REFUSED(hamdex_index_open(missing, 0, NULL, &index), HAMDEX_ERROR_CODE_NOT_FOUND, CALLER,
             "missing holds no hamdex index");
@@ -255,7 +255,7 @@ static void opening(const char *directory) {
             "index is NULL");
 }
 
-/* What takes an object takes NULL as well. */
+/* Functions that take an object also accept NULL. */
 static void nothing(void) {
     CHECK(hamdex_error_code_of(NULL) == HAMDEX_ERROR_CODE_NONE);
     CHECK(hamdex_error_fault(NULL) == HAMDEX_FAULT_CALLER);

@@ -1,4 +1,4 @@
-// hamdex.h in C++: objects that end themselves, errors that are thrown.
+// hamdex.h in C++: objects that free themselves, errors as exceptions.
 
 #include <cstdlib>
 #include <iostream>
@@ -27,7 +27,7 @@ void check(bool so, const char *what) {
     }
 }
 
-// Throws what a call has failed with.
+// Throws the error of a failed call.
 void done(hamdex_error *failure) {
     Error error(failure);
     if (error) {

@@ -1,21 +1,21 @@
-//! The header and the libraries, from the outside: programs in C and C++ that use all of them.
+//! The header and the libraries, tested by programs in C and C++.
 #![allow(clippy::unwrap_used)] // a test that fails may panic
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The package's folder, asked for at run time: a shared target folder may hold a binary that was
-/// compiled in another clone.
+/// Returns the package's folder. Read at run time, because a shared target folder may hold a binary
+/// that was compiled in another clone.
 fn root() -> PathBuf {
     PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap())
 }
 
-/// The sources in the order in which the header tells of them.
+/// The sources in the order of the header.
 const SOURCES: [&str; 9] =
     ["fingerprint", "slices", "error", "pipeline", "index", "write", "search", "upkeep", "bulk"];
 
 #[test]
-fn the_header_is_the_one_that_the_sources_give() {
+fn the_header_is_generated_from_the_sources() {
     let root = root();
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
     let mut builder = cbindgen::Builder::new().with_config(config);
@@ -31,24 +31,24 @@ fn the_header_is_the_one_that_the_sources_give() {
     }
     let kept = std::fs::read_to_string(&place).unwrap_or_default();
     assert!(kept == made, "hamdex.h is not up to date: run this test with HAMDEX_WRITE_HEADER=1");
-    // Every exported function is in it, and none is undocumented.
+    // Every exported function is declared and documented.
     for source in std::fs::read_dir(root.join("src")).unwrap() {
         let text = std::fs::read_to_string(source.unwrap().path()).unwrap();
         for function in text.split("pub extern \"C\" fn ").skip(1) {
             let name = function.split('(').next().unwrap();
-            // A declaration has a type in front of the name, words about it a back quote.
+            // A type precedes the name in a declaration, a back quote does in documentation.
             let declared = [" ", "*"].map(|before| made.split_once(&format!("{before}{name}(")));
             let Some((before, _)) = declared.into_iter().flatten().next() else {
                 panic!("{name} is not in the header");
             };
             let mut lines = before.lines().rev().skip(1);
             let documented = lines.find(|line| !line.is_empty() && *line != "HAMDEX_MUST_USE");
-            assert_eq!(documented.map(str::trim), Some("*/"), "{name} has no words");
+            assert_eq!(documented.map(str::trim), Some("*/"), "{name} is not documented");
         }
     }
 }
 
-/// Where cargo has put the libraries: beside this program, or in the folder above it.
+/// Returns the path of a library, which cargo puts beside this program or one folder above.
 fn library(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let found = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
@@ -57,14 +57,14 @@ fn library(name: &str) -> PathBuf {
 
 const SHARED: &str = if cfg!(target_os = "macos") { "libhamdex_c.dylib" } else { "libhamdex_c.so" };
 
-/// What the static library leaves to the system, as its users have to name it.
+/// The system libraries that users of the static library have to link.
 const SYSTEM: &[&str] = if cfg!(target_os = "macos") {
     &["-lc++", "-framework", "CoreFoundation"]
 } else {
     &["-lstdc++", "-lgcc_s", "-lpthread", "-ldl", "-lm", "-lrt"]
 };
 
-/// Compiles a program against both libraries and lets it run; false without a compiler.
+/// Compiles and runs a program with both libraries; returns false without a compiler.
 fn tour(compiler: &str, standard: &str, source: &str) -> bool {
     if Command::new(compiler).arg("--version").output().is_err() {
         println!("skipped: there is no {compiler}");
@@ -89,14 +89,40 @@ fn tour(compiler: &str, standard: &str, source: &str) -> bool {
         let place = directory.path().join(format!("{name} indexes"));
         std::fs::create_dir(&place).unwrap();
         let ran = Command::new(&program).arg(&place).output().unwrap();
-        let told = String::from_utf8_lossy(&ran.stderr);
-        assert!(ran.status.success(), "{source}, {name}: {} {told}", ran.status);
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{source}, {name}: {} {stderr}", ran.status);
     }
     true
 }
 
 #[test]
-fn a_c_program_uses_every_function_by_either_library() {
+fn the_program_of_the_guide_prints_what_its_page_shows() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        println!("skipped: there is no cc");
+        return;
+    }
+    let page = std::fs::read_to_string(root().join("../../src/guide/c.md")).unwrap();
+    let block = |begin: &str| {
+        let (_, rest) = page.split_once(begin).unwrap();
+        rest.split("```").next().unwrap()
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("pages.c");
+    std::fs::write(&source, block("```c\n")).unwrap();
+    let program = directory.path().join("pages");
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(root());
+    command.arg(&source).arg(library(SHARED)).arg("-o").arg(&program);
+    command.arg(format!("-Wl,-rpath,{}", library(SHARED).parent().unwrap().display()));
+    let built = command.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let ran = Command::new(&program).current_dir(directory.path()).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), block("$ ./pages\n"));
+}
+
+#[test]
+fn a_c_program_calls_every_function_of_either_library() {
     if tour("cc", "-std=c99", "tour.c") {
         let program = std::fs::read_to_string(root().join("tests/tour.c")).unwrap();
         let header = std::fs::read_to_string(root().join("hamdex.h")).unwrap();
@@ -104,13 +130,13 @@ fn a_c_program_uses_every_function_by_either_library() {
             let Some((before, _)) = line.split_once('(') else { continue };
             let name = before.rsplit([' ', '*']).next().unwrap();
             if name.starts_with("hamdex_") {
-                assert!(program.contains(&format!("{name}(")), "{name} is not tried");
+                assert!(program.contains(&format!("{name}(")), "{name} is not called");
             }
         }
     }
 }
 
 #[test]
-fn a_cpp_program_owns_its_objects_by_either_library() {
+fn a_cpp_program_owns_its_objects_with_either_library() {
     tour("c++", "-std=c++17", "tour.cpp");
 }

@@ -21,6 +21,7 @@ mod output;
 mod page;
 mod plot;
 mod progress;
+mod reference;
 mod remedy;
 mod resource_options;
 mod session;

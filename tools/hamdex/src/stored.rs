@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use hamdex::any::AnyIndex;
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
 use hamdex::text::Pipeline;
-use hamdex::{AnyIndex, Error, Fingerprint, Index, IndexOptions, OpenOptions};
+use hamdex::{Error, Fingerprint, Index, IndexOptions, OpenOptions};
 
 use crate::costs;
 use crate::failure::{Failure, Result};

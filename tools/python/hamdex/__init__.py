@@ -1,11 +1,11 @@
 """Exact near-duplicate detection and deduplication, by SimHash fingerprints.
 
-`dedup` keeps one row of every group of near-duplicates in a table or data frame, `dedup_file` does so
-from file to file. `Index` holds documents on disk and finds every one near a text, and no other.
-`fingerprint` makes fingerprints, `evaluate` measures settings on labelled pairs.
+`dedup` keeps one row of each group of near-duplicates in a table or data frame; `dedup_file` does
+the same from file to file. `Index` stores documents on disk and returns every one near a text, and
+no other. `fingerprint` computes fingerprints; `evaluate` measures settings on labelled pairs.
 
-Tables come and go as Arrow data, without being copied: those of pyarrow, pandas, Polars and
-datasets, and anything else with `__arrow_c_stream__`.
+Tables are exchanged as Arrow data, without copying: those of pyarrow, pandas, Polars and datasets,
+and any object with `__arrow_c_stream__`.
 """
 
 from ._dedup import DedupResult, dedup

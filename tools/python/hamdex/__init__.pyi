@@ -37,7 +37,7 @@ __version__: str
 
 @type_check_only
 class ArrowStream(Protocol):
-    """Anything that offers Arrow data."""
+    """Any object that provides Arrow data."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -49,22 +49,22 @@ _Key = str | int | bytes
 _Value = str | int
 
 class HamdexError(Exception):
-    """The base of all exceptions of this package."""
+    """The base class of all exceptions of this package."""
 
 class UsageError(HamdexError, ValueError):
-    """The call asked for something that cannot be; change the call."""
+    """The call is invalid; change the call."""
 
 class DataError(HamdexError, ValueError):
-    """The rows cannot be used: none has a text, or too many are bad; change the data."""
+    """The rows are unusable: none has a text, or too many are bad; change the data."""
 
 class StorageError(HamdexError, OSError):
-    """Disk, permissions or another process stood in the way; try again later."""
+    """The disk, permissions or another process prevented it; try again later."""
 
 class DataWarning(UserWarning):
-    """The rows look odd: one group takes many of them, a source loses most, or a file grew."""
+    """The rows look unusual: a very large group, a source that loses most rows, or a grown file."""
 
 class DamageError(HamdexError):
-    """Stored bytes are not what was written; restore or rebuild."""
+    """Stored bytes are not the bytes that were written; restore or rebuild."""
 
 @type_check_only
 class Settings(TypedDict):
@@ -125,25 +125,25 @@ class Report(TypedDict):
     warnings: list[str]
 
 class DedupResult(Generic[_Data]):
-    """What was kept, what was removed and why."""
+    """The kept rows, the removed rows, and why they were removed."""
 
     report: Report
     def __init__(self, form: Any, answer: Any) -> None: ...
     @property
     def kept(self) -> _Data:
-        """The rows to keep, unchanged, in their order and of the type that came in."""
+        """The kept rows, unchanged, in input order and of the input's type."""
     @property
     def mask(self) -> bytes:
-        """A byte for every row that came in: 1 for the rows to keep."""
+        """A byte for each input row: 1 to keep it."""
     @property
     def duplicates(self) -> Any:
-        """A row for every near-duplicate that was removed, in the order of the rows."""
+        """A row for each removed near-duplicate, in input order."""
     @property
     def clusters(self) -> Any:
-        """A row for every group, the largest first: cluster, size, kept_id, ids, diameter."""
+        """A row for each group, the largest first: cluster, size, kept_id, ids, diameter."""
     @property
     def rejects(self) -> Any:
-        """Rows that `drop_empty` dropped: row, counted from 0, and reason."""
+        """Rows that `drop_empty` dropped: row, numbered from 0, and reason."""
 
 def dedup(
     data: _Data,
@@ -168,7 +168,7 @@ def dedup(
     idf: _Path | None = None,
     seed_file: _Path | None = None,
 ) -> DedupResult[_Data]:
-    """Removes near-duplicates from a table, keeping one row of every group."""
+    """Removes near-duplicates from a table and keeps one row of each group."""
 
 @type_check_only
 class FileSettings(Settings):
@@ -277,7 +277,7 @@ def evaluate(
     idf: _Path | None = None,
     seed_file: _Path | None = None,
 ) -> Evaluation:
-    """Measures precision, recall and F1 of settings on documents whose near-duplicates are known."""
+    """Measures precision, recall and F1 of settings on documents with known near-duplicates."""
 
 @overload
 def fingerprint(
@@ -305,14 +305,14 @@ def fingerprint(
     idf: _Path | None = None,
     seed_file: _Path | None = None,
 ) -> _Column:
-    """Returns the fingerprint of every text, None for a text without features."""
+    """Returns the fingerprint of each text, None for a text without features."""
 
 @final
 class Table:
-    """Arrow data with `__arrow_c_stream__`, for whatever library reads it."""
+    """Arrow data with `__arrow_c_stream__`, readable by any Arrow library."""
 
     def __new__(cls, data: ArrowStream) -> Table:
-        """Reads all of an object that offers Arrow data."""
+        """Reads an object that provides Arrow data."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def filter(self, mask: bytes) -> Table:
         """Returns the rows for which a byte of `mask` is not 0."""
@@ -324,7 +324,7 @@ class Table:
 
 @final
 class Pipeline:
-    """How a text becomes a fingerprint."""
+    """The steps from a text to its fingerprint."""
 
     def __new__(
         cls,
@@ -344,17 +344,17 @@ class Pipeline:
     ) -> Pipeline: ...
     @property
     def descriptor(self) -> str:
-        """The line that names all the fingerprints depend on."""
+        """The text that names every step and version of the pipeline."""
     def fingerprint(self, text: str, *, bits: _Bits = 64) -> int | None:
-        """Returns the fingerprint of a text; `None` when nothing in it is a feature."""
+        """Returns the fingerprint of a text; `None` if the text has no features."""
     def features(self, text: str) -> list[tuple[str, int]]:
         """Returns the features of a text and their weights."""
     def cleaned(self, text: str) -> str:
-        """Returns a text as `edit:T` compares it."""
+        """Returns the text as `edit:T` compares it."""
 
 @final
 class Match:
-    """A document that a search has found."""
+    """A document that a search found."""
 
     @property
     def key(self) -> _Key: ...
@@ -375,7 +375,7 @@ class _Searched:
         limit: int | None = None,
         verify: str | None = None,
     ) -> list[Match]:
-        """Finds documents near a text or a fingerprint, the nearest first."""
+        """Returns the documents near a text or a fingerprint, nearest first."""
     def search_batch(
         self,
         values: Iterable[_Value],
@@ -386,13 +386,13 @@ class _Searched:
     ) -> list[list[Match]]:
         """Answers many queries together, on all threads."""
     def get(self, key: _Key) -> int | None:
-        """Returns the fingerprint of a document; `None` when it is not stored."""
+        """Returns the fingerprint of a document; `None` if it is not stored."""
     def __contains__(self, key: _Key, /) -> bool: ...
     def __len__(self) -> int: ...
 
 @final
 class Snapshot(_Searched):
-    """One state of an index, which later changes do not touch."""
+    """One state of an index, which later writes do not change."""
 
 @type_check_only
 class Built(TypedDict):
@@ -407,7 +407,7 @@ class Built(TypedDict):
 
 @final
 class Index(_Searched):
-    """A durable index of documents by fingerprint."""
+    """A durable index of documents, with the same files as that of the command line."""
 
     @staticmethod
     def create(
@@ -427,7 +427,7 @@ class Index(_Searched):
         idf: _Path | None = None,
         seed_file: _Path | None = None,
     ) -> Index:
-        """Makes an index in an empty or absent directory."""
+        """Creates an index in a directory that does not exist or is empty."""
     @staticmethod
     def open(
         path: _Path,
@@ -437,7 +437,7 @@ class Index(_Searched):
         resident: int | None = None,
         seed_file: _Path | None = None,
     ) -> Index:
-        """Opens an index that is there."""
+        """Opens an existing index."""
     @staticmethod
     def build(
         path: _Path,
@@ -461,14 +461,14 @@ class Index(_Searched):
         idf: _Path | None = None,
         seed_file: _Path | None = None,
     ) -> Index:
-        """Builds an index offline from a table, or merges the table into one."""
+        """Builds an index offline from a table, or merges the table into an existing index."""
     @overload
     def insert(self, keys: _Key, values: _Value, *, synced: bool = True) -> int: ...
     @overload
     def insert(
         self, keys: Sequence[_Key], values: Iterable[_Value], *, synced: bool = True
     ) -> int:
-        """Stores a document, or many; returns how many took the place of another one."""
+        """Inserts one or many documents; returns how many replaced a stored one."""
     @overload
     def insert_if_new(  # type: ignore[overload-overlap]  # a str is a sequence too
         self,
@@ -489,17 +489,17 @@ class Index(_Searched):
         verify: str | None = None,
         synced: bool = True,
     ) -> list[Match | None]:
-        """Stores what has no near-duplicate yet; returns what kept each of the others out."""
+        """Inserts documents without near-duplicates; returns what rejected each other document."""
     def remove(self, keys: _Key | Iterable[_Key], *, synced: bool = True) -> int:
-        """Removes a document, or many; returns how many were stored."""
+        """Removes one or many documents; returns how many were stored."""
     def snapshot(self) -> Snapshot:
-        """Returns one state of the index that stays as it is."""
+        """Returns a snapshot of the index, which never changes."""
     def check(self) -> list[str]:
-        """Compares all that is stored with itself; returns what does not fit together."""
+        """Checks the index for damage; returns a description of each problem."""
     def flush(self) -> None:
-        """Makes all that was written survive a loss of power."""
+        """Makes all writes survive a power loss."""
     def close(self) -> None:
-        """Lets go of the files, once snapshots are gone too."""
+        """Closes the files once all snapshots are freed."""
     def __enter__(self) -> Index: ...
     def __exit__(
         self,
@@ -521,4 +521,4 @@ class Index(_Searched):
     def pipeline(self) -> str | None: ...
     @property
     def built(self) -> Built | None:
-        """What `build` has done; `None` for an index that was opened or created."""
+        """Counts of `build`; `None` for an index that was opened or created."""

@@ -1,4 +1,4 @@
-"""The command line `hamdex`, as the package's script and as `python -m hamdex`."""
+"""The command line `hamdex`, as a script of the package and as `python -m hamdex`."""
 
 import signal
 import sys
@@ -7,9 +7,9 @@ from . import _hamdex
 
 
 def main() -> None:
-    """Runs the command line with the arguments of this process and ends with its status."""
+    """Runs the command line with the arguments of this process and exits with its status."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Python would raise KeyboardInterrupt after the program has dealt with Ctrl-C.
+        # Otherwise Python would raise KeyboardInterrupt after the program handled Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_hamdex._command(["hamdex", *sys.argv[1:]]))
 

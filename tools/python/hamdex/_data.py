@@ -1,7 +1,7 @@
-"""Data of several libraries: what comes in becomes Arrow, what goes out becomes what came in.
+"""Data of several libraries: converted to Arrow and back to the type that the caller passed.
 
-Nothing is imported that the caller has not imported: an object of a library can only come from
-where that library is loaded.
+Imports only libraries that the caller has already imported: an object of a library exists only if
+that library is loaded.
 """
 
 import os
@@ -14,7 +14,7 @@ TEXT = "text"
 
 
 def _class(module, name):
-    """A class of a module that is loaded already, else nothing that anything is an instance of."""
+    """Returns a class of a loaded module, else an empty tuple, which matches no object."""
     loaded = sys.modules.get(module)
     return getattr(loaded, name, ()) if loaded is not None else ()
 
@@ -27,30 +27,30 @@ def _need(module, what):
 
 
 class Form:
-    """A kind of data: how to see its columns, choose its rows and make more of its kind."""
+    """A kind of data: reads its columns, selects rows, and creates more data of its kind."""
 
     def __init__(self, data):
         self.data = data
-        #: Rows whose text is something else than a string, by their numbers.
+        #: Numbers of the rows whose text is not a string.
         self.odd = []
 
     def names(self):
         raise NotImplementedError
 
     def columns(self, names):
-        """The columns as an Arrow table, without copying what need not be copied."""
+        """Returns the columns as an Arrow table, without copies where possible."""
         raise NotImplementedError
 
     def chosen(self, mask):
-        """The rows for which a byte of the mask is 1, unchanged."""
+        """Returns the rows for which a byte of the mask is 1, unchanged."""
         raise NotImplementedError
 
     def like(self, table):
-        """The same kind of data made of a table."""
+        """Converts a table to this kind of data."""
         raise NotImplementedError
 
     def rows(self, names):
-        """The rows as tuples of Python's own values."""
+        """Returns the rows as tuples of Python values."""
         raise NotImplementedError
 
 
@@ -68,7 +68,7 @@ class _Pyarrow(Form):
         try:
             return self.data.filter(chosen)
         except pa.ArrowNotImplementedError:
-            # Not every pyarrow chooses rows of every type, views for one.
+            # Some pyarrow versions cannot filter every type, such as views.
             kept = pa.table(Table(self.data).filter(mask))
         if isinstance(self.data, pa.Table):
             return kept
@@ -117,7 +117,8 @@ class _Pandas(Form):
         try:
             return pa.array(values, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            # Cells of several types: those that are no strings are nulls, and known as such.
+            # Cells of several types: other values than strings become nulls and are listed in
+            # `odd`.
             strings = values.map(lambda value: value if isinstance(value, str) else None)
             other = values.notna() & strings.isna()
             self.odd = [row for row, odd in enumerate(other) if odd]
@@ -134,7 +135,7 @@ class _Pandas(Form):
         return pa.table(table).to_pandas()
 
     def rows(self, names):
-        # Through objects, so that numbers are Python's and not numpy's.
+        # As objects, so that numbers are Python's and not numpy's.
         return zip(*(self.data[name].astype(object).tolist() for name in names))
 
 
@@ -143,7 +144,7 @@ class _Datasets(Form):
         return self.data.column_names
 
     def columns(self, names):
-        # Rows that were selected or shuffled are gathered; else this is the mapped file itself.
+        # Copies rows that were selected or shuffled; otherwise this is the memory-mapped file.
         return Table(self.data.select_columns(names).with_format("arrow")[:])
 
     def chosen(self, mask):
@@ -182,7 +183,7 @@ class _Texts(Form):
 
 
 class _Arrow(Form):
-    """Anything else with `__arrow_c_stream__`, which may be read once only."""
+    """Any other object with `__arrow_c_stream__`, which may be readable only once."""
 
     def __init__(self, data):
         super().__init__(data if isinstance(data, Table) else Table(data))
@@ -204,7 +205,7 @@ class _Arrow(Form):
 
 
 def form(data):
-    """Returns the kind of data that this is."""
+    """Returns the kind of some data."""
     if isinstance(data, _class("datasets", "Dataset")):
         return _Datasets(data)
     if isinstance(data, _class("pandas", "DataFrame")):
@@ -219,32 +220,32 @@ def form(data):
         return _Texts(list(data))
     if isinstance(data, (str, os.PathLike)):
         raise UsageError(
-            f"{os.fspath(data)!r} is a path: hamdex.dedup_file goes from file to file; or read it "
-            "into a table first, for example by pyarrow.parquet.read_table"
+            f"{os.fspath(data)!r} is a path; use hamdex.dedup_file for files, or read it into a "
+            "table first, for example with pyarrow.parquet.read_table"
         )
     if hasattr(data, "__arrow_c_stream__"):
         return _Arrow(data)
     raise UsageError(
-        f"{type(data).__name__} is no table: pass a table of pyarrow, pandas, Polars or datasets, "
-        "anything with __arrow_c_stream__, or a list of texts"
+        f"{type(data).__name__} is not a table; pass a table of pyarrow, pandas, Polars or "
+        "datasets, an object with __arrow_c_stream__, or a list of texts"
     )
 
 
 def id_column(data, id):
-    """The column of ids: what is asked for, else one named so, else none."""
+    """Returns the id column: the requested one, else "id" if it exists, else None."""
     if id is not None:
         return id
     return "id" if "id" in data.names() else None
 
 
 def for_call(data, text, id, *others):
-    """What a call reads of data: its form, an Arrow table, text field, ids and odd rows.
+    """Returns what a call reads: form, Arrow table, text field, id column and rows without a text.
 
-    text may be None, a column, a path into structs or several of them with commas between; the
-    others are columns or paths, or None.
+    text may be None, a column, a path into structs or several comma-separated ones; the others are
+    columns or paths, or None.
     """
     data = data if isinstance(data, Form) else form(data)
-    # A frame of pandas may name its columns by numbers.
+    # A pandas data frame may have numbers as column names.
     names = [name for name in data.names() if isinstance(name, str)]
     if text is None:
         text = _text_field(names)
@@ -259,7 +260,7 @@ def for_call(data, text, id, *others):
 
 
 def tables(simplified, stop_words, dictionary, weights, idf, seed_file):
-    """What a call adds to a pipeline, as the library takes it."""
+    """Returns the pipeline options of a call, as the library expects them."""
     return {
         "simplified": simplified,
         "stop_words": stop_words,
@@ -271,7 +272,7 @@ def tables(simplified, stop_words, dictionary, weights, idf, seed_file):
 
 
 def pairs(data, similarity):
-    """Labelled pairs as tuples of two ids and a similarity or None."""
+    """Returns labelled pairs as tuples of two ids and a similarity or None."""
     if not isinstance(data, (list, tuple, set, frozenset)):
         data = form(data)
         names = list(data.names())
@@ -285,14 +286,14 @@ def pairs(data, similarity):
 
 
 class _Series:
-    """One column of a library, and how to make another one of its kind."""
+    """A column of a library, and how to create another one of its kind."""
 
     def __init__(self, table, like):
         self.table, self.like = table, like
 
 
 def series(data):
-    """Returns the kind of column that this is."""
+    """Returns the kind of a column."""
     if isinstance(data, (_class("pyarrow", "Array"), _class("pyarrow", "ChunkedArray"))):
         import pyarrow as pa
 
@@ -317,13 +318,13 @@ def series(data):
 
         return _Series(lambda: Table(pa.table({TEXT: pa.array(data, from_pandas=True)})), like)
     raise UsageError(
-        f"{type(data).__name__} is no column of texts: pass a list, an array of pyarrow or a "
+        f"{type(data).__name__} is not a column of texts; pass a list, a pyarrow array or a "
         "Series of pandas or Polars"
     )
 
 
 def _integers(pd):
-    """Integers of pandas that may be missing; its other ones turn into floats."""
+    """Returns pandas' nullable integer types; its other integers become floats."""
     import pyarrow as pa
 
     return {pa.uint32(): pd.UInt32Dtype(), pa.uint64(): pd.UInt64Dtype()}

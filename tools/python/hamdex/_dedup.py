@@ -7,7 +7,7 @@ from ._errors import DataWarning
 
 
 class DedupResult:
-    """What was kept, what was removed and why."""
+    """The kept rows, the removed rows, and why they were removed."""
 
     __slots__ = ("_form", "_mask", "_kept", "_duplicates", "_clusters", "_rejects", "report")
 
@@ -18,34 +18,33 @@ class DedupResult:
 
     @property
     def kept(self):
-        """The rows to keep, unchanged, in their order and of the type that came in."""
+        """The kept rows, unchanged, in input order and of the input's type."""
         if self._kept is None:
             self._kept = self._form.chosen(self._mask)
         return self._kept
 
     @property
     def mask(self):
-        """A byte for every row that came in: 1 for the rows to keep."""
+        """A byte for each input row: 1 to keep it."""
         return self._mask
 
     @property
     def duplicates(self):
-        """A row for every near-duplicate that was removed, in the order of the rows.
+        """A row for each removed near-duplicate, in input order.
 
-        The columns are id, row, kept_id, kept_row, distance, similarity and cluster; rows are
-        counted from 0. With `against` there is stored_id as well. Rows that `unique_by` removed are
-        only counted.
+        The columns are id, row, kept_id, kept_row, distance, similarity and cluster, and stored_id
+        with `against`. Rows are numbered from 0. Rows that `unique_by` removed are only counted.
         """
         return self._form.like(self._duplicates)
 
     @property
     def clusters(self):
-        """A row for every group, the largest first: cluster, size, kept_id, ids, diameter."""
+        """A row for each group, the largest first: cluster, size, kept_id, ids, diameter."""
         return self._form.like(self._clusters)
 
     @property
     def rejects(self):
-        """Rows that `drop_empty` dropped: row, counted from 0, and reason."""
+        """Rows that `drop_empty` dropped: row, numbered from 0, and reason."""
         return self._form.like(self._rejects)
 
     def __repr__(self):
@@ -76,48 +75,47 @@ def dedup(
     idf=None,
     seed_file=None,
 ):
-    """Removes near-duplicates from a table, keeping one row of every group.
+    """Removes near-duplicates from a table and keeps one row of each group.
 
-    The rows are those that `hamdex dedup` keeps of the same data, and so are the settings: what
-    is left open is chosen by a look at the texts (`report["advice"]` has the choice, its reason and
-    warnings). Every row is kept or removed or, with `drop_empty`, rejected. Rows with nothing to
-    compare are kept: `report["not_compared"]` counts them by reason.
+    Keeps the same rows as `hamdex dedup` on the same data, with the same settings: those that you
+    do not pass are chosen from a sample of the texts. `report["advice"]` contains the choice, its
+    reason and warnings. Every row is kept, removed or, with `drop_empty`, rejected. Rows with
+    nothing to compare are kept; `report["not_compared"]` counts them by reason.
 
-    data: a table or data frame of pyarrow, pandas, Polars or datasets, anything with
+    data: a table or data frame of pyarrow, pandas, Polars or datasets, any object with
         `__arrow_c_stream__`, or a list of texts.
-    text: column of texts: string, large_string, string_view or a dictionary of them. A path such
-        as "meta.body" leads into structs; "title,body" joins columns by a line end. Default: text,
-        content, body, raw_content, document, markdown or article, the first that exists.
-    id: column of labels for `duplicates` and `clusters`, of any type; they may repeat or be null.
-        Without it a column named "id", or else the numbers of the rows from 0.
-    distance: bits that near-duplicates may differ in, 0 to a quarter of `bits`. The verification
-        stays on.
-    verify: check of pairs within the distance: "jaccard:T", "zhou:K,T", "edit:T", "contains:T", or
-        "none" to compare fingerprints alone. "contains:0.9" removes a text only if nine tenths of
-        its phrases of three words occur in the kept one, which is the longer one whatever `keep`
-        says. Default: the check that suits the texts.
+    text: column of texts: string, large_string, string_view or a dictionary of them. A path such as
+        "meta.body" selects a field of a struct; "title,body" joins columns by a line end. Default:
+        the first that exists of text, content, body, raw_content, document, markdown and article.
+    id: column of labels for `duplicates` and `clusters`, of any type; labels may repeat or be null.
+        Default: a column named "id", else row numbers from 0.
+    distance: maximum number of differing bits, up to a quarter of `bits`. The verification stays
+        on.
+    verify: verification of near pairs: "jaccard:T", "zhou:K,T", "edit:T", "contains:T", or "none"
+        to compare only fingerprints. "contains:0.9" removes a text only if 90 % of its three-word
+        phrases occur in the kept one, which is then the longest one for every `keep`. Default: the
+        recommended one for the texts.
     pipeline: "auto", "post", "page", "code", a descriptor or a `Pipeline`.
-    keep: which row of a group: "first", "longest", "newest:COLUMN" or "best:COLUMN", the one with
-        the largest value there, such as a date or a score. Numbers, dates and timestamps are
-        compared as such, also if they are written as texts; nulls are below everything. With
-        "contains:T" it decides between equally long texts.
-    unique_by: column whose values must not repeat: of rows with equal values, only the one that
-        `keep` prefers stays, before near-duplicates are looked for. Nulls are not equal.
-    source_field: column by whose values `report["sources"]` counts rows: documents, kept and
-        removed ones, the largest group and the farthest pair of each, those first that lost the
-        largest share. A source that loses most of its rows is a `DataWarning`, and in
-        `report["warnings"]`.
-    drop_empty: drop rows with nothing to compare; `rejects` names them.
+    keep: which row of a group to keep: "first", "longest", "newest:COLUMN" or "best:COLUMN", the
+        row with the largest value, such as a date or a score. Numbers, dates and timestamps are
+        compared as such, also if they are texts; nulls come last. With "contains:T" it decides
+        between equally long texts.
+    unique_by: column whose values must be unique: of rows with equal values, only the one that
+        `keep` prefers remains, before near-duplicates are searched. Nulls are never equal.
+    source_field: column whose values are the sources in `report["sources"]`: documents, kept and
+        removed, largest group and farthest pair of each, sorted by removed share. A source that
+        loses most of its rows causes a `DataWarning`, which is also in `report["warnings"]`.
+    drop_empty: drop rows with nothing to compare; `rejects` lists them.
     bits: width of the fingerprints: 32, 64 or 128.
-    verify_chain: remove also rows that only a chain of pairs connects with the kept row.
-    against: an `Index` or the path of one: what is near a document of it is removed too, and
+    verify_chain: also remove rows linked to the kept one only through other duplicates.
+    against: an `Index` or the path of one: rows near a stored document are removed too, and
         `duplicates` has a column `stored_id`.
-    tmp: directory for temporary files, which hold the texts while a verification needs them.
-    simplified, stop_words, dictionary, weights, idf, seed_file: as `Pipeline` takes them, and
-        idf="learn" to learn the rarity of words from these texts.
+    tmp: directory for temporary files, which contain the texts while a verification needs them.
+    simplified, stop_words, dictionary, weights, idf, seed_file: as for `Pipeline`; idf="learn"
+        learns the inverse document frequency from these texts.
 
-    Raises `DataError` if no row has a text to compare, or none a value in `source_field`. The GIL is free meanwhile; Ctrl-C stops the
-    call within a moment.
+    Raises `DataError` if no row has a text to compare, or no row has a value in `source_field`.
+    Releases the GIL; Ctrl-C stops the call within a moment.
 
     >>> import hamdex
     >>> posts = ["severe flooding closes the main road into town this morning",

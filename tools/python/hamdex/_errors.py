@@ -1,30 +1,30 @@
-"""Exceptions, by whose fault it is."""
+"""Exceptions, by who has to act."""
 
 __all__ = ["DamageError", "DataError", "DataWarning", "HamdexError", "StorageError", "UsageError"]
 
 
 class HamdexError(Exception):
-    """The base of all exceptions of this package."""
+    """The base class of all exceptions of this package."""
 
 
 class UsageError(HamdexError, ValueError):
-    """The call asked for something that cannot be; change the call."""
+    """The call is invalid; change the call."""
 
 
 class DataError(HamdexError, ValueError):
-    """The rows cannot be used: none has a text, or too many are bad; change the data."""
+    """The rows are unusable: none has a text, or too many are bad; change the data."""
 
 
 class StorageError(HamdexError, OSError):
-    """Disk, permissions or another process stood in the way; try again later."""
+    """The disk, permissions or another process prevented it; try again later."""
 
 
 class DamageError(HamdexError):
-    """Stored bytes are not what was written; restore or rebuild."""
+    """Stored bytes are not the bytes that were written; restore or rebuild."""
 
 
 class DataWarning(UserWarning):
-    """The rows look odd: one group takes many of them, a source loses most, or a file grew."""
+    """The rows look unusual: a very large group, a source that loses most rows, or a grown file."""
 
 
 for _class in (HamdexError, UsageError, DataError, StorageError, DamageError, DataWarning):

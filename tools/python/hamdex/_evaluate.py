@@ -1,4 +1,4 @@
-"""Evaluation of settings against labelled pairs."""
+"""Evaluation of settings with labelled pairs."""
 
 from . import _data, _hamdex
 
@@ -24,22 +24,24 @@ def evaluate(
     idf=None,
     seed_file=None,
 ):
-    """Measures precision, recall and F1 of settings on documents whose near-duplicates are known.
+    """Measures precision, recall and F1 of settings on documents with known near-duplicates.
 
-    data, text, id, pipeline, bits, tmp and the tables from simplified on: as `dedup` takes them. A
-        second row of an id is left out, for a pair could not name it.
-    pairs: the near-duplicates: a list of pairs of ids, or of triples with a similarity, or a
-        table whose first two columns are ids. Every pair that is not in it counts as none.
-    distance: the largest distance to measure; alone, without `verify`, distances alone count.
-        Without it, a quarter of `bits`.
-    verify: check to measure beside plain distances; without it, the one that `dedup` would take.
-    similarity: column of the table of pairs that says how like they are.
-    min_similarity: pairs count as near-duplicates from this similarity on.
-    ignore_above: pairs below `min_similarity` and from this one on count as neither.
+    data, text, id, pipeline, bits, tmp and the tables from simplified on: as for `dedup`. A second
+        row with the same id is skipped, since a pair could not identify it.
+    pairs: the near-duplicates: a list of pairs of ids, or of triples with a similarity, or a table
+        whose first two columns are ids. All other pairs are not near-duplicates.
+    distance: the largest distance to measure; without `verify`, only distances are measured.
+        Default: a quarter of `bits`.
+    verify: verification to measure in addition to plain distances. Default: the one that `dedup`
+        would choose.
+    similarity: column of the table of pairs with the similarity.
+    min_similarity: minimum similarity of near-duplicates.
+    ignore_above: pairs below `min_similarity` with at least this similarity are ignored.
 
-    Returns a dict: `curve` and `verified` are lists of figures by distance (distance,
-    verification, found, correct, precision, recall, f1), `settings` is the figure of what `dedup`
-    would take, `positives` counts the labelled pairs and `unknown` those that name no document.
+    Returns a dict. `curve` and `verified` are lists of figures by distance (distance, verification,
+    found, correct, precision, recall, f1). `settings` is the figure of the settings that `dedup`
+    would choose. `positives` is the number of labelled pairs, and `unknown` of those with an
+    unknown id.
 
     >>> import hamdex
     >>> posts = ["severe flooding closes the main road into town this morning",

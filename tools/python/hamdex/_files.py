@@ -1,4 +1,4 @@
-"""Deduplication from file to file, as the command line does it."""
+"""Deduplication from file to file, with the code of the command line."""
 
 import json
 import os
@@ -43,39 +43,39 @@ def dedup_file(
 ):
     """Removes near-duplicates from files, in memory that does not grow with the texts.
 
-    This is `hamdex dedup` itself, run within the process: the same rows, order and settings. The
-    inputs are read twice; memory takes some dozens of bytes a document. Files get their names
-    when all is done, so that nothing half-written is ever seen.
+    Runs `hamdex dedup` within this process: same rows, order and settings. Reads the inputs twice;
+    memory is a few dozen bytes per document. Files get their names at the end, so no partial result
+    is ever visible.
 
-    inputs: a path, or several: .parquet, .jsonl, .csv, .tsv (text formats .gz or .zst too),
-        .warc, directories of these or of texts; all that the command line reads.
-    output: a file for the rows to keep, .parquet, .jsonl, .csv or .tsv; or a directory, which
-        takes the duplicates, clusters, rejects and the report too. Rows of Parquet files with equal
-        columns keep these, types and all; .csv and .tsv are made of such files alone.
-    text: field of the texts, as `dedup` takes it.
-    id: field of the labels. A row without one is labelled by file and row.
-    report: a page to look at (.html): figures as charts, the largest groups side by side.
-    distance, verify, pipeline, keep, unique_by, drop_empty, verify_chain, tmp: as `dedup` takes
-        them.
-    source_field: field by whose values, instead of by file, the report's `sources` counts rows.
+    inputs: one or several paths: .parquet, .jsonl, .csv, .tsv (text formats also .gz or .zst),
+        .warc, directories of these or of texts; everything that the command line reads.
+    output: a file for the kept rows, .parquet, .jsonl, .csv or .tsv; or a directory, which also
+        gets the duplicates, clusters, rejects and the report. Parquet inputs with equal columns
+        keep columns and types in Parquet output; .csv and .tsv output needs CSV or TSV inputs with
+        equal columns.
+    text: field of the texts, as for `dedup`.
+    id: field of the labels. A row without a label is labelled by file and row.
+    report: an HTML report to write (.html): charts, and the largest groups side by side.
+    distance, verify, pipeline, keep, unique_by, drop_empty, verify_chain, tmp: as for `dedup`.
+    source_field: field whose values are the `sources` of the report. Default: the files.
     bits: width of the fingerprints: 32, 64 or 128. Default: that of `against`, else 64.
-    against: an `Index` or the path of one: what is near a document of it is removed too.
-    format: form of the kept rows in a directory: "jsonl", "parquet", "csv" or "tsv".
-    rejects: a file for the bad rows, which are skipped, as JSON Lines with file, line and reason;
-        it is written as they are found, also if the call fails.
-    max_bad: fail if more rows are bad, a number or a share such as "5%".
-    encoding: of texts that are not UTF-8, such as "gb18030". Default: detected from the bytes.
+    against: an `Index` or the path of one: documents near a stored one are removed too.
+    format: format of the kept rows in a directory: "jsonl", "parquet", "csv" or "tsv".
+    rejects: a file for the skipped bad rows, as JSON Lines with file, line and reason. Each row is
+        written when it is found, so the file is complete if the call fails.
+    max_bad: fail if more rows are bad: a number, or a share such as "5%".
+    encoding: encoding of texts that are not UTF-8, such as "gb18030". Default: detected.
     overwrite: replace existing results.
-    input_format: format of inputs whose names do not say it, such as "jsonl".
-    as_documents: every file is one document.
-    shards: write one output file for each input file.
-    simplified, stop_words, dictionary, weights, idf, seed_file: as `Pipeline` takes them, and
-        idf="learn" to learn the rarity of words from the inputs.
+    input_format: format of inputs whose names do not show it, such as "jsonl".
+    as_documents: treat each file as one document.
+    shards: write one output file per input file.
+    simplified, stop_words, dictionary, weights, idf, seed_file: as for `Pipeline`; idf="learn"
+        learns the inverse document frequency from the inputs.
 
-    Returns a dict, that of the command line's report.json: counts, settings, advice,
-    sources and the largest groups. What the command line would warn of is a `DataWarning`.
+    Returns report.json of the command line as a dict: counts, settings, advice, sources and the
+    largest groups. Warnings of the command line are raised as `DataWarning`.
 
-    The GIL is free meanwhile; Ctrl-C ends the call within a moment, and the output is as before.
+    Releases the GIL. Ctrl-C stops the call within a moment and leaves the output unchanged.
 
     >>> import hamdex, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -88,7 +88,7 @@ def dedup_file(
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
     elif hasattr(inputs, "__arrow_c_stream__"):
-        raise UsageError(f"{type(inputs).__name__} is no file: hamdex.dedup takes tables")
+        raise UsageError(f"{type(inputs).__name__} is not a file; use hamdex.dedup for tables")
     if isinstance(pipeline, _hamdex.Pipeline):
         pipeline = pipeline.descriptor
     if isinstance(against, _hamdex.Index):
@@ -129,7 +129,7 @@ def dedup_file(
     arguments = [f"--{name}={_word(value)}" for name, value in options.items() if value is not None]
     arguments += [f"--{name}" for name, given in switches.items() if given]
     paths = map(_word, inputs)
-    # A lone dash would be standard input.
+    # A single dash would mean standard input.
     paths = [os.path.join(os.curdir, path) if path == "-" else path for path in paths]
     result, found = _hamdex.dedup_file([*arguments, "--", *paths])
     for warning in found:

@@ -1,4 +1,4 @@
-"""Fingerprints of texts, in the form in which the texts come."""
+"""Fingerprints of texts, returned in the same kind of container."""
 
 from . import _data, _hamdex
 
@@ -15,14 +15,14 @@ def fingerprint(
     idf=None,
     seed_file=None,
 ):
-    """Returns the fingerprint of every text, None for a text without features.
+    """Returns the fingerprint of each text, None for a text without features.
 
-    texts: a list, a pyarrow Array or ChunkedArray, a pandas or Polars Series. The result is of
-        the same kind; as Arrow data, fingerprints of 128 bits are 16 bytes each, big-endian.
+    texts: a list, a pyarrow Array or ChunkedArray, a pandas or Polars Series. Returns the same
+        kind; in Arrow data, 128-bit fingerprints are 16 bytes each, big-endian.
     pipeline: "auto", "post", "page", "code", a descriptor or a `Pipeline`.
     bits: width of the fingerprints: 32, 64 or 128.
-    simplified, stop_words, dictionary, weights, idf, seed_file: as `Pipeline` takes them, and
-        idf="learn" to learn the rarity of words from these texts.
+    simplified, stop_words, dictionary, weights, idf, seed_file: as for `Pipeline`; idf="learn"
+        learns the inverse document frequency from these texts.
 
     >>> import hamdex
     >>> a, b = hamdex.fingerprint(["the quick brown fox", "The quick, brown fox!"])

@@ -1,4 +1,4 @@
-//! Columns: arrays of several layouts become texts and ids by row, without being copied.
+//! Columns: read arrays of several layouts as texts and ids by row, without copying.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
@@ -11,20 +11,20 @@ use arrow_schema::DataType;
 use crate::failure::{Failure, Result};
 use crate::name;
 
-/// A piece of a column of texts.
+/// A batch of a text column.
 #[derive(Debug)]
 pub(crate) enum Texts<'a> {
     Utf8(&'a StringArray),
     Large(&'a LargeStringArray),
     View(&'a StringViewArray),
-    /// Texts that are stored once, and for each row which of them it is.
+    /// Distinct texts, and the index of one of them for each row.
     Dictionary(&'a dyn Array, Vec<usize>, Box<Texts<'a>>),
-    /// A column of nulls has no type.
+    /// A column with the null type.
     Nothing,
 }
 
 impl<'a> Texts<'a> {
-    /// Takes a piece of the column of that name.
+    /// Reads a batch of a column; `column` names it in errors.
     #[allow(clippy::wildcard_enum_match_arm)] // Arrow has dozens of types
     pub(crate) fn of(array: &'a dyn Array, column: &str) -> Result<Self> {
         Ok(match array.data_type() {
@@ -35,7 +35,7 @@ impl<'a> Texts<'a> {
             DataType::Dictionary(_, _) => {
                 let dictionary = array.as_any_dictionary();
                 let values = Self::of(dictionary.values().as_ref(), column)?;
-                // A dictionary of no values has nothing that its nulls could point to.
+                // An empty dictionary has no values that its nulls could point to.
                 let empty = dictionary.values().is_empty();
                 let keys = if empty { Vec::new() } else { dictionary.normalized_keys() };
                 Self::Dictionary(array, keys, Box::new(values))
@@ -64,7 +64,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// A piece of a column of ids.
+/// A batch of an id column.
 #[derive(Debug)]
 pub(crate) enum Ids<'a> {
     Texts(Texts<'a>),
@@ -73,7 +73,7 @@ pub(crate) enum Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    /// Takes a piece of the column of that name.
+    /// Reads a batch of a column; `column` names it in errors.
     #[allow(clippy::wildcard_enum_match_arm)] // Arrow has dozens of types
     pub(crate) fn of(array: &'a ArrayRef, column: &str) -> Result<Self> {
         Ok(match array.data_type() {
@@ -96,7 +96,7 @@ impl<'a> Ids<'a> {
     ///
     /// # Errors
     ///
-    /// What is wrong with the id.
+    /// Returns why the id is invalid.
     pub(crate) fn key(&self, row: usize) -> Result<Option<Vec<u8>>, String> {
         match self {
             Self::Texts(texts) => texts.get(row).map(name::of_text).transpose(),

@@ -1,4 +1,4 @@
-//! Deduplication: a table becomes a mask of the rows to keep, and tables of what was removed.
+//! Deduplication: computes a mask of the rows to keep, and tables of the removed ones.
 
 mod outcome;
 pub(crate) mod sources;
@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use arrow_array::UInt32Array;
+use hamdex::Fingerprint;
 use hamdex::advice::{Settled, Wishes};
+use hamdex::any::AnyIndex;
 use hamdex::dedup::{Decisions, Dedup, Settings};
 use hamdex::join::Linkage;
 use hamdex::verify::Verification;
-use hamdex::{AnyIndex, Fingerprint};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -28,15 +29,15 @@ use crate::table::Table;
 use crate::tables::Tables;
 use crate::{fields, settle};
 
-/// Mask, duplicates, clusters, rejects, report.
+/// Mask, duplicates, clusters, rejects and report.
 type Answer<'py> = (Bound<'py, PyBytes>, Table, Table, Table, Bound<'py, PyDict>);
 
-/// Which document of a group is kept; among equals the first one.
+/// Which document of a group is kept; the first one of equals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Keep {
     First,
     Longest,
-    /// The one with the largest value in this column, by the word that asked for it.
+    /// The one with the largest value in this column; the keyword is "newest" or "best".
     Largest(&'static str, String),
 }
 
@@ -59,13 +60,13 @@ impl Keep {
     }
 }
 
-/// What a call asks for, without the pipeline.
+/// The arguments of a call, without the pipeline.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Wanted {
     text: String,
     id: Option<String>,
-    /// Rows of another type than a text.
+    /// Rows whose value is not a text.
     odd: Vec<u64>,
     distance: Option<u32>,
     verify: Option<String>,
@@ -114,7 +115,7 @@ pub(crate) fn dedup<'py>(
     Ok((PyBytes::new(py, &mask), duplicates, clusters, rejects, report))
 }
 
-/// An index whose documents count too.
+/// An index whose documents are compared too.
 #[derive(Clone, Copy)]
 struct Against<'a> {
     open: &'a AnyIndex,
@@ -137,7 +138,7 @@ impl Job<'_> {
         let rows = Rows::of(self.table, text, id.as_deref(), odd.clone())?;
         let settled = if let Some(Against { open, texts }) = against {
             let pipeline = texts.pipeline()?.cloned();
-            settle::settle_by_index(open.header(), pipeline, &self.asked, *distance, self.verify)?
+            settle::resolve_by_index(open.header(), pipeline, &self.asked, *distance, self.verify)?
         } else {
             let wishes = Wishes {
                 distance: *distance,
@@ -146,7 +147,7 @@ impl Job<'_> {
                 ..Wishes::new()
             };
             let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
-            settle::settle(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?
+            settle::resolve(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?
         };
         let from = self.wanted.source_field.as_deref();
         let from = from.map(|column| sources::Column::of(self.table, column)).transpose()?;
@@ -186,7 +187,7 @@ impl Job<'_> {
         })
     }
 
-    /// The values of the column in which no two rows may agree, as numbers.
+    /// Returns the values of the unique column as numbers.
     fn unique(&self) -> Result<Option<Vec<Option<u32>>>> {
         let column = self.wanted.unique_by.as_deref();
         column

@@ -1,4 +1,4 @@
-//! Evaluation: labelled pairs measure the settings, and what others would give.
+//! Evaluation: measures the chosen and all other settings on labelled pairs.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -24,15 +24,15 @@ use crate::settle;
 use crate::table::Table;
 use crate::tables::Tables;
 
-/// Two ids and how like their documents are, where the label says so.
+/// Two ids, and the similarity of their documents if the label has one.
 type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Option<f64>);
 
-/// What a call asks for, without the pipeline.
+/// The arguments of a call, without the pipeline.
 struct Wanted {
     text: String,
     id: Option<String>,
     odd: Vec<u64>,
-    /// The largest distance; a quarter of the width where none is named.
+    /// The largest distance to measure; `None` means a quarter of the width.
     largest: Option<u32>,
     verify: Option<Verification>,
     tmp: Option<PathBuf>,
@@ -40,19 +40,19 @@ struct Wanted {
     ignored: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What was measured.
+/// The result of a measurement.
 struct Measured {
     documents: usize,
     rejects: usize,
     unknown: usize,
     largest: u32,
-    /// Whether similarities were measured beside distances.
+    /// Whether similarities were measured in addition to distances.
     verified: bool,
     tally: Tally,
     settled: Settled,
 }
 
-/// Counts what every setting finds of labelled pairs.
+/// Counts the labelled pairs that every setting finds.
 #[pyfunction]
 #[pyo3(signature = (
     data, pairs, *, text, id, odd, distance, verify, pipeline, tables, bits, min_similarity,
@@ -78,7 +78,7 @@ pub(crate) fn evaluate<'py>(
     let asked = Asked::of(pipeline, &tables)?;
     let verify = verify.map(str::parse).transpose().map_err(Failure::Library)?;
     if let Some(Verification::Contains(_)) = verify {
-        let refused = "evaluate measures distance, jaccard, zhou and edit, but not contains:T";
+        let refused = "evaluate supports distance, jaccard, zhou and edit, but not contains:T";
         return Err(Failure::usage(refused).into());
     }
     let (mut near, mut ignored) = (Vec::new(), Vec::new());
@@ -117,7 +117,7 @@ fn measure<F: Fingerprint>(
     let rows = Rows::of(table, &wanted.text, wanted.id.as_deref(), wanted.odd.clone())?;
     let wishes = Wishes { verification: wanted.verify, bits: F::BITS, ..Wishes::new() };
     let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
-    let settled = settle::settle(asked, wishes, &learn, || settle::sample(&rows.texts))?;
+    let settled = settle::resolve(asked, wishes, &learn, || settle::sample(&rows.texts))?;
     let Some(pipeline) = &settled.pipeline else {
         return Err(Failure::usage("there is no pipeline for texts"));
     };
@@ -143,7 +143,7 @@ fn measure<F: Fingerprint>(
                 keys.get(usize::try_from(row).unwrap_or(usize::MAX)).cloned().unwrap_or(Ok(None))
             }
         };
-        // A pair names its documents, so a second one of a name has no labels.
+        // Pairs identify documents by id, so further documents with the same id are skipped.
         let Ok(position) = u32::try_from(prints.len()) else { return Ok(()) };
         match key {
             Ok(Some(key)) => match positions.entry(key) {
@@ -194,7 +194,7 @@ fn measure<F: Fingerprint>(
     Ok(Measured { documents, rejects, unknown, largest, verified, tally, settled })
 }
 
-/// Returns the key of every row, or what is wrong with its id.
+/// Returns the key of every row, or why its id is invalid.
 fn keys(table: &Table, id: &str) -> Result<Vec<Result<Option<Vec<u8>>, String>>> {
     let mut keys = Vec::with_capacity(table.rows());
     for piece in table.column(id)? {
@@ -237,7 +237,7 @@ impl Measured {
     }
 }
 
-/// How good one setting is.
+/// Returns the figures of one setting.
 fn figure(
     py: Python<'_>,
     distance: u32,

@@ -1,4 +1,4 @@
-//! Failures: whatever went wrong becomes an exception, by whose fault it is.
+//! Failures: convert errors into exceptions, by who has to act.
 
 use arrow_schema::ArrowError;
 use hamdex::{Error, Fault};
@@ -11,10 +11,10 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),
-    /// What the command line would have complained of.
+    /// A failure of the command line.
     Stopped(Stopped),
     Usage(String),
-    /// The rows cannot be used.
+    /// The rows are unusable.
     Data(String),
     Python(PyErr),
 }
@@ -47,7 +47,7 @@ impl From<PyErr> for Failure {
     }
 }
 
-/// The status of the command line for rows that cannot be used.
+/// The exit status of the command line for unusable rows.
 const DATA: u8 = 3;
 
 impl From<ArrowError> for Failure {
@@ -72,7 +72,7 @@ impl From<Failure> for PyErr {
             Failure::Stopped(Stopped { fault, message, .. }) => (of(fault), message),
             Failure::Library(error) => (of(error.fault()), error.to_string()),
         };
-        // The classes have two bases each, which only Python itself can give them.
+        // The classes have two bases each, which only Python can define.
         Python::attach(|py| {
             let errors = py.import("hamdex._errors");
             let class = errors.and_then(|errors| errors.getattr(class));

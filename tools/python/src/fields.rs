@@ -1,7 +1,7 @@
-//! Fields: the name of a column, or of several, becomes the text of each row.
+//! Fields: resolve the name of one or several columns into the text of each row.
 //!
-//! A name is that of a column or a path into columns of structs, `a.b`; several names with commas
-//! between are joined by line ends. A column of exactly the name goes first.
+//! A name is a column or a path into struct columns, `a.b`. Several comma-separated names are
+//! joined by line ends. A column with exactly the given name takes precedence.
 
 use std::borrow::Cow;
 
@@ -13,20 +13,20 @@ use crate::column::Texts;
 use crate::failure::{Failure, Result};
 use crate::table::Table;
 
-/// Columns that hold the texts if the call names none, the likeliest first.
+/// Default text columns, in order of preference.
 const USUAL: [&str; 7] =
     ["text", "content", "body", "raw_content", "document", "markdown", "article"];
 
-/// Returns the field of the texts among some columns.
+/// Returns the default text field among some columns.
 ///
 /// # Errors
 ///
-/// Usage, if no column has a usual name.
+/// A usage error if no column has a default name.
 pub(crate) fn detected(names: &[String]) -> Result<&'static str> {
     let known = |usual: &&&str| names.iter().any(|name| name == **usual);
     USUAL.iter().find(known).copied().ok_or_else(|| {
         Failure::usage(format!(
-            "no column is named {}; give text, the one that holds the texts, of {}",
+            "no column is named {}; set text to one of {}",
             USUAL.join(", "),
             names.join(", ")
         ))
@@ -41,7 +41,7 @@ struct Path {
 }
 
 impl Path {
-    /// Finds the column whose name is the longest beginning of the path.
+    /// Finds the column whose name is the longest prefix of the path.
     fn of(names: &[String], field: &str) -> Option<Self> {
         let ends = field.match_indices('.').map(|(at, _)| at).chain([field.len()]);
         let ends = ends.collect::<Vec<_>>().into_iter().rev();
@@ -80,7 +80,7 @@ pub(crate) fn columns_of(names: Vec<String>, field: &str) -> PyResult<Vec<String
     Ok(paths(&names, field)?.into_iter().map(|path| path.column).collect())
 }
 
-/// Returns the field of the texts if the call names none.
+/// Returns the default text field.
 #[pyfunction]
 #[pyo3(name = "_text_field")]
 #[allow(clippy::needless_pass_by_value)] // extracted from a list of Python
@@ -88,12 +88,12 @@ pub(crate) fn text_field(names: Vec<String>) -> PyResult<&'static str> {
     Ok(detected(&names)?)
 }
 
-/// One column of a table, followed into structs, piece by piece.
+/// Returns one column of a table, followed into structs, batch by batch.
 pub(crate) fn pieces(table: &Table, field: &str) -> Result<Vec<Followed>> {
     let paths = paths(&table.names(), field)?;
     match paths.as_slice() {
         [path] => followed(table, path, field),
-        _ => Err(Failure::usage(format!("\"{field}\" names several columns; give one"))),
+        _ => Err(Failure::usage(format!("\"{field}\" names several columns; name one"))),
     }
 }
 
@@ -119,7 +119,7 @@ fn followed(table: &Table, path: &Path, field: &str) -> Result<Vec<Followed>> {
     table.column(&path.column)?.into_iter().map(follow).collect()
 }
 
-/// A piece of a column and the structs around it, whose nulls are nulls of it.
+/// A batch of a column, and the structs around it, whose nulls are its nulls.
 #[derive(Debug)]
 pub(crate) struct Followed {
     pub(crate) array: ArrayRef,
@@ -127,21 +127,21 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Another array in the same place.
+    /// Returns another array in the same structs.
     pub(crate) fn with(&self, array: ArrayRef) -> Self {
         Self { array, within: self.within.clone() }
     }
 
-    pub(crate) fn is_there(&self, row: usize) -> bool {
+    pub(crate) fn is_valid(&self, row: usize) -> bool {
         self.within.iter().all(|array| array.is_valid(row))
     }
 }
 
-/// The texts of a table by row.
+/// The texts of a table, by row.
 #[derive(Debug)]
 pub(crate) struct TextColumn {
     field: String,
-    /// For each piece of the table the fields that make up a text.
+    /// For each batch of the table, the fields that make up a text.
     pieces: Vec<Vec<Followed>>,
     pub(crate) len: usize,
 }
@@ -159,7 +159,7 @@ impl TextColumn {
         Ok(Self { field: field.to_owned(), pieces, len })
     }
 
-    /// Returns the pieces, each with the number of its first row.
+    /// Returns the batches, each with the number of its first row.
     pub(crate) fn pieces(&self) -> Result<Vec<(usize, TextPiece<'_>)>> {
         let mut all = Vec::with_capacity(self.pieces.len());
         let mut first = 0;
@@ -176,7 +176,7 @@ impl TextColumn {
     }
 }
 
-/// The texts of one piece.
+/// The texts of one batch.
 #[derive(Debug)]
 pub(crate) struct TextPiece<'a> {
     parts: Vec<(&'a Followed, Texts<'a>)>,
@@ -189,7 +189,7 @@ impl<'a> TextPiece<'a> {
         let mut found = self
             .parts
             .iter()
-            .filter_map(|(part, texts)| texts.get(row).filter(|_| part.is_there(row)));
+            .filter_map(|(part, texts)| texts.get(row).filter(|_| part.is_valid(row)));
         let first = found.next()?;
         let Some(second) = found.next() else { return Some(Cow::Borrowed(first)) };
         let mut joined = format!("{first}\n{second}");

@@ -1,4 +1,4 @@
-//! Files: the verb `dedup` of the command line runs within this process.
+//! Files: runs the command line within this process.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::interrupt::{detached, interruptible};
 
-/// Runs `hamdex dedup` with these arguments; returns what report.json holds, and warnings.
+/// Runs `hamdex dedup` with these arguments; returns the contents of report.json, and warnings.
 #[pyfunction]
 pub(crate) fn dedup_file(
     py: Python<'_>,
@@ -16,14 +16,14 @@ pub(crate) fn dedup_file(
     Ok((done.report, done.warnings))
 }
 
-/// Runs the command line with these arguments, the first its name; returns its exit status.
+/// Runs the command line with these arguments, the program name first; returns its exit status.
 #[pyfunction]
 #[pyo3(name = "_command")]
 pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| hamdex_cli::run(arguments))
 }
 
-/// Writes the page of a deduplication from its summary, as JSON.
+/// Writes the HTML report of a deduplication from a summary in JSON.
 #[pyfunction]
 #[pyo3(name = "_dedup_page")]
 pub(crate) fn dedup_page(py: Python<'_>, summary: &str, file: &str) -> PyResult<()> {

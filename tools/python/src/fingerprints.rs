@@ -1,4 +1,4 @@
-//! Fingerprints: a column or a list of texts becomes as many numbers.
+//! Fingerprints: computes the fingerprints of a column or a list of texts.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::read;
 use crate::table::Table;
 use crate::tables::Tables;
 
-/// Does something for the width that a number of bits names.
+/// Runs an expression with the fingerprint type of a width.
 macro_rules! for_width {
     ($bits:expr, $F:ident => $body:expr) => {
         hamdex::for_width!($crate::fingerprints::supported($bits)?, $F => $body)
@@ -39,7 +39,7 @@ pub(crate) fn sketch(pipeline: &hamdex::Pipeline, text: &str, bits: u32) -> Resu
     Ok(sketch.map(|sketch| sketch.fingerprint))
 }
 
-/// Returns a fingerprint for each text: of a list as a list, of a table as a column.
+/// Returns the fingerprint of each text: a list for a list, a column for a table.
 #[pyfunction]
 #[pyo3(signature = (data, column, *, pipeline, bits, tables))]
 #[allow(clippy::needless_pass_by_value)] // extracted from a dict of Python
@@ -102,7 +102,7 @@ fn column_of<F: Fingerprint>(prints: &[Option<F>]) -> Result<ArrayRef> {
             let narrow = narrow.map(|print| print.and_then(|print| u64::try_from(print).ok()));
             Ok(Arc::new(narrow.collect::<UInt64Array>()))
         }
-        // No integer of Arrow is as wide: 16 bytes, the most significant first.
+        // Arrow has no 128-bit integer, so these are 16 bytes, the most significant first.
         _ => {
             let mut bytes = FixedSizeBinaryBuilder::with_capacity(prints.len(), 16);
             for print in prints {

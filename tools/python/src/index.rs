@@ -1,4 +1,4 @@
-//! The index: documents on disk, found by text or fingerprint, from any Python thread.
+//! The index: documents on disk, searchable by text or fingerprint from any Python thread.
 
 mod build;
 mod open;
@@ -8,8 +8,9 @@ mod values;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use hamdex::any::AnyIndex;
 use hamdex::verify::Nearness;
-use hamdex::{AnyIndex, Durability, OpenOptions};
+use hamdex::{Durability, OpenOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 
@@ -27,12 +28,12 @@ use crate::settle;
 use crate::table::Table;
 use crate::tables::{Seed, Tables};
 
-/// A durable index of documents by fingerprint, the same on disk as that of the command line.
+/// A durable index of documents, with the same files as that of the command line.
 ///
-/// A document is a key (a str, an int or bytes) and a fingerprint (an int), which a text becomes
-/// by the pipeline of the index. Any number of threads may use one index; one process writes it.
-/// On return from a call, what it wrote survives a loss of power, unless `synced` is False. Use
-/// it as a context manager, or call `close`.
+/// A document is a key (a str, an int or bytes) and a fingerprint (an int). The pipeline of the
+/// index computes the fingerprints of texts. Any number of threads may use one index; one process
+/// at a time writes to it. Every write survives a power loss once the call returned, unless
+/// `synced` is False. Use the index as a context manager, or call `close`.
 ///
 /// >>> import hamdex, tempfile >>> with tempfile.TemporaryDirectory() as directory: ...     with
 /// hamdex.Index.create(directory + "/posts", pipeline="post") as index: ...
@@ -49,10 +50,10 @@ pub(crate) struct Index {
     built: Option<build::Summary>,
 }
 
-/// What Python makes of data: its form, a table, the text field, the ids and rows without a text.
+/// What `for_call` returns: the form, a table, the text field, the id column, rows without a text.
 type Seen<'py> = (Bound<'py, PyAny>, Bound<'py, Table>, String, Option<String>, Vec<u64>);
 
-/// Keys and values of one call, and whether it named one document only.
+/// Keys and values of one call, and whether the call names a single document.
 type Named = (Vec<Vec<u8>>, Vec<Value>, bool);
 
 impl Index {
@@ -61,7 +62,7 @@ impl Index {
         Ok(Self { path, open: RwLock::new(Some(Arc::new(open))), texts, built: None })
     }
 
-    /// What the index does with texts.
+    /// Returns how the index processes texts.
     pub(crate) fn texts(&self) -> &Texts {
         &self.texts
     }
@@ -79,12 +80,12 @@ impl Index {
     fn frozen(&self, py: Python<'_>) -> Result<Snapshot> {
         let open = self.opened()?;
         let state = detached(py, || Ok(open.reader()?))?;
-        let as_made = settle::as_made(open.header())?;
-        Ok(Snapshot { state, texts: self.texts.clone(), as_made })
+        let default_check = settle::default_check(open.header())?;
+        Ok(Snapshot { state, texts: self.texts.clone(), default_check })
     }
 }
 
-/// Returns whether an object names one document.
+/// Returns true if an object is a single key.
 fn is_key(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyString>()
         || object.is_instance_of::<PyBytes>()
@@ -111,17 +112,18 @@ fn durability(synced: bool) -> Durability {
 
 #[pymethods]
 impl Index {
-    /// Makes an index in an empty or absent directory.
+    /// Creates an index in a directory that does not exist or is empty.
     ///
-    /// pipeline: "auto", "post", "page", "code", a descriptor or a `Pipeline`; None stores
-    ///     fingerprints that are made elsewhere, and takes no texts.
+    /// pipeline: "auto", "post", "page", "code", a descriptor or a `Pipeline`. None stores
+    ///     fingerprints that were computed elsewhere and accepts no texts.
     /// bits: width of the fingerprints: 32, 64 or 128.
-    /// distance: of searches that name none. Default: as it suits the pipeline, else 3.
+    /// distance: default distance of searches. Default: the recommended one of the pipeline, else
+    ///     3.
     /// plan: tables: "4", "10", "16", "20" or "<blocks>x<lead>[r<radius>]". Default: "4".
-    /// `keep_features`: keep the feature set of every text, for `verify`.
+    /// `keep_features`: store the feature set of every text, for `verify`.
     /// memory: bytes for caches. Default: 512 MiB.
-    /// resident: hold all fingerprints in memory for searching, within these bytes.
-    /// simplified, `stop_words`, dictionary, weights, idf, `seed_file`: as `Pipeline` takes them.
+    /// resident: bytes for holding all fingerprints in memory. Default: not held in memory.
+    /// simplified, `stop_words`, dictionary, weights, idf, `seed_file`: as for `Pipeline`.
     #[staticmethod]
     #[pyo3(signature = (
         path, *, pipeline = None, bits = 64, distance = None, plan = None, keep_features = false,
@@ -159,19 +161,19 @@ impl Index {
         }
         let index = detached(py, || {
             let open = AnyIndex::create(&path, supported(bits)?, &options)?;
-            let texts = Texts::made(pipeline);
+            let texts = Texts::with_pipeline(pipeline);
             Ok(Self { path, open: RwLock::new(Some(Arc::new(open))), texts, built: None })
         });
         Ok(index?)
     }
 
-    /// Opens an index that is there.
+    /// Opens an existing index.
     ///
-    /// `read_only`: write nothing; another process may go on writing.
+    /// `read_only`: do not write; another process may write.
     /// memory: bytes for caches. Default: 512 MiB.
-    /// resident: hold all fingerprints in memory for searching, within these bytes.
-    /// `seed_file`: file of the secret that the index was made with. Without it such an index takes
-    ///     and finds fingerprints only. The index has all other tables of its pipeline itself.
+    /// resident: bytes for holding all fingerprints in memory. Default: not held in memory.
+    /// `seed_file`: file with the secret of the index. Without it the index accepts and finds only
+    ///     fingerprints. All other tables of the pipeline are stored in the index.
     #[staticmethod]
     #[pyo3(signature = (
         path, *, read_only = false, memory = None, resident = None, seed_file = None,
@@ -199,18 +201,18 @@ impl Index {
         Ok(index?)
     }
 
-    /// Builds an index offline from a table, or merges the table into one.
+    /// Builds an index offline from a table, or merges the table into an existing index.
     ///
-    /// data, text, id, tmp and the tables: as `dedup` takes them; the other arguments: as `create`
-    /// takes them. pipeline and distance are chosen by a look at the texts unless they are given;
-    /// an existing index keeps its own. Rows replace stored documents of the same id; rows without
-    /// an id are named by their numbers. Rows without features are left out. `built` counts all of
+    /// data, text, id, tmp and the tables are as for `dedup`, the other arguments as for `create`.
+    /// pipeline and distance are chosen from a sample of the texts unless you pass them; an
+    /// existing index keeps its settings. Rows replace stored documents with the same id; the id of
+    /// a row without one is its number. Rows without features are skipped. `built` counts all of
     /// this. A build that fails or is interrupted changes nothing.
     ///
-    /// `on_repeat`: which row to store if several have one id: "first" or "last". Default: none,
-    ///     the build is refused.
-    /// `max_bad`: how many rows may have an id that no index can store, a number or a share such as
-    ///     "5%". Default: "10%".
+    /// `on_repeat`: which row to store if several have the same id: "first" or "last". Default: the
+    ///     build fails.
+    /// `max_bad`: maximum of rows with an invalid id, a number or a share such as "5%". Default:
+    ///     "10%".
     #[staticmethod]
     #[pyo3(signature = (
         path, data, text = None, id = None, *, pipeline = None, bits = 64, distance = None,
@@ -267,10 +269,10 @@ impl Index {
         Ok(Self { path, open, texts, built: Some(summary) })
     }
 
-    /// Stores a document, or many; returns how many took the place of another one.
+    /// Inserts one or many documents; returns how many replaced a stored one.
     ///
-    /// keys: a key, or a sequence of them; values: a text or a fingerprint, or as many of them.
-    /// All of a call are stored or, on an error, none.
+    /// keys is a key or a sequence of keys; values is a text or a fingerprint, or one per key. A
+    /// call is atomic: on an error no document is stored.
     #[pyo3(signature = (keys, values, *, synced = true))]
     fn insert(
         &self,
@@ -288,13 +290,14 @@ impl Index {
         Ok(replaced?)
     }
 
-    /// Stores what has no near-duplicate yet; returns what kept each of the others out.
+    /// Inserts documents without near-duplicates; returns what rejected each other document.
     ///
-    /// Searching and storing are one step, also beside other threads. Of one key the answer is a
-    /// `Match` or None, of many a list of them; earlier documents of the call count too.
-    /// verify: "jaccard:T" or "zhou:K,T", for an index that keeps features; "none" compares
-    /// fingerprints alone. Default: the check that suits the pipeline, if the index keeps features;
-    /// fingerprints without texts are never checked.
+    /// Search and insert are one atomic step, also with concurrent writers. Returns a `Match` or
+    /// None for one key, and a list of them for many; documents are also compared with earlier ones
+    /// of the call.
+    /// verify: "jaccard:T" or "zhou:K,T" if the index stores features; "none" compares only
+    ///     fingerprints. Default: the recommended verification of the pipeline, if the index stores
+    ///     features. Fingerprints without texts are never verified by default.
     #[pyo3(signature = (keys, values, *, distance = None, verify = None, synced = true))]
     fn insert_if_new<'py>(
         &self,
@@ -308,8 +311,8 @@ impl Index {
         let (keys, values, alone) = named(keys, values)?;
         let open = self.opened()?;
         let header = open.header();
-        let as_made = settle::as_made(header)?;
-        let verify = values::check_of(verify, as_made, &values, header.keeps_features)?;
+        let default_check = settle::default_check(header)?;
+        let verify = values::check_of(verify, default_check, &values, header.keeps_features)?;
         let near = Nearness::new(distance.unwrap_or(header.distance)).verify(verify);
         let refused = detached(py, || {
             let documents = self.maker(&open).documents(keys, &values)?;
@@ -325,7 +328,7 @@ impl Index {
         Ok(refused.into_pyobject(py)?.into_any())
     }
 
-    /// Removes a document, or many; returns how many were stored.
+    /// Removes one or many documents; returns how many were stored.
     #[pyo3(signature = (keys, *, synced = true))]
     fn remove(&self, py: Python<'_>, keys: &Bound<'_, PyAny>, synced: bool) -> PyResult<u64> {
         let keys = self::keys(keys)?;
@@ -334,13 +337,14 @@ impl Index {
         Ok(removed?)
     }
 
-    /// Finds documents near a text or a fingerprint, the nearest first.
+    /// Returns the documents near a text or a fingerprint, nearest first.
     ///
-    /// distance: bits that they may differ in, 0 to a quarter of `bits`. Default: that of the
-    /// index. limit: how many of the nearest. verify: a check that they have to pass, "jaccard:T"
-    /// or "zhou:K,T", for an index that keeps features; "none" compares fingerprints alone.
-    /// Default: the check that suits the pipeline, if the index keeps features and the value is a
-    /// text.
+    /// distance: maximum number of differing bits, up to a quarter of `bits`. Default: that of the
+    ///     index.
+    /// limit: maximum number of matches.
+    /// verify: verification that matches must pass: "jaccard:T" or "zhou:K,T" if the index stores
+    ///     features; "none" compares only fingerprints. Default: the recommended verification of
+    ///     the pipeline, if the index stores features and the value is a text.
     #[pyo3(signature = (value, *, distance = None, limit = None, verify = None))]
     fn search(
         &self,
@@ -366,30 +370,30 @@ impl Index {
         self.frozen(py)?.search_batch(py, values, distance, limit, verify)
     }
 
-    /// Returns one state of the index that stays as it is.
+    /// Returns a snapshot of the index, which never changes.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
         Ok(self.frozen(py)?)
     }
 
-    /// Returns the fingerprint of a document; `None` when it is not stored.
+    /// Returns the fingerprint of a document; `None` if it is not stored.
     fn get(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<u128>> {
         self.frozen(py)?.get(py, key)
     }
 
-    /// Compares all that is stored with itself; returns what does not fit together.
+    /// Checks the index for damage; returns a description of each problem.
     fn check(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let open = self.opened()?;
         let problems = interruptible(py, |watch| Ok(open.check(watch)?.problems));
         Ok(problems?)
     }
 
-    /// Makes all that was written survive a loss of power.
+    /// Makes all writes survive a power loss.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.opened()?;
         Ok(detached(py, || Ok(open.flush()?))?)
     }
 
-    /// Lets go of the files, once snapshots are gone too.
+    /// Closes the files once all snapshots are freed.
     fn close(&self, py: Python<'_>) {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         let closed = open.take();
@@ -445,7 +449,7 @@ impl Index {
         self.texts.descriptor()
     }
 
-    /// What `build` has done; `None` for an index that was opened or created.
+    /// Counts of `build`; `None` for an index that was opened or created.
     #[getter]
     fn built(&self) -> Option<build::Summary> {
         self.built.clone()

@@ -1,4 +1,4 @@
-//! Interrupts: long work runs without the GIL and ends when Python wants to raise something.
+//! Interrupts: long work runs without the GIL and stops if a signal handler raises.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,20 +11,20 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::failure::{Failure, Result};
 
-/// How long work may go on before signals are looked for again.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval between two checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Tells work whether to go on.
+/// A flag that cancels work.
 #[derive(Debug, Default)]
 pub(crate) struct Watch(Arc<AtomicBool>);
 
 impl Watch {
-    /// Fails once the work should stop.
+    /// Returns an error if the work is cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         if self.cancelled() { Err(Error::Cancelled.into()) } else { Ok(()) }
     }
 
-    /// A flag that is true once the work should stop.
+    /// Returns the flag, which is true once the work is cancelled.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
@@ -36,7 +36,7 @@ impl Progress for Watch {
     }
 }
 
-/// Does short work without the GIL.
+/// Runs short work without the GIL.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send,
@@ -44,10 +44,10 @@ pub(crate) fn detached<T: Send>(
     py.detach(|| pool()?.install(work))
 }
 
-/// Does long work without the GIL, and looks for signals meanwhile.
+/// Runs long work without the GIL and checks for signals in the meantime.
 ///
-/// Signals are handled by the main thread alone, so the work is on another one. It is waited for
-/// in any case: nothing goes on behind the caller's back.
+/// Only the main thread handles signals, so the work runs on another thread. The call always waits
+/// for it, so no work continues in the background.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Watch) -> Result<T> + Send,
@@ -64,9 +64,9 @@ pub(crate) fn interruptible<T: Send>(
                 result
             });
             let mut raised = None;
-            // A method by its name holds for one lifetime only.
+            // A method path has one lifetime only, which is too strict here.
             #[allow(clippy::redundant_closure_for_method_calls)]
-            while let Err(RecvTimeoutError::Timeout) = waiting.recv_timeout(LOOK) {
+            while let Err(RecvTimeoutError::Timeout) = waiting.recv_timeout(SIGNAL_INTERVAL) {
                 if raised.is_none()
                     && let Err(error) = Python::attach(|py| py.check_signals())
                 {
@@ -80,7 +80,7 @@ pub(crate) fn interruptible<T: Send>(
     })
 }
 
-/// Threads of this process; those of a parent do not come along through a fork.
+/// Returns the thread pool of this process; a fork does not inherit the parent's threads.
 fn pool() -> Result<Arc<ThreadPool>> {
     static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
     let process = std::process::id();
@@ -93,9 +93,9 @@ fn pool() -> Result<Arc<ThreadPool>> {
     let fresh = ThreadPoolBuilder::new()
         .thread_name(|n| format!("hamdex-{n}"))
         .build()
-        .map_err(|e| Failure::usage(format!("no threads can be started: {e}")))?;
+        .map_err(|e| Failure::usage(format!("cannot start threads: {e}")))?;
     let fresh = Arc::new(fresh);
-    // Waiting for threads that are not there would never end.
+    // Dropping the pool of the parent would wait for threads that do not exist here.
     if let Some((_, parents)) = pool.replace((process, Arc::clone(&fresh))) {
         std::mem::forget(parents);
     }

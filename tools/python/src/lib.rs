@@ -1,7 +1,7 @@
 //! The engine of the Python package: Arrow in, library calls without the GIL, Arrow out.
 //!
-//! The package's face is in `hamdex/`, written in Python; what is here it calls with checked
-//! arguments. Nothing is decided here that the library decides.
+//! The public functions are in `hamdex/`, written in Python; they call this module with checked
+//! arguments. All decisions are made by the library.
 
 mod column;
 mod dedup;

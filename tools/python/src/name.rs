@@ -1,7 +1,7 @@
-//! Names: ids become stored keys and back, as the command line stores them.
+//! Names: convert ids into stored keys and back, like the command line.
 //!
-//! A string is its UTF-8, a whole number from 0 to 2^61 - 1 is 8 bytes big-endian; other numbers
-//! are stored as they are written.
+//! The key of a string is its UTF-8, and that of an integer from 0 to 2^61 - 1 is 8 big-endian
+//! bytes. Other numbers are stored as decimal text.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 /// Longest key in bytes, as the library documents it.
 const MAX_KEY: usize = 1024;
 
-/// Bytes below this one are control characters; numbers begin with them, texts never do.
+/// Smaller bytes are control characters; numbers begin with them, and texts never do.
 const FIRST_TEXT_BYTE: u8 = 0x20;
 
 fn is_number(number: u64) -> bool {
@@ -21,7 +21,7 @@ fn is_number(number: u64) -> bool {
     first < FIRST_TEXT_BYTE
 }
 
-/// Returns the key of a text id, or what is wrong with it.
+/// Returns the key of a text id, or why it is invalid.
 pub(crate) fn of_text(text: &str) -> Result<Vec<u8>, String> {
     if text.is_empty() {
         Err("id is empty".to_owned())
@@ -34,7 +34,7 @@ pub(crate) fn of_text(text: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Returns the key of a whole number.
+/// Returns the key of an integer.
 pub(crate) fn of_number(number: i128) -> Vec<u8> {
     match u64::try_from(number) {
         Ok(number) if is_number(number) => number.to_be_bytes().to_vec(),
@@ -42,7 +42,7 @@ pub(crate) fn of_number(number: i128) -> Vec<u8> {
     }
 }
 
-/// Returns the key of a string, a whole number, or bytes as they are.
+/// Returns the key of a string, an integer, or bytes, which are used unchanged.
 pub(crate) fn of_object(object: &Bound<'_, PyAny>) -> Result<Vec<u8>> {
     if let Ok(text) = object.cast::<PyString>() {
         return of_text(text.to_str()?).map_err(Failure::Usage);
@@ -57,7 +57,7 @@ pub(crate) fn of_object(object: &Bound<'_, PyAny>) -> Result<Vec<u8>> {
     Err(Failure::usage(format!("a key is a str, an int or bytes, not {kind}")))
 }
 
-/// Returns the id that a key stands for: a number, a string, or else the bytes.
+/// Returns the id of a key: a number, a string, or else the bytes.
 pub(crate) fn to_object<'py>(py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(number) = key.try_into().map(u64::from_be_bytes)
         && is_number(number)
@@ -70,7 +70,7 @@ pub(crate) fn to_object<'py>(py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py,
     })
 }
 
-/// Returns the id that a key stands for, as a person reads it.
+/// Returns the id of a key as readable text.
 pub(crate) fn to_text(key: &[u8]) -> String {
     if let Ok(number) = key.try_into().map(u64::from_be_bytes)
         && is_number(number)
@@ -80,7 +80,7 @@ pub(crate) fn to_text(key: &[u8]) -> String {
     match std::str::from_utf8(key) {
         Ok(text) if !text.starts_with(char::is_control) => text.to_owned(),
         _ => key.iter().fold("0x".to_owned(), |mut text, byte| {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, "{byte:02x}");
             text
         }),

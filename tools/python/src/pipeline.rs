@@ -1,4 +1,4 @@
-//! Pipelines: names, descriptors and parts become what turns a text into a fingerprint.
+//! Pipelines: built from presets, descriptors and parts.
 
 use hamdex::advice::{Choice, Kind};
 use hamdex::sketch::SketchKind;
@@ -12,17 +12,17 @@ use crate::failure::{Failure, Result};
 use crate::interrupt::detached;
 use crate::tables::{Seed, Tables};
 
-/// How a text becomes a fingerprint.
+/// The steps from a text to its fingerprint.
 ///
-/// name: a preset, "auto", "post", "page" or "code", or a descriptor.
-/// segment, ngram, weights, clean, sketch, html: the parts, as the command line takes them.
-/// segment is "auto" (words of every script), "jieba", "words", "chars", "grams", "mixed" or "raw".
+/// name: a preset ("auto", "post", "page" or "code"), or a descriptor.
+/// segment, ngram, weights, clean, sketch, html: the parts, as for the command line. segment is
+///     "auto" (words of every script), "jieba", "words", "chars", "grams", "mixed" or "raw".
 /// simplified: treat traditional Chinese as simplified.
-/// `stop_words`: words that are no features: "none", "builtin" or a file of one a line.
+/// `stop_words`: words to ignore: "none", "builtin" or a file with one word per line.
 /// dictionary: words for the Chinese dictionary: a file of lines 'word [frequency [tag]]'.
 /// weights: a kind of weights, or a file of lines 'word<TAB>weight'.
-/// idf: rarity of words: "jieba" or a file of `hamdex fingerprint --save-idf`.
-/// `seed_file`: file of a secret of at least 16 bytes that keys the hash of features.
+/// idf: inverse document frequency: "jieba" or a file of `hamdex fingerprint --save-idf`.
+/// `seed_file`: file with a secret of at least 16 bytes that keys the hash of features.
 ///
 /// A pickled pipeline contains its tables and its secret.
 ///
@@ -35,31 +35,31 @@ use crate::tables::{Seed, Tables};
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     inner: hamdex::Pipeline,
-    /// The secret in the descriptor.
+    /// The secret whose digest is in the descriptor.
     seed: Option<Seed>,
 }
 
-/// What a caller says about the pipeline.
+/// The pipeline that a call requests.
 #[derive(Debug, Clone)]
 pub(crate) enum Asked {
-    /// At most a secret; the texts decide on the rest.
+    /// None, or only a secret; the texts determine the rest.
     Open(Option<Seed>),
     Preset(Kind, Option<Seed>),
     Own(hamdex::Pipeline),
-    /// Complete but for a table of rarity, which the texts of the call give.
+    /// Complete except for an IDF table, which is learned from the texts of the call.
     Learning(PipelineOptions),
 }
 
-/// Learns how rare each word is, as a pipeline cuts the texts.
+/// Learns an IDF table from texts that a pipeline segments.
 pub(crate) type Learn<'a> = &'a dyn Fn(&hamdex::Pipeline) -> Result<IdfTable>;
 
 impl Asked {
-    /// Takes nothing, the name of a preset, a descriptor or a pipeline, and tables to add.
+    /// Parses `None`, the name of a preset, a descriptor or a pipeline, and additional tables.
     pub(crate) fn of(asked: Option<&Bound<'_, PyAny>>, tables: &Tables) -> Result<Self> {
         if let Some(pipeline) = asked.and_then(|asked| asked.cast::<Pipeline>().ok()) {
             if tables.given() || tables.seed_file.is_some() {
                 return Err(Failure::usage(
-                    "a Pipeline is complete: give its tables and its secret when it is made",
+                    "a Pipeline is complete; pass its tables and its secret to the constructor",
                 ));
             }
             return Ok(Self::Own(pipeline.get().inner.clone()));
@@ -68,7 +68,9 @@ impl Asked {
             let kind = || asked.get_type().name().map(|name| name.to_string());
             let Ok(name) = asked.cast::<PyString>() else {
                 let kind = kind()?;
-                return Err(Failure::usage(format!("pipeline is a str or a Pipeline, not {kind}")));
+                return Err(Failure::usage(format!(
+                    "pipeline must be a str or a Pipeline, not {kind}"
+                )));
             };
             Ok(name.to_str()?.to_owned())
         });
@@ -92,7 +94,7 @@ impl Asked {
         }
     }
 
-    /// Makes the pipeline; an open one is for texts of any kind.
+    /// Builds the pipeline; an open one uses the preset for texts of any kind.
     pub(crate) fn pipeline(&self, learn: Learn<'_>) -> Result<hamdex::Pipeline> {
         match self {
             Self::Own(pipeline) => Ok(pipeline.clone()),
@@ -103,37 +105,37 @@ impl Asked {
     }
 }
 
-/// Makes the preset of a kind of texts.
+/// Builds the preset of a kind of texts.
 pub(crate) fn preset(choice: Choice, seed: Option<&Seed>) -> Result<hamdex::Pipeline> {
-    Ok(hamdex::Pipeline::new(&secretly(choice.options()?, seed))?)
+    Ok(hamdex::Pipeline::new(&with_secret(choice.options()?, seed))?)
 }
 
-/// Makes a pipeline with the table that it is given last.
+/// Builds a pipeline with a learned IDF table.
 pub(crate) fn learnt(options: &PipelineOptions, learn: Learn<'_>) -> Result<hamdex::Pipeline> {
     let table = learn(&hamdex::Pipeline::new(options)?)?;
     Ok(hamdex::Pipeline::new(&options.clone().idf(table))?)
 }
 
-/// Refuses to learn from texts that are not there.
+/// Returns an error, because there are no texts to learn from.
 pub(crate) fn no_texts(_: &hamdex::Pipeline) -> Result<IdfTable> {
     Err(Failure::usage(
-        "idf=\"learn\" needs texts to learn from, as dedup and Index.build have them; save a table \
-         by 'hamdex fingerprint --save-idf' and give that",
+        "idf=\"learn\" needs texts to learn from, as in dedup and Index.build; save a table \
+         with 'hamdex fingerprint --save-idf' and pass its file",
     ))
 }
 
 fn options(name: &str, tables: &Tables, seed: Option<&Seed>) -> Result<PipelineOptions> {
-    Ok(secretly(tables.apply(PipelineOptions::preset(name)?)?, seed))
+    Ok(with_secret(tables.apply(PipelineOptions::preset(name)?)?, seed))
 }
 
-fn secretly(options: PipelineOptions, seed: Option<&Seed>) -> PipelineOptions {
+fn with_secret(options: PipelineOptions, seed: Option<&Seed>) -> PipelineOptions {
     match seed {
         Some(seed) => options.secret(seed.secret),
         None => options,
     }
 }
 
-/// Makes the pipeline of a descriptor, with the files of the tables that it names.
+/// Builds the pipeline of a descriptor, with the files of the tables that it names.
 fn described(descriptor: &str, tables: &Tables) -> Result<(hamdex::Pipeline, Option<Seed>)> {
     let (mut resources, seed) = (tables.resources()?, tables.seed()?);
     if let Some(seed) = &seed {
@@ -145,11 +147,11 @@ fn described(descriptor: &str, tables: &Tables) -> Result<(hamdex::Pipeline, Opt
 fn no_preset(name: &str) -> Error {
     PipelineOptions::preset(name).err().unwrap_or(Error::InvalidOption {
         name: "pipeline",
-        reason: format!("\"{name}\" suits no kind of texts"),
+        reason: format!("\"{name}\" is not a preset"),
     })
 }
 
-/// Parses a word of the caller's, with an error of the library's.
+/// Parses a keyword with the library's error.
 fn parsed<T: std::str::FromStr<Err = Error>>(word: Option<&str>) -> Result<Option<T>> {
     Ok(word.map(str::parse).transpose()?)
 }
@@ -181,7 +183,7 @@ impl Pipeline {
         let make = || -> Result<Self> {
             if name.contains(';') {
                 if segment.or(clean).or(sketch).is_some() || ngram.is_some() || html {
-                    return Err(Failure::usage("a descriptor is complete: leave the parts out"));
+                    return Err(Failure::usage("a descriptor is complete; do not pass parts"));
                 }
                 let (inner, seed) = described(name, &tables)?;
                 return Ok(Self { inner, seed });
@@ -191,8 +193,8 @@ impl Pipeline {
             if let Some(sketch) = parsed::<SketchKind>(sketch)? {
                 options = options.sketch(sketch);
             }
-            options = secretly(tables.apply(options)?, seed.as_ref());
-            // Weights of words choose words; another segment is then refused, not replaced.
+            options = with_secret(tables.apply(options)?, seed.as_ref());
+            // A conflict between word weights and a segment is an error, so both are applied.
             if let Some(segment) = parsed::<Segment>(segment)? {
                 options = options.segment(segment);
             }
@@ -202,7 +204,7 @@ impl Pipeline {
             if html {
                 options = options.html(true);
             }
-            // Last, for other parts bring the length that is usual for them.
+            // Applied last, because other parts set their default length.
             if let Some(tokens) = ngram {
                 options = options.ngram(tokens);
             }
@@ -221,7 +223,7 @@ impl Pipeline {
         self.inner.descriptor()
     }
 
-    /// Returns the fingerprint of a text; `None` when nothing in it is a feature.
+    /// Returns the fingerprint of a text; `None` if the text has no features.
     #[pyo3(signature = (text, *, bits = 64))]
     fn fingerprint(&self, py: Python<'_>, text: &str, bits: u32) -> PyResult<Option<u128>> {
         let found = detached(py, || crate::fingerprints::sketch(&self.inner, text, bits));
@@ -234,12 +236,12 @@ impl Pipeline {
         Ok(features.map(|feature| (feature.text, feature.weight)).collect())
     }
 
-    /// Returns a text as `edit:T` compares it.
+    /// Returns the text as `edit:T` compares it.
     fn cleaned(&self, py: Python<'_>, text: &str) -> PyResult<String> {
         Ok(detached(py, || Ok(self.inner.cleaned(text)))?)
     }
 
-    /// Returns the check of pairs that is advised for the texts of this pipeline.
+    /// Returns the recommended verification for texts of this pipeline.
     fn _verification(&self, bits: u32) -> PyResult<String> {
         let advised = crate::settle::advised(&self.inner, bits)?;
         Ok(advised.to_string())
@@ -256,7 +258,7 @@ impl Pipeline {
         Ok((make, (this.inner.descriptor().to_owned(), tables, secret)))
     }
 
-    /// Makes again what was pickled.
+    /// Unpickles a pipeline.
     #[classmethod]
     #[allow(clippy::needless_pass_by_value)] // extracted from a list of Python
     fn _of_parts(

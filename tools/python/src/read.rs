@@ -1,4 +1,4 @@
-//! Reading: rows become documents, made on all threads and handed over in order.
+//! Reading: computes documents from rows on all threads and passes them on in order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::fields::TextColumn;
 use crate::interrupt::Watch;
 use crate::table::Table;
 
-/// Rows that are read together, on all threads; what is made of them waits in memory.
+/// Number of rows that are processed at once; their results are held in memory.
 pub(crate) const BATCH: usize = 1024;
 
-/// The columns that matter.
+/// The columns that are read.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub(crate) texts: TextColumn,
-    /// Rows that had something else than a text, by their numbers, rising.
+    /// Numbers of the rows whose value is not a text, ascending.
     pub(crate) odd: Vec<u64>,
-    /// The labels of all rows, in one piece.
+    /// The labels of all rows, in one array.
     pub(crate) names: ArrayRef,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Blank {
 }
 
 impl Blank {
-    /// Returns the reason, as the command line names it.
+    /// Returns the reason as the command line reports it.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::NullText => "null text",
@@ -62,17 +62,17 @@ impl Blank {
     }
 }
 
-/// What became of the rows.
+/// The rows that became documents, and the others.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
-    /// The row of every document, rising.
+    /// The row of every document, ascending.
     pub(crate) rows: Vec<u64>,
-    /// Rows with nothing to compare, rising.
+    /// Rows with nothing to compare, ascending.
     pub(crate) blank: Vec<(u64, Blank)>,
 }
 
 impl Read {
-    /// Counts the rows with nothing to compare by the reason.
+    /// Counts the rows with nothing to compare, by reason.
     pub(crate) fn not_compared(&self) -> BTreeMap<&'static str, u64> {
         let mut counts = BTreeMap::new();
         for (_, blank) in &self.blank {
@@ -81,25 +81,25 @@ impl Read {
         counts
     }
 
-    /// The failure of a table none of whose rows can be compared.
+    /// Returns the failure of a table without any row to compare.
     pub(crate) fn unusable(&self, rows: usize) -> Failure {
         let counts = self.not_compared();
         let counts = counts.iter().map(|(reason, count)| format!("{count} {reason}"));
         let counts = counts.collect::<Vec<_>>().join(", ");
-        Failure::data(format!("none of the {rows} rows has a text to compare: {counts}"))
+        Failure::data(format!("no row of {rows} has a text to compare: {counts}"))
     }
 }
 
-/// A row on its way to a document.
+/// What is computed from one row.
 struct Made<F, X> {
     fingerprint: F,
     extra: X,
 }
 
-/// Reads all rows except those for which `skip` holds.
+/// Reads all rows except those that `skip` selects.
 ///
-/// `extra` makes of each text what is needed besides its fingerprint, on all threads; `sink` gets
-/// row, fingerprint and that in the order of the rows.
+/// `extra` computes what is needed in addition to the fingerprint. `sink` receives row,
+/// fingerprint and the extra value, in row order.
 pub(crate) fn read<F: Fingerprint, X: Send>(
     rows: &Rows,
     pipeline: &Pipeline,
@@ -140,7 +140,7 @@ pub(crate) fn read<F: Fingerprint, X: Send>(
     Ok(read)
 }
 
-/// Learns how rare each word of the texts is.
+/// Learns the inverse document frequency of the words of the texts.
 pub(crate) fn learn(texts: &TextColumn, pipeline: &Pipeline, watch: &Watch) -> Result<IdfTable> {
     let mut learner = IdfLearner::new();
     for (_, piece) in texts.pieces()? {

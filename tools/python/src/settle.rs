@@ -1,4 +1,4 @@
-//! Settings: what a call leaves open is chosen by a look at a sample of the column.
+//! Settings: resolves the settings that a call leaves open from a sample of the column.
 
 use hamdex::advice::{self, Advice, Choice, Kind, SAMPLE, Sampler, Settled, Support, Wishes};
 use hamdex::inspect::Header;
@@ -11,7 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::fields::TextColumn;
 use crate::pipeline::{self, Asked, Learn};
 
-/// Takes a sample from all over a column.
+/// Returns a sample from the whole column.
 pub(crate) fn sample(texts: &TextColumn) -> Result<Vec<String>> {
     let mut sampler = Sampler::new(SAMPLE);
     for (_, piece) in texts.pieces()? {
@@ -22,8 +22,8 @@ pub(crate) fn sample(texts: &TextColumn) -> Result<Vec<String>> {
     Ok(sampler.finish())
 }
 
-/// Chooses what the caller leaves open.
-pub(crate) fn settle(
+/// Chooses the settings that the caller did not pass.
+pub(crate) fn resolve(
     asked: &Asked,
     mut wishes: Wishes,
     learn: Learn<'_>,
@@ -47,7 +47,7 @@ pub(crate) fn settle(
     if let (Some(kind), Some(_)) = (named, wishes.distance)
         && kind != Kind::Text
     {
-        // What is all given needs no look.
+        // All settings were passed, so no sample is needed.
         let advice::Settings { distance, verification, .. } = wishes.settings(kind);
         let pipeline = Some(pipeline::preset(Choice::of(kind), seed.as_ref())?);
         return Ok(Settled { pipeline, distance, verification, advice: None });
@@ -56,14 +56,14 @@ pub(crate) fn settle(
     advice::settle_with(&sample()?, &wishes, false, make)
 }
 
-/// Returns the check that is advised for texts of a pipeline that are there.
+/// Returns the recommended verification for texts of a pipeline.
 pub(crate) fn advised(pipeline: &hamdex::Pipeline, bits: u32) -> Result<Verification> {
     let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Text);
     Ok(advice::Settings::of(kind, bits, Support::Texts).verification)
 }
 
-/// Returns the check that the documents of an index are to be put to; none without feature sets.
-pub(crate) fn as_made(header: &Header) -> Result<Verification> {
+/// Returns the default verification of an index; none if it stores no feature sets.
+pub(crate) fn default_check(header: &Header) -> Result<Verification> {
     if !header.keeps_features || header.pipeline.is_empty() {
         return Ok(Verification::None);
     }
@@ -71,8 +71,8 @@ pub(crate) fn as_made(header: &Header) -> Result<Verification> {
     Ok(advice::Settings::of(kind, header.bits, Support::Features).verification)
 }
 
-/// Takes the settings of an index.
-pub(crate) fn settle_by_index(
+/// Resolves the settings of a call that uses an index.
+pub(crate) fn resolve_by_index(
     header: &Header,
     pipeline: Option<hamdex::Pipeline>,
     asked: &Asked,
@@ -82,20 +82,20 @@ pub(crate) fn settle_by_index(
     let pipeline = by_index(header, pipeline, asked)?;
     let verification = match verify {
         Some(verification) => verification,
-        None => as_made(header)?,
+        None => default_check(header)?,
     };
     require_stored(verification, header.keeps_features)?;
     let distance = distance.unwrap_or(header.distance);
     Ok(Settled { pipeline: Some(pipeline), distance, verification, advice: None })
 }
 
-/// Returns the pipeline of an index; another one that is asked for is refused.
+/// Returns the pipeline of an index, or an error if the call requests a different one.
 pub(crate) fn by_index(
     header: &Header,
     stored: Option<hamdex::Pipeline>,
     asked: &Asked,
 ) -> Result<hamdex::Pipeline> {
-    // What was learnt for an index stays as it is.
+    // A table that was learned for the index is reused.
     let known = |fresh: &hamdex::Pipeline| match stored.as_ref().and_then(table_of) {
         Some(table) => Ok(table),
         None => pipeline::no_texts(fresh),
@@ -103,7 +103,7 @@ pub(crate) fn by_index(
     let wanted = match asked {
         Asked::Open(_) => None,
         Asked::Preset(..) | Asked::Own(_) | Asked::Learning(_) => {
-            // What was made with an earlier version of a step goes on with it.
+            // An index keeps the step versions that it was created with.
             Some(asked.pipeline(&known)?.with_versions_of(&header.pipeline)?)
         }
     };
@@ -116,21 +116,21 @@ pub(crate) fn by_index(
     stored.ok_or_else(no_pipeline)
 }
 
-/// The failure of a text for an index of fingerprints.
+/// Returns the failure of a text for an index without a pipeline.
 pub(crate) fn no_pipeline() -> Failure {
     Failure::usage(
-        "the index was made from fingerprints only, so it is not known how to fingerprint text \
-         for it; give fingerprints",
+        "the index was built from fingerprints only, so it has no pipeline for texts; give \
+         fingerprints",
     )
 }
 
-/// Returns the table of rarity that a pipeline was given.
+/// Returns the IDF table of a pipeline.
 fn table_of(pipeline: &hamdex::Pipeline) -> Option<IdfTable> {
     let (_, bytes) = pipeline.resources().parts().find(|(name, _)| *name == "idf")?;
     IdfTable::from_bytes(&bytes).ok()
 }
 
-/// Refuses a check that the documents of an index cannot be put to.
+/// Returns an error if the index does not store what the verification compares.
 pub(crate) fn require_stored(verification: Verification, keeps_features: bool) -> Result<()> {
     match verification {
         Verification::None => Ok(()),
@@ -139,16 +139,16 @@ pub(crate) fn require_stored(verification: Verification, keeps_features: bool) -
             Err(hamdex::Error::NoFeatureSets.into())
         }
         Verification::Edit(_) | Verification::EditByLength { .. } => Err(Failure::usage(
-            "edit:T compares texts, which an index does not keep: ask for jaccard:T or zhou:K,T",
+            "edit:T compares texts, which an index does not store; use jaccard:T or zhou:K,T",
         )),
         Verification::Contains(_) => Err(Failure::usage(
-            "contains:T compares all words, which an index does not keep: ask for jaccard:T or \
+            "contains:T compares all words, which an index does not store; use jaccard:T or \
              zhou:K,T",
         )),
     }
 }
 
-/// Returns what was seen and chosen, as the command line reports it.
+/// Returns the advice as the command line reports it.
 pub(crate) fn to_dict<'py>(py: Python<'py>, advice: &Advice) -> PyResult<Bound<'py, PyDict>> {
     let Advice { settings, pipeline, reason, profile, features, warnings } = advice;
     let dict = PyDict::new(py);

@@ -1,7 +1,7 @@
-//! Spark: what the tasks of `hamdex.spark` do with their batches of Arrow data.
+//! Spark: processes the Arrow batches of the tasks of `hamdex.spark`.
 //!
-//! Spark has no unsigned numbers: fingerprints of 32 and 64 bits travel as its `long`, bit by
-//! bit, those of 128 bits as 16 bytes, the most significant first.
+//! Spark has no unsigned integers. Fingerprints of 32 and 64 bits are its `long` with the same
+//! bits, those of 128 bits are 16 bytes, the most significant first.
 
 mod columns;
 mod matching;
@@ -21,7 +21,7 @@ use crate::fingerprints::for_width;
 use crate::interrupt::{detached, interruptible};
 use crate::table::Table;
 
-/// Adds what the tasks call to the module.
+/// Adds the classes and functions that the tasks use.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<SpreadKeys>()?;
     module.add_class::<SpreadGroups>()?;
@@ -30,7 +30,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(distances, module)?)
 }
 
-/// The keys under which near fingerprints meet in a shuffle.
+/// The keys that near fingerprints share in a shuffle.
 #[pyclass(frozen, module = "hamdex", name = "_Keys")]
 struct SpreadKeys {
     inner: Box<dyn Spreading>,
@@ -46,38 +46,38 @@ impl SpreadKeys {
         Ok(Self { inner: make()? })
     }
 
-    /// Returns how many keys a fingerprint has at first.
+    /// Returns the number of keys of a fingerprint at the first level.
     #[getter]
     fn tables(&self) -> usize {
         self.inner.tables()
     }
 
-    /// Returns how many times a group may be split, counting the first keys.
+    /// Returns the number of levels, the first one included.
     #[getter]
     fn levels(&self) -> usize {
         self.inner.levels()
     }
 
-    /// Returns a row for each first key of each fingerprint: key, fingerprint and, if the table
-    /// has it, second.
+    /// Returns a row for each first key of each fingerprint: key, fingerprint and, if the table has
+    /// it, second.
     fn first(&self, py: Python<'_>, table: &Bound<'_, Table>) -> PyResult<Table> {
         let table = table.get();
         Ok(detached(py, || self.inner.first(table))?)
     }
 
-    /// Returns the rows of the keys below those of the table.
+    /// Returns the rows of the keys one level below those of the table.
     fn below(&self, py: Python<'_>, table: &Bound<'_, Table>) -> PyResult<Table> {
         let table = table.get();
         Ok(detached(py, || self.inner.below(table))?)
     }
 
-    /// Begins to compare the groups of rows that come in the order of their keys.
+    /// Starts to compare groups of rows that are sorted by key.
     fn groups(&self, wanted: &str, limit: usize) -> PyResult<SpreadGroups> {
         let wanted = match wanted {
             "links" => Wanted::Links,
             "pairs" => Wanted::Pairs,
             "across" => Wanted::Across,
-            _ => return Err(Failure::usage(format!("no groups give \"{wanted}\"")).into()),
+            _ => return Err(Failure::usage(format!("unknown kind of groups: \"{wanted}\"")).into()),
         };
         Ok(SpreadGroups { inner: Mutex::new(Some(self.inner.groups(wanted, limit))) })
     }
@@ -91,26 +91,26 @@ struct SpreadGroups {
 
 #[pymethods]
 impl SpreadGroups {
-    /// Takes the next rows and returns what the groups that ended with them hold.
+    /// Adds rows; returns the results of the groups that they complete.
     fn push(&self, py: Python<'_>, table: &Bound<'_, Table>) -> PyResult<Table> {
         let table = table.get();
         Ok(interruptible(py, |_| {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.as_mut().ok_or_else(ended)?.push(table)
+            inner.as_mut().ok_or_else(finished)?.push(table)
         })?)
     }
 
-    /// Returns what the last group holds, and what all of them took.
+    /// Returns the results of the last group, and the counts of all groups.
     fn finish(&self, py: Python<'_>) -> PyResult<Table> {
         Ok(interruptible(py, |_| {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.take().ok_or_else(ended)?.finish()
+            inner.take().ok_or_else(finished)?.finish()
         })?)
     }
 }
 
-fn ended() -> Failure {
-    Failure::usage("these groups have been finished")
+fn finished() -> Failure {
+    Failure::usage("finish was called before")
 }
 
 impl<F: Fingerprint + Column> Spreading for Keys<F> {
@@ -135,7 +135,7 @@ impl<F: Fingerprint + Column> Spreading for Keys<F> {
     }
 }
 
-/// Returns the distance of two columns of fingerprints, row by row.
+/// Returns the distances between two columns of fingerprints, row by row.
 #[pyfunction]
 #[pyo3(name = "_distances")]
 fn distances(

@@ -1,4 +1,4 @@
-//! Stamps: a column of dates, numbers or texts becomes the order of the rows by age.
+//! Stamps: the order of rows by a column of dates, numbers or texts.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::fields::{self, Followed};
 use crate::interrupt::detached;
 use crate::table::Table;
 
-const SECONDS_A_DAY: i64 = 86_400;
-const NANOS_A_SECOND: i64 = 1_000_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Returns the place of every row by its value in a column, the smallest first; equals share one.
+/// Returns the rank of every row by its value in a column, ascending; equal values share one.
 ///
 /// # Errors
 ///
-/// Usage, for a column whose values have no order and for one without any value.
+/// A usage error if the values have no order, or if there are none.
 pub(crate) fn ranks(table: &Table, word: &str, column: &str) -> Result<Vec<u32>> {
     let mut stamps = Vec::with_capacity(table.rows());
     for piece in fields::pieces(table, column)? {
@@ -49,7 +49,7 @@ pub(crate) fn ranks(table: &Table, word: &str, column: &str) -> Result<Vec<u32>>
     Ok(ranks)
 }
 
-/// Returns keys whose order is that of the values of a column; rows without a value have none.
+/// Returns binary keys that sort like the values of a column; null for a missing value.
 #[pyfunction]
 #[pyo3(name = "_stamps")]
 pub(crate) fn keys(py: Python<'_>, table: &Table, column: &str) -> PyResult<Table> {
@@ -68,7 +68,7 @@ pub(crate) fn keys(py: Python<'_>, table: &Table, column: &str) -> PyResult<Tabl
 fn stamps_of(piece: &Followed, column: &str, stamps: &mut Vec<Stamp>) -> Result<()> {
     let array = &piece.array;
     let mut push = |row: usize, stamp: Option<Stamp>| {
-        stamps.push(stamp.filter(|_| piece.is_there(row)).unwrap_or_default());
+        stamps.push(stamp.filter(|_| piece.is_valid(row)).unwrap_or_default());
     };
     match array.data_type() {
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
@@ -86,7 +86,7 @@ fn stamps_of(piece: &Followed, column: &str, stamps: &mut Vec<Stamp>) -> Result<
             values.for_each(|(row, value)| push(row, value.map(Stamp::from)));
         }
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
-            let units = units_a_second(array.data_type());
+            let units = units_per_second(array.data_type());
             let values = longs(array)?;
             for (row, value) in values.iter().enumerate() {
                 push(row, value.map(|value| time(value, units)));
@@ -120,7 +120,7 @@ fn stamps_of(piece: &Followed, column: &str, stamps: &mut Vec<Stamp>) -> Result<
 }
 
 fn longs(array: &ArrayRef) -> Result<arrow_array::Int64Array> {
-    // Arrow goes from a date of 32 bits to an integer of as many only.
+    // Arrow casts a 32-bit date only to a 32-bit integer.
     let narrow = if *array.data_type() == DataType::Date32 {
         cast(array, &DataType::Int32)?
     } else {
@@ -129,15 +129,15 @@ fn longs(array: &ArrayRef) -> Result<arrow_array::Int64Array> {
     Ok(cast(&narrow, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
 }
 
-/// How many units of a type of times are a second; a negative number counts seconds a unit.
-#[allow(clippy::wildcard_enum_match_arm)] // only types of times come here
-fn units_a_second(kind: &DataType) -> i64 {
+/// Returns the units per second of a time type; a negative number is seconds per unit.
+#[allow(clippy::wildcard_enum_match_arm)] // called with time types only
+fn units_per_second(kind: &DataType) -> i64 {
     match kind {
-        DataType::Date32 => -SECONDS_A_DAY,
+        DataType::Date32 => -SECONDS_PER_DAY,
         DataType::Timestamp(TimeUnit::Second, _) => 1,
         DataType::Date64 | DataType::Timestamp(TimeUnit::Millisecond, _) => 1_000,
         DataType::Timestamp(TimeUnit::Microsecond, _) => 1_000_000,
-        _ => NANOS_A_SECOND,
+        _ => NANOS_PER_SECOND,
     }
 }
 
@@ -145,6 +145,6 @@ fn time(value: i64, units: i64) -> Stamp {
     if units < 0 {
         return Stamp::Time { seconds: value.saturating_mul(-units), nanos: 0 };
     }
-    let nanos = value.rem_euclid(units) * (NANOS_A_SECOND / units);
+    let nanos = value.rem_euclid(units) * (NANOS_PER_SECOND / units);
     Stamp::Time { seconds: value.div_euclid(units), nanos: u32::try_from(nanos).unwrap_or(0) }
 }

@@ -1,4 +1,4 @@
-//! Tables: batches of Arrow data that come and go through capsules, without being copied.
+//! Tables: Arrow data that is exchanged through capsules without copying.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use pyo3::types::PyCapsule;
 use crate::failure::{Failure, Result};
 use crate::interrupt::{detached, interruptible};
 
-/// Arrow data with `__arrow_c_stream__`, for whatever library reads it.
+/// Arrow data with `__arrow_c_stream__`, readable by any Arrow library.
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Makes a table of columns of equal length.
+    /// Creates a table of columns of equal length.
     pub(crate) fn of(columns: Vec<(&str, ArrayRef)>) -> Result<Self> {
         let field =
             |(name, column): &(&str, ArrayRef)| Field::new(*name, column.data_type().clone(), true);
@@ -37,10 +37,10 @@ impl Table {
         Ok(Self { schema, batches: vec![batch] })
     }
 
-    /// Takes what an object offers through `__arrow_c_stream__`.
+    /// Reads an object with `__arrow_c_stream__`.
     pub(crate) fn take(object: &Bound<'_, PyAny>) -> Result<Self> {
         let stream = RecordBatchStreamReader::from_pyarrow_bound(object)?;
-        // A stream may be made as it is read, by code that needs the GIL.
+        // A stream may run Python code while it is read, which needs the GIL.
         interruptible(object.py(), |watch| {
             let schema = RecordBatchReader::schema(&stream);
             let mut batches = Vec::new();
@@ -52,7 +52,7 @@ impl Table {
         })
     }
 
-    /// Makes a table of texts, under the name "text".
+    /// Creates a table of texts with the column "text".
     pub(crate) fn of_list(texts: &[Option<PyBackedStr>]) -> Result<Self> {
         let texts: LargeStringArray = texts.iter().map(Option::as_deref).collect();
         Self::of(vec![("text", Arc::new(texts))])
@@ -72,7 +72,7 @@ impl Table {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Returns the pieces of a column.
+    /// Returns the batches of a column.
     pub(crate) fn column(&self, name: &str) -> Result<Vec<ArrayRef>> {
         let at = self.schema.index_of(name).map_err(|_| {
             let names = self.names().join(", ");
@@ -81,7 +81,7 @@ impl Table {
         Ok(self.batches.iter().map(|batch| Arc::clone(batch.column(at))).collect())
     }
 
-    /// Returns a column in one piece, copied unless it is in one already.
+    /// Returns a column as one array, copied if it has several batches.
     pub(crate) fn whole(&self, name: &str) -> Result<ArrayRef> {
         let pieces = self.column(name)?;
         let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
@@ -94,13 +94,13 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// Reads all of an object that offers Arrow data.
+    /// Reads an object that provides Arrow data.
     #[new]
     fn new(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Self::take(data)?)
     }
 
-    /// Makes a table of a list of texts, under the name "text".
+    /// Creates a table of a list of texts with the column "text".
     #[staticmethod]
     #[pyo3(name = "_of_texts")]
     #[allow(clippy::needless_pass_by_value)] // extracted from a list of Python
@@ -108,7 +108,7 @@ impl Table {
         Ok(Self::of_list(&texts)?)
     }
 
-    /// Makes a table of one column, "kept", that is true where a byte of `mask` is not 0.
+    /// Creates a table with one column, "kept", that is true where a byte of `mask` is not 0.
     #[staticmethod]
     #[pyo3(name = "_of_mask")]
     fn of_mask(mask: &[u8]) -> PyResult<Self> {
@@ -122,7 +122,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A wish that a producer need not fulfil.
+        // A hint that a producer may ignore.
         let _ = requested_schema;
         let batches = self.batches.clone().into_iter().map(Ok);
         let reader = RecordBatchIterator::new(batches, Arc::clone(&self.schema));

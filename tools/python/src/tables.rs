@@ -1,6 +1,6 @@
-//! Tables for texts: files and words that a call names become parts of a pipeline.
+//! Tables for texts: converts files and keywords of a call into parts of a pipeline.
 //!
-//! The names are those of the command line.
+//! The keywords are those of the command line.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 
 use crate::failure::{Failure, Result};
 
-/// Most bytes of a secret's file; a longer file was named by mistake.
-const LONGEST_SEED: u64 = 4096;
+/// Maximum size of a secret's file; a longer file was named by mistake.
+const SEED_MAX: u64 = 4096;
 
 /// What a call adds to a pipeline.
 #[derive(Debug, Default, Clone, FromPyObject)]
@@ -34,7 +34,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Returns whether anything but the secret is given.
+    /// Returns true if anything except the secret is given.
     pub(crate) fn given(&self) -> bool {
         self.simplified
             || self.stop_words.is_some()
@@ -43,7 +43,7 @@ impl Tables {
             || self.idf.is_some()
     }
 
-    /// Returns whether the rarity of words is to be learnt from the texts of the call.
+    /// Returns true if the IDF table is learned from the texts of the call.
     pub(crate) fn learns(&self) -> bool {
         is(self.idf.as_deref(), "learn")
     }
@@ -53,7 +53,7 @@ impl Tables {
         self.seed_file.as_deref().map(Seed::read).transpose()
     }
 
-    /// Adds everything but the secret and a table that is still to be learnt.
+    /// Adds everything except the secret and a table that is yet to be learned.
     pub(crate) fn apply(&self, mut options: PipelineOptions) -> Result<PipelineOptions> {
         if self.simplified {
             options = options.simplified(true);
@@ -94,7 +94,7 @@ impl Tables {
     ///
     /// # Errors
     ///
-    /// A word instead of a file: a descriptor is complete.
+    /// A usage error for a keyword instead of a file, because a descriptor is complete.
     pub(crate) fn resources(&self) -> Result<Resources> {
         let mut resources = Resources::default();
         let words = |given: Option<&Path>, known: &[&str]| {
@@ -106,7 +106,7 @@ impl Tables {
             || self.weights.as_deref().is_some_and(|given| weights_kind(given).is_some())
         {
             return Err(Failure::usage(
-                "a descriptor is complete: add only the files of the tables that it names",
+                "a descriptor is complete; add only the files of the tables that it names",
             ));
         }
         if let Some(path) = &self.stop_words {
@@ -126,7 +126,7 @@ impl Tables {
     }
 }
 
-/// A secret as its file holds it, so that it can be handed to another process.
+/// A secret and its file contents, which can be passed to another process.
 #[derive(Clone)]
 pub(crate) struct Seed {
     pub(crate) bytes: Vec<u8>,
@@ -144,15 +144,15 @@ impl Seed {
         let file = File::open(path).map_err(failed)?;
         warn_of_readers(path, &file)?;
         let mut bytes = Vec::new();
-        file.take(LONGEST_SEED + 1).read_to_end(&mut bytes).map_err(failed)?;
+        file.take(SEED_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
         let refused = |reason: String| {
             let path = path.display();
             Failure::usage(format!(
-                "{path} is no secret: {reason}; 'openssl rand -hex 32' makes one"
+                "{path} is not a secret: {reason}; make one with 'openssl rand -hex 32'"
             ))
         };
-        if bytes.len() as u64 > LONGEST_SEED {
-            return Err(refused(format!("longer than {LONGEST_SEED} bytes")));
+        if bytes.len() as u64 > SEED_MAX {
+            return Err(refused(format!("longer than {SEED_MAX} bytes")));
         }
         Self::of(bytes).map_err(|failure| {
             if let Failure::Library(Error::InvalidOption { reason, .. }) = failure {
@@ -163,24 +163,24 @@ impl Seed {
     }
 }
 
-/// A secret stays one in a log.
+/// Does not print the secret.
 impl std::fmt::Debug for Seed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Seed")
     }
 }
 
-/// Warns of a secret that others on this machine can read.
+/// Warns about a secret that other users of the machine can read.
 fn warn_of_readers(path: &Path, file: &File) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mode = file.metadata().map_or(0, |found| found.permissions().mode());
-    // The last six bits are those of the group and of others.
+    // The last six bits are the permissions of the group and of others.
     if mode.trailing_zeros() >= 6 {
         return Ok(());
     }
     let path = path.display();
-    let text = format!("{path}: others can read this secret; 'chmod 600 {path}' stops them");
-    // A path has no zero byte.
+    let text = format!("{path}: other users can read this secret; run 'chmod 600 {path}'");
+    // A path contains no NUL.
     let text = std::ffi::CString::new(text).unwrap_or_default();
     Python::attach(|py| PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1))?;
     Ok(())
@@ -190,16 +190,16 @@ fn is(given: Option<&Path>, word: &str) -> bool {
     given.is_some_and(|given| given.as_os_str() == word)
 }
 
-/// Returns the kind of weights of that name; anything else is a file.
+/// Returns the kind of weights with that name; other values are files.
 fn weights_kind(given: &Path) -> Option<Weights> {
     given.to_str()?.parse().ok()
 }
 
-/// Reads a table of lines, in any encoding.
+/// Reads a table with one entry per line, in any encoding.
 fn table<T>(path: &Path, parse: impl Fn(&str) -> hamdex::Result<T>) -> Result<T> {
     let bytes = read(path)?;
     if text::looks_binary(&bytes) {
-        return Err(Failure::usage(format!("{} is no text file", path.display())));
+        return Err(Failure::usage(format!("{} is not a text file", path.display())));
     }
     parse(&text::decode(&bytes).text).map_err(|error| {
         if let Error::InvalidLine { line, reason, .. } = error {
@@ -212,7 +212,7 @@ fn table<T>(path: &Path, parse: impl Fn(&str) -> hamdex::Result<T>) -> Result<T>
 fn idf(path: &Path) -> Result<IdfTable> {
     IdfTable::from_bytes(&read(path)?).map_err(|_| {
         let path = path.display();
-        Failure::usage(format!("{path} is no table of 'hamdex fingerprint --save-idf'"))
+        Failure::usage(format!("{path} is not a table of 'hamdex fingerprint --save-idf'"))
     })
 }
 

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
 use clap::Args;
+use hamdex::any::AnyIndex;
 use hamdex::backup::{Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions};
-use hamdex::{AnyIndex, Error, OpenOptions, Progress};
+use hamdex::{Error, OpenOptions, Progress};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};

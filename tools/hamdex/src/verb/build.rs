@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use hamdex::advice::Support;
+use hamdex::any::AnyBuilder;
 use hamdex::build::{BuildOptions, BuildReport, Builder, Repeats, shards};
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
 use hamdex::text::Pipeline;
-use hamdex::{AnyBuilder, Error, Fingerprint, IndexOptions, NewDocument, for_width};
+use hamdex::{Error, Fingerprint, IndexOptions, NewDocument, for_width};
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};

@@ -1,4 +1,4 @@
-//! `completions` and `man`: the command's own description becomes a script, or manual pages.
+//! `completions` and `man`: the command's own description becomes a script, or pages.
 
 use std::path::PathBuf;
 
@@ -9,6 +9,7 @@ use clap_mangen::Man;
 use crate::cli::Cli;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
+use crate::reference;
 use crate::session::Session;
 
 /// Print a script that completes commands in a shell
@@ -42,12 +43,23 @@ pub(crate) struct ManArgs {
     /// Directory for hamdex.1 and a page for each verb; made if absent
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
+
+    /// Write the reference as HTML pages instead, for tools/site
+    #[arg(long, hide = true, requires = "directory")]
+    html: bool,
 }
 
 impl ManArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         if let Some(directory) = &self.directory {
             std::fs::create_dir_all(directory).map_err(|e| Failure::io(directory, e))?;
+            if self.html {
+                for (name, page) in reference::pages(Cli::command()) {
+                    let path = directory.join(format!("{name}.html"));
+                    std::fs::write(&path, page).map_err(|e| Failure::io(&path, e))?;
+                }
+                return Ok(());
+            }
             let written = clap_mangen::generate_to(Cli::command(), directory);
             return written.map_err(|e| Failure::io(directory, e));
         }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hamdex::{AnyIndex, Progress};
+use hamdex::Progress;
+use hamdex::any::AnyIndex;
 use serde::Serialize;
 
 use crate::failure::Result;

@@ -6,7 +6,8 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hamdex::{AnyIndex, Durability};
+use hamdex::Durability;
+use hamdex::any::AnyIndex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

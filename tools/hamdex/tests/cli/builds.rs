@@ -59,7 +59,7 @@ fn inputs_are_told_apart_by_name_size_order_and_fields() {
         let outcome = bench.run(&format!("build idx {call} --resume"));
         assert_eq!(outcome.status, 1, "{outcome:?}");
         bench.ok("build idx --abandon");
-        let (_, wanted) = outcome.stderr.split_once("asked with \"").unwrap();
+        let (_, wanted) = outcome.stderr.split_once(", but \"").unwrap();
         wanted.split_once('"').unwrap().0.to_owned()
     };
     let calls = ["a.jsonl b.jsonl", "b.jsonl a.jsonl", "a.jsonl", "a.jsonl --id-field no"];

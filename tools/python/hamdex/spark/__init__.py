@@ -1,10 +1,9 @@
-"""Near-duplicates of more documents than one machine holds, on Apache Spark.
+"""Near-duplicates among more documents than one machine holds, on Apache Spark.
 
-`dedup` gives what `hamdex dedup` gives on one machine, exactly, out of data frames of any size;
-`clusters`, `pairs` and `search` what `hamdex clusters`, `pairs` and `query` give with
-`--verify none`; `dedup_file` goes from Parquet files to Parquet files and a page about it;
-`build_index` writes the files of an index in parallel, which `hamdex build --from-shards` takes
-over.
+`dedup` returns exactly the result of `hamdex dedup` on one machine, for data frames of any size.
+`clusters`, `pairs` and `search` return the results of `hamdex clusters`, `pairs` and `query` with
+`--verify none`. `dedup_file` reads and writes Parquet files and can write an HTML report.
+`build_index` writes the files of an index in parallel, for `hamdex build --from-shards`.
 
     from pyspark.sql import SparkSession
     import hamdex.spark
@@ -15,18 +14,18 @@ over.
     result = hamdex.spark.dedup(pages, "text", "url", 3, pipeline="page")
     result.kept.write.parquet("hdfs:///pages-kept")
 
-Each function makes fingerprints of the texts first, or takes those of a column that has them
-(`fingerprint_column`). Equal fingerprints are one from then on. Every distinct one becomes a row
-for each table of a plan, with the table's prefix as its key; a shuffle brings equal keys together;
-tasks read their rows in the order of the keys and compare each group with the library's own join.
-Groups above `limit` rows are shuffled again under longer keys, never cut short.
+Each function first computes the fingerprints of the texts, or reads them from a column
+(`fingerprint_column`). Equal fingerprints are processed as one. Each distinct fingerprint becomes
+one row per table of a plan, with its prefix in the table as the key. A shuffle groups equal keys,
+and tasks read their rows in key order and compare each group with the library's join. Groups above
+`limit` rows are shuffled again with longer keys and never truncated.
 
-What one step hands to the next goes to Spark's checkpoint directory, so that a worker that is lost
-costs the work of one step at most. `spark.cleaner.referenceTracking.cleanCheckpoints` lets Spark
-delete what is no longer referred to.
+The result of each step is stored in Spark's checkpoint directory, so losing a worker costs at most
+the work of one step. With `spark.cleaner.referenceTracking.cleanCheckpoints` Spark deletes what is
+no longer referenced.
 
-Every worker needs this package, of the same version, and pyarrow. Tasks use as many threads as
-`spark.task.cpus` says.
+Every worker needs this package in the same version, and pyarrow. Tasks use `spark.task.cpus`
+threads.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""Batches: what Spark hands to a task as Arrow data goes through the library and back."""
+"""Batches: passes the Arrow data of Spark's tasks through the library and back."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from pyspark.sql.types import (
 from .. import _data, _hamdex
 from . import _checks
 
-#: Kinds of rows that groups give back, as the library numbers them.
-PAIR, HEAVY, COUNT = 0, 1, 2
+#: Kinds of result rows of groups, as the library numbers them.
+PAIR, SKEWED, COUNT = 0, 1, 2
 
-#: Counts by their numbers, and how those of many tasks become one.
+#: Counts in the library's order, and how the counts of many tasks are combined.
 COUNTS: tuple[tuple[str, Callable[[Iterable[int]], int]], ...] = (
     ("rows", sum),
     ("groups", sum),
@@ -35,23 +35,23 @@ COUNTS: tuple[tuple[str, Callable[[Iterable[int]], int]], ...] = (
 
 
 def fingerprint_type(bits: int) -> DataType:
-    """The type of a column of fingerprints: Spark has no unsigned numbers, and none of 128 bits."""
+    """Returns the column type of fingerprints; Spark has no unsigned and no 128-bit integers."""
     return BinaryType() if bits == 128 else LongType()
 
 
-#: A pipeline has its tables already.
+#: A pipeline contains its tables already.
 NO_TABLES = _data.tables(False, None, None, None, None, None)
 
-#: Makes a column of a batch.
+#: Computes a column of a batch.
 Make = Callable[[pa.RecordBatch], pa.Array]
 
 
 def with_column(
     frame: DataFrame, name: str, kind: DataType, prepare: Callable[[], Make], *, drop: str = ""
 ) -> DataFrame:
-    """Adds a column that is made batch by batch, by what each task prepares once.
+    """Adds a column that is computed batch by batch; each task calls `prepare` once.
 
-    A column to drop goes to the tasks and does not come back.
+    The column `drop` is sent to the tasks and not returned.
     """
     kept = [field for field in frame.schema.fields if field.name != drop]
     names = [field.name for field in kept]
@@ -69,7 +69,7 @@ def with_column(
 
 
 def fingerprints(column: str, pipeline: _hamdex.Pipeline, bits: int) -> Make:
-    """Makes fingerprints of a column of texts, null for a text without features."""
+    """Computes the fingerprints of a column of texts, null for a text without features."""
 
     def make(batch: pa.RecordBatch) -> pa.Array:
         table = _hamdex.Table(batch.select([column]))
@@ -84,7 +84,7 @@ def fingerprints(column: str, pipeline: _hamdex.Pipeline, bits: int) -> Make:
 
 
 def expanded(rows: DataFrame, spread: tuple[int, int, int]) -> DataFrame:
-    """Makes a row for each key of each fingerprint, or for each key below the one a row has."""
+    """Returns a row for each key of each fingerprint, or for each key below a row's key."""
     fields = [StructField("key", LongType()), StructField("fingerprint", fingerprint_type(spread[0]))]
     if "second" in rows.columns:
         fields.append(StructField("second", BooleanType()))
@@ -102,7 +102,7 @@ def expanded(rows: DataFrame, spread: tuple[int, int, int]) -> DataFrame:
 
 
 def matched(rows: DataFrame, spread: tuple[int, int, int], wanted: str, limit: int) -> DataFrame:
-    """Compares the groups of each partition, whose rows are in the order of their keys."""
+    """Compares the groups of each partition, whose rows are sorted by key."""
     kind = fingerprint_type(spread[0])
     fields = [
         StructField("kind", ByteType()),
@@ -124,7 +124,7 @@ def matched(rows: DataFrame, spread: tuple[int, int, int], wanted: str, limit: i
 
 
 def distances(a: str, b: str, bits: int) -> Make:
-    """Makes a column of the distances between two columns of fingerprints."""
+    """Computes the distances between two columns of fingerprints."""
 
     def make(batch: pa.RecordBatch) -> pa.Array:
         table = _hamdex.Table(batch.select([a, b]))
@@ -134,7 +134,7 @@ def distances(a: str, b: str, bits: int) -> Make:
 
 
 def stamps(column: str) -> Make:
-    """Makes keys whose order is that of the dates, numbers or texts of a column."""
+    """Computes binary keys that sort like the dates, numbers or texts of a column."""
 
     def make(batch: pa.RecordBatch) -> pa.Array:
         table = _hamdex.Table(batch.select([column]))
@@ -144,7 +144,7 @@ def stamps(column: str) -> Make:
 
 
 def source_values(column: str) -> Make:
-    """Makes the names of sources of a column, as the command line reads its values."""
+    """Computes the names of sources of a column, as the command line reads its values."""
 
     def make(batch: pa.RecordBatch) -> pa.Array:
         table = _hamdex.Table(batch.select([column]))
@@ -154,15 +154,15 @@ def source_values(column: str) -> Make:
 
 
 def to_batches(table: _hamdex.Table) -> Iterator[pa.RecordBatch]:
-    """A table of the library's as batches of a size that Spark takes well."""
+    """Splits a table of the library into batches of a size that suits Spark."""
     return (batch for batch in pa.table(table).to_batches(max_chunksize=1 << 16) if batch.num_rows)
 
 
 def use_threads(threads: str) -> None:
-    """Bounds the threads of this worker, before the library starts them."""
+    """Limits the threads of this worker; call it before the library starts them."""
     os.environ.setdefault("RAYON_NUM_THREADS", threads)
 
 
 def threads_of(frame: DataFrame) -> str:
-    """How many threads a task may use."""
+    """Returns the number of threads that a task may use."""
     return _checks.context(frame.sparkSession).getConf().get("spark.task.cpus", "1")

@@ -1,4 +1,4 @@
-"""Checks: what cannot work is refused before a job is started."""
+"""Checks: rejects invalid calls before a job starts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .._errors import UsageError
 
 
 def require_columns(frame: DataFrame, *names: str) -> None:
-    """Refuses columns that the frame does not have."""
+    """Rejects columns that the frame does not have."""
     for name in names:
         if name not in frame.columns:
             raise UsageError(f'there is no column "{name}" among {", ".join(frame.columns)}')
 
 
 def require_distance(distance: int, bits: int) -> None:
-    """Refuses what the library would refuse in the first task."""
+    """Rejects a width or distance that the library would reject in the first task."""
     _hamdex._Keys(bits, distance, 0)
 
 
 def require_fingerprints(frame: DataFrame, name: str, bits: int) -> None:
-    """Refuses a column that holds no fingerprints of the width."""
+    """Rejects a column that cannot hold fingerprints of the width."""
     require_columns(frame, name)
     kind = frame.schema[name].dataType
     if not isinstance(kind, BinaryType if bits == 128 else IntegralType):
@@ -36,36 +36,36 @@ def require_fingerprints(frame: DataFrame, name: str, bits: int) -> None:
 
 
 def context(spark: SparkSession) -> SparkContext:
-    """The context of a session; a session of Spark Connect has none and is refused."""
+    """Returns the context of a session; rejects Spark Connect, which has none."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise UsageError(
-            "hamdex.spark does not run on Spark Connect, which has no checkpoint directory: use a "
-            'classic session, as SparkSession.builder.master("spark://...") makes one'
+            "hamdex.spark does not run on Spark Connect, which has no checkpoint directory; use a "
+            'classic session, such as SparkSession.builder.master("spark://...")'
         )
     return spark.sparkContext
 
 
 def jvm(spark: SparkSession) -> Any:
-    """The classes of Spark's own process, by their names."""
+    """Returns the Java classes of Spark's process."""
     return context(spark)._jvm
 
 
 def require_absent(spark: SparkSession, path: str) -> None:
-    """Refuses to begin what would end with a directory that cannot be written."""
+    """Rejects an existing output directory before the work starts."""
     place = jvm(spark).org.apache.hadoop.fs.Path(path)
     if place.getFileSystem(context(spark)._jsc.hadoopConfiguration()).exists(place):
-        raise UsageError(f"{path} is there already; name a directory to be")
+        raise UsageError(f"{path} already exists; name a new directory")
 
 
 def require_checkpoints(frame: DataFrame) -> None:
-    """Refuses to begin where there is no place for what one step hands to the next."""
+    """Rejects a session without a checkpoint directory."""
     if context(frame.sparkSession).getCheckpointDir() is None:
         raise UsageError(
-            "there is no checkpoint directory: name one that all workers reach, by "
+            "there is no checkpoint directory; set one that all workers reach, with "
             'spark.sparkContext.setCheckpointDir("hdfs:///...")'
         )
 
 
 def checkpointed(frame: DataFrame) -> DataFrame:
-    """Computes a frame once and reads it from the checkpoint directory from then on."""
+    """Computes a frame once and then reads it from the checkpoint directory."""
     return frame.checkpoint(eager=True)

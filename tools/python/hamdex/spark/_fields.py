@@ -1,7 +1,7 @@
-"""Fields: the name of a column, or of several, becomes a column of texts or of values.
+"""Fields: resolve the name of one or several columns into a column of texts or values.
 
-A name is that of a column or a path into structs, `a.b`; names with commas between are joined by
-line ends. A column of exactly the name goes first. The same rules hold in `hamdex.dedup`.
+A name is a column or a path into structs, `a.b`. Several comma-separated names are joined by line
+ends. A column with exactly the given name takes precedence. `hamdex.dedup` follows the same rules.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .._errors import UsageError
 
 
 def text(frame: DataFrame, field: str) -> Column:
-    """The text of each row; null if all of its fields are null."""
+    """Returns the text of each row; null if all of its fields are null."""
     names = [field] if field in frame.columns else field.split(",")
     parts = [value(frame, name.strip()) for name in names]
     if len(parts) == 1:
@@ -23,7 +23,7 @@ def text(frame: DataFrame, field: str) -> Column:
 
 
 def value(frame: DataFrame, field: str) -> Column:
-    """The value of one field."""
+    """Returns the value of one field."""
     ends = [len(field), *(at for at in reversed(range(len(field))) if field[at] == ".")]
     for end in ends:
         name, rest = field[:end], field[end + 1 :]
@@ -42,5 +42,5 @@ def _within(column: Column, kind: DataType, path: str, field: str) -> Column:
 
 
 def _quoted(name: str) -> str:
-    """A name as an expression, whatever its characters."""
+    """Quotes a name with any characters as an expression."""
     return "`" + name.replace("`", "``") + "`"

@@ -1,4 +1,4 @@
-"""Clusters: groups of documents that chains of near pairs connect."""
+"""Clusters: connected groups of near documents."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ def clusters(
     limit: int = LINKS_LIMIT,
     counts: dict[str, int] | None = None,
 ) -> DataFrame:
-    """Returns "id", "cluster" and "size" for every document that has a near-duplicate.
+    """Returns "id", "cluster" and "size" for each document that has a near-duplicate.
 
-    The groups are those of `hamdex clusters -k DISTANCE --verify none` with the same pipeline, exactly. A cluster
-    is named by its smallest id. Documents without near-duplicates are left out.
+    Returns exactly the groups of `hamdex clusters -k DISTANCE --verify none` with the same
+    pipeline. The name of a cluster is its smallest id. Documents without near-duplicates are
+    omitted.
 
-    df: a frame of documents. Ids are of a type that has an order.
-    text_column: texts; None where `fingerprint_column` names fingerprints instead.
-    distance: bits that near-duplicates differ in at most, 0 to a quarter of `bits`.
-    pipeline, bits: how texts become fingerprints, as in `fingerprints`.
-    limit, counts: as in `links`.
+    df: a frame of documents. Ids must be of an ordered type.
+    text_column: texts; None if `fingerprint_column` contains fingerprints.
+    distance: maximum number of differing bits, up to a quarter of `bits`.
+    pipeline, bits: how fingerprints are computed, as for `fingerprints`.
+    limit, counts: as for `links`.
 
         near = hamdex.spark.clusters(pages, "text", "url", 3, pipeline="page")
         near.groupBy("cluster").count().orderBy("count", ascending=False).show()
@@ -48,14 +49,14 @@ def clusters(
 def members(
     documents: DataFrame, distance: int, bits: int, limit: int, counts: dict[str, int] | None
 ) -> DataFrame:
-    """The documents of clusters: all their columns, "component" and "size".
+    """Returns the documents of clusters: all their columns, "component" and "size".
 
     A component is one of the fingerprints of its cluster.
     """
     repeated = documents.groupBy("fingerprint").count().filter("count > 1").select("fingerprint")
     found = components(links(documents, distance, bits=bits, limit=limit, counts=counts))
     found = found.withColumnRenamed("node", "fingerprint")
-    # A fingerprint that is in neither has no near-duplicate and goes no further.
+    # A fingerprint that is in neither frame has no near-duplicate.
     named = repeated.join(found, "fingerprint", "full_outer").select(
         "fingerprint", F.coalesce("component", "fingerprint").alias("component")
     )

@@ -1,8 +1,8 @@
 """Connected components by large-star and small-star.
 
 Kiveris, Lattanzi, Mirrokni, Rastogi, Vassilvitskii: Connected components in MapReduce and beyond.
-SOCC 2014. Both steps keep what is connected connected and nothing else; they are alternated until
-every edge leads from a member straight to the smallest one of its component.
+SOCC 2014. Both steps keep the components; they alternate until every edge connects a member
+directly with the smallest member of its component.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from . import _checks
 def components(edges: DataFrame, *, graphframes: bool | None = None) -> DataFrame:
     """Returns "node" and "component", the smallest node of its component, for all nodes of edges.
 
-    Nodes are of any type that has an order. Work is a few shuffles of the edges for each round, and
-    rounds are few: the square of the logarithm of the longest chain at most, mostly three to six.
+    Nodes can be of any ordered type. A round takes a few shuffles of the edges. The number of
+    rounds is at most the square of the logarithm of the longest chain, usually three to six.
 
-    edges: a frame with columns "a" and "b", in any direction, repeated or not.
-    graphframes: whether GraphFrames does the rounds, which needs its jar and its Python package.
-        None, the default, takes it if both are there.
+    edges: a frame with columns "a" and "b", in any direction; edges may repeat.
+    graphframes: whether to use GraphFrames, which needs its jar and its Python package. Default: if
+        both are installed.
 
         found = hamdex.spark.components(hamdex.spark.links(prints, 3))
     """
@@ -38,7 +38,7 @@ def components(edges: DataFrame, *, graphframes: bool | None = None) -> DataFram
         F.greatest("a", "b").alias("high"), F.least("a", "b").alias("low")
     )
     stars = _checks.checkpointed(stars.distinct())
-    while not _settled(stars):
+    while not _converged(stars):
         stars = _checks.checkpointed(_small_star(_large_star(stars)))
     roots = stars.select(F.col("low").alias("node"), F.col("low").alias("component")).distinct()
     members = stars.select(F.col("high").alias("node"), F.col("low").alias("component"))
@@ -46,7 +46,7 @@ def components(edges: DataFrame, *, graphframes: bool | None = None) -> DataFram
 
 
 def _missing(spark: SparkSession) -> str | None:
-    """Tells what GraphFrames lacks, if anything: its Python package alone can do nothing."""
+    """Returns what GraphFrames lacks, if anything; its Python package needs its jar."""
     try:
         import graphframes  # noqa: F401
     except ImportError:
@@ -60,7 +60,7 @@ def _missing(spark: SparkSession) -> str | None:
 
 
 def _by_graphframes(edges: DataFrame) -> DataFrame:
-    """Its labels are numbers of its own, so a component is named anew."""
+    """Computes components with GraphFrames and renames their numeric labels."""
     from graphframes import GraphFrame
 
     links = edges.filter("a <> b").select(F.col("a").alias("src"), F.col("b").alias("dst"))
@@ -90,8 +90,8 @@ def _small_star(edges: DataFrame) -> DataFrame:
     return others.unionAll(smallest.toDF("high", "low")).distinct()
 
 
-def _settled(edges: DataFrame) -> bool:
-    """Tells whether every node has one smaller neighbour, which has none itself."""
+def _converged(edges: DataFrame) -> bool:
+    """Returns true if every node has one smaller neighbour, which has none itself."""
     one = edges.select(F.col("high").alias("node"), F.lit(1).alias("up"), F.lit(0).alias("down"))
     other = edges.select(F.col("low").alias("node"), F.lit(0).alias("up"), F.lit(1).alias("down"))
     by_node = one.unionAll(other).groupBy("node")

@@ -1,4 +1,4 @@
-"""Deduplication: of every group of near-duplicates one row is kept."""
+"""Deduplication: keeps one row of each group of near-duplicates."""
 
 from __future__ import annotations
 
@@ -20,35 +20,34 @@ from .clusters import members
 from .fingerprints import documents, pipeline_of
 from .links import LINKS_LIMIT
 
-#: Column of the numbers by which rows are known, whatever their ids.
+#: Column of the row numbers, which identify rows with any ids.
 ROW = "__hamdex_row"
 
-#: Rows of whole clusters that one call of the engine decides on.
-TOGETHER = 1 << 14
+#: Rows of whole clusters that one call of the engine processes.
+ROWS_PER_CALL = 1 << 14
 
 
 @dataclass(frozen=True)
 class Dedup:
-    """What was kept, what was removed and why."""
+    """The kept rows, the removed rows, and why they were removed."""
 
-    #: The rows to keep, with all their columns.
+    #: The kept rows, with all their columns.
     kept: DataFrame
-    #: A row for every document removed: id, kept_id, distance, and similarity if it was verified.
+    #: A row for each removed document: id, kept_id, distance, and similarity if it was verified.
     duplicates: DataFrame
-    #: A row for every document that could be compared: id and fingerprint.
+    #: A row for each document that was compared: id and fingerprint.
     documents: DataFrame
-    #: What became of every source, those first that lost the largest share; empty without
-    #: `source_field`.
+    #: Counts of each source, sorted by removed share; empty without `source_field`.
     sources: list[dict[str, Any]]
-    #: Sentences about sources that lost most of their documents.
+    #: Warnings about sources that lost most of their documents.
     warnings: list[str]
     #: All rows, with their numbers.
     _rows: DataFrame = field(repr=False)
-    #: The documents removed and the ones kept for them, by row and id.
+    #: The removed documents and their kept ones, by row and id.
     _removed: DataFrame = field(repr=False)
-    #: The documents that have a fingerprint: row, id and fingerprint.
+    #: The documents with a fingerprint: row, id and fingerprint.
     _made: DataFrame = field(repr=False)
-    #: The rows removed because another one has an equal value, by their numbers.
+    #: Numbers of the rows that were removed because another row has an equal value.
     _repeats: DataFrame = field(repr=False)
     #: Whether rows with nothing to compare were dropped.
     _drop_empty: bool = field(repr=False)
@@ -71,38 +70,37 @@ def dedup(
     limit: int = LINKS_LIMIT,
     counts: dict[str, int] | None = None,
 ) -> Dedup:
-    """Removes near-duplicates from a frame, keeping one row of every group.
+    """Removes near-duplicates from a frame and keeps one row of each group.
 
-    Row for row these are the decisions of `hamdex dedup -k DISTANCE --verify VERIFY` over the same
-    documents in the order of their ids: a frame has no order of its own, so the first row of a
-    group is the one with the smallest id, of equal ones the first that Spark numbers. Rows with
-    nothing to compare are kept: those without a text or with a text without features. The frame
-    with all its columns is written to the checkpoint directory once, with a number for each row.
+    Makes exactly the decisions of `hamdex dedup -k DISTANCE --verify VERIFY` on the same documents
+    in id order. A frame has no order, so the first row of a group is the one with the smallest id;
+    equal ids are ordered by Spark's row numbers. Rows with nothing to compare are kept: those
+    without a text, or with a text without features. The frame with all its columns is written to
+    the checkpoint directory once, with row numbers.
 
     df: a frame of documents.
-    text_column: texts; None if `fingerprint_column` names fingerprints instead. A path such as
-        "meta.body" leads into structs, "title,body" joins columns by a line end.
-    id_column: labels of a type that has an order; they may repeat and be null.
-    distance: bits that near-duplicates differ in at most, 0 to a quarter of `bits`.
-    verify: check of pairs within the distance: "jaccard:T", "zhou:K,T", "edit:T", "contains:T", or
-        "none" to compare fingerprints alone. "contains:0.9" removes a text only if nine tenths of
-        its phrases of three words occur in the kept one, which is the longer one whatever `keep`
-        says. Default: the check that suits the pipeline ("edit:0.88" for
-        "page"), and none for fingerprints. The documents that chains of pairs connect are decided
-        on by one task together, so the largest such group has to fit its memory.
-    keep: which row of a group: "first", "longest", "newest:COLUMN" or "best:COLUMN", the one with
-        the largest value there; of equals the first one. Numbers, dates and timestamps are compared
-        as such, also if they are written as texts; nulls are below everything. With "contains:T" it
-        decides between equally long texts.
-    unique_by: column whose values must not repeat: of rows with equal values, only the one that
-        `keep` prefers stays, before near-duplicates are looked for. Nulls are not equal.
-    source_field: column by whose values `sources` of the result counts rows, as report.json of
-        `hamdex dedup --source-field` does: documents, kept and removed ones, the largest group and
-        the farthest pair of each. A source that loses most of its rows is a `DataWarning`, and in
-        `warnings`. The tasks count; a row for each source comes back, of 100,000 at most.
+    text_column: texts; None if `fingerprint_column` contains fingerprints. A path such as
+        "meta.body" selects a field of a struct; "title,body" joins columns by a line end.
+    id_column: labels of an ordered type; they may repeat and be null.
+    distance: maximum number of differing bits, up to a quarter of `bits`.
+    verify: verification of near pairs: "jaccard:T", "zhou:K,T", "edit:T", "contains:T", or "none"
+        to compare only fingerprints. "contains:0.9" removes a text only if 90 % of its three-word
+        phrases occur in the kept one, which is then the longest one for every `keep`. Default: the
+        recommended one for the pipeline ("edit:0.88" for "page"), and "none" for fingerprints. One
+        task processes each connected group of near pairs, so the largest one must fit its memory.
+    keep: which row of a group to keep: "first", "longest", "newest:COLUMN" or "best:COLUMN", the
+        row with the largest value; the first one of equals. Numbers, dates and timestamps are
+        compared as such, also if they are texts; nulls come last. With "contains:T" it decides
+        between equally long texts.
+    unique_by: column whose values must be unique: of rows with equal values, only the one that
+        `keep` prefers remains, before near-duplicates are searched. Nulls are never equal.
+    source_field: column whose values are the `sources` of the result, counted as in report.json of
+        `hamdex dedup --source-field`: documents, kept and removed, largest group and farthest pair
+        of each. A source that loses most of its rows causes a `DataWarning`, which is also in
+        `warnings`. The tasks count; the driver collects one row per source, at most 100,000.
     drop_empty: drop rows with nothing to compare.
-    pipeline, bits: how texts become fingerprints, as in `fingerprints`.
-    limit, counts: as in `links`.
+    pipeline, bits: how fingerprints are computed, as for `fingerprints`.
+    limit, counts: as for `links`.
 
         result = hamdex.spark.dedup(pages, "text", "url", 12, pipeline="page")
         result.kept.write.parquet("hdfs:///pages-kept")
@@ -115,7 +113,7 @@ def dedup(
     if source_field is not None:
         _fields.value(df, source_field)
     verify = verification(verify, text_column, pipeline, bits)
-    # The numbers of a frame that is computed again may be others.
+    # Spark may compute a frame again with other row numbers.
     rows = _checks.checkpointed(df.withColumn(ROW, F.monotonically_increasing_id()))
     rank = _rank(rows, keep, text_column)
     stamped = keep not in ("first", "longest")
@@ -150,22 +148,22 @@ def dedup(
     if unique_by is not None:
         gone = gone.unionAll(repeats.select(F.col("row").alias(ROW)))
     counted: list[dict[str, Any]] = []
-    told: list[str] = []
+    messages: list[str] = []
     if source_field is not None:
         named = sources.names(some, source_field, ROW, id_column)
-        counted, told = sources.account(named, removed, gone.withColumnRenamed(ROW, "row"))
-        for warning in told:
+        counted, messages = sources.account(named, removed, gone.withColumnRenamed(ROW, "row"))
+        for warning in messages:
             warnings.warn(warning, DataWarning, stacklevel=2)
     kept = some.join(gone, ROW, "left_anti").drop(ROW)
     duplicates = removed.drop("row", "kept_row")
     prints = compared.select("id", "fingerprint")
     return Dedup(
-        kept, duplicates, prints, counted, told, rows, removed, made, repeats, drop_empty
+        kept, duplicates, prints, counted, messages, rows, removed, made, repeats, drop_empty
     )
 
 
 def _none_has(rows: DataFrame, value: Column) -> bool:
-    """Whether there are rows, and none of them has a value."""
+    """Returns true if there are rows and none of them has a value."""
     blank = F.trim(value.cast("string")) == ""
     return not rows.isEmpty() and rows.filter(value.isNotNull() & ~blank).isEmpty()
 
@@ -173,7 +171,7 @@ def _none_has(rows: DataFrame, value: Column) -> bool:
 def _repeated(
     rows: DataFrame, column: str | None, id_column: str, rank: Column | None, stamped: bool
 ) -> DataFrame:
-    """The numbers of the rows whose value another row has that is preferred."""
+    """Returns the numbers of the rows whose value a preferred row has."""
     if column is None:
         return rows.select(F.col(ROW).alias("row")).limit(0)
     chosen = rows.select(
@@ -190,13 +188,13 @@ def _repeated(
 
 
 def _by_stamp(rows: DataFrame) -> DataFrame:
-    """Replaces the values of "rank" by keys whose order is that of dates, numbers and texts."""
+    """Replaces the values of "rank" by binary keys that sort like dates, numbers and texts."""
     prepare = lambda: _batches.stamps("rank")
     return _batches.with_column(rows, "rank", BinaryType(), prepare, drop="rank")
 
 
 def _preferred(ranked: bool) -> list[Column]:
-    """The order of rows of which the first is kept."""
+    """Returns the order of the rows of a group, the row to keep first."""
     order = [F.col("id").asc_nulls_last(), F.col("row")]
     return [F.col("rank").desc_nulls_last(), *order] if ranked else order
 
@@ -204,16 +202,16 @@ def _preferred(ranked: bool) -> list[Column]:
 def verification(
     verify: str | None, text_column: str | None, pipeline: str | _hamdex.Pipeline, bits: int
 ) -> str:
-    """The check that is asked for, else the one that suits the pipeline."""
+    """Returns the requested verification, else the recommended one for the pipeline."""
     if verify is None:
         return "none" if text_column is None else pipeline_of(pipeline)._verification(bits)
     if verify != "none" and text_column is None:
-        raise UsageError(f'verify="{verify}" compares texts: name a text_column')
+        raise UsageError(f'verify="{verify}" compares texts; pass a text_column')
     return verify
 
 
 def _rank(df: DataFrame, keep: str, text_column: str | None) -> Column | None:
-    """What rows of a group are kept by, the largest first; None for the smallest id alone."""
+    """Returns the value that rows are kept by, largest first; None to keep the smallest id."""
     if keep == "first":
         return None
     if keep == "longest":
@@ -229,7 +227,7 @@ def _rank(df: DataFrame, keep: str, text_column: str | None) -> Column | None:
 
 
 def _by_chains(grouped: DataFrame, bits: int, ranked: bool) -> DataFrame:
-    """Every other member of a cluster is a duplicate of the one that is kept."""
+    """Marks every other member of a cluster as a duplicate of the kept one."""
     by_rank = Window.partitionBy("component").orderBy(*_preferred(ranked))
     best = grouped.withColumn("place", F.row_number().over(by_rank)).filter("place = 1")
     best = best.select(
@@ -248,9 +246,9 @@ def _by_chains(grouped: DataFrame, bits: int, ranked: bool) -> DataFrame:
 
 
 def _verified(grouped: DataFrame, settings: dict, ranked: bool) -> DataFrame:
-    """Clusters are decided on by the engine of one machine, many of them in one call.
+    """Decides on clusters with the engine of one machine, many clusters per call.
 
-    What passes the verification is within the distance, so no link leads out of a cluster.
+    Every pair that passes the verification is near, so no link leaves a cluster.
     """
     kind = grouped.schema["id"].dataType
     schema = StructType(
@@ -277,9 +275,9 @@ def _verified(grouped: DataFrame, settings: dict, ranked: bool) -> DataFrame:
 
 
 def _whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Cuts sorted rows between clusters, into tables of some thousand rows."""
+    """Splits sorted rows between clusters, into tables of a few thousand rows."""
     held: list[pa.RecordBatch] = []
-    rows, wanted = 0, TOGETHER
+    rows, wanted = 0, ROWS_PER_CALL
     for batch in batches:
         held.append(batch)
         rows += batch.num_rows
@@ -291,21 +289,21 @@ def _whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         if rows > open_rows:
             yield table.slice(0, rows - open_rows)
         held, rows = table.slice(rows - open_rows).to_batches(), open_rows
-        # A cluster of many batches is not put together again for each of them.
-        wanted = max(TOGETHER, 2 * rows)
+        # Doubling avoids joining a cluster of many batches again for each of them.
+        wanted = max(ROWS_PER_CALL, 2 * rows)
     if rows:
         yield pa.Table.from_batches(held)
 
 
 def _decided(clusters: pa.Table, settings: dict, ranked: bool) -> pa.Table:
-    """What is removed of whole clusters."""
+    """Returns the removed documents of whole clusters."""
     rows, ids = clusters.column("row"), clusters.column("id")
-    asked = clusters.select(["text", "rank"] if ranked else ["text"])
+    columns = clusters.select(["text", "rank"] if ranked else ["text"])
     keep = "first"
-    # A column without any value has nothing to order rows by.
-    if ranked and asked.column("rank").null_count < len(asked):
+    # A column without any value cannot order rows.
+    if ranked and columns.column("rank").null_count < len(columns):
         keep = "newest:rank"
-    found = _dedup.dedup(asked, "text", keep=keep, **settings).duplicates
+    found = _dedup.dedup(columns, "text", keep=keep, **settings).duplicates
     removed, kept = found.column("row"), found.column("kept_row")
     return pa.table(
         {

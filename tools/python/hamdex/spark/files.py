@@ -1,4 +1,4 @@
-"""Deduplication from files to files, and a page about it."""
+"""Deduplication from Parquet files to Parquet files, with an optional HTML report."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def dedup_file(
     bits: int = 64,
     limit: int = LINKS_LIMIT,
 ) -> dict[str, Any]:
-    """Removes near-duplicates from Parquet files, keeping one row of every group.
+    """Removes near-duplicates from Parquet files and keeps one row of each group.
 
-    The rows are those that `dedup` keeps, rows with nothing to compare among them, and those of
-    `hamdex.dedup_file` and of `hamdex dedup` with the same settings where ids rise along the files.
-    Frames of other sources go through `dedup`.
+    Keeps the rows that `dedup` keeps, rows with nothing to compare included. They equal those of
+    `hamdex.dedup_file` and `hamdex dedup` with the same settings if ids ascend in file order. Use
+    `dedup` for frames from other sources.
 
-    inputs: a path of Parquet files, or several, as Spark knows them.
-    output: a directory to be, for the Parquet files of the rows to keep; one that is there is refused.
+    inputs: one or several paths of Parquet files, as Spark accepts them.
+    output: a directory for the Parquet files of the kept rows; it must not exist.
     text, id: columns of texts and ids.
-    report: a page to look at (.html), written where this is called: figures as charts, the largest
-        groups side by side. Everything is counted by the tasks; the texts of ten groups are fetched.
-    distance, verify, keep, unique_by, source_field, drop_empty, pipeline, bits, limit: as `dedup`
-        takes them.
+    report: an HTML report to write on the driver (.html): charts, and the largest groups side by
+        side. The tasks count everything; the driver collects the texts of ten groups.
+    distance, verify, keep, unique_by, source_field, drop_empty, pipeline, bits, limit: as for
+        `dedup`.
 
-    Returns a dict of counts, settings, the largest groups, sources and warnings, as report.json of
-    `hamdex dedup` has. Sources are values of `source_field`; files of a frame are not counted apart.
+    Returns counts, settings, the largest groups, sources and warnings as a dict, like report.json
+    of `hamdex dedup`. Sources are values of `source_field`; files are not counted separately.
 
         hamdex.spark.dedup_file(
             spark, "hdfs:///crawl", "hdfs:///clean", "content", "url",
@@ -63,11 +63,11 @@ def dedup_file(
     """
     started = time.monotonic()
     if report is not None and not os.fspath(report).lower().endswith((".html", ".htm")):
-        raise UsageError(f"{os.fspath(report)}: a report is a page, with a name that ends in .html")
+        raise UsageError(f"{os.fspath(report)}: the name of a report must end in .html")
     paths = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     names = [os.fspath(path) for path in paths]
     if not names:
-        raise UsageError("name a path of Parquet files at least")
+        raise UsageError("inputs is empty; name at least one path of Parquet files")
     _checks.require_absent(spark, os.fspath(output))
     rows = spark.read.parquet(*names)
     _fields.text(rows, text)
@@ -87,14 +87,14 @@ def dedup_file(
         "pipeline": pipeline_of(pipeline).descriptor,
         "keep": keep,
     }
-    told = totals(result, text)
+    summary = totals(result, text)
     if report is not None:
-        counted = figures(result, text, bits, told)
+        counted = figures(result, text, bits, summary)
         seconds = time.monotonic() - started
-        page = {**told, **settings, **counted, "seconds": seconds}
+        page = {**summary, **settings, **counted, "seconds": seconds}
         for name in ("rows", "removed", "largest", "warnings"):
             del page[name]
         _hamdex._dedup_page(json.dumps(page, default=str), os.fspath(report))
-    told["seconds"] = time.monotonic() - started
-    told["settings"] = settings
-    return told
+    summary["seconds"] = time.monotonic() - started
+    summary["settings"] = settings
+    return summary

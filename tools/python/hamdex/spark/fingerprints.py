@@ -18,21 +18,21 @@ def fingerprints(
     pipeline: str | _hamdex.Pipeline = "auto",
     bits: int = 64,
 ) -> DataFrame:
-    """Returns a frame of two columns, "id" and "fingerprint", with a row for every document.
+    """Returns "id" and "fingerprint" for each document.
 
-    Rows whose id or text is null and texts without features are left out. Ids may repeat.
+    Rows with a null id or text and texts without features are omitted. Ids may repeat.
 
-    A fingerprint of 32 or 64 bits is a bigint with the same bits, so one of 64 bits with the first
-    bit set is negative; one of 128 bits is binary, the most significant byte first. `bit_count(a ^
-    b)` is the distance of two bigints.
+    A fingerprint of 32 or 64 bits is a bigint with the same bits, so a 64-bit one is negative if
+    its first bit is set. A 128-bit fingerprint is binary, the most significant byte first.
+    `bit_count(a ^ b)` is the distance of two bigints.
 
     df: a frame with the two columns.
-    text_column: texts; a path such as "meta.body" leads into structs, "title,body" joins columns by
-        a line end.
+    text_column: texts; a path such as "meta.body" selects a field of a struct, "title,body" joins
+        columns by a line end.
     pipeline: "auto", "post", "page", "code", a descriptor or a `hamdex.Pipeline`, which may have
-        tables of its own and a secret: they are sent to the workers with the tasks. Nothing is
-        chosen by a look at the texts: to get what one machine would choose, run `hamdex dedup`
-        over a sample and take the pipeline that it names.
+        custom tables and a secret; these are sent to the workers with the tasks. Nothing is chosen
+        from a sample of the texts. To use the settings that one machine would choose, run `hamdex
+        dedup` on a sample and pass the pipeline that it reports.
     bits: width of the fingerprints: 32, 64 or 128.
     """
     _checks.require_columns(df, id_column)
@@ -46,7 +46,7 @@ def fingerprints(
 def of_texts(
     documents: DataFrame, pipeline: str | _hamdex.Pipeline, bits: int
 ) -> DataFrame:
-    """Replaces the column "text" by "fingerprint"; rows without one are left out."""
+    """Replaces the column "text" by "fingerprint"; omits rows without a fingerprint."""
     _checks.require_distance(0, bits)
     made = pipeline_of(pipeline)
     kind = _batches.fingerprint_type(bits)
@@ -70,10 +70,10 @@ def documents(
     *,
     row_column: str | None = None,
 ) -> DataFrame:
-    """The documents of a frame, by their texts or by fingerprints that it has already, stored.
+    """Returns the documents of a frame, by texts or existing fingerprints, checkpointed.
 
-    The columns are "id" and "fingerprint". With a column of row numbers there is "row" as well, and
-    rows without an id are documents too.
+    The columns are "id" and "fingerprint". If `row_column` is given there is also "row", and rows
+    without an id are included.
     """
     _checks.require_checkpoints(df)
     columns = [F.col(f"`{id_column}`").alias("id")]
@@ -89,12 +89,12 @@ def documents(
         given = F.col(f"`{fingerprint_column}`").cast(_batches.fingerprint_type(bits))
         made = df.select(*columns, given.alias("fingerprint")).filter("fingerprint is not null")
     else:
-        raise UsageError("name a text_column, or a fingerprint_column instead of it")
+        raise UsageError("pass a text_column or a fingerprint_column, and not both")
     if row_column is None:
         made = made.filter("id is not null")
     return _checks.checkpointed(made)
 
 
 def pipeline_of(pipeline: str | _hamdex.Pipeline) -> _hamdex.Pipeline:
-    """The pipeline itself, which every worker gets."""
+    """Returns the pipeline, which every worker receives."""
     return pipeline if isinstance(pipeline, _hamdex.Pipeline) else _hamdex.Pipeline(pipeline)

@@ -1,4 +1,4 @@
-"""Indexes: tasks write the sorted files of an index, which one machine takes over."""
+"""Indexes: tasks write the sorted files of an index, and one machine ingests them."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _FILES = StructType(
 
 @dataclass(frozen=True)
 class Shards:
-    """What was written."""
+    """Counts of the written files."""
 
     #: The directory, for `hamdex build INDEX --from-shards PATH`.
     path: str
-    #: Documents in it.
+    #: Number of documents.
     documents: int
-    #: Distinct fingerprints among them.
+    #: Number of distinct fingerprints.
     fingerprints: int
-    #: Files that the manifest names.
+    #: Number of files in the manifest.
     files: int
-    #: Bytes of those files.
+    #: Size of those files in bytes.
     bytes: int
 
 
@@ -65,24 +65,26 @@ def build_index(
     pipeline: str | _hamdex.Pipeline = "auto",
     bits: int = 64,
 ) -> Shards:
-    """Writes the files of an index in parallel, to be taken over by one machine.
+    """Writes the files of an index in parallel, to be ingested by one machine.
 
         hamdex.spark.build_index(pages, "/shared/shards", "text", "url", pipeline="page")
 
         hamdex build pages.idx --from-shards /shared/shards
 
-    The second step reads every file once to compare checksums and sorts nothing. The index answers
-    as one does that `hamdex build` makes of the same documents.
+    The second step reads every file once to compare checksums and sorts nothing. The index returns
+    the same answers as one that `hamdex build` creates from the same documents.
 
-    df: a frame of documents. Ids are strings or whole numbers; one that comes twice fails the job.
-    path: a directory that is not there yet or is empty, which every worker and the driver reach
-        under this name. The manifest is written last; files that it does not name, of tasks that
-        failed, are passed over.
-    distance: what the index is best for, and the default of its searches; any other can be asked.
-    plan: its tables, as `hamdex build --plan` takes them.
-    partitions: how many tasks write; each makes a file or two. Default = a file for 256 MB, about.
-    pipeline, bits, fingerprint_column: as in `clusters`. A pipeline with tables of your own, such
-        as a dictionary, is refused.
+    df: a frame of documents. Ids are strings or integers; a repeated id fails the job.
+    path: a directory that does not exist or is empty; every worker and the driver must reach it
+        under this name. The manifest is written last; files of failed tasks are not in it and are
+        ignored.
+    distance: the distance that the index is optimised for, and the default of its searches; any
+        other distance can be searched too.
+    plan: the tables, as for `hamdex build --plan`.
+    partitions: number of tasks that write; each writes one or two files. Default: one file per 256
+        MB, approximately.
+    pipeline, bits, fingerprint_column: as for `clusters`. A pipeline with custom tables, such as a
+        dictionary, is rejected.
     """
     path = os.path.abspath(os.fspath(path))
     if os.path.isdir(path) and os.listdir(path):
@@ -123,7 +125,7 @@ def _rows(made: DataFrame, settings: tuple) -> DataFrame:
 
 def _written(ranges: DataFrame, path: str, settings: tuple) -> DataFrame:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # A name of its own for every attempt: what a failed one wrote is named by nobody.
+        # A unique name per attempt: the manifest does not list the files of a failed one.
         writer = _hamdex._Layout(*settings).writer(path, f"part-{uuid.uuid4().hex}")
         for batch in batches:
             writer.push(_hamdex.Table(batch))

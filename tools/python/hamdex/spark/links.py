@@ -1,4 +1,4 @@
-"""Links: near fingerprints meet under a common key and are connected there."""
+"""Links: connects near fingerprints that share a key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from . import _batches, _checks
 
-#: Rows of one group that one task compares: 4 million take some hundred megabytes.
+#: Rows of one group that one task compares: 4 million take a few hundred megabytes.
 LINKS_LIMIT = 1 << 22
 
 
@@ -21,20 +21,19 @@ def links(
     limit: int = LINKS_LIMIT,
     counts: dict[str, int] | None = None,
 ) -> DataFrame:
-    """Returns links "a", "b" that connect fingerprints exactly where near pairs do.
+    """Returns links "a", "b" with the same connected components as all near pairs.
 
-    The parts that they connect are those of all pairs within the distance, but of each group of a
-    common key there is a spanning forest only, so a frame of n fingerprints has at most n links
-    for each table of the plan. The ends of a link may be further apart than the distance. Equal
-    fingerprints are one. A link may come several times.
+    Each group of a common key returns only a spanning forest, so n fingerprints have at most n
+    links per table of the plan. The ends of a link may be further apart than the distance. Equal
+    fingerprints are one node. A link may occur several times.
 
-    `components` makes groups of them.
+    Pass the links to `components` to get groups.
 
     prints: a frame with a column "fingerprint", as `fingerprints` returns it.
-    distance: bits that near fingerprints differ in at most, 0 to a quarter of `bits`.
-    limit: rows of one group that one task takes into memory; larger groups are split.
-    counts: a dictionary that takes what the work came to: rows shuffled, groups compared, members
-        of the largest group, pairs or links found, heavy groups split, and levels of splitting.
+    distance: maximum number of differing bits, up to a quarter of `bits`.
+    limit: rows of one group that one task holds in memory; larger groups are split.
+    counts: a dictionary that receives counts: rows shuffled, groups compared, members of the
+        largest group, pairs or links found, skewed groups split ("heavy"), and levels of splitting.
     """
     _checks.require_checkpoints(prints)
     _checks.require_fingerprints(prints, "fingerprint", bits)
@@ -50,7 +49,7 @@ def near(
     limit: int,
     counts: dict[str, int] | None,
 ) -> DataFrame:
-    """Returns a frame "a", "b", "distance" of the links or pairs among distinct fingerprints."""
+    """Returns "a", "b" and "distance" of the links or pairs among distinct fingerprints."""
     _checks.require_distance(distance, bits)
     prints = _checks.checkpointed(prints)
     spread = (bits, distance, prints.count())
@@ -63,10 +62,10 @@ def near(
         rows = rows.repartition(partitions, "key").sortWithinPartitions("key")
         level = _checks.checkpointed(_batches.matched(rows, spread, wanted, limit))
         found.append(level.filter(F.col("kind") == _batches.PAIR).select("a", "b", "distance"))
-        heavy = _add(total, level)
-        if not heavy:
+        skewed = _add(total, level)
+        if not skewed:
             break
-        rows = level.filter(F.col("kind") == _batches.HEAVY)
+        rows = level.filter(F.col("kind") == _batches.SKEWED)
         columns = [F.col("key"), F.col("a").alias("fingerprint")]
         if wanted == "across":
             columns.append((F.col("distance") == 1).alias("second"))
@@ -77,12 +76,12 @@ def near(
 
 
 def _add(total: dict[str, int], level: DataFrame) -> int:
-    """Adds the counts of a level to the total and returns how many groups are to be split."""
+    """Adds the counts of a level to the total and returns the number of groups to split."""
     rows = level.filter(F.col("kind") == _batches.COUNT).select("distance", "key").collect()
-    heavy = 0
+    skewed = 0
     for number, (name, join) in enumerate(_batches.COUNTS):
         counted = join([0, *(row.key for row in rows if row.distance == number)])
         total[name] = join((total[name], counted))
-        heavy = counted if name == "heavy" else heavy
+        skewed = counted if name == "heavy" else skewed
     total["levels"] += 1
-    return heavy
+    return skewed

@@ -1,4 +1,4 @@
-"""Pairs: every two documents within a distance."""
+"""Pairs: all pairs of documents within a distance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import _checks
 from .fingerprints import documents
 from .links import near
 
-#: Rows of one group that one task compares, which holds all pairs of the group in memory.
+#: Rows of one group that one task compares; all pairs of the group are held in memory.
 PAIRS_LIMIT = 1 << 14
 
 
@@ -26,11 +26,11 @@ def pairs(
     limit: int = PAIRS_LIMIT,
     counts: dict[str, int] | None = None,
 ) -> DataFrame:
-    """Returns "id_a", "id_b" and "distance" for every near pair of documents, each once.
+    """Returns "id_a", "id_b" and "distance" for each near pair of documents, once.
 
-    The pairs are those of `hamdex pairs --verify none`; `id_a` is the smaller id. Documents of equal fingerprints
-    are pairs at distance 0, so a million copies of one text are half a billion pairs: where groups
-    are enough, `clusters` costs little whatever the number of copies.
+    Returns exactly the pairs of `hamdex pairs --verify none`; `id_a` is the smaller id. Documents
+    with equal fingerprints are pairs at distance 0, so a million copies of one text are half a
+    trillion pairs. If groups suffice, `clusters` is cheap for any number of copies.
 
     The options are those of `clusters`.
 

@@ -1,4 +1,4 @@
-"""Search: many queries at once against many documents."""
+"""Search: compares many queries with many documents."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def search(
     limit: int = PAIRS_LIMIT,
     counts: dict[str, int] | None = None,
 ) -> DataFrame:
-    """Returns "query", "id" and "distance" for every document within the distance of a query.
+    """Returns "query", "id" and "distance" for each document within the distance of a query.
 
-    The answers are those of `hamdex query`, all of them, each once, with their exact distances.
-    For a few queries again and again an index is the better place: `build_index`.
+    Returns exactly the matches of `hamdex query`, each once, with exact distances. For repeated
+    searches with few queries an index is faster; see `build_index`.
 
-    df, queries: frames with columns of the same names; `id_column` of `queries` names the query.
+    df, queries: frames with the same column names; `id_column` of `queries` identifies the query.
 
     The other options are those of `clusters`.
 
@@ -38,10 +38,10 @@ def search(
     """
     _checks.require_distance(distance, bits)
     stored = documents(df, text_column, id_column, fingerprint_column, pipeline, bits)
-    asked = documents(queries, text_column, id_column, fingerprint_column, pipeline, bits)
+    wanted = documents(queries, text_column, id_column, fingerprint_column, pipeline, bits)
     first = stored.select("fingerprint").distinct().withColumn("second", F.lit(False))
-    second = asked.select("fingerprint").distinct().withColumn("second", F.lit(True))
+    second = wanted.select("fingerprint").distinct().withColumn("second", F.lit(True))
     found = near(first.unionAll(second), "across", distance, bits, limit, counts)
     stored = stored.select(F.col("fingerprint").alias("a"), "id")
-    asked = asked.select(F.col("fingerprint").alias("b"), F.col("id").alias("query"))
-    return found.join(stored, "a").join(asked, "b").select("query", "id", "distance")
+    wanted = wanted.select(F.col("fingerprint").alias("b"), F.col("id").alias("query"))
+    return found.join(stored, "a").join(wanted, "b").select("query", "id", "distance")

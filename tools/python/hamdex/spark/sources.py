@@ -1,6 +1,6 @@
-"""Sources: rows are counted by a column of theirs, by the tasks.
+"""Sources: counts rows by a column, in the tasks.
 
-The rule for what is worth a warning, the sentences and the order are the library's.
+The library decides on the order and the warnings.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from .. import _hamdex
 from .._errors import DataError
 from . import _batches, _checks, _fields
 
-#: Bits of the numbers that Spark gives rows, below those of the partition.
+#: Bits of Spark's row numbers below those of the partition.
 WITHIN_PARTITION = 33
 
 
 def names(rows: DataFrame, field: str, row: str, id_column: str) -> DataFrame:
-    """The source of each row by its number: row, source; what comes late is counted together."""
+    """Returns row, id and source of each row; sources above the maximum are counted together."""
     named = rows.select(
         F.col(row).alias("row"),
         F.col(f"`{id_column}`").alias("id"),
@@ -41,13 +41,13 @@ def names(rows: DataFrame, field: str, row: str, id_column: str) -> DataFrame:
 
 
 def place(id: str = "id", row: str = "row") -> Column:
-    """The order of documents: by id, of equal ones as Spark numbers them."""
+    """Returns the order of documents: by id, equal ids by Spark's row number."""
     parts = {"missing": F.col(id).isNull(), "id": F.col(id), "row": F.col(row)}
     return F.struct(*(part.alias(name) for name, part in parts.items()))
 
 
 def groups(removed: DataFrame) -> DataFrame:
-    """Every group by the kept document, with its size and the place of its first document."""
+    """Returns every group by its kept document, with its size and the place of its first one."""
     kept = place("kept_id", "kept_row")
     found = removed.groupBy("kept_row", "kept_id").agg(
         (F.count(F.lit(1)) + 1).alias("size"), F.min(place()).alias("first")
@@ -57,18 +57,18 @@ def groups(removed: DataFrame) -> DataFrame:
 
 
 def by_size() -> list[Column]:
-    """The order of groups, by which they are numbered from 1."""
+    """Returns the order of groups, in which they are numbered from 1."""
     return [F.desc("size"), F.col("first")]
 
 
 def account(
     named: DataFrame, removed: DataFrame, gone: DataFrame
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """What became of every source, those first that lost the largest share, and warnings.
+    """Returns the counts of every source, sorted by removed share, and warnings.
 
-    named: row, id and source of every row that counts.
-    removed: the documents removed and the ones kept for them.
-    gone: the numbers of all rows removed.
+    named: row, id and source of every counted row.
+    removed: the removed documents and their kept ones.
+    gone: the numbers of all removed rows.
     """
     lost = gone.select("row", F.lit(1).alias("gone"))
     counted = named.join(lost, "row", "left").groupBy("source").agg(
@@ -98,7 +98,7 @@ def account(
 
 
 def _largest(named: DataFrame, removed: DataFrame) -> dict[str, dict[str, int]]:
-    """The group that holds most documents of each source; of equals the one of lowest number."""
+    """Returns the group with the most documents of each source; the lowest number of equals."""
     numbered = groups(removed).orderBy(*by_size())
     numbered = _checks.checkpointed(
         numbered.select("kept_row", F.monotonically_increasing_id().alias("place"))
@@ -108,7 +108,7 @@ def _largest(named: DataFrame, removed: DataFrame) -> dict[str, dict[str, int]]:
     held = members.groupBy("source", "kept_row").count().join(numbered, "kept_row")
     best = F.max(F.struct(F.col("count"), (-F.col("place")).alias("place"))).alias("best")
     rows = held.groupBy("source").agg(best).collect()
-    # Numbers rise from partition to partition: what is before each of them makes them whole.
+    # Row numbers ascend with gaps between partitions; these bases make them consecutive.
     partition = F.shiftright("place", WITHIN_PARTITION).alias("partition")
     before, bases = 0, {}
     for row in numbered.groupBy(partition).count().orderBy("partition").collect():
@@ -125,7 +125,7 @@ def _largest(named: DataFrame, removed: DataFrame) -> dict[str, dict[str, int]]:
 
 
 def _farthest(named: DataFrame, removed: DataFrame) -> dict[str, dict[str, Any]]:
-    """The removed document of each source that is farthest from the kept one."""
+    """Returns the removed document of each source that is farthest from its kept one."""
     verified = "similarity" in removed.columns
     likest = [F.round("similarity", 4).alias("similarity")] if verified else []
     order = [*likest, (-F.col("distance")).alias("near"), place().alias("at")]

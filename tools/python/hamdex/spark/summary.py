@@ -1,4 +1,4 @@
-"""Summaries: the figures of a deduplication, counted where the rows are."""
+"""Summaries: the figures of a deduplication, counted by the tasks."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pyspark.sql import functions as F
 from . import _fields, sources
 from .dedup import ROW, Dedup
 
-#: How many groups are listed, the largest.
+#: Number of listed groups, the largest.
 LARGEST = 10
 
-#: How many prefixes are listed, and how many documents each has if all have as many, at least.
+#: Number of listed prefixes, and the minimum average of documents per prefix.
 PREFIXES, EVEN = 12, 16
 
-#: Steps of similarity from 0 to 1.
+#: Number of histogram bins of the similarity, from 0 to 1.
 STEPS = 50
 
-#: Lengths at which a bin begins, two for each doubling.
+#: Lower bounds of the histogram bins of lengths, two per doubling.
 LENGTHS = sorted({math.ceil(2 ** (half / 2)) for half in range(61)})
 
 
 def totals(result: Dedup, text: str) -> dict[str, Any]:
-    """Counts of rows and groups, and the largest groups."""
+    """Returns counts of rows and groups, and the largest groups."""
     made, near, repeats = (
         frame.count() for frame in (result._made, result._removed, result._repeats)
     )
@@ -55,7 +55,7 @@ def totals(result: Dedup, text: str) -> dict[str, Any]:
 
 
 def _not_compared(rows: DataFrame, text: str, made: int) -> tuple[int, dict[str, int]]:
-    """How many rows there are, and how many had nothing to compare, by the reason."""
+    """Returns the number of rows, and counts of those with nothing to compare, by reason."""
     found = rows.select(_fields.text(rows, text).alias("text")).agg(
         F.count(F.lit(1)).alias("all"),
         F.count_if(F.col("text").isNull()).alias("null"),
@@ -67,8 +67,8 @@ def _not_compared(rows: DataFrame, text: str, made: int) -> tuple[int, dict[str,
     return row["all"], {reason: count for reason, count in counts.items() if count}
 
 
-def figures(result: Dedup, text: str, bits: int, told: dict[str, Any]) -> dict[str, Any]:
-    """What the charts of a report show, and the texts of the largest groups."""
+def figures(result: Dedup, text: str, bits: int, summary: dict[str, Any]) -> dict[str, Any]:
+    """Returns the data of the charts, and the texts of the largest groups."""
     texts = result._rows.select(
         F.col(ROW).alias("row"), _fields.text(result._rows, text).alias("text")
     )
@@ -78,7 +78,7 @@ def figures(result: Dedup, text: str, bits: int, told: dict[str, Any]) -> dict[s
         "similarities": _similarities(result._removed),
         "lengths": _lengths(result, texts),
         "ones": _ones(result._made, bits),
-        "prefixes": _prefixes(result._made, bits, told),
+        "prefixes": _prefixes(result._made, bits, summary),
         "groups": _shown(result, texts),
     }
 
@@ -91,7 +91,7 @@ def _counts(rows: DataFrame, by: Column) -> list[tuple[Any, int]]:
 def _similarities(duplicates: DataFrame) -> list[tuple[float, int]]:
     if "similarity" not in duplicates.columns:
         return []
-    # The small term undoes what rounding took; 1 itself belongs to the last step.
+    # The small term compensates rounding; similarity 1 belongs to the last bin.
     step = F.floor(F.round("similarity", 4) * STEPS + F.lit(1e-6))
     counted = _counts(duplicates, F.least(step, F.lit(STEPS - 1)))
     return [(int(step) / STEPS, count) for step, count in counted]
@@ -101,7 +101,7 @@ def _lengths(result: Dedup, texts: DataFrame) -> list[tuple[int, int, int]]:
     gone = result._removed.select("row").unionAll(result._repeats)
     removed = gone.withColumn("removed", F.lit(1))
     documents = result._made.select("row").join(removed, "row", "left")
-    # Lengths take part in the join, and no texts.
+    # The join reads lengths instead of texts.
     lengths = texts.select("row", F.greatest(F.length("text"), F.lit(1)).alias("length"))
     length = F.col("length")
     bins = F.filter(F.array(*map(F.lit, LENGTHS)), lambda shortest: shortest <= length)
@@ -112,7 +112,7 @@ def _lengths(result: Dedup, texts: DataFrame) -> list[tuple[int, int, int]]:
 
 
 def _hexadecimal(bits: int) -> Column:
-    """A fingerprint's digits in small letters, all of them."""
+    """Returns all hexadecimal digits of a fingerprint, in lower case."""
     return F.lower(F.lpad(F.hex("fingerprint"), bits // 4, "0"))
 
 
@@ -131,8 +131,10 @@ def _ones(documents: DataFrame, bits: int) -> list[int]:
     return [ones or 0 for ones in row]
 
 
-def _prefixes(documents: DataFrame, bits: int, told: dict[str, Any]) -> list[tuple[str, int, int]]:
-    count = told["documents"] - sum(told["not_compared"].values())
+def _prefixes(
+    documents: DataFrame, bits: int, summary: dict[str, Any]
+) -> list[tuple[str, int, int]]:
+    count = summary["documents"] - sum(summary["not_compared"].values())
     digits = next((digits for digits in (4, 3, 2) if count >> (4 * digits) >= EVEN), 1)
     prefixes = documents.groupBy(F.substring(_hexadecimal(bits), 1, digits).alias("prefix"))
     counted = prefixes.agg(
@@ -143,7 +145,7 @@ def _prefixes(documents: DataFrame, bits: int, told: dict[str, Any]) -> list[tup
 
 
 def _shown(result: Dedup, texts: DataFrame) -> list[dict[str, Any]]:
-    """Of each group the kept document, and the first of those that are farthest from it."""
+    """Returns the kept document of each group, and the first of the farthest ones."""
     groups = sources.groups(result._removed).orderBy(*sources.by_size()).limit(LARGEST).collect()
     kept = [group["kept_row"] for group in groups]
     first = F.struct((-F.col("distance")).alias("near"), "id", "row")

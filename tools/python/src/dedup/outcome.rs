@@ -1,4 +1,4 @@
-//! The outcome: decisions by position become tables by row and id.
+//! The outcome: converts decisions by position into tables by row and id.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::read::{Read, Rows};
 use crate::settle;
 use crate::table::Table;
 
-/// What comes of a deduplication.
+/// The result of a deduplication.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// A byte for every row, 1 for those to keep.
+    /// A byte for every row: 1 to keep it.
     pub(crate) mask: Vec<u8>,
     pub(crate) duplicates: Table,
     pub(crate) clusters: Table,
@@ -54,17 +54,17 @@ pub(crate) struct Report {
     settled: Settled,
 }
 
-/// What a deduplication has done.
+/// The inputs of the outcome.
 pub(super) struct Done<'a, F> {
     pub(super) decisions: &'a Decisions<F>,
     pub(super) read: &'a Read,
-    /// For each row whether it shares a value with a better one; empty if that was not asked.
+    /// For each row, whether it repeats a value of a preferred row; empty without `unique_by`.
     pub(super) repeated: &'a [bool],
     pub(super) rows: &'a Rows,
     pub(super) settled: &'a Settled,
     pub(super) settings: &'a Settings,
     pub(super) drop_empty: bool,
-    /// Where rows come from, if it was asked to count them by that.
+    /// The source of each row, if sources are counted.
     pub(super) sources: Option<&'a Column>,
     pub(super) against: bool,
     pub(super) started: Instant,
@@ -142,7 +142,7 @@ fn names(
     Ok(take(&rows.names, &numbered(read, positions), None)?)
 }
 
-/// A removed document: distance, similarity, cluster, and the position or key of what is kept.
+/// A removed document: distance, similarity, cluster, and the position or key of the kept one.
 struct Duplicate<'a> {
     position: u32,
     kept: Option<u32>,
@@ -152,7 +152,7 @@ struct Duplicate<'a> {
     cluster: Option<u32>,
 }
 
-/// A row for every removed document, in the order of the table.
+/// Returns a row for each removed document, in table order.
 fn duplicates<F: Fingerprint>(
     decisions: &Decisions<F>,
     read: &Read,
@@ -198,7 +198,7 @@ fn duplicates<F: Fingerprint>(
     Table::of(columns)
 }
 
-/// A row for every group, the largest first.
+/// Returns a row for each group, the largest first.
 fn clusters<F: Fingerprint>(decisions: &Decisions<F>, read: &Read, rows: &Rows) -> Result<Table> {
     let clusters: Vec<_> = decisions.clusters().collect();
     let members = clusters.iter().flat_map(|cluster| cluster.members).map(|&at| Some(at));
@@ -221,7 +221,7 @@ fn clusters<F: Fingerprint>(decisions: &Decisions<F>, read: &Read, rows: &Rows) 
 }
 
 impl Report {
-    /// Returns the report under the names of report.json.
+    /// Returns the report with the names of report.json.
     pub(super) fn to_dict<'py>(
         &self,
         py: Python<'py>,

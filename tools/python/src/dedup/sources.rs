@@ -1,4 +1,4 @@
-//! Sources: rows are counted by a column of theirs, as the library and the command line count them.
+//! Sources: counts rows by a column, like the library and the command line.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::interrupt::detached;
 use crate::read::{Read, Rows};
 use crate::table::Table;
 
-/// The values of the column that says where rows come from.
+/// The values of the source column.
 #[derive(Debug)]
 pub(super) struct Column {
     values: Vec<Option<Box<str>>>,
-    /// For each row its place among the values.
+    /// For each row, the index of its value.
     of_row: Vec<usize>,
 }
 
@@ -31,7 +31,7 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// Usage for a column that is not there, data for one without any value.
+    /// A usage error if there is no such column, a data error if it has no value.
     pub(super) fn of(table: &Table, name: &str) -> Result<Self> {
         let mut column = Self { values: Vec::new(), of_row: Vec::with_capacity(table.rows()) };
         let mut known = HashMap::new();
@@ -62,12 +62,12 @@ fn values(table: &Table, name: &str) -> Result<Vec<Option<Box<str>>>> {
     for piece in fields::pieces(table, name)? {
         let values = embed::source_values(&piece.array)?;
         let rows = values.into_iter().enumerate();
-        all.extend(rows.map(|(row, value)| value.filter(|_| piece.is_there(row))));
+        all.extend(rows.map(|(row, value)| value.filter(|_| piece.is_valid(row))));
     }
     Ok(all)
 }
 
-/// What became of all sources.
+/// The counts of all sources.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     rows: Vec<Row>,
@@ -77,7 +77,7 @@ pub(super) struct Account {
 #[derive(Debug)]
 struct Row {
     counts: SourceCounts,
-    /// Labels of the removed and of the kept document that are farthest from each other.
+    /// Labels of the removed and of the kept document of the farthest pair.
     farthest: [Option<Label>; 2],
 }
 
@@ -89,7 +89,7 @@ enum Label {
 }
 
 impl Account {
-    /// Counts rows by their sources; `kept` returns `None` of rows that are not counted.
+    /// Counts rows by source; `kept` returns `None` for rows that are not counted.
     pub(super) fn of<F: Fingerprint>(
         column: &Column,
         decisions: &Decisions<F>,
@@ -125,7 +125,7 @@ impl Account {
         Ok(Self { rows: rows.collect(), warnings })
     }
 
-    /// Returns the rows under the names of report.json.
+    /// Returns the counts with the names of report.json.
     pub(super) fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for Row { counts, farthest: [id, kept_id] } in &self.rows {
@@ -159,7 +159,7 @@ impl Account {
     }
 }
 
-/// Returns the labels of some rows: integers and texts as they are, others as JSON has them.
+/// Returns the labels of some rows: integers and texts unchanged, others as JSON.
 fn labels(names: &ArrayRef, rows: &UInt64Array) -> Result<Vec<Option<Label>>> {
     let names = take(names, rows, None)?;
     let valid = |row: usize| names.is_valid(row);
@@ -175,7 +175,7 @@ fn labels(names: &ArrayRef, rows: &UInt64Array) -> Result<Vec<Option<Label>>> {
     Ok(texts.map(|text| text.map(|text| Label::Text(text.into()))).collect())
 }
 
-/// Names the source of every row by the values of a column.
+/// Returns the source of every row by the values of a column.
 #[pyfunction]
 #[pyo3(name = "_source_values")]
 pub(crate) fn source_values(py: Python<'_>, table: &Table, column: &str) -> PyResult<Table> {
@@ -186,7 +186,7 @@ pub(crate) fn source_values(py: Python<'_>, table: &Table, column: &str) -> PyRe
     })?)
 }
 
-/// Returns the order of sources that were counted elsewhere, their shares removed, and warnings.
+/// Sorts sources that were counted elsewhere; returns order, removed shares and warnings.
 #[pyfunction]
 #[pyo3(name = "_source_order")]
 pub(crate) fn source_order(rows: Vec<(String, u64, u64)>) -> (Vec<String>, Vec<f64>, Vec<String>) {

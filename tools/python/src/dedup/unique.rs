@@ -1,4 +1,4 @@
-//! Unique values: of the rows that agree in a column, the one that is preferred stays.
+//! Unique values: keeps the preferred row of those with an equal value in a column.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::fields::{Followed, TextColumn};
 use crate::interrupt::Watch;
 use crate::read::BATCH;
 
-/// Numbers the values of a column: equal values have equal numbers, nulls none.
+/// Numbers the values of a column: equal values get equal numbers, nulls get none.
 pub(super) fn classes(pieces: &[Followed], column: &str) -> Result<Vec<Option<u32>>> {
     let arrays: Vec<&dyn Array> = pieces.iter().map(|piece| piece.array.as_ref()).collect();
     if arrays.is_empty() {
@@ -28,12 +28,12 @@ pub(super) fn classes(pieces: &[Followed], column: &str) -> Result<Vec<Option<u3
         Failure::usage(format!("unique_by: values of type {kind} in \"{column}\" have no order"))
     })?;
     let there = pieces.iter().flat_map(|piece| {
-        (0..piece.array.len()).map(|row| piece.is_there(row) && piece.array.is_valid(row))
+        (0..piece.array.len()).map(|row| piece.is_valid(row) && piece.array.is_valid(row))
     });
     Ok(ranks.into_iter().zip(there).map(|(rank, there)| there.then_some(rank)).collect())
 }
 
-/// Turns layouts that have no order into ones that have.
+/// Casts layouts without an order to ones that have one.
 #[allow(clippy::wildcard_enum_match_arm)] // Arrow has dozens of types
 fn comparable(array: ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
@@ -44,7 +44,7 @@ fn comparable(array: ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// Returns for each row whether a better one, or of equals an earlier one, has the same value.
+/// Returns for each row whether a preferred row, or an earlier one of equals, has its value.
 pub(super) fn repeated<R: Ord + Send>(
     classes: &[Option<u32>],
     texts: &TextColumn,

@@ -1,4 +1,4 @@
-//! Building: a table becomes an index, offline and in bounded memory.
+//! Building: builds an index from a table, offline and in bounded memory.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -6,11 +6,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
 use hamdex::advice::{Support, Wishes};
+use hamdex::any::AnyIndex;
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
 use hamdex::verify::FeatureSet;
-use hamdex::{AnyIndex, Error, Fingerprint, IndexOptions, NewDocument};
+use hamdex::{Error, Fingerprint, IndexOptions, NewDocument};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
@@ -26,13 +27,13 @@ use crate::settle;
 use crate::table::Table;
 use crate::tables::Seed;
 
-/// What is to be built.
+/// The arguments of a build.
 #[derive(Debug)]
 pub(super) struct Job<'a> {
     pub(super) path: &'a Path,
     pub(super) table: &'a Table,
     pub(super) text: &'a str,
-    /// `None` numbers the rows.
+    /// `None` uses row numbers.
     pub(super) id: Option<&'a str>,
     pub(super) odd: Vec<u64>,
     pub(super) asked: Asked,
@@ -43,12 +44,12 @@ pub(super) struct Job<'a> {
     pub(super) keep_features: bool,
     pub(super) memory: Option<usize>,
     pub(super) tmp: Option<PathBuf>,
-    /// `None` refuses rows of one id.
+    /// `None` rejects repeated ids.
     pub(super) on_repeat: Option<OnRepeat>,
     pub(super) max_bad: MaxBad,
 }
 
-/// Which of several rows of one id is stored.
+/// Which of several rows with the same id is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnRepeat {
     First,
@@ -67,11 +68,11 @@ impl OnRepeat {
     }
 }
 
-/// How many rows may have an id that no index can store.
+/// How many rows may have an invalid id.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum MaxBad {
     Rows(u64),
-    /// A share of all rows, in per cent.
+    /// A percentage of all rows.
     Percent(f64),
 }
 
@@ -83,7 +84,8 @@ impl Default for MaxBad {
 
 impl MaxBad {
     pub(super) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
-        let wrong = || Failure::usage("max_bad is a number of rows, or a share such as \"5%\"");
+        let wrong =
+            || Failure::usage("max_bad must be a number of rows, or a share such as \"5%\"");
         if object.is_instance_of::<PyInt>() {
             return object.extract().map(Self::Rows).map_err(|_| wrong());
         }
@@ -105,25 +107,25 @@ impl MaxBad {
     }
 }
 
-/// What was built; a dict in Python.
+/// The counts of a build; a dict in Python.
 #[derive(Debug, Default, Clone, IntoPyObject)]
 pub(super) struct Summary {
     rows: u64,
     documents: u64,
     distinct: u64,
     replaced: u64,
-    /// Rows that were left out for another one of their id.
+    /// Rows that were skipped because another one has their id.
     repeated: u64,
-    /// Rows with nothing to fingerprint, by the reason.
+    /// Rows with nothing to fingerprint, by reason.
     not_compared: BTreeMap<&'static str, u64>,
-    /// Rows with an id that no index can store.
+    /// Rows with an invalid id.
     rejects: u64,
     bytes: u64,
 }
 
-/// What is to be stored of the rows.
+/// Which rows are stored, and under which keys.
 struct Plans {
-    /// A key for each row; `None` leaves the row out.
+    /// A key for each row; `None` skips the row.
     keys: Vec<Option<Vec<u8>>>,
     bad: u64,
     repeated: u64,
@@ -163,7 +165,7 @@ impl Job<'_> {
                 Wishes { distance: self.distance, support, bits: F::BITS, ..Wishes::new() };
             let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
             let settled =
-                settle::settle(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?;
+                settle::resolve(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?;
             options = options.distance(settled.distance).keep_features(keeps);
             let pipeline = match settled.pipeline {
                 Some(pipeline) => pipeline,
@@ -188,7 +190,7 @@ impl Job<'_> {
         let summary = match push(builder, &rows, &plans, &pipeline, keeps, watch) {
             Ok(summary) => summary,
             Err(failure) => {
-                // The table is still there, so nothing has to be resumed.
+                // The input table still exists, so there is nothing to resume.
                 Builder::<F>::abandon(self.path)?;
                 if header.is_none() {
                     std::fs::remove_dir_all(self.path)
@@ -197,7 +199,7 @@ impl Job<'_> {
                 return Err(failure);
             }
         };
-        Ok((AnyIndex::open(self.path)?, summary, Texts::made(Some(pipeline))))
+        Ok((AnyIndex::open(self.path)?, summary, Texts::with_pipeline(Some(pipeline))))
     }
 
     fn stored(&self, header: &Header) -> Result<hamdex::Pipeline> {
@@ -209,7 +211,7 @@ impl Job<'_> {
         settle::by_index(header, stored, &self.asked)
     }
 
-    /// Finds the key of every row, before anything is written.
+    /// Determines the key of every row before anything is written.
     fn plans(&self, rows: &Rows, pipeline: &hamdex::Pipeline, watch: &Watch) -> Result<Plans> {
         let mut plans = Plans { keys: Vec::with_capacity(rows.len()), bad: 0, repeated: 0 };
         let Some(id) = self.id else {
@@ -219,7 +221,7 @@ impl Job<'_> {
         };
         let mut seen = Seen::default();
         let texts = rows.texts.pieces()?;
-        // Whether a row makes a document matters only if another one has its id.
+        // Needed only if another row has the same id.
         let usable = |row: usize| {
             let piece = texts.iter().rev().find(|(first, _)| *first <= row);
             let text = piece.and_then(|(first, piece)| piece.get(row - first));
@@ -250,7 +252,7 @@ impl Job<'_> {
         if !self.max_bad.allows(plans.bad, rows.len()) {
             let (bad, len) = (plans.bad, rows.len());
             return Err(Failure::data(format!(
-                "{bad} of {len} rows have an id that no index can store; max_bad allows fewer"
+                "{bad} of {len} rows have an invalid id; max_bad allows fewer"
             )));
         }
         Ok(plans)
@@ -295,7 +297,7 @@ fn push<F: Fingerprint>(
 }
 
 impl Plans {
-    /// Decides between two rows of one id.
+    /// Decides between two rows with the same id.
     fn repeat(
         &mut self,
         on_repeat: Option<OnRepeat>,
@@ -305,7 +307,7 @@ impl Plans {
         usable: &dyn Fn(usize) -> bool,
     ) -> Result<()> {
         let last = match (usable(before), usable(row)) {
-            // Rows without a text leave the id to the other one.
+            // A row without a text cedes the id to the other row.
             (_, false) => false,
             (false, true) => true,
             (true, true) => {
@@ -313,7 +315,7 @@ impl Plans {
                 let Some(choice) = on_repeat else {
                     let id = name::to_text(&key);
                     return Err(Failure::data(format!(
-                        "rows {before} and {row} have the same id {id}; make ids unique, or give \
+                        "rows {before} and {row} have the same id {id}; make ids unique, or pass \
                          on_repeat=\"first\" or \"last\""
                     )));
                 };
@@ -325,7 +327,7 @@ impl Plans {
             seen.replace(&key, row as u64);
         }
         self.keys.push(Some(key));
-        // A row without a text keeps its key, so that it is counted as one.
+        // A row without a text keeps its key, so that it is counted as such.
         if let Some(slot) = self.keys.get_mut(loser)
             && usable(loser)
         {

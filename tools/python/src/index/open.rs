@@ -1,8 +1,9 @@
 //! Open indexes: what a call says of one, and what it does with texts.
 
+use hamdex::IndexOptions;
 use hamdex::advice::{Kind, Support, Wishes};
+use hamdex::any::AnyIndex;
 use hamdex::plan::Plan;
-use hamdex::{AnyIndex, IndexOptions};
 
 use crate::failure::{Failure, Result};
 use crate::tables::Seed;
@@ -37,20 +38,20 @@ pub(super) fn options(
     Ok(options)
 }
 
-/// What an index does with texts.
+/// How an index processes texts.
 #[derive(Debug, Clone)]
 pub(crate) enum Texts {
-    /// Makes fingerprints of them.
+    /// Computes their fingerprints.
     Read(hamdex::Pipeline),
-    /// Would do so with the secret, which it was opened without; the descriptor.
+    /// Needs a secret that was not passed; holds the descriptor.
     Secret(String),
-    /// It holds fingerprints that were made elsewhere.
+    /// Has no pipeline, because its fingerprints were computed elsewhere.
     Refused,
 }
 
 impl Texts {
-    /// Of an index that was made with this pipeline.
-    pub(super) fn made(pipeline: Option<hamdex::Pipeline>) -> Self {
+    /// For an index that was created with this pipeline.
+    pub(super) fn with_pipeline(pipeline: Option<hamdex::Pipeline>) -> Self {
         pipeline.map_or(Self::Refused, Self::Read)
     }
 
@@ -61,10 +62,10 @@ impl Texts {
             return Ok(Self::Secret(descriptor.clone()));
         }
         let secret = seed.map(|seed| seed.secret);
-        Ok(Self::made(open.pipeline_with(secret)?))
+        Ok(Self::with_pipeline(open.pipeline_with(secret)?))
     }
 
-    /// Returns the pipeline, or nothing for an index of fingerprints.
+    /// Returns the pipeline; `None` if the index has none.
     pub(crate) fn pipeline(&self) -> Result<Option<&hamdex::Pipeline>> {
         match self {
             Self::Read(pipeline) => Ok(Some(pipeline)),
@@ -82,15 +83,15 @@ impl Texts {
     }
 }
 
-/// Returns whether a descriptor names a secret.
+/// Returns true if the descriptor names a secret.
 pub(super) fn is_secret(descriptor: &str) -> bool {
     descriptor.contains(";secret=")
 }
 
-/// The failure of a text for an index whose secret is not known.
+/// Returns the failure of a text for an index whose secret was not passed.
 pub(super) fn secret_missing() -> Failure {
     Failure::usage(
-        "the index was made with a secret, so it takes texts only with it: give the file as \
-         seed_file; fingerprints need none",
+        "the index was created with a secret and needs it for texts; pass the file as \
+         seed_file (fingerprints need no secret)",
     )
 }

@@ -1,20 +1,20 @@
-//! Snapshots: one frozen state of an index, searched while others write.
+//! Snapshots: one state of an index, which can be searched while others write.
 
-use hamdex::AnyReader;
+use hamdex::any::AnyReader;
 use hamdex::verify::Verification;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use super::open::Texts;
-use super::values::{Asking, Maker, Value};
+use super::values::{Maker, SearchOptions, Value};
 use crate::failure::Result;
 use crate::interrupt::{Watch, detached, interruptible};
 use crate::name;
 
-/// Queries that are answered together.
+/// Number of queries that are answered together.
 const BATCH: usize = 4096;
 
-/// A document that a search has found.
+/// A document that a search found.
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]
 pub(crate) struct Match {
@@ -38,7 +38,7 @@ impl Match {
     }
 }
 
-/// A match before Python sees it.
+/// A match before its conversion to Python.
 #[derive(Debug)]
 pub(super) struct Found {
     key: Vec<u8>,
@@ -64,31 +64,36 @@ pub(super) fn to_matches(py: Python<'_>, found: &[Found]) -> PyResult<Vec<Match>
     found.iter().map(|found| found.to_match(py)).collect()
 }
 
-/// One state of an index, which later changes do not touch.
+/// One state of an index, which later writes do not change.
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(super) state: AnyReader,
     pub(super) texts: Texts,
-    /// The check of searches that name none.
-    pub(super) as_made: Verification,
+    /// The default verification of searches.
+    pub(super) default_check: Verification,
 }
 
 impl Snapshot {
-    fn asking(
+    fn options(
         &self,
         distance: Option<u32>,
         limit: Option<usize>,
         verify: Option<&str>,
-    ) -> Result<Asking> {
-        Asking::new(distance, limit, verify, (self.state.header().keeps_features, self.as_made))
+    ) -> Result<SearchOptions> {
+        SearchOptions::new(
+            distance,
+            limit,
+            verify,
+            (self.state.header().keeps_features, self.default_check),
+        )
     }
 
     /// Answers queries, batch by batch.
     fn answers(
         &self,
         values: &[Value],
-        asking: Asking,
+        options: SearchOptions,
         watch: Option<&Watch>,
     ) -> Result<Vec<Vec<Found>>> {
         let maker = Maker { texts: &self.texts, header: self.state.header() };
@@ -97,7 +102,7 @@ impl Snapshot {
             if let Some(watch) = watch {
                 watch.check()?;
             }
-            let found = self.state.search_batch(maker.queries(batch, asking)?)?;
+            let found = self.state.search_batch(maker.queries(batch, options)?)?;
             answers.par_extend(
                 found
                     .into_par_iter()
@@ -110,7 +115,7 @@ impl Snapshot {
 
 #[pymethods]
 impl Snapshot {
-    /// Finds documents near a text or a fingerprint, the nearest first.
+    /// Returns the documents near a text or a fingerprint, nearest first.
     #[pyo3(signature = (value, *, distance = None, limit = None, verify = None))]
     pub(super) fn search(
         &self,
@@ -120,9 +125,9 @@ impl Snapshot {
         limit: Option<usize>,
         verify: Option<&str>,
     ) -> PyResult<Vec<Match>> {
-        let asking = self.asking(distance, limit, verify)?;
+        let options = self.options(distance, limit, verify)?;
         let value = [Value::of(value)?];
-        let found = detached(py, || self.answers(&value, asking, None))?;
+        let found = detached(py, || self.answers(&value, options, None))?;
         to_matches(py, found.first().map_or(&[][..], Vec::as_slice))
     }
 
@@ -136,13 +141,13 @@ impl Snapshot {
         limit: Option<usize>,
         verify: Option<&str>,
     ) -> PyResult<Vec<Vec<Match>>> {
-        let asking = self.asking(distance, limit, verify)?;
+        let options = self.options(distance, limit, verify)?;
         let values = Value::many(values)?;
-        let found = interruptible(py, |watch| self.answers(&values, asking, Some(watch)))?;
+        let found = interruptible(py, |watch| self.answers(&values, options, Some(watch)))?;
         found.iter().map(|found| to_matches(py, found)).collect()
     }
 
-    /// Returns the fingerprint of a document; `None` when it is not stored.
+    /// Returns the fingerprint of a document; `None` if it is not stored.
     pub(super) fn get(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<u128>> {
         let key = name::of_object(key)?;
         Ok(detached(py, || Ok(self.state.get(&key)?))?)

@@ -1,4 +1,4 @@
-//! Values: texts or fingerprints, one or many, become what an index searches and stores.
+//! Values: convert one or many texts or fingerprints into documents and queries.
 
 use hamdex::inspect::Header;
 use hamdex::verify::FeatureSet;
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::open::Texts;
 use crate::failure::{Failure, Result};
 
-/// A text, or a fingerprint that was made elsewhere.
+/// A text, or a fingerprint that was computed elsewhere.
 #[derive(Debug)]
 pub(super) enum Value {
     Text(PyBackedStr),
@@ -27,7 +27,7 @@ impl Value {
         if object.is_instance_of::<PyInt>() {
             let print = object
                 .extract()
-                .map_err(|_| Failure::usage("a fingerprint is a whole number of 128 bits at most"));
+                .map_err(|_| Failure::usage("a fingerprint is an integer of at most 128 bits"));
             return Ok(Self::Print(print?));
         }
         let kind = object.get_type().name()?;
@@ -39,7 +39,7 @@ impl Value {
     }
 }
 
-/// A document on its way into an index.
+/// A document to insert.
 #[derive(Debug)]
 pub(super) struct Document {
     key: Vec<u8>,
@@ -105,21 +105,25 @@ impl Maker<'_> {
         keys.into_par_iter().zip(values).map(make).collect()
     }
 
-    pub(super) fn queries(&self, values: &[Value], asked: Asking) -> Result<Vec<Query<u128>>> {
+    pub(super) fn queries(
+        &self,
+        values: &[Value],
+        options: SearchOptions,
+    ) -> Result<Vec<Query<u128>>> {
         let make = |value: &Value| {
             let mut query = Query::new(self.fingerprint(value)?);
-            if let Some(distance) = asked.distance {
+            if let Some(distance) = options.distance {
                 query = query.distance(distance);
             }
-            if let Some(limit) = asked.limit {
+            if let Some(limit) = options.limit {
                 query = query.limit(limit);
             }
-            Ok(match (asked.verify, value) {
+            Ok(match (options.verify, value) {
                 (Verification::None, _) => query,
                 (verify, Value::Text(text)) => {
                     query.verify(verify, verify.evidence(self.pipeline()?, text))
                 }
-                (_, Value::Print(_)) if asked.by_default => query,
+                (_, Value::Print(_)) if options.by_default => query,
                 (_, Value::Print(_)) => return Err(nothing_to_compare()),
             })
         };
@@ -128,26 +132,29 @@ impl Maker<'_> {
 }
 
 fn nothing_to_compare() -> Failure {
-    Failure::usage("a fingerprint has no text, so verify has nothing to compare")
+    Failure::usage("a fingerprint has no text; verify needs the text")
 }
 
-/// Returns the check for documents that are to be stored if they are new.
+/// Returns the verification for `insert_if_new`.
 ///
-/// Fingerprints are not checked by default; texts and fingerprints in one call have no common one.
+/// Fingerprints are not verified by default, so a call with both texts and fingerprints has no
+/// default.
 pub(super) fn check_of(
     verify: Option<&str>,
-    as_made: Verification,
+    default_check: Verification,
     values: &[Value],
     keeps_features: bool,
 ) -> Result<Verification> {
     let prints = values.iter().filter(|value| matches!(value, Value::Print(_))).count();
     match verify.map(str::parse::<Verification>).transpose()? {
-        None if as_made == Verification::None || prints == values.len() => Ok(Verification::None),
+        None if default_check == Verification::None || prints == values.len() => {
+            Ok(Verification::None)
+        }
         None if prints > 0 => Err(Failure::usage(
-            "fingerprints have no text to verify: store them in another call than texts, or give \
+            "fingerprints have no text to verify; insert them in a separate call, or pass \
              verify=\"none\"",
         )),
-        None => Ok(as_made),
+        None => Ok(default_check),
         Some(verify) => {
             crate::settle::require_stored(verify, keeps_features)?;
             if verify != Verification::None && prints > 0 {
@@ -158,25 +165,25 @@ pub(super) fn check_of(
     }
 }
 
-/// What is asked of a search.
+/// The options of a search.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asking {
+pub(super) struct SearchOptions {
     distance: Option<u32>,
     limit: Option<usize>,
     verify: Verification,
-    /// Whether the check is that of the index, which skips fingerprints.
+    /// Whether the verification is the default, which skips fingerprints.
     by_default: bool,
 }
 
-impl Asking {
+impl SearchOptions {
     pub(super) fn new(
         distance: Option<u32>,
         limit: Option<usize>,
         verify: Option<&str>,
-        (keeps_features, as_made): (bool, Verification),
+        (keeps_features, default_check): (bool, Verification),
     ) -> Result<Self> {
         let given = verify.map(str::parse::<Verification>).transpose()?;
-        let verify = given.unwrap_or(as_made);
+        let verify = given.unwrap_or(default_check);
         crate::settle::require_stored(verify, keeps_features)?;
         Ok(Self { distance, limit, verify, by_default: given.is_none() })
     }

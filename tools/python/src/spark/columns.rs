@@ -1,4 +1,4 @@
-//! Columns: fingerprints to and from the types that Spark has.
+//! Columns: convert fingerprints to and from Spark's types.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use hamdex::Fingerprint;
 use crate::failure::{Failure, Result};
 use crate::table::Table;
 
-/// A width of fingerprints that has a column in Spark.
+/// A width of fingerprints that has a Spark column type.
 pub(crate) trait Column: Fingerprint {
-    /// Makes the column; what is missing is null.
+    /// Creates the column; missing values are null.
     fn column(values: impl Iterator<Item = Option<Self>>) -> ArrayRef;
 }
 
-/// Fingerprints of up to 64 bits, as numbers of 64 bits with the same bits.
+/// Converts fingerprints of up to 64 bits to signed integers with the same bits.
 fn longs(values: impl Iterator<Item = Option<u64>>) -> ArrayRef {
     Arc::new(values.map(|value| value.map(u64::cast_signed)).collect::<Int64Array>())
 }
@@ -61,7 +61,7 @@ fn read<F: Fingerprint>(piece: &ArrayRef, column: &str, values: &mut Vec<F>) -> 
         let fits = u64::BITS <= F::BITS || value >> F::BITS == 0;
         let misfit = || {
             let bits = F::BITS;
-            Failure::usage(format!("column \"{column}\" holds {value}, which has over {bits} bits"))
+            Failure::usage(format!("column \"{column}\" holds {value}, which exceeds {bits} bits"))
         };
         if fits { Ok(F::truncate(u128::from(value))) } else { Err(misfit()) }
     };
@@ -93,7 +93,7 @@ fn read<F: Fingerprint>(piece: &ArrayRef, column: &str, values: &mut Vec<F>) -> 
         }
         other => {
             return Err(Failure::usage(format!(
-                "column \"{column}\" is of type {other}, which holds no fingerprints of {} bits",
+                "column \"{column}\" is of type {other}, which cannot hold {}-bit fingerprints",
                 F::BITS
             )));
         }

@@ -1,4 +1,4 @@
-//! Matching: tables of rows by key become tables of pairs, rows to split and counts.
+//! Matching: converts tables of keyed rows into tables of pairs, rows to split, and counts.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::columns::{Column, fingerprints};
 use crate::failure::{Failure, Result};
 use crate::table::Table;
 
-/// Kinds of rows that groups give back: a pair with its distance, a row to split, as it came
-/// (`second` as a distance of 1), a count with its number as the distance and its value as key.
+/// Kinds of result rows. A pair has a distance. A row to split is unchanged, with `second` as a
+/// distance of 1. A count has its number as the distance and its value as the key.
 const PAIR: i8 = 0;
-const HEAVY: i8 = 1;
+const SKEWED: i8 = 1;
 const COUNT: i8 = 2;
 
 /// Keys of any width.
@@ -33,9 +33,9 @@ pub(crate) trait Matching: Send {
     fn finish(self: Box<Self>) -> Result<Table>;
 }
 
-/// Makes rows of the keys that `keys` gives for each key and fingerprint of a table.
+/// Returns a row for each key that `keys` returns for each key and fingerprint of a table.
 ///
-/// A table without keys has key 0 everywhere.
+/// Without a key column every key is 0.
 pub(crate) fn expand<F: Column, K: Iterator<Item = u64>>(
     table: &Table,
     keys: impl Fn(u64, F) -> K,
@@ -63,7 +63,7 @@ pub(crate) fn expand<F: Column, K: Iterator<Item = u64>>(
     Table::of(columns)
 }
 
-/// Groups of one width, fed with tables.
+/// Groups of one width that read tables.
 pub(crate) struct Stream<F> {
     groups: Groups<F>,
 }
@@ -102,7 +102,7 @@ fn to_table<F: Column>(found: &Found<F>, counts: Option<Counts>) -> Result<Table
         })
         .unwrap_or_default();
     let Found { pairs, heavy } = found;
-    let kinds = pairs.iter().map(|_| PAIR).chain(heavy.iter().map(|_| HEAVY));
+    let kinds = pairs.iter().map(|_| PAIR).chain(heavy.iter().map(|_| SKEWED));
     let kinds: Int8Array = kinds.chain(counts.iter().map(|_| COUNT)).map(Some).collect();
     let keys = pairs.iter().map(|_| None);
     let keys = keys.chain(heavy.iter().map(|row| Some(row.key.cast_signed())));
@@ -133,8 +133,9 @@ fn longs(table: &Table, column: &str) -> Result<Vec<i64>> {
     let mut values = Vec::with_capacity(table.rows());
     for piece in table.column(column)? {
         let piece = piece.as_primitive_opt::<Int64Type>().filter(|piece| piece.null_count() == 0);
-        let piece = piece
-            .ok_or_else(|| Failure::usage(format!("column \"{column}\" is no whole number")))?;
+        let piece = piece.ok_or_else(|| {
+            Failure::usage(format!("column \"{column}\" is not a column of integers"))
+        })?;
         values.extend_from_slice(piece.values());
     }
     Ok(values)
@@ -143,9 +144,9 @@ fn longs(table: &Table, column: &str) -> Result<Vec<i64>> {
 fn flags(table: &Table, column: &str) -> Result<Vec<bool>> {
     let mut values = Vec::with_capacity(table.rows());
     for piece in table.column(column)? {
-        let piece = piece
-            .as_boolean_opt()
-            .ok_or_else(|| Failure::usage(format!("column \"{column}\" is no truth value")))?;
+        let piece = piece.as_boolean_opt().ok_or_else(|| {
+            Failure::usage(format!("column \"{column}\" is not a column of booleans"))
+        })?;
         values.extend(piece.iter().map(|flag| flag == Some(true)));
     }
     Ok(values)

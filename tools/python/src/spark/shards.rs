@@ -1,4 +1,4 @@
-//! Shards: documents become rows of an index, and sorted rows become its files.
+//! Shards: converts documents into index rows, and sorted rows into index files.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +13,14 @@ use hamdex::plan::Plan;
 use pyo3::prelude::*;
 
 use super::columns::{Column, fingerprints};
-use super::ended;
+use super::finished;
 use crate::column::Ids;
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
 use crate::interrupt::detached;
 use crate::table::Table;
 
-/// What an index of shards is made with.
+/// The settings of an index of shards.
 #[pyclass(frozen, module = "hamdex", name = "_Layout")]
 pub(crate) struct ShardLayout {
     inner: Layout,
@@ -37,20 +37,20 @@ impl ShardLayout {
         Ok(Self { inner: make()? })
     }
 
-    /// Returns the plan in words that make the same one whatever the count.
+    /// Returns the plan as text that does not depend on the count.
     #[getter]
     fn plan(&self) -> String {
         self.inner.plan().to_string()
     }
 
-    /// Returns the rows of documents: family, key and, in family 0, fingerprint.
+    /// Returns the index rows of documents: family, key and, in family 0, fingerprint.
     fn rows(&self, py: Python<'_>, table: &Bound<'_, Table>) -> PyResult<Table> {
         let table = table.get();
         let rows = detached(py, || for_width!(self.bits(), F => rows::<F>(&self.inner, table)));
         Ok(rows?)
     }
 
-    /// Begins to write the rows of one range.
+    /// Returns a writer for the rows of one range.
     fn writer(&self, directory: PathBuf, stem: &str) -> PyResult<Shards> {
         let make = || -> Result<Box<dyn Writing>> {
             for_width!(self.bits(), F => {
@@ -60,7 +60,7 @@ impl ShardLayout {
         Ok(Shards { inner: Mutex::new(Some(make()?)) })
     }
 
-    /// Writes the list of all files that writers told of; returns documents and fingerprints.
+    /// Writes the manifest of all written files; returns the numbers of documents and fingerprints.
     fn write_manifest(
         &self,
         py: Python<'_>,
@@ -90,20 +90,20 @@ pub(crate) struct Shards {
 
 #[pymethods]
 impl Shards {
-    /// Takes the next rows, in order.
+    /// Adds sorted rows.
     fn push(&self, py: Python<'_>, table: &Bound<'_, Table>) -> PyResult<()> {
         let table = table.get();
         Ok(detached(py, || {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.as_mut().ok_or_else(ended)?.push(table)
+            inner.as_mut().ok_or_else(finished)?.push(table)
         })?)
     }
 
-    /// Ends the last file and returns what was written.
+    /// Finishes the last file and returns the written files.
     fn finish(&self, py: Python<'_>) -> PyResult<Table> {
         Ok(detached(py, || {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            to_table(&inner.take().ok_or_else(ended)?.finish()?)
+            to_table(&inner.take().ok_or_else(finished)?.finish()?)
         })?)
     }
 }
@@ -218,7 +218,7 @@ fn shards(table: &Table) -> Result<Vec<Shard>> {
     Ok(shards)
 }
 
-/// Takes a column that has to be of a type.
+/// Returns a column of a given type.
 fn of_type<'a, A: ?Sized>(
     batch: &'a RecordBatch,
     name: &str,
@@ -228,5 +228,5 @@ fn of_type<'a, A: ?Sized>(
 }
 
 fn missing(name: &str) -> Failure {
-    Failure::usage(format!("a row has no {name} that can be read"))
+    Failure::usage(format!("column \"{name}\" is missing or has an unreadable value"))
 }
