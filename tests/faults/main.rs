@@ -4,10 +4,7 @@
 mod backups;
 mod damage;
 mod log;
-mod recycled;
 mod refusals;
-mod rights;
 mod secondary;
 #[path = "../support/mod.rs"]
 mod support;
-mod wrecks;

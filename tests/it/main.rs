@@ -3,26 +3,19 @@
 
 mod architecture;
 mod backup;
-mod balance;
 mod builds;
-mod cancelling;
 mod concurrency;
 mod documents;
 mod exactness;
-mod examples;
 mod golden;
 #[cfg(feature = "rocksdb-interop")]
 mod interop;
-mod joins;
 mod model;
 mod opening;
 mod pipelines;
-mod properties;
 mod reading;
 mod removal;
-mod resident;
 mod secondary;
-mod secret;
 #[path = "../support/mod.rs"]
 mod support;
 mod traps;

@@ -241,3 +241,34 @@ pub(super) fn percentile(times: &[Duration], permille: usize) -> f64 {
     let at = (times.len() * permille / 1000).min(times.len().saturating_sub(1));
     times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }
+
+/// Name of [`PlainLoop`].
+pub(super) const PLAIN_LOOP: &str = "plain loop";
+
+/// A plain loop over all fingerprints: no code of the library, so that it can judge its answers.
+pub(super) struct PlainLoop(Vec<u64>);
+
+impl Engine for PlainLoop {
+    type Answer = Vec<u64>;
+
+    fn build(_: &Job, fingerprints: &[u64]) -> Outcome<Self> {
+        Ok(Self(fingerprints.to_vec()))
+    }
+
+    fn answers(&self, _: u32) -> bool {
+        true
+    }
+
+    fn search(&self, query: u64, distance: u32) -> Outcome<Vec<u64>> {
+        let near = |f: &&u64| (*f ^ query).count_ones() <= distance;
+        Ok(self.0.iter().filter(near).copied().collect())
+    }
+
+    fn found(&self, answer: &Vec<u64>, _: &[u64]) -> Vec<u64> {
+        answer.clone()
+    }
+
+    fn note(&self) -> String {
+        "Rust without SIMD, the judge of all answers".into()
+    }
+}

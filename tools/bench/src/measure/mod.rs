@@ -11,7 +11,6 @@ mod join;
 mod peers;
 mod prediction;
 mod resident;
-mod scan;
 pub(crate) mod yardstick;
 
 use std::error::Error;
@@ -70,7 +69,7 @@ pub(crate) const OURS: [&str; 9] = [
     Scan::NAME,
     join::NAME,
     insert::NAME,
-    scan::NAME,
+    harness::PLAIN_LOOP,
     yardstick::NAME,
 ];
 
@@ -80,7 +79,7 @@ pub(crate) fn run(job: &Job) -> Outcome<()> {
         Resident::NAME => harness::run::<Resident>(job),
         Scan::NAME => harness::run::<Scan>(job),
         disk::NAME => harness::run::<disk::Disk>(job),
-        scan::NAME => harness::run::<scan::Scan>(job),
+        harness::PLAIN_LOOP => harness::run::<harness::PlainLoop>(job),
         prediction::NAME => prediction::run(job),
         join::NAME => join::run(job),
         insert::NAME => insert::run(job),

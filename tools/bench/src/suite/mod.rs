@@ -4,7 +4,6 @@ mod agree;
 mod contender;
 mod document;
 mod machine;
-mod number;
 mod plot;
 mod process;
 mod ratio;

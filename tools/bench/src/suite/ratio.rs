@@ -1,8 +1,7 @@
 //! Ratios of a peer's figure to ours, with the spread that repetitions leave.
 
 use super::contender;
-use super::document::{Cell, Mark, Table};
-use super::number::{or_dash, plain};
+use super::document::{Cell, Mark, Table, or_dash, plain};
 use crate::row::Row;
 
 /// The peer's figure divided by ours, or the other way round where more is better: above 1 ours

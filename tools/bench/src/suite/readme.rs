@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::document::{Cell, Table};
-use super::number::{or_dash, plain, size};
+use super::document::{Cell, Table, or_dash, plain, size};
 use super::{contender, render, tables};
 use crate::row::Row;
 

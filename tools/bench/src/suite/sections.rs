@@ -2,8 +2,7 @@
 
 use std::error::Error;
 
-use super::document::{Plot, Section, Table};
-use super::number::size;
+use super::document::{Plot, Section, Table, size};
 use super::plot::{self, Shown};
 use super::{Report, contender, ratio, tables};
 

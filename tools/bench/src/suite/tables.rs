@@ -1,8 +1,7 @@
 //! The report's tables: figures of all contenders at a size, over distances, and of single works.
 
 use super::agree::Verdict;
-use super::document::{Cell, Mark, Table};
-use super::number::{or_dash, plain, size};
+use super::document::{Cell, Mark, Table, or_dash, plain, size};
 use crate::row::Row;
 
 /// Engines in the order of their rows, each once.
