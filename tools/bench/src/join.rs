@@ -8,7 +8,7 @@ use hamdex::{BuildOptions, Builder, Index, IndexOptions, Plan, join};
 
 use crate::{Args, report};
 
-/// Runs of each join, of which the best is told: others may be at work on the machine.
+/// Runs of each join; the best is reported, because other processes may share the machine.
 const RUNS: usize = 3;
 
 pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {

@@ -1,14 +1,14 @@
-//! Fingerprints held in memory: tables without an index, their scan, and an index that holds them.
+//! Fingerprints in memory: resident tables, a scan of them, and an index with resident tables.
 
 use hamdex::{Index, Near, OpenOptions, Reader, ResidentTables};
 
 use super::harness::Engine;
 use super::{Job, Outcome, disk};
 
-/// Bytes for the tables of an index; more than any size here takes.
+/// Memory for resident tables in bytes, more than any size here needs.
 const BUDGET: usize = 16 << 30;
 
-/// Tables in memory and nothing else: what most peers are.
+/// Tables in memory without an index, as most peers are.
 pub(super) struct Tables(ResidentTables<u64>);
 
 impl Tables {
@@ -43,7 +43,7 @@ impl Engine for Tables {
     }
 }
 
-/// The scan of the same tables.
+/// A scan of the same tables.
 pub(super) struct Scan(ResidentTables<u64>);
 
 impl Scan {
@@ -74,7 +74,7 @@ impl Engine for Scan {
     }
 }
 
-/// The index that the disk engine built, opened with its tables in memory.
+/// The index of the disk engine, opened with resident tables.
 pub(super) struct Resident {
     reader: Reader<u64>,
     bytes: u64,

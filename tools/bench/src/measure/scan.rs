@@ -1,4 +1,4 @@
-//! A plain loop over all fingerprints: no code of the library, so that it can judge its answers.
+//! A plain loop over all fingerprints, without code of the library: the reference for answers.
 
 use super::harness::Engine;
 use super::{Job, Outcome};

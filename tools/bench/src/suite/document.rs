@@ -1,10 +1,10 @@
-//! A report as sections, tables and plots, before it is Markdown or HTML.
+//! The document model of a report: sections, tables and plots.
 
-/// A cell's standing among others of its kind.
+/// The mark of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     Plain,
-    /// Ours is behind here.
+    /// Our figure is worse than the peer's.
     Behind,
 }
 
@@ -38,7 +38,7 @@ impl Table {
     }
 }
 
-/// A plot with the name of its file.
+/// A plot and the name of its file.
 #[derive(Debug)]
 pub(crate) struct Plot {
     pub(crate) name: String,

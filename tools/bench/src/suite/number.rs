@@ -1,6 +1,6 @@
-//! Numbers as readers like them: three digits, and a unit where it is needed.
+//! Formatting of numbers for readers.
 
-/// Three significant digits, thousands apart.
+/// Formats three significant digits, with commas between thousands.
 pub(crate) fn plain(value: f64) -> String {
     let digits = if value.abs() >= 100.0 {
         0
@@ -13,22 +13,22 @@ pub(crate) fn plain(value: f64) -> String {
     };
     let text = format!("{value:.digits$}");
     let (whole, rest) = text.split_once('.').map_or((text.as_str(), ""), |(w, r)| (w, r));
-    let mut apart = String::new();
+    let mut grouped = String::new();
     for (at, digit) in whole.chars().enumerate() {
         if at > 0 && (whole.len() - at).is_multiple_of(3) && digit.is_ascii_digit() {
-            apart.push(',');
+            grouped.push(',');
         }
-        apart.push(digit);
+        grouped.push(digit);
     }
-    if rest.is_empty() { apart } else { format!("{apart}.{rest}") }
+    if rest.is_empty() { grouped } else { format!("{grouped}.{rest}") }
 }
 
-/// A figure that may be missing.
+/// Formats a figure, or a dash if it is missing.
 pub(crate) fn or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "–".into(), plain)
 }
 
-/// A count in words: 10 thousand, 1 million.
+/// Formats a count, such as 10,000 or 1 million.
 pub(crate) fn size(n: u64) -> String {
     match n {
         1_000_000.. if n.is_multiple_of(1_000_000) => format!("{} million", n / 1_000_000),
