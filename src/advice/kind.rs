@@ -45,13 +45,14 @@ impl Kind {
     /// use hamdex::advice::Kind;
     ///
     /// assert_eq!(Kind::of_preset("post"), Some(Kind::Post));
+    /// assert_eq!(Kind::Post.preset(), Some("post"));
     /// assert_eq!(Kind::of_preset("tweet"), None);
     /// ```
     pub fn of_preset(name: &str) -> Option<Self> {
         Self::PRESETS.iter().find(|(_, preset)| *preset == name).map(|&(kind, _)| kind)
     }
 
-    /// Returns the kind whose preset the pipeline is; `None` for a custom pipeline.
+    /// Returns the kind whose preset the pipeline is, if it is one.
     ///
     /// HTML and the cleaning of short texts do not change the kind.
     ///
@@ -72,7 +73,7 @@ impl Kind {
         Self::of_descriptor(pipeline.descriptor())
     }
 
-    /// Returns the kind whose preset a descriptor names; `None` for a custom pipeline.
+    /// Returns the kind whose preset a descriptor names, if it names one.
     ///
     /// As [`Kind::of_pipeline`]. A secret and a centre do not change the kind either.
     ///
@@ -98,6 +99,14 @@ impl Kind {
     }
 
     /// Describes the texts of a profile in one clause.
+    ///
+    /// ```
+    /// use hamdex::advice::{Kind, Profile};
+    ///
+    /// let reason = Kind::Text.reason(&Profile::of(&["good morning", "good evening"]));
+    /// let expected = "100 % of 2 texts are shorter than 200 characters, the median has 12";
+    /// assert_eq!(reason, expected);
+    /// ```
     pub fn reason(self, profile: &Profile) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let Profile { texts, short, median_length, .. } = profile;

@@ -20,7 +20,7 @@ const NOISE: [&str; 6] = [
     "\n",
 ];
 
-/// A generator of edits as people and programs make them, deterministic for a seed.
+/// A generator of realistic edits of a text, deterministic for a seed.
 ///
 /// Changes, inserts and deletes characters and words, swaps neighbouring sentences, and appends
 /// links and forwarded tails.

@@ -9,7 +9,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// Maximum length of all texts of a sample in bytes, plus one text.
 const ALL_BYTES: usize = 64 << 20;
 
-/// A sample of a stream of rows, spread evenly over all of them.
+/// A sample of rows, spread evenly over a stream of them.
 ///
 /// Keeps every stride-th row, and doubles the stride when there are too many rows or bytes. So the
 /// sample of a sorted table represents all of it. A sample takes up to about 64 MiB; a text longer
@@ -41,7 +41,7 @@ impl Sampler {
         Self { wanted: wanted.max(1), kept: Vec::new(), bytes: 0, stride: 1, ordinal: 0 }
     }
 
-    /// Offers the next row, and calls `text` only if the row is sampled.
+    /// Offers the next row; calls `text` only if it is sampled.
     ///
     /// A row whose `text` returns `None` is skipped.
     pub fn row(&mut self, text: impl FnOnce() -> Option<String>) {

@@ -90,6 +90,15 @@ impl Settings {
     /// Returns these settings with another verification and the distance for it.
     ///
     /// The distance is larger with a verification than without.
+    ///
+    /// ```
+    /// use hamdex::Verification;
+    /// use hamdex::advice::{Kind, Settings, Support};
+    ///
+    /// let settings = Settings::of(Kind::Page, 64, Support::Texts);
+    /// let alone = settings.verified_by(Verification::None, 64);
+    /// assert_eq!((settings.distance, alone.distance), (12, 8));
+    /// ```
     #[must_use]
     pub fn verified_by(self, verification: Verification, bits: u32) -> Self {
         let Measured { verified, alone, .. } = self.kind.measured();

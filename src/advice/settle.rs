@@ -20,7 +20,7 @@ const PAGES: f64 = 0.5;
 /// Minimum share of short texts with a habit for which texts are cleaned of it.
 const HABIT: f64 = 0.03;
 
-/// Fully resolved settings.
+/// Fully resolved settings, as returned by [`settle`].
 #[derive(Debug, Clone)]
 pub struct Settled {
     /// The pipeline; `None` if documents have fingerprints already.

@@ -20,6 +20,7 @@ use crate::verify::Verification;
 /// assert_eq!((settings.distance, settings.verification), (6, Verification::Edit(0.8)));
 /// let alone = wishes.verify(Verification::None).settings(Kind::Post);
 /// assert_eq!((alone.distance, alone.verification), (6, Verification::None));
+/// assert_eq!(Wishes::new().bits(128).settings(Kind::Post).distance, 28);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]

@@ -19,7 +19,7 @@ const STEPS: usize = 1000;
 /// Lowest edit similarity that is measured; lower ones would take most of the time.
 const LEAST_EDIT: f64 = 0.5;
 
-/// The number of pairs that a setting finds, and how many are correct.
+/// The pairs that a setting finds, and the correct ones.
 ///
 /// ```
 /// use hamdex::evaluate::Count;
@@ -38,12 +38,12 @@ pub struct Count {
 }
 
 impl Count {
-    /// Returns the correct share of the found pairs; `None` if none was found.
+    /// Returns the correct share of the found pairs, if there are any.
     pub fn precision(self) -> Option<f64> {
         share(self.correct, self.found)
     }
 
-    /// Returns the found share of the labelled near-duplicates; `None` if there are none.
+    /// Returns the found share of the labelled near-duplicates, if there are any.
     pub fn recall(self, positives: u64) -> Option<f64> {
         share(self.correct, positives)
     }
@@ -80,6 +80,8 @@ const LENGTHS: usize = by_length::STEPS + 1;
 const BY_BOILERPLATE: usize = LENGTHS;
 
 /// The counts of all near pairs of some fingerprints.
+///
+/// The [module](super) has an example.
 #[derive(Debug)]
 pub struct Tally {
     positives: u64,
@@ -121,12 +123,11 @@ fn first_step(least: f64) -> usize {
 }
 
 impl Tally {
-    /// Counts all pairs within the distance `largest`, and the labelled ones among them.
+    /// Counts the pairs within the distance `largest`, and the labelled ones.
     ///
     /// `features` and `texts` are the evidence for verifications by feature sets and by cleaned
     /// texts; without one, these verifications are not measured. The time grows with the number of
-    /// pairs within `largest`, for which more than a quarter of the width is not useful. The
-    /// [module](super) has an example.
+    /// pairs within `largest`, for which more than a quarter of the width is not useful.
     ///
     /// # Errors
     ///
@@ -194,7 +195,7 @@ impl Tally {
         self.positives
     }
 
-    /// Returns the count of a setting; `None` if its similarity was not measured.
+    /// Returns the count of a setting, if its similarity was measured.
     ///
     /// Thresholds are rounded up to steps of 0.001; those of `edit` are at least 0.5.
     pub fn at(&self, distance: u32, verification: Verification) -> Option<Count> {

@@ -73,7 +73,7 @@ const fn permutations() -> Permutations {
 }
 
 impl<F: Fingerprint> MinHash<F> {
-    /// Creates a signature without features.
+    /// Creates a signature of no features.
     pub fn new() -> Self {
         Self {
             smallest: [u32::MAX; PERMUTATIONS],

@@ -68,7 +68,7 @@ pub struct BitSums<F> {
 }
 
 impl<F: Fingerprint> BitSums<F> {
-    /// Creates sums without features.
+    /// Creates sums of zero, without any features.
     pub fn new() -> Self {
         Self {
             planes: [F::ZERO; PLANES],
@@ -171,7 +171,7 @@ impl<F: Fingerprint> BitSums<F> {
         count - (total - count)
     }
 
-    /// Returns the fingerprint; `None` if all weights are 0 or there are no features.
+    /// Returns the fingerprint; `None` without features of any weight.
     ///
     /// ```
     /// use hamdex::sketch::BitSums;

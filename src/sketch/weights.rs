@@ -24,6 +24,7 @@ pub const IDF_SCALE: u32 = 8;
 /// assert_eq!(Weights::TfIdf.weight(3, idf), 240);
 /// assert_eq!(Weights::Levels.weight(3, idf), 5);
 /// assert_eq!("tfidf".parse::<Weights>()?, Weights::TfIdf);
+/// assert!(Weights::TfIdf.needs_idf() && !Weights::Tf.needs_idf());
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -20,7 +20,7 @@ const NOTICE_LIMIT: usize = 200;
 /// Texts that services put before a forwarded post without a comment.
 const BARE_FORWARDS: [&str; 5] = ["转发微博", "轉發微博", "转发", "repost", "rt"];
 
-/// The kinds of noise to remove from a text before it is cut.
+/// The kinds of noise to remove from a text.
 ///
 /// Parsed from `none`, or from a comma-separated list of `web`, `weibo` and `links`.
 ///

@@ -54,7 +54,9 @@ pub(super) fn jieba() -> &'static Jieba {
 /// use hamdex::text::{Dictionary, Pipeline};
 /// use hamdex::PipelineOptions;
 ///
-/// let options = PipelineOptions::new().dictionary(Dictionary::parse("海量指纹 10 n\n")?);
+/// let words = Dictionary::parse("海量指纹 10 n\n")?;
+/// assert_eq!(words.as_str(), "海量指纹 10 n\n");
+/// let options = PipelineOptions::new().dictionary(words);
 /// let features = Pipeline::new(&options)?.features("海量指纹");
 /// assert_eq!(features[0].text, "海量指纹");
 ///

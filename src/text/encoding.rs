@@ -77,8 +77,8 @@ pub fn decode(bytes: &[u8]) -> Decoded<'_> {
 
 /// Returns true if the bytes are not text in any encoding.
 ///
-/// Bytes with a NUL are text only in UTF-16 or after a byte order mark of UTF-16. Text has at most
-/// one control character in 50 bytes.
+/// Valid UTF-8 without a NUL is text, and so is UTF-16. Other bytes are text if they have no NUL
+/// and at most one control character in 50 bytes.
 ///
 /// ```
 /// use hamdex::text::looks_binary;

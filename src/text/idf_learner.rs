@@ -51,7 +51,7 @@ impl IdfLearner {
     /// Default of [`IdfLearner::limit`]: two million words.
     pub const WORDS: usize = 2_000_000;
 
-    /// Creates a learner without documents.
+    /// Creates a learner without any documents.
     pub fn new() -> Self {
         Self { counts: WordMap::default(), documents: 0, limit: Self::WORDS, clearings: 0 }
     }
@@ -80,7 +80,7 @@ impl IdfLearner {
     /// use hamdex::PipelineOptions;
     ///
     /// let pipeline = Pipeline::new(&PipelineOptions::preset("code")?)?;
-    /// let mut learner = IdfLearner::new();
+    /// let mut learner = IdfLearner::new().limit(100_000);
     /// learner.add_words(&pipeline.word_hashes("let a = b;"));
     /// assert_eq!(learner.documents(), 1);
     /// # Ok::<(), hamdex::Error>(())

@@ -65,7 +65,7 @@ pub(super) fn word_hash(word: &str) -> u64 {
 /// learner.add(&pipeline, "the saucer landed");
 /// learner.add(&pipeline, "the pilots left");
 /// let table = learner.finish();
-/// assert_eq!(table.documents(), 2);
+/// assert_eq!((table.documents(), table.words()), (2, 1)); // "the"; all others are the rarest
 /// assert!(table.step("the") < table.step("saucer"));
 /// assert_eq!(IdfTable::from_bytes(&table.to_bytes())?, table);
 /// # Ok::<(), hamdex::Error>(())
@@ -94,7 +94,9 @@ impl IdfTable {
         self.steps.len()
     }
 
-    /// Returns the inverse document frequency of a word in steps of `1 / IDF_SCALE`, at least 1.
+    /// Returns the inverse document frequency of a word in steps.
+    ///
+    /// A step is `1 / IDF_SCALE`; the result is at least 1.
     pub fn step(&self, word: &str) -> u32 {
         self.step_of(word_hash(word))
     }

@@ -15,6 +15,14 @@ use crate::error::{Error, Result};
 use crate::sketch::{SketchKind, Weights};
 
 /// The way to cut a text into tokens.
+///
+/// ```
+/// use hamdex::text::{Segment, tokens};
+///
+/// let words: Segment = "words".parse()?;
+/// assert_eq!(tokens("it's 3.14", words), ["it's", "3.14"]);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Segment {
@@ -145,11 +153,16 @@ impl Html {
 ///
 /// ```
 /// use hamdex::PipelineOptions;
-/// use hamdex::text::{Pipeline, Weights};
+/// use hamdex::text::{Clean, NormalForm, Pipeline, Segment, SketchKind, Weights};
 ///
 /// let options = PipelineOptions::preset("post")?.weights(Weights::Uniform).seed(7);
 /// let pipeline = Pipeline::new(&options)?;
 /// assert!(pipeline.descriptor().contains("weights=uniform"));
+///
+/// let words = PipelineOptions::new().segment(Segment::Words).ngram(2);
+/// let folded = words.normal(NormalForm::Casefold).clean(Clean::WEB).short(0);
+/// let pipeline = Pipeline::new(&folded.sketch(SketchKind::MinHash))?;
+/// assert_eq!(pipeline.features("Three small words")[0].text, "small words");
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -119,7 +119,7 @@ impl Pipeline {
         Self::from_descriptor_with(descriptor, &Resources::default())
     }
 
-    /// Rebuilds the pipeline of a descriptor with the tables that it names by digest.
+    /// Rebuilds the pipeline of a descriptor with the tables it names.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl Pipeline {
         }
     }
 
-    /// Returns the pipeline with its steps in the versions of a stored descriptor.
+    /// Returns the pipeline in the versions of a stored descriptor.
     ///
     /// Options select the newest version of a step such as [`Segment::Auto`]; stored fingerprints
     /// may have an earlier one. Steps that the descriptor does not have are unchanged.

@@ -59,7 +59,7 @@ impl Resources {
         }
     }
 
-    /// Returns true if the pipeline needs no tables and no secret besides its descriptor.
+    /// Returns true if there are no tables and no secret.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -69,7 +69,21 @@ impl Resources {
         Self::NAMES.into_iter().filter_map(|name| Some((name, self.bytes(name)?)))
     }
 
-    /// Sets the secret, which a descriptor names by its digest; it is never stored.
+    /// Sets the secret, which is never stored.
+    ///
+    /// A descriptor names it by its digest.
+    ///
+    /// ```
+    /// use hamdex::text::{Pipeline, Resources, Secret};
+    /// use hamdex::PipelineOptions;
+    ///
+    /// let secret = Secret::from_bytes(b"000102030405060708090a0b0c0d0e0f")?;
+    /// let keyed = Pipeline::new(&PipelineOptions::new().secret(secret))?;
+    /// let resources = Resources::default().with_secret(secret);
+    /// let same = Pipeline::from_descriptor_with(keyed.descriptor(), &resources)?;
+    /// assert_eq!(same.fingerprint::<u64>("a text"), keyed.fingerprint("a text"));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     #[must_use]
     pub fn with_secret(mut self, secret: Secret) -> Self {
         self.secret = Some(secret);

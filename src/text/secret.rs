@@ -19,7 +19,7 @@ const SHORTEST: usize = 16;
 /// The input of the digest, longer than the hash of any feature.
 const DIGESTED: &[u8] = b"digest of a hamdex secret";
 
-/// A secret key for the hash of features, at least 16 bytes long.
+/// A secret key for feature hashes, at least 16 bytes long.
 ///
 /// Fingerprints with different secrets, or with and without one, cannot be compared. An index
 /// stores a digest of its secret, never the secret. Without the secret it can be searched by
@@ -66,7 +66,7 @@ impl Secret {
         Ok(Self { key: bytes_of(&key) })
     }
 
-    /// Returns a digest of 32 hexadecimal digits, which does not reveal the secret.
+    /// Returns a digest, 32 hexadecimal digits, which does not reveal the secret.
     ///
     /// ```
     /// use hamdex::text::Secret;

@@ -93,6 +93,7 @@ impl StopWords {
     ///
     /// assert_eq!(StopWords::parse("The\nof\n")?.own(), Some("of\nthe\n"));
     /// assert_eq!(StopWords::builtin().own(), None);
+    /// assert!(StopWords::none().is_none());
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn own(&self) -> Option<&str> {

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Times `hamdex dedup` without any option on texts of templates and on corpora.
+# Measures `hamdex dedup` without options on texts from templates and on corpora.
 #
-# Usage: tools/bench/dedup.sh HAMDEX [CORPUS.jsonl...]
+# Usage: tools/bench/dedup.sh HAMDEX[,HAMDEX...] [CORPUS.jsonl...]
 #
-# Prints seconds, peak memory and the rows kept: of 200,000 parcel notices, 200,000 weather lines
-# and 30,000 changed copies of a licence, and of every corpus. HAMDEX may be several programs with
-# commas between, which run in turn on each input, three times.
+# Prints seconds, peak memory and kept rows for 200,000 parcel notices, 200,000 weather lines,
+# 30,000 changed copies of a licence, and every corpus. Each HAMDEX program runs three times on each
+# input, in turn.
 set -euo pipefail
 
 programs=${1:?"Usage: tools/bench/dedup.sh HAMDEX[,HAMDEX] [CORPUS.jsonl...]"}

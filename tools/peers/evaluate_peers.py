@@ -3,17 +3,17 @@
 
 Usage: tools/peers/evaluate_peers.py CORPUS.jsonl.gz PAIRS.tsv NEAR IGNORE [...]
 
-Each corpus is four arguments: JSON Lines with "id" and "text" (.gz or plain), lines of two ids
-and a similarity with tabs between, the similarity from which a listed pair is a near-duplicate,
-and the one from which it is left out of the count. Pairs without a similarity are all near.
+Each corpus takes four arguments: JSON Lines with "id" and "text" (.gz or plain); lines of two ids
+and a similarity, separated by tabs; the minimum similarity of near-duplicates; and the minimum
+similarity of pairs that are not counted. Pairs without a similarity are near-duplicates.
 
-In one run over the same texts, each method at its own best setting:
+Measures each method at its best setting, in one run on the same texts:
   simhash      the package simhash, 64 bits, over words and character n-grams, best distance
-  datasketch   MinHash with 256 permutations on character 4-grams, best cut
-  jaccard      exact Jaccard similarity of character 4-grams, best cut
-  hamdex       the settings it chooses by itself, and the best of each kind of verification
-Peers are given the texts as they are and cleaned as the labels were (links, mentions and RT
-taken out), lower case; the better one counts.
+  datasketch   MinHash with 256 permutations on character 4-grams, best threshold
+  jaccard      exact Jaccard similarity of character 4-grams, best threshold
+  hamdex       the settings it chooses, and the best of each kind of verification
+Peers get the texts in lower case, unchanged and cleaned as the labels were (without links,
+mentions and RT); the better result counts.
 
 Needs: pip install numpy simhash datasketch. The program is target/release/hamdex, or $HAMDEX.
 """
@@ -37,7 +37,7 @@ except ImportError as missing:
     sys.exit(f"needs {missing.name}: pip install numpy simhash datasketch")
 
 STEPS = 200
-"""Cuts that are tried between similarity 0 and 1."""
+"""Number of thresholds between similarity 0 and 1."""
 
 PERMUTATIONS = 256
 BLOCK = 256
@@ -83,7 +83,7 @@ def grams(text, n):
 
 
 class Curve:
-    """Counts of pairs by step, from the most alike to the least."""
+    """Counts of pairs by step of similarity, highest similarity first."""
 
     def __init__(self, found, step_of, near, ignored):
         self.found = found.astype(np.int64)
@@ -95,7 +95,7 @@ class Curve:
         self.positives = len(near)
 
     def best(self):
-        """Return step, precision, recall and F1 where F1 is highest."""
+        """Return step, precision, recall and F1 at the highest F1."""
         found, correct = np.cumsum(self.found), np.cumsum(self.correct)
         f1 = 2 * correct / np.maximum(found + self.positives, 1)
         at = int(np.argmax(f1))
@@ -105,7 +105,7 @@ class Curve:
 def one_simhash(job):
     text, tokens, distinct = job
     features = re.findall(r"\w+", text) if tokens == "words" else grams(text, tokens)
-    # A list, since weights above 50 overflow in the package under numpy 2.
+    # A list, because weights above 50 overflow in the package under numpy 2.
     return Simhash(sorted(set(features)) if distinct else features).value & (2**64 - 1)
 
 
@@ -119,7 +119,7 @@ def curve_of_fingerprints(fingerprints, near, ignored):
 
 
 def step_of_similarity(similarity):
-    """Step 0 is similarity 1."""
+    """Return the step of a similarity; step 0 is similarity 1."""
     return STEPS - np.floor(similarity * STEPS + 1e-6).astype(np.int64)
 
 
@@ -130,7 +130,7 @@ def one_minhash(text):
 
 
 def curve_of_minhashes(signatures, near, ignored):
-    """Compare all signatures; columns become small numbers first, which changes no equality."""
+    """Compare all signatures; ranks replace the values of each column, which keeps equality."""
     columns = np.stack(
         [np.unique(column, return_inverse=True)[1] for column in signatures.T]
     ).astype(np.uint32)
@@ -149,7 +149,7 @@ def curve_of_minhashes(signatures, near, ignored):
 
 
 def curve_of_sets(texts, near, ignored):
-    """Count shared 4-grams by an inverted index, so that no pair is missed."""
+    """Count shared 4-grams of all pairs by an inverted index."""
     numbers = {}
     sets = [
         np.array(sorted({numbers.setdefault(gram, len(numbers)) for gram in grams(text, 4)}))
@@ -174,13 +174,13 @@ def curve_of_sets(texts, near, ignored):
 
 
 def best_of(candidates):
-    """Candidates are words for the setting and its curve."""
+    """Return the best setting; candidates are descriptions of settings and their curves."""
     results = [(words, *curve.best()) for words, curve in candidates]
     return max(results, key=lambda result: result[-1])
 
 
 def peers(texts, near, ignored, pool):
-    """Yield method, setting, precision, recall and F1."""
+    """Yield method, setting, precision, recall and F1 of the peers."""
     variants = {"raw": [raw(text) for text in texts], "cleaned": [cleaned(text) for text in texts]}
 
     def simhashes():
@@ -211,7 +211,7 @@ def peers(texts, near, ignored, pool):
 
 
 def hamdex(program, corpus, pairs, near_from, ignored_from):
-    """Yield method, setting, precision, recall and F1 of hamdex's own evaluation."""
+    """Yield method, setting, precision, recall and F1 of `hamdex evaluate`."""
     command = [program, "evaluate", corpus, "--pairs", pairs, "--json", "--quiet"]
     with open(pairs, encoding="utf-8") as lines:
         if lines.readline().count("\t") > 1:
@@ -229,7 +229,7 @@ def find_program():
     target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
     program = os.environ.get("HAMDEX", str(target / "release" / "hamdex"))
     if not Path(program).exists():
-        sys.exit(f"{program} is not there: cargo build --release -p hamdex-cli, or set HAMDEX")
+        sys.exit(f"{program} not found; run cargo build --release -p hamdex-cli, or set HAMDEX")
     return program
 
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Time the Python packages that fingerprint texts, on one thread.
+"""Measure Python packages that fingerprint texts, on one thread.
 
 Usage: tools/peers/fingerprint_peers.py < TEXTS.jsonl
 
-Reads JSON Lines, each a string, and prints a line for each measurement: what was done, a tab, and
-how many megabytes of text (UTF-8) a second. The texts are gone through three times and the best time
-counts. `hamdex-bench text --python` runs this on the first texts of its corpus.
+Reads JSON Lines, each a string. Prints a line for each measurement: its name, a tab, and megabytes
+of text (UTF-8) per second, the best of three passes. `hamdex-bench text --python` runs this on the
+first texts of its corpus.
 
   simhash      the package simhash, 64 bits, over words and over character 4-grams
   datasketch   MinHash with 256 permutations over distinct words and distinct character 4-grams
 
-A package that is not installed has a line that says so.
+For a package that is not installed, the line says so.
 Needs: pip install simhash datasketch.
 """
 

@@ -4,12 +4,12 @@
 Usage: search_peers.py --engine NAME --data FILE --count N --queries DIR --dir DIR
                        --distances 1,2,3 --repetitions R --budget SECONDS
 
-hamdex-bench starts this for every package and size, and reads what it prints. Data and queries
-are raw little-endian 64-bit fingerprints. Single queries use one thread; builds use what the
-package takes; batches are measured on one thread and on all.
+hamdex-bench runs this for every package and size, and reads its output. Data and queries are raw
+little-endian 64-bit fingerprints. Single queries use one thread; builds use the threads that the
+package chooses; batches are measured on one thread and on all.
 
-Needs: pip install faiss-cpu numpy simhash. A package that is not there is a line in the
-report, not a failure.
+Needs: pip install faiss-cpu numpy simhash. A missing package gives a line in the report, not a
+failure.
 """
 
 import argparse
@@ -31,7 +31,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 
 
 class Faiss:
-    """What the binary indexes of faiss-cpu have in common."""
+    """Base class of the binary indexes of faiss-cpu."""
 
     def __init__(self, data):
         import faiss
@@ -45,17 +45,17 @@ class Faiss:
         self.faiss.omp_set_num_threads(count)
 
     def prepare(self, distance):
-        """Set what the index needs to be complete at this distance."""
+        """Configure the index to be complete at this distance."""
 
     def batch(self, queries, distance):
-        # The radius is exclusive: range_search returns what is nearer than it.
+        # The radius of range_search is exclusive.
         return self.index.range_search(queries.view(np.uint8).reshape(-1, 8), distance + 1)
 
     def search(self, query, distance):
         return self.batch(query, distance)
 
     def found(self, answers):
-        """Number of the query and fingerprint, of all that was found, for a list of answers."""
+        """Return query numbers and fingerprints of all matches in a list of answers."""
         numbers, found, first = [], [], 0
         for limits, _, ids in answers:
             counts = np.diff(limits.astype(np.int64))
@@ -149,7 +149,7 @@ def mix(z):
 
 
 def checks(numbers, found, count):
-    """Digests of the first 10, 100, ... answers and of all, as the Rust side makes them."""
+    """Return digests of the first 10, 100, ... answers and of all, equal to those in Rust."""
     order = np.lexsort((found, numbers))
     numbers, found = numbers[order].astype(np.uint64), found[order]
     fresh = np.ones(len(found), dtype=bool)
@@ -186,7 +186,7 @@ class Bench:
         return np.fromfile(Path(self.args.queries, f"{name}.u64"), dtype="<u8", count=most)
 
     def build(self, kind):
-        # Importing is no part of the figures.
+        # The import is not measured.
         kind(self.data[:100])
         seconds, size, self.before = [], None, memory("VmRSS:")
         most = BUILDING * self.args.budget
@@ -210,7 +210,7 @@ class Bench:
             slow = (time.perf_counter() - start) * 10 > self.args.budget
             if count >= len(queries) or (slow and warm):
                 return queries[:count], answers
-            # Caches that were cold get a second chance.
+            # A slow pass is repeated once, because caches may have been cold.
             warm = slow
             count *= 1 if slow else 10
 
@@ -268,7 +268,7 @@ class Bench:
         resident, peak = memory("VmRSS:") - self.before, memory("VmHWM:") - self.before
         figures = {"resident_bytes": [resident], "peak_bytes": [peak]}
         self.show("memory", figures=figures)
-        # Last, because their answers are larger than a small index is.
+        # Batches run last, because their answers take more memory than a small index.
         if self.engine.batch and MAIN_DISTANCE in self.args.distances:
             self.batches(f"near-{MAIN_DISTANCE}", MAIN_DISTANCE)
 

@@ -1,4 +1,4 @@
-//! Bulk build: rate of each phase, bytes of each family, peak memory.
+//! Bulk build: the rate of each phase, bytes of each family, peak memory.
 
 use std::error::Error;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rdst::RadixSort;
 
 use crate::{Args, data, report};
 
-/// Notes when each phase begins.
+/// Records the start of each phase.
 #[derive(Default)]
 struct Phases(Mutex<Vec<(String, Instant)>>);
 
@@ -26,8 +26,7 @@ impl Progress for Phases {
 
 pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     let raw = dir.join("fingerprints.u64");
-    // In a process of its own memory would be clean; here the data is made, written and freed
-    // first, and its size is told beside the peak.
+    // The data is generated in this process and freed; its size is reported beside the peak.
     data::write(&raw, &args.source.take(args.seed, args.count)?)?;
     let before = report::peak_memory();
     let plan = Plan::parse(&args.plan, 64, 3, Some(args.count))?;
@@ -76,7 +75,7 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns how long all threads take to sort the fingerprints as every table does.
+/// Returns the time of sorting the fingerprints for every table on all threads.
 fn sorting(plan: &Plan, fingerprints: &[u64]) -> Duration {
     let mut permuted = vec![0; fingerprints.len()];
     let sort = |table: &hamdex::plan::Table| {

@@ -1,4 +1,4 @@
-//! Fingerprints in files, queries near them, and the random numbers of both.
+//! Files of fingerprints, queries near them, and random numbers.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Result, Write};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::measure::Outcome;
 
-/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): the same numbers everywhere for a seed.
+/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): equal seeds give equal numbers everywhere.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// The second half of `SplitMix64`: numbers that differ in few bits become unlike each other.
+/// The finaliser of `SplitMix64`: separates numbers that differ in few bits.
 pub(crate) fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -43,12 +43,12 @@ pub(crate) fn write(path: &Path, fingerprints: &[u64]) -> Result<()> {
     file.flush()
 }
 
-/// Reads the first `most` raw little-endian fingerprints, or all where there are fewer.
+/// Reads up to `most` raw little-endian fingerprints.
 pub(crate) fn read_some(path: &Path, most: usize) -> Result<Vec<u64>> {
     read(path)?.take(most).collect()
 }
 
-/// Makes queries that differ from stored fingerprints in up to `flips` bits.
+/// Generates queries that differ from stored fingerprints in up to `flips` bits.
 pub(crate) fn near(seed: u64, stored: &[u64], flips: u32, count: usize) -> Vec<u64> {
     let mut random = Random(seed);
     let mut pick = || {
@@ -59,7 +59,9 @@ pub(crate) fn near(seed: u64, stored: &[u64], flips: u32, count: usize) -> Vec<u
     (0..count).map(|_| pick()).collect()
 }
 
-/// Reads fingerprints of a corpus, `most` at most: JSON Lines of `hamdex fingerprint`, else raw little-endian.
+/// Reads up to `most` fingerprints of a corpus.
+///
+/// A `.jsonl` file has the output of `hamdex fingerprint`; other files have raw little-endian u64.
 pub(crate) fn read_corpus(path: &Path, most: u64) -> Outcome<Vec<u64>> {
     let most = usize::try_from(most)?;
     if path.extension().is_none_or(|extension| extension != "jsonl") {

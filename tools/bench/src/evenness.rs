@@ -1,21 +1,21 @@
-//! Evenness: how far a set of fingerprints is from random ones.
+//! Evenness: measures the skew of a set of fingerprints.
 
 use crate::report;
 
-/// The prefix of a table in memory.
+/// Bits of the prefix of a resident table.
 const BLOCK_BITS: u32 = 16;
 const BLOCKS: usize = 4;
 
-/// What tells how crowded fingerprints are.
+/// Measures of the skew of fingerprints.
 #[derive(Debug)]
 pub(crate) struct Evenness {
-    /// Bits that are set in less than 40 or more than 60 of a hundred.
+    /// Number of bits that are set in less than 40 % or more than 60 % of the fingerprints.
     pub(crate) uneven_bits: usize,
     /// The sum of the collision entropies of all bits.
     pub(crate) entropy: f64,
-    /// Of each block: the members that a stored one meets in its bucket, times the average bucket.
+    /// For each block, the mean size of a member's bucket, as a multiple of the even size.
     pub(crate) candidates: [f64; BLOCKS],
-    /// Of each block: the largest bucket, times the average one.
+    /// For each block, the size of the largest bucket, as a multiple of the even size.
     pub(crate) largest: [f64; BLOCKS],
 }
 
@@ -54,8 +54,8 @@ impl Evenness {
         }
     }
 
-    /// Prints the rows of a table.
-    pub(crate) fn tell(&self, name: &str) {
+    /// Prints the measures as rows of a table.
+    pub(crate) fn print(&self, name: &str) {
         let all = |times: &[f64]| {
             times.iter().map(|times| format!("{times:.1}")).collect::<Vec<_>>().join(", ")
         };

@@ -1,4 +1,4 @@
-//! Inserts through the write-ahead log, in batches of a thousand.
+//! Inserts through the write-ahead log in batches of 1,000.
 
 use std::error::Error;
 use std::path::Path;

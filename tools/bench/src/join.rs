@@ -10,7 +10,7 @@ use hamdex::{Index, IndexOptions, join};
 
 use crate::{Args, report};
 
-/// Runs of each join, of which the best is told: others may be at work on the machine.
+/// Runs of each join; the best is reported, because other processes may share the machine.
 const RUNS: usize = 3;
 
 pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {

@@ -1,8 +1,7 @@
-//! Measured runs of hamdex at full size: the figures of FIGURES.md.
+//! Benchmarks of hamdex at full size, for the figures of FIGURES.md.
 //!
-//! Every run makes its own data from a fixed seed, prints one Markdown row a figure, and never
-//! fails on a slow machine: figures are for reading, tests are elsewhere. The subcommand `report`
-//! runs peers beside ours and writes figures and plots.
+//! Each run generates its data from a fixed seed and prints one Markdown row per figure. No figure
+//! makes a run fail. The subcommand `report` also measures peers, and writes tables and plots.
 
 mod build;
 mod data;
@@ -26,7 +25,7 @@ use clap::Parser;
 use evenness::Evenness;
 use shape::Shape;
 
-/// Builds, searches, inserts and joins at the sizes asked for.
+/// Measures builds, searches, inserts and joins.
 #[derive(Parser, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -40,7 +39,7 @@ struct Cli {
 enum Command {
     /// Measures hamdex and its peers on the same data and writes a report with plots
     Report(suite::ReportArgs),
-    /// Writes texts of one template as JSON Lines
+    /// Prints texts from one template as JSON Lines
     Texts(texts::Texts),
     /// Rewrites the tables of FIGURES.md from reports
     Tables(suite::readme::TablesArgs),
@@ -49,7 +48,7 @@ enum Command {
     Measure(measure::Job),
 }
 
-/// One measurement, printed as a table.
+/// Options of the measurements that print a table.
 #[derive(clap::Args, Debug)]
 struct Args {
     /// What to measure
@@ -70,19 +69,19 @@ struct Args {
     /// Plan of the index
     #[arg(long, default_value = "4")]
     plan: String,
-    /// Directory for indexes and data; default is the system's temporary one
+    /// Directory for indexes and data; default: the system's temporary directory
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Searches in what an earlier run left there, or leaves it there
+    /// Directory that keeps the built index for later runs, which then only search it
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Texts to fingerprint: JSON Lines with a field "text", perhaps "lang", plain or .gz
+    /// Texts to fingerprint: JSON Lines with a field "text", optionally "lang", plain or .gz
     #[arg(long, required_if_eq("work", "text"))]
     corpus: Vec<PathBuf>,
-    /// Times Python packages on some of the texts too
+    /// Also measures Python packages on some of the texts
     #[arg(long)]
     python: bool,
-    /// Fingerprints texts by the presets alone
+    /// Measures only the presets on texts
     #[arg(long)]
     presets: bool,
     /// Seed of all data
@@ -92,19 +91,19 @@ struct Args {
     source: Source,
 }
 
-/// Where fingerprints come from.
+/// The source of fingerprints.
 #[derive(clap::Args, Clone, Debug, Default)]
 struct Source {
-    /// How fingerprints are spread
+    /// Distribution of the fingerprints
     #[arg(long, value_enum, default_value_t)]
     shape: Shape,
-    /// Fingerprints of a corpus instead: .jsonl of `hamdex fingerprint`, else raw little-endian u64
+    /// Fingerprints of a corpus: .jsonl of `hamdex fingerprint`, or raw little-endian u64
     #[arg(long, conflicts_with = "shape")]
     fingerprints: Option<PathBuf>,
 }
 
 impl Source {
-    /// Makes or reads `count` fingerprints; a file may have fewer.
+    /// Generates or reads `count` fingerprints; a file may have fewer.
     fn take(&self, seed: u64, count: u64) -> measure::Outcome<Vec<u64>> {
         match &self.fingerprints {
             Some(file) => data::read_corpus(file, count),
@@ -116,17 +115,17 @@ impl Source {
 /// One measurement.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
-    /// All of them
+    /// All measurements
     All,
-    /// Bulk build: rates, sizes, memory; then searches in what was built
+    /// Bulk build: rates, sizes, memory; then searches in the built index
     Build,
     /// Inserts in batches of 1,000, without and with fsync
     Insert,
     /// Self-join in memory and of an index, and joins of two sets
     Join,
-    /// How crowded the fingerprints are, random ones beside them
+    /// Skew of the fingerprints, compared with random ones
     Shape,
-    /// Short posts: plain bucketing beside splitting, even and skewed
+    /// Short posts: plain bucketing compared with splitting, even and skewed
     Skew,
     /// Fingerprinting of texts, one thread
     Text,
@@ -164,10 +163,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if matches!(args.work, Work::All | Work::Shape) {
         for shape in [Shape::Random, Shape::Text, Shape::Balanced] {
             let made = shape::mixed(shape, args.seed, args.join_count);
-            Evenness::of(&made).tell(&format!("{shape:?}"));
+            Evenness::of(&made).print(&format!("{shape:?}"));
         }
         if let Some(file) = &args.source.fingerprints {
-            Evenness::of(&data::read_corpus(file, u64::MAX)?).tell("corpus");
+            Evenness::of(&data::read_corpus(file, u64::MAX)?).print("corpus");
         }
     }
     if matches!(args.work, Work::All | Work::Skew) {

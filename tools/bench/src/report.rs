@@ -1,4 +1,4 @@
-//! Rows of figures, as a Markdown table, and the process's own memory.
+//! Rows of a Markdown table, and the memory of this process.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) fn rate(figure: &str, count: u64, time: Duration) {
     row(figure, &format!("{seconds:.2} s, {:.2} M/s", count as f64 / seconds / 1e6));
 }
 
-/// Prints median, 90th and 99th percentile of single times.
+/// Prints the median, 90th and 99th percentile of single times.
 pub(crate) fn spread(figure: &str, times: &mut [Duration]) {
     times.sort_unstable();
     let at = |percent: usize| {
@@ -29,12 +29,12 @@ pub(crate) fn spread(figure: &str, times: &mut [Duration]) {
     row(figure, &format!("median {} us, p90 {} us, p99 {} us", at(50), at(90), at(99)));
 }
 
-/// Returns the resident bytes of this process, if the system reports them.
+/// Returns the resident memory of this process in bytes, if the system reports it.
 pub(crate) fn resident_memory() -> Option<f64> {
     memory("VmRSS:")
 }
 
-/// Returns the most bytes that were ever resident, if the system reports them.
+/// Returns the peak resident memory of this process in bytes, if the system reports it.
 pub(crate) fn peak_memory() -> Option<f64> {
     memory("VmHWM:")
 }

@@ -1,21 +1,21 @@
-//! A row of figures: what one engine did at one size, as data that processes hand to each other.
+//! Rows of figures of one engine at one size, exchanged between processes as JSON.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// What an engine answered to the first `queries` of a file of queries.
+/// The answers of an engine to the first `queries` of a file of queries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Check {
-    /// Queries answered, or fingerprints joined.
+    /// Number of queries answered, or of fingerprints joined.
     pub(crate) queries: u64,
-    /// Distinct pairs of query and fingerprint, or pairs of fingerprints.
+    /// Number of distinct pairs of query and fingerprint, or of pairs of fingerprints.
     pub(crate) matches: u64,
-    /// Digest of all of these, whatever their order.
+    /// Digest of these pairs in any order.
     pub(crate) digest: String,
 }
 
-/// Figures of one piece of work; one value a repetition.
+/// Figures of one piece of work, one value for each repetition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Row {
     pub(crate) engine: String,
@@ -23,10 +23,10 @@ pub(crate) struct Row {
     pub(crate) work: String,
     pub(crate) n: u64,
     pub(crate) k: Option<u64>,
-    /// `near`, queries near stored ones, or `random`.
+    /// `near` (queries near stored ones) or `random`.
     pub(crate) kind: String,
     pub(crate) threads: u64,
-    /// Queries, documents or pairs that a repetition worked off.
+    /// Queries, documents or pairs of a repetition.
     pub(crate) count: u64,
     pub(crate) figures: BTreeMap<String, Vec<f64>>,
     pub(crate) checks: Vec<Check>,
@@ -38,7 +38,7 @@ impl Row {
         Self { engine: engine.into(), work: work.into(), n, threads: 1, ..Self::default() }
     }
 
-    /// Says why there are no figures.
+    /// Creates a row with the reason for missing figures.
     pub(crate) fn absent(engine: &str, n: u64, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..Self::new(engine, "absent", n) }
     }
@@ -47,7 +47,7 @@ impl Row {
         self.figures.entry(figure.into()).or_default().push(value);
     }
 
-    /// Median, smallest and largest of the repetitions of a figure.
+    /// Returns the median, smallest and largest value of a figure.
     pub(crate) fn spread(&self, figure: &str) -> Option<[f64; 3]> {
         let mut values = self.figures.get(figure)?.clone();
         values.sort_unstable_by(f64::total_cmp);
@@ -75,7 +75,7 @@ impl Row {
         Value::Object(row)
     }
 
-    /// Reads a line that an engine's process printed; what is missing counts as nothing.
+    /// Parses a line printed by an engine's process; missing fields are empty.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let row: Value = serde_json::from_str(line).ok()?;
         let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or_default().into();
@@ -114,7 +114,7 @@ mod tests {
     use super::{Check, Row};
 
     #[test]
-    fn row_comes_back_from_its_line() {
+    fn rows_round_trip_through_their_line() {
         let mut row = Row::new("engine", "search", 10_000);
         row.k = Some(3);
         row.kind = "near".into();
@@ -127,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn line_of_another_program_is_no_row() {
+    fn lines_of_other_programs_are_not_rows() {
         assert_eq!(Row::parse("WARNING: something"), None);
         assert_eq!(Row::parse("{\"engine\": 1}"), None);
     }
 
     #[test]
-    fn spread_is_median_least_and_most() {
+    fn spread_is_median_smallest_and_largest() {
         let mut row = Row::new("engine", "build", 1);
         for seconds in [3.0, 1.0, 2.0] {
             row.add("seconds", seconds);

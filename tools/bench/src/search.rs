@@ -1,4 +1,4 @@
-//! Searches on one thread, warm: spread of times for small and large distances.
+//! Warm searches on one thread: the spread of times at small and large distances.
 
 use std::error::Error;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
             .collect();
         let mut found = 0;
         let mut times = Vec::with_capacity(queries.len());
-        // The first half warms the cache and is not counted.
+        // The first pass warms the cache and is not counted.
         for (n, query) in queries.iter().chain(&queries).enumerate() {
             let start = Instant::now();
             let matches = index.search(Query::new(*query).distance(distance))?;

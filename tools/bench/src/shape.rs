@@ -1,48 +1,48 @@
-//! Shapes of fingerprints: even ones, and those that `SimHash` makes of texts, which crowd.
+//! Shapes of fingerprints: even ones, and skewed ones as `SimHash` makes them of texts.
 //!
-//! A document is a bag of n-grams. Some of them every document has, which push the same bits of all
-//! fingerprints one way; others come by Zipf's law (Mandelbrot's form of it), and others belong to
-//! the document's topic, so that documents of a topic are nearer to each other. Bits are counted
-//! in planes, a bit of every count in each, so a document takes about a microsecond; whole numbers
-//! only, so that a seed gives the same fingerprints everywhere.
+//! A document is a bag of n-grams. All documents share some of them, which bias the same bits of
+//! all fingerprints in one direction. Others follow Zipf's law (in Mandelbrot's form), and others
+//! belong to the document's topic, so that documents of a topic are nearer to each other. Bits are
+//! counted in planes, each with one bit of every count, so a document takes about a microsecond.
+//! All numbers are integers, so that a seed gives the same fingerprints everywhere.
 
 use hamdex::Fingerprint;
 
 use crate::data::{Random, mix};
 
-/// How fingerprints are spread.
+/// The distribution of fingerprints.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Every bit by itself, set in half of them
+    /// Independent bits, each set in half of the fingerprints
     #[default]
     Random,
-    /// As plain `SimHash` makes them of English articles
+    /// Skewed, as by plain `SimHash` of English articles
     Text,
-    /// Of the same documents, each bit set above the share of all documents that is usual for it
+    /// From the same documents, with each bit compared with its usual share
     Balanced,
 }
 
-/// Planes of a count: at most 255 grams.
+/// Planes of a count, for up to 255 grams.
 const PLANES: usize = 8;
 
-/// A bit of the count of every position; the lowest first.
+/// The counts of all positions, one bit in each plane, lowest first.
 type Planes<F> = [F; PLANES];
 
-/// Grams of a document that are drawn; those that every document has come on top.
+/// Numbers of drawn grams in a document; common grams are added.
 const LENGTHS: [u64; 4] = [67, 89, 109, 135];
-/// Grams that every document has, for a hundred drawn ones.
+/// Number of common grams for a hundred drawn ones.
 const COMMON: u64 = 88;
-/// How many of 256 drawn grams are of the document's topic.
+/// Number of grams of the document's topic among 256 drawn ones.
 const OF_TOPIC: u64 = 110;
-/// Documents by which the usual share of each bit is learnt.
+/// Number of documents from which the usual share of each bit is learnt.
 const LEARNT_FROM: usize = 8192;
 
-/// Numbers of its own for each n-gram; these make blocks of about equal crowding.
+/// Seeds of the grams, chosen so that all blocks are about equally skewed.
 const GRAMS: u64 = 0x5eed;
 const COMMON_GRAMS: u64 = GRAMS ^ 0xf5;
 const TOPICS: u64 = 77;
 
-/// Makes `count` fingerprints of a shape, one in five a copy of an earlier one with 0 to 3 flips.
+/// Generates `count` fingerprints, one in five a copy of an earlier one with 0 to 3 flips.
 pub(crate) fn mixed<F: Fingerprint>(shape: Shape, seed: u64, count: u64) -> Vec<F> {
     let maker = Maker::new(shape);
     let mut random = Random(seed);
@@ -58,7 +58,7 @@ pub(crate) fn mixed<F: Fingerprint>(shape: Shape, seed: u64, count: u64) -> Vec<
     all
 }
 
-/// Makes fingerprints of other documents than those of another seed.
+/// Generates fingerprints without copies, of other documents for each seed.
 pub(crate) fn strangers(shape: Shape, seed: u64, count: usize) -> Vec<u64> {
     let maker = Maker::new(shape);
     let mut random = Random(seed);
@@ -71,12 +71,12 @@ fn flip<F: Fingerprint>(random: &mut Random, fingerprint: F, most: u64) -> F {
     (0..flips).fold(fingerprint, |fingerprint, _| fingerprint ^ bit(random))
 }
 
-/// Makes one fingerprint after the other.
+/// A generator of fingerprints.
 struct Maker<F> {
     grams: Ranks,
     topics: Ranks,
     of_topic: Ranks,
-    /// For each length what a count has to exceed; none for even fingerprints.
+    /// The threshold of each count, by length of the document; `None` for even fingerprints.
     thresholds: Option<[Planes<F>; LENGTHS.len()]>,
 }
 
@@ -117,7 +117,7 @@ impl<F: Fingerprint> Maker<F> {
         above
     }
 
-    /// Draws a document: the number of its length, and how many of its grams set each bit.
+    /// Draws a document; returns the index of its length, and how many grams set each bit.
     fn document(&self, random: &mut Random) -> (usize, Planes<F>) {
         let class = usize::try_from(random.next() & 3).unwrap_or(0);
         let topic = mix(self.topics.of(random.next()).wrapping_add(TOPICS));
@@ -139,7 +139,7 @@ impl<F: Fingerprint> Maker<F> {
         (class, counts)
     }
 
-    /// Counts how many grams of some documents set each bit, and all of them.
+    /// Counts the grams of a sample that set each bit, and all grams.
     fn usual(&self) -> (Vec<u64>, u64) {
         let mut random = Random(99);
         let mut ones = vec![0_u64; F::BITS as usize];
@@ -156,19 +156,20 @@ impl<F: Fingerprint> Maker<F> {
     }
 }
 
-/// Returns how many grams a document of a length shares with all; with its own an odd number, so that no
-/// bit is undecided.
+/// Returns the number of common grams in a document.
+///
+/// With the drawn grams the sum is odd, so that no bit is a tie.
 fn common(length: u64) -> u64 {
     (length * COMMON / 100) & !1
 }
 
-/// Returns how many common grams set a bit.
+/// Returns the number of common grams that set a bit.
 fn common_ones<F: Fingerprint>(length: u64, bit: u32) -> u64 {
     let sets = |gram: &u64| (bits::<F>(*gram, COMMON_GRAMS) >> bit).widen() & 1 != 0;
     (0..common(length)).filter(sets).count() as u64
 }
 
-/// Lays out a threshold for each bit as planes.
+/// Converts the thresholds of all bits to planes.
 fn thresholds<F: Fingerprint>(of: impl Fn(u32) -> u64) -> Planes<F> {
     let mut planes = [F::ZERO; PLANES];
     for bit in 0..F::BITS {
@@ -185,13 +186,13 @@ fn bits<F: Fingerprint>(gram: u64, grams: u64) -> F {
     wide(mix(gram.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(grams)))
 }
 
-/// Fills the width from one number.
+/// Extends a number to the width.
 fn wide<F: Fingerprint>(number: u64) -> F {
     let high = if F::BITS > 64 { u128::from(mix(number ^ GRAMS)) << 64 } else { 0 };
     F::truncate(u128::from(number) | high)
 }
 
-/// Draws ranks of which each is drawn in proportion to 1 / (10 rank + `flat`).
+/// A distribution of ranks with probabilities proportional to 1 / (10 rank + `flat`).
 struct Ranks {
     /// The rank at each of 65,536 equal shares.
     shares: Vec<u32>,
@@ -215,7 +216,9 @@ impl Ranks {
         Self { shares }
     }
 
-    /// Returns the rank of a random number, by its lowest 16 bits, and its highest where a share has many.
+    /// Returns the rank of a random number.
+    ///
+    /// The lowest 16 bits choose a share; the highest ones choose a rank within it.
     fn of(&self, draw: u64) -> u64 {
         let at = usize::try_from(draw & 0xffff).unwrap_or(0);
         let share = |at: usize| self.shares.get(at).copied().map_or(0, u64::from);
@@ -240,19 +243,19 @@ mod tests {
     }
 
     #[test]
-    fn text_is_as_crowded_as_fingerprints_of_articles() {
-        let told = evenness(Shape::Text);
-        assert!((40..=50).contains(&told.uneven_bits), "{told:?}");
-        assert!((45.0..49.0).contains(&told.entropy), "{told:?}");
-        assert!(told.candidates.iter().all(|times| (16.0..29.0).contains(times)), "{told:?}");
-        assert!(told.largest.iter().all(|times| (116.0..270.0).contains(times)), "{told:?}");
+    fn text_is_as_skewed_as_fingerprints_of_articles() {
+        let text = evenness(Shape::Text);
+        assert!((40..=50).contains(&text.uneven_bits), "{text:?}");
+        assert!((45.0..49.0).contains(&text.entropy), "{text:?}");
+        assert!(text.candidates.iter().all(|times| (16.0..29.0).contains(times)), "{text:?}");
+        assert!(text.largest.iter().all(|times| (116.0..270.0).contains(times)), "{text:?}");
     }
 
     #[test]
-    fn balanced_ones_crowd_by_their_topics_alone() {
-        let told = evenness(Shape::Balanced);
-        assert_eq!(told.uneven_bits, 0, "{told:?}");
-        assert!(told.candidates.iter().all(|times| (1.2..1.5).contains(times)), "{told:?}");
+    fn balanced_ones_are_skewed_only_by_topics() {
+        let balanced = evenness(Shape::Balanced);
+        assert_eq!(balanced.uneven_bits, 0, "{balanced:?}");
+        assert!(balanced.candidates.iter().all(|times| (1.2..1.5).contains(times)), "{balanced:?}");
         let random = evenness(Shape::Random);
         assert!(random.candidates.iter().all(|times| *times < 1.1), "{random:?}");
     }
@@ -269,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn widths_are_made_of_the_same_documents() {
+    fn all_widths_are_generated_from_the_same_documents() {
         let maker =
             |shape| (Maker::<u32>::new(shape), Maker::<u64>::new(shape), Maker::<u128>::new(shape));
         let (of_32, of_64, of_128) = maker(Shape::Text);

@@ -1,4 +1,4 @@
-//! Short posts of 32 bits: plain bucketing beside splitting, even and skewed.
+//! Short posts at 32 bits: plain bucketing compared with splitting, even and skewed.
 //!
 //! Zhou (Computer and Modernization 2017-07), figures 1 and 2: comparisons and time at 50,000,
 //! 100,000 and 200,000 posts of about 20 characters, four tables with a prefix of 8 bits.
@@ -16,7 +16,7 @@ use crate::{Args, data::Random};
 const POSTS: [usize; 3] = [50_000, 100_000, 200_000];
 /// The largest distance of a pair: four blocks of 8 bits find all of them.
 const DISTANCE: u32 = 3;
-/// Runs of each kind, of which the best is told.
+/// Runs of each kind; the best is reported.
 const RUNS: usize = 5;
 
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Measures both ways over one set, which have to find the same number of pairs.
+/// Measures both methods on one set, and checks that they find the same number of pairs.
 fn row(name: &str, sketches: &[u32]) -> Result<(), Box<dyn Error>> {
     let mut distinct = sketches.to_vec();
     distinct.sort_unstable();
@@ -94,7 +94,7 @@ struct Bucketing {
     comparisons: u64,
 }
 
-/// Sorts by each of four prefixes of 8 bits in turn and compares all pairs of a bucket.
+/// Sorts by each of four prefixes of 8 bits and compares all pairs of a bucket.
 fn bucketing(distinct: &[u32]) -> Bucketing {
     let (pairs, comparisons) = (AtomicU64::new(0), AtomicU64::new(0));
     for table in 0..4_u32 {
@@ -108,7 +108,7 @@ fn bucketing(distinct: &[u32]) -> Bucketing {
                 for b in later {
                     let differing = a ^ b;
                     if differing.count_ones() <= DISTANCE {
-                        // A pair counts in the first table of those whose prefix it agrees on.
+                        // A pair counts in the first table in which it shares the prefix.
                         let differing = differing.rotate_right(8 * table);
                         let first = (differing.to_be_bytes().iter()).position(|&byte| byte == 0);
                         found += u64::from(first == usize::try_from(table).ok());
@@ -124,7 +124,7 @@ fn bucketing(distinct: &[u32]) -> Bucketing {
     Bucketing { pairs: pairs.into_inner(), comparisons: comparisons.into_inner() }
 }
 
-/// Makes posts of about 20 characters, one in five a copy with up to two characters changed.
+/// Generates posts of about 20 characters, one in five a copy with up to two changed characters.
 fn posts(seed: u64, count: usize) -> Vec<String> {
     let mut random = Random(seed);
     let mut posts: Vec<Vec<char>> = Vec::with_capacity(count);
@@ -149,7 +149,7 @@ fn posts(seed: u64, count: usize) -> Vec<String> {
     posts.into_iter().map(|post| post.into_iter().collect()).collect()
 }
 
-/// Draws one of 3,000 Chinese characters, the first ones far more often than the last.
+/// Draws one of 3,000 Chinese characters, the first ones far more often than the last ones.
 fn character(random: &mut Random) -> char {
     let position = random.below(3000) * random.below(3000) / 3000;
     u32::try_from(position).ok().and_then(|at| char::from_u32(0x4e00 + at)).unwrap_or('\u{4e00}')

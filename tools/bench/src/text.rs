@@ -1,4 +1,4 @@
-//! Fingerprinting on one thread: megabytes of text a second, for every kind of feature.
+//! Fingerprinting on one thread: megabytes of text per second for every kind of feature.
 //!
 //! Rows of a corpus with a field `lang` are measured language by language.
 
@@ -15,13 +15,13 @@ use hamdex::text::{Clean, Pipeline, PipelineOptions, Segment, SketchKind, Weight
 
 use crate::{Args, report};
 
-/// Passes over all texts, of which each text's best time counts: other work only makes it slower.
+/// Passes over all texts; the best time of each text counts.
 const REPEATS: u32 = 7;
 
-/// Texts for Python packages, which are slow, in bytes.
+/// Bytes of text for Python packages, which are slow.
 const PYTHON_BYTES: usize = 500_000;
 
-/// Where the script stands that times them.
+/// The script that measures Python packages.
 const PYTHON_PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/fingerprint_peers.py");
 
 pub(crate) fn run(corpus: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
@@ -70,7 +70,7 @@ fn measure_all(name: &str, texts: &[String], args: &Args) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// Times the Python packages on the first texts; one that is missing is named by the script.
+/// Measures the Python packages on the first texts; the script reports missing packages.
 fn python(name: &str, texts: &[String]) -> Result<(), Box<dyn Error>> {
     let mut bytes = 0;
     let mut lines = String::new();
@@ -135,7 +135,7 @@ fn pipelines() -> Vec<(&'static str, PipelineOptions)> {
     ]
 }
 
-/// Reads the texts of each language; without one, its name is empty.
+/// Reads the texts of each language; the name of a missing language is empty.
 fn read(corpus: &Path) -> Result<BTreeMap<String, Vec<String>>, Box<dyn Error>> {
     let file = File::open(corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
     let reader: Box<dyn Read> = if corpus.extension().is_some_and(|e| e == "gz") {
@@ -154,7 +154,7 @@ fn read(corpus: &Path) -> Result<BTreeMap<String, Vec<String>>, Box<dyn Error>> 
     Ok(texts)
 }
 
-/// Times a named piece of work on all texts.
+/// Measures a named piece of work on all texts.
 #[cfg(feature = "peers")]
 type Measure<'a> = dyn Fn(&str, &dyn Fn(&str)) + 'a;
 

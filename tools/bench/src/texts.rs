@@ -1,13 +1,13 @@
-//! Texts made of templates: notices, weather lines and copies of a licence, as JSON Lines.
+//! Texts from templates: notices, weather lines and copies of a licence, as JSON Lines.
 //!
-//! Such texts are near each other without being copies, so that a check has most to do.
+//! Such texts are near each other without being copies, the most work for a verification.
 
 use std::io::{self, BufWriter, Write};
 
-/// What is written, and how much of it.
+/// Options of the subcommand.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Texts {
-    /// What the texts say
+    /// Template of the texts
     #[arg(value_enum)]
     template: Template,
     /// Number of texts
@@ -18,21 +18,23 @@ pub(crate) struct Texts {
     seed: u64,
 }
 
-/// One template.
+/// A template.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum Template {
-    /// Messages of a parcel service: names, numbers, hours and streets differ
+    /// Messages of a parcel service that differ in names, numbers, hours and streets
     Notices,
-    /// Lines of weather: towns, days, skies and figures differ
+    /// Lines of weather that differ in towns, days, skies and figures
     Weather,
-    /// The first 600 words of a licence, up to 60 of them changed
+    /// The first 600 words of a licence with up to 60 changed
     Licences,
 }
 
 const LICENCE: &str = include_str!("../../../LICENSE-APACHE");
 
-/// Words of the licence, and how many of them may be changed.
+/// Number of words of the licence.
 const LICENCE_WORDS: usize = 600;
+
+/// Maximum number of changed words.
 const CHANGED_WORDS: usize = 60;
 
 const NAMES: [&str; 12] = [
@@ -83,7 +85,7 @@ const WINDS: [&str; 4] = ["north", "east", "south", "west"];
 const DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// Writes the texts to standard output.
+/// Prints the texts.
 pub(crate) fn run(texts: &Texts) -> Result<(), Box<dyn std::error::Error>> {
     let mut rng = fastrand::Rng::with_seed(texts.seed);
     let words: Vec<&str> = LICENCE.split_whitespace().take(LICENCE_WORDS).collect();

@@ -1,4 +1,4 @@
-//! Operations: a row of calls on a small index, held against a sorted map and a linear scan.
+//! Operations: a sequence of calls on a small index, compared with a sorted map and a linear scan.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use hamdex::plan::Plan;
 use hamdex::{Durability, Error, Index, IndexOptions, OpenOptions, Query, SearchPath};
 
-/// Keys that calls choose from: few, so that they are stored again and removed.
+/// Number of keys: few, so that calls replace and remove stored ones.
 const KEYS: u8 = 24;
 
-/// Calls of one row at most; more find nothing that fewer do not.
+/// Maximum number of calls; more find nothing else.
 const CALLS: usize = 200;
 
 const MEMORY: usize = 16 << 20;
@@ -21,7 +21,7 @@ struct Run<'a> {
     rest: &'a [u8],
 }
 
-/// Does what the bytes say, and compares after each call what it told and at the end everything.
+/// Makes the calls encoded in the bytes, and checks each result and the final index.
 pub fn operations(bytes: &[u8]) {
     let [plan, rest @ ..] = bytes else { return };
     let place = Some(Path::new("/dev/shm")).filter(|place| place.is_dir());
@@ -52,11 +52,11 @@ impl Run<'_> {
 
     fn key(&mut self) -> Vec<u8> {
         let number = self.byte() % KEYS;
-        // Of unlike lengths, and one a prefix of the next.
+        // Keys of different lengths, each a prefix of the next one.
         vec![b'k'; 1 + usize::from(number)]
     }
 
-    /// Near one of four centres, at the borders of prefixes or somewhere.
+    /// Draws a fingerprint near one of four centres, or at the border of a prefix.
     fn fingerprint(&mut self) -> u64 {
         let (centre, flips) = (self.byte(), self.byte());
         let centres = [0, u64::MAX, 0x0000_ffff_0000_ffff, 0x8000_0000_0000_0001];
@@ -80,7 +80,7 @@ impl Run<'_> {
                 let new = self.index().insert_batch(&[(&key, fingerprint)], Durability::Buffered);
                 let new = new.expect("an insert").inserted;
                 let was = self.model.insert(key, fingerprint);
-                assert_eq!(new == 1, was.is_none(), "what an insert told");
+                assert_eq!(new == 1, was.is_none(), "the result of an insert");
             }
             4 => {
                 let count = usize::from(self.byte() % 6);
@@ -90,12 +90,12 @@ impl Run<'_> {
             }
             5 | 6 => {
                 let keys = [self.key(), self.key()];
-                let told = self.index().remove_batch(&keys, Durability::Buffered);
+                let result = self.index().remove_batch(&keys, Durability::Buffered);
                 let mut removed = 0;
                 for key in &keys {
                     removed += u64::from(self.model.remove(key).is_some());
                 }
-                assert_eq!(told.expect("a removal"), removed, "what a removal told");
+                assert_eq!(result.expect("a removal"), removed, "the result of a removal");
             }
             7 => self.insert_if_new(),
             8..=10 => self.search(),
@@ -115,23 +115,23 @@ impl Run<'_> {
         let distance = u32::from(distance);
         let near = self.scan(fingerprint, distance);
         let near: Vec<_> = near.into_iter().filter(|(_, other)| *other != key).collect();
-        let told = self
+        let result = self
             .index()
             .insert_if_new(&key, fingerprint, distance, Durability::Buffered)
             .expect("an offer");
-        match told {
+        match result {
             None => {
-                assert!(near.is_empty(), "let in although {near:?} are near");
+                assert!(near.is_empty(), "inserted although {near:?} are near");
                 self.model.insert(key, fingerprint);
             }
             Some(found) => {
                 let found = (found.distance, found.key);
-                assert_eq!(near.first(), Some(&found), "the nearest is told");
+                assert_eq!(near.first(), Some(&found), "the nearest is returned");
             }
         }
     }
 
-    /// All matches within a distance, nearest first.
+    /// Returns all matches within a distance, nearest first.
     fn scan(&self, fingerprint: u64, distance: u32) -> Vec<(u32, Vec<u8>)> {
         let near = self.model.iter().map(|(key, f)| ((f ^ fingerprint).count_ones(), key.clone()));
         let mut near: Vec<_> = near.filter(|(apart, _)| *apart <= distance).collect();
@@ -145,12 +145,12 @@ impl Run<'_> {
         let query = Query::new(fingerprint).distance(distance);
         let query = match choice >> 6 {
             0 => query.path(SearchPath::Scan),
-            // Wider ones take seconds by way of the tables, which nobody but a test insists on.
+            // Larger distances take seconds by the tables; a planned search would scan instead.
             1 if distance <= 8 => query.path(SearchPath::Tables),
             _ => query,
         };
         let found = match self.index().search(query) {
-            // A plan with a radius of its own is refused beyond what it promises.
+            // A plan with a fixed radius is refused beyond its distance.
             Err(Error::IncompletePlan { wanted, complete, .. }) => {
                 assert!(wanted > complete && wanted == distance);
                 return;

@@ -1,4 +1,4 @@
-//! Texts: any bytes in any encoding, with markup or without, become the same fingerprint twice.
+//! Texts: any bytes, in any encoding, with or without markup, have equal fingerprints twice.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use hamdex::{Pipeline, PipelineOptions};
 const ENCODINGS: [&str; 8] =
     ["auto", "utf-8", "gb18030", "big5", "shift_jis", "utf-16le", "utf-16be", "windows-1252"];
 
-/// Fingerprints a text: three bytes choose the pipeline and the encoding, the rest is the text.
+/// Fingerprints a text; three bytes choose the pipeline and the encoding, the rest is the text.
 pub fn text(bytes: &[u8]) {
     let [first, second, third, text @ ..] = bytes else { return };
     let encoding: Encoding = ENCODINGS[usize::from(third % 8)].parse().expect("a known name");
@@ -23,26 +23,26 @@ pub fn text(bytes: &[u8]) {
         (pipeline.fingerprint::<u32>(&decoded), pipeline.fingerprint::<u128>(&decoded));
     assert_eq!((narrow.is_some(), wide.is_some()), (sketch.is_some(), sketch.is_some()));
     let features = FeatureSet::of_text(&pipeline, &decoded);
-    assert_eq!(features.is_empty(), sketch.is_none(), "features are what a fingerprint is of");
+    assert_eq!(features.is_empty(), sketch.is_none(), "a fingerprint needs features");
     assert_eq!(pipeline.features(&decoded).is_empty(), sketch.is_none());
     assert_eq!(FeatureSet::decode(&features.encode()).ok().as_ref(), Some(&features));
     let cleaned = pipeline.cleaned(&decoded);
     let same = edit_similarity(&cleaned, &cleaned, 0.8);
-    assert_eq!(same, Some(1.0), "a text is like itself");
+    assert_eq!(same, Some(1.0), "a text is equal to itself");
 }
 
 thread_local! {
-    /// Pipelines by their choices: making one takes longer than a short text does.
+    /// Cache of pipelines, because creating one takes longer than a short text.
     static MADE: RefCell<HashMap<[u8; 3], Option<Pipeline>>> = RefCell::default();
 }
 
-/// `None` for options that do not go with each other, which are refused by name.
+/// Returns a pipeline; `None` if the options exclude each other.
 fn pipeline(first: u8, second: u8, third: u8) -> Option<Pipeline> {
     MADE.with_borrow_mut(|made| {
         if made.len() > 4096 {
             made.clear();
         }
-        // Of the third byte the low bits choose the encoding.
+        // The low bits of the third byte choose the encoding.
         let choices = [first, second, third & 0xf8];
         let make = || Pipeline::new(&options(first, second, third)).ok();
         made.entry(choices).or_insert_with(make).clone()

@@ -1,4 +1,4 @@
-//! What fuzzing found worth keeping is fed to the same targets again.
+//! Replays the inputs that fuzzing kept.
 
 use hamdex::fuzzing;
 use hamdex_fuzz::replay;

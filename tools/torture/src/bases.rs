@@ -1,4 +1,4 @@
-//! Bases: sound indexes, the same for every process, whose copies are damaged.
+//! Bases: sound indexes whose copies are damaged; equal for a seed in every process.
 
 use std::path::Path;
 
@@ -13,16 +13,16 @@ use crate::report::Verdict;
 /// The kinds of bases.
 pub(crate) const BASES: [Base; 4] = [Base::Tables, Base::Log, Base::Killed, Base::Built];
 
-/// How a base was made.
+/// The kind of a base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// Folded, with singles on top, all in table files, closed.
+    /// Closed; merged runs and newer delta entries, all in table files.
     Tables,
-    /// In the log alone, closed.
+    /// Closed; all data in the log.
     Log,
-    /// In tables and in the log, as a killed process leaves it.
+    /// Data in tables and in the log, as after a kill.
     Killed,
-    /// Built in bulk, closed.
+    /// Closed; built in bulk.
     Built,
 }
 
@@ -31,7 +31,7 @@ impl Base {
         format!("base-{self:?}").to_lowercase()
     }
 
-    /// Makes the index.
+    /// Creates the index.
     pub(crate) fn make(self, directory: &Path, seed: u64) -> Verdict {
         let path = directory.join(self.name());
         let documents = documents(seed);
@@ -80,7 +80,7 @@ fn documents(seed: u64) -> Vec<(Vec<u8>, u64)> {
     (0..500_u32).map(|at| (format!("document-{at:05}").into_bytes(), fingerprint(rng))).collect()
 }
 
-/// What every base holds.
+/// Returns the documents of every base.
 pub(crate) fn model(seed: u64) -> Model {
     documents(seed).into_iter().collect()
 }

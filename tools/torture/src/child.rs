@@ -1,4 +1,4 @@
-//! Children: this program started again, to be killed, to hang or to abort in its parent's place.
+//! Child processes: this program started again, so that a kill, hang or abort spares the parent.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,42 +9,42 @@ use std::time::Duration;
 
 use crate::report::{Finding, Verdict};
 
-/// How long a child may be silent before it counts as hanging.
+/// Seconds without a line after which a child is treated as hanging.
 ///
-/// Waited for second by second: a machine that stands still in between is not the child's fault.
+/// Waited for in steps of a second, so that a suspended machine is not mistaken for a hang.
 const PATIENCE: u32 = 120;
 
-/// A running child and the lines that it tells.
+/// A running child and the lines that it prints.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
 }
 
-/// How a child ended.
+/// The exit of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// By itself, with its work done.
+    /// It finished its work.
     Done,
-    /// By the signal that it was sent.
+    /// It was killed by SIGKILL.
     Killed,
 }
 
-/// This program, also when another build took the place of its file in the meantime.
+/// Returns this program, even if another build has replaced its file.
 fn program() -> std::io::Result<PathBuf> {
     let running = Path::new("/proc/self/exe");
     if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
 
-/// Tells the parent a line.
-pub(crate) fn tell(line: &str) {
+/// Sends a line to the parent.
+pub(crate) fn send(line: &str) {
     let mut out = std::io::stdout().lock();
-    // A parent that is gone has killed this process, or is about to.
+    // Without a parent, nobody reads the line.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 impl Running {
-    /// Starts this program again with a task for a child.
+    /// Starts this program with a child task.
     pub(crate) fn start(task: &str, directory: &Path, arguments: &[String]) -> Verdict<Self> {
         let mut child = Command::new(program()?)
             .args(["child", task, "--directory"])
@@ -66,11 +66,11 @@ impl Running {
         Ok(Self { child, lines })
     }
 
-    /// Waits for the next line; `None` when the child has ended.
+    /// Waits for the next line; returns `None` after the exit of the child.
     ///
     /// # Errors
     ///
-    /// A child that stays silent for too long, which is then killed.
+    /// Returns a finding if the child prints nothing for too long, and kills it.
     pub(crate) fn line(&mut self) -> Verdict<Option<String>> {
         for _ in 0..PATIENCE {
             match self.lines.recv_timeout(Duration::from_secs(1)) {
@@ -88,11 +88,11 @@ impl Running {
         self.child.kill()
     }
 
-    /// Waits for the end.
+    /// Waits for the exit of the child.
     ///
     /// # Errors
     ///
-    /// A child that ended in any other way than by itself with success, or by SIGKILL.
+    /// Returns a finding unless it succeeded or was killed by SIGKILL.
     pub(crate) fn end(mut self) -> Verdict<End> {
         use std::os::unix::process::ExitStatusExt;
 
@@ -109,7 +109,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A child that already ended is neither killed nor waited for twice.
+        // Does nothing if the child has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,11 +1,10 @@
-//! Concurrency: many callers of one handle, and one who reads along, against an oracle of
-//! acknowledged calls.
+//! Concurrency: many threads on one handle and one secondary, compared with an oracle.
 //!
-//! Every writer owns some keys. For each key the oracle holds two numbers: the version that was
-//! acknowledged last and the one that was begun last. A reader notes the first before it reads
-//! and the second afterwards; what it reads must be of a version between them. A lost update is
-//! below, a phantom above. Offers race for the same centres under a tag of their own, so that
-//! any two of them that are stored and near show a breach.
+//! Every writer owns some keys. For each key the oracle has two numbers: the last acknowledged
+//! version and the last begun one. A reader takes the first number before it reads and the second
+//! afterwards; the version that it reads must be between them. A lower one is a lost update, a
+//! higher one is a phantom. Offers compete for the same centres under a separate tag, so that two
+//! stored offers that are near each other are a violation.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,18 +26,18 @@ const OFFERERS: u64 = 2;
 /// Keys of one writer.
 const KEYS: u64 = 60;
 
-/// Keys that a writer changes by one call.
+/// Maximum number of keys changed by one call.
 const BATCH: u64 = 6;
 
-/// Distance at which offers keep each other out.
+/// Distance at which an offer is rejected as a duplicate.
 const NEAR: u32 = 3;
 
-/// Looks, 20 ms apart, at which all threads together may have done nothing.
+/// Checks, 20 ms apart, without progress of any thread that indicate a deadlock.
 const PATIENCE: u32 = 3000;
 
-/// The fingerprint of a key's version; `None` is a version that removes it.
+/// Returns the fingerprint of a key's version; `None` for a version that removes the key.
 ///
-/// Some are shared by all keys of a number, so that entries come and go together.
+/// Some keys share a fingerprint, so that their postings change together.
 fn version(key: u64, version: u64) -> Option<u64> {
     let tag = u64::MAX >> 8;
     match version % 5 {
@@ -52,7 +51,7 @@ fn key_bytes(key: u64) -> Vec<u8> {
     key.to_be_bytes().to_vec()
 }
 
-/// A fingerprint that no writer's is near.
+/// Draws the fingerprint of an offer, which is not near any writer's.
 fn offered(rng: &mut Rng, centres: &[u64]) -> u64 {
     let mut fingerprint = rng.choice(centres).copied().unwrap_or_default() | 0xff << 56;
     for _ in 0..rng.u32(0..3) {
@@ -94,7 +93,7 @@ impl Oracle {
         }
     }
 
-    /// Works until told to stop; the first finding stops everybody.
+    /// Repeats a step until stopped; the first finding stops all threads.
     fn work(&self, mut step: impl FnMut() -> Verdict) {
         while !self.stop.load(Ordering::Relaxed) {
             let verdict = step();
@@ -108,7 +107,7 @@ impl Oracle {
     }
 }
 
-/// Puts the next version of some keys, or removes them, by one call each.
+/// Writes the next version of some keys, with one call for inserts and one for removals.
 fn write(index: &Index<u64>, oracle: &Oracle, writer: u64, rng: &mut Rng) -> Verdict {
     let mut keys: Vec<u64> = (0..BATCH).map(|_| writer * KEYS + rng.u64(0..KEYS)).collect();
     keys.sort_unstable();
@@ -130,7 +129,7 @@ fn write(index: &Index<u64>, oracle: &Oracle, writer: u64, rng: &mut Rng) -> Ver
         let gone: Vec<_> = removals.iter().map(|key| key_bytes(*key)).collect();
         raise(&oracle.begun, &removals);
         let removed = index.remove_batch(&gone, durability)?;
-        // A version before one that removes has a document, unless it is the first.
+        // The version before a removal has a document, unless it is the first.
         let stored = |key: &&u64| Oracle::read(&oracle.acknowledged, **key) > 0;
         if removed != removals.iter().filter(stored).count() as u64 {
             return Err(Finding::lost(format!("{removed} of {} were removed", removals.len())));
@@ -140,12 +139,12 @@ fn write(index: &Index<u64>, oracle: &Oracle, writer: u64, rng: &mut Rng) -> Ver
     Ok(())
 }
 
-/// Reads a key in one state of the writing handle.
+/// Reads a key through the writing handle.
 fn read(index: &Index<u64>, oracle: &Oracle, rng: &mut Rng) -> Verdict {
     judge(|| index.reader(), oracle, rng)
 }
 
-/// Reads a key of an index that another handle writes, after catching up with it.
+/// Reads a key through the secondary, after catching up.
 fn follow(secondary: &Secondary<u64>, oracle: &Oracle, rng: &mut Rng) -> Verdict {
     let caught_up = || {
         secondary.catch_up()?;
@@ -154,7 +153,7 @@ fn follow(secondary: &Secondary<u64>, oracle: &Oracle, rng: &mut Rng) -> Verdict
     judge(caught_up, oracle, rng).map_err(|found| found.within("read along"))
 }
 
-/// Holds what one state says of a key against the oracle and against itself.
+/// Compares a key in one state with the oracle and with searches.
 fn judge(
     state: impl FnOnce() -> hamdex::Result<Reader<u64>>,
     oracle: &Oracle,
@@ -188,7 +187,7 @@ fn judge(
     Ok(())
 }
 
-/// Fails when two offers that are near each other are stored.
+/// Fails if two stored offers are near each other.
 fn no_two_near(reader: &Reader<u64>) -> Verdict {
     let offers: Vec<(Vec<u8>, u64)> = reader
         .documents()?
@@ -205,7 +204,7 @@ fn no_two_near(reader: &Reader<u64>) -> Verdict {
     Ok(())
 }
 
-/// Offers a document; what was stored is taken out again in the end, so that offers go on.
+/// Offers a document; removes earlier offers, so that new ones can be stored.
 fn offer(
     index: &Index<u64>,
     offerer: u64,
@@ -220,25 +219,26 @@ fn offer(
     match index.insert_if_new(&key, fingerprint, NEAR, Durability::Buffered)? {
         None => {
             if index.get(&key)? != Some(fingerprint) {
-                return Err(Finding::lost("an offer that was taken is not there"));
+                return Err(Finding::lost("an accepted offer is not stored"));
             }
             mine.push((key, fingerprint));
         }
         Some(near) if near.distance > NEAR => {
-            return Err(Finding::wrong(format!("kept out by one {} bits away", near.distance)));
+            let text = format!("rejected because of a document {} bits away", near.distance);
+            return Err(Finding::wrong(text));
         }
         Some(_) => (),
     }
     if mine.len() > 8 {
         let (gone, _) = mine.swap_remove(rng.usize(0..mine.len()));
         if index.remove_batch(&[gone], Durability::Buffered)? != 1 {
-            return Err(Finding::lost("an offer that was taken could not be removed"));
+            return Err(Finding::lost("an accepted offer could not be removed"));
         }
     }
     Ok(())
 }
 
-/// Keeps a reader for some time; its state must not change.
+/// Keeps a reader for a while; its state must not change.
 fn hold(index: &Index<u64>, rng: &mut Rng) -> Verdict {
     let reader = index.reader()?;
     let first: Model = reader.documents()?.collect::<hamdex::Result<_>>()?;
@@ -247,8 +247,8 @@ fn hold(index: &Index<u64>, rng: &mut Rng) -> Verdict {
     compare(&again, &first).map_err(|found| found.within("a reader's state changed"))
 }
 
-/// Rewrites runs beside everybody else.
-fn tend(index: &Index<u64>, rng: &mut Rng) -> Verdict {
+/// Merges, flushes or compacts beside the other threads.
+fn maintain(index: &Index<u64>, rng: &mut Rng) -> Verdict {
     match rng.u32(0..40) {
         0 => drop(index.compact()?),
         1 => index.flush()?,
@@ -261,7 +261,7 @@ fn tend(index: &Index<u64>, rng: &mut Rng) -> Verdict {
     Ok(())
 }
 
-/// Runs all threads for a time, then compares the index with what was acknowledged.
+/// Runs all threads for a time, then compares the index with the acknowledged documents.
 fn crowd(path: &Path, seed: u64, time: Duration, account: &mut Account) -> Verdict {
     let index = Index::<u64>::create(path, &small())?;
     let secondary = &Secondary::<u64>::open(path)?;
@@ -290,10 +290,10 @@ fn crowd(path: &Path, seed: u64, time: Duration, account: &mut Account) -> Verdi
                 mine.lock().unwrap_or_else(PoisonError::into_inner).extend(own);
             });
         }
-        let (mut holding, mut tending, mut following) = (rng(30), rng(31), rng(32));
+        let (mut holding, mut maintaining, mut following) = (rng(30), rng(31), rng(32));
         scope.spawn(move || oracle.work(|| hold(index, &mut holding)));
         scope.spawn(move || oracle.work(|| follow(secondary, oracle, &mut following)));
-        scope.spawn(move || oracle.work(|| tend(index, &mut tending)));
+        scope.spawn(move || oracle.work(|| maintain(index, &mut maintaining)));
         watch(oracle, time);
     });
     account.add("calls", oracle.calls.load(Ordering::Relaxed));
@@ -314,7 +314,7 @@ fn crowd(path: &Path, seed: u64, time: Duration, account: &mut Account) -> Verdi
     verify(&open(path)?, &expected, &mut rng(41))
 }
 
-/// Waits for the end of the time; threads that no longer come forward end the process.
+/// Waits for the end of the time; exits the process on a deadlock.
 fn watch(oracle: &Oracle, time: Duration) {
     let begun = Instant::now();
     let (mut last, mut looks) = (0, 0);
@@ -324,7 +324,7 @@ fn watch(oracle: &Oracle, time: Duration) {
         looks = if calls == last { looks + 1 } else { 0 };
         last = calls;
         if looks > PATIENCE {
-            // Nothing can be joined any more.
+            // The threads cannot be joined.
             eprintln!("concurrency Wrong: deadlock after {calls} calls");
             std::process::exit(1);
         }
@@ -332,7 +332,7 @@ fn watch(oracle: &Oracle, time: Duration) {
     oracle.stop.store(true, Ordering::Relaxed);
 }
 
-/// Lets everybody at one index for the time.
+/// Runs all threads on one index for a time.
 pub(crate) fn run(directory: &Path, seed: u64, time: Duration) -> Account {
     let mut account = Account::new("concurrency");
     account.tried();

@@ -1,4 +1,4 @@
-//! Copies beside an index: its backups, its checkpoint and what is restored of them.
+//! Copies beside an index: backups, a checkpoint and restored indexes.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::operation::open;
 use crate::oracle::{Model, compare, documents, verify};
 use crate::report::{Finding, Verdict};
 
-/// Backups that are kept.
+/// Number of backups to keep.
 const KEPT: u32 = 2;
 
 fn beside(path: &Path, end: &str) -> PathBuf {
@@ -33,15 +33,15 @@ fn clear(path: &Path) -> Result<()> {
     }
 }
 
-/// Takes an index away, and all that lies beside it.
+/// Removes an index and all copies beside it.
 pub(crate) fn remove(path: &Path) {
     for end in ["", ".backups", ".checkpoint", ".old", ".restored"] {
-        // What cannot be removed goes with the whole directory.
+        // Anything left is removed with the working directory.
         let _ = std::fs::remove_dir_all(beside(path, end));
     }
 }
 
-/// Backs an index up, every second time through a handle for reading.
+/// Backs up an index, every second time through a read-only handle.
 pub(crate) fn back_up(index: &Index<u64>, path: &Path, number: u64) -> Result<()> {
     let options = BackupOptions::new().keep(KEPT);
     let report = if (number / crate::operation::CYCLE).is_multiple_of(2) {
@@ -53,16 +53,16 @@ pub(crate) fn back_up(index: &Index<u64>, path: &Path, number: u64) -> Result<()
     Backup::open(backups(path))?.verify(Some(report.id), &()).map(drop)
 }
 
-/// Puts the newest backup in the place of its index, or of what an earlier attempt left.
+/// Restores the newest backup over its index, or over an interrupted restore.
 pub(crate) fn restore(path: &Path) -> Result<()> {
     let options = RestoreOptions::new().replace(true);
     Backup::open(backups(path))?.restore_with(path, &options).map(drop)
 }
 
-/// Makes a checkpoint in the place of the last one.
+/// Replaces the checkpoint by a new one.
 pub(crate) fn checkpoint(index: &Index<u64>, path: &Path) -> Result<()> {
     let (target, old) = (beside(path, ".checkpoint"), beside(path, ".old"));
-    // Moved first: a kill must not leave a half of it in its place.
+    // Renamed before it is deleted, so that a kill does not leave a part of it under its name.
     clear(&old)?;
     if let Err(error) = std::fs::rename(&target, &old)
         && error.kind() != std::io::ErrorKind::NotFound
@@ -73,9 +73,9 @@ pub(crate) fn checkpoint(index: &Index<u64>, path: &Path) -> Result<()> {
     index.checkpoint(&target)
 }
 
-/// Looks at the copies after a kill; true when there was a backup.
+/// Checks the copies after a kill; returns true if there is a backup.
 ///
-/// `held` is what the last backup that was told of holds; one made since holds what the index does.
+/// `held` are the documents of the last acknowledged backup; a newer backup equals the index.
 pub(crate) fn look(
     path: &Path,
     held: Option<&Model>,
@@ -85,7 +85,7 @@ pub(crate) fn look(
     let target = beside(path, ".checkpoint");
     match open(&target) {
         Err(Error::NotFound { .. } | Error::RestoreUnfinished { .. }) => (),
-        // Of now or of some time ago; in any case whole.
+        // It may be old, but must be complete.
         opened => {
             let index = opened?;
             verify(&index, &documents(&index)?, rng).map_err(|f| f.within("checkpoint"))?;
@@ -95,7 +95,7 @@ pub(crate) fn look(
     let backup = match Backup::open(backups(path)) {
         Err(Error::NoBackup { .. }) => {
             return match held {
-                Some(_) => Err(Finding::lost("the directory of backups holds none")),
+                Some(_) => Err(Finding::lost("the directory of backups has no backup")),
                 None => Ok(false),
             };
         }
@@ -107,7 +107,7 @@ pub(crate) fn look(
     }
     if list.is_empty() {
         return match held {
-            Some(_) => Err(Finding::lost("a backup that was told of is gone")),
+            Some(_) => Err(Finding::lost("an acknowledged backup is gone")),
             None => Ok(false),
         };
     }

@@ -1,4 +1,4 @@
-//! Crash: a child is killed at random and at named moments; what is left has to be exact.
+//! Crash: kills a child at random and named moments, and checks the index it leaves.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -9,7 +9,7 @@ use hamdex::Error;
 use hamdex::build::Builder;
 use hamdex::inspect::Header;
 
-use crate::child::{End, Running, tell};
+use crate::child::{End, Running, send};
 use crate::copies;
 use crate::effort::Limit;
 use crate::operation::{CYCLE, Operation, Size, open, open_or_create, operation, resume};
@@ -17,10 +17,10 @@ use crate::oracle::{Model, compare, documents, verify};
 use crate::points::{self, POINTS, Point};
 use crate::report::{Account, Finding, Verdict};
 
-/// Rounds that one index lives through.
+/// Number of rounds for one index.
 const ROUNDS: u64 = 12;
 
-/// What a child does until it is killed.
+/// The task of a child until it is killed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Task {
     #[arg(long)]
@@ -28,13 +28,13 @@ pub(crate) struct Task {
     /// Number of the first operation
     #[arg(long)]
     from: u64,
-    /// Operations before the child ends by itself
+    /// Number of operations after which the child exits
     #[arg(long)]
     count: u64,
-    /// Moment at which to stop and wait for the end
+    /// Moment at which to stop and wait for the kill
     #[arg(long)]
     point: Option<String>,
-    /// How often the moment is passed before
+    /// Stops when the moment is reached for the nth time
     #[arg(long, default_value_t = 1)]
     nth: u32,
     #[arg(long)]
@@ -44,45 +44,45 @@ pub(crate) struct Task {
     abandon: bool,
 }
 
-/// The child: works until it is killed, and tells what it begins and what is acknowledged.
+/// Works until it is killed, and reports begun and acknowledged operations, in a child.
 pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
     points::end_at(task.point.as_deref(), task.nth);
     let size = if task.large { Size::Large } else { Size::Small };
     let mut from = task.from;
     if task.abandon {
-        tell("abandoning");
+        send("abandoning");
         Builder::<u64>::abandon(directory)?;
-        tell("abandoned");
+        send("abandoned");
     }
     let mut index = match open_or_create(directory) {
         Err(Error::BuildUnfinished { .. }) => {
-            tell(&format!("begin {from}"));
+            send(&format!("begin {from}"));
             let Operation::Build(documents) = operation(task.seed, from, size) else {
                 return Err(Error::NothingToResume { path: directory.to_owned() });
             };
             resume(directory, &documents)?;
-            tell(&format!("done {from}"));
+            send(&format!("done {from}"));
             from += 1;
             open(directory)?
         }
         opened => opened?,
     };
-    tell("ready");
+    send("ready");
     for number in from..from + task.count {
-        tell(&format!("begin {number}"));
+        send(&format!("begin {number}"));
         index = operation(task.seed, number, size).run(index, directory)?;
-        tell(&format!("done {number}"));
+        send(&format!("done {number}"));
     }
     Ok(())
 }
 
-/// An index that is killed again and again, and what it has to hold.
+/// An index whose processes are killed repeatedly, and its expected documents.
 struct Victim {
     path: PathBuf,
     seed: u64,
     size: Size,
     model: Model,
-    /// What the last backup that was told of holds.
+    /// The documents of the last acknowledged backup.
     backed_up: Option<Model>,
     /// Number of the first operation that was not acknowledged.
     next: u64,
@@ -102,7 +102,7 @@ impl Victim {
         operation(self.seed, number, self.size)
     }
 
-    /// Lets a child work and kills it; true when the kill hit what it was meant for.
+    /// Runs a child and kills it; returns true if it was killed before its exit.
     fn kill(&mut self, rng: &mut Rng, point: Option<(&str, u32)>, abandon: bool) -> Verdict<bool> {
         let mut arguments = vec![
             format!("--seed={}", self.seed),
@@ -138,14 +138,15 @@ impl Victim {
         Ok(end == End::Killed)
     }
 
-    /// Takes in what the child told.
+    /// Processes a line of the child.
     fn note(&mut self, line: &str, first: u64) -> Verdict {
         if line == "ready" {
             self.exists = true;
         }
         if let Some(number) = line.strip_prefix("done ") {
             if number.parse() != Ok(self.next) {
-                return Err(Finding::wrong(format!("{line} told, from {first} on {}", self.next)));
+                let text = format!("{line} reported, started at {first}, expected {}", self.next);
+                return Err(Finding::wrong(text));
             }
             let operation = self.operation(self.next);
             operation.apply(&mut self.model);
@@ -158,14 +159,14 @@ impl Victim {
         Ok(())
     }
 
-    /// Opens what is left; it must be what was acknowledged, perhaps with the call in flight.
+    /// Opens the index; it must hold all acknowledged calls, and may hold the call in flight.
     fn look(&mut self, rng: &mut Rng) -> Verdict<&'static str> {
         let mut left = "between calls";
         if matches!(self.operation(self.next), Operation::Return(_))
             && matches!(open(&self.path), Err(Error::RestoreUnfinished { .. }))
         {
             copies::restore(&self.path).map_err(|error| {
-                Finding::lost(format!("a restoring cut short cannot be begun again: {error}"))
+                Finding::lost(format!("an interrupted restore cannot be repeated: {error}"))
             })?;
             left = "in a restoring";
         }
@@ -199,13 +200,13 @@ impl Victim {
         verify(&index, &self.model, rng)?;
         drop(index);
         if copies::look(&self.path, self.backed_up.as_ref(), &self.model, rng)? {
-            // It may be one that no call told of; from now on it is known.
+            // The backup may be of an unacknowledged call; from now on it must survive.
             self.backed_up.get_or_insert_with(|| self.model.clone());
         }
         Ok(left)
     }
 
-    /// One round: kill, look, and perhaps give up an unfinished build.
+    /// Runs one round: kill, check, and possibly abandon an unfinished build.
     fn round(&mut self, rng: &mut Rng, point: Option<Point>, account: &mut Account) -> Verdict {
         if let Some(first) = point.and_then(|point| point.after) {
             self.kill(rng, Some((first, 1)), false)?;
@@ -254,7 +255,7 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
                 lives += 1;
                 let path = directory.join(format!("crash-{lives}"));
                 match special {
-                    // The ordinary one waits meanwhile.
+                    // The ordinary index is kept for later rounds.
                     Some(_) => victim = old,
                     None => old.iter().for_each(Victim::remove),
                 }
@@ -269,7 +270,7 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
             point.map(|point| point.name)
         );
         let outcome = one.round(rng, point, &mut account).map_err(|found| found.within(&context));
-        // An index at fault stays for a look; the next round begins a new one.
+        // An index with a finding is kept for inspection; the next round starts a new one.
         let sound = account.judge(outcome);
         if sound && special.is_none() {
             victim = Some(one);

@@ -1,7 +1,7 @@
-//! Damage: one file of an index is changed; an error or the right answer, and nothing else.
+//! Damage: changes one file of an index; every call must report an error or the right answer.
 //!
-//! A child does it, so that an abort and a hang are seen; the parent goes on behind the run at
-//! fault.
+//! A child does the work, so that aborts and hangs are detected; after one, the parent continues
+//! with the next run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use hamdex::inspect::Header;
 use hamdex::{Durability, Error, Fault, Index, OpenOptions, Query, SearchPath};
 
 use crate::bases::{self, BASES, Base};
-use crate::child::{End, Running, tell};
+use crate::child::{End, Running, send};
 use crate::damage_backup;
 use crate::effort::Limit;
 use crate::oracle::{self, Model};
 use crate::report::{self, Account, Finding, Verdict};
 
-/// Runs that one child does.
+/// Number of runs of one child.
 const RUNS: u64 = 40;
 
-/// What a child is to do.
+/// The task of a child.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Task {
     #[arg(long)]
@@ -32,18 +32,18 @@ pub(crate) struct Task {
     to: u64,
 }
 
-/// How a damaged index was met.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// Opening failed.
     Refused,
-    /// It opened, and reading what is damaged failed.
+    /// Opening succeeded, and reading the damaged part failed.
     Noticed,
-    /// Every answer was right, and `check --deep` knew all the same.
+    /// Every answer was right, and `check --deep` found the damage.
     Checked,
     /// The backup was not restored.
     NotRestored,
-    /// Nothing that is stored was hit.
+    /// The damage affected no stored data.
     Harmless,
 }
 
@@ -61,7 +61,7 @@ impl Outcome {
     }
 }
 
-/// The child: damages copies one after the other and tells of each.
+/// Damages copies one after the other and reports each outcome, in a child.
 pub(crate) fn child(directory: &Path, task: &Task) -> Verdict {
     let model = bases::model(task.seed);
     for run in task.from..task.to {
@@ -70,28 +70,28 @@ pub(crate) fn child(directory: &Path, task: &Task) -> Verdict {
         let copy = place.join("index");
         if rng.u32(0..6) == 0 {
             let what = damage_backup::damage(directory, &place.join("backups"), rng)?;
-            tell(&format!("run {run} backup: {what}"));
-            told(backed_up(&place, &copy, &model, rng));
+            send(&format!("run {run} backup: {what}"));
+            send_outcome(backed_up(&place, &copy, &model, rng));
             fs::remove_dir_all(&place)?;
             continue;
         }
         let base = *rng.choice(&BASES).unwrap_or(&Base::Tables);
         oracle::copy(&directory.join(base.name()), &copy)?;
         let what = damage(directory, &copy, base, rng)?;
-        tell(&format!("run {run} {base:?}: {what}"));
-        told(judge(&copy, &place, &model, rng));
+        send(&format!("run {run} {base:?}: {what}"));
+        send_outcome(judge(&copy, &place, &model, rng));
         fs::remove_dir_all(&place)?;
     }
     Ok(())
 }
 
-/// Tells the parent how it went.
-fn told(verdict: Verdict<Outcome>) {
+/// Sends the outcome to the parent.
+fn send_outcome(verdict: Verdict<Outcome>) {
     match verdict {
-        Ok(outcome) => tell(&format!("outcome {}", outcome.words())),
+        Ok(outcome) => send(&format!("outcome {}", outcome.words())),
         Err(Finding { fault, text }) => {
             let word = if fault == report::Fault::Lost { "lost" } else { "wrong" };
-            tell(&format!("{word} {}", text.replace('\n', " ")));
+            send(&format!("{word} {}", text.replace('\n', " ")));
         }
     }
 }
@@ -113,7 +113,7 @@ fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Changes one file, any that holds something; says what was done.
+/// Changes one file that is not empty; returns a description.
 fn damage(directory: &Path, index: &Path, base: Base, rng: &mut Rng) -> Verdict<String> {
     let mut all = files(index)?;
     all.retain(|file| fs::metadata(file).is_ok_and(|found| found.len() > 0));
@@ -159,12 +159,12 @@ fn damage(directory: &Path, index: &Path, base: Base, rng: &mut Rng) -> Verdict<
     Ok(what)
 }
 
-/// Tells whether a file consists of log records.
+/// Returns true if a file consists of log records.
 fn is_log(name: &str) -> bool {
     name.starts_with("MANIFEST") || Path::new(name).extension().is_some_and(|e| e == "log")
 }
 
-/// Where the records of a log begin: checksum, length and type are seven bytes of thousands.
+/// Returns the offsets of the records in a log: seven bytes of checksum, length and type.
 fn heads(bytes: &[u8]) -> Vec<usize> {
     const BLOCK: usize = 32 << 10;
     let mut heads = Vec::new();
@@ -179,13 +179,13 @@ fn heads(bytes: &[u8]) -> Vec<usize> {
     heads
 }
 
-/// Cuts a file's bytes; says so.
+/// Truncates the bytes of a file; returns a description.
 pub(crate) fn cut(name: &str, bytes: &mut Vec<u8>, at: usize) -> String {
     bytes.truncate(at);
     format!("{name} is cut to {at}")
 }
 
-/// Changes one of a file's bytes; says so.
+/// Changes one byte of a file; returns a description.
 pub(crate) fn change(name: &str, bytes: &mut [u8], at: usize, rng: &mut Rng) -> String {
     let change = rng.u8(1..);
     if let Some(byte) = bytes.get_mut(at) {
@@ -194,12 +194,12 @@ pub(crate) fn change(name: &str, bytes: &mut [u8], at: usize, rng: &mut Rng) -> 
     format!("{name} differs by {change:#04x} at {at} of {}", bytes.len())
 }
 
-/// Opens and reads in every way; whatever does not fail has to be right.
+/// Opens and reads in every way; every result must be an error or right.
 fn judge(path: &Path, place: &Path, model: &Model, rng: &mut Rng) -> Verdict<Outcome> {
     let read_only = rng.bool();
     let repairs = rng.u32(0..4) == 0;
     if repairs {
-        mend(path, &place.join("repaired"), model, rng)?;
+        check_repair(path, &place.join("repaired"), model, rng)?;
     }
     if let Err(error) = Header::read(path) {
         typed(&error, true)?;
@@ -215,10 +215,10 @@ fn judge(path: &Path, place: &Path, model: &Model, rng: &mut Rng) -> Verdict<Out
     let failed = read(&index, model, rng)?;
     let report = index
         .check_deep(&())
-        .map_err(|error| Finding::wrong(format!("check --deep gave up: {error}")))?;
+        .map_err(|error| Finding::wrong(format!("check --deep failed: {error}")))?;
     if let Some(error) = failed {
         if report.problem_count == 0 {
-            return Err(Finding::wrong(format!("check --deep saw nothing of: {error}")));
+            return Err(Finding::wrong(format!("check --deep did not find: {error}")));
         }
         return Ok(Outcome::Noticed);
     }
@@ -231,16 +231,16 @@ fn judge(path: &Path, place: &Path, model: &Model, rng: &mut Rng) -> Verdict<Out
     Ok(Outcome::Harmless)
 }
 
-/// Damage is never called the caller's fault, but for an index that cannot be told to be one.
+/// Fails if damage is reported as the caller's fault, except for an unrecognisable index.
 fn typed(error: &Error, opening: bool) -> Verdict {
     let no_index = opening && matches!(error, Error::NotFound { .. });
     if error.fault() == Fault::Caller && !no_index {
-        return Err(Finding::wrong(format!("damage is called the caller's fault: {error}")));
+        return Err(Finding::wrong(format!("damage is reported as the caller's fault: {error}")));
     }
     Ok(())
 }
 
-/// Reads everything; returns the last error that was met.
+/// Reads everything; returns the last error.
 fn read(index: &Index<u64>, model: &Model, rng: &mut Rng) -> Verdict<Option<Error>> {
     let mut failed = None;
     let mut fail = |error: Error| {
@@ -283,7 +283,7 @@ fn read(index: &Index<u64>, model: &Model, rng: &mut Rng) -> Verdict<Option<Erro
     Ok(failed)
 }
 
-/// Goes on with an index that showed no damage.
+/// Writes to an index without visible damage, and verifies it.
 fn write(index: Index<u64>, path: &Path, model: &Model, rng: &mut Rng) -> Verdict {
     let mut model = model.clone();
     let documents: Vec<_> = (0..20_u8).map(|at| (vec![at], rng.u64(..))).collect();
@@ -297,8 +297,8 @@ fn write(index: Index<u64>, path: &Path, model: &Model, rng: &mut Rng) -> Verdic
     oracle::verify(&crate::operation::open(path)?, &model, rng)
 }
 
-/// Repairs into a new directory; what comes out is sound and nothing is invented.
-fn mend(path: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict {
+/// Repairs into a new directory; the result must be sound, with documents of the original only.
+fn check_repair(path: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict {
     let build = BuildOptions::new().memory(16 << 20);
     let report = match repair::<u64>(path, target, &build, &()) {
         Ok(report) => report,
@@ -310,7 +310,8 @@ fn mend(path: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict {
         return Err(Finding::wrong(format!("repair invented {}", key.escape_ascii())));
     }
     if documents.len() as u64 != report.documents {
-        return Err(Finding::wrong(format!("repair told {report:?}, made {}", documents.len())));
+        let text = format!("repair reported {report:?}, but stored {}", documents.len());
+        return Err(Finding::wrong(text));
     }
     oracle::verify(&index, &documents, rng).map_err(|found| found.within("repaired"))
 }
@@ -338,7 +339,7 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
             Err(finding) => {
                 account.find(finding.within(&format!("damage, seed {seed}")));
                 if account.tries() == next {
-                    // A child that cannot even begin would not be able to the next time either.
+                    // A child that fails before its first run would fail again.
                     break;
                 }
                 account.tries()
@@ -349,7 +350,7 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
     account
 }
 
-/// Lets a child do some runs and takes in what it tells.
+/// Runs a child for some runs and records its outcomes.
 fn some(directory: &Path, seed: u64, runs: std::ops::Range<u64>, account: &mut Account) -> Verdict {
     let arguments =
         [format!("--seed={seed}"), format!("--from={}", runs.start), format!("--to={}", runs.end)];

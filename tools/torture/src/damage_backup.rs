@@ -1,4 +1,4 @@
-//! Damaged backups: whatever restores is the right index, and whatever does not is told as damage.
+//! Damaged backups: a restore gives the right index or reports damage.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::damage::{change, cut};
 use crate::oracle::{self, Model, copy};
 use crate::report::{Finding, Verdict};
 
-/// Where the sound backups lie.
+/// Directory of the sound backups.
 const SOUND: &str = "base-backups";
 
-/// Backs up a base twice, so that files are shared and one backup has its own.
+/// Backs up a base twice, so that the backups share files.
 pub(crate) fn make(directory: &Path, base: &str) -> Verdict {
     let index = crate::operation::open(&directory.join(base))?;
     index.backup(directory.join(SOUND))?;
@@ -22,7 +22,7 @@ pub(crate) fn make(directory: &Path, base: &str) -> Verdict {
     Ok(())
 }
 
-/// Copies the backups and changes one file of the newer; says what was done.
+/// Copies the backups and changes one file of the newer one; returns a description.
 pub(crate) fn damage(directory: &Path, copied: &Path, rng: &mut Rng) -> Verdict<String> {
     copy(&directory.join(SOUND), copied)?;
     let mut files = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) fn damage(directory: &Path, copied: &Path, rng: &mut Rng) -> Verdict<
     let mut bytes = fs::read(&file)?;
     let at = rng.usize(0..bytes.len());
     let what = match rng.u32(0..10) {
-        // A record that is missing is a backup that was removed.
+        // Not a record: a missing record is a removed backup.
         0 if !name.starts_with("meta") => {
             fs::remove_file(&file)?;
             return Ok(format!("{name} is missing"));
@@ -64,7 +64,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lists, verifies and restores; true when the damage was refused.
+/// Lists, verifies and restores; returns true if the damage was reported.
 pub(crate) fn judge(backups: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict<bool> {
     let backup = Backup::open(backups)?;
     let listed = backup.list()?;
@@ -75,24 +75,24 @@ pub(crate) fn judge(backups: &Path, target: &Path, model: &Model, rng: &mut Rng)
     match backup.restore(target) {
         Ok(report) => {
             if report.id != 2 {
-                return Err(Finding::wrong("an older backup was restored without a word"));
+                return Err(Finding::wrong("an older backup was restored silently"));
             }
             if let Err(error) = verified {
-                return Err(Finding::wrong(format!("restored what verify refused: {error}")));
+                return Err(Finding::wrong(format!("restored although verify failed: {error}")));
             }
             oracle::verify(&crate::operation::open(target)?, model, rng)?;
             Ok(false)
         }
         Err(error) => {
             if error.fault() != Fault::Damage || matches!(error, Error::FormatVersion { .. }) {
-                return Err(Finding::wrong(format!("not told as damage: {error}")));
+                return Err(Finding::wrong(format!("not reported as damage: {error}")));
             }
             if target.exists() {
-                return Err(Finding::wrong("a refused restoring left something"));
+                return Err(Finding::wrong("a refused restore left files"));
             }
-            // A time or a number in a record proves nothing by itself; files do.
+            // Verification cannot check the times and numbers of a record, only the files.
             if verified.is_ok() && !error.to_string().contains("were copied") {
-                return Err(Finding::wrong(format!("verify saw nothing of: {error}")));
+                return Err(Finding::wrong(format!("verify did not find: {error}")));
             }
             Ok(true)
         }

@@ -1,7 +1,7 @@
-//! Full disk: calls meet no space and failing steps; reads go on, and so does work afterwards.
+//! Full disk: calls fail for want of space or at a step; reads and later calls still work.
 //!
-//! The index lies on a small file system of its own, where one may be mounted. Without the right
-//! to mount only the failing steps are tried; tests/faults fills a disk by a limit of file sizes.
+//! The index is on a small separate file system, if this user may mount one. Otherwise only failing
+//! steps are tested; tests/faults simulates a full disk by a limit of file sizes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::oracle::{Model, compare, documents, search, small, verify};
 use crate::points::{self, POINTS, Point};
 use crate::report::{Account, Finding, Verdict};
 
-/// MiB of the file system.
+/// Size of the file system in MiB.
 const SPACE: u64 = 24;
 
-/// A file system in memory, unmounted at the end.
+/// A mounted file system in memory, unmounted on drop.
 struct Mount(PathBuf);
 
 impl Mount {
-    /// Mounts; `None` where that is not permitted.
+    /// Mounts the file system; returns `None` if that is not permitted.
     fn new(path: PathBuf) -> std::io::Result<Option<Self>> {
         fs::create_dir_all(&path)?;
         let mounted = Command::new("mount")
@@ -39,24 +39,24 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // A mount that stays is seen by the tests' own directory, which then cannot be removed.
+        // If this fails, removing the temporary directory fails too and reports it.
         let _ = Command::new("umount").arg(&self.0).status();
     }
 }
 
-/// A file that takes the space away.
+/// A file that fills the file system.
 struct Filler {
     path: PathBuf,
 }
 
 impl Filler {
-    /// Leaves so many KiB free, or fewer.
+    /// Leaves up to `kib` KiB free.
     fn leave(&self, kib: u64) -> std::io::Result<()> {
         self.remove()?;
         let mut length = SPACE << 10;
         let block = vec![7_u8; 1 << 10];
         let mut bytes = Vec::new();
-        // First everything that is free, then as much less as is to be left.
+        // Fills all free space, then truncates the file by `kib`.
         while length > 0 {
             bytes.extend_from_slice(&block);
             length -= 1;
@@ -90,16 +90,16 @@ impl Patient {
         operation(self.seed, self.next, Size::Small)
     }
 
-    /// Makes the next call on a handle of its own; an error has to be the environment's.
+    /// Makes the next call; an error must be a fault of the environment.
     ///
-    /// Returns whether it failed.
+    /// Returns true if the call failed.
     fn call(&mut self, index: Index<u64>) -> Verdict<bool> {
         let operation = self.operation();
-        // A reader holds the index open, which some calls want to themselves.
+        // A reader keeps the index open, but some calls need it closed.
         let reader = if operation.closes() { None } else { Some(index.reader()?) };
         let outcome = operation.run(index, &self.path);
         if let Some(reader) = reader {
-            // It is of before the call and keeps its state, whatever became of the call.
+            // The reader keeps the state before the call, even if the call failed.
             let before = reader.documents()?.collect::<hamdex::Result<Model>>()?;
             compare(&before, &self.model).map_err(|found| found.within("reading on"))?;
         }
@@ -117,7 +117,7 @@ impl Patient {
         }
     }
 
-    /// Fails unless the error of an opening is what the call in flight may leave.
+    /// Fails unless the call in flight may cause this error at the next opening.
     fn expected(&self, error: &Error) -> Verdict {
         match (error, self.operation()) {
             (Error::BuildUnfinished { .. }, Operation::Build(_))
@@ -126,7 +126,7 @@ impl Patient {
         }
     }
 
-    /// Opens once the reason is gone: nothing acknowledged is lost, and the call goes through.
+    /// Opens with the cause removed: all acknowledged data is there, and the call succeeds.
     fn recover(&mut self, rng: &mut Rng) -> Verdict {
         let operation = self.operation();
         let index = match open(&self.path) {
@@ -153,7 +153,7 @@ impl Patient {
         };
         let stored = documents(&index)?;
         if stored != self.model {
-            // A call that failed after its batch was written may be there, as a whole.
+            // A call that failed after its batch was written may be stored completely.
             let mut with_call = self.model.clone();
             operation.apply(&mut with_call);
             if stored == with_call {
@@ -163,7 +163,7 @@ impl Patient {
         }
         verify(&index, &self.model, rng)?;
         if self.call(index)? {
-            return Err(Finding::wrong("the call fails again with nothing in its way"));
+            return Err(Finding::wrong("the call fails again without a cause"));
         }
         verify(&open(&self.path)?, &self.model, rng)
     }
@@ -173,10 +173,10 @@ fn environment(error: &Error) -> Verdict {
     if error.fault() == Fault::Environment {
         return Ok(());
     }
-    Err(Finding::wrong(format!("not told as the environment's fault: {error}")))
+    Err(Finding::wrong(format!("not reported as a fault of the environment: {error}")))
 }
 
-/// Fills the disk at a random moment of a row of calls.
+/// Fills the disk at a random moment in a sequence of calls.
 fn fill(patient: &mut Patient, filler: &Filler, rng: &mut Rng) -> Verdict<&'static str> {
     filler.remove()?;
     let mut index = Some(open(&patient.path)?);
@@ -215,7 +215,7 @@ fn fill(patient: &mut Patient, filler: &Filler, rng: &mut Rng) -> Verdict<&'stat
     Ok("space sufficed")
 }
 
-/// Makes one step fail as a failing disk would.
+/// Makes one step fail, as with a failing disk.
 fn break_step(patient: &mut Patient, name: &str, rng: &mut Rng) -> Verdict<&'static str> {
     let mut index = open(&patient.path)?;
     points::fail_once(name);

@@ -1,15 +1,15 @@
-//! Effort: how much of each scenario is run.
+//! Effort: the limits of all scenarios.
 
 use std::time::Duration;
 
 use crate::report::Account;
 
-/// When a scenario has done enough.
+/// The limit of a scenario.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Limit {
-    /// After so many tries.
+    /// Number of tries.
     Tries(u64),
-    /// After some time, and one try at least.
+    /// Time, with at least one try.
     Time(Duration),
 }
 
@@ -32,16 +32,16 @@ pub(crate) struct Effort {
     pub(crate) disks: Limit,
     pub(crate) damages: Limit,
     pub(crate) concurrency: Duration,
-    /// How long the soak loads its index, and of how many documents that is.
+    /// Time of the soak's load, and its number of documents.
     pub(crate) soak: (Duration, u64),
     /// Documents in each hostile crowd.
     pub(crate) crowd: u64,
-    /// Bytes between two cuts of the same log.
+    /// Bytes between two cuts of a log.
     pub(crate) stride: usize,
 }
 
 impl Effort {
-    /// For every run of the tests: about a minute.
+    /// Returns the effort of every test run: about a minute.
     pub(crate) fn short() -> Self {
         Self {
             kills: Limit::Tries(50),
@@ -56,7 +56,7 @@ impl Effort {
         }
     }
 
-    /// For a release: a thousand kills, every offset of the log, ten thousand damages.
+    /// Returns the effort of a release: 1,000 kills, every offset of a log, 10,000 damages.
     pub(crate) fn long() -> Self {
         Self {
             kills: Limit::Tries(1000),
@@ -71,7 +71,7 @@ impl Effort {
         }
     }
 
-    /// For a given time, shared out by what each scenario needs.
+    /// Returns the effort for a given time, divided by the needs of the scenarios.
     pub(crate) fn minutes(minutes: f64) -> Self {
         let share = |part: f64| Duration::from_secs_f64(minutes.max(0.01) * 60.0 * part);
         Self {

@@ -1,8 +1,8 @@
-//! Hostile crowds: fingerprints crafted into one place; memory stays bounded, answers right.
+//! Hostile documents: crafted into one place; memory must stay bounded and answers exact.
 //!
-//! Nobody sends such documents by accident, but who knows the pipeline can. Each crowd is built
-//! and searched by a child of its own, so that its memory is its own too. Times are told and
-//! not judged: beside each stands what the cost model says of reading everything once.
+//! Anyone who knows the pipeline can craft such documents. Each crowd is built and searched by a
+//! separate child, so that its memory can be measured. Times are reported beside the predicted time
+//! of a scan, and not judged.
 
 use std::collections::BinaryHeap;
 use std::fs;
@@ -13,22 +13,22 @@ use fastrand::Rng;
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::{Index, IndexOptions, OpenOptions, Query, SearchPath};
 
-use crate::child::{End, Running, tell};
+use crate::child::{End, Running, send};
 use crate::report::{Account, Finding, Verdict};
 
-/// Memory that the index and the build are given.
+/// Memory budget of the index and of the build, in bytes.
 const BUDGET: usize = 64 << 20;
 
-/// MiB that a child may take above it, whatever the number of documents.
+/// Memory that a child may use above the budgets in MiB, for any number of documents.
 const ABOVE: u64 = 192;
 
-/// Matches that a search asks for.
+/// Maximum number of matches of a search.
 const WANTED: usize = 50;
 
-/// Searches of a crowd.
+/// Number of searches in a crowd.
 const SEARCHES: usize = 24;
 
-/// What a child is to do.
+/// The task of a child.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Task {
     #[arg(long)]
@@ -39,16 +39,16 @@ pub(crate) struct Task {
     crowd: Crowd,
 }
 
-/// Where an attacker puts documents.
+/// The place of an attacker's documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Crowd {
     /// Under one prefix of the first table.
     Prefix,
-    /// Under one prefix of three tables out of four.
+    /// Under one prefix of each of three tables.
     Corner,
     /// Within three bits of one fingerprint.
     Ball,
-    /// On one fingerprint.
+    /// With one fingerprint.
     Group,
 }
 
@@ -60,7 +60,7 @@ impl Crowd {
         (Self::Group, "group"),
     ];
 
-    /// The fingerprint of a document by its number.
+    /// Returns the fingerprint of a document by its number.
     fn fingerprint(self, centre: u64, number: u64) -> u64 {
         let any = mixed(centre ^ number);
         match self {
@@ -72,7 +72,7 @@ impl Crowd {
     }
 }
 
-/// Spreads numbers over all bits (the finish of splitmix64).
+/// Spreads numbers over all bits (the finaliser of `SplitMix64`).
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -80,19 +80,19 @@ fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// The scenario: every crowd by a child.
+/// Runs the scenario, with a child for every crowd.
 pub(crate) fn run(directory: &Path, seed: u64, documents: u64) -> Account {
     let mut account = Account::new("hostile");
     for (_, name) in Crowd::ALL {
         account.tried();
-        let verdict = attend(&mut account, directory, seed, documents, name);
+        let verdict = run_child(&mut account, directory, seed, documents, name);
         account.judge(verdict.map_err(|finding| finding.within(name)));
     }
     account.end();
     account
 }
 
-fn attend(
+fn run_child(
     account: &mut Account,
     directory: &Path,
     seed: u64,
@@ -115,16 +115,16 @@ fn attend(
         }
     }
     if child.end()? != End::Done {
-        return Err(Finding::wrong("the process was killed, as by the system for want of memory"));
+        return Err(Finding::wrong("the process was killed, probably for want of memory"));
     }
     fs::remove_dir_all(&place)?;
     Ok(())
 }
 
-/// The child: builds a crowd and searches it.
+/// Builds a crowd and searches it, in a child.
 pub(crate) fn child(directory: &Path, task: &Task) {
     if let Err(finding) = search(directory, task) {
-        tell(&format!("wrong {}", finding.text.replace('\n', " ")));
+        send(&format!("wrong {}", finding.text.replace('\n', " ")));
     }
 }
 
@@ -138,12 +138,12 @@ fn search(directory: &Path, task: &Task) -> Verdict {
         let fingerprint = task.crowd.fingerprint(centre, number);
         builder.push(&number.to_be_bytes(), fingerprint, number)?;
         if number % 1_000_000 == 0 {
-            tell("pushing");
+            send("pushing");
         }
     }
     builder.finish(&(), &mut |_, _| ())?;
     let built = begun.elapsed();
-    tell("built");
+    send("built");
     let index = Index::<u64>::open_with(&path, &OpenOptions::new().memory(BUDGET))?;
     let rng = &mut Rng::with_seed(task.seed);
     let (mut times, mut scan) = (Vec::with_capacity(SEARCHES), Duration::ZERO);
@@ -151,20 +151,20 @@ fn search(directory: &Path, task: &Task) -> Verdict {
         let query = task.crowd.fingerprint(centre, rng.u64(0..task.documents));
         let query = if at % 2 == 0 { query } else { query ^ 1 << rng.u32(0..64) };
         let asked = Query::new(query).distance(distance).limit(WANTED).path(SearchPath::Auto);
-        let told = index.explain(asked)?;
-        times.push(told.actual);
-        scan = scan.max(told.predicted_scan);
-        let found: Vec<_> = told.matches.into_iter().map(|m| (m.distance, m.key)).collect();
+        let explained = index.explain(asked)?;
+        times.push(explained.actual);
+        scan = scan.max(explained.predicted_scan);
+        let found: Vec<_> = explained.matches.into_iter().map(|m| (m.distance, m.key)).collect();
         if found != nearest(task, centre, query, distance) {
             return Err(Finding::wrong(format!("a search of {query:016x} at {distance}")));
         }
-        tell("searched");
+        send("searched");
     }
     let peak = peak_mib()?;
     let ms = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64() * 1e3;
-    // The first ones, of every distance, meet cold files and learn where the crowd is.
+    // The first search at each distance reads cold files and learns where the crowd is.
     let (first, later) = times.split_at(times.len().min(3));
-    tell(&format!(
+    send(&format!(
         "figures {} documents built in {:.1} s, {peak} MiB at most, slowest of the first {} \
          searches {:.1} ms, of the later ones {:.1} ms, a scan by the cost model {:.1} ms",
         task.documents,
@@ -181,7 +181,7 @@ fn search(directory: &Path, task: &Task) -> Verdict {
     Ok(())
 }
 
-/// The first matches by the linear scan, nearest first.
+/// Returns the first matches by a linear scan, nearest first.
 fn nearest(task: &Task, centre: u64, query: u64, distance: u32) -> Vec<(u32, Vec<u8>)> {
     let mut best = BinaryHeap::with_capacity(WANTED + 1);
     for number in 0..task.documents {
@@ -200,11 +200,11 @@ fn nearest(task: &Task, centre: u64, query: u64, distance: u32) -> Vec<(u32, Vec
         .collect()
 }
 
-/// The most memory that this process ever held.
+/// Returns the peak memory of this process in MiB.
 fn peak_mib() -> Verdict<u64> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    // Where the system does not tell, nothing is judged.
+    // If the system does not report it, memory is not judged.
     let Some(kib) = line.and_then(|line| line.split_whitespace().next()) else { return Ok(0) };
     kib.parse::<u64>().map(|kib| kib >> 10).map_err(|e| Finding::wrong(e.to_string()))
 }

@@ -1,24 +1,23 @@
-//! Torture: hamdex is killed, cut off, filled up, damaged and crowded, and has to be exact.
+//! Torture tests: kills, power losses, full disks, damage and concurrency, compared with an oracle.
 //!
-//! `tools/torture/run --short` takes about a minute and is a part of `tools/test`; `--long` is
-//! what a release has to pass; `--minutes N` fits the same into a given time. Every run prints
-//! its seed, and the same seed makes the same data, operations and damage again (when a kill
-//! hits, the machine decides). The table at the end says what was tried, what came of it, how
-//! much of what was acknowledged was lost, and how many answers were wrong; the status is 1
-//! unless both are 0.
+//! `tools/torture/run --short` takes about a minute and is part of `tools/test`; a release must
+//! pass `--long`; `--minutes N` runs for a given time. Every run prints its seed. The same seed
+//! repeats the data, operations and damage, but not the exact moments of kills. The table at the
+//! end has the tries and outcomes, the number of lost acknowledged data, and the number of wrong
+//! answers. The status is 1 unless both numbers are 0.
 //!
-//! | scenario | what is done |
+//! | scenario | test |
 //! |---|---|
-//! | crash | a process is killed at random and at named moments of every operation of several steps |
-//! | shards | a deduplication with a state is killed; it has to end as one run over all shards |
-//! | lost power | the log is cut at every offset, what was not synced is rolled back |
-//! | full disk | calls meet a full disk and failing steps, and go on once there is space |
-//! | damage | bytes are changed, files cut, exchanged and taken away |
-//! | concurrency | readers, writers, offers, folds and removals at the same time |
-//! | soak | a mixed load for long, with memory, files, disk and latencies over time |
-//! | hostile | documents crafted into one prefix, corner, ball or group are built and searched |
+//! | crash | kills a process at random and named moments of every operation with several steps |
+//! | shards | kills a deduplication with a state; it must end as one run over all shards |
+//! | lost power | cuts the log at every offset, and rolls unsynced data back |
+//! | full disk | calls fail on a full disk or at a step, and succeed once there is space |
+//! | damage | changes bytes; cuts, exchanges and removes files |
+//! | concurrency | readers, writers, offers, merges and removals at the same time |
+//! | soak | a long mixed load; samples memory, files, disk and latencies |
+//! | hostile | builds and searches documents crafted into one prefix, corner, ball or group |
 //!
-//! The oracle is a sorted map of what was acknowledged and a linear scan over it.
+//! The oracle is a sorted map of the acknowledged documents and a linear scan over it.
 
 mod bases;
 mod child;
@@ -46,7 +45,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::effort::Effort;
 
-/// Kills, cuts off, fills up, damages and crowds indexes, and looks at what is left
+/// Kills, cuts, fills and damages indexes, and compares them with an oracle
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -58,7 +57,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Child {
-    /// Works in a parent's place
+    /// Runs a task for a parent process
     #[command(hide = true, subcommand)]
     Child(Task),
 }
@@ -71,7 +70,7 @@ enum Task {
     Shards(Place<shards::Task>),
     /// Damages copies and reads them
     Damage(Place<damage::Task>),
-    /// Builds and searches a crowd
+    /// Builds and searches hostile documents
     Hostile(Place<hostile::Task>),
 }
 
@@ -85,28 +84,28 @@ struct Place<T: clap::Args> {
 
 #[derive(Debug, clap::Args)]
 struct Args {
-    /// Everything, as before a release
+    /// Runs the full tests, as before a release
     #[arg(long, conflicts_with_all = ["short", "minutes"])]
     long: bool,
-    /// A minute's worth, as in tools/test; the default
+    /// Runs for about a minute, as in tools/test; the default
     #[arg(long, conflicts_with = "minutes")]
     short: bool,
-    /// As much as fits into so many minutes
+    /// Runs for about N minutes
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
     /// Seed of data, operations and damage
     #[arg(long)]
     seed: Option<u64>,
-    /// Only these scenarios
+    /// Runs only these scenarios
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Scenario>,
-    /// Documents of the soak
+    /// Number of documents of the soak
     #[arg(long, value_name = "N")]
     documents: Option<u64>,
     /// Directory for the samples and plots of the soak
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Directory to work in; default is the system's temporary one
+    /// Working directory; default: the system's temporary directory
     #[arg(long)]
     dir: Option<PathBuf>,
 }
@@ -139,7 +138,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does a child's task.
+/// Runs the task of a child.
 fn work(task: Task) -> Result<bool, String> {
     match task {
         Task::Crash(Place { directory, task }) => {
@@ -158,7 +157,7 @@ fn work(task: Task) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Runs the scenarios and prints their table; true when nothing was lost and nothing wrong.
+/// Runs the scenarios and prints their table; returns true if there are no findings.
 fn torture(args: &Args) -> Result<bool, String> {
     let effort = match args.minutes {
         Some(minutes) => Effort::minutes(minutes),
@@ -204,7 +203,7 @@ fn torture(args: &Args) -> Result<bool, String> {
     }
     if !sound {
         directory.disable_cleanup(true);
-        eprintln!("seed {seed}; what is left lies in {}", directory.path().display());
+        eprintln!("seed {seed}; the indexes are kept in {}", directory.path().display());
     }
     Ok(sound)
 }

@@ -1,4 +1,4 @@
-//! Operations: a number becomes a call, the same in every process, and what it does to a model.
+//! Operations: derives a call from a number, equal in every process, and applies it to a model.
 
 use std::path::Path;
 
@@ -9,23 +9,23 @@ use hamdex::{Durability, Error, Index, IndexOptions, Result};
 use crate::copies;
 use crate::oracle::Model;
 
-/// Operations after which the kinds come again.
+/// Number of operations after which the kinds repeat.
 pub(crate) const CYCLE: u64 = 16;
 
-/// The place of the bulk build in a cycle.
+/// The position of the bulk build in a cycle.
 pub(crate) const BUILD: u64 = 12;
 
-/// Distance at which new documents are kept out.
+/// Distance at which new documents are rejected as duplicates.
 const NEAR: u32 = 3;
 
-/// Documents of a build: few, or so many that they go through spill files.
+/// The size of a build: few documents, or enough to need spill files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     Small,
     Large,
 }
 
-/// A call that changes an index, or that must not.
+/// A call on an index.
 #[derive(Debug)]
 pub(crate) enum Operation {
     Insert(Vec<(Vec<u8>, u64)>, Durability),
@@ -36,9 +36,9 @@ pub(crate) enum Operation {
     FoldStep,
     Flush,
     Compact,
-    /// Of the number in the row.
+    /// Backs up; the value is the number of the operation.
     BackUp(u64),
-    /// Backs up and restores that over the index.
+    /// Backs up and restores over the index; the value is the number of the operation.
     Return(u64),
     Checkpoint,
 }
@@ -47,7 +47,7 @@ fn key(owner: u64, at: u64) -> Vec<u8> {
     format!("{owner:07}-{at:03}").into_bytes()
 }
 
-/// A fingerprint: shared ones, near ones, ones in the last range of every table, and others.
+/// Draws a fingerprint: shared, near others, in the last range of a table, or random.
 pub(crate) fn fingerprint(rng: &mut Rng) -> u64 {
     match rng.u32(0..8) {
         0 => rng.u64(0..4),
@@ -67,7 +67,7 @@ fn documents(rng: &mut Rng, owner: u64, count: u64) -> Vec<(Vec<u8>, u64)> {
     (0..count).map(|at| (key(owner, at), fingerprint(rng))).collect()
 }
 
-/// The operation of a number in the row that a seed makes.
+/// Returns an operation by its number in the sequence of a seed.
 pub(crate) fn operation(seed: u64, number: u64, size: Size) -> Operation {
     let rng = &mut Rng::with_seed(seed.wrapping_mul(31).wrapping_add(number));
     let synced = Durability::Synced;
@@ -89,7 +89,7 @@ pub(crate) fn operation(seed: u64, number: u64, size: Size) -> Operation {
         BUILD => Operation::Build(build(rng, number, size)),
         13 => Operation::FoldStep,
         14 => {
-            // What is two cycles old goes, so that the index does not grow for ever.
+            // Removes documents of an earlier cycle, so that the index stays small.
             let old = number.saturating_sub(3 * CYCLE)..number.saturating_sub(2 * CYCLE);
             let gone = old.flat_map(|owner| (0..200).map(move |at| key(owner, at)));
             Operation::Remove(gone.collect(), buffered)
@@ -114,7 +114,7 @@ fn build(rng: &mut Rng, number: u64, size: Size) -> Vec<(Vec<u8>, u64)> {
 }
 
 impl Operation {
-    /// Does to a model what the call does to an index.
+    /// Applies the effect of the call to a model.
     pub(crate) fn apply(&self, model: &mut Model) {
         match self {
             Self::Insert(documents, _) | Self::Build(documents) => {
@@ -145,7 +145,7 @@ impl Operation {
         }
     }
 
-    /// Tells whether the call returns only when a loss of power cannot undo it.
+    /// Returns true if the call is durable against a power loss when it returns.
     pub(crate) fn is_synced(&self) -> bool {
         match self {
             Self::Insert(_, durability) | Self::Remove(_, durability) => {
@@ -162,12 +162,12 @@ impl Operation {
         }
     }
 
-    /// Tells whether the call needs the index closed.
+    /// Returns true if the call needs the index closed.
     pub(crate) fn closes(&self) -> bool {
         matches!(self, Self::Build(_) | Self::Return(_))
     }
 
-    /// Makes the call; a build needs the index closed and opens it again.
+    /// Makes the call; if it needs the index closed, closes and reopens it.
     pub(crate) fn run(&self, index: Index<u64>, path: &Path) -> Result<Index<u64>> {
         match self {
             Self::Insert(documents, durability) => {
@@ -220,7 +220,7 @@ fn begin(path: &Path) -> Result<Builder<u64>> {
     Builder::create(path, &IndexOptions::new(), &memory())
 }
 
-/// Goes on with an unfinished build of the same documents.
+/// Resumes an unfinished build of the same documents.
 pub(crate) fn resume(path: &Path, documents: &[(Vec<u8>, u64)]) -> Result<()> {
     finish(Builder::resume(path, &memory())?, documents)
 }
@@ -235,7 +235,7 @@ fn finish(mut builder: Builder<u64>, documents: &[(Vec<u8>, u64)]) -> Result<()>
     builder.finish(&(), &mut |_, _| ()).map(drop)
 }
 
-/// Opens an index, or makes it where there is none yet.
+/// Opens an index, or creates it if it does not exist.
 pub(crate) fn open_or_create(path: &Path) -> Result<Index<u64>> {
     match open(path) {
         Err(Error::NotFound { .. }) => Index::create(path, &crate::oracle::small()),

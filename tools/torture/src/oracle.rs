@@ -1,4 +1,4 @@
-//! The oracle: a sorted map and a linear scan, which are always right.
+//! The oracle: a sorted map and a linear scan.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -11,13 +11,13 @@ use hamdex::{Index, IndexOptions, Match, Query, SearchPath};
 
 use crate::report::{Finding, Verdict};
 
-/// The documents that an index has to hold.
+/// The expected documents of an index.
 pub(crate) type Model = BTreeMap<Vec<u8>, u64>;
 
-/// How long an index may take to come to rest.
+/// Maximum time to wait until the files of an index no longer change.
 const REST: Duration = Duration::from_secs(20);
 
-/// Distances that searches are tried at.
+/// Distances of searches.
 const DISTANCES: [u32; 4] = [0, 3, 6, 12];
 
 /// Compares the query with every document.
@@ -41,7 +41,7 @@ pub(crate) fn documents(index: &Index<u64>) -> hamdex::Result<Model> {
     index.documents()?.collect()
 }
 
-/// Fails unless two sets of documents are equal; tells what is missing from what is too much.
+/// Fails unless two sets of documents are equal; distinguishes missing and wrong documents.
 pub(crate) fn compare(found: &Model, expected: &Model) -> Verdict {
     let gone = expected.iter().filter(|(key, _)| !found.contains_key(*key)).count();
     if gone > 0 {
@@ -54,7 +54,7 @@ pub(crate) fn compare(found: &Model, expected: &Model) -> Verdict {
     Ok(())
 }
 
-/// Draws queries: stored fingerprints, some with flipped bits, and the borders of all ranges.
+/// Draws queries: stored fingerprints with flipped bits, and the borders of ranges.
 pub(crate) fn queries(rng: &mut Rng, model: &Model, count: usize) -> Vec<u64> {
     let stored: Vec<u64> = model.values().copied().collect();
     let mut queries = vec![0, !0, !0 ^ 1 << 40];
@@ -68,7 +68,7 @@ pub(crate) fn queries(rng: &mut Rng, model: &Model, count: usize) -> Vec<u64> {
     queries
 }
 
-/// Fails unless every search by every way equals the linear scan.
+/// Fails unless searches by every path equal the linear scan.
 pub(crate) fn search(index: &Index<u64>, model: &Model, rng: &mut Rng, count: usize) -> Verdict {
     let reader = index.reader()?;
     for query in queries(rng, model, count) {
@@ -88,7 +88,7 @@ pub(crate) fn search(index: &Index<u64>, model: &Model, rng: &mut Rng, count: us
     Ok(())
 }
 
-/// Fails unless an index is sound throughout and holds exactly these documents.
+/// Fails unless an index passes all checks and holds exactly these documents.
 pub(crate) fn verify(index: &Index<u64>, model: &Model, rng: &mut Rng) -> Verdict {
     compare(&documents(index)?, model)?;
     if index.len()? != model.len() as u64 {
@@ -102,7 +102,7 @@ pub(crate) fn verify(index: &Index<u64>, model: &Model, rng: &mut Rng) -> Verdic
     search(index, model, rng, 6)
 }
 
-/// Fails unless every table and posting of an index fits its documents.
+/// Fails unless every table and posting of an index agrees with its documents.
 pub(crate) fn sound(index: &Index<u64>) -> Verdict {
     let report = index.check(&())?;
     if report.problem_count > 0 {
@@ -111,16 +111,15 @@ pub(crate) fn sound(index: &Index<u64>) -> Verdict {
     Ok(())
 }
 
-/// Options of an index that takes little memory.
+/// Returns options of an index with little memory.
 pub(crate) fn small() -> IndexOptions {
     let plan = Plan::named("4", 64).expect("there is a plan of four tables");
     IndexOptions::new().plan(plan).memory(16 << 20)
 }
 
-/// Copies a directory as it is at one moment.
+/// Copies a directory in a consistent state.
 ///
-/// The engine of an open index clears away files behind the calls; a copy that it changed is
-/// made again.
+/// RocksDB deletes files in the background; if files changed during the copy, it is repeated.
 pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     let deadline = Instant::now() + REST;
     loop {
@@ -139,7 +138,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Names and lengths of all files.
+/// Returns the names and lengths of all files.
 fn sizes(directory: &Path) -> std::io::Result<BTreeMap<PathBuf, u64>> {
     let mut files = BTreeMap::new();
     for entry in std::fs::read_dir(directory)? {

@@ -1,21 +1,21 @@
-//! Fail points: the named moments inside the library, and how to reach each.
+//! Fail points: the named moments in the library, and the conditions to reach them.
 
-use crate::child::tell;
+use crate::child::send;
 
 /// A named moment.
 #[derive(Debug, Clone, Copy)]
-#[allow(clippy::struct_excessive_bools)] // each says by itself how to reach the moment
+#[allow(clippy::struct_excessive_bools)] // the conditions are independent
 pub(crate) struct Point {
     pub(crate) name: &'static str,
-    /// The moment at which an earlier process has to end for this one to be reached.
+    /// The moment at which an earlier process must be killed for this one to be reached.
     pub(crate) after: Option<&'static str>,
-    /// Whether the unfinished build is abandoned, not resumed.
+    /// Whether the unfinished build must be abandoned.
     pub(crate) abandons: bool,
-    /// Whether the index must be a new one.
+    /// Whether the index must be new.
     pub(crate) creates: bool,
-    /// Whether the build must be so large that it spills.
+    /// Whether the build must need spill files.
     pub(crate) spills: bool,
-    /// Whether it is a moment of a deduplication with a state.
+    /// Whether the moment is in a deduplication with a state.
     pub(crate) shards: bool,
 }
 
@@ -96,19 +96,19 @@ pub(crate) const POINTS: [Point; 53] = [
     of_shards("state.done"),
 ];
 
-/// Stops at a moment that is reached for the nth time and reports it; the parent ends the process.
+/// Reports and stops when a moment is reached for the nth time; the parent kills the process.
 pub(crate) fn end_at(point: Option<&str>, nth: u32) {
     let Some(name) = point else { return };
-    let told = format!("at {name}");
+    let line = format!("at {name}");
     at(name, nth, move || {
-        tell(&told);
+        send(&line);
         loop {
             std::thread::park();
         }
     });
 }
 
-/// Calls back when a moment is reached for the nth time.
+/// Calls `call` when a moment is reached for the nth time.
 #[cfg(feature = "failpoints")]
 fn at(name: &str, nth: u32, call: impl Fn() + Send + Sync + 'static) {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -122,11 +122,11 @@ fn at(name: &str, nth: u32, call: impl Fn() + Send + Sync + 'static) {
     .expect("a callback is a valid action");
 }
 
-/// Without the feature no moment is ever reached.
+/// Does nothing: without the feature no moment is reached.
 #[cfg(not(feature = "failpoints"))]
 fn at(_: &str, _: u32, _: impl Fn() + Send + Sync + 'static) {}
 
-/// Makes a moment fail once, as an error of the system would.
+/// Makes a moment fail once, like an error of the operating system.
 #[cfg(feature = "failpoints")]
 pub(crate) fn fail_once(name: &str) {
     fail::cfg(name, "1*return").expect("the action is valid");
@@ -135,7 +135,7 @@ pub(crate) fn fail_once(name: &str) {
 #[cfg(not(feature = "failpoints"))]
 pub(crate) fn fail_once(_: &str) {}
 
-/// Makes a moment pass again; true when it had been reached since it was told to fail.
+/// Makes a moment pass again.
 #[cfg(feature = "failpoints")]
 pub(crate) fn pass_again(name: &str) {
     fail::remove(name);
@@ -144,5 +144,5 @@ pub(crate) fn pass_again(name: &str) {
 #[cfg(not(feature = "failpoints"))]
 pub(crate) fn pass_again(_: &str) {}
 
-/// Tells whether the library was built with its fail points.
+/// Whether the library was built with fail points.
 pub(crate) const ENABLED: bool = cfg!(feature = "failpoints");

@@ -1,9 +1,9 @@
-//! Lost power: what was not synced is cut off; the synced calls are there, the rest is a prefix.
+//! Lost power: unsynced data is cut off; synced calls must survive, and the rest is a prefix.
 //!
-//! The storage engine syncs its MANIFEST and its table files before it relies on them, so the
-//! logs and the seal are what a loss of power changes. The first part cuts one log at every
-//! offset. The second works through all operations and, after each, rolls every log back to
-//! somewhere behind its last sync, each for itself, and the seal to any of its versions.
+//! RocksDB syncs its MANIFEST and its table files before it relies on them, so a power loss affects
+//! only the logs and the seal. The first part cuts one log at every offset. The second part runs
+//! all operations. After each, it truncates every log to a random offset after its last sync, and
+//! replaces the seal by any of its versions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,17 +19,17 @@ use crate::report::{Account, Finding, Verdict};
 
 const SEAL: &str = "hamdex.seal";
 
-/// Bytes that a disk writes as a whole.
+/// Bytes that a disk writes atomically.
 const PAGE: usize = 4096;
 
-/// Names and lengths of the logs.
+/// Returns the names and lengths of the logs.
 fn logs(path: &Path) -> std::io::Result<BTreeMap<PathBuf, u64>> {
     let mut logs = BTreeMap::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let name = PathBuf::from(entry.file_name());
         if name.extension().is_some_and(|extension| extension == "log") {
-            // One that is cleared away meanwhile holds nothing that counts.
+            // A log that is deleted meanwhile is obsolete.
             match entry.metadata() {
                 Ok(metadata) => drop(logs.insert(name, metadata.len())),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -40,9 +40,9 @@ fn logs(path: &Path) -> std::io::Result<BTreeMap<PathBuf, u64>> {
     Ok(logs)
 }
 
-/// A log as it was written call by call.
+/// A log, written call by call.
 struct Written {
-    /// The directory as a machine leaves it that stops.
+    /// The directory as after a power loss.
     path: PathBuf,
     name: PathBuf,
     log: Vec<u8>,
@@ -50,11 +50,11 @@ struct Written {
     calls: Vec<(usize, Model, Vec<u8>)>,
 }
 
-/// Writes calls, every second one synced, into one log.
+/// Writes calls into one log, every second one synced.
 fn write(directory: &Path, rng: &mut Rng, calls: u64, size: u64) -> Verdict<Written> {
     let path = directory.join(format!("written-{calls}"));
     let index = Index::<u64>::create(&path, &small())?;
-    // What creation wrote leaves the log, so that every cut can be opened.
+    // Reopening flushes the log of the creation, so that every cut can be opened.
     drop(index);
     let index = open(&path)?;
     let mut model = Model::new();
@@ -91,7 +91,7 @@ fn write(directory: &Path, rng: &mut Rng, calls: u64, size: u64) -> Verdict<Writ
 }
 
 impl Written {
-    /// Opens with the beginning of the log and then bytes that were never written.
+    /// Opens a copy whose log is cut to `length` and followed by `torn` bytes.
     fn cut(&self, directory: &Path, length: usize, torn: &[u8], rng: &mut Rng) -> Verdict {
         let Some(beginning) = self.log.get(..length) else {
             return Err(Finding::wrong("the cut is behind the end"));
@@ -99,7 +99,7 @@ impl Written {
         let copied = directory.join("cut");
         copy(&self.path, &copied)?;
         fs::write(copied.join(&self.name), [beginning, torn].concat())?;
-        // A seal is written after the sync that it tells of, so no later one can be there.
+        // A seal is written after the sync that it records, so it cannot be newer than the log.
         let there = self.calls.partition_point(|(end, ..)| *end <= length);
         let Some((_, expected, _)) = there.checked_sub(1).and_then(|at| self.calls.get(at)) else {
             return Err(Finding::wrong("the first call is there before the log begins"));
@@ -119,14 +119,14 @@ impl Written {
     }
 }
 
-/// Works through all operations and looks at every moment as if the power were lost at it.
+/// An index that runs all operations and is checked after a simulated power loss at each.
 struct Rollback {
     path: PathBuf,
     seed: u64,
     next: u64,
-    /// The documents after the last synced call and after each one since.
+    /// The documents after the last synced call and after each later one.
     states: Vec<Model>,
-    /// How much of each log is synced.
+    /// The synced length of each log.
     synced: BTreeMap<PathBuf, u64>,
     seals: Vec<Vec<u8>>,
 }
@@ -155,7 +155,7 @@ impl Rollback {
         Ok(index)
     }
 
-    /// Loses power in a copy.
+    /// Simulates a power loss in a copy.
     fn lose(&self, directory: &Path, rng: &mut Rng) -> Verdict<&'static str> {
         let copied = directory.join("rolled-back");
         copy(&self.path, &copied)?;
@@ -177,7 +177,7 @@ impl Rollback {
             if let Some(oldest) = self.states.first() {
                 compare(&found, oldest)?;
             }
-            return Err(Finding::wrong("the documents are those of no moment"));
+            return Err(Finding::wrong("the documents match no state"));
         };
         verify(&index, &found, rng)?;
         drop(index);
@@ -188,8 +188,8 @@ impl Rollback {
 
 /// Cuts and rolls back until the limit.
 ///
-/// `stride` is the number of bytes between two cuts; `limit` is for the roll-backs, and where it is
-/// a time, the cuts take half of it.
+/// `stride` is the number of bytes between two cuts. `limit` applies to the roll-backs; if it is a
+/// time, the cuts take half of it.
 pub(crate) fn run(directory: &Path, seed: u64, limit: Limit, stride: usize) -> Account {
     let mut account = Account::new("lost power");
     let cuts = match limit {
@@ -207,14 +207,14 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit, stride: usize) -> A
         };
         let mut lengths: Vec<_> = (0..=written.log.len()).step_by(step.max(1)).collect();
         lengths.push(written.log.len());
-        // Where time is short, any of them are as good as the first.
+        // In random order, because the time may not suffice for all.
         rng.shuffle(&mut lengths);
         for length in lengths {
             if !cuts.goes_on(&account) {
                 break;
             }
             account.tried();
-            // The page that was being written may end in anything; zeros are the likeliest.
+            // The rest of the last page may hold anything, most likely zeros.
             let rest = (length.next_multiple_of(PAGE)).min(written.log.len()) - length;
             let torn = if rng.u32(0..4) == 0 { vec![0; rest] } else { Vec::new() };
             let context = format!("lost power, seed {seed}, log of {calls} calls cut to {length}");
@@ -240,7 +240,7 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit, stride: usize) -> A
     account
 }
 
-/// Lets one index live through two cycles of operations.
+/// Runs one index through two cycles of operations.
 fn roll_back(
     directory: &Path,
     path: PathBuf,

@@ -1,18 +1,18 @@
-//! The report: what was tried in a scenario, what came of it, what was lost or wrong.
+//! The report: tries, outcomes and findings of each scenario.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What must not happen.
+/// A kind of finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Something that was acknowledged is not there.
+    /// Acknowledged data is missing.
     Lost,
-    /// An answer that is not right, a panic, an abort, a hang, or an error of the wrong kind.
+    /// A wrong answer, a panic, an abort, a hang, or an error of the wrong kind.
     Wrong,
 }
 
-/// One fault, with everything that is needed to see it again.
+/// A finding, with everything needed to reproduce it.
 #[derive(Debug, Clone)]
 pub(crate) struct Finding {
     pub(crate) fault: Fault,
@@ -28,14 +28,14 @@ impl Finding {
         Self { fault: Fault::Wrong, text: text.into() }
     }
 
-    /// Says where it was found.
+    /// Adds the context of the finding.
     pub(crate) fn within(mut self, context: &str) -> Self {
         self.text = format!("{context}: {}", self.text);
         self
     }
 }
 
-/// An error where none may be.
+/// An unexpected error is a finding.
 impl From<hamdex::Error> for Finding {
     fn from(error: hamdex::Error) -> Self {
         Self::wrong(format!("unexpected error: {error}"))
@@ -48,7 +48,7 @@ impl From<std::io::Error> for Finding {
     }
 }
 
-/// The result of looking at something.
+/// The result of a check.
 pub(crate) type Verdict<T = ()> = Result<T, Finding>;
 
 /// The account of one scenario.
@@ -89,7 +89,7 @@ impl Account {
         self.begun.elapsed()
     }
 
-    /// Counts how a try came out.
+    /// Counts the outcome of a try.
     pub(crate) fn count(&mut self, outcome: &'static str) {
         self.add(outcome, 1);
     }
@@ -98,18 +98,18 @@ impl Account {
         *self.outcomes.entry(outcome).or_default() += count;
     }
 
-    /// Keeps figures that are told and not judged.
+    /// Adds figures that are reported and not judged.
     pub(crate) fn note(&mut self, figures: String) {
         self.notes.push(figures);
     }
 
-    /// Keeps a finding and tells it at once.
+    /// Adds a finding and prints it immediately.
     pub(crate) fn find(&mut self, finding: Finding) {
         eprintln!("{} {:?}: {}", self.name, finding.fault, finding.text);
         self.findings.push(finding);
     }
 
-    /// Keeps the finding of a verdict, if it is one; true when all was well.
+    /// Adds the finding of a verdict; returns true if there is none.
     pub(crate) fn judge(&mut self, verdict: Verdict) -> bool {
         match verdict {
             Ok(()) => true,
@@ -132,19 +132,19 @@ impl Account {
 
 /// Prints the head of the table of accounts.
 pub(crate) fn print_head() {
-    println!("| scenario | tried | what came of it | lost | wrong | time |");
+    println!("| scenario | tried | result | lost | wrong | time |");
     println!("|---|---|---|---|---|---|");
 }
 
-/// Prints an account as a row of the table; true when nothing was lost and nothing wrong.
+/// Prints an account as a row of the table; returns true if there are no findings.
 pub(crate) fn print(account: &Account) -> bool {
     let outcomes = account.outcomes.iter().map(|(name, count)| format!("{count} {name}"));
-    let told: Vec<_> = outcomes.chain(account.notes.iter().cloned()).collect();
+    let outcomes: Vec<_> = outcomes.chain(account.notes.iter().cloned()).collect();
     println!(
         "| {} | {} | {} | {} | {} | {} s |",
         account.name,
         account.tried,
-        told.join(", "),
+        outcomes.join(", "),
         account.faults(Fault::Lost),
         account.faults(Fault::Wrong),
         account.spent.as_secs()

@@ -1,6 +1,6 @@
-//! Shards: deduplications with a state are killed, and end as one run over everything does.
+//! Shards: kills deduplications with a state, and compares the result with one run over everything.
 //!
-//! The oracle is one run of `Dedup` over the documents of all shards, which knows no state.
+//! The oracle is one run of `Dedup` without a state over the documents of all shards.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,27 +13,27 @@ use hamdex::dedup::{Decided, Decision, Dedup, Known, NewShard, Settings, State};
 use hamdex::join::Linkage;
 use hamdex::{Error, IndexOptions, OpenOptions};
 
-use crate::child::{End, Running, tell};
+use crate::child::{End, Running, send};
 use crate::copies;
 use crate::effort::Limit;
 use crate::points::{self, POINTS};
 use crate::report::{Account, Finding, Verdict};
 
-/// Shards of one life.
+/// Number of shards of one state.
 const SHARDS: u64 = 5;
 
-/// Documents of a shard at most; the largest are added to the index in several steps.
+/// Maximum number of documents of a shard; large ones are added to the index in several steps.
 const DOCUMENTS: usize = 20_000;
 
-/// What a child does until it is killed.
+/// The task of a child until it is killed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Task {
     #[arg(long)]
     seed: u64,
-    /// Moment at which to stop and wait for the end
+    /// Moment at which to stop and wait for the kill
     #[arg(long)]
     point: Option<String>,
-    /// How often the moment is passed before
+    /// Stops when the moment is reached for the nth time
     #[arg(long, default_value_t = 1)]
     nth: u32,
 }
@@ -42,7 +42,7 @@ fn settings() -> Settings {
     Settings::new(3).linkage(Linkage::Representative)
 }
 
-/// The fingerprints of a shard: some are near others, of this shard and of the ones before.
+/// Returns the fingerprints of a shard; some are near others in this or earlier shards.
 fn documents(seed: u64, shard: u64) -> Vec<u64> {
     let mut rng = Rng::with_seed(seed.wrapping_mul(31).wrapping_add(shard));
     let count = if rng.u32(0..4) == 0 { DOCUMENTS } else { rng.usize(0..300) };
@@ -65,7 +65,7 @@ fn dedup(fingerprints: &[u64]) -> hamdex::Result<Dedup<u64>> {
     Ok(dedup)
 }
 
-/// The results of a shard.
+/// Formats the results of a shard.
 fn lines_of(fingerprints: impl Iterator<Item = u64>) -> String {
     fingerprints.map(|fingerprint| format!("{fingerprint:016x}\n")).collect::<Vec<_>>().concat()
 }
@@ -74,7 +74,7 @@ fn kept(decision: &Decision<'_>) -> bool {
     matches!(decision, Decision::Kept { .. })
 }
 
-/// The child: does what is left to do, and tells what is done.
+/// Runs the remaining shards and reports each one, in a child.
 pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
     points::end_at(task.point.as_deref(), task.nth);
     let path = directory.join("state");
@@ -101,21 +101,21 @@ pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
         let results = out.join(shard.to_string());
         let new = NewShard { input: &input, content: "", results: Some((&stage, &results)) };
         state.commit(&new, (&decisions, &trail), &show, &())?;
-        tell(&format!("done {shard}"));
+        send(&format!("done {shard}"));
     }
     Ok(())
 }
 
-/// One state that is killed again and again until all shards are done.
+/// One state whose processes are killed repeatedly until all shards are done.
 struct Life {
     path: PathBuf,
     seed: u64,
-    /// Shards that were told to be done.
+    /// Shards that were reported as done.
     done: BTreeSet<u64>,
 }
 
 impl Life {
-    /// Lets a child work, and kills it at a moment if one is given; true when the kill hit.
+    /// Runs a child, and kills it if a moment is given; returns true if it was killed.
     fn run(&mut self, kill: Option<(Option<(&str, u32)>, Duration)>) -> Verdict<bool> {
         let mut arguments = vec![format!("--seed={}", self.seed)];
         if let Some((Some((name, nth)), _)) = kill {
@@ -137,7 +137,7 @@ impl Life {
         Ok(running.end()? == End::Killed)
     }
 
-    /// What was told to be done is there, and nothing is half there.
+    /// Checks that the results of all shards reported as done exist.
     fn look(&self) -> Verdict {
         let out = self.path.join("out");
         for shard in &self.done {
@@ -148,7 +148,7 @@ impl Life {
         Ok(())
     }
 
-    /// Compares what is there in the end with one run over everything.
+    /// Compares the final results and the state with one run over everything.
     fn judge(&self) -> Verdict {
         let shards: Vec<Vec<u64>> = (0..SHARDS).map(|shard| documents(self.seed, shard)).collect();
         let all = shards.concat();
@@ -184,7 +184,7 @@ impl Life {
     }
 
     fn live(&mut self, rng: &mut Rng, named: &[&str], account: &mut Account) -> Verdict {
-        // A run that nobody kills takes about so long.
+        // Time of a run without kills, in microseconds.
         let longest = 60_000;
         for kill in 0..rng.u32(1..5) {
             let point = (kill == 0).then(|| rng.choice(named)).flatten();

@@ -1,10 +1,10 @@
-//! Digest of answers: equal for equal sets of pairs, whatever their order and repetition.
+//! Digest of answers: equal for equal sets of pairs in any order.
 
 use crate::row::Check;
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Sums up pairs, so that engines that answer in any order can be compared.
+/// A sum over pairs, to compare engines that answer in different orders.
 #[derive(Default)]
 pub(crate) struct Digest {
     sum: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Adds what a query found; fingerprints of several documents count once.
+    /// Adds the answer to a query; repeated fingerprints count once.
     pub(crate) fn answer(&mut self, number: usize, mut found: Vec<u64>) {
         found.sort_unstable();
         found.dedup();
@@ -44,7 +44,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Checks after 10, 100, ... answers and after all of them.
+/// Returns the checks after 10, 100, ... answers and after all of them.
 pub(crate) fn checks(answers: impl Iterator<Item = Vec<u64>>) -> Vec<Check> {
     let mut digest = Digest::default();
     let mut checks = Vec::new();
@@ -74,18 +74,18 @@ mod tests {
     }
 
     #[test]
-    fn order_and_repetition_within_an_answer_count_for_nothing() {
+    fn order_and_repetition_within_an_answer_are_ignored() {
         assert_eq!(of(&[&[1, 2], &[3]]), of(&[&[2, 1, 1], &[3]]));
     }
 
     #[test]
-    fn answer_to_another_query_is_another() {
+    fn equal_answers_to_different_queries_differ() {
         assert_ne!(of(&[&[1], &[]]), of(&[&[], &[1]]));
         assert_ne!(of(&[&[1], &[2]]), of(&[&[2], &[1]]));
     }
 
     #[test]
-    fn checks_stand_at_powers_of_ten_and_at_the_end() {
+    fn checks_are_made_at_powers_of_ten_and_at_the_end() {
         let answers = vec![[7].as_slice(); 120];
         let sizes: Vec<u64> = of(&answers).into_iter().map(|(queries, ..)| queries).collect();
         assert_eq!(sizes, [10, 100, 120]);

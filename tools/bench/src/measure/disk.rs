@@ -1,4 +1,4 @@
-//! The index on disk, its block cache warm.
+//! The index on disk with a warm block cache.
 
 use std::path::{Path, PathBuf};
 
@@ -60,13 +60,13 @@ impl Disk {
     }
 }
 
-/// Read-only, with a cache for all of the index.
+/// Returns options to open read-only with a cache for the whole index.
 pub(super) fn options(directory: &Path) -> Outcome<OpenOptions> {
     let bytes = usize::try_from(2 * size(directory)?)?;
     Ok(OpenOptions::new().read_only(true).memory(bytes.max(512 << 20)))
 }
 
-/// Returns the index of these fingerprints, which is built unless it is there.
+/// Returns the directory of the index of these fingerprints; builds it if it is missing.
 pub(super) fn ensure(job: &Job, fingerprints: &[u64]) -> Outcome<PathBuf> {
     let directory = job.dir.join("index");
     if directory.exists() {
@@ -81,7 +81,7 @@ pub(super) fn ensure(job: &Job, fingerprints: &[u64]) -> Outcome<PathBuf> {
     Ok(directory)
 }
 
-/// Builds with the row as key, as a document's number would be.
+/// Builds an index with the row numbers as keys.
 fn build(directory: &Path, fingerprints: &[u64]) -> Outcome<()> {
     let options = IndexOptions::new();
     let mut builder = Builder::<u64>::create(directory, &options, &BuildOptions::new())?;
@@ -92,7 +92,7 @@ fn build(directory: &Path, fingerprints: &[u64]) -> Outcome<()> {
     Ok(())
 }
 
-/// Bytes of all files below a directory.
+/// Returns the size of all files below a directory, in bytes.
 pub(super) fn size(directory: &Path) -> Outcome<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(directory)? {

@@ -1,4 +1,4 @@
-//! Taking times: builds, single queries one by one, batches on one thread and on all.
+//! Measures builds, single queries, and batches on one thread and on all threads.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -11,46 +11,46 @@ use crate::data;
 use crate::report;
 use crate::row::Row;
 
-/// A way to find fingerprints near a query.
+/// An engine that finds fingerprints near a query.
 pub(crate) trait Engine: Sized + Send + Sync {
-    /// An answer as the engine itself gives it; nothing is converted while time is taken.
+    /// An answer in the engine's type; conversions are not measured.
     type Answer: Send;
 
-    /// Makes the engine ready to answer.
+    /// Builds the engine.
     fn build(job: &Job, fingerprints: &[u64]) -> Outcome<Self>;
 
-    /// Tells whether it can be asked at this distance.
+    /// Returns true if the engine supports this distance.
     fn answers(&self, distance: u32) -> bool;
 
     /// Answers one query on the calling thread.
     fn search(&self, query: u64, distance: u32) -> Outcome<Self::Answer>;
 
-    /// Answers many queries on rayon's current pool; `None` where there is no such call.
+    /// Answers many queries on rayon's current pool; `None` if the engine has no such call.
     fn batch(&self, _queries: &[u64], _distance: u32) -> Outcome<Option<Vec<Self::Answer>>> {
         Ok(None)
     }
 
-    /// Turns an answer into fingerprints, in any order, repeated or not.
+    /// Converts an answer to fingerprints, in any order and with repeats.
     fn found(&self, answer: &Self::Answer, fingerprints: &[u64]) -> Vec<u64>;
 
-    /// Bytes on disk.
+    /// Returns the size on disk in bytes.
     fn disk_bytes(&self) -> u64 {
         0
     }
 
-    /// What to know about its figures.
+    /// Returns a note about the figures.
     fn note(&self) -> String {
         String::new()
     }
 }
 
-/// Single queries at most; enough for the 99.9th percentile.
+/// Maximum number of single queries, enough for the 99.9th percentile.
 const MOST_SINGLE: usize = 10_000;
 
-/// Repeated builds may take so many times the budget of a repetition together.
+/// Maximum time of all builds, as a multiple of the budget of a repetition.
 const BUILDING: f64 = 40.0;
 
-/// The distance at which random queries and batches are measured too.
+/// The distance at which random queries and batches are also measured.
 pub(crate) const MAIN_DISTANCE: u32 = 3;
 
 pub(super) fn run<E: Engine>(job: &Job) -> Outcome<()> {
@@ -72,14 +72,14 @@ pub(super) fn run<E: Engine>(job: &Job) -> Outcome<()> {
         row.add("peak_bytes", peak - before);
         print(&row);
     }
-    // Last, because their answers are larger than a small index is.
+    // Batches run last, because their answers take more memory than a small index.
     if job.distances.contains(&MAIN_DISTANCE) && engine.answers(MAIN_DISTANCE) {
         bench.batches(&format!("near-{MAIN_DISTANCE}.u64"), MAIN_DISTANCE)?;
     }
     Ok(())
 }
 
-/// Builds as often as asked for while it is quick, and keeps the last.
+/// Builds repeatedly within the time limit, and keeps the last one.
 fn build<E: Engine>(job: &Job, fingerprints: &[u64], pool: &ThreadPool, before: f64) -> Outcome<E> {
     let mut row = job.row("build");
     row.threads = pool.current_num_threads() as u64;
@@ -92,7 +92,7 @@ fn build<E: Engine>(job: &Job, fingerprints: &[u64], pool: &ThreadPool, before: 
         row.add("seconds", seconds);
         spent += seconds;
         let builds = row.figures.get("seconds").map_or(0, Vec::len);
-        // Only the first build finds clean memory.
+        // Only the first build starts with clean memory.
         if builds == 1
             && let Some(after) = report::resident_memory()
         {
@@ -195,9 +195,9 @@ impl<E: Engine> Bench<'_, E> {
         digest::checks(answers.iter().map(found))
     }
 
-    /// Answers 10 queries, 100, ... until ten times as many would go beyond the budget.
+    /// Answers 10, 100, ... queries until ten times as many would exceed the budget.
     ///
-    /// So that engines of any speed can be compared on equal queries; it warms up as well.
+    /// This warms the caches, and engines of any speed are compared on equal queries.
     fn affordable<'q, A>(
         &self,
         queries: &'q [u64],
@@ -213,7 +213,7 @@ impl<E: Engine> Bench<'_, E> {
             if count >= queries.len() || (slow && warm) {
                 return Ok((some, answers));
             }
-            // Caches that were cold get a second chance.
+            // A slow pass is repeated once, because caches may have been cold.
             warm = slow;
             count *= if slow { 1 } else { 10 };
         }
@@ -224,7 +224,7 @@ fn text(error: String) -> Box<dyn std::error::Error> {
     error.into()
 }
 
-/// Adds median, 99th and 99.9th percentile in microseconds, where there are times enough.
+/// Adds the median, 99th and 99.9th percentile in microseconds, if there are enough times.
 fn percentiles(times: &mut [Duration], row: &mut Row) {
     times.sort_unstable();
     for (name, permille, least) in
@@ -236,7 +236,7 @@ fn percentiles(times: &mut [Duration], row: &mut Row) {
     }
 }
 
-/// Microseconds that so many of a thousand rising times stay below; 0 without times.
+/// Returns a percentile of sorted times in microseconds; 0 without times.
 pub(super) fn percentile(times: &[Duration], permille: usize) -> f64 {
     let at = (times.len() * permille / 1000).min(times.len().saturating_sub(1));
     times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6)

@@ -1,4 +1,4 @@
-//! Inserts into an index on disk in batches of a thousand, alone and beside a reader.
+//! Inserts into an index on disk in batches of 1,000, alone and beside a reader.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::shape::{self, Shape};
 
 pub(super) const NAME: &str = "hamdex, inserts";
 
-/// Documents inserted at most.
+/// Maximum number of documents.
 const MOST: usize = 1_000_000;
 
 const BATCH: usize = 1000;
@@ -61,7 +61,7 @@ pub(super) fn run(job: &Job) -> Outcome<()> {
     Ok(())
 }
 
-/// Two threads write as many documents again while a third searches.
+/// Inserts the same number of documents again from two threads while a third one searches.
 fn beside_a_reader(job: &Job, index: &Index<u64>, documents: &[Document]) -> Outcome<()> {
     let queries = data::read_some(&job.queries.join(format!("near-{MAIN_DISTANCE}.u64")), 10_000)?;
     let search = |query: u64| {
@@ -69,7 +69,7 @@ fn beside_a_reader(job: &Job, index: &Index<u64>, documents: &[Document]) -> Out
         let matches = index.search(Query::new(query).distance(MAIN_DISTANCE));
         matches.map(|_| start.elapsed()).map_err(|error| error.to_string())
     };
-    // The first pass warms the cache up.
+    // The first pass warms the cache.
     let mut alone = Vec::new();
     for _ in 0..2 {
         alone = queries.iter().map(|query| search(*query)).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! Self-join in memory, from fingerprints to pairs held in memory.
+//! Self-join in memory; the pairs are collected in memory too.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -11,10 +11,10 @@ use crate::report;
 
 pub(super) const NAME: &str = "hamdex, self-join";
 
-/// Distances at which pairs are found, while a tenth of a size stayed well under a minute.
+/// Distances of the joins, in order; stops after a slow one.
 const DISTANCES: [u32; 3] = [3, 6, 8];
 
-/// Seconds for a distance; the next one up is not tried after more than a tenth of them.
+/// Seconds for one distance; the next distance is skipped if this one took over a tenth of it.
 const MOST: f64 = 60.0;
 
 pub(super) fn run(job: &Job) -> Outcome<()> {
@@ -38,7 +38,7 @@ pub(super) fn run(job: &Job) -> Outcome<()> {
     measure(job, threads, "all cores; repeated fingerprints included", find, digest)
 }
 
-/// Takes the time of `find` at each distance, and the digest of what it found.
+/// Measures `find` at each distance, and records the digest of the pairs.
 pub(super) fn measure<P>(
     job: &Job,
     threads: u64,

@@ -1,6 +1,6 @@
-//! One engine in a process of its own: built from the data, asked the queries, figures printed.
+//! Measurement of one engine in a separate process: builds, searches and prints figures.
 //!
-//! A process for each engine and size keeps memory figures clean and lets a slow one be ended.
+//! One process for each engine and size gives clean memory figures and allows to stop a slow one.
 
 mod digest;
 mod disk;
@@ -21,7 +21,7 @@ use resident::{Resident, Scan, Tables};
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What to measure; the report's command starts these processes itself.
+/// The measurement of one engine; the command `report` starts these processes.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Job {
     /// Name of the engine
@@ -30,13 +30,13 @@ pub(crate) struct Job {
     /// Raw little-endian fingerprints
     #[arg(long)]
     pub(crate) data: PathBuf,
-    /// How many of them count
+    /// Number of fingerprints to use
     #[arg(long)]
     pub(crate) count: usize,
     /// Directory of near-K.u64 and random.u64
     #[arg(long)]
     pub(crate) queries: PathBuf,
-    /// Directory for an index on disk, kept for the next engine
+    /// Directory for the index on disk, which later engines reuse
     #[arg(long)]
     pub(crate) dir: PathBuf,
     /// Distances to search at
@@ -45,7 +45,7 @@ pub(crate) struct Job {
     /// Repetitions of every figure
     #[arg(long)]
     pub(crate) repetitions: usize,
-    /// Seconds that a repetition may take
+    /// Maximum time of a repetition, in seconds
     #[arg(long)]
     pub(crate) budget: f64,
 }
@@ -94,7 +94,7 @@ pub(crate) fn run(job: &Job) -> Outcome<()> {
     }
 }
 
-/// Hands a row to the process that waits for it.
+/// Sends a row to the process that started this one.
 pub(crate) fn print(row: &Row) {
     println!("{}", row.to_json());
 }

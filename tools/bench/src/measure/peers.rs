@@ -1,4 +1,4 @@
-//! Other Rust crates for the same work, as their documentation uses them.
+//! Other Rust crates for the same work, used as in their documentation.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ pub(super) fn run(name: &str, job: &Job) -> Outcome<()> {
     }
 }
 
-/// Keeps what is nearer than `BELOW`, in a hash table for every choice of 6 - `BELOW` blocks.
+/// Finds fingerprints nearer than `BELOW`, with a hash table for each choice of 6 - `BELOW` blocks.
 struct Gaoya<const BELOW: usize>(SimHashIndex<u64, u32>);
 
 impl<const BELOW: usize> Engine for Gaoya<BELOW> {
@@ -58,7 +58,7 @@ impl<const BELOW: usize> Engine for Gaoya<BELOW> {
     }
 }
 
-/// 20 sorted tables led by three of six blocks; keeps every table sorted at every insert.
+/// 20 sorted tables, each led by three of six blocks; each insert keeps every table sorted.
 struct Web(web_simhash::SimHashIndex);
 
 impl Engine for Web {
@@ -89,7 +89,7 @@ impl Engine for Web {
     }
 }
 
-/// As many blocks as it chooses by the number of codes itself.
+/// Multi-index hashing; the crate chooses the number of blocks.
 struct Mih(mih_rs::Index<u64>);
 
 impl Engine for Mih {
@@ -131,7 +131,7 @@ impl Engine for Mih {
     }
 }
 
-/// All pairs by chunked multiple sorting; given distinct fingerprints, as ours makes them itself.
+/// Self-join by chunked multiple sorting, given distinct fingerprints; ours removes repeats itself.
 fn join(job: &Job) -> Outcome<()> {
     let mut seen = HashSet::new();
     let mut distinct = job.fingerprints()?;

@@ -1,4 +1,4 @@
-//! Predictions: what the cost model expects of a search beside what the search takes.
+//! Predictions: compares the cost model with the measured time of searches.
 
 use std::time::{Duration, Instant};
 
@@ -12,18 +12,18 @@ use crate::data;
 
 pub(super) const NAME: &str = "hamdex, predictions";
 
-/// Searches at most for one figure.
+/// Maximum number of searches for one figure.
 const MOST: usize = 300;
-/// Bytes for the tables in memory; more than any size here takes.
+/// Memory for resident tables in bytes, more than any size here needs.
 const BUDGET: usize = 16 << 30;
 
 type Predicted = fn(&Explanation<u64>) -> Option<Duration>;
 
-/// The ways of a search, with what is expected of each.
+/// The search paths, with the prediction for each.
 const WAYS: [(&str, SearchPath, Predicted); 3] = [
-    ("tables", SearchPath::Tables, |told| Some(told.predicted)),
-    ("scan", SearchPath::Scan, |told| Some(told.predicted_scan)),
-    ("resident", SearchPath::Resident, |told| told.predicted_resident),
+    ("tables", SearchPath::Tables, |explained| Some(explained.predicted)),
+    ("scan", SearchPath::Scan, |explained| Some(explained.predicted_scan)),
+    ("resident", SearchPath::Resident, |explained| explained.predicted_resident),
 ];
 
 pub(super) fn run(job: &Job) -> Outcome<()> {
@@ -38,7 +38,7 @@ pub(super) fn run(job: &Job) -> Outcome<()> {
     ways(job, &index.reader()?, &queries, &["resident"])
 }
 
-/// Prices of this machine, measured once for all sizes.
+/// Returns the costs of this machine, measured once for all sizes.
 fn costs(job: &Job) -> Outcome<Costs> {
     let file = job.dir.join("costs");
     if let Ok(text) = std::fs::read_to_string(&file) {
@@ -54,25 +54,27 @@ fn ways(job: &Job, reader: &Reader<u64>, queries: &[u64], names: &[&str]) -> Out
         for (name, path, predicted) in WAYS.iter().filter(|way| names.contains(&way.0)) {
             let mut row = job.row("prediction");
             (row.k, row.kind) = (Some(distance.into()), (*name).into());
-            let ask = |query: u64| reader.explain(Query::new(query).distance(distance).path(*path));
-            // What is expected is asked for first, which warms the caches for what is timed.
+            let explain =
+                |query: u64| reader.explain(Query::new(query).distance(distance).path(*path));
+            // Predictions come first, which warms the caches for the timed searches.
             let end = Instant::now() + Duration::try_from_secs_f64(job.budget)?;
-            let told = queries.iter().take_while(|_| Instant::now() < end);
-            let told: Vec<_> = told.map(|query| ask(*query)).collect::<Result<_, _>>()?;
-            let mut expected: Vec<Duration> = told.iter().filter_map(predicted).collect();
-            // Counting what is read would be a part of the shortest searches' time.
+            let explained = queries.iter().take_while(|_| Instant::now() < end);
+            let explained: Vec<_> =
+                explained.map(|query| explain(*query)).collect::<Result<_, _>>()?;
+            let mut expected: Vec<Duration> = explained.iter().filter_map(predicted).collect();
+            // Times plain searches, because the counters of `explain` slow down the shortest ones.
             let search = |query: &u64| {
                 let query = Query::new(*query).distance(distance).path(*path);
                 let start = Instant::now();
                 let found = reader.search(query)?;
                 Ok((start.elapsed(), found))
             };
-            let timed = queries.iter().take(told.len()).map(search);
+            let timed = queries.iter().take(explained.len()).map(search);
             let timed: Vec<_> = timed.collect::<hamdex::Result<_>>()?;
             let mut actual: Vec<Duration> = timed.into_iter().map(|(time, _)| time).collect();
             expected.sort_unstable();
             actual.sort_unstable();
-            row.count = told.len() as u64;
+            row.count = explained.len() as u64;
             row.add("predicted_us", percentile(&expected, 500));
             row.add("actual_us", percentile(&actual, 500));
             print(&row);

@@ -1,4 +1,4 @@
-//! Fingerprints held in memory: tables without an index, their scan, and an index that holds them.
+//! Fingerprints in memory: resident tables, a scan of them, and an index with resident tables.
 
 use hamdex::resident::{Near, ResidentTables};
 use hamdex::{Index, OpenOptions, Reader};
@@ -6,10 +6,10 @@ use hamdex::{Index, OpenOptions, Reader};
 use super::harness::Engine;
 use super::{Job, Outcome, disk};
 
-/// Bytes for the tables of an index; more than any size here takes.
+/// Memory for resident tables in bytes, more than any size here needs.
 const BUDGET: usize = 16 << 30;
 
-/// Tables in memory and nothing else: what most peers are.
+/// Tables in memory without an index, as most peers are.
 pub(super) struct Tables(ResidentTables<u64>);
 
 impl Tables {
@@ -44,7 +44,7 @@ impl Engine for Tables {
     }
 }
 
-/// The scan of the same tables.
+/// A scan of the same tables.
 pub(super) struct Scan(ResidentTables<u64>);
 
 impl Scan {
@@ -75,7 +75,7 @@ impl Engine for Scan {
     }
 }
 
-/// The index that the disk engine built, opened with its tables in memory.
+/// The index of the disk engine, opened with resident tables.
 pub(super) struct Resident {
     reader: Reader<u64>,
     bytes: u64,

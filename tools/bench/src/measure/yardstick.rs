@@ -1,4 +1,4 @@
-//! A million Levenshtein distances against a million Hamming distances: why there are fingerprints.
+//! A million Levenshtein distances against a million Hamming distances: why fingerprints.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -13,13 +13,13 @@ pub(crate) const NAME: &str = "hamdex, two distances";
 
 const MILLION: usize = 1_000_000;
 
-/// Texts to draw pairs from.
+/// Number of texts from which pairs are drawn.
 const TEXTS: usize = 2000;
 
-/// Characters of a text, those of a microblog post.
+/// Characters of a text, as in a microblog post.
 const CHARS: usize = 140;
 
-/// Texts may take so many times the budget of a repetition.
+/// Maximum time for texts, as a multiple of the budget of a repetition.
 const BUDGETS: f64 = 4.0;
 
 pub(super) fn run(job: &Job) {
@@ -47,7 +47,7 @@ pub(super) fn run(job: &Job) {
                 break;
             }
         }
-        // A part of the pairs tells as much: each takes as long as any other.
+        // Scaled from a part of the pairs, because all pairs take the same time.
         let scale = MILLION as f64 / done as f64;
         row.add("levenshtein_seconds", start.elapsed().as_secs_f64() * scale);
         row.add("levenshtein_pairs", done as f64);

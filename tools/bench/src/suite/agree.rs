@@ -1,4 +1,4 @@
-//! Agreement: whether contenders gave the same answers to the same queries.
+//! Agreement: compares the answers of contenders to the same queries.
 
 use serde_json::{Value, json};
 
@@ -16,10 +16,10 @@ pub(crate) struct Verdict {
     /// Queries that both answered.
     pub(crate) queries: u64,
     pub(crate) matches: u64,
-    /// Matches of the reference to the same queries.
+    /// Matches of the reference for the same queries.
     pub(crate) wanted: u64,
     pub(crate) equal: bool,
-    /// True where the contender claims to find everything.
+    /// True if the contender claims to find everything.
     pub(crate) complete: bool,
 }
 
@@ -43,13 +43,13 @@ impl Verdict {
         })
     }
 
-    /// True where something is wrong: with ours, with a peer, or with the comparison.
+    /// Returns true if answers differ that must be equal.
     pub(crate) fn is_wrong(&self) -> bool {
         !self.equal && self.complete
     }
 }
 
-/// Compares every row's answers with those of our widest row on the same queries.
+/// Compares the answers of every row with ours, on as many queries as possible.
 pub(crate) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
     let contenders: Vec<Contender> = contender::all().collect();
     let find = |row: &Row| contenders.iter().find(|c| c.name == row.engine);
@@ -79,7 +79,7 @@ pub(crate) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
     verdicts
 }
 
-/// The largest number of queries that both have a check of.
+/// Returns the checks of both after the largest common number of queries.
 fn common<'a>(own: &'a [Check], other: &'a [Check]) -> Option<(&'a Check, &'a Check)> {
     let pairs = own.iter().rev().filter_map(|own| {
         other.iter().find(|other| other.queries == own.queries).map(|other| (own, other))
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_compared_on_the_most_queries_that_both_have() {
+    fn answers_are_compared_on_the_largest_common_number_of_queries() {
         let ours = row("hamdex, disk", &[(10, 4, "a"), (100, 40, "b")]);
         let peer = row("web-simhash", &[(10, 4, "a")]);
         let verdicts = verdicts(&[ours, peer]);

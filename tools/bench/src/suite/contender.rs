@@ -1,10 +1,10 @@
-//! Who takes part, up to which size: our own ways and the peers that the registries have.
+//! Contenders: our engines and the peers, and the sizes up to which they run.
 
 use super::machine;
 use crate::measure;
 use crate::row::Row;
 
-/// What runs a contender.
+/// The program that runs a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
     /// This binary.
@@ -13,23 +13,23 @@ pub(crate) enum Host {
     Python,
 }
 
-/// One way to do the work.
+/// A contender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
     pub(crate) host: Host,
     pub(crate) ours: bool,
-    /// False where its own rules keep it from finding everything.
+    /// False if its method misses matches.
     pub(crate) complete: bool,
 }
 
-/// Peers with how they are run and whether they find everything.
+/// Peers, the program that runs them, and whether they find everything.
 const PEERS: [(&str, Host, bool); 9] = [
     ("FAISS BinaryFlat", Host::Python, true),
     ("FAISS BinaryHash", Host::Python, true),
     ("FAISS MultiHash 4 x 16", Host::Python, true),
     ("simhash (Python)", Host::Python, true),
-    // Keeps what is nearer than its number of blocks left out: at 3 it misses distance 3.
+    // Finds what is nearer than the number of blocks left out: with 3 it misses distance 3.
     ("gaoya, 6 blocks by 3", Host::Rust, false),
     ("gaoya, 6 blocks by 2", Host::Rust, true),
     ("web-simhash", Host::Rust, true),
@@ -37,7 +37,7 @@ const PEERS: [(&str, Host, bool); 9] = [
     ("all-pairs-hamming", Host::Rust, true),
 ];
 
-/// All of them, ours first.
+/// Returns all contenders, ours first.
 pub(crate) fn all() -> impl Iterator<Item = Contender> {
     let ours = measure::OURS.into_iter().map(|name| Contender {
         name,
@@ -53,22 +53,22 @@ pub(crate) fn all() -> impl Iterator<Item = Contender> {
     }))
 }
 
-/// The peers that are told about but not measured, and why.
+/// Peers that are listed but not measured, with the reason.
 pub(crate) const LEFT_OUT: [(&str, &str); 2] = [
     (
         "datasketch (Python)",
         "MinHashLSH finds sets by Jaccard similarity and takes no fingerprints; \
          tools/peers/evaluate_peers.py measures it on texts",
     ),
-    ("go-simstore, simhash-cpp", "in no registry that this command installs from"),
+    ("go-simstore, simhash-cpp", "not in a registry that this command installs from"),
 ];
 
-/// The part of the free memory that a peer may be expected to fill.
+/// Maximum share of the free memory that a peer may be expected to use.
 const MOST_MEMORY: f64 = 0.8;
 
-/// Says why a peer is not run at `n`, judged by its rows at smaller sizes.
+/// Returns the reason for not running a peer at `n`, predicted from its smaller sizes.
 ///
-/// `patience` is the seconds that its build or join may be expected to take.
+/// `patience` is the maximum expected time of its build or join, in seconds.
 pub(crate) fn too_slow(peer: &str, n: u64, patience: f64, rows: &[Row]) -> Option<String> {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.engine == peer).collect();
     if let Some(row) = rows.iter().find(|row| row.work == "absent") {
@@ -78,7 +78,7 @@ pub(crate) fn too_slow(peer: &str, n: u64, patience: f64, rows: &[Row]) -> Optio
     for row in works.filter(|row| row.n < n) {
         let growth = n as f64 / row.n.max(1) as f64;
         let seconds = row.median("seconds").unwrap_or(0.0) * growth;
-        // A size that is already past tells less than the last one does.
+        // Only the largest size so far is used.
         if rows.iter().any(|other| other.work == row.work && other.n > row.n) {
             continue;
         }

@@ -1,12 +1,12 @@
-//! A report as sections, tables and plots, before it is Markdown or HTML.
+//! The document model of a report: sections, tables and plots.
 //!
-//! And numbers as readers like them: three digits, and a unit where it is needed.
+//! Also formats numbers for readers: three digits, and a unit if needed.
 
-/// A cell's standing among others of its kind.
+/// The mark of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     Plain,
-    /// Ours is behind here.
+    /// Our figure is worse than the peer's.
     Behind,
 }
 
@@ -40,7 +40,7 @@ impl Table {
     }
 }
 
-/// A plot with the name of its file.
+/// A plot and the name of its file.
 #[derive(Debug)]
 pub(crate) struct Plot {
     pub(crate) name: String,

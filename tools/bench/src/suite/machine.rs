@@ -1,15 +1,15 @@
-//! The machine, the code and the day that figures belong to.
+//! The machine, commit and date of a report.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Instructions that decide how fast fingerprints are compared.
+/// Instruction sets that affect the speed of comparisons.
 const FEATURES: [&str; 7] =
     ["popcnt", "bmi2", "avx2", "avx512f", "avx512bw", "avx512_vpopcntdq", "asimd"];
 
-/// Names and values, in the order in which they are shown.
+/// Returns names and values in display order.
 pub(crate) fn describe() -> Vec<(&'static str, String)> {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -33,12 +33,12 @@ pub(crate) fn describe() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Bytes that a process can have now.
+/// Returns the available memory in bytes.
 pub(crate) fn available() -> f64 {
     memory("MemAvailable:")
 }
 
-/// Version of a Python package, for the report's list of peers.
+/// Returns the version of a Python package.
 pub(crate) fn python_version(python: &Path, package: &str) -> Option<String> {
     let code = format!("import importlib.metadata as m; print(m.version('{package}'))");
     let output = Command::new(python).args(["-c", &code]).output().ok()?;
@@ -66,7 +66,7 @@ fn first_line(program: &str, arguments: &[&str]) -> String {
     text.unwrap_or_default().lines().next().unwrap_or_default().to_owned()
 }
 
-/// Today in UTC, by Howard Hinnant's days to civil.
+/// Returns the date in UTC, by Howard Hinnant's algorithm `civil_from_days`.
 fn date() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let days = seconds / 86_400 + 719_468;

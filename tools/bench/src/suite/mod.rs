@@ -1,4 +1,4 @@
-//! The report: hamdex and its peers in turn on the same data, their answers compared.
+//! The report: runs hamdex and its peers on the same data, and compares their answers.
 
 mod agree;
 mod contender;
@@ -25,37 +25,37 @@ use crate::{Source, data, shape};
 use agree::Verdict;
 use process::Ground;
 
-/// The driver of the Python peers, written beside the data so that this binary needs no other.
+/// The driver of the Python peers, which is written beside the data.
 const DRIVER: &str = include_str!("../../../peers/search_peers.py");
 
-/// Packages whose versions the report tells.
+/// Packages whose versions are reported.
 const PACKAGES: [&str; 3] = ["faiss-cpu", "simhash", "numpy"];
 
-/// Queries for times one by one, at every distance.
+/// Number of single queries at every distance.
 const QUERIES: usize = 10_000;
 
-/// Settings of a report.
+/// Options of a report.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ReportArgs {
     /// Directory of report.json, report.md, report.html and the plots
     #[arg(long, default_value = "bench-report")]
     out: PathBuf,
-    /// Largest number of fingerprints; all powers of ten from 10,000 on are measured
+    /// Largest number of fingerprints; measures all powers of ten from 10,000 to it
     #[arg(long, default_value_t = 10_000_000)]
     largest: u64,
-    /// Numbers of fingerprints, rising, instead of the powers of ten
+    /// Numbers of fingerprints, ascending, instead of the powers of ten
     #[arg(long, value_delimiter = ',', conflicts_with = "largest")]
     sizes: Vec<u64>,
-    /// Up to 100,000 fingerprints and short repetitions: some seconds
+    /// Runs for a few seconds: up to 100,000 fingerprints and short repetitions
     #[arg(long)]
     quick: bool,
     /// Repetitions of every figure
     #[arg(long, default_value_t = 5)]
     repetitions: usize,
-    /// Seconds that a repetition may take
+    /// Maximum time of a repetition, in seconds
     #[arg(long, default_value_t = 0.5)]
     budget: f64,
-    /// Seconds that a peer's build or join may be expected to take; it is ended after twice as long
+    /// Maximum expected time of a peer's build or join, in seconds; killed after twice the time
     #[arg(long, default_value_t = 60)]
     patience: u32,
     /// Distances of searches
@@ -64,13 +64,13 @@ pub(crate) struct ReportArgs {
     /// Queries of a batch
     #[arg(long, default_value_t = 1_000_000)]
     batch: usize,
-    /// Only contenders whose name contains one of these
+    /// Runs only contenders whose name contains one of these
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Python that has faiss-cpu, numpy and simhash
+    /// Python interpreter with faiss-cpu, numpy and simhash
     #[arg(long)]
     python: Option<PathBuf>,
-    /// Directory for data and indexes; default is the system's temporary one
+    /// Directory for data and indexes; default: the system's temporary directory
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Seed of all data
@@ -81,7 +81,7 @@ pub(crate) struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// Powers of ten from 10,000 on, and the largest, unless others are asked for.
+    /// Returns the sizes passed, or the powers of ten from 10,000 and the largest size.
     fn sizes(&self) -> Vec<u64> {
         if !self.sizes.is_empty() {
             return self.sizes.clone();
@@ -101,7 +101,7 @@ impl ReportArgs {
         if self.quick { self.repetitions.clamp(1, 3) } else { self.repetitions.max(1) }
     }
 
-    /// The command that does this again, without the paths of this machine.
+    /// Returns the command that repeats this run, without paths.
     fn command(&self) -> String {
         let options = [
             ("largest", self.largest.to_string()),
@@ -130,7 +130,7 @@ impl ReportArgs {
     }
 }
 
-/// All that was found out, before it is written.
+/// The results of a report.
 pub(crate) struct Report {
     machine: Vec<(&'static str, String)>,
     rows: Vec<Row>,
@@ -153,7 +153,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Box<dyn Error>> {
         measure(args, &ground, n, &mut report.rows)?;
         report.sizes.push(n);
         report.verdicts = agree::verdicts(&report.rows);
-        // What is known so far outlives a run that is ended.
+        // Written after each size, so that an interrupted run keeps its results.
         write(&report, &args.out)?;
     }
     let wrong: Vec<_> = report.verdicts.iter().filter(|verdict| verdict.is_wrong()).collect();
@@ -164,7 +164,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Box<dyn Error>> {
     if wrong.is_empty() { Ok(()) } else { Err("answers differ, see the report".into()) }
 }
 
-/// Machine, commit and settings, in the order in which they are shown.
+/// Returns machine, commit and settings in display order.
 fn describe(args: &ReportArgs) -> Vec<(&'static str, String)> {
     let mut facts = machine::describe();
     facts.push(("seed", args.seed.to_string()));
@@ -184,7 +184,7 @@ fn describe(args: &ReportArgs) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Writes the data that all contenders work on.
+/// Writes the data for all contenders.
 fn ground(args: &ReportArgs, sizes: &[u64], dir: &Path) -> Result<Ground, Box<dyn Error>> {
     let ground = Ground {
         data: dir.join("fingerprints.u64"),
@@ -214,7 +214,7 @@ fn measure(
 ) -> Result<(), Box<dyn Error>> {
     queries(args, ground, n)?;
     for contender in contender::all().filter(|c| args.takes(c.name)) {
-        // Sizes are nothing to it.
+        // Its figures do not depend on the size.
         if contender.name == yardstick::NAME && rows.iter().any(|row| row.engine == contender.name)
         {
             continue;
@@ -236,7 +236,7 @@ fn measure(
     Ok(())
 }
 
-/// Writes the queries that lie near what is stored at this size.
+/// Writes queries near the fingerprints of this size.
 fn queries(args: &ReportArgs, ground: &Ground, n: u64) -> Result<(), Box<dyn Error>> {
     let stored = data::read_some(&ground.data, usize::try_from(n)?)?;
     for &distance in &args.distances {
@@ -259,7 +259,7 @@ fn write(report: &Report, out: &Path) -> Result<(), Box<dyn Error>> {
     fs::write(out.join("report.html"), render::html(title, &sections)?)?;
     let facts: serde_json::Map<_, _> =
         report.machine.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-    // One row a line, so that two reports can be compared line by line.
+    // One row on each line, so that two reports can be compared by lines.
     let lines = |rows: &mut dyn Iterator<Item = Value>| {
         rows.map(|row| format!("  {row}")).collect::<Vec<_>>().join(",\n")
     };

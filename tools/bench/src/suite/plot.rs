@@ -1,4 +1,4 @@
-//! Plots as SVG: one line a contender, over size or over distance, on logarithmic scales.
+//! SVG plots over size or distance, one line for each contender, on logarithmic scales.
 
 use std::error::Error;
 
@@ -12,7 +12,7 @@ use crate::row::Row;
 
 const SIZE: (u32, u32) = (900, 480);
 
-/// What a plot shows.
+/// The content of a plot.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
     pub(crate) name: &'static str,
@@ -24,7 +24,7 @@ pub(crate) struct Shown {
     pub(crate) each: bool,
 }
 
-/// One contender's points with the spread of each.
+/// The points of one contender, each with its spread.
 struct Line {
     name: String,
     points: Vec<(f64, [f64; 3])>,
@@ -163,7 +163,7 @@ where
     Ok(())
 }
 
-/// Names beside the plot, where they hide nothing.
+/// Draws the names beside the plot.
 fn legend(root: &Area<'_>, lines: &[Line]) -> Result<(), Box<dyn Error>> {
     let left = i32::try_from(SIZE.0)? - 222;
     for (line, down) in lines.iter().zip((52..).step_by(22)) {
@@ -176,9 +176,9 @@ fn legend(root: &Area<'_>, lines: &[Line]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Warm colours are ours, the others' are cool.
+/// Returns the colour of a contender: a warm one for ours, a cool one for peers.
 ///
-/// By its place among all contenders, so that each has one colour in all plots.
+/// It depends on the position among all contenders, so it is the same in all plots.
 fn color(name: &str) -> RGBColor {
     const OURS: [RGBColor; 4] =
         [RGBColor(200, 30, 30), RGBColor(240, 120, 0), RGBColor(150, 0, 90), RGBColor(220, 170, 0)];
@@ -200,7 +200,7 @@ fn color(name: &str) -> RGBColor {
     colors.get(number % colors.len()).copied().unwrap_or(BLACK)
 }
 
-/// Powers of ten as such, what lies between as it is.
+/// Formats a label, with large values in powers of ten.
 fn power(value: f64) -> String {
     if value >= 10_000.0 {
         let exponent = value.log10().floor();

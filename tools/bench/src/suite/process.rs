@@ -1,4 +1,4 @@
-//! Processes of contenders: started one after the other, read line by line, ended when too slow.
+//! Processes of contenders: run one after the other, and killed if they are too slow.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::contender::{Contender, Host};
 use crate::row::Row;
 
-/// Where a contender's process finds what it works on.
+/// The inputs and settings of a contender's process.
 #[derive(Debug)]
 pub(crate) struct Ground {
     pub(crate) data: PathBuf,
@@ -20,14 +20,14 @@ pub(crate) struct Ground {
     pub(crate) distances: String,
     pub(crate) repetitions: usize,
     pub(crate) budget: f64,
-    /// Time that a peer may take to a row; its build is the first.
+    /// Maximum time of a peer between two rows; the first row is its build.
     pub(crate) patience: Duration,
 }
 
-/// Time that our own ways may take to a row.
+/// Maximum time of our engines between two rows.
 const LONG_PATIENCE: Duration = Duration::from_hours(1);
 
-/// Runs a contender at one size; a failure is a row that says so.
+/// Runs a contender at one size; reports a failure as a row.
 pub(crate) fn run(contender: &Contender, n: u64, ground: &Ground) -> Vec<Row> {
     let absent = |note: String| vec![Row::absent(contender.name, n, note)];
     let mut command = match (contender.host, &ground.python) {
@@ -67,7 +67,7 @@ pub(crate) fn run(contender: &Contender, n: u64, ground: &Ground) -> Vec<Row> {
 fn read(mut child: Child, contender: &Contender, n: u64, patience: Duration) -> Vec<Row> {
     let (sender, receiver) = mpsc::channel();
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    // Both pipes are emptied on threads of their own, so that neither fills up.
+    // Each pipe has its own thread, so that neither fills up.
     std::thread::spawn(move || {
         for line in stdout.into_iter().flat_map(|pipe| BufReader::new(pipe).lines()) {
             let Ok(line) = line else { break };
@@ -90,7 +90,7 @@ fn read(mut child: Child, contender: &Contender, n: u64, patience: Duration) -> 
         }
     };
     if slow {
-        // A process that has ended by itself meanwhile cannot be ended; that is as good.
+        // Fails only if the process has exited meanwhile.
         child.kill().unwrap_or_default();
     }
     let success = child.wait().is_ok_and(|status| status.success());
@@ -100,7 +100,7 @@ fn read(mut child: Child, contender: &Contender, n: u64, patience: Duration) -> 
         rows.push(Row::absent(contender.name, n, note));
     } else if !success {
         let last = errors.lines().rev().find(|line| !line.trim().is_empty());
-        rows.push(Row::absent(contender.name, n, last.unwrap_or("ended without a word")));
+        rows.push(Row::absent(contender.name, n, last.unwrap_or("failed without a message")));
     }
     rows
 }

@@ -1,11 +1,12 @@
-//! Ratios of a peer's figure to ours, with the spread that repetitions leave.
+//! Ratios of a peer's figure to ours, with the spread of the repetitions.
 
 use super::contender;
 use super::document::{Cell, Mark, Table, or_dash, plain};
 use crate::row::Row;
 
-/// The peer's figure divided by ours, or the other way round where more is better: above 1 ours
-/// is ahead.
+/// The peer's figure divided by ours, or inverted if more is better.
+///
+/// Above 1, ours is better.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ratio {
     pub(crate) median: f64,
@@ -13,7 +14,7 @@ pub(crate) struct Ratio {
     pub(crate) most: f64,
 }
 
-/// A figure that is compared, and whether more of it is better.
+/// The compared figures: work, name, unit, and whether more is better.
 const FIGURES: [(&str, &str, &str, bool); 8] = [
     ("search", "median_us", "µs, median", false),
     ("search", "p99_us", "µs, p99", false),
@@ -29,12 +30,12 @@ pub(crate) fn ratio(peer: &Row, ours: &Row, figure: &str, more: bool) -> Option<
     let (peer, ours) = (peer.spread(figure)?, ours.spread(figure)?);
     let [[p, p_least, p_most], [o, o_least, o_most]] =
         if more { [ours, peer] } else { [peer, ours] };
-    // Nothing divides by what was too small to measure.
+    // There is no ratio to a figure that was too small to measure.
     let by = |a: f64, b: f64| Some(a / b).filter(|_| b > 0.0);
     Some(Ratio { median: by(p, o)?, least: by(p_least, o_most)?, most: by(p_most, o_least)? })
 }
 
-/// Every peer's figures at `n` beside each of our ways to the same answer.
+/// Returns the figures of every peer at `n`, compared with each of our engines.
 pub(crate) fn table(rows: &[Row], n: u64) -> Table {
     let mut table = Table::new(&[
         "peer",
@@ -51,7 +52,7 @@ pub(crate) fn table(rows: &[Row], n: u64) -> Table {
     for peer in rows.iter().filter(|row| row.n == n && !is_ours(row)) {
         for ours in rows.iter().filter(|ours| is_ours(ours) && comparable(peer, ours)) {
             for (_, figure, unit, more) in FIGURES.iter().filter(|f| f.0 == peer.work) {
-                // Away from the main distance the median stands for all.
+                // At other distances than the main one, only the median is shown.
                 if peer.work == "search" && peer.k != Some(3) && *figure != "median_us" {
                     continue;
                 }
@@ -76,11 +77,13 @@ pub(crate) fn table(rows: &[Row], n: u64) -> Table {
     table
 }
 
-/// The same work at the same size on as many threads; builds and joins take what they take.
+/// Returns true for the same work at the same size and on the same number of threads.
+///
+/// Builds and joins are compared on any number of threads.
 fn comparable(peer: &Row, ours: &Row) -> bool {
     let same = (peer.n, peer.k, &peer.kind, &peer.work) == (ours.n, ours.k, &ours.kind, &ours.work);
     let whole = matches!(peer.work.as_str(), "build" | "join");
-    // A scan is there to be compared with another one.
+    // A scan is compared only with another scan.
     if ours.engine.contains("scan") && !(peer.engine.contains("Flat") && peer.work == "search") {
         return false;
     }

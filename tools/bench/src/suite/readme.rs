@@ -1,4 +1,4 @@
-//! Rewrites the tables of FIGURES.md that reports make, between comments that name them.
+//! Rewrites the generated tables of FIGURES.md, between the comments that name them.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -11,21 +11,21 @@ use super::document::{Cell, Table, or_dash, plain, size};
 use super::{contender, render, tables};
 use crate::row::Row;
 
-/// Every table, and the first line by which a file's reader knows it.
+/// The names of the tables and their columns.
 const TABLES: [(&str, &[&str]); 2] = [
     ("peers", &["engine", "build", "bytes a fingerprint", "median", "p99"]),
     ("shapes", &["engine", "work", "random", "text", "balanced"]),
 ];
 
-/// Fewer fingerprints fit a processor's caches.
+/// Minimum size of a table; fewer fingerprints fit in the caches.
 const LARGE: u64 = 10_000_000;
 
-/// What is rewritten, and from which reports.
+/// Options of the subcommand.
 #[derive(clap::Args, Debug)]
 pub(crate) struct TablesArgs {
     /// Directory of `peers/report.json` and of `random-1/report.json`, `text-1/report.json` ...
     directory: PathBuf,
-    /// Files that hold the tables
+    /// Files with the tables
     #[arg(default_values = ["tools/bench/FIGURES.md"])]
     files: Vec<PathBuf>,
 }
@@ -51,12 +51,12 @@ fn opening(name: &str) -> String {
 
 const CLOSING: &str = "<!-- end -->\n";
 
-/// Returns the lines between the comments of a table.
+/// Splits a text into the parts before, between and after the comments of a table.
 fn between<'t>(text: &'t str, name: &str) -> Result<(&'t str, &'t str, &'t str), String> {
     let opening = opening(name);
     let parts: Vec<&str> = text.split(&opening).collect();
     let [head, rest] = parts.as_slice() else {
-        return Err(format!("the comment of the table {name} is there {} times", parts.len() - 1));
+        return Err(format!("expected one comment of the table {name}, found {}", parts.len() - 1));
     };
     let Some((table, tail)) = rest.split_once(CLOSING) else {
         return Err(format!("the table {name} has no end"));
@@ -72,7 +72,7 @@ fn replaced(text: &str, name: &str, table: &str) -> Result<String, String> {
     Ok(format!("{head}{}{table}{CLOSING}{tail}", opening(name)))
 }
 
-/// Reads the rows of a report; none if there is no such report.
+/// Reads the rows of a report; returns none if the report does not exist.
 fn rows(report: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
     if !report.exists() {
         return Ok(Vec::new());
@@ -87,7 +87,7 @@ fn head(wanted: &str) -> Table {
     Table::new(head)
 }
 
-/// Searches near stored fingerprints at k = 3, by everything that finds all of them.
+/// Returns the table of searches near stored fingerprints at k = 3, by all complete engines.
 fn peers(directory: &Path) -> Result<Table, Box<dyn Error>> {
     let rows = rows(&directory.join("peers/report.json"))?;
     let mut table = head("peers");
@@ -131,12 +131,12 @@ fn micros(search: &Row) -> f64 {
     search.median("median_us").unwrap_or(f64::INFINITY)
 }
 
-/// A figure that may be missing.
+/// Formats a figure with its unit, or a dash if it is missing.
 fn with_unit(figure: Option<f64>, unit: &str) -> String {
     figure.map_or_else(|| "–".into(), |figure| format!("{} {unit}", plain(figure)))
 }
 
-/// The smallest median of every search, over the runs of each shape.
+/// Returns the table of the smallest medians over all runs of each shape.
 fn shapes(directory: &Path) -> Result<Table, Box<dyn Error>> {
     let mut table = head("shapes");
     let mut found: BTreeMap<(usize, u64, bool), Vec<Option<f64>>> = BTreeMap::new();
@@ -180,7 +180,7 @@ fn shapes(directory: &Path) -> Result<Table, Box<dyn Error>> {
 mod tests {
     use super::*;
 
-    /// Asked at run time: clones that share a target directory share what was compiled there.
+    /// Reads the variable at run time, because clones may share a target directory.
     fn figures() -> String {
         let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
         fs::read_to_string(package.join("../../tools/bench/FIGURES.md")).unwrap()
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_that_is_missing_or_repeated_is_refused() {
+    fn missing_and_repeated_comments_are_refused() {
         let whole = format!("{}| a |\n{CLOSING}", opening("peers"));
         assert!(replaced(&whole, "peers", "").is_ok());
         for broken in ["", &opening("peers"), &whole.repeat(2)] {

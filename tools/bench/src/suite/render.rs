@@ -1,4 +1,4 @@
-//! The sections of a report as Markdown and as HTML.
+//! Rendering of a report as Markdown and HTML.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ td,th{border-bottom:1px solid #ddd;padding:3px 8px;text-align:right}\
 td:first-child,th:first-child{text-align:left}\
 .ours{background:#fdf1ef}.behind{color:#b00020;font-weight:bold}svg{max-width:100%;height:auto}";
 
-/// Renders the report as Markdown; plots are files beside it.
+/// Renders the report as Markdown, with plots in separate files.
 pub(crate) fn markdown(title: &str, sections: &[Section]) -> Result<String, std::fmt::Error> {
     let mut text = format!("# {title}\n");
     for section in sections {
@@ -46,7 +46,7 @@ fn markdown_table(text: &mut String, table: &Table) -> std::fmt::Result {
     Ok(())
 }
 
-/// Renders the report as one HTML file that needs no other.
+/// Renders the report as one self-contained HTML file.
 pub(crate) fn html(title: &str, sections: &[Section]) -> Result<String, std::fmt::Error> {
     let title = escape(title);
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! The order in which the report tells what was found.
+//! The sections of the report, in order.
 
 use std::error::Error;
 
@@ -40,9 +40,9 @@ pub(super) fn all(report: &Report) -> Result<Vec<Section>, Box<dyn Error>> {
         sections.push(Section::new(
             format!("{} fingerprints, k = 3", size(n)),
             &["Medians of the repetitions. `near`: queries that differ from stored fingerprints \
-               in 0 to k bits. Times one by one and queries/s are of one thread; builds take \
-               what each engine takes of all cores. Memory is the growth of the process's \
-               resident size, right after the first build and after all searches."],
+               in 0 to k bits. Times of single queries and queries/s are for one thread; builds \
+               use as many cores as each engine does. Memory is the growth of the resident size \
+               of the process, after the first build and after all searches."],
             tables::overview(rows, n, threads),
         ));
     }
@@ -69,9 +69,9 @@ pub(super) fn all(report: &Report) -> Result<Vec<Section>, Box<dyn Error>> {
     for &n in report.sizes.iter().rev() {
         sections.push(Section::new(
             format!("Ratios at {} fingerprints", size(n)),
-            &["Above 1 ours is ahead; ▼ marks rows in which it is behind. The span sets the \
-               best repetition of one against the worst of the other. Indexes on disk are \
-               compared with peers that keep everything in memory and store nothing."],
+            &["Above 1 ours is ahead; ▼ marks rows in which it is behind. The span compares the \
+               best repetition of one with the worst of the other. Indexes on disk are compared \
+               with peers that keep everything in memory and store nothing."],
             ratio::table(rows, n),
         ));
     }
@@ -79,8 +79,8 @@ pub(super) fn all(report: &Report) -> Result<Vec<Section>, Box<dyn Error>> {
     sections.push(Section::new("Inserts", &[], tables::inserts(rows)));
     sections.push(Section::new(
         "Predictions",
-        &["What the cost model expects with prices measured on this machine, beside the median \
-           of what random queries took; ▼ marks what is off by more than a factor of two."],
+        &["Times predicted by the cost model, calibrated on this machine, and median times of \
+           random queries; ▼ marks predictions that are off by more than a factor of two."],
         tables::predictions(rows),
     ));
     sections.push(Section::new(
@@ -91,7 +91,7 @@ pub(super) fn all(report: &Report) -> Result<Vec<Section>, Box<dyn Error>> {
     ));
     sections.push(Section::new(
         "Not measured",
-        &["Peers stop where a build or join is expected to take more seconds than the option \
+        &["Peers are skipped if a build or join is expected to take more seconds than the option \
            `patience` allows, a minute by default, or most of the free memory."],
         tables::absent(rows, &contender::LEFT_OUT),
     ));
@@ -106,9 +106,9 @@ fn run(report: &Report) -> Section {
     }
     Section::new(
         "Run",
-        &["Every engine ran in a process of its own, one after the other, on the same 64-bit \
-           fingerprints: 80 % random, 20 % copies of earlier ones with 0 to 3 bits flipped. All \
-           figures with each repetition are in report.json."],
+        &["Every engine ran in a separate process, one after the other, on the same 64-bit \
+           fingerprints: 80 % random, 20 % copies of earlier ones with 0 to 3 bits flipped. \
+           report.json has all figures with each repetition."],
         table,
     )
 }
@@ -116,8 +116,8 @@ fn run(report: &Report) -> Section {
 fn agreement(report: &Report) -> Section {
     Section::new(
         "Agreement",
-        &["Number and digest of all pairs of query and fingerprint found, against those of \
-           hamdex, on the queries that both answered. Recall is the least over all comparisons."],
+        &["Number and digest of all pairs of query and fingerprint found, compared with those of \
+           hamdex on the queries that both answered. Recall is the lowest of all comparisons."],
         tables::agreement(&report.verdicts),
     )
 }

@@ -1,10 +1,10 @@
-//! The report's tables: figures of all contenders at a size, over distances, and of single works.
+//! The tables of the report.
 
 use super::agree::Verdict;
 use super::document::{Cell, Mark, Table, or_dash, plain, size};
 use crate::row::Row;
 
-/// Engines in the order of their rows, each once.
+/// Returns the distinct engines in the order of their rows.
 pub(crate) fn engines<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for row in rows {
@@ -15,7 +15,7 @@ pub(crate) fn engines<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'a str> {
     names
 }
 
-/// Builds, memory and searches at the main distance.
+/// Returns builds, memory and searches at the main distance.
 pub(crate) fn overview(rows: &[Row], n: u64, threads: u64) -> Table {
     let mut table = Table::new(&[
         "engine",
@@ -71,7 +71,7 @@ pub(crate) fn overview(rows: &[Row], n: u64, threads: u64) -> Table {
     table
 }
 
-/// Median microseconds at every distance.
+/// Returns the median times at every distance, in microseconds.
 pub(crate) fn distances(rows: &[Row], n: u64) -> Table {
     let searches: Vec<&Row> =
         rows.iter().filter(|r| r.n == n && r.work == "search" && r.kind == "near").collect();
@@ -90,7 +90,7 @@ pub(crate) fn distances(rows: &[Row], n: u64) -> Table {
     table
 }
 
-/// Seconds of self-joins with their pairs.
+/// Returns the times of self-joins in seconds, and the numbers of pairs.
 pub(crate) fn joins(rows: &[Row]) -> Table {
     let mut table = Table::new(&["engine", "n", "k", "pairs", "s", "smallest to largest", "note"]);
     for row in rows.iter().filter(|row| row.work == "join") {
@@ -110,7 +110,7 @@ pub(crate) fn joins(rows: &[Row]) -> Table {
     table
 }
 
-/// Documents a second, and the fold that follows.
+/// Returns the rates of inserts, and the times of the merges after them.
 pub(crate) fn inserts(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "documents",
@@ -135,7 +135,7 @@ pub(crate) fn inserts(rows: &[Row]) -> Table {
     table
 }
 
-/// A million distances of texts against a million of fingerprints.
+/// Returns the times of a million distances of texts and of fingerprints.
 pub(crate) fn yardstick(rows: &[Row]) -> Table {
     let mut table =
         Table::new(&["Levenshtein, s a million", "Hamming, s a million", "ratio", "note"]);
@@ -152,7 +152,7 @@ pub(crate) fn yardstick(rows: &[Row]) -> Table {
     table
 }
 
-/// How often what is predicted lies within a factor of two of what it takes; those that do not.
+/// Returns predicted and actual times, and how many are within a factor of two.
 pub(crate) fn predictions(rows: &[Row]) -> Table {
     let mut table =
         Table::new(&["n", "k", "way", "predicted, µs", "actual, µs", "predicted / actual"]);
@@ -191,7 +191,7 @@ pub(crate) fn predictions(rows: &[Row]) -> Table {
     table
 }
 
-/// What is not there, and why.
+/// Returns the contenders without figures, with the reasons.
 pub(crate) fn absent(rows: &[Row], left_out: &[(&str, &str)]) -> Table {
     let mut table = Table::new(&["engine", "n", "why there are no figures"]);
     for row in rows.iter().filter(|row| row.work == "absent") {
@@ -207,7 +207,7 @@ pub(crate) fn absent(rows: &[Row], left_out: &[(&str, &str)]) -> Table {
     table
 }
 
-/// One line an engine: how many of its answers were compared, and how they came out.
+/// Returns the results of the comparisons of answers, one row for each engine.
 pub(crate) fn agreement(verdicts: &[Verdict]) -> Table {
     let mut table =
         Table::new(&["engine", "comparisons", "queries", "matches", "equal answers", "recall"]);

@@ -1,4 +1,4 @@
-//! Feeds one target, which `HAMDEX_FUZZ` names, with what libFuzzer makes up.
+//! Runs the target that `HAMDEX_FUZZ` names on inputs from libFuzzer.
 #![no_main]
 #![allow(missing_docs, unsafe_code)] // the macro defines the entry point that C++ calls
 
@@ -19,7 +19,7 @@ fn chosen() -> fn(&[u8]) {
         "plan" => hamdex_fuzz::plan,
         "text" => hamdex_fuzz::text,
         "operations" => hamdex_fuzz::operations,
-        _ => panic!("HAMDEX_FUZZ={name} names no target"),
+        _ => panic!("HAMDEX_FUZZ={name} is not a target"),
     }
 }
 

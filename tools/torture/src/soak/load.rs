@@ -1,4 +1,4 @@
-//! The load: what is written and searched, and how long each call takes.
+//! The load: writes and searches, with the time of each call.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,37 +11,37 @@ use hamdex::{Durability, Index, Query};
 use super::phases::ByFold;
 use crate::report::{Finding, Verdict};
 
-/// Bytes for cache and buffers.
+/// Memory for cache and buffers in bytes.
 pub(super) const MEMORY: usize = 256 << 20;
 
 /// Documents of one writing call.
 const BATCH: u64 = 50;
 
-/// One in so many documents is replaced now and then; the others keep their fingerprint.
+/// One in 16 documents may be replaced; the others keep their fingerprint.
 const REPLACED: u64 = 16;
 
 const DISTANCE: u32 = 3;
 
-/// The key of a document's number.
+/// Returns the key of a document.
 pub(super) fn key(id: u64) -> Vec<u8> {
     id.to_be_bytes().to_vec()
 }
 
-/// The fingerprint that a document has unless it was replaced.
+/// Returns the fingerprint of a document that was not replaced.
 pub(super) fn fingerprint(seed: u64, id: u64) -> u64 {
     Rng::with_seed(seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).u64(..)
 }
 
-/// What is stored, and the times that calls took.
+/// The stored documents, and the times of calls.
 #[derive(Debug)]
 pub(super) struct Load {
     seed: u64,
     /// The oldest document.
     first: AtomicU64,
-    /// Behind the newest one.
+    /// One after the newest document.
     last: AtomicU64,
     stopped: AtomicBool,
-    /// Whether the background fold is at work.
+    /// Whether a background merge is running.
     folding: AtomicBool,
     folds: Mutex<Folds>,
     finding: Mutex<Option<Finding>>,
@@ -49,7 +49,7 @@ pub(super) struct Load {
     writes: Mutex<Times>,
 }
 
-/// The time that the background fold was at work.
+/// The running time of background merges.
 #[derive(Debug, Default)]
 struct Folds {
     ended: Duration,
@@ -79,7 +79,7 @@ impl Load {
         }
     }
 
-    /// Works until told to stop; a finding stops everybody.
+    /// Repeats a step until stopped; a finding stops all threads.
     pub(super) fn work(&self, step: impl Fn(&mut Rng) -> Verdict) {
         let rng = &mut Rng::with_seed(self.seed);
         while self.goes_on() {
@@ -98,7 +98,7 @@ impl Load {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Lets work begin once more.
+    /// Clears the stop flag.
     pub(super) fn go_on(&self) {
         self.stopped.store(false, Ordering::Relaxed);
     }
@@ -107,12 +107,12 @@ impl Load {
         held(&self.finding).take()
     }
 
-    /// Numbers of the first document and of the one behind the last.
+    /// Returns the number of the first document and one after the last.
     pub(super) fn stored(&self) -> (u64, u64) {
         (self.first.load(Ordering::Acquire), self.last.load(Ordering::Acquire))
     }
 
-    /// Notes what the index does by itself.
+    /// Records an event of the index.
     pub(super) fn notice(&self, event: &Event<'_>) {
         match event {
             Event::FoldBegan => {
@@ -135,7 +135,7 @@ impl Load {
         }
     }
 
-    /// Returns the time that folds were at work, up to now.
+    /// Returns the running time of merges up to now.
     pub(super) fn folding_time(&self) -> Duration {
         let folds = held(&self.folds);
         folds.ended + folds.began.map_or(Duration::ZERO, |began| began.elapsed())
@@ -151,7 +151,7 @@ impl Load {
         (take(&self.searches), take(&self.writes))
     }
 
-    /// Takes the times of all searches and writes, and begins anew.
+    /// Takes the times of all searches and writes, and clears them.
     pub(super) fn by_fold(&self) -> (ByFold, ByFold) {
         let take = |times: &Mutex<Times>| std::mem::take(&mut *held(times)).by_fold;
         (take(&self.searches), take(&self.writes))
@@ -167,7 +167,7 @@ impl Load {
         result
     }
 
-    /// Inserts some, removes as many of the oldest, or replaces some; a flush now and then.
+    /// Inserts a batch and removes the oldest one, replaces a batch, or flushes.
     pub(super) fn write(&self, index: &Index<u64>, rng: &mut Rng) -> Verdict {
         let (first, last) = self.stored();
         let durability =
@@ -179,7 +179,7 @@ impl Load {
                     (last..last + BATCH).map(|id| (key(id), fingerprint(self.seed, id))).collect();
                 self.timed(&self.writes, || index.insert_batch(&documents, durability))?;
                 self.last.store(last + BATCH, Ordering::Release);
-                // Removed first from what is searched for, then from the index.
+                // No longer searched for from here on, then removed from the index.
                 self.first.store(first + BATCH, Ordering::Release);
                 let gone: Vec<_> = (first..first + BATCH).map(key).collect();
                 let removed = self.timed(&self.writes, || index.remove_batch(&gone, durability))?;
@@ -201,7 +201,7 @@ impl Load {
         Ok(())
     }
 
-    /// Searches for a document that has to be found, and for near ones of some together.
+    /// Searches for a document that must be found, or in a batch.
     pub(super) fn search(&self, index: &Index<u64>, rng: &mut Rng) -> Verdict {
         let (first, last) = self.stored();
         let known = |rng: &mut Rng| {
@@ -220,7 +220,7 @@ impl Load {
         let asked = fingerprint(self.seed, id);
         let query = Query::new(asked ^ (1 << rng.u32(0..64))).distance(DISTANCE);
         let found = self.timed(&self.searches, || index.search(query))?;
-        // It may have been the newest, not yet there, or become one of those that are removed.
+        // The document may have been removed meanwhile.
         let stored = id >= self.stored().0 && id < last;
         if stored && !found.iter().any(|found| found.key == key(id)) {
             return Err(Finding::lost(format!("document {id} is stored and not found")));

@@ -1,9 +1,8 @@
-//! Soak: a mixed load for a long time over a large index, which must stay as it is at the start.
+//! Soak: a mixed load on a large index for a long time, which must not degrade it.
 //!
-//! One thread inserts, replaces and removes so that the number of documents stays about the same,
-//! one searches, the index folds in the background, and every second memory, open files, disk and
-//! latencies are noted. In the end nine in ten documents are removed, and their space must come
-//! back.
+//! One thread inserts, replaces and removes documents at a constant total, one searches, and the
+//! index merges in the background. Memory, open files, disk and latencies are sampled every second.
+//! Finally nine in ten documents are removed, and their space must be freed.
 
 mod load;
 mod phases;
@@ -23,25 +22,25 @@ use self::sample::{Flatness, Sample};
 use crate::oracle::small;
 use crate::report::{Account, Finding, Verdict};
 
-/// Documents that one call removes in the end.
+/// Documents removed by one call at the end.
 const REMOVED_AT_ONCE: u64 = 10_000;
 
-/// Space that the tenth that is left may take, of what all took.
+/// Maximum space of the remaining tenth, as a share of the space of all documents.
 const LEFT: f64 = 0.35;
 
-/// Runs shorter than this are too short to tell a trend from warming up.
+/// Minimum time of a run whose trend is judged; shorter runs only warm up.
 const JUDGED: Duration = Duration::from_mins(5);
 
-/// How much is done.
+/// Settings of a soak.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) documents: u64,
     pub(crate) time: Duration,
-    /// Where samples and plots are written.
+    /// Directory for samples and plots.
     pub(crate) report: Option<PathBuf>,
 }
 
-/// Builds the index, loads it for the time and empties it.
+/// Builds the index, runs the load and empties the index.
 pub(crate) fn run(directory: &Path, seed: u64, settings: &Settings) -> Account {
     let mut account = Account::new("soak");
     account.tried();
@@ -122,7 +121,7 @@ fn build(path: &Path, seed: u64, documents: u64) -> Verdict {
     Ok(())
 }
 
-/// Takes a sample a second until the time is over.
+/// Takes a sample every second until the time is over.
 fn watch(path: &Path, load: &Load, time: Duration) -> Verdict<Vec<Sample>> {
     let begun = Instant::now();
     let mut samples = Vec::new();
@@ -134,7 +133,7 @@ fn watch(path: &Path, load: &Load, time: Duration) -> Verdict<Vec<Sample>> {
     Ok(samples)
 }
 
-/// Removes nine in ten documents; returns the bytes of before and after.
+/// Removes nine in ten documents; returns the size before and after, in bytes.
 fn empty(index: &Index<u64>, path: &Path, ids: std::ops::Range<u64>) -> Verdict<(u64, u64)> {
     index.fold(&())?;
     index.compact()?;
@@ -152,7 +151,7 @@ fn empty(index: &Index<u64>, path: &Path, ids: std::ops::Range<u64>) -> Verdict<
     }
     index.fold(&())?;
     index.compact()?;
-    // The engine deletes files behind the calls.
+    // RocksDB deletes files in the background.
     std::thread::sleep(Duration::from_millis(500));
     Ok((before, sample::disk(path)?))
 }

@@ -1,14 +1,14 @@
-//! Phases: how long calls take while the background fold is at work, and while it is not.
+//! Phases: the times of calls during background merges and outside them.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Nanoseconds of an hour; longer calls count as so long.
+/// The longest time recorded, one hour in nanoseconds.
 const LONGEST: u64 = 3_600_000_000_000;
 
-/// The times of calls of one kind, by whether a fold was at work.
+/// The times of calls of one kind, during merges and outside them.
 #[derive(Debug, Clone)]
 pub(super) struct ByFold {
     outside: Histogram<u64>,
@@ -29,14 +29,14 @@ impl ByFold {
     }
 }
 
-/// What a run did while nothing was written, between folds, and within them.
+/// The times of a run without writes, between merges, and during them.
 #[derive(Debug)]
 pub(super) struct Phases {
-    /// Searches with nothing beside them.
+    /// Searches without concurrent writes.
     pub(super) quiet: ByFold,
     pub(super) searches: ByFold,
     pub(super) writes: ByFold,
-    /// Seconds between folds and within them.
+    /// Seconds between merges and during them.
     pub(super) seconds: (f64, f64),
 }
 
@@ -52,7 +52,7 @@ impl Phases {
         ]
     }
 
-    /// The table as HTML.
+    /// Returns the table as HTML.
     pub(super) fn html(&self) -> String {
         let mut table = "<table><tr><th>calls</th><th>a second</th><th>median</th><th>p99</th>\
                          <th>p99.9</th><th>longest, ms</th></tr>\n"
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_within_folds_and_outside_are_kept_apart() {
+    fn times_within_folds_and_outside_are_separate() {
         let mut times = ByFold::default();
         for n in 1..=1000 {
             times.add(Duration::from_micros(n), false);

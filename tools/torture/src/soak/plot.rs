@@ -1,4 +1,4 @@
-//! The plots of a soak: one HTML file that needs no other, beside the samples as a table.
+//! The report of a soak: a self-contained HTML file with plots, and the samples as CSV.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -23,7 +23,7 @@ text-align:right}td:first-child,th:first-child{text-align:left}svg{max-width:100
 
 type Figure = fn(&Sample) -> f64;
 
-/// One plot: a title with its unit, whether it has a logarithmic scale, and its curves.
+/// One plot: title with unit, whether the scale is logarithmic, and curves.
 type Shown<'a> = (&'static str, bool, &'a [(&'static str, Figure)]);
 
 const SHOWN: [Shown<'_>; 5] = [

@@ -1,4 +1,4 @@
-//! Samples: what a process takes and how fast it answers, second by second.
+//! Samples: memory, files, disk and latencies of every second.
 
 use std::fmt;
 use std::path::Path;
@@ -27,22 +27,22 @@ impl Latency {
     }
 }
 
-/// The state at one second.
+/// The figures of one second.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sample {
     /// Seconds since the load began.
     pub(super) at: f64,
-    /// Resident bytes of the process.
+    /// Resident memory of the process in bytes.
     pub(super) memory: u64,
     pub(super) open_files: u64,
-    /// Bytes of the index's directory.
+    /// Size of the index's directory in bytes.
     pub(super) disk: u64,
     pub(super) searches: Latency,
     pub(super) writes: Latency,
 }
 
 impl Sample {
-    /// Looks at this process and the index's directory.
+    /// Samples this process and the index's directory.
     pub(super) fn take(path: &Path, at: Duration, load: &Load) -> std::io::Result<Self> {
         let (searches, writes) = load.times();
         Ok(Self {
@@ -56,7 +56,7 @@ impl Sample {
     }
 }
 
-/// Resident bytes of this process.
+/// Returns the resident memory of this process in bytes.
 fn memory() -> std::io::Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -64,7 +64,7 @@ fn memory() -> std::io::Result<u64> {
     Ok(kib.unwrap_or(0) << 10)
 }
 
-/// Bytes of all files in a directory; those that go meanwhile do not count.
+/// Returns the size of all files in a directory in bytes; skips files deleted meanwhile.
 pub(super) fn disk(path: &Path) -> std::io::Result<u64> {
     let mut sum = 0;
     for entry in std::fs::read_dir(path)? {
@@ -77,11 +77,11 @@ pub(super) fn disk(path: &Path) -> std::io::Result<u64> {
 #[derive(Debug, Clone)]
 pub(super) struct Flatness {
     pub(super) name: &'static str,
-    /// Middle of the samples of the first third, in the unit of the samples.
+    /// Median or mean of the first third, in the unit of the samples.
     pub(super) first: f64,
-    /// Middle of the last third.
+    /// Median or mean of the last third.
     pub(super) last: f64,
-    /// What the last may be, as a multiple of the first.
+    /// Maximum of `last`, as a multiple of `first`.
     pub(super) allowed: f64,
 }
 
@@ -104,9 +104,9 @@ impl fmt::Display for Flatness {
 
 /// Compares the first third of a run with the last.
 ///
-/// What is allowed leaves room for a cache that fills, compactions and other work on the machine.
-/// The slowest calls of a second are compared by their mean: in about half of the seconds a call
-/// waits for others' work, so that a median is one of two values and falls to either side by chance.
+/// The limits allow for a cache that fills, compactions and other processes. The slowest calls of a
+/// second are compared by their mean: in about half of the seconds a call waits for other work, so
+/// a median would be one of two values by chance.
 pub(super) fn flatness(samples: &[Sample]) -> Vec<Flatness> {
     type Figure = fn(&Sample) -> f64;
     type Middle = fn(&[f64]) -> f64;
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_call_of_a_second_shows_in_its_last_quantile() {
+    fn the_last_quantile_is_the_slowest_call_of_a_second() {
         let latency = Latency::of((1..=1000).map(Duration::from_micros).rev().collect());
         assert_eq!((latency.count, latency.median.round()), (1000, 501.0));
         assert_eq!((latency.p99.round(), latency.p999.round()), (991.0, 1000.0));
