@@ -92,7 +92,7 @@ impl Settings {
     /// The distance is larger with a verification than without.
     ///
     /// ```
-    /// use hamdex::Verification;
+    /// use hamdex::verify::Verification;
     /// use hamdex::advice::{Kind, Settings, Support};
     ///
     /// let settings = Settings::of(Kind::Page, 64, Support::Texts);
