@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::notes::Notes;
 use super::prints::{Prefix, Prints};
-use super::seen::{Caught, Seen};
+use super::seen::{Caught, Notes, Seen};
 use super::{Group, PageFile};
 use crate::failure::{Failure, Result};
 use crate::input;
