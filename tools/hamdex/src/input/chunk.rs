@@ -138,9 +138,10 @@ pub(crate) fn for_each_chunk(
     });
     let thread = spawn.map_err(|e| Failure::io("reading thread", e))?;
     for chunk in receiver {
-        let chunk = chunk?;
+        let mut chunk = chunk?;
         let (rows, read) = (chunk.body.rows(), chunk.read);
         console.check()?;
+        inputs.leave_drawn(&mut chunk);
         visit(chunk)?;
         // Waiting chunks are not done yet.
         console.reach(read, rows);

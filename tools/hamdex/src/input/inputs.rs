@@ -23,6 +23,8 @@ const TYPICAL_RECORD: u64 = 10_000;
 pub(crate) struct Inputs {
     pub(crate) sources: Vec<Source>,
     pub(crate) names: Names,
+    /// Ordinals of the rows to read, rising; `None` is all.
+    pub(crate) drawn: Option<Vec<u64>>,
 }
 
 impl Source {
@@ -57,7 +59,7 @@ impl Inputs {
                 sources.push(Source::file(path, found.as_ref(), options)?);
             }
         }
-        let inputs = Self { sources, names: options.names.clone() };
+        let inputs = Self { sources, names: options.names.clone(), drawn: None };
         inputs.announce(console);
         Ok(inputs)
     }

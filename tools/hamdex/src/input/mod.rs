@@ -27,7 +27,7 @@ mod source;
 mod walk;
 mod warc;
 
-pub(crate) use chunk::{Body, Chunk, Rows, Text, changed, for_each_chunk};
+pub(crate) use chunk::{Body, Chunk, Line, Rows, Text, changed, for_each_chunk};
 pub(crate) use detect::Format;
 pub(crate) use exported::Export;
 pub(crate) use fields::{Fields, Names};
@@ -39,6 +39,7 @@ pub(crate) use open::{Compression, without_compression};
 pub(crate) use proof::{Proofs, Wanted};
 pub(crate) use read::{Blank, Document, Ids, Reading, Sink, Totals};
 pub(crate) use reject::{MaxBad, Policy, Reason, Rejects};
+pub(crate) use row::text_parts;
 pub(crate) use source::{Kind, Options, Source};
 pub(crate) use walk::{Reading as Walking, is_index};
 pub(crate) use warc::WarcId;

@@ -8,7 +8,7 @@ use std::io::{BufRead, Read};
 use hamdex::advice::Sampler;
 use hamdex::text::{self, Encoding};
 
-use super::chunk::{MAX_ROW, Text};
+use super::chunk::{Body, Chunk, MAX_ROW, Text};
 use super::fields::Fields;
 use super::inputs::Inputs;
 use super::open::{Meter, Reader, is_html};
@@ -77,6 +77,20 @@ impl Inputs {
             texts.drain(..).for_each(|text| sampler.row(|| Some(text)));
         }
         Ok(sampler.finish())
+    }
+}
+
+impl Inputs {
+    /// Leaves the rows of a chunk that were drawn; all, if none were.
+    pub(super) fn leave_drawn(&self, chunk: &mut Chunk) {
+        let Some(drawn) = &self.drawn else { return };
+        let base = chunk.base;
+        let is_drawn = |ordinal: u64| drawn.binary_search(&(base + ordinal)).is_ok();
+        match &mut chunk.body {
+            Body::Lines { lines, .. } => lines.retain(|line| is_drawn(line.ordinal)),
+            Body::Texts(texts) => texts.retain(|text| is_drawn(text.ordinal)),
+            Body::Raw { .. } => {}
+        }
     }
 }
 

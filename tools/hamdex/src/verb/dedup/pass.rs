@@ -10,6 +10,7 @@ use super::collect::Choice;
 use super::crowds::Samples;
 use super::files::Files;
 use super::page::Seen;
+use super::parts::{CutRow, Cutting, Parts};
 use super::row::Row;
 use super::sinks::Sinks;
 use crate::console::Console;
@@ -27,6 +28,19 @@ pub(super) struct Kept {
     pub(super) labels: HashMap<u64, String>,
     /// Rows of each source: kept and removed.
     pub(super) sources: Sources,
+    /// What was cut from the kept rows.
+    pub(super) parts: Option<Parts>,
+    /// Rows of which too little was left.
+    pub(super) dropped: Vec<Dropped>,
+}
+
+/// A row that is nearly all boilerplate.
+#[derive(Debug)]
+pub(super) struct Dropped {
+    pub(super) origin: u64,
+    pub(super) label: String,
+    /// Share of its letters that is not boilerplate.
+    pub(super) left: f64,
 }
 
 /// Ids of the documents that are not alone, in the order of the inputs; of all with a state.
@@ -64,6 +78,7 @@ pub(super) fn run<F: Fingerprint>(
     files: &Files,
     (choice, totals): (&Choice<F>, &Totals),
     (seen, samples): (Option<&mut Seen>, &mut Samples),
+    cutting: Option<&Cutting<'_>>,
 ) -> Result<(Sinks, Kept)> {
     let rows = Sinks::new(files, inputs, &totals.origins, session)?;
     let read = rows.reads();
@@ -71,7 +86,14 @@ pub(super) fn run<F: Fingerprint>(
         Some(named) => named.sources.clone(),
         None => Sources::of_names(inputs.sources.iter().map(|source| source.name.as_str())),
     };
-    let kept = Kept { count: 0, ids: Ids::default(), labels: HashMap::new(), sources };
+    let kept = Kept {
+        count: 0,
+        ids: Ids::default(),
+        labels: HashMap::new(),
+        sources,
+        parts: cutting.map(|cutting| cutting.parts.clone()),
+        dropped: Vec::new(),
+    };
     let mut pass = Pass {
         inputs,
         files,
@@ -84,6 +106,7 @@ pub(super) fn run<F: Fingerprint>(
         kept,
         seen,
         samples,
+        cutting,
     };
     session.console.begin_reading("writing", inputs.bytes());
     let extents = Some(&totals.extents);
@@ -115,38 +138,40 @@ struct Pass<'a, F> {
     seen: Option<&'a mut Seen>,
     /// Catches texts of large groups.
     samples: &'a mut Samples,
+    /// What is cut from the rows, if anything is.
+    cutting: Option<&'a Cutting<'a>>,
 }
 
 impl<F: Fingerprint> Pass<'_, F> {
     fn chunk(&mut self, chunk: &Chunk) -> Result<()> {
-        let Some(source) = self.inputs.sources.get(chunk.source) else { return Ok(()) };
-        let (at, fields) = (chunk.source, &source.fields);
+        let at = chunk.source;
         match &chunk.body {
-            Body::Lines { bytes, lines } => lines.iter().try_for_each(|line| {
-                let bytes = bytes.get(line.bytes.clone()).unwrap_or_default();
-                let row = Row::Line { file: &source.name, ordinal: line.ordinal, bytes, fields };
-                self.row(at, chunk.base + line.ordinal, &row)
-            }),
-            Body::Texts(texts) => texts.iter().try_for_each(|text| match &text.bytes {
-                Ok(bytes) => {
-                    let encoding = text.encoding(fields);
-                    self.row(at, chunk.base + text.ordinal, &Row::Text { text, bytes, encoding })
-                }
-                Err(_) => Ok(()),
-            }),
+            Body::Lines { .. } | Body::Texts(_) => {
+                let rows = Row::of_chunk(self.inputs, chunk);
+                let cut = self.cutting.map(|cutting| cutting.rows(self.choice, &rows));
+                let mut cut = cut.unwrap_or_default().into_iter();
+                rows.iter()
+                    .try_for_each(|(origin, row)| self.row(at, *origin, row, cut.next().flatten()))
+            }
             Body::Raw { first, bytes, .. } => {
                 let rows = bytes.chunks_exact(F::BYTES).zip(chunk.base + first..);
                 rows.map(|(_, origin)| origin).try_for_each(|origin| {
                     let fingerprint = self.choice.decisions.fingerprint(self.next);
                     let row = Row::Raw { position: self.raw_rows, fingerprint };
                     self.raw_rows += 1;
-                    self.row(at, origin, &row)
+                    self.row(at, origin, &row, None)
                 })
             }
         }
     }
 
-    fn row(&mut self, source: usize, origin: u64, row: &Row<'_, F>) -> Result<()> {
+    fn row(
+        &mut self,
+        source: usize,
+        origin: u64,
+        row: &Row<'_, F>,
+        cut: Option<CutRow>,
+    ) -> Result<()> {
         let position = self.next;
         let document = self.choice.origins.get(position as usize) == Some(&origin);
         let named = self.choice.named.as_ref();
@@ -185,8 +210,21 @@ impl<F: Fingerprint> Pass<'_, F> {
                 return Ok(());
             }
         }
+        if let (Some(parts), Some(cut)) = (&mut self.kept.parts, &cut) {
+            parts.add(cut);
+        }
+        if let Some(left) = cut.as_ref().and_then(|cut| cut.dropped) {
+            self.kept.sources.count(from, false);
+            let label = row.label()?;
+            self.kept.dropped.push(Dropped { origin, label, left });
+            return Ok(());
+        }
         self.kept.sources.count(from, true);
         self.kept.count += 1;
-        self.rows.row(self.inputs, self.files, (source, origin), self.console, |out| row.copy(out))
+        let line = cut.and_then(|cut| cut.line);
+        self.rows.row(self.inputs, self.files, (source, origin), self.console, |out| match line {
+            Some(line) => out.write_all(&line),
+            None => row.copy(out),
+        })
     }
 }
