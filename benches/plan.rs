@@ -3,8 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
+use hamdex::Fingerprint;
+use hamdex::plan::Plan;
 use hamdex::plan::probe_masks;
-use hamdex::{Fingerprint, Plan};
 
 /// Fingerprints that fit into the second-level cache together with the permuted ones.
 const LEN: usize = 1 << 14;

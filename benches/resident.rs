@@ -1,7 +1,8 @@
 //! Fingerprints in memory: scans in and out of cache, and searches by tables.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
-use hamdex::{Fingerprint, ResidentTables};
+use hamdex::Fingerprint;
+use hamdex::resident::ResidentTables;
 
 /// `SplitMix64`: the same fingerprints in every run.
 fn fingerprint(number: u64) -> u64 {

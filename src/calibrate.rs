@@ -43,7 +43,8 @@ const ROUNDS: usize = 5;
 /// [`Error::Cancelled`](crate::Error::Cancelled) if `progress` requests it.
 ///
 /// ```no_run
-/// use hamdex::{Index, OpenOptions, calibrate};
+/// use hamdex::inspect::calibrate;
+/// use hamdex::{Index, OpenOptions};
 ///
 /// let costs = calibrate(std::env::temp_dir(), &())?;
 /// let index = Index::<u64>::open_with("pages.idx", &OpenOptions::new().costs(costs))?;

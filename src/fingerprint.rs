@@ -167,7 +167,8 @@ fingerprint!(u128);
 /// Returned by [`Fingerprint::hex`].
 ///
 /// ```
-/// use hamdex::{Fingerprint, Hex};
+/// use hamdex::fingerprint::Hex;
+/// use hamdex::Fingerprint;
 ///
 /// assert_eq!(format!("{}", 0xab_u32.hex()), "000000ab");
 /// let Hex(parsed) = "000000ab".parse::<Hex<u32>>()?;

@@ -12,9 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hamdex::{
-    BuildOptions, Builder, Durability, Error, Index, IndexOptions, Query, Result, TableStats,
-};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::inspect::TableStats;
+use hamdex::{Durability, Error, Index, IndexOptions, Query, Result};
 
 use support::{Model, Rng, assert_holds, copy_directory, documents_of, options};
 

@@ -20,7 +20,7 @@ pub enum Support {
 /// A distance and a verification that were measured together.
 ///
 /// ```
-/// use hamdex::Verification;
+/// use hamdex::verify::Verification;
 /// use hamdex::advice::{Kind, Settings, Support};
 ///
 /// let settings = Settings::of(Kind::Post, 64, Support::Texts);

@@ -12,7 +12,7 @@ use crate::verify::Verification;
 /// only a verification, the distance is the one measured with it.
 ///
 /// ```
-/// use hamdex::Verification;
+/// use hamdex::verify::Verification;
 /// use hamdex::advice::{Kind, Wishes};
 ///
 /// let wishes = Wishes::new().distance(6);

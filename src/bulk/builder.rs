@@ -34,7 +34,8 @@ const CHECK_EVERY: u64 = 1 << 14;
 /// that is dropped or killed can be resumed or abandoned; until then the index does not open.
 ///
 /// ```
-/// use hamdex::{BuildOptions, Builder, Index, IndexOptions};
+/// use hamdex::build::{BuildOptions, Builder};
+/// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path().join("pages");
@@ -137,7 +138,8 @@ impl<F: Fingerprint> Builder<F> {
     /// - Those of [`Index::open`](crate::Index::open).
     ///
     /// ```
-    /// use hamdex::{BuildOptions, Builder, Index, IndexOptions};
+    /// use hamdex::build::{BuildOptions, Builder};
+    /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");
@@ -193,7 +195,8 @@ impl<F: Fingerprint> Builder<F> {
     /// [`Index::open`](crate::Index::open).
     ///
     /// ```
-    /// use hamdex::{BuildOptions, Builder, Index, IndexOptions};
+    /// use hamdex::build::{BuildOptions, Builder};
+    /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");
@@ -297,7 +300,8 @@ impl<F: Fingerprint> Builder<F> {
     ///
     /// ```
     /// use hamdex::verify::FeatureSet;
-    /// use hamdex::{BuildOptions, Builder, IndexOptions, NewDocument};
+    /// use hamdex::build::{BuildOptions, Builder};
+    /// use hamdex::{IndexOptions, NewDocument};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");

@@ -12,7 +12,7 @@ pub enum Repeats {
     First,
     /// The last one pushed.
     Last,
-    /// None: [`Builder::finish`](crate::Builder::finish) returns
+    /// None: [`Builder::finish`](crate::build::Builder::finish) returns
     /// [`Error::RepeatedKey`](crate::Error::RepeatedKey) before anything is visible.
     Refuse,
 }
@@ -20,7 +20,7 @@ pub enum Repeats {
 /// Settings of a bulk build: memory, directories and repeats.
 ///
 /// ```
-/// use hamdex::{BuildOptions, Repeats};
+/// use hamdex::build::{BuildOptions, Repeats};
 ///
 /// let build = BuildOptions::new()
 ///     .memory(64 << 20)
@@ -66,7 +66,7 @@ impl BuildOptions {
 
     /// Describes the inputs, ideally by a digest. Default = no description.
     ///
-    /// [`Builder::resume`](crate::Builder::resume) refuses different inputs if both builds describe
+    /// [`Builder::resume`](crate::build::Builder::resume) refuses different inputs if both builds describe
     /// theirs. Include everything that changes the documents or their order.
     pub fn inputs(mut self, description: impl Into<String>) -> Self {
         self.inputs = Some(description.into());
@@ -76,7 +76,8 @@ impl BuildOptions {
     /// Sets which of several documents with the same key is used. Default = the first.
     ///
     /// ```
-    /// use hamdex::{BuildOptions, Builder, Index, IndexOptions, Repeats};
+    /// use hamdex::build::{BuildOptions, Builder, Repeats};
+    /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");
@@ -96,7 +97,7 @@ impl BuildOptions {
 
 /// Document counts and size of a finished build.
 ///
-/// See [`Builder`](crate::Builder) for an example.
+/// See [`Builder`](crate::build::Builder) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BuildReport {
     /// Documents in the index after the build.
@@ -113,7 +114,7 @@ pub struct BuildReport {
 
 /// What remains of an abandoned build.
 ///
-/// See [`Builder::abandon`](crate::Builder::abandon) for an example.
+/// See [`Builder::abandon`](crate::build::Builder::abandon) for an example.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Abandoned {

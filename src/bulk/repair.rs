@@ -51,7 +51,8 @@ impl RepairReport {
 /// without features. What is in neither is lost; `documents` is then below `counted`.
 ///
 /// ```
-/// use hamdex::{BuildOptions, Index, IndexOptions, repair};
+/// use hamdex::build::{BuildOptions, repair};
+/// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let (path, target) = (directory.path().join("pages"), directory.path().join("repaired"));
@@ -82,7 +83,8 @@ pub fn repair<F: Fingerprint>(
 /// Does what [`repair`] does, for any width of the damaged index.
 ///
 /// ```
-/// use hamdex::{BuildOptions, Index, IndexOptions, repair_any};
+/// use hamdex::build::{BuildOptions, repair_any};
+/// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let (path, target) = (directory.path().join("pages"), directory.path().join("repaired"));

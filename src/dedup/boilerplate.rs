@@ -58,7 +58,7 @@ pub struct BoilerplateOptions {
     /// When two units are near-duplicates of each other.
     ///
     /// Groups have representatives. The third number of
-    /// [`Verification::EditByLength`](crate::Verification::EditByLength) is ignored.
+    /// [`Verification::EditByLength`](crate::verify::Verification::EditByLength) is ignored.
     pub near: Settings,
     /// Bytes of memory for distinct units. Default = 512 MiB, which is two million units.
     pub memory: usize,
@@ -103,7 +103,8 @@ impl BoilerplateOptions {
 ///
 /// ```
 /// use hamdex::dedup::{BoilerplateFinder, BoilerplateOptions, Settings, Unit};
-/// use hamdex::{Pipeline, PipelineOptions, Verification};
+/// use hamdex::verify::Verification;
+/// use hamdex::{Pipeline, PipelineOptions};
 ///
 /// let pages = [
 ///     "We use 312 cookies to give you the best experience.\nSunny days are here again.",

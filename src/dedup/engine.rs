@@ -24,7 +24,7 @@ const BATCH: usize = 1024;
 ///
 /// `R` ranks documents: of each group the one with the highest rank is kept, and ties go to the one
 /// pushed first. Without ranks (`()`) the first document is kept. With
-/// [`Verification::Contains`](crate::Verification::Contains) the largest document is kept, and
+/// [`Verification::Contains`](crate::verify::Verification::Contains) the largest document is kept, and
 /// ranks decide only between equally large ones.
 ///
 /// ```
@@ -87,7 +87,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
 
     /// Adds the next document and returns its position, counted from 0.
     ///
-    /// `evidence` is what [`Verification::evidence`](crate::Verification::evidence) returns, or
+    /// `evidence` is what [`Verification::evidence`](crate::verify::Verification::evidence) returns, or
     /// empty for a document without text. If anything is verified, a document without text is a
     /// duplicate only of documents without text that have an equal fingerprint.
     ///
@@ -97,7 +97,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     /// - [`Error::Io`] if the evidence cannot be written to the temporary file.
     ///
     /// ```
-    /// use hamdex::Verification;
+    /// use hamdex::verify::Verification;
     /// use hamdex::dedup::{Dedup, Settings};
     ///
     /// let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(Verification::Edit(0.9)))?;

@@ -21,7 +21,7 @@ const FAMILY: &str = "dedup state";
 /// Settings of a deduplication: distance, verification and linkage.
 ///
 /// ```
-/// use hamdex::Verification;
+/// use hamdex::verify::Verification;
 /// use hamdex::dedup::Settings;
 /// use hamdex::join::Linkage;
 ///

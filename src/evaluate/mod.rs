@@ -4,7 +4,7 @@
 //! verification follow from these counts.
 //!
 //! ```
-//! use hamdex::Verification;
+//! use hamdex::verify::Verification;
 //! use hamdex::evaluate::{Labels, Tally};
 //!
 //! let fingerprints = [0b0000_u64, 0b0001, 0b0111, 0xffff_ffff];

@@ -14,7 +14,8 @@ use crate::store::{Record, Records, RestoreFrom};
 /// Settings for a backup.
 ///
 /// ```
-/// use hamdex::{BackupOptions, Index, IndexOptions};
+/// use hamdex::backup::BackupOptions;
+/// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path().join("pages");
@@ -22,7 +23,7 @@ use crate::store::{Record, Records, RestoreFrom};
 /// for _ in 0..3 {
 ///     index.backup_with(directory.path().join("backups"), &BackupOptions::new().keep(2))?;
 /// }
-/// assert_eq!(hamdex::Backup::open(directory.path().join("backups"))?.list()?.len(), 2);
+/// assert_eq!(hamdex::backup::Backup::open(directory.path().join("backups"))?.list()?.len(), 2);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -81,7 +82,8 @@ pub struct BackupInfo {
 /// Settings for a restore.
 ///
 /// ```
-/// use hamdex::{Backup, Index, IndexOptions, RestoreOptions};
+/// use hamdex::backup::{Backup, RestoreOptions};
+/// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path().join("pages");
@@ -140,7 +142,8 @@ pub struct RestoreReport {
 /// A directory of backups of one or more indexes.
 ///
 /// ```
-/// use hamdex::{Backup, Index, IndexOptions};
+/// use hamdex::backup::Backup;
+/// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path();

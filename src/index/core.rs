@@ -15,7 +15,8 @@ use crate::store::codec::HeaderRecord;
 /// The settings that were fixed when an index was created.
 ///
 /// ```
-/// use hamdex::{Header, Index, IndexOptions};
+/// use hamdex::inspect::Header;
+/// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path().join("pages");

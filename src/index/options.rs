@@ -17,7 +17,8 @@ pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 /// Settings for a new index.
 ///
 /// ```
-/// use hamdex::{IndexOptions, Plan};
+/// use hamdex::plan::Plan;
+/// use hamdex::IndexOptions;
 ///
 /// let options = IndexOptions::new().plan(Plan::named("10", 64)?).distance(3).memory(64 << 20);
 /// # Ok::<(), hamdex::Error>(())
@@ -183,7 +184,7 @@ impl OpenOptions {
 
     /// Sets the costs by which searches choose their path. Default: those of a typical server.
     ///
-    /// [`calibrate`](crate::calibrate()) measures them. They never change an answer.
+    /// [`calibrate`](crate::inspect::calibrate()) measures them. They never change an answer.
     pub fn costs(mut self, costs: Costs) -> Self {
         self.costs = costs;
         self

@@ -14,7 +14,8 @@ impl Header {
     /// Returns `None` if the index was made from fingerprints only.
     ///
     /// ```
-    /// use hamdex::{Header, Index, IndexOptions, Pipeline, PipelineOptions};
+    /// use hamdex::inspect::Header;
+    /// use hamdex::{Index, IndexOptions, Pipeline, PipelineOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");
@@ -57,7 +58,8 @@ impl Header {
     ///
     /// ```
     /// use hamdex::text::StopWords;
-    /// use hamdex::{Header, Index, IndexOptions, Pipeline, PipelineOptions};
+    /// use hamdex::inspect::Header;
+    /// use hamdex::{Index, IndexOptions, Pipeline, PipelineOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");

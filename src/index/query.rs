@@ -88,7 +88,8 @@ impl<F: Fingerprint> Query<F> {
     /// with the feature sets that the index keeps. The limit counts only matches that pass.
     ///
     /// ```
-    /// use hamdex::{Durability, Index, IndexOptions, Pipeline, PipelineOptions, Query, Verification};
+    /// use hamdex::verify::Verification;
+    /// use hamdex::{Durability, Index, IndexOptions, Pipeline, PipelineOptions, Query};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("posts");

@@ -7,7 +7,7 @@
 /// A histogram of sizes, with one bin per power of two.
 ///
 /// ```
-/// use hamdex::Sizes;
+/// use hamdex::inspect::Sizes;
 ///
 /// let sizes: Sizes = [1, 2, 3, 3, 9].into_iter().collect();
 /// assert_eq!(sizes.counts()[..4], [1, 3, 0, 1]);

@@ -36,7 +36,7 @@ static BEST: LazyLock<Variant> = LazyLock::new(|| {
 /// `avx2`, `popcnt` or `portable`. It is read once; other values are ignored.
 ///
 /// ```
-/// assert!(!hamdex::instructions().is_empty());
+/// assert!(!hamdex::inspect::instructions().is_empty());
 /// ```
 pub fn instructions() -> &'static str {
     let best = Variant::best();

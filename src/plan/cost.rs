@@ -11,7 +11,7 @@ pub(crate) const SEEK_ENTRIES: u64 = 1_000_000;
 /// What the cost of a search needs to know about the stored set.
 ///
 /// ```
-/// use hamdex::Plan;
+/// use hamdex::plan::Plan;
 /// use hamdex::plan::{Census, Costs};
 ///
 /// let census = Census { entries: 10_000_000, singles: false };
@@ -30,7 +30,7 @@ pub struct Census {
 /// Costs of the steps of a search, in nanoseconds.
 ///
 /// The defaults suit a two-core server with all tables in the page cache.
-/// [`calibrate`](crate::calibrate()) measures the costs of a machine.
+/// [`calibrate`](crate::inspect::calibrate()) measures the costs of a machine.
 ///
 /// ```
 /// use hamdex::plan::Costs;

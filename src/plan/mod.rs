@@ -51,7 +51,7 @@ pub const MAX_TABLES: usize = 128;
 /// A plan prints as the text that [`Plan::parse`] accepts.
 ///
 /// ```
-/// use hamdex::Plan;
+/// use hamdex::plan::Plan;
 ///
 /// let plan = Plan::uniform(64, 5, 2)?;
 /// assert_eq!(plan.tables().len(), 10);
@@ -80,7 +80,7 @@ impl Plan {
     /// bits`, or if there would be more than [`MAX_TABLES`] tables.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// let plan = Plan::uniform(64, 4, 1)?;
     /// assert_eq!((plan.tables().len(), plan.complete_to()), (4, 3));
@@ -96,7 +96,7 @@ impl Plan {
     /// design with 16 tables.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// let plan = Plan::nested(64, &[(4, 1), (4, 1)])?;
     /// assert_eq!(plan.tables().len(), 16);
@@ -121,7 +121,7 @@ impl Plan {
     /// the plan has the minimum of one level: `distance + 1` tables.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// // Eight billion fingerprints, about 1,000 candidates per probe.
     /// let plan = Plan::recursive(64, 3, 34.0, 10.0)?;
@@ -160,7 +160,7 @@ impl Plan {
     /// Returns [`Error::InvalidPlan`] if the name is unknown or `bits` is not 32, 64 or 128.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// assert_eq!(Plan::named("10", 64)?, Plan::uniform(64, 5, 2)?);
     /// # Ok::<(), hamdex::Error>(())
@@ -185,7 +185,7 @@ impl Plan {
     /// of completeness exceeds its limit.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// let plan = Plan::named("4", 64)?.with_radius(1)?;
     /// assert_eq!((plan.to_string().as_str(), plan.complete_to()), ("4x1r1", 7));
@@ -246,7 +246,7 @@ impl Plan {
     /// A plan without a fixed radius accepts every distance up to a quarter of the width.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// assert!(Plan::uniform(64, 4, 1)?.require(16).is_ok());
     /// assert!(Plan::uniform(64, 4, 1)?.with_radius(1)?.require(8).is_err());

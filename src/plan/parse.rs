@@ -40,7 +40,8 @@ impl Plan {
     /// | `auto` | [`Plan::auto`]; needs `count`, the number of fingerprints |
     ///
     /// ```
-    /// use hamdex::{Error, Plan};
+    /// use hamdex::plan::Plan;
+    /// use hamdex::Error;
     ///
     /// let plan = Plan::parse("4x1r1", 64, 7, None)?;
     /// assert_eq!(Plan::parse(&plan.to_string(), 64, 7, None)?, plan);

@@ -56,7 +56,7 @@ impl Plan {
     /// millisecond with many, so reuse the result.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     /// use hamdex::plan::{Census, Costs};
     ///
     /// let plan = Plan::uniform(64, 4, 1)?;

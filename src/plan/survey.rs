@@ -127,7 +127,7 @@ impl Plan {
     /// if every plan is slower than the scan.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// assert_eq!(Plan::auto(64, 3, 1_000)?.to_string(), "4");
     /// assert_eq!(Plan::auto(64, 3, 10_000_000)?.to_string(), "4");

@@ -9,7 +9,7 @@ use crate::fingerprint::Fingerprint;
 /// One permuted table: sorted by its permutation, probed by its prefix.
 ///
 /// ```
-/// use hamdex::Plan;
+/// use hamdex::plan::Plan;
 ///
 /// let plan = Plan::named("4", 64)?;
 /// let table = &plan.tables()[1];

@@ -83,7 +83,7 @@ pub struct Near<F> {
 /// Xiao, *Pigeonring*, VLDB 2018 (candidates dropped early).
 ///
 /// ```
-/// use hamdex::ResidentTables;
+/// use hamdex::resident::ResidentTables;
 ///
 /// let tables = ResidentTables::build(&[0b0000_u64, 0b0111, 0xffff])?;
 /// let near = tables.search(0b0001, 2)?;
@@ -127,7 +127,7 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// Returns [`Error::InvalidOption`] if there are 2^32 or more distinct fingerprints.
     ///
     /// ```
-    /// use hamdex::ResidentTables;
+    /// use hamdex::resident::ResidentTables;
     ///
     /// let set: Vec<u64> = (0..1000).collect();
     /// let tables = ResidentTables::build_within(&set, 1 << 20)?.expect("a megabyte is enough");
@@ -256,7 +256,7 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// Reusing a list avoids an allocation per search.
     ///
     /// ```
-    /// use hamdex::ResidentTables;
+    /// use hamdex::resident::ResidentTables;
     ///
     /// let tables = ResidentTables::build(&[0b0000_u64, 0b0111])?;
     /// let mut found = Vec::new();
@@ -284,7 +284,7 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// Searches for many queries in parallel; answers are in query order.
     ///
     /// ```
-    /// use hamdex::ResidentTables;
+    /// use hamdex::resident::ResidentTables;
     ///
     /// let tables = ResidentTables::build(&[0b0000_u64, 0b0111])?;
     /// let answers = tables.search_batch(&[0b0001, 0xff00], 1)?;

@@ -174,7 +174,8 @@ impl SealState {
     /// Retries for up to 20 ms if the seal looks damaged or stale.
     ///
     /// ```
-    /// use hamdex::{Index, IndexOptions, SealState};
+    /// use hamdex::inspect::SealState;
+    /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");

@@ -35,7 +35,7 @@ const LONG_BYTES: usize = 10 << 20;
 /// distinct set of phrases 72 more.
 ///
 /// ```
-/// use hamdex::Verification;
+/// use hamdex::verify::Verification;
 /// use hamdex::verify::{Evidence, EvidenceWriter};
 ///
 /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;
@@ -119,7 +119,7 @@ impl EvidenceWriter {
     /// Takes 10 MiB, and about 100 bytes per text. See [`Verification::boilerplate`].
     ///
     /// ```
-    /// use hamdex::Verification;
+    /// use hamdex::verify::Verification;
     /// use hamdex::verify::{Evidence, EvidenceWriter};
     ///
     /// let check: Verification = "edit:0.6,0.6,3".parse()?;
@@ -311,7 +311,7 @@ impl EvidenceFile {
     /// Those of [`check`](Self::check); [`Error::Cancelled`] once the sink asks to stop.
     ///
     /// ```
-    /// use hamdex::Verification;
+    /// use hamdex::verify::Verification;
     /// use hamdex::verify::{Evidence, EvidenceWriter};
     ///
     /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;

@@ -81,7 +81,8 @@ impl Verification {
     /// [`Error::Corrupt`] if evidence does not decode.
     ///
     /// ```
-    /// use hamdex::{Pipeline, PipelineOptions, Verification};
+    /// use hamdex::verify::Verification;
+    /// use hamdex::{Pipeline, PipelineOptions};
     ///
     /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
     /// let verification: Verification = "jaccard:0.5".parse()?;

@@ -5,7 +5,7 @@ use super::Verification;
 /// Which documents of a chain a cluster holds.
 ///
 /// ```
-/// use hamdex::Nearness;
+/// use hamdex::verify::Nearness;
 /// use hamdex::join::Linkage;
 ///
 /// assert_eq!(Nearness::new(3).linkage, Linkage::Chain);
@@ -26,7 +26,7 @@ pub enum Linkage {
 /// A distance converts to a nearness without a check.
 ///
 /// ```
-/// use hamdex::{Nearness, Verification};
+/// use hamdex::verify::{Nearness, Verification};
 ///
 /// let nearness = Nearness::new(12).verify(Verification::Jaccard(0.8)).memory(1 << 30);
 /// assert_eq!(Nearness::from(3), Nearness::new(3));

@@ -13,7 +13,7 @@ const MAX_K: f64 = 100.0;
 /// What a verification compares of two documents.
 ///
 /// ```
-/// use hamdex::Verification;
+/// use hamdex::verify::Verification;
 /// use hamdex::verify::Evidence;
 ///
 /// assert_eq!(Verification::None.needs(), Evidence::Nothing);
@@ -39,7 +39,7 @@ pub enum Evidence {
 /// Thresholds are inclusive.
 ///
 /// ```
-/// use hamdex::Verification;
+/// use hamdex::verify::Verification;
 ///
 /// let verification: Verification = "zhou:3,2.4".parse()?;
 /// assert_eq!(verification, Verification::Zhou { k: 3.0, threshold: 2.4 });
@@ -118,7 +118,7 @@ impl Verification {
     /// Returns the number of documents from which lines are boilerplate.
     ///
     /// ```
-    /// let check: hamdex::Verification = "edit:0.78,0.88,30".parse()?;
+    /// let check: hamdex::verify::Verification = "edit:0.78,0.88,30".parse()?;
     /// assert_eq!(check.boilerplate().map(|documents| documents.get()), Some(30));
     /// # Ok::<(), hamdex::Error>(())
     /// ```
@@ -142,7 +142,7 @@ impl Verification {
     /// [`Error::InvalidOption`] with the allowed range.
     ///
     /// ```
-    /// use hamdex::Verification;
+    /// use hamdex::verify::Verification;
     ///
     /// assert!(Verification::Edit(0.9).validate().is_ok());
     /// assert!(Verification::Edit(90.0).validate().is_err());

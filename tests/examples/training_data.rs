@@ -6,12 +6,11 @@ use std::collections::HashSet;
 use std::error::Error;
 
 use hamdex::advice::Perturber;
+use hamdex::build::{BuildOptions, Builder};
 use hamdex::join::Linkage;
 use hamdex::verify::FeatureSet;
-use hamdex::{
-    BuildOptions, Builder, Index, IndexOptions, Nearness, NewDocument, Pipeline, PipelineOptions,
-    Verification,
-};
+use hamdex::verify::{Nearness, Verification};
+use hamdex::{Index, IndexOptions, NewDocument, Pipeline, PipelineOptions};
 
 /// Number of original documents, and of copies of every tenth one.
 const ORIGINALS: usize = 2000;

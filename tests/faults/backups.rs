@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hamdex::{
-    Backup, BuildOptions, Builder, Durability, Error, Fault, Index, RestoreOptions, Result,
-};
+use hamdex::backup::{Backup, RestoreOptions};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::{Durability, Error, Fault, Index, Result};
 
 use crate::support::{Model, Rng, assert_holds, copy_directory, options};
 

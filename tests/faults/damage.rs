@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hamdex::{BuildOptions, Durability, Error, Fault, Index, Query, Result, SearchPath, repair};
+use hamdex::build::{BuildOptions, repair};
+use hamdex::{Durability, Error, Fault, Index, Query, Result, SearchPath};
 
 use crate::support::{
     Model, Rng, assert_holds, copy_directory, documents_of, files, keyed, mixed, options, scan,

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hamdex::{
-    BuildOptions, Builder, Durability, Error, Fault, Header, Index, IndexOptions, Result, repair,
-};
+use hamdex::build::{BuildOptions, Builder, repair};
+use hamdex::inspect::Header;
+use hamdex::{Durability, Error, Fault, Index, IndexOptions, Result};
 
 use crate::support::{Model, Rng, assert_holds, copy_directory, documents_of, files, options};
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hamdex::{
-    BuildOptions, Durability, Error, Fault, Header, Index, OpenOptions, Secondary, repair,
-};
+use hamdex::build::{BuildOptions, repair};
+use hamdex::inspect::Header;
+use hamdex::{Durability, Error, Fault, Index, OpenOptions, Secondary};
 
 use crate::log::{logged_index, the_log};
 use crate::support::{copy_directory, documents_of, files, options};

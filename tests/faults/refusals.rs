@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use hamdex::{BuildOptions, Builder, Error, Header, Index, IndexOptions, Result};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::inspect::Header;
+use hamdex::{Error, Index, IndexOptions, Result};
 
 use crate::log::the_log;
 use crate::support::{Model, assert_holds, copy_directory, files, options};

@@ -6,9 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use hamdex::{
-    BuildOptions, Builder, Durability, Error, Fault, Header, Index, IndexOptions, Result,
-};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::inspect::Header;
+use hamdex::{Durability, Error, Fault, Index, IndexOptions, Result};
 
 use crate::support::{Model, Rng, assert_holds, options};
 

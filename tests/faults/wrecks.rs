@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use hamdex::{
-    BuildOptions, Builder, Durability, Error, Index, IndexOptions, RepairReport, Result, SealState,
-    repair, repair_any,
-};
+use hamdex::build::{BuildOptions, Builder, RepairReport, repair, repair_any};
+use hamdex::inspect::SealState;
+use hamdex::{Durability, Error, Index, IndexOptions, Result};
 
 use crate::support::{Model, Rng, assert_holds, copy_directory, files, options};
 

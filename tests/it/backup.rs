@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use hamdex::{
-    Backup, BackupOptions, Durability, Error, Index, Query, RestoreOptions, Result, SearchPath,
-};
+use hamdex::backup::{Backup, BackupOptions, RestoreOptions};
+use hamdex::{Durability, Error, Index, Query, Result, SearchPath};
 use tempfile::TempDir;
 
 use crate::support::{Model, Rng, assert_holds, documents_of, options, scan};

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hamdex::{BuildOptions, Builder, Error, Index, IndexOptions, Repeats, Result};
+use hamdex::build::{BuildOptions, Builder, Repeats};
+use hamdex::{Error, Index, IndexOptions, Result};
 
 use crate::support::{Model, assert_holds, copy_directory, options};
 

@@ -2,9 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hamdex::{
-    BuildOptions, Builder, Durability, Error, Index, IndexOptions, Progress, Result, join,
-};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::{Durability, Error, Index, IndexOptions, Progress, Result, join};
 
 use crate::support::{Model, Rng, assert_holds, keyed, options, random};
 

@@ -1,9 +1,8 @@
 //! Every plan, width, distance and state of an index returns what the linear scan returns.
 
+use hamdex::build::{BuildOptions, Builder};
 use hamdex::plan::{Census, Costs};
-use hamdex::{
-    BuildOptions, Builder, Durability, Fingerprint, Index, IndexOptions, Query, Result, SearchPath,
-};
+use hamdex::{Durability, Fingerprint, Index, IndexOptions, Query, Result, SearchPath};
 
 use crate::support::{
     self, Model, Rng, assert_holds, clusters_of, keyed, mixed, options, pairs_of, scan,

@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use hamdex::fingerprint::Hex;
 use hamdex::sketch::SketchKind;
 use hamdex::text::{Clean, Dictionary, NormalForm, Segment, StopWords, WeightTable, Weights};
 use hamdex::verify::FeatureSet;
-use hamdex::{Fingerprint, Hex, Pipeline, PipelineOptions, Result};
+use hamdex::{Fingerprint, Pipeline, PipelineOptions, Result};
 
 use crate::architecture::root;
 use crate::pipelines::learnt;

@@ -7,7 +7,8 @@ use std::thread;
 
 use hamdex::interop::rocksdb::{ColumnFamilyDescriptor, Options, WriteBatch, WriteOptions};
 use hamdex::interop::{Attached, HostDb, Staged};
-use hamdex::{Durability, Error, Fingerprint, IndexOptions, OpenOptions, Plan, Query, Result};
+use hamdex::plan::Plan;
+use hamdex::{Durability, Error, Fingerprint, IndexOptions, OpenOptions, Query, Result};
 
 use crate::support::{
     Model, Rng, assert_holds, copy_directory, files, keyed, mixed, options, pairs_of, scan,

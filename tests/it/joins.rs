@@ -1,6 +1,7 @@
 //! Joins of an index return the same results with much, little and no memory.
 
-use hamdex::{Durability, Fingerprint, Index, Nearness, Result, join};
+use hamdex::verify::Nearness;
+use hamdex::{Durability, Fingerprint, Index, Result, join};
 
 use crate::support::{self, KeyPair, Model, Rng, keyed, mixed, options, scan_clusters, scan_pairs};
 

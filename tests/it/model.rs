@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
+use hamdex::build::{BuildOptions, Builder};
 use hamdex::{
-    BuildOptions, Builder, Durability, Fingerprint, Index, IndexOptions, Match, OpenOptions, Query,
-    Reader, Result, SearchPath,
+    Durability, Fingerprint, Index, IndexOptions, Match, OpenOptions, Query, Reader, Result,
+    SearchPath,
 };
 
 use crate::support::{

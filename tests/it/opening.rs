@@ -1,9 +1,9 @@
 //! Creating and opening: expectations, errors, and the content of a header.
 
-use hamdex::{
-    BuildOptions, Builder, Durability, Error, Header, Index, IndexOptions, OpenOptions, Plan,
-    Result,
-};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::inspect::Header;
+use hamdex::plan::Plan;
+use hamdex::{Durability, Error, Index, IndexOptions, OpenOptions, Result};
 
 use crate::support::{Model, Rng, assert_holds, options, table_files};
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::inspect::Header;
 use hamdex::text::{Dictionary, IdfLearner, Resources, StopWords, WeightTable, Weights};
-use hamdex::{
-    BuildOptions, Builder, Error, Header, Index, IndexOptions, Pipeline, PipelineOptions, Result,
-};
+use hamdex::{Error, Index, IndexOptions, Pipeline, PipelineOptions, Result};
 
 use crate::support::files;
 

@@ -1,9 +1,7 @@
 //! Searching and reading: order, limits, batches, keys, snapshots.
 
-use hamdex::{
-    BuildOptions, Builder, Durability, Error, Fingerprint, Index, OpenOptions, Query, Result,
-    SearchPath,
-};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::{Durability, Error, Fingerprint, Index, OpenOptions, Query, Result, SearchPath};
 
 use crate::support::{Model, Rng, keyed, mixed, options, scan};
 

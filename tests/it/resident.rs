@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use hamdex::{Durability, Error, Fingerprint, Index, Near, OpenOptions, Query, Result, SearchPath};
+use hamdex::resident::Near;
+use hamdex::{Durability, Error, Fingerprint, Index, OpenOptions, Query, Result, SearchPath};
 
 use crate::support::{Model, Rng, keyed, mixed, options, random, scan};
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use hamdex::build::{BuildOptions, Builder};
 use hamdex::{
-    BuildOptions, Builder, Durability, Error, Index, IndexOptions, OpenOptions, Query, Result,
-    SearchPath, Secondary,
+    Durability, Error, Index, IndexOptions, OpenOptions, Query, Result, SearchPath, Secondary,
 };
 
 use crate::support::{Model, Rng, assert_holds, options, scan};

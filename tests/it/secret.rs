@@ -1,8 +1,9 @@
 //! Secrets: they change fingerprints but not distances, and an index refuses any other secret.
 
+use hamdex::inspect::Header;
 use hamdex::text::{Resources, Secret, Segment, SketchKind, Weights};
 use hamdex::verify::FeatureSet;
-use hamdex::{Error, Fingerprint, Header, Index, IndexOptions, Pipeline, PipelineOptions, Result};
+use hamdex::{Error, Fingerprint, Index, IndexOptions, Pipeline, PipelineOptions, Result};
 
 const CALLS: &str = "你妈妈喊你回家吃饭哦,回家罗回家罗";
 const SHOUTS: &str = "你妈妈叫你回家吃饭啦,回家罗回家罗";

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
+use hamdex::plan::Plan;
 use hamdex::text::PipelineOptions;
 use hamdex::{
-    Durability, Error, Fault, Fingerprint, Index, IndexOptions, Pipeline, Plan, Progress, Query,
-    Result, SearchPath,
+    Durability, Error, Fault, Fingerprint, Index, IndexOptions, Pipeline, Progress, Query, Result,
+    SearchPath,
 };
 
 use crate::support::{Model, Rng, clusters_of, keyed, options, pairs_of, random, scan};

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use hamdex::build::{BuildOptions, Builder};
 use hamdex::join::Linkage;
 use hamdex::verify::FeatureSet;
+use hamdex::verify::{Nearness, Verification};
 use hamdex::{
-    BuildOptions, Builder, Durability, Error, Index, IndexOptions, Nearness, NewDocument, Pipeline,
-    PipelineOptions, Query, Result, Verification,
+    Durability, Error, Index, IndexOptions, NewDocument, Pipeline, PipelineOptions, Query, Result,
 };
 
 use crate::support::{Rng, assert_holds};

@@ -9,11 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::inspect::Header;
+use hamdex::plan::Plan;
 use hamdex::verify::FeatureSet;
-use hamdex::{
-    BuildOptions, Builder, Durability, Error, Header, Index, IndexOptions, NewDocument, Pipeline,
-    Plan, Query, Result, Verification,
-};
+use hamdex::verify::Verification;
+use hamdex::{Durability, Error, Index, IndexOptions, NewDocument, Pipeline, Query, Result};
 
 use crate::architecture::root;
 use crate::pipelines::own_tables;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hamdex::join::Cluster;
-use hamdex::{Fingerprint, Index, IndexOptions, Match, Plan, Result};
+use hamdex::plan::Plan;
+use hamdex::{Fingerprint, Index, IndexOptions, Match, Result};
 
 /// The documents that an index must hold.
 pub(crate) type Model<F> = BTreeMap<Vec<u8>, F>;

@@ -16,7 +16,7 @@ use crate::store::{Access, MIN_MEMORY, Store, make_directory};
 
 /// Returns the fingerprint width of a directory of shards, in bits.
 ///
-/// The [module](crate::shards) has an example.
+/// The [module](crate::build::shards) has an example.
 ///
 /// # Errors
 ///
@@ -30,9 +30,9 @@ pub fn manifest_bits(directory: impl AsRef<Path>) -> Result<u32> {
 /// The shards are not changed. Every file is read once to verify its checksum, then linked into the
 /// index, or copied if that is on another file system. The index must be absent, or empty with the
 /// same settings, as an ingest leaves it that was killed and [abandoned]. The
-/// [module](crate::shards) has an example.
+/// [module](crate::build::shards) has an example.
 ///
-/// [abandoned]: crate::Builder::abandon
+/// [abandoned]: crate::build::Builder::abandon
 ///
 /// # Errors
 ///

@@ -13,8 +13,8 @@ const FIRST_TABLE: u32 = 2;
 /// Plan, distance and pipeline of an index that is written as shards.
 ///
 /// ```
-/// use hamdex::Plan;
-/// use hamdex::shards::Layout;
+/// use hamdex::plan::Plan;
+/// use hamdex::build::shards::Layout;
 ///
 /// let layout = Layout::new(Plan::named("10", 64)?, 3, "")?;
 /// assert_eq!(layout.families(), 12);
@@ -66,7 +66,7 @@ impl Layout {
     /// Calls `visit` with family and key of every row of a document.
     ///
     /// Sort the rows by family, then by the bytes of the key. The row of family 0 also needs the
-    /// fingerprint. The [module](crate::shards) has an example.
+    /// fingerprint. The [module](crate::build::shards) has an example.
     ///
     /// # Errors
     ///

@@ -53,8 +53,8 @@ impl Shard {
 /// The list of all files of an index written as shards.
 ///
 /// ```
-/// use hamdex::Plan;
-/// use hamdex::shards::{Layout, Manifest, ShardWriter};
+/// use hamdex::plan::Plan;
+/// use hamdex::build::shards::{Layout, Manifest, ShardWriter};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let directory = directory.path();

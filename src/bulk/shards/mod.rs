@@ -7,8 +7,9 @@
 //! index. It sorts nothing, so it takes only the time of copying.
 //!
 //! ```
-//! use hamdex::shards::{self, Layout, Manifest, ShardWriter};
-//! use hamdex::{Index, Plan};
+//! use hamdex::build::shards::{self, Layout, Manifest, ShardWriter};
+//! use hamdex::plan::Plan;
+//! use hamdex::Index;
 //!
 //! # let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
 //! # let (directory, index) = (a.path(), b.path());

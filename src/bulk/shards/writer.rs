@@ -21,7 +21,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// Writes the rows of one range of a sorted set to files.
 ///
 /// Give every writer a different stem: then a failed attempt leaves only files that no manifest
-/// lists. The [module](crate::shards) has an example.
+/// lists. The [module](crate::build::shards) has an example.
 pub struct ShardWriter<F> {
     directory: PathBuf,
     stem: String,

@@ -15,7 +15,8 @@ use super::*;
 use crate::index::health::Events;
 use crate::index::{Durability, Index, IndexOptions, Shared};
 use crate::plan::Costs;
-use crate::{Nearness, Query, SearchPath};
+use crate::verify::Nearness;
+use crate::{Query, SearchPath};
 
 /// Schedules per store. With more, searches would read the traces of too many removed documents.
 const OF_ONE_STORE: usize = 250;

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use hamdex::{BuildOptions, Builder, Index, IndexOptions, Plan, Progress};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::plan::Plan;
+use hamdex::{Index, IndexOptions, Progress};
 use rdst::RadixSort;
 
 use crate::{Args, data, report};

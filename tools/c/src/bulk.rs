@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use hamdex::{BuildOptions, Builder};
+use hamdex::build::{BuildOptions, Builder};
 
 use crate::border::{guard, write_to};
 use crate::error::HamdexError;

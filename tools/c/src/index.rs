@@ -3,7 +3,9 @@
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 
-use hamdex::{Header, Index, IndexOptions, OpenOptions, Plan};
+use hamdex::inspect::Header;
+use hamdex::plan::Plan;
+use hamdex::{Index, IndexOptions, OpenOptions};
 
 use crate::border::{Result, free, guard, guard_or, required, write_to};
 use crate::error::HamdexError;

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use hamdex::CheckReport;
+use hamdex::inspect::CheckReport;
 
 use crate::border::{free, guard, guard_or, required, write_to};
 use crate::error::HamdexError;

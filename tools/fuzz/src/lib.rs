@@ -8,7 +8,7 @@ mod text;
 
 use std::path::PathBuf;
 
-use hamdex::Plan;
+use hamdex::plan::Plan;
 use hamdex::plan::defeat;
 
 pub use operations::operations;

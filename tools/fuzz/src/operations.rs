@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hamdex::{Durability, Error, Index, IndexOptions, OpenOptions, Plan, Query, SearchPath};
+use hamdex::plan::Plan;
+use hamdex::{Durability, Error, Index, IndexOptions, OpenOptions, Query, SearchPath};
 
 /// Keys that calls choose from: few, so that they are stored again and removed.
 const KEYS: u8 = 24;

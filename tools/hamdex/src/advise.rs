@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use hamdex::Verification;
 use hamdex::advice::{self, Choice, Kind, SAMPLE, Support};
 use hamdex::sketch::SketchKind;
 use hamdex::text::Pipeline;
 use hamdex::verify::Evidence;
+use hamdex::verify::Verification;
 use serde::Serialize;
 
 use crate::console::Console;

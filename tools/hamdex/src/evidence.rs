@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hamdex::Verification;
+use hamdex::verify::Verification;
 use hamdex::verify::{Evidence, EvidenceFile, EvidenceWriter};
 
 use crate::failure::Result;

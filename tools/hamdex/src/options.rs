@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use hamdex::Header;
 use hamdex::advice::{Choice, Kind, SAMPLE};
+use hamdex::inspect::Header;
 use hamdex::sketch::SketchKind;
 use hamdex::text::{
     Centre, Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOptions, Segment,

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use hamdex::inspect::Header;
+use hamdex::plan::Plan;
 use hamdex::text::Pipeline;
-use hamdex::{Error, Fingerprint, Header, Index, IndexOptions, OpenOptions, Plan};
+use hamdex::{Error, Fingerprint, Index, IndexOptions, OpenOptions};
 
 use crate::costs;
 use crate::failure::{Failure, Result};

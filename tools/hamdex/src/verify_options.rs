@@ -1,10 +1,12 @@
 //! Options of verification: the check of verbs that find near-duplicates.
 
 use clap::{Args, ValueEnum};
+use hamdex::Error;
 use hamdex::advice::{Kind, Settings, Support};
+use hamdex::inspect::Header;
 use hamdex::join::Linkage;
 use hamdex::verify::Evidence;
-use hamdex::{Error, Header, Verification};
+use hamdex::verify::Verification;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};

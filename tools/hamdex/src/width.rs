@@ -1,6 +1,7 @@
 //! Fingerprint widths: what was asked for, stored and read becomes one of three types.
 
-use hamdex::{Fingerprint, Header};
+use hamdex::Fingerprint;
+use hamdex::inspect::Header;
 
 use crate::failure::{Failure, Result};
 

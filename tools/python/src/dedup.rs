@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use arrow_array::UInt32Array;
+use hamdex::Fingerprint;
 use hamdex::advice::{Settled, Wishes};
 use hamdex::dedup::{Decisions, Dedup, Settings};
 use hamdex::join::Linkage;
-use hamdex::{Fingerprint, Verification};
+use hamdex::verify::Verification;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use arrow_array::Array;
-use hamdex::Verification;
 use hamdex::advice::{Settled, Wishes};
 use hamdex::evaluate::{Count, Labels, Tally};
+use hamdex::verify::Verification;
 use hamdex::verify::{BOILERPLATE_DOCUMENTS, Evidence, EvidenceWriter, FeatureSet};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -9,7 +9,8 @@ mod values;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hamdex::{Durability, Nearness, OpenOptions};
+use hamdex::verify::Nearness;
+use hamdex::{Durability, OpenOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 

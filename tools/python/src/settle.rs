@@ -1,8 +1,9 @@
 //! Settings: resolves the settings that a call leaves open from a sample of the column.
 
 use hamdex::advice::{self, Advice, Choice, Kind, SAMPLE, Sampler, Settled, Support, Wishes};
+use hamdex::inspect::Header;
 use hamdex::text::IdfTable;
-use hamdex::{Header, Verification};
+use hamdex::verify::Verification;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use fastrand::Rng;
-use hamdex::{BuildOptions, Builder, Durability, Index};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::{Durability, Index};
 
 use crate::operation::{fingerprint, open};
 use crate::oracle::{Model, copy, small};

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
-use hamdex::{Backup, BackupOptions, Error, Index, RestoreOptions, Result};
+use hamdex::backup::{Backup, BackupOptions, RestoreOptions};
+use hamdex::{Error, Index, Result};
 
 use crate::operation::open;
 use crate::oracle::{Model, compare, documents, verify};

@@ -5,7 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hamdex::{Builder, Error, Header};
+use hamdex::Error;
+use hamdex::build::Builder;
+use hamdex::inspect::Header;
 
 use crate::child::{End, Running, tell};
 use crate::copies;

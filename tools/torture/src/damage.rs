@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
-use hamdex::{
-    BuildOptions, Durability, Error, Fault, Header, Index, OpenOptions, Query, SearchPath, repair,
-};
+use hamdex::build::{BuildOptions, repair};
+use hamdex::inspect::Header;
+use hamdex::{Durability, Error, Fault, Index, OpenOptions, Query, SearchPath};
 
 use crate::bases::{self, BASES, Base};
 use crate::child::{End, Running, tell};

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
-use hamdex::{Backup, Error, Fault};
+use hamdex::backup::Backup;
+use hamdex::{Error, Fault};
 
 use crate::damage::{change, cut};
 use crate::oracle::{self, Model, copy};

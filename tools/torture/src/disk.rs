@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fastrand::Rng;
-use hamdex::{Builder, Error, Fault, Index};
+use hamdex::build::Builder;
+use hamdex::{Error, Fault, Index};
 
 use crate::copies;
 use crate::effort::Limit;

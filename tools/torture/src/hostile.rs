@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use hamdex::{BuildOptions, Builder, Index, IndexOptions, OpenOptions, Query, SearchPath};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::{Index, IndexOptions, OpenOptions, Query, SearchPath};
 
 use crate::child::{End, Running, tell};
 use crate::report::{Account, Finding, Verdict};

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use fastrand::Rng;
-use hamdex::{BuildOptions, Builder, Durability, Error, Index, IndexOptions, Result};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::{Durability, Error, Index, IndexOptions, Result};
 
 use crate::copies;
 use crate::oracle::Model;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use hamdex::{Index, IndexOptions, Match, Plan, Query, SearchPath};
+use hamdex::plan::Plan;
+use hamdex::{Index, IndexOptions, Match, Query, SearchPath};
 
 use crate::report::{Finding, Verdict};
 

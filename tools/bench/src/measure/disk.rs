@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hamdex::{BuildOptions, Builder, Index, IndexOptions, Match, OpenOptions, Query, Reader};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::{Index, IndexOptions, Match, OpenOptions, Query, Reader};
 
 use super::harness::Engine;
 use super::{Job, Outcome};

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use hamdex::inspect::Explanation;
 use hamdex::plan::Costs;
-use hamdex::{Explanation, Index, Query, Reader, SearchPath};
+use hamdex::{Index, Query, Reader, SearchPath};
 
 use super::harness::percentile;
 use super::{Job, Outcome, disk, print};
@@ -43,7 +44,7 @@ fn costs(job: &Job) -> Outcome<Costs> {
     if let Ok(text) = std::fs::read_to_string(&file) {
         return Ok(text.parse()?);
     }
-    let costs = hamdex::calibrate(&job.dir, &())?;
+    let costs = hamdex::inspect::calibrate(&job.dir, &())?;
     std::fs::write(&file, costs.to_string())?;
     Ok(costs)
 }

@@ -1,6 +1,7 @@
 //! Fingerprints held in memory: tables without an index, their scan, and an index that holds them.
 
-use hamdex::{Index, Near, OpenOptions, Reader, ResidentTables};
+use hamdex::resident::{Near, ResidentTables};
+use hamdex::{Index, OpenOptions, Reader};
 
 use super::harness::Engine;
 use super::{Job, Outcome, disk};

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use hamdex::Error;
+use hamdex::inspect::Header;
 use hamdex::text::{Pipeline, Resources, Secret};
 use hamdex::verify::FeatureSet;
-use hamdex::{Error, Header};
 use serde::{Deserialize, Serialize};
 
 use super::fields::FEATURES;

@@ -2,9 +2,10 @@
 
 use std::num::NonZeroU8;
 
+use hamdex::Fingerprint;
 use hamdex::text::{Pipeline, Sketch};
+use hamdex::verify::Verification;
 use hamdex::verify::{BOILERPLATE_DOCUMENTS, Evidence, FeatureSet, PhraseSet};
-use hamdex::{Fingerprint, Verification};
 
 /// Kinds of evidence to make.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

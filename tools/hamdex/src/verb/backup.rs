@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
 use clap::Args;
-use hamdex::{
-    Backup, BackupInfo, BackupOptions, BackupReport, Error, Index, Progress, RestoreOptions,
-};
+use hamdex::backup::{Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions};
+use hamdex::{Error, Index, Progress};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};

@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use hamdex::advice::Support;
+use hamdex::build::{BuildOptions, BuildReport, Builder, Repeats, shards};
+use hamdex::inspect::Header;
+use hamdex::plan::Plan;
 use hamdex::text::Pipeline;
-use hamdex::{
-    BuildOptions, BuildReport, Builder, Error, Fingerprint, Header, IndexOptions, NewDocument,
-    Plan, Repeats, shards,
-};
+use hamdex::{Error, Fingerprint, IndexOptions, NewDocument};
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};

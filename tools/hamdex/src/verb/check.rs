@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hamdex::{BuildOptions, CheckReport, Error, repair_any};
+use hamdex::Error;
+use hamdex::build::{BuildOptions, repair_any};
+use hamdex::inspect::CheckReport;
 use serde::Serialize;
 
 use crate::console;

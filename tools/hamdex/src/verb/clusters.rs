@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use hamdex::Fingerprint;
 use hamdex::dedup::{self, Settings, groups};
 use hamdex::join::{self, Diameter};
-use hamdex::{Fingerprint, Nearness};
+use hamdex::verify::Nearness;
 use serde::Serialize;
 
 use super::gather::{self, Gathered, Target};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hamdex::{Explanation, Fingerprint, Query, SearchPath};
+use hamdex::inspect::Explanation;
+use hamdex::{Fingerprint, Query, SearchPath};
 use serde::Serialize;
 
 use super::query::sketch;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use clap::Args;
-use hamdex::{Fingerprint, Header, Progress};
+use hamdex::inspect::Header;
+use hamdex::{Fingerprint, Progress};
 use serde::Serialize;
 
 use crate::failure::Result;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hamdex::Fingerprint;
+use hamdex::inspect::Header;
 use hamdex::text::Pipeline;
-use hamdex::{Fingerprint, Header};
 
 use crate::advise;
 use crate::evidence::{Keeper, Kept};

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use clap::Args;
 use hamdex::advice::Support;
-use hamdex::{
-    BatchReport, Durability, Fingerprint, Header, Index, IndexOptions, Nearness, OpenOptions,
-};
+use hamdex::inspect::Header;
+use hamdex::verify::Nearness;
+use hamdex::{BatchReport, Durability, Fingerprint, Index, IndexOptions, OpenOptions};
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use hamdex::join::{self, Copies, DocumentPair};
 use hamdex::verify::EvidenceFile;
-use hamdex::{Fingerprint, Index, Nearness, Verification};
+use hamdex::verify::{Nearness, Verification};
+use hamdex::{Fingerprint, Index};
 use rayon::prelude::*;
 use serde::Serialize;
 

@@ -79,7 +79,7 @@ impl PlanArgs {
         let plot = self.plot.as_ref().map(|plot| plot.open(session.overwrite)).transpose()?;
         if self.calibrate {
             let tmp = self.tmp.directory().map_or_else(std::env::temp_dir, Path::to_path_buf);
-            let costs = hamdex::calibrate(tmp, &session.console)?;
+            let costs = hamdex::inspect::calibrate(tmp, &session.console)?;
             let kept = costs::keep(&costs)?;
             session.console.say(&format!("measured {costs}; saved to {}", kept.display()));
         }

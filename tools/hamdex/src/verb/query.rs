@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use hamdex::{Fingerprint, Header, Index, Query};
+use hamdex::inspect::Header;
+use hamdex::{Fingerprint, Index, Query};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};

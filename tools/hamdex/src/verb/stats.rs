@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use hamdex::{Header, Sizes, Stats};
+use hamdex::inspect::{Header, Sizes, Stats};
 use serde::Serialize;
 
 use crate::bars::Pen;
@@ -190,7 +190,7 @@ fn rows(sizes: &Sizes) -> Vec<(String, u64)> {
 }
 
 fn account<'a>(header: &'a Header, stats: &Stats) -> Account<'a> {
-    let row = |table: &hamdex::TableStats| TableRow {
+    let row = |table: &hamdex::inspect::TableStats| TableRow {
         prefix_bits: table.prefix_bits,
         singles: table.singles,
         runs: table.runs,

@@ -4,8 +4,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use hamdex::shards::{Layout, Manifest, ShardWriter};
-use hamdex::{BuildOptions, Builder, IndexOptions, Plan};
+use hamdex::IndexOptions;
+use hamdex::build::shards::{Layout, Manifest, ShardWriter};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::plan::Plan;
 use serde_json::json;
 
 use crate::support::{Bench, EXPORTED, PRINTS, json_lines, stored};

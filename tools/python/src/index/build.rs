@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hamdex::advice::{Support, Wishes};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::inspect::Header;
+use hamdex::plan::Plan;
 use hamdex::verify::FeatureSet;
-use hamdex::{BuildOptions, Builder, Error, Header, IndexOptions, NewDocument, OpenOptions, Plan};
+use hamdex::{Error, IndexOptions, NewDocument, OpenOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 

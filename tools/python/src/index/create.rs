@@ -1,7 +1,8 @@
 //! Creating: converts the arguments of a call into index options.
 
+use hamdex::IndexOptions;
 use hamdex::advice::{Kind, Support, Wishes};
-use hamdex::{IndexOptions, Plan};
+use hamdex::plan::Plan;
 
 use crate::failure::Result;
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use hamdex::{Fingerprint, Header, IndexOptions, OpenOptions};
+use hamdex::inspect::Header;
+use hamdex::{Fingerprint, IndexOptions, OpenOptions};
 
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;

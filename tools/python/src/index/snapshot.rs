@@ -1,6 +1,7 @@
 //! Snapshots: one state of an index, which can be searched while others write.
 
-use hamdex::{Fingerprint, Reader, Verification};
+use hamdex::verify::Verification;
+use hamdex::{Fingerprint, Reader};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 

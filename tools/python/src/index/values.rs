@@ -1,9 +1,8 @@
 //! Values: convert one or many texts or fingerprints into documents and queries.
 
 use hamdex::verify::FeatureSet;
-use hamdex::{
-    Durability, Fingerprint, Index, Nearness, NewDocument, Pipeline, Query, Verification,
-};
+use hamdex::verify::{Nearness, Verification};
+use hamdex::{Durability, Fingerprint, Index, NewDocument, Pipeline, Query};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyInt, PyString};

@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::DataType;
-use hamdex::Plan;
-use hamdex::shards::{Layout, Manifest, Shard, ShardWriter};
+use hamdex::build::shards::{Layout, Manifest, Shard, ShardWriter};
+use hamdex::plan::Plan;
 use pyo3::prelude::*;
 
 use super::columns::{Column, fingerprints};

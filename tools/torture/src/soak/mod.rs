@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hamdex::{BuildOptions, Builder, Durability, Index, OpenOptions};
+use hamdex::build::{BuildOptions, Builder};
+use hamdex::{Durability, Index, OpenOptions};
 
 use self::load::{Load, MEMORY, fingerprint, key};
 use self::phases::Phases;

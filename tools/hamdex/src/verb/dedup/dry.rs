@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use hamdex::Fingerprint;
 use hamdex::dedup::{self, Dedup};
-use hamdex::{Fingerprint, Verification};
+use hamdex::verify::Verification;
 use rayon::prelude::*;
 use serde::Serialize;
 

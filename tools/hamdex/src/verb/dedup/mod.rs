@@ -24,8 +24,10 @@ use std::time::Instant;
 
 use clap::Args;
 use hamdex::advice::{self, Kind, Support};
+use hamdex::inspect::Header;
 use hamdex::join::Linkage;
-use hamdex::{Fingerprint, Header, Index, OpenOptions, Verification, dedup};
+use hamdex::verify::Verification;
+use hamdex::{Fingerprint, Index, OpenOptions, dedup};
 
 use self::collect::{Against, Keep, Purpose, To};
 use self::crowds::Samples;

@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use hamdex::{Header, SealState};
+use hamdex::inspect::{Header, SealState};
 
 use super::{Finding, Grade, machine};
 use crate::resource_options::SeedArg;

@@ -20,7 +20,7 @@ const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
 /// Reports the instructions that compare fingerprints.
 pub(super) fn processor() -> Finding {
-    let used = hamdex::instructions();
+    let used = hamdex::inspect::instructions();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let found = format!("{cores} threads, fingerprints are compared with {used}");
     if used == "portable code" && cfg!(target_arch = "x86_64") {

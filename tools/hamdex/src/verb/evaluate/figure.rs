@@ -1,6 +1,6 @@
 //! Figures: counts become precision, recall and F1, and the best settings are found among them.
 
-use hamdex::Verification;
+use hamdex::verify::Verification;
 use serde::Serialize;
 
 use crate::chart::{self, Axis, Chart, Kind, Mark, Point, Series};

@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use hamdex::Fingerprint;
 use hamdex::evaluate::Tally;
 use hamdex::sketch::SketchKind;
-use hamdex::{Fingerprint, Verification};
+use hamdex::verify::Verification;
 
 use self::figure::Figure;
 use super::gather::{self, Gathered};

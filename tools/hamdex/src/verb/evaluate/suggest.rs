@@ -5,8 +5,9 @@ use std::sync::Arc;
 use hamdex::advice::{Choice, Kind, Perturber, Profile, Support};
 use hamdex::sketch::{SketchKind, feature_hash};
 use hamdex::text::{Centre, Pipeline, PipelineOptions, Segment, Weights};
+use hamdex::verify::Verification;
 use hamdex::verify::edit_similarity;
-use hamdex::{Fingerprint, Verification, advice, join};
+use hamdex::{Fingerprint, advice, join};
 use rayon::prelude::*;
 
 use super::EvaluateArgs;
