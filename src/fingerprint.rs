@@ -75,6 +75,28 @@ pub trait Fingerprint:
     /// Returns the fingerprint, zero-extended to 128 bits.
     fn widen(self) -> u128;
 
+    /// Returns a number of 128 bits in this width; refuses one that needs more bits.
+    ///
+    /// ```
+    /// use hamdex::Fingerprint;
+    ///
+    /// assert_eq!(u32::narrow(7)?, 7);
+    /// assert!(u32::narrow(1 << 32).is_err());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidFingerprint`] for a number with more bits.
+    fn narrow(wide: u128) -> Result<Self> {
+        let narrow = Self::truncate(wide);
+        if narrow.widen() == wide {
+            return Ok(narrow);
+        }
+        let (input, reason) = (format!("{wide:x}"), "it has more bits");
+        Err(Error::InvalidFingerprint { input, bits: Self::BITS, reason })
+    }
+
     /// Subtracts with wrap-around; the flag is true if it borrowed.
     fn overflowing_sub(self, other: Self) -> (Self, bool);
 

@@ -11,7 +11,7 @@
 //!   complete. A distance that the tables were not made for costs more and still misses nothing.
 //! - Durable: every call that writes is one atomic batch in a write-ahead log.
 //! - Incremental: insert, replace, remove, and insert only new documents, from any thread.
-//! - Bounded: you set the memory budget of the index and of [`Builder`].
+//! - Bounded: you set the memory budget of the index and of a [`Builder`](build::Builder).
 //!
 //! # What it is not
 //!
@@ -42,6 +42,8 @@
 //! assert_eq!(matches[0].key, b"first");
 //! # Ok::<(), hamdex::Error>(())
 //! ```
+//!
+//! The [guide] has twelve recipes, from a web crawl to a program in C.
 #![doc = include_str!("CALLS.md")]
 #![deny(missing_docs, clippy::print_stdout, clippy::print_stderr)]
 
@@ -52,6 +54,7 @@ compile_error!(
 );
 
 pub mod advice;
+pub mod any;
 mod bulk;
 mod calibrate;
 pub mod dedup;
@@ -59,10 +62,11 @@ mod error;
 pub mod evaluate;
 mod exclusion;
 mod fail_point;
-mod fingerprint;
+pub mod fingerprint;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod guide;
 mod index;
 #[cfg(feature = "rocksdb-interop")]
 pub mod interop;
@@ -72,7 +76,7 @@ mod pages;
 pub mod plan;
 mod problems;
 mod progress;
-mod resident;
+pub mod resident;
 pub mod sketch;
 pub mod spread;
 mod store;
@@ -80,26 +84,40 @@ mod sync;
 pub mod text;
 pub mod verify;
 
-pub use bulk::shards;
-pub use bulk::{
-    Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair, repair_any,
-};
-pub use calibrate::calibrate;
 pub use error::{Error, Fault, Result};
-pub use fingerprint::{Fingerprint, Hex};
+pub use fingerprint::Fingerprint;
 pub use index::{
-    AsDocument, Backup, BackupInfo, BackupOptions, BackupReport, BatchReport, CheckReport,
-    CompactReport, Documents, Durability, Explanation, FoldReport, Header, Index, IndexOptions,
-    Match, NewDocument, OpenOptions, Query, Reader, RestoreOptions, RestoreReport, SearchPath,
-    Secondary, Sizes, Stats, TableExplanation, TableStats,
+    AsDocument, BatchReport, Documents, Durability, Index, IndexOptions, Match, NewDocument,
+    OpenOptions, Query, Reader, SearchPath, Secondary,
 };
-pub use kernel::instructions;
-pub use plan::Plan;
 pub use progress::Progress;
-pub use resident::{Near, ResidentTables};
-pub use store::SealState;
 pub use text::{Pipeline, PipelineOptions};
-pub use verify::{Nearness, Verification};
+
+/// Bulk builds: indexes made from scratch, from shards, or from damaged ones.
+pub mod build {
+    pub use crate::bulk::{
+        Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair, repair_any,
+        shards,
+    };
+}
+
+/// Backups of an open index, and restoring them.
+pub mod backup {
+    pub use crate::index::{
+        Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions, RestoreReport,
+    };
+}
+
+/// What an index holds, how sound it is, and what searches cost on this machine.
+pub mod inspect {
+    pub use crate::calibrate::calibrate;
+    pub use crate::index::{
+        CheckReport, CompactReport, Explanation, FoldReport, Header, Sizes, Stats,
+        TableExplanation, TableStats,
+    };
+    pub use crate::kernel::instructions;
+    pub use crate::store::SealState;
+}
 
 /// Health, events and memory of an open index.
 pub mod health {

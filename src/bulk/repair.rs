@@ -107,11 +107,8 @@ pub fn repair_any(
 ) -> Result<RepairReport> {
     let target = target.as_ref();
     let wrecked = Wrecked::open(damaged.as_ref(), target)?;
-    match wrecked.meta.header().bits {
-        32 => run::<u32>(wrecked, target, build, progress),
-        128 => run::<u128>(wrecked, target, build, progress),
-        _ => run::<u64>(wrecked, target, build, progress),
-    }
+    let bits = wrecked.meta.header().bits;
+    crate::for_width!(bits, F => run::<F>(wrecked, target, build, progress))
 }
 
 /// A damaged index, opened as far as possible.

@@ -24,8 +24,8 @@ const BATCH: usize = 1024;
 ///
 /// `R` ranks documents: of each group the one with the highest rank is kept, and ties go to the one
 /// pushed first. Without ranks (`()`) the first document is kept. With
-/// [`Verification::Contains`](crate::verify::Verification::Contains) the largest document is kept, and
-/// ranks decide only between equally large ones.
+/// [`Verification::Contains`](crate::verify::Verification::Contains) the largest document is kept,
+/// and ranks decide only between equally large ones.
 ///
 /// ```
 /// use hamdex::dedup::{Decision, Dedup, Settings};
@@ -87,9 +87,9 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
 
     /// Adds the next document and returns its position, counted from 0.
     ///
-    /// `evidence` is what [`Verification::evidence`](crate::verify::Verification::evidence) returns, or
-    /// empty for a document without text. If anything is verified, a document without text is a
-    /// duplicate only of documents without text that have an equal fingerprint.
+    /// `evidence` is what [`Verification::evidence`](crate::verify::Verification::evidence)
+    /// returns, or empty for a document without text. If anything is verified, a document without
+    /// text is a duplicate only of documents without text that have an equal fingerprint.
     ///
     /// # Errors
     ///

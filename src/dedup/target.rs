@@ -244,7 +244,7 @@ fn tightened(settings: &Settings, step: u32) -> (Verification, u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Dedup;
+    use super::super::{Decision, Dedup};
     use super::*;
     use crate::Error;
     use crate::verify::edit_similarity;
@@ -283,8 +283,8 @@ mod tests {
         let mut removed = Vec::new();
         for (decision, position) in decisions.iter().zip(0..) {
             match decision {
-                super::super::Decision::Duplicate { kept, .. } => removed.push((position, kept)),
-                _ => kept.push(position),
+                Decision::Duplicate { kept, .. } => removed.push((position, kept)),
+                Decision::Kept { .. } | Decision::Stored { .. } => kept.push(position),
             }
         }
         (kept, removed)

@@ -11,7 +11,7 @@ use crate::progress::{self, Progress};
 use crate::store::codec::HeaderRecord;
 use crate::store::{Record, Records, RestoreFrom};
 
-/// Settings for a backup.
+/// Settings for a backup: how many backups to keep.
 ///
 /// ```
 /// use hamdex::backup::BackupOptions;
@@ -45,7 +45,7 @@ impl BackupOptions {
     }
 }
 
-/// Result of a backup.
+/// Result of a backup: its number, its size and what was copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupReport {
@@ -79,7 +79,7 @@ pub struct BackupInfo {
     pub damage: Option<String>,
 }
 
-/// Settings for a restore.
+/// Settings for a restore: which backup, and whether to replace an index.
 ///
 /// ```
 /// use hamdex::backup::{Backup, RestoreOptions};
@@ -125,7 +125,7 @@ impl RestoreOptions {
     }
 }
 
-/// Result of a restore.
+/// Result of a restore: the backup and its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreReport {

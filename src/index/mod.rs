@@ -213,6 +213,9 @@ impl<F: Fingerprint> Index<F> {
 
     fn over(store: Store, plan: Plan, options: &OpenOptions) -> Result<Self> {
         let background = options.background_fold && !options.read_only;
+        if options.low_priority_compaction && !options.read_only {
+            store::lower_compactions()?;
+        }
         let core = Arc::new(Core::new(
             Header::of(store.header()),
             plan,

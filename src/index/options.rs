@@ -55,7 +55,7 @@ impl IndexOptions {
         Self::default()
     }
 
-    /// Sets the permutation tables. Default: four tables, each led by one block.
+    /// Sets the plan of the permutation tables. Default: four tables, each led by one block.
     pub fn plan(mut self, plan: Plan) -> Self {
         self.plan = Some(plan);
         self
@@ -140,6 +140,7 @@ pub struct OpenOptions {
     pub(crate) distance: Option<u32>,
     pub(crate) pipeline: Option<String>,
     pub(crate) background_fold: bool,
+    pub(crate) low_priority_compaction: bool,
     pub(crate) scratch: Option<PathBuf>,
     pub(crate) events: Events,
 }
@@ -155,6 +156,7 @@ impl Default for OpenOptions {
             distance: None,
             pipeline: None,
             background_fold: false,
+            low_priority_compaction: false,
             scratch: None,
             events: Events::default(),
         }
@@ -230,10 +232,32 @@ impl OpenOptions {
 
     /// Merges delta entries into runs in a background thread. Default: false.
     ///
-    /// A merge begins after 65,536 new documents, or a 32nd of all documents if that is more. It
-    /// rests three quarters of the time. [`Index::health`](crate::Index::health) reports its state.
+    /// A merge begins after 65,536 new or removed documents, or a 16th of all if that is more. It
+    /// rests seven eighths of the time, and less if writes are ahead of it.
+    /// [`Index::health`](crate::Index::health) reports its state.
     pub fn background_fold(mut self, yes: bool) -> Self {
         self.background_fold = yes;
+        self
+    }
+
+    /// Runs compactions at the lowest CPU priority. Default: false.
+    ///
+    /// On a machine whose CPUs are busy, searches then wait less for compactions; compactions take
+    /// longer. `RocksDB` has one pool of such threads per process, so this applies to all databases
+    /// of the process, until it exits. Ignored when reading only.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, OpenOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
+    /// let options = OpenOptions::new().background_fold(true).low_priority_compaction(true);
+    /// let index = Index::<u64>::open_with(&path, &options)?;
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn low_priority_compaction(mut self, yes: bool) -> Self {
+        self.low_priority_compaction = yes;
         self
     }
 

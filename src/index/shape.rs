@@ -21,9 +21,10 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the counts of sizes 1, 2 to 3, 4 to 7 and so on.
+    /// Returns the number of sizes in each bin.
     ///
-    /// The last bin also holds all larger sizes. Size 0 counts as 1.
+    /// The bins hold sizes 1, 2 to 3, 4 to 7 and so on. The last bin also holds all larger sizes.
+    /// Size 0 counts as 1.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }

@@ -99,7 +99,7 @@ impl<F: Fingerprint> Index<F> {
         Ok(report.replaced > 0)
     }
 
-    /// Stores many documents atomically.
+    /// Stores many documents in one atomic batch.
     ///
     /// A document is a pair of key and fingerprint, or a [`NewDocument`] with features. If several
     /// documents have the same key, the last one is stored. A document replaces the old one
@@ -133,7 +133,7 @@ impl<F: Fingerprint> Index<F> {
         Ok(outcome.report())
     }
 
-    /// Removes a document. Returns false if it was not stored.
+    /// Removes a document, or returns false if it is not stored.
     ///
     /// The removal survives a power loss, like [`Index::insert`].
     ///

@@ -353,9 +353,10 @@ impl<F: Fingerprint> std::fmt::Debug for Ready<F> {
     }
 }
 
-/// A snapshot of a host's database: a [`Reader`] of the index and the host's families.
+/// A snapshot of a host's database, including the index.
 ///
-/// Both show the same moment. The snapshot keeps the space of data that is removed later.
+/// It consists of a [`Reader`] of the index and a snapshot of the host's families, both of the same
+/// moment. It keeps the space of data that is removed later.
 #[derive(Debug, Clone)]
 pub struct Frozen<F> {
     reader: Reader<F>,

@@ -92,6 +92,13 @@ impl Snapshot {
         Ok(cursor)
     }
 
+    /// Opens a cursor for one pass over part of a family, which leaves the cache to searches.
+    pub(crate) fn pass(&self, family: Family) -> Result<Cursor<'_>> {
+        let mut options = ReadOptions::default();
+        options.fill_cache(false);
+        self.cursor(family, options)
+    }
+
     /// Opens a cursor for many seeks, which keeps its blocks in the cache.
     pub(crate) fn probe(&self, family: Family) -> Result<Cursor<'_>> {
         self.cursor(family, ReadOptions::default())

@@ -68,8 +68,8 @@ pub use seal::SealState;
 use seal::{Bounds, Seal};
 use secondary::Following;
 pub(crate) use sst::{LoneSstFile, SstBlock, SstFile, SstOptions};
-pub(crate) use tuning::MIN_MEMORY;
 use tuning::Tuning;
+pub(crate) use tuning::{MIN_MEMORY, lower_compactions};
 
 use crate::error::{Error, Result};
 use crate::exclusion;

@@ -188,3 +188,19 @@ fn every_unsafe_is_listed_and_justified() {
     }
     assert_eq!(found, listed);
 }
+
+/// What a user needs first is at the root; everything else is in a module.
+#[test]
+fn the_crate_root_has_at_most_twenty_names() {
+    let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let (root, _) = text.split_once("/// Bulk builds").unwrap();
+    let mut names = Vec::new();
+    for list in root.split("\npub use ").skip(1) {
+        let (list, _) = list.split_once(';').unwrap();
+        let (_, list) = list.split_once("::").unwrap();
+        let list = list.trim_matches(['{', '}']);
+        names.extend(list.split(',').map(str::trim).filter(|name| !name.is_empty()));
+    }
+    assert!(names.contains(&"Index") && names.contains(&"Pipeline"), "{names:?}");
+    assert!(names.len() <= 20, "{} names: {names:?}", names.len());
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hamdex::{Durability, Index, OpenOptions, Query, Result};
 use rayon::prelude::*;
 
-use crate::support::{Model, Rng, assert_holds, documents_of, options, pairs_of};
+use crate::support::{Model, Rng, assert_holds, documents_of, keyed, options, pairs_of, random};
 
 #[test]
 fn concurrent_insert_if_new_stores_no_near_duplicates_and_loses_none() -> Result<()> {
@@ -325,5 +325,38 @@ fn parallel_batches_count_every_document_and_store_one_of_each_key() -> Result<(
     drop(index);
     let index = Index::<u64>::open(directory.path())?;
     assert_eq!(index.len()?, kept, "seed {seed}, opened again");
+    Ok(())
+}
+
+/// Compactions take turns with searches on busy CPUs, unless asked to stay behind them.
+#[cfg(target_os = "linux")]
+#[test]
+fn compactions_run_at_the_lowest_priority_if_asked() -> Result<()> {
+    let directory = tempfile::tempdir().unwrap();
+    let niceness = |index: &Index<u64>, seed: u64| -> Vec<i32> {
+        let documents: Vec<_> =
+            keyed(&mut Rng::new(seed), &random::<u64>(&mut Rng::new(seed + 1), 1000));
+        index.insert_batch(&documents, Durability::Buffered).unwrap();
+        index.compact().unwrap();
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let stats =
+            tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+        // The name is in parentheses; the priority is the 17th field behind it.
+        stats
+            .filter_map(|stat| {
+                let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+                let nice = rest.split_whitespace().nth(16)?.parse().ok()?;
+                name.starts_with("rocksdb:low").then_some(nice)
+            })
+            .collect()
+    };
+    let index = Index::<u64>::create(directory.path(), &options::<u64>("4"))?;
+    let usual = niceness(&index, 1);
+    assert!(!usual.is_empty() && usual.iter().all(|&nice| nice < 19), "{usual:?}");
+    drop(index);
+    let low = OpenOptions::new().memory(16 << 20).low_priority_compaction(true);
+    let index = Index::<u64>::open_with(directory.path(), &low)?;
+    let lowered = niceness(&index, 3);
+    assert!(lowered.contains(&19), "{lowered:?}");
     Ok(())
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced by install, fetch and test: makes a virtual environment and puts packages into it.
+# Sourced by install, fetch and test: creates a virtual environment and installs packages.
 #
-# Needs tools/setup.sh. Afterwards `python` is the environment's own.
+# Needs tools/setup.sh. Sets `python` to the interpreter of the environment.
 
 # make_environment DIRECTORY
 make_environment() {
@@ -16,7 +16,7 @@ make_environment() {
         die "Python 3.10 or later is needed, found $("$python" --version)"
 }
 
-# missing PACKAGE...: prints those that the environment lacks or has in another version than pinned.
+# missing PACKAGE...: prints the packages that are not installed in the pinned version.
 missing() {
     "$python" - "$project/tools/python/requirements.txt" "$@" <<'END'
 import importlib.metadata, sys
@@ -33,7 +33,7 @@ print(*(name for name in sys.argv[2:] if installed(name) != pins[name]))
 END
 }
 
-# Status of a script that found no package index; every other failure is one.
+# Exit status if no package index is reachable; other failures exit with 1.
 no_index=3
 
 pip_install() {
@@ -48,7 +48,7 @@ fetch() {
     heading "Installing $wanted"
     # shellcheck disable=SC2086 # names are words
     pip_install --constraint "$project/tools/python/requirements.txt" $wanted && return
-    # Every index has pip itself.
+    # Every index contains pip.
     if "$python" -m pip index versions --quiet --disable-pip-version-check --retries 1 \
         --timeout 20 pip >/dev/null 2>&1; then
         die "cannot install $wanted, although the package index answers"

@@ -38,11 +38,7 @@ impl Layout {
     /// tables of the caller, because shards do not contain them.
     pub fn new(plan: Plan, distance: u32, pipeline: &str) -> Result<Self> {
         let layout = Self { plan, distance, pipeline: pipeline.to_owned() };
-        match layout.plan.bits() {
-            32 => layout.header::<u32>()?,
-            64 => layout.header::<u64>()?,
-            _ => layout.header::<u128>()?,
-        };
+        crate::for_width!(layout.plan.bits(), F => layout.header::<F>())?;
         Ok(layout)
     }
 

@@ -1,35 +1,23 @@
 //! Folding: merges delta entries into runs in small steps, beside all other work.
 
+mod merge;
 mod thread;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use self::merge::merge;
 pub(super) use self::thread::Folder;
 pub use self::thread::Folding;
-use super::committer::{Merged, Stepped};
-use super::search::run_at;
+use super::committer::Stepped;
 use super::{Index, Shared};
 use crate::error::Result;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
-use crate::store::keys::{self, Delta, Kind, TableKey};
-use crate::store::run::{self, RUN_MEMBERS};
+use crate::store::keys::{Kind, TableKey};
 use crate::store::{Family, Store, View};
 
-/// Members that one step rewrites, roughly.
-///
-/// This takes about 45 KB in the log, which a concurrent write may wait for.
-const STEP_MEMBERS: usize = 1 << 14;
-
-/// Delta entries read at once.
-const READ_AT_ONCE: usize = 512;
-
-/// Length above which a rewritten run is cut, in members.
-const LONGEST_RUN: usize = RUN_MEMBERS + RUN_MEMBERS / 2;
-
-/// Result of a merge.
+/// Result of a merge: entries merged and sizes of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FoldReport {
     /// Number of delta entries merged into runs, over all tables.
@@ -40,7 +28,7 @@ pub struct FoldReport {
     pub bytes_after: u64,
 }
 
-/// Result of a compaction.
+/// Result of a compaction: sizes before and afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompactReport {
     /// Size of all families before, in bytes.
@@ -171,9 +159,7 @@ impl<F: Fingerprint> Shared<F> {
     fn fold_table(&self) -> Result<Stepped> {
         let step = self.committer.fold_step();
         let table = step.table();
-        let mut view = View::new(Arc::clone(&step.snapshot));
-        let (merged, behind) = merge::<F>(&mut view, table, step.behind())?;
-        drop(view);
+        let (merged, behind) = merge::<F>(&step.snapshot, table, step.behind())?;
         let tables = self.core.plan.tables();
         let permutation = tables.get(table).expect("a pass ends at the last table").permutation();
         step.commit(&merged, behind, |fingerprint| permutation.apply(fingerprint))
@@ -210,100 +196,6 @@ pub(super) fn any_single(store: &Arc<Store>) -> Result<bool> {
     Ok(false)
 }
 
-/// Merges the next delta entries of a table with their runs, and returns the last one.
-///
-/// Returns `None` at the end of the table.
-fn merge<F: Fingerprint>(
-    view: &mut View,
-    table: usize,
-    behind: Option<F>,
-) -> Result<(Vec<Merged<F>>, Option<F>)> {
-    let mut ahead = Singles { table, read: VecDeque::new(), behind };
-    let mut merged = Vec::new();
-    let (mut written, mut behind) = (0, behind);
-    while written < STEP_MEMBERS {
-        let Some((first, _)) = ahead.peek(view)? else { return Ok((merged, None)) };
-        let mut members = Vec::new();
-        let last = run_at(view, table, first, &mut members)?;
-        let (mut added, mut removed) = (Vec::new(), Vec::new());
-        while added.len() + removed.len() < STEP_MEMBERS
-            && let Some((entry, delta)) = ahead.peek(view)?
-            && last.is_none_or(|last| entry <= last)
-        {
-            match delta {
-                Delta::Added => added.push(entry),
-                Delta::Removed => removed.push(entry),
-            }
-            behind = Some(entry);
-            ahead.read.pop_front();
-        }
-        written += added.len() + removed.len();
-        let before = members.len();
-        members.retain(|member| removed.binary_search(member).is_err());
-        let kept = members.len();
-        members.extend_from_slice(&added);
-        members.sort_unstable();
-        members.dedup();
-        let changes = kept < before || kept < members.len();
-        let runs = if changes { encoded(&members) } else { Vec::new() };
-        written += if changes { members.len() } else { 0 };
-        let deleted = last.filter(|last| changes && members.last() != Some(last));
-        merged.push(Merged { added, removed, deleted, runs });
-    }
-    Ok((merged, behind))
-}
-
-/// The delta entries of a table in ascending order, some of them read ahead.
-struct Singles<F> {
-    table: usize,
-    read: VecDeque<(F, Delta)>,
-    /// The last delta entry that was read.
-    behind: Option<F>,
-}
-
-impl<F: Fingerprint> Singles<F> {
-    fn peek(&mut self, view: &mut View) -> Result<Option<(F, Delta)>> {
-        if self.read.is_empty() {
-            self.read_on(view)?;
-        }
-        Ok(self.read.front().copied())
-    }
-
-    fn read_on(&mut self, view: &mut View) -> Result<()> {
-        let Self { table, read, behind } = self;
-        view.table(*table, |cursor| {
-            match behind {
-                Some(last) => cursor.seek(TableKey::new(Kind::Single, *last).as_ref()),
-                None => cursor.seek(&[Kind::Single as u8]),
-            }
-            while let Some((key, value)) = cursor.entry()? {
-                let Some(entry) = keys::permuted(key, Kind::Single, *table)? else { break };
-                if behind.is_none_or(|last| last < entry) {
-                    read.push_back((entry, Delta::of(value, *table)?));
-                    *behind = Some(entry);
-                }
-                if read.len() == READ_AT_ONCE {
-                    break;
-                }
-                cursor.next();
-            }
-            Ok(())
-        })
-    }
-}
-
-/// Cuts ascending members into runs of even length. Returns last member and value of each.
-fn encoded<F: Fingerprint>(members: &[F]) -> Vec<(F, Vec<u8>)> {
-    let runs = if members.len() <= LONGEST_RUN { 1 } else { members.len().div_ceil(RUN_MEMBERS) };
-    let cut = members.chunks(members.len().div_ceil(runs).max(1));
-    cut.filter_map(|run| {
-        let mut value = Vec::new();
-        run::encode(run, &mut value);
-        run.last().map(|last| (*last, value))
-    })
-    .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,9 +220,8 @@ mod tests {
     fn step_around(index: &Index<u64>, between: impl FnOnce()) -> Stepped {
         let shared = &*index.shared;
         let step = shared.committer.fold_step();
-        let mut view = View::new(Arc::clone(&step.snapshot));
         let table = step.table();
-        let (merged, behind) = merge::<u64>(&mut view, table, step.behind()).unwrap();
+        let (merged, behind) = merge::<u64>(&step.snapshot, table, step.behind()).unwrap();
         assert!(!merged.is_empty());
         between();
         let permutation = shared.core.plan.tables()[table].permutation();

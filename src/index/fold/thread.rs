@@ -19,10 +19,13 @@ const FOLD_AFTER: u64 = 1 << 16;
 ///
 /// A pass rewrites every run with new members, and a run has 128 members: the more entries are
 /// merged together, the fewer bytes are written for each.
-const FOLD_SHARE: u64 = 32;
+const FOLD_SHARE: u64 = 16;
 
 /// Rest after a step, as a multiple of its time, which leaves the CPUs to searches and writes.
-const REST: u32 = 3;
+///
+/// Shorter once writes are ahead of the merge: half of it at twice the entries that a pass begins
+/// with, and as long as the step at four times.
+const REST: u32 = 7;
 
 /// Rest after a step that failed, for example on a full disk. Doubled up to [`LONGEST_REST`].
 const FIRST_REST: Duration = Duration::from_secs(1);
@@ -135,10 +138,10 @@ fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
         }
         drop(shared);
         let (folding, time) = match outcome {
-            Ok(()) => {
+            Ok(rest) => {
                 failures = 0;
                 match pass {
-                    Some(_) => (Folding::Working, begun.elapsed() * REST),
+                    Some(_) => (Folding::Working, begun.elapsed() * rest),
                     None => (Folding::Idle, IDLE),
                 }
             }
@@ -160,11 +163,15 @@ fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
 
 impl<F: Fingerprint> Shared<F> {
     /// Runs a step of the current pass, or begins a pass if one is due.
-    fn fold_a_little(&self, pass: &mut Option<Work>) -> Result<()> {
+    ///
+    /// Returns the rest after it, as a multiple of its time.
+    fn fold_a_little(&self, pass: &mut Option<Work>) -> Result<u32> {
         let events = &self.core.events;
+        let least = FOLD_AFTER.max(self.store.state()?.documents / FOLD_SHARE);
+        let waiting = self.committer.unfolded();
         if pass.is_none() {
-            if !self.is_due()? {
-                return Ok(());
+            if waiting.is_some_and(|waiting| waiting < least) {
+                return Ok(REST);
             }
             self.committer.begin_fold();
             events.emit(&Event::FoldBegan);
@@ -177,11 +184,10 @@ impl<F: Fingerprint> Shared<F> {
             events.emit(&Event::FoldEnded { folded: work.folded, took: work.began.elapsed() });
             *pass = None;
         }
-        Ok(())
-    }
-
-    fn is_due(&self) -> Result<bool> {
-        let Some(unfolded) = self.committer.unfolded() else { return Ok(true) };
-        Ok(unfolded >= FOLD_AFTER && unfolded >= self.store.state()?.documents / FOLD_SHARE)
+        Ok(match waiting.map_or(0, |waiting| waiting / least) {
+            0..2 => REST,
+            2..4 => REST / 2,
+            _ => 1,
+        })
     }
 }

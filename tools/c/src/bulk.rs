@@ -2,11 +2,13 @@
 
 use std::mem::MaybeUninit;
 
-use hamdex::build::{BuildOptions, Builder};
+use hamdex::any::AnyBuilder;
+use hamdex::build::BuildOptions;
+use hamdex::{Fingerprint, Result, for_width};
 
 use crate::border::{guard, write_to};
 use crate::error::HamdexError;
-use crate::fingerprint::for_width;
+use crate::fingerprint::supported;
 use crate::index::{HamdexOptions, hamdex_options_default, path};
 use crate::slices::{HamdexBytes, HamdexDocuments};
 use crate::write::documents;
@@ -41,32 +43,35 @@ pub extern "C" fn hamdex_build(
     guard(|| {
         let options = options.copied().unwrap_or_else(|| hamdex_options_default());
         let (path, settings) = (self::path(&path)?, options.settings()?);
-        let array = documents.get()?;
-        for_width!(options.bits, F => {
-            let documents = self::documents::<F>(array)?;
-            let build = BuildOptions::new().memory(options.memory);
-            let mut builder = Builder::<F>::create(&path, &settings, &build)?;
-            let mut pushed = documents.iter().zip(0..);
-            let filled = pushed.try_for_each(|((key, fingerprint), row)| {
-                builder.push(key, *fingerprint, row)
-            });
-            let built = filled.and_then(|()| builder.finish(&(), &mut |_, _| ()));
-            match built {
-                Ok(built) => {
-                    write_to(report, HamdexBuildReport {
+        let documents = self::documents(documents.get()?)?;
+        // Before anything is made.
+        let fit: Result<()> = for_width!(supported(options.bits)?, F => {
+            documents.iter().try_for_each(|(_, wide)| F::narrow(*wide).map(drop))
+        });
+        fit?;
+        let build = BuildOptions::new().memory(options.memory);
+        let mut builder = AnyBuilder::create(&path, options.bits, &settings, &build)?;
+        let mut pushed = documents.iter().zip(0..);
+        let filled =
+            pushed.try_for_each(|((key, fingerprint), row)| builder.push(key, *fingerprint, row));
+        match filled.and_then(|()| builder.finish(&(), &mut |_, _| ())) {
+            Ok(built) => {
+                write_to(
+                    report,
+                    HamdexBuildReport {
                         documents: built.documents,
                         fingerprints: built.fingerprints,
                         duplicates: built.duplicates,
                         replaced: built.replaced,
-                    });
-                    Ok(())
-                }
-                Err(error) => {
-                    // The first error matters more than a failure to clean up.
-                    let _ = Builder::<F>::abandon(&path);
-                    Err(error.into())
-                }
+                    },
+                );
+                Ok(())
             }
-        })
+            Err(error) => {
+                // What was told first is worth more than what giving up may meet.
+                let _ = AnyBuilder::abandon(&path);
+                Err(error.into())
+            }
+        }
     })
 }

@@ -3,13 +3,14 @@
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 
+use hamdex::any::AnyIndex;
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
-use hamdex::{Index, IndexOptions, OpenOptions};
+use hamdex::{Error, IndexOptions, OpenOptions};
 
 use crate::border::{Result, free, guard, guard_or, required, write_to};
 use crate::error::HamdexError;
-use crate::fingerprint::{HamdexFingerprint, for_width};
+use crate::fingerprint::{HamdexFingerprint, supported};
 use crate::pipeline::HamdexPipeline;
 use crate::slices::HamdexBytes;
 
@@ -20,37 +21,6 @@ use crate::slices::HamdexBytes;
 /// `hamdex_index_close` when no thread uses it any more.
 #[derive(Debug)]
 pub struct HamdexIndex(pub(crate) AnyIndex);
-
-/// An index of one of the widths.
-#[derive(Debug)]
-pub(crate) enum AnyIndex {
-    Bits32(Index<u32>),
-    Bits64(Index<u64>),
-    Bits128(Index<u128>),
-}
-
-/// Runs an expression with the index of any width.
-macro_rules! each_width {
-    ($handle:expr, $index:ident => $body:expr) => {
-        match &$handle.0 {
-            $crate::index::AnyIndex::Bits32($index) => $body,
-            $crate::index::AnyIndex::Bits64($index) => $body,
-            $crate::index::AnyIndex::Bits128($index) => $body,
-        }
-    };
-}
-pub(crate) use each_width;
-
-macro_rules! any_of {
-    ($($bits:ty => $variant:ident),*) => {
-        $(impl From<Index<$bits>> for AnyIndex {
-            fn from(index: Index<$bits>) -> Self {
-                Self::$variant(index)
-            }
-        })*
-    };
-}
-any_of!(u32 => Bits32, u64 => Bits64, u128 => Bits128);
 
 /// Settings of a new index; initialise with `hamdex_options_default()`.
 #[derive(Debug, Clone, Copy)]
@@ -144,9 +114,7 @@ pub extern "C" fn hamdex_index_create(
         let out = required(index, "index")?.write(None);
         let options = options.copied().unwrap_or_else(|| hamdex_options_default());
         let (path, settings) = (self::path(&path)?, options.settings()?);
-        let made = for_width!(options.bits, F => {
-            Ok(AnyIndex::from(Index::<F>::create(path, &settings)?))
-        })?;
+        let made = AnyIndex::create(path, supported(options.bits)?, &settings)?;
         *out = Some(Box::new(HamdexIndex(made)));
         Ok(())
     })
@@ -167,10 +135,13 @@ pub extern "C" fn hamdex_index_open(
         let out = required(index, "index")?.write(None);
         let options = options.copied().unwrap_or_else(|| hamdex_open_options_default()).settings();
         let path = self::path(&path)?;
-        let bits = if bits == 0 { Header::read(&path)?.bits } else { bits };
-        let opened = for_width!(bits, F => {
-            Ok(AnyIndex::from(Index::<F>::open_with(path, &options)?))
-        })?;
+        if bits != 0 {
+            let (wanted, stored) = (supported(bits)?, Header::read(&path)?.bits);
+            if wanted != stored {
+                return Err(Error::WidthMismatch { stored, wanted }.into());
+            }
+        }
+        let opened = AnyIndex::open_with(path, &options)?;
         *out = Some(Box::new(HamdexIndex(opened)));
         Ok(())
     })
@@ -185,13 +156,13 @@ pub extern "C" fn hamdex_index_close(index: Option<Box<HamdexIndex>>) {
 /// Returns the width of the fingerprints in bits; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_bits(index: Option<&HamdexIndex>) -> u32 {
-    guard_or(0, || index.map_or(0, |index| each_width!(index, index => index.header().bits)))
+    guard_or(0, || index.map_or(0, |index| index.0.bits()))
 }
 
 /// Returns the default distance of searches; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_distance(index: Option<&HamdexIndex>) -> u32 {
-    guard_or(0, || index.map_or(0, |index| each_width!(index, index => index.distance())))
+    guard_or(0, || index.map_or(0, |index| index.0.distance()))
 }
 
 /// Returns the number of stored documents.
@@ -203,7 +174,7 @@ pub extern "C" fn hamdex_index_len(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let out = required(documents, "documents")?;
-        out.write(each_width!(required(index, "index")?, index => index.len())?);
+        out.write(required(index, "index")?.0.len()?);
         Ok(())
     })
 }
@@ -221,7 +192,7 @@ pub extern "C" fn hamdex_index_get(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let (index, key) = (required(index, "index")?, key.get("key")?);
-        let stored = each_width!(index, index => index.get(key)?.map(HamdexFingerprint::of));
+        let stored = index.0.get(key)?.map(HamdexFingerprint::of);
         write_to(found, stored.is_some());
         write_to(fingerprint, stored.unwrap_or_default());
         Ok(())

@@ -5,7 +5,7 @@
 //! [`slices`] has to trust a pointer and a length. `hamdex.h` is generated from these sources and
 //! their documentation; a test compares it.
 
-#![allow(unsafe_code)] // for exported names; a test confines all other unsafe code to `slices`
+#![allow(unsafe_code)] // for exported names; a test confines everything else to `slices`
 
 pub mod border;
 pub mod bulk;

@@ -6,8 +6,8 @@ use hamdex::{Pipeline, PipelineOptions};
 
 use crate::border::{free, guard, guard_or, required};
 use crate::error::HamdexError;
-use crate::fingerprint::{HamdexFingerprint, for_width};
-use crate::index::{HamdexIndex, each_width};
+use crate::fingerprint::{HamdexFingerprint, supported};
+use crate::index::HamdexIndex;
 use crate::slices::HamdexBytes;
 
 /// Computes fingerprints of texts.
@@ -63,7 +63,7 @@ pub extern "C" fn hamdex_index_pipeline(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let out = required(pipeline, "pipeline")?.write(None);
-        let made = each_width!(required(index, "index")?, index => index.pipeline())?;
+        let made = required(index, "index")?.0.pipeline_with(None)?;
         *out = made.map(|pipeline| Box::new(HamdexPipeline(pipeline)));
         Ok(())
     })
@@ -98,13 +98,11 @@ pub extern "C" fn hamdex_pipeline_fingerprint(
         // Required, because it identifies a text without features.
         let count = required(features, "features")?.write(0);
         let (pipeline, text) = (&required(pipeline, "pipeline")?.0, text.text("text")?);
-        for_width!(bits, F => {
-            if let Some(sketch) = pipeline.fingerprint::<F>(text) {
-                *out = HamdexFingerprint::of(sketch.fingerprint);
-                *count = sketch.features;
-            }
-            Ok(())
-        })
+        if let Some(sketch) = pipeline.fingerprint_of_bits(text, supported(bits)?)? {
+            *out = HamdexFingerprint::of(sketch.fingerprint);
+            *count = sketch.features;
+        }
+        Ok(())
     })
 }
 

@@ -2,12 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-use hamdex::{Fingerprint, Index, Match, Query};
+use hamdex::{Match, Query};
 
-use crate::border::{Result, free, guard, guard_or, required};
+use crate::border::{free, guard, guard_or, required};
 use crate::error::HamdexError;
 use crate::fingerprint::HamdexFingerprint;
-use crate::index::{HamdexIndex, each_width};
+use crate::index::HamdexIndex;
 use crate::slices::{HamdexBytes, HamdexFingerprints};
 
 /// Selects the default distance of the index.
@@ -47,8 +47,8 @@ pub struct HamdexMatch {
 pub struct HamdexAnswers(Vec<HamdexMatches>);
 
 impl HamdexMatches {
-    pub(crate) fn of<F: Fingerprint>(matches: Vec<Match<F>>) -> Self {
-        let found = |found: Match<F>| {
+    pub(crate) fn of(matches: Vec<Match<u128>>) -> Self {
+        let found = |found: Match<u128>| {
             let fingerprint = HamdexFingerprint::of(found.fingerprint);
             Found { key: found.key, fingerprint, distance: found.distance }
         };
@@ -61,20 +61,12 @@ pub(crate) fn distance_of(distance: u32) -> Option<u32> {
     (distance != HAMDEX_OWN_DISTANCE).then_some(distance)
 }
 
-fn query<F: Fingerprint>(
-    fingerprint: HamdexFingerprint,
-    distance: u32,
-    limit: usize,
-) -> Result<Query<F>> {
-    let mut query = Query::new(fingerprint.get()?);
+fn query(fingerprint: HamdexFingerprint, distance: u32, limit: usize) -> Query<u128> {
+    let mut query = Query::new(fingerprint.value());
     if let Some(distance) = distance_of(distance) {
         query = query.distance(distance);
     }
-    Ok(if limit == 0 { query } else { query.limit(limit) })
-}
-
-fn search<F: Fingerprint>(index: &Index<F>, query: Query<F>) -> Result<HamdexMatches> {
-    Ok(HamdexMatches::of(index.search(query)?))
+    if limit == 0 { query } else { query.limit(limit) }
 }
 
 /// Returns every document within the distance, nearest first, then by key.
@@ -92,10 +84,8 @@ pub extern "C" fn hamdex_index_search(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let out = required(matches, "matches")?.write(None);
-        let found = each_width!(required(index, "index")?, index => {
-            search(index, query(fingerprint, distance, limit)?)
-        });
-        *out = Some(Box::new(found?));
+        let found = required(index, "index")?.0.search(query(fingerprint, distance, limit))?;
+        *out = Some(Box::new(HamdexMatches::of(found)));
         Ok(())
     })
 }
@@ -115,13 +105,9 @@ pub extern "C" fn hamdex_index_search_batch(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let out = required(answers, "answers")?.write(None);
-        let (index, fingerprints) = (required(index, "index")?, fingerprints.get()?);
-        let found = each_width!(index, index => {
-            let queries = fingerprints.iter().map(|one| query(*one, distance, limit));
-            let queries = queries.collect::<Result<Vec<_>>>()?;
-            index.search_batch(&queries)?.into_iter().map(HamdexMatches::of).collect()
-        });
-        *out = Some(Box::new(HamdexAnswers(found)));
+        let (index, asked) = (required(index, "index")?, fingerprints.get()?);
+        let found = index.0.search_batch(asked.iter().map(|one| query(*one, distance, limit)))?;
+        *out = Some(Box::new(HamdexAnswers(found.into_iter().map(HamdexMatches::of).collect())));
         Ok(())
     })
 }

@@ -6,7 +6,7 @@ use hamdex::inspect::CheckReport;
 
 use crate::border::{free, guard, guard_or, required, write_to};
 use crate::error::HamdexError;
-use crate::index::{HamdexIndex, each_width};
+use crate::index::HamdexIndex;
 use crate::slices::HamdexBytes;
 
 /// Counts and sizes of an index.
@@ -45,7 +45,7 @@ pub extern "C" fn hamdex_index_stats(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let out = required(stats, "stats")?;
-        let counted = each_width!(required(index, "index")?, index => index.stats(&()))?;
+        let counted = required(index, "index")?.0.stats(&())?;
         out.write(HamdexStats {
             documents: counted.documents,
             fingerprints: counted.fingerprints,
@@ -71,7 +71,7 @@ pub extern "C" fn hamdex_index_check(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let out = required(check, "check")?.write(None);
-        let report = each_width!(required(index, "index")?, index => index.check(&()))?;
+        let report = required(index, "index")?.0.check(&())?;
         *out = Some(Box::new(HamdexCheck(report)));
         Ok(())
     })
@@ -110,7 +110,7 @@ pub extern "C" fn hamdex_check_free(check: Option<Box<HamdexCheck>>) {
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_flush(index: Option<&HamdexIndex>) -> Option<Box<HamdexError>> {
-    guard(|| Ok(each_width!(required(index, "index")?, index => index.flush())?))
+    guard(|| Ok(required(index, "index")?.0.flush()?))
 }
 
 /// Merges all delta entries into runs, which makes searches faster and the index smaller.
@@ -124,7 +124,7 @@ pub extern "C" fn hamdex_index_fold(
     folded: Option<&mut MaybeUninit<u64>>,
 ) -> Option<Box<HamdexError>> {
     guard(|| {
-        let report = each_width!(required(index, "index")?, index => index.fold(&()))?;
+        let report = required(index, "index")?.0.fold(&())?;
         write_to(folded, report.folded);
         Ok(())
     })

@@ -2,12 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-use hamdex::{Durability, Fingerprint};
+use hamdex::Durability;
 
 use crate::border::{Result, guard, required, write_to};
 use crate::error::HamdexError;
 use crate::fingerprint::HamdexFingerprint;
-use crate::index::{HamdexIndex, each_width};
+use crate::index::HamdexIndex;
 use crate::search::HamdexMatches;
 use crate::slices::{HamdexBytes, HamdexDocument, HamdexDocuments};
 
@@ -25,11 +25,11 @@ fn durability(synced: bool) -> Durability {
     if synced { Durability::Synced } else { Durability::Buffered }
 }
 
-/// Reads the documents of an array, in order.
-pub(crate) fn documents<F: Fingerprint>(array: &[HamdexDocument]) -> Result<Vec<(&[u8], F)>> {
+/// Reads documents of an array, in order.
+pub(crate) fn documents(array: &[HamdexDocument]) -> Result<Vec<(&[u8], u128)>> {
     array
         .iter()
-        .map(|document| Ok((document.key.get("a key")?, document.fingerprint.get()?)))
+        .map(|document| Ok((document.key.get("a key")?, document.fingerprint.value())))
         .collect()
 }
 
@@ -49,9 +49,7 @@ pub extern "C" fn hamdex_index_insert(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let (index, key) = (required(index, "index")?, key.get("key")?);
-        let report = each_width!(index, index => {
-            index.insert_batch(&[(key, fingerprint.get()?)], durability(synced))
-        })?;
+        let report = index.0.insert_batch(&[(key, fingerprint.value())], durability(synced))?;
         write_to(replaced, report.replaced > 0);
         Ok(())
     })
@@ -70,9 +68,7 @@ pub extern "C" fn hamdex_index_insert_batch(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let (index, array) = (required(index, "index")?, documents.get()?);
-        let done = each_width!(index, index => {
-            index.insert_batch(&self::documents(array)?, durability(synced))
-        })?;
+        let done = index.0.insert_batch(&self::documents(array)?, durability(synced))?;
         write_to(report, HamdexBatchReport { inserted: done.inserted, replaced: done.replaced });
         Ok(())
     })
@@ -97,13 +93,10 @@ pub extern "C" fn hamdex_index_insert_if_new(
     guard(|| {
         let out = required(near, "near")?.write(None);
         let (index, key) = (required(index, "index")?, key.get("key")?);
-        let rejected_by = each_width!(index, index => {
-            let distance = crate::search::distance_of(distance).unwrap_or_else(|| index.distance());
-            let fingerprint = fingerprint.get()?;
-            let near = index.insert_if_new(key, fingerprint, distance, durability(synced))?;
-            HamdexMatches::of(near.into_iter().collect())
-        });
-        *out = Some(Box::new(rejected_by));
+        let distance = crate::search::distance_of(distance).unwrap_or_else(|| index.0.distance());
+        let fingerprint = fingerprint.value();
+        let near = index.0.insert_if_new(key, fingerprint, distance, durability(synced))?;
+        *out = Some(Box::new(HamdexMatches::of(near.into_iter().collect())));
         Ok(())
     })
 }
@@ -121,7 +114,7 @@ pub extern "C" fn hamdex_index_remove(
 ) -> Option<Box<HamdexError>> {
     guard(|| {
         let (index, key) = (required(index, "index")?, key.get("key")?);
-        let count = each_width!(index, index => index.remove_batch(&[key], durability(synced)))?;
+        let count = index.0.remove_batch(&[key], durability(synced))?;
         write_to(removed, count > 0);
         Ok(())
     })

@@ -96,6 +96,32 @@ fn tour(compiler: &str, standard: &str, source: &str) -> bool {
 }
 
 #[test]
+fn the_program_of_the_guide_prints_what_its_page_shows() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        println!("skipped: there is no cc");
+        return;
+    }
+    let page = std::fs::read_to_string(root().join("../../src/guide/c.md")).unwrap();
+    let block = |begin: &str| {
+        let (_, rest) = page.split_once(begin).unwrap();
+        rest.split("```").next().unwrap()
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("pages.c");
+    std::fs::write(&source, block("```c\n")).unwrap();
+    let program = directory.path().join("pages");
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(root());
+    command.arg(&source).arg(library(SHARED)).arg("-o").arg(&program);
+    command.arg(format!("-Wl,-rpath,{}", library(SHARED).parent().unwrap().display()));
+    let built = command.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let ran = Command::new(&program).current_dir(directory.path()).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), block("$ ./pages\n"));
+}
+
+#[test]
 fn a_c_program_calls_every_function_of_either_library() {
     if tour("cc", "-std=c99", "tour.c") {
         let program = std::fs::read_to_string(root().join("tests/tour.c")).unwrap();

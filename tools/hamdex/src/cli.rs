@@ -10,10 +10,10 @@ use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, Status};
 use crate::output::Output;
+use crate::reference;
 use crate::session::{Global, Session};
-use crate::status::Status;
 use crate::verb::{IndexVerb, Verb};
 
 const STYLES: Styles = Styles::styled()
@@ -95,12 +95,23 @@ pub(crate) struct ManArgs {
     /// Directory for hamdex.1 and a page for each verb; made if absent
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
+
+    /// Write the reference as HTML pages instead, for tools/site
+    #[arg(long, hide = true, requires = "directory")]
+    html: bool,
 }
 
 impl ManArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         if let Some(directory) = &self.directory {
             std::fs::create_dir_all(directory).map_err(|e| Failure::io(directory, e))?;
+            if self.html {
+                for (name, page) in reference::pages(Cli::command()) {
+                    let path = directory.join(format!("{name}.html"));
+                    std::fs::write(&path, page).map_err(|e| Failure::io(&path, e))?;
+                }
+                return Ok(());
+            }
             let written = clap_mangen::generate_to(Cli::command(), directory);
             return written.map_err(|e| Failure::io(directory, e));
         }

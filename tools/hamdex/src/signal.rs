@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::{Failure, Status};
 use crate::size;
-use crate::status::Status;
 
 /// Time within which two signals are one: `timeout` sends its signal twice.
 const SAME: Duration = Duration::from_millis(300);

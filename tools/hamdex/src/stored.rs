@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hamdex::any::AnyIndex;
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
 use hamdex::text::Pipeline;
@@ -35,8 +36,17 @@ pub(crate) fn require(path: &Path, bits: Option<u32>) -> Result<Header> {
 }
 
 /// Opens an index for reading; other processes may continue to write.
-pub(crate) fn read_only<F: Fingerprint>(path: &Path) -> Result<Index<F>> {
-    Ok(Index::open_with(path, &OpenOptions::new().read_only(true).costs(costs::kept()?))?)
+pub(crate) fn read_only(path: &Path) -> Result<AnyIndex> {
+    Ok(AnyIndex::open_with(path, &reading()?)?)
+}
+
+/// Opens an index of a known width for reading.
+pub(crate) fn read_only_of<F: Fingerprint>(path: &Path) -> Result<Index<F>> {
+    Ok(Index::open_with(path, &reading()?)?)
+}
+
+fn reading() -> Result<OpenOptions> {
+    Ok(OpenOptions::new().read_only(true).costs(costs::kept()?))
 }
 
 /// Reads an index into memory; failing is better than a search that is slow without saying so.

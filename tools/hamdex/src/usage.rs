@@ -7,8 +7,7 @@ use clap::error::ErrorKind;
 
 use crate::cli::{Cli, index_verbs};
 use crate::console::{Console, complain};
-use crate::failure;
-use crate::status::Status;
+use crate::failure::{self, Status};
 
 /// A refused call: a message and hints.
 #[derive(Debug, PartialEq, Eq)]

@@ -8,27 +8,6 @@ use crate::failure::{Failure, Result};
 /// Default width.
 pub(crate) const DEFAULT: u32 = 64;
 
-/// Runs an expression with `$F` standing for the fingerprint type of that many bits.
-macro_rules! for_width {
-    ($bits:expr, $F:ident => $body:expr) => {
-        match $bits {
-            32 => {
-                type $F = u32;
-                $body
-            }
-            128 => {
-                type $F = u128;
-                $body
-            }
-            _ => {
-                type $F = u64;
-                $body
-            }
-        }
-    };
-}
-pub(crate) use for_width;
-
 /// Parses a fingerprint in hexadecimal; `0x` before it is allowed.
 pub(crate) fn from_hex<F: Fingerprint>(text: &str) -> hamdex::Result<F> {
     F::from_hex(text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text))

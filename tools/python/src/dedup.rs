@@ -10,6 +10,7 @@ use std::time::Instant;
 use arrow_array::UInt32Array;
 use hamdex::Fingerprint;
 use hamdex::advice::{Settled, Wishes};
+use hamdex::any::AnyIndex;
 use hamdex::dedup::{Decisions, Dedup, Settings};
 use hamdex::join::Linkage;
 use hamdex::verify::Verification;
@@ -19,7 +20,7 @@ use pyo3::types::{PyBytes, PyDict};
 use self::outcome::{Done, Outcome};
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
-use crate::index::{Index, Open, Texts, Width};
+use crate::index::{Index, Texts};
 use crate::interrupt::{Watch, interruptible};
 use crate::pipeline::Asked;
 use crate::read::{self, Read, Rows};
@@ -117,7 +118,7 @@ pub(crate) fn dedup<'py>(
 /// An index whose documents are compared too.
 #[derive(Clone, Copy)]
 struct Against<'a> {
-    open: &'a Open,
+    open: &'a AnyIndex,
     texts: &'a Texts,
 }
 
@@ -131,7 +132,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn run<F: Width>(&self, against: Option<Against<'_>>, watch: &Watch) -> Result<Outcome> {
+    fn run<F: Fingerprint>(&self, against: Option<Against<'_>>, watch: &Watch) -> Result<Outcome> {
         let started = Instant::now();
         let Wanted { text, id, odd, distance, tmp, .. } = self.wanted;
         let rows = Rows::of(self.table, text, id.as_deref(), odd.clone())?;
@@ -201,13 +202,13 @@ struct Engine<'a> {
     unique: Option<Vec<Option<u32>>>,
     settled: &'a Settled,
     settings: &'a Settings,
-    against: Option<&'a Open>,
+    against: Option<&'a AnyIndex>,
     watch: &'a Watch,
 }
 
 impl Engine<'_> {
-    /// Decides on all rows; also returns which of them repeat a value of a preferred row.
-    fn decide<F: Width, R: Ord + Send + Sync>(
+    /// Decides on all rows; returns also those that share a value with a better one.
+    fn decide<F: Fingerprint, R: Ord + Send + Sync>(
         &self,
         rank: impl Fn(usize, &str) -> R + Sync,
     ) -> Result<(Decisions<F>, Read, Vec<bool>)> {
@@ -230,21 +231,14 @@ impl Engine<'_> {
         };
         let read = read::read(rows, pipeline, watch, skip, extra, &mut sink)?;
         let decisions = match against {
-            Some(open) => match F::of(open) {
-                Some(index) => dedup.finish_against(index, watch)?,
-                None => return Err(width_mismatch::<F>(open)),
-            },
+            Some(open) => dedup.finish_against(open.of_width::<F>()?, watch)?,
             None => dedup.finish(watch)?,
         };
         Ok((decisions, read, repeated))
     }
 }
 
-fn width_mismatch<F: Fingerprint>(open: &Open) -> Failure {
-    hamdex::Error::WidthMismatch { stored: open.bits(), wanted: F::BITS }.into()
-}
-
-/// Creates a nullable column of numbers.
+/// A column of numbers, some of them missing.
 fn numbers(values: impl Iterator<Item = Option<u32>>) -> UInt32Array {
     values.collect()
 }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use arrow_array::Array;
+use hamdex::Fingerprint;
 use hamdex::advice::{Settled, Wishes};
 use hamdex::evaluate::{Count, Labels, Tally};
 use hamdex::verify::Verification;
@@ -15,7 +16,6 @@ use pyo3::types::{PyDict, PyList};
 use crate::column::Ids;
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
-use crate::index::Width;
 use crate::interrupt::{Watch, interruptible};
 use crate::name;
 use crate::pipeline::Asked;
@@ -103,7 +103,7 @@ pub(crate) fn evaluate<'py>(
     measured.to_dict(py)
 }
 
-fn measure<F: Width>(
+fn measure<F: Fingerprint>(
     table: &Table,
     asked: &Asked,
     wanted: &Wanted,

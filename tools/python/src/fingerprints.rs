@@ -22,32 +22,21 @@ use crate::tables::Tables;
 /// Runs an expression with the fingerprint type of a width.
 macro_rules! for_width {
     ($bits:expr, $F:ident => $body:expr) => {
-        match $bits {
-            32 => {
-                type $F = u32;
-                $body
-            }
-            64 => {
-                type $F = u64;
-                $body
-            }
-            128 => {
-                type $F = u128;
-                $body
-            }
-            bits => Err($crate::failure::Failure::usage(format!(
-                "{bits} bits: supported are 32, 64 and 128"
-            ))),
-        }
+        hamdex::for_width!($crate::fingerprints::supported($bits)?, $F => $body)
     };
 }
 pub(crate) use for_width;
 
+/// Refuses widths that there are not, before anything is done.
+pub(crate) fn supported(bits: u32) -> Result<u32> {
+    let unsupported = || Failure::usage(format!("{bits} bits: supported are 32, 64 and 128"));
+    hamdex::for_width!(bits, F => Ok::<_, hamdex::Error>(F::BITS)).map_err(|_| unsupported())
+}
+
 /// Returns the fingerprint of one text.
 pub(crate) fn sketch(pipeline: &hamdex::Pipeline, text: &str, bits: u32) -> Result<Option<u128>> {
-    for_width!(bits, F => {
-        Ok(pipeline.fingerprint::<F>(text).map(|sketch| sketch.fingerprint.widen()))
-    })
+    let sketch = pipeline.fingerprint_of_bits(text, supported(bits)?)?;
+    Ok(sketch.map(|sketch| sketch.fingerprint))
 }
 
 /// Returns the fingerprint of each text: a list for a list, a column for a table.

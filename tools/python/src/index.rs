@@ -1,7 +1,6 @@
 //! The index: documents on disk, searchable by text or fingerprint from any Python thread.
 
 mod build;
-mod create;
 mod open;
 mod snapshot;
 mod values;
@@ -9,18 +8,19 @@ mod values;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use hamdex::any::AnyIndex;
 use hamdex::verify::Nearness;
 use hamdex::{Durability, OpenOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 
 use self::build::MaxBad;
-use self::open::with_index;
-pub(crate) use self::open::{Open, Texts, Width};
-use self::snapshot::State;
+pub(crate) use self::open::Texts;
+use self::snapshot::Found;
 pub(crate) use self::snapshot::{Match, Snapshot};
 use self::values::{Maker, Value};
 use crate::failure::{Failure, Result};
+use crate::fingerprints::supported;
 use crate::interrupt::{detached, interruptible};
 use crate::name;
 use crate::pipeline::{Asked, no_texts};
@@ -35,19 +35,17 @@ use crate::tables::{Seed, Tables};
 /// at a time writes to it. Every write survives a power loss once the call returned, unless
 /// `synced` is False. Use the index as a context manager, or call `close`.
 ///
-/// >>> import hamdex, tempfile
-/// >>> with tempfile.TemporaryDirectory() as directory:
-/// ...     with hamdex.Index.create(directory + "/posts", pipeline="post") as index:
-/// ...         index.insert("rain", "it will rain tomorrow, so take a coat and an umbrella")
-/// ...         index.search("it will rain tomorrow, so take a coat or an umbrella", distance=12)[0].key
-/// 0
+/// >>> import hamdex, tempfile >>> with tempfile.TemporaryDirectory() as directory: ...     with
+/// hamdex.Index.create(directory + "/posts", pipeline="post") as index: ...
+/// index.insert("rain", "it will rain tomorrow, so take a coat and an umbrella") ...
+/// index.search("it will rain tomorrow, so take a coat or an umbrella", distance=12)[0].key 0
 /// 'rain'
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]
 pub(crate) struct Index {
     path: PathBuf,
-    /// `None` once the index is closed.
-    open: RwLock<Option<Arc<Open>>>,
+    /// `None` once it is closed.
+    open: RwLock<Option<Arc<AnyIndex>>>,
     texts: Texts,
     built: Option<build::Summary>,
 }
@@ -59,7 +57,7 @@ type Seen<'py> = (Bound<'py, PyAny>, Bound<'py, Table>, String, Option<String>, 
 type Named = (Vec<Vec<u8>>, Vec<Value>, bool);
 
 impl Index {
-    fn over(path: PathBuf, open: Open, seed: Option<&Seed>) -> Result<Self> {
+    fn over(path: PathBuf, open: AnyIndex, seed: Option<&Seed>) -> Result<Self> {
         let texts = Texts::of(&open, seed)?;
         Ok(Self { path, open: RwLock::new(Some(Arc::new(open))), texts, built: None })
     }
@@ -69,28 +67,21 @@ impl Index {
         &self.texts
     }
 
-    pub(crate) fn opened(&self) -> Result<Arc<Open>> {
+    pub(crate) fn opened(&self) -> Result<Arc<AnyIndex>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         let closed = || Failure::usage(format!("{} is closed", self.path.display()));
         open.as_ref().map(Arc::clone).ok_or_else(closed)
     }
 
-    fn maker(&self, open: &Open) -> Maker<'_> {
-        Maker { texts: &self.texts, keeps_features: open.header().keeps_features }
+    fn maker<'a>(&'a self, open: &'a AnyIndex) -> Maker<'a> {
+        Maker { texts: &self.texts, header: open.header() }
     }
 
     fn frozen(&self, py: Python<'_>) -> Result<Snapshot> {
         let open = self.opened()?;
-        let state = detached(py, || {
-            Ok(match &*open {
-                Open::Bits32(index) => State::Bits32(index.reader()?),
-                Open::Bits64(index) => State::Bits64(index.reader()?),
-                Open::Bits128(index) => State::Bits128(index.reader()?),
-            })
-        })?;
-        let (texts, header) = (self.texts.clone(), open.header());
-        let default_check = settle::default_check(header)?;
-        Ok(Snapshot { state, texts, keeps_features: header.keeps_features, default_check })
+        let state = detached(py, || Ok(open.reader()?))?;
+        let default_check = settle::default_check(open.header())?;
+        Ok(Snapshot { state, texts: self.texts.clone(), default_check })
     }
 }
 
@@ -161,7 +152,7 @@ impl Index {
         let asked = Asked::of(pipeline, &tables)?;
         let named = pipeline.is_some() || tables.given() || tables.seed_file.is_some();
         let pipeline = named.then(|| asked.pipeline(&no_texts)).transpose()?;
-        let mut options = create::options(pipeline.as_ref(), bits, distance, plan, keep_features)?;
+        let mut options = open::options(pipeline.as_ref(), bits, distance, plan, keep_features)?;
         if let Some(memory) = memory {
             options = options.memory(memory);
         }
@@ -169,7 +160,7 @@ impl Index {
             options = options.resident(resident);
         }
         let index = detached(py, || {
-            let open = Open::create(&path, bits, &options)?;
+            let open = AnyIndex::create(&path, supported(bits)?, &options)?;
             let texts = Texts::with_pipeline(pipeline);
             Ok(Self { path, open: RwLock::new(Some(Arc::new(open))), texts, built: None })
         });
@@ -204,7 +195,7 @@ impl Index {
             options = options.resident(resident);
         }
         let index = detached(py, || {
-            let open = Open::existing(&path, &options)?;
+            let open = AnyIndex::open_with(&path, &options)?;
             Self::over(path, open, seed.as_ref())
         });
         Ok(index?)
@@ -293,10 +284,8 @@ impl Index {
         let (keys, values, _) = named(keys, values)?;
         let open = self.opened()?;
         let replaced = detached(py, || {
-            let maker = self.maker(&open);
-            with_index!(&*open, index => {
-                values::insert(index, &maker.documents(keys, &values)?, durability(synced))
-            })
+            let documents = self.maker(&open).documents(keys, &values)?;
+            Ok(open.insert_batch(&documents, durability(synced))?.replaced)
         });
         Ok(replaced?)
     }
@@ -326,15 +315,12 @@ impl Index {
         let verify = values::check_of(verify, default_check, &values, header.keeps_features)?;
         let near = Nearness::new(distance.unwrap_or(header.distance)).verify(verify);
         let refused = detached(py, || {
-            let maker = self.maker(&open);
-            with_index!(&*open, index => {
-                let documents = maker.documents(keys, &values)?;
-                values::insert_if_new(index, &documents, near, durability(synced))
-            })
+            let documents = self.maker(&open).documents(keys, &values)?;
+            Ok(open.insert_batch_if_new(&documents, near, durability(synced))?)
         })?;
         let refused = refused
-            .iter()
-            .map(|found| found.as_ref().map(|found| found.to_match(py)).transpose())
+            .into_iter()
+            .map(|found| found.map(|found| Found::of(found).to_match(py)).transpose())
             .collect::<PyResult<Vec<Option<Match>>>>()?;
         if alone {
             return Ok(refused.into_iter().next().flatten().into_pyobject(py)?.into_any());
@@ -347,10 +333,7 @@ impl Index {
     fn remove(&self, py: Python<'_>, keys: &Bound<'_, PyAny>, synced: bool) -> PyResult<u64> {
         let keys = self::keys(keys)?;
         let open = self.opened()?;
-        let removed = detached(
-            py,
-            || with_index!(&*open, index => Ok(index.remove_batch(&keys, durability(synced))?)),
-        );
+        let removed = detached(py, || Ok(open.remove_batch(&keys, durability(synced))?));
         Ok(removed?)
     }
 
@@ -400,17 +383,14 @@ impl Index {
     /// Checks the index for damage; returns a description of each problem.
     fn check(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let open = self.opened()?;
-        let problems = interruptible(
-            py,
-            |watch| with_index!(&*open, index => Ok(index.check(watch)?.problems)),
-        );
+        let problems = interruptible(py, |watch| Ok(open.check(watch)?.problems));
         Ok(problems?)
     }
 
     /// Makes all writes survive a power loss.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.opened()?;
-        Ok(detached(py, || with_index!(&*open, index => Ok(index.flush()?)))?)
+        Ok(detached(py, || Ok(open.flush()?))?)
     }
 
     /// Closes the files once all snapshots are freed.
@@ -431,8 +411,7 @@ impl Index {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        let open = self.opened()?;
-        let len = with_index!(&*open, index => index.len()).map_err(Failure::from)?;
+        let len = self.opened()?.len().map_err(Failure::from)?;
         Ok(usize::try_from(len)?)
     }
 

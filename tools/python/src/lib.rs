@@ -15,7 +15,6 @@ mod interrupt;
 mod name;
 mod pipeline;
 mod read;
-mod seen;
 mod settle;
 mod spark;
 mod stamps;

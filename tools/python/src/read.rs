@@ -98,7 +98,7 @@ struct Made<F, X> {
 
 /// Reads all rows except those that `skip` selects.
 ///
-/// `extra` computes what is needed beside the fingerprint, on all threads. `sink` receives row,
+/// `extra` computes what is needed in addition to the fingerprint. `sink` receives row,
 /// fingerprint and the extra value, in row order.
 pub(crate) fn read<F: Fingerprint, X: Send>(
     rows: &Rows,

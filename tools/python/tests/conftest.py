@@ -1,8 +1,9 @@
-"""Data that the tests make themselves, and the command line that they compare with."""
+"""Generated data of the tests, and the command line that they compare with."""
 
 import json
 import os
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -16,7 +17,7 @@ WORDS = (
 
 
 def made(count, seed=11):
-    """Rows of posts, a third of them near an earlier one: some words or marks differ."""
+    """Posts, a third of which differ from an earlier one in a few words or punctuation marks."""
     rng = random.Random(seed)
     texts = []
     for _ in range(count):
@@ -64,7 +65,7 @@ def read_jsonl(path):
 
 @pytest.fixture
 def cli(program, tmp_path):
-    """Runs `hamdex dedup` over columns and returns what it wrote."""
+    """Runs `hamdex dedup` on columns and returns the written results."""
 
     def run(columns, *options):
         source, out = jsonl(tmp_path / "rows.jsonl", columns), tmp_path / "out"
@@ -73,5 +74,32 @@ def cli(program, tmp_path):
         names = ["kept", "duplicates", "clusters"]
         files = {name: read_jsonl(out / f"{name}.jsonl") for name in names}
         return files | {"report": json.loads((out / "report.json").read_text())}
+
+    return run
+
+
+@pytest.fixture
+def guide(tmp_path, monkeypatch, capsys):
+    """Runs the Python of a page of the guide and compares what it prints with what the page shows.
+
+    `paths` are names in the page that become paths in the test's directory.
+    """
+
+    def run(page, names, paths=()):
+        place = Path(__file__).resolve().parents[3] / "src" / "guide" / f"{page}.md"
+        blocks = re.findall(r"^```(\w+)\n(.*?)^```", place.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        monkeypatch.chdir(tmp_path)
+        printed = []
+        for number, (kind, lines) in enumerate(blocks):
+            if kind != "python":
+                continue
+            for name in paths:
+                lines = lines.replace(f'"{name}"', f'"{tmp_path / name}"')
+            capsys.readouterr()
+            exec(lines, names)
+            printed.append(capsys.readouterr().out)
+            following = [*blocks[number + 1 :], ("", "")][0]
+            assert printed[-1] == (following[1] if following[0] == "text" else "")
+        assert sum(map(bool, printed)) > 1
 
     return run

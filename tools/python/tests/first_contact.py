@@ -1,4 +1,4 @@
-"""The cases of tests/first_contact.json: folders, calls, and what has to come of them."""
+"""The cases of tests/first_contact.json: folders, calls and expected results."""
 
 import json
 from pathlib import Path
@@ -8,12 +8,12 @@ CASES = json.loads(FILE.read_text(encoding="utf-8"))
 
 
 def content(given):
-    """The bytes of a file: its lines, or hexadecimal digits."""
+    """Returns the bytes of a file, given as lines or as hexadecimal digits."""
     return bytes.fromhex(given["hex"]) if isinstance(given, dict) else "\n".join(given).encode()
 
 
 def lay_out(case, place):
-    """Makes the folder of a case; returns the paths of its files, in order."""
+    """Creates the folder of a case; returns the paths of its files, in order."""
     for name, given in case["files"].items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_bytes(content(given))

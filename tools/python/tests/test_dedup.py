@@ -1,4 +1,4 @@
-"""Deduplication: the rows of the command line, in the type that came in."""
+"""Deduplication: the rows of the command line, in the input's type."""
 
 import os
 import pickle
@@ -22,10 +22,10 @@ def rows(table):
 
 
 def agree(result, files, settings=True):
-    """All that the command line wrote, the package says too."""
+    """Asserts that the package returns everything that the command line wrote."""
     kept = result.kept.select([c for c in result.kept.column_names])
     assert kept.to_pylist() == files["kept"]
-    # A place in a file is a line, a place in a table is a row: the first line is row 0.
+    # Files count lines from 1 and tables count rows from 0.
     duplicates = rows(result.duplicates)
     for row, expected in zip(duplicates, files["duplicates"], strict=True):
         for place, line in [("row", expected.pop("at")), ("kept_row", expected.pop("kept_at"))]:
@@ -41,7 +41,7 @@ def agree(result, files, settings=True):
     for name in ["bits", "distance", "verification", "verified_with_kept", "pipeline", "keep"]:
         assert result.report["settings"][name] == files["report"]["settings"][name], name
     assert result.report["advice"] == files["report"]["advice"]
-    # Without a field a file is a source, and a table none.
+    # Without a field files are sources; tables have none.
     if result.report["sources"]:
         assert result.report["sources"] == files["report"]["sources"]
 
@@ -67,13 +67,13 @@ def agree(result, files, settings=True):
         (["--bits", "128", "--verify-chain"], {"bits": 128, "verify_chain": True}),
     ],
 )
-def test_the_command_line_agrees_row_for_row(posts, cli, options, given):
+def test_the_command_line_keeps_the_same_rows(posts, cli, options, given):
     agree(hamdex.dedup(pa.table(posts), **given), cli(posts, *options))
 
 
-def test_a_sample_of_many_rows_is_that_of_the_command_line(cli):
+def test_a_sample_of_many_rows_equals_that_of_the_command_line(cli):
     many = made(6000, seed=5)
-    # The first rows are long: who looks at them alone sees no short text.
+    # The first rows are long, so a sample of them alone has no short text.
     many["text"] = [text * 9 if n < 900 else text for n, text in enumerate(many["text"])]
     result = hamdex.dedup(pa.table(many))
     agree(result, cli(many))
@@ -130,7 +130,7 @@ def test_record_batches_stay_record_batches(posts, kind):
     assert hamdex.dedup(batch.slice(0, 0)).kept.equals(batch.slice(0, 0))
 
 
-def test_empty_tables_are_tables_and_nulls_alone_are_an_error():
+def test_empty_tables_are_accepted_and_tables_of_nulls_are_rejected():
     empty = hamdex.dedup(pa.table({"text": pa.array([], pa.string())}))
     assert (len(empty.kept), len(rows(empty.duplicates)), empty.report["documents"]) == (0, 0, 0)
     for column in [pa.nulls(3), pa.array([None] * 3, pa.string()).dictionary_encode()]:
@@ -144,7 +144,7 @@ def test_empty_tables_are_tables_and_nulls_alone_are_an_error():
 def test_pandas_keeps_its_index_and_types(posts):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(posts, index=range(100, 3100)).astype({"date": "datetime64[ns]"})
-    # A column that Arrow cannot hold is nobody's business.
+    # A column that Arrow cannot hold is ignored.
     frame["mixed"] = [object() if n % 2 else "text" for n in range(3000)]
     result = hamdex.dedup(frame, keep="newest:date")
     expected = hamdex.dedup(pa.table(posts), keep="newest:date")
@@ -179,7 +179,7 @@ def test_datasets_are_selected_from(posts):
     assert hamdex.dedup(shuffled).mask == hamdex.dedup(table).mask
 
 
-def test_whatever_offers_arrow_data_is_taken_once(posts):
+def test_any_provider_of_arrow_data_is_read_once(posts):
     table = pa.table(posts)
 
     class Once:
@@ -214,7 +214,7 @@ def test_arrow_data_is_not_copied():
     assert addresses[0] == addresses[1]
 
 
-def test_what_is_near_a_stored_document_goes_too(posts, tmp_path, program):
+def test_rows_near_a_stored_document_are_removed_too(posts, tmp_path, program):
     table = pa.table(posts)
     old, new = table.slice(0, 1000), table.slice(1000)
     with hamdex.Index.build(tmp_path / "idx", old, keep_features=True) as index:
@@ -237,7 +237,7 @@ def test_what_is_near_a_stored_document_goes_too(posts, tmp_path, program):
     assert named.report["removed_against_index"] > 100
 
 
-def test_what_cannot_be_is_refused_by_name(posts, tmp_path):
+def test_invalid_calls_are_rejected_with_the_reason(posts, tmp_path):
     table = pa.table(posts)
     refused = [
         ({"text": "body"}, 'no column "body" among id, text, date'),
@@ -267,7 +267,7 @@ def test_what_cannot_be_is_refused_by_name(posts, tmp_path):
         hamdex.dedup(table, against=tmp_path / "absent")
 
 
-def test_errors_are_caught_by_their_usual_names():
+def test_errors_have_the_usual_base_classes():
     assert issubclass(hamdex.UsageError, ValueError)
     assert issubclass(hamdex.StorageError, OSError)
     assert issubclass(hamdex.DamageError, hamdex.HamdexError)
@@ -290,7 +290,7 @@ SLOW = """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
-def test_ctrl_c_ends_a_long_call_and_breaks_nothing(tmp_path):
+def test_ctrl_c_stops_a_long_call_without_damage(tmp_path):
     script = tmp_path / "slow.py"
     script.write_text(textwrap.dedent(SLOW))
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
@@ -310,7 +310,7 @@ def test_ctrl_c_ends_a_long_call_and_breaks_nothing(tmp_path):
     assert child.wait(timeout=30) == 0
 
 
-def test_other_threads_run_meanwhile(posts):
+def test_other_threads_run_during_a_call(posts):
     ticks, done = [], threading.Event()
 
     def tick():
@@ -331,7 +331,7 @@ def test_other_threads_run_meanwhile(posts):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks of Unix")
-def test_a_forked_process_has_threads_of_its_own(posts):
+def test_a_forked_process_has_separate_threads(posts):
     expected = hamdex.dedup(posts["text"][:300]).mask
     reading, writing = os.pipe()
     child = os.fork()

@@ -1,4 +1,4 @@
-"""Examples: what the documentation shows is what happens."""
+"""Runs the examples of the documentation."""
 
 import doctest
 import importlib
@@ -12,19 +12,19 @@ from conftest import jsonl
 
 
 @pytest.mark.parametrize("module", ["_dedup", "_evaluate", "_files", "_fingerprint"])
-def test_examples_of_functions_come_out(module):
+def test_examples_of_functions_pass(module):
     outcome = doctest.testmod(importlib.import_module(f"hamdex.{module}"))
     assert outcome.attempted > 1 and outcome.failed == 0
 
 
 @pytest.mark.parametrize(("kind", "examples"), [(hamdex.Index, 2), (hamdex.Pipeline, 4)])
-def test_the_examples_of_classes_come_out(kind, examples):
+def test_examples_of_classes_pass(kind, examples):
     parsed = doctest.DocTestParser().get_doctest(kind.__doc__, {}, kind.__name__, None, 0)
     assert len(parsed.examples) == examples
     assert doctest.DocTestRunner().run(parsed).failed == 0
 
 
-def test_what_the_readmes_show_runs(posts, tmp_path, monkeypatch):
+def test_examples_of_the_readmes_run(posts, tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     project = Path(__file__).resolve().parents[3]
@@ -32,13 +32,13 @@ def test_what_the_readmes_show_runs(posts, tmp_path, monkeypatch):
     text = "".join(readme.read_text(encoding="utf-8") for readme in readmes)
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    # Fewer than a sample holds, so that files and tables learn by the same texts.
+    # Fewer rows than a sample, so that files and tables have the same sample.
     few = {name: column[:900] for name, column in posts.items()}
     jsonl("news.jsonl", few)
     pq.write_table(pa.table(few).rename_columns(["id", "content", "date"]), "crawl.parquet")
     names = {}
     for block in blocks:
-        # Frames of Spark need a cluster: tests/spark.
+        # Spark examples need a cluster; see tests/spark.
         if "hamdex.spark" not in block:
             exec(block, names)
     expected = hamdex.dedup(pa.table(few)).kept["id"].to_pylist()
@@ -48,3 +48,14 @@ def test_what_the_readmes_show_runs(posts, tmp_path, monkeypatch):
     (found,) = names["near"]
     assert found.key == "d1" and 0 < found.distance <= 16
     names["index"].close()
+
+
+@pytest.mark.filterwarnings("ignore::hamdex.DataWarning")
+@pytest.mark.parametrize(
+    ("page", "needs"),
+    [("pandas", ["pandas", "pyarrow"]), ("polars", ["polars"]), ("duckdb", ["duckdb", "pyarrow"])],
+)
+def test_a_page_of_the_guide_prints_what_it_shows(page, needs, guide):
+    for package in needs:
+        pytest.importorskip(package)
+    guide(page, {})

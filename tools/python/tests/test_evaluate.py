@@ -1,4 +1,4 @@
-"""Evaluation: the figures of the command line, from labels of any kind."""
+"""Evaluation: the figures of the command line, for labels of any kind."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ pa = pytest.importorskip("pyarrow")
 
 @pytest.fixture(scope="module")
 def labels(posts):
-    """Pairs that share most of their words, and how many of them."""
+    """Returns pairs that share most words, and the share."""
     found = []
     sets = [set(text.rstrip("!?… ").split()) for text in posts["text"][:400]]
     for a in range(400):
@@ -41,7 +41,7 @@ def some(posts):
         ),
     ],
 )
-def test_the_command_line_has_the_same_figures(
+def test_the_command_line_returns_the_same_figures(
     posts, labels, program, tmp_path, options, given
 ):
     source = jsonl(tmp_path / "rows.jsonl", some(posts))
@@ -75,7 +75,7 @@ def test_labels_are_lists_or_tables(posts, labels):
     assert (more["positives"], more["unknown"]) == (len(labels), 1)
 
 
-def test_numbers_name_rows():
+def test_row_numbers_are_ids():
     texts = ["sunny days are here again", "Sunny days are here again!", "something else"]
     pandas = pytest.importorskip("pandas")
     for pairs in [[(0, 1)], pandas.DataFrame({"a": [0], "b": [1]})]:

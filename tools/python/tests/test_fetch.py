@@ -1,4 +1,4 @@
-"""The environment of the tests: what `fetch` cannot do, it reports by its exit status."""
+"""The environment of the tests: `fetch` reports failures by its exit status."""
 
 import http.server
 import os
@@ -21,7 +21,7 @@ def environment(tmp_path_factory):
 
 @pytest.fixture
 def fetch(environment):
-    """Runs `fetch` against the index at an address."""
+    """Runs `fetch` with the package index at an address."""
 
     def run(index):
         own = {
@@ -39,7 +39,7 @@ def fetch(environment):
 
 
 class Index(http.server.BaseHTTPRequestHandler):
-    """A package index that has pip and nothing else."""
+    """Serves a package index that contains only pip."""
 
     def do_GET(self):
         found = self.path == "/simple/pip/"
@@ -53,8 +53,8 @@ class Index(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_an_index_that_does_not_answer_has_a_status_of_its_own(fetch):
-    # Nobody listens on the port for discarded data.
+def test_an_unreachable_index_has_a_separate_status(fetch):
+    # No service listens on the discard port.
     done = fetch("http://127.0.0.1:9/simple")
     assert done.returncode == 3, done.stderr
     assert "no package index is reachable" in done.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""From file to file: what the command line writes, the package writes too."""
+"""From file to file: the package writes the same files as the command line."""
 
 import csv
 import gzip
@@ -23,7 +23,7 @@ HAN = "春江潮水连海平海上明月共潮生滟滟随波千万里何处春�
 
 
 def chinese(count, seed=23):
-    """Rows of Chinese sentences, a third of them near an earlier one: some characters differ."""
+    """Chinese sentences, a third of which differ from an earlier one in a few characters."""
     rng = random.Random(seed)
     texts = []
     for _ in range(count):
@@ -40,9 +40,9 @@ def chinese(count, seed=23):
 
 @pytest.fixture(scope="module")
 def table():
-    """Posts in English, Chinese and both, with columns of types that JSON has not.
+    """Posts in English, Chinese and both, with columns of types that JSON lacks.
 
-    There are fewer than a sample holds, so that files and tables learn by the same texts.
+    There are fewer rows than a sample, so that files and tables have the same sample.
     """
     posts, more = made(450), chinese(450)
     columns = {name: posts[name] + more[name] for name in posts}
@@ -61,7 +61,7 @@ def parquet(table, tmp_path_factory):
 
 @pytest.fixture
 def run(program, tmp_path):
-    """Runs `hamdex dedup` over files and returns the directory that it wrote."""
+    """Runs `hamdex dedup` on files and returns the directory that it wrote."""
 
     def run(*arguments):
         out = tmp_path / "theirs"
@@ -73,7 +73,7 @@ def run(program, tmp_path):
 
 
 def same(ours, theirs):
-    """Reports agree in everything but time and the names of the inputs."""
+    """Asserts that reports are equal except for time and input names."""
     ours, theirs = dict(ours), dict(theirs)
     for report in (ours, theirs):
         del report["seconds"]
@@ -97,7 +97,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("options", "given"), CASES)
-def test_a_parquet_file_is_kept_row_for_row_as_by_the_command_line(
+def test_a_parquet_file_keeps_the_rows_of_the_command_line(
     table, parquet, run, tmp_path, options, given
 ):
     theirs = run(parquet, "--format", "parquet", *options)
@@ -115,7 +115,7 @@ def test_a_parquet_file_is_kept_row_for_row_as_by_the_command_line(
     assert [(row["id"], row["kept_id"]) for row in found] == duplicates
 
 
-def test_a_directory_takes_all_that_the_command_line_writes(table, parquet, run, tmp_path):
+def test_a_directory_gets_all_files_of_the_command_line(table, parquet, run, tmp_path):
     ours = tmp_path / "ours"
     report = hamdex.dedup_file([parquet], ours, distance=6, pipeline="post", format="parquet")
     theirs = run(parquet, "--format", "parquet", "-k", "6", "--pipeline", "post")
@@ -126,7 +126,7 @@ def test_a_directory_takes_all_that_the_command_line_writes(table, parquet, run,
     assert json.loads((ours / "report.json").read_text()) == report
 
 
-def test_one_line_makes_a_clean_file_and_a_page(parquet, tmp_path):
+def test_one_call_writes_a_clean_file_and_a_report(parquet, tmp_path):
     page = tmp_path / "report.html"
     report = hamdex.dedup_file(parquet, tmp_path / "clean.parquet", report=page)
     content = page.read_text()
@@ -141,7 +141,7 @@ def test_lines_of_json_are_copied_byte_for_byte(posts, tmp_path):
     source = tmp_path / "rows.jsonl.gz"
     lines = jsonl(tmp_path / "plain.jsonl", posts).read_bytes()
     source.write_bytes(gzip.compress(odd + lines))
-    # One more text would be another sample.
+    # One more text would change the sample.
     report = hamdex.dedup_file(source, tmp_path / "clean.jsonl", pipeline="auto")
     kept = (tmp_path / "clean.jsonl").read_bytes()
     assert kept.startswith(odd) and set(kept.splitlines()) <= set((odd + lines).splitlines())
@@ -150,7 +150,7 @@ def test_lines_of_json_are_copied_byte_for_byte(posts, tmp_path):
     assert [row["id"] for row in read_jsonl(tmp_path / "clean.jsonl")] == ["odd", *expected]
 
 
-def test_csv_comes_back_as_csv_cell_for_cell(posts, tmp_path):
+def test_csv_output_keeps_the_cells_of_csv_input(posts, tmp_path):
     source, clean = tmp_path / "rows.csv", tmp_path / "clean.csv"
     names = ["date", "id", "text", "note"]
     notes = ['say "hi", they said', "two\nlines", "", "公园"]
@@ -170,19 +170,19 @@ def test_csv_comes_back_as_csv_cell_for_cell(posts, tmp_path):
         hamdex.dedup_file(jsonl(tmp_path / "rows.jsonl", posts), tmp_path / "b.csv")
 
 
-def test_several_files_are_one_set(posts, tmp_path):
+def test_several_files_are_deduplicated_together(posts, tmp_path):
     halves = [{name: column[part] for name, column in posts.items()}
               for part in (slice(0, 1700), slice(1700, None))]
     first = jsonl(tmp_path / "a.jsonl", halves[0])
     pq.write_table(pa.table(halves[1]), tmp_path / "b.parquet")
-    # A generator of paths and strings is as good as a list.
+    # A generator of paths and strings is accepted like a list.
     sources = (kind(path) for kind, path in [(str, first), (os.fspath, tmp_path / "b.parquet")])
     hamdex.dedup_file(sources, tmp_path / "clean.jsonl", pipeline="auto")
     expected = hamdex.dedup(pa.table(posts), pipeline="auto").kept.to_pylist()
     assert read_jsonl(tmp_path / "clean.jsonl") == expected
 
 
-def test_names_are_names_whatever_they_look_like(posts, tmp_path, monkeypatch):
+def test_names_that_look_like_options_are_file_names(posts, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     some = {name: column[:100] for name, column in posts.items()}
     for name in ["--help.jsonl", "a=b.jsonl", "公园.jsonl"]:
@@ -190,11 +190,11 @@ def test_names_are_names_whatever_they_look_like(posts, tmp_path, monkeypatch):
         report = hamdex.dedup_file(name, f"-o {name}")
         assert report["documents"] == len(read_jsonl(f"-o {name}")) + report["removed"] == 100
     os.rename("a=b.jsonl", "-")
-    # No standard input is read: a file is what its lines are, whatever its name.
+    # Does not read standard input: the lines of a file decide its format, with any name.
     assert hamdex.dedup_file("-", "out.jsonl")["documents"] == 100
 
 
-def test_what_is_near_a_stored_document_goes_too(posts, tmp_path):
+def test_rows_near_a_stored_document_are_removed_too(posts, tmp_path):
     table = pa.table(posts)
     pq.write_table(table.slice(1000), tmp_path / "new.parquet")
     with hamdex.Index.build(tmp_path / "idx", table.slice(0, 1000), keep_features=True) as index:
@@ -207,7 +207,7 @@ def test_what_is_near_a_stored_document_goes_too(posts, tmp_path):
             assert pq.read_table(tmp_path / "clean.parquet").equals(expected.kept)
 
 
-def test_pipelines_go_as_names_or_as_objects(posts, tmp_path):
+def test_pipelines_are_passed_as_names_or_objects(posts, tmp_path):
     source = jsonl(tmp_path / "rows.jsonl", posts)
     pipeline = hamdex.Pipeline(segment="words", ngram=2, weights="tf")
     report = hamdex.dedup_file(source, tmp_path / "a.jsonl", pipeline=pipeline, distance=6)
@@ -216,7 +216,7 @@ def test_pipelines_go_as_names_or_as_objects(posts, tmp_path):
     assert read_jsonl(tmp_path / "a.jsonl") == expected.kept.to_pylist()
 
 
-def test_bad_rows_are_told_and_skipped_or_too_many(tmp_path):
+def test_bad_rows_are_reported_and_skipped_up_to_a_maximum(tmp_path):
     source = tmp_path / "rows.jsonl"
     source.write_text('{"text":"sunny days are here"}\n{"text":\n{"text":" "}\n')
     rejects = tmp_path / "bad.jsonl"
@@ -230,7 +230,7 @@ def test_bad_rows_are_told_and_skipped_or_too_many(tmp_path):
     assert [row["line"] for row in read_jsonl(rejects)] == [2]
 
 
-def test_what_cannot_be_is_refused_by_name(parquet, tmp_path, capfd):
+def test_invalid_calls_are_rejected_with_the_reason(parquet, tmp_path, capfd):
     out = tmp_path / "clean.parquet"
     with pytest.raises(hamdex.DataError, match=r'no field "body".*\(fields: id, text'):
         hamdex.dedup_file(parquet, out, text="body")
@@ -274,7 +274,7 @@ PEAK = """
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="peaks are told in other units elsewhere")
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory has another unit elsewhere")
 def test_memory_does_not_grow_with_the_texts(tmp_path):
     rng = random.Random(3)
     words = [f"{rng.getrandbits(40):x}" for _ in range(5000)]
@@ -289,7 +289,7 @@ def test_memory_does_not_grow_with_the_texts(tmp_path):
         done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
         documents, peaks[groups] = map(int, done.stdout.split())
         assert documents == groups * 1000
-    # The second file has 130 MB of text more.
+    # The second file has 130 MB more text.
     assert peaks[20] - peaks[4] < 40_000, peaks
 
 
@@ -308,7 +308,7 @@ SLOW = """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
-def test_ctrl_c_ends_a_long_call_and_leaves_the_files_as_they_were(tmp_path):
+def test_ctrl_c_stops_a_long_call_and_changes_no_file(tmp_path):
     source = jsonl(tmp_path / "rows.jsonl", {"text": made(400_000, seed=3)["text"]})
     clean = tmp_path / "clean.jsonl"
     clean.write_text("what was there before\n")

@@ -1,4 +1,4 @@
-"""Fingerprints: every kind of column, and the numbers of other libraries."""
+"""Fingerprints: columns of every kind, compared with other libraries."""
 
 import importlib.util
 import json
@@ -10,12 +10,12 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-# Plain SimHash of character 3-grams by XXH3-64, as others make it too.
+# Plain SimHash of character 3-grams with XXH3-64, as in other libraries.
 PLAIN = {"segment": "raw", "ngram": 3, "weights": "tf"}
 
 
 def texts_of_daft():
-    """Texts of many scripts, those of the comparison of the command line with Daft."""
+    """Texts in many scripts, also used to compare the command line with Daft."""
     path = Path(__file__).resolve().parents[3] / "tests" / "daft_simhash.py"
     spec = importlib.util.spec_from_file_location("daft_simhash", path)
     module = importlib.util.module_from_spec(spec)
@@ -23,7 +23,7 @@ def texts_of_daft():
     return [text for text in module.made() if text.strip()]
 
 
-def test_columns_of_every_kind_give_the_same_numbers(posts):
+def test_columns_of_every_kind_have_the_same_fingerprints(posts):
     texts = [*posts["text"][:50], "...", None]
     expected = hamdex.fingerprint(texts)
     assert expected[-2:] == [None, None] and all(value < 2**64 for value in expected[:-2])
@@ -53,7 +53,7 @@ def test_fingerprints_have_32_64_or_128_bits(posts):
         hamdex.fingerprint(texts, bits=48)
 
 
-def test_the_command_line_gives_the_same_numbers(posts, program):
+def test_the_command_line_has_the_same_fingerprints(posts, program):
     rows = "".join(json.dumps({"text": text}) + "\n" for text in posts["text"])
     for name in ["auto", "post", "code"]:
         command = [program, "fingerprint", "-", "--quiet", "--pipeline", name]
@@ -62,7 +62,7 @@ def test_the_command_line_gives_the_same_numbers(posts, program):
         assert hamdex.fingerprint(posts["text"], pipeline=name) == found
 
 
-def test_pipelines_are_named_described_or_put_together():
+def test_pipelines_are_built_from_names_descriptors_or_parts():
     post = hamdex.Pipeline("post")
     assert hamdex.Pipeline(post.descriptor) == post != hamdex.Pipeline("page")
     text = "sunny days are here again"
@@ -82,7 +82,7 @@ def test_pipelines_are_named_described_or_put_together():
         hamdex.fingerprint({"a"})
 
 
-def test_daft_gives_the_same_numbers():
+def test_daft_has_the_same_fingerprints():
     daft = pytest.importorskip("daft")
     functions = pytest.importorskip("daft.functions")
     texts = texts_of_daft()
@@ -94,7 +94,7 @@ def test_daft_gives_the_same_numbers():
     assert ours == theirs
 
 
-def test_the_package_simhash_gives_the_same_numbers():
+def test_the_package_simhash_has_the_same_fingerprints():
     simhash = pytest.importorskip("simhash")
     xxhash = pytest.importorskip("xxhash")
     pipeline = hamdex.Pipeline(**PLAIN)

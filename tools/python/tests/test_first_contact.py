@@ -9,10 +9,10 @@ import pytest
 
 from first_contact import CASES, lay_out
 
-#: Options of the command line that have another name here.
+#: Options of the command line with another name in Python.
 KEYWORDS = {"text-field": "text", "id-field": "id"}
 
-#: Cases of options that `dedup_file` does not have are the command line's alone.
+#: Cases with options that `dedup_file` does not have are skipped.
 NAMES = [name for name, case in CASES.items() if "hidden" not in case["options"]]
 
 
@@ -21,7 +21,7 @@ def test_there_are_folders():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_folder_comes_out_as_its_table_says(name, tmp_path, monkeypatch):
+def test_every_folder_has_the_expected_result(name, tmp_path, monkeypatch):
     case = CASES[name]
     lay_out(case, tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The index: durable, live, and the same on disk as that of the command line."""
+"""The index: durable, concurrent, and with the same files as that of the command line."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def test_every_width_stores_and_finds(tmp_path, bits):
             index.search(SUNNY)
 
 
-def test_only_what_is_new_gets_in(tmp_path):
+def test_only_new_documents_are_inserted(tmp_path):
     with hamdex.Index.create(tmp_path / "idx", pipeline="post", keep_features=True) as index:
         assert index.insert_if_new("a", SUNNY) is None
         kept_out = index.insert_if_new("b", SUNNY_TOO)
@@ -70,7 +70,7 @@ def test_only_what_is_new_gets_in(tmp_path):
             index.search(SUNNY, verify="edit:0.9")
 
 
-def test_a_snapshot_stays_as_it_is(tmp_path):
+def test_a_snapshot_never_changes(tmp_path):
     with hamdex.Index.create(tmp_path / "idx", pipeline="post") as index:
         index.insert("a", SUNNY)
         before = index.snapshot()
@@ -107,7 +107,7 @@ def more_table(columns):
     return pa.table({"id": columns["id"], "text": columns["text"]})
 
 
-def test_the_command_line_makes_the_same_index(tmp_path, posts, program):
+def test_the_command_line_builds_the_same_index(tmp_path, posts, program):
     source = jsonl(tmp_path / "rows.jsonl", posts)
     built = [program, "build", str(tmp_path / "theirs"), str(source), "--quiet"]
     subprocess.run(built, check=True, capture_output=True)
@@ -124,7 +124,7 @@ def test_the_command_line_makes_the_same_index(tmp_path, posts, program):
         assert (header["distance"], header["pipeline"]) == (theirs.distance, theirs.pipeline)
 
 
-def test_searches_find_what_comparing_all_finds(tmp_path, posts):
+def test_searches_equal_the_linear_scan(tmp_path, posts):
     pipeline = hamdex.Pipeline("post")
     prints = hamdex.fingerprint(posts["text"], pipeline=pipeline)
     with hamdex.Index.build(tmp_path / "idx", pa.table(posts), pipeline=pipeline) as index:
@@ -160,7 +160,7 @@ def test_threads_write_and_search_together(tmp_path):
         index.flush()
 
 
-def test_whose_fault_it_is_can_be_told(tmp_path):
+def test_exceptions_distinguish_who_has_to_act(tmp_path):
     with pytest.raises(hamdex.UsageError, match="holds no hamdex index"):
         hamdex.Index.open(tmp_path / "absent")
     with hamdex.Index.create(tmp_path / "idx") as index:
@@ -184,7 +184,7 @@ def test_whose_fault_it_is_can_be_told(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks of Unix")
-def test_a_closed_index_opens_again_beside_a_child_of_a_fork(tmp_path):
+def test_a_closed_index_can_be_reopened_while_a_forked_child_runs(tmp_path):
     index = hamdex.Index.create(tmp_path / "idx")
     index.insert("a", 0xFF)
     waiting, telling = os.pipe()
@@ -205,7 +205,7 @@ def test_a_closed_index_opens_again_beside_a_child_of_a_fork(tmp_path):
         os.waitpid(child, 0)
 
 
-def test_the_whole_index_may_be_held_in_memory(tmp_path, posts):
+def test_the_whole_index_can_be_held_in_memory(tmp_path, posts):
     hamdex.Index.build(tmp_path / "idx", pa.table(posts)).close()
     with hamdex.Index.open(tmp_path / "idx", resident=1 << 28) as index:
         assert index.search(posts["text"][3], distance=0)[0].distance == 0

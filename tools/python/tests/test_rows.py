@@ -1,4 +1,4 @@
-"""Rows: what a table's rows are, whatever their ids and texts."""
+"""Rows of a table, with any ids and texts."""
 
 import datetime
 
@@ -60,7 +60,7 @@ def test_rows_with_nothing_to_compare_are_dropped_on_demand():
     assert report["not_compared"] == {}
 
 
-def test_cells_that_are_no_strings_are_kept():
+def test_cells_that_are_not_strings_are_kept():
     result = hamdex.dedup([RAIN, 7, None, b"bytes"])
     assert list(result.mask) == [1, 1, 1, 1]
     assert result.report["not_compared"] == {"not a string": 2, "null text": 1}
@@ -71,7 +71,7 @@ def test_cells_that_are_no_strings_are_kept():
     assert result.report["not_compared"] == {"not a string": 1, "null text": 1}
 
 
-def test_a_table_without_any_text_is_an_error_of_its_own(tmp_path):
+def test_a_table_without_any_text_is_a_data_error(tmp_path):
     for texts in [[None, None], ["", " "], ["..."]]:
         with pytest.raises(hamdex.DataError, match="has a text to compare"):
             hamdex.dedup(texts)
@@ -95,7 +95,7 @@ def test_texts_are_fields_of_structs_and_several_columns():
     assert nested.report["settings"]["text"] == "meta.body"
     joined = hamdex.dedup(table, "title, meta.body", verify="edit:1", distance=0)
     assert list(joined.mask) == [1, 0, 1, 1]
-    # A column of exactly the name goes first.
+    # A column with exactly the given name takes precedence.
     assert list(hamdex.dedup(table, "a.b").mask) == [1, 0, 0, 0]
     for text, message in [
         ("body", 'no column "body" among title, meta, a.b'),
@@ -117,13 +117,13 @@ def test_texts_are_fields_of_structs_and_several_columns():
         (["raw_content", "document"], "raw_content"),
     ],
 )
-def test_the_column_of_texts_is_found_by_its_name(names, found):
+def test_the_text_column_is_found_by_its_name(names, found):
     columns = {name: [RAIN, RAIN] if name == found else [RAIN, BOOK] for name in names}
     result = hamdex.dedup(pa.table(columns))
     assert list(result.mask) == [1, 0] and result.report["settings"]["text"] == found
 
 
-def test_a_table_without_such_a_name_is_refused():
+def test_a_table_without_a_default_text_column_is_rejected():
     with pytest.raises(hamdex.UsageError, match="of headline, note"):
         hamdex.dedup(pa.table({"headline": [RAIN], "note": [RAIN]}))
 
@@ -165,7 +165,7 @@ def test_the_newest_is_chosen_by_value(case):
         pa.dictionary(pa.int8(), pa.string()),
     ],
 )
-def test_every_type_with_an_order_can_be_the_age(kind):
+def test_every_ordered_type_can_rank_rows(kind):
     days = [19_000, 19_001, None, 18_999]
     if pa.types.is_temporal(kind):
         values = pa.array(days, pa.date32() if kind != pa.date64() else pa.date32()).cast(kind)
@@ -178,7 +178,7 @@ def test_every_type_with_an_order_can_be_the_age(kind):
     assert list(hamdex.dedup(table, keep="newest:when").mask) == [0, 1, 0, 0]
 
 
-def test_an_age_that_says_nothing_is_refused():
+def test_a_column_that_cannot_rank_rows_is_rejected():
     table = pa.table({"text": [RAIN, BOOK], "when": pa.nulls(2, pa.int64()), "list": [[1], [2]]})
     for column, message in [
         ("when", "no row has a value"),
@@ -189,7 +189,7 @@ def test_an_age_that_says_nothing_is_refused():
             hamdex.dedup(table, keep=f"newest:{column}")
 
 
-def test_of_rows_with_an_equal_value_the_preferred_one_stays():
+def test_the_preferred_row_of_equal_values_is_kept():
     table = pa.table(
         {
             "text": [RAIN, BOOK, "the sky", None, "x", RAIN],
@@ -214,7 +214,7 @@ def test_of_rows_with_an_equal_value_the_preferred_one_stays():
 
 
 def hosts():
-    """Three sources and rows without one; one source is in other ones but for its last row."""
+    """Three sources, one of which repeats the others except for its last row, and rows without."""
     texts = [f"article {n * n} speaks of {n * 7919} and of {n * 104729} alone" for n in range(60)]
     rows = [(text, "a.org") for text in texts[:30]] + [(text, "b.org") for text in texts[:25]]
     rows += [(text, None) for text in texts[30:33]] + [(None, "c.org"), (" ", " ")]
@@ -261,13 +261,13 @@ def test_sources_of_every_kind_of_table_are_counted():
     for data in tables:
         report = hamdex.dedup(data, source_field="from", **WITHOUT).report
         assert report["sources"] == expected, type(data)
-    # Rows that are dropped are in no source.
+    # Dropped rows are not counted in any source.
     report = hamdex.dedup(table, source_field="from", drop_empty=True, **WITHOUT).report
     counts = [(found["name"], found["documents"]) for found in report["sources"]]
     assert counts == [("b.org", 25), ("a.org", 30), ("(none)", 3)]
 
 
-def test_sources_are_values_of_any_type_and_their_pairs_have_labels_of_any():
+def test_sources_and_labels_can_have_any_type():
     when = datetime.date(2024, 1, 2)
     for values, ids, name, label in [
         ([7, 7, 7], [1, 2, 3], "7", 3),
@@ -287,7 +287,7 @@ def test_sources_are_values_of_any_type_and_their_pairs_have_labels_of_any():
         hamdex.dedup(empty, source_field="host")
 
 
-def test_an_index_refuses_rows_of_one_id_unless_told_which_counts(tmp_path):
+def test_an_index_rejects_repeated_ids_without_on_repeat(tmp_path):
     ids = ["a", "b", "a", "c", "a"]
     texts = [RAIN, BOOK, BOOK + " again", None, None]
     table = pa.table({"id": ids, "text": texts})
@@ -311,7 +311,7 @@ def test_a_row_without_an_id_is_stored_under_its_number(tmp_path):
         assert "a" in index and 1 in index and len(index) == 2
 
 
-def test_too_many_ids_that_no_index_can_store_are_an_error(tmp_path):
+def test_too_many_invalid_ids_are_an_error(tmp_path):
     table = pa.table({"id": ["", *"abcdefgh"], "text": [f"{RAIN} {n}" for n in range(9)]})
     with pytest.raises(hamdex.DataError, match="1 of 9 rows"):
         hamdex.Index.build(tmp_path / "idx", table)

@@ -1,4 +1,4 @@
-"""Tables for texts: secrets, stop words, dictionaries, weights and rarities of the caller."""
+"""Custom tables for texts: secrets, stop words, dictionaries, weights and IDF tables."""
 
 import os
 import pickle
@@ -24,7 +24,7 @@ def secret(tmp_path):
 
 @pytest.fixture
 def files(tmp_path):
-    """A file of each kind of table."""
+    """Writes a file of each kind of table."""
     lines = {
         "stop_words": "coat\numbrella\n",
         "dictionary": "樱花节 100 n\n",
@@ -49,7 +49,7 @@ def files(tmp_path):
         {"seed_file": True},
     ],
 )
-def test_every_call_takes_the_tables_of_a_pipeline(tmp_path, files, secret, given):
+def test_every_call_accepts_the_tables_of_a_pipeline(tmp_path, files, secret, given):
     files = files | {"seed_file": secret}
     given = {name: files.get(name, value) if value is True else value for name, value in given.items()}
     pipeline = hamdex.Pipeline("auto", **given)
@@ -57,8 +57,8 @@ def test_every_call_takes_the_tables_of_a_pipeline(tmp_path, files, secret, give
     expected = pipeline.fingerprint(RAIN)
     assert hamdex.fingerprint([RAIN], **given) == [expected]
     assert hamdex.fingerprint(pa.array([RAIN]), **given).to_pylist() == [expected]
-    told = hamdex.dedup([RAIN, BOOK], pipeline="auto", **given).report["settings"]["pipeline"]
-    assert told == pipeline.descriptor
+    named = hamdex.dedup([RAIN, BOOK], pipeline="auto", **given).report["settings"]["pipeline"]
+    assert named == pipeline.descriptor
     found = hamdex.evaluate([RAIN, RAIN, BOOK], [(0, 1)], pipeline="auto", **given)
     assert found["pipeline"] == pipeline.descriptor
     with hamdex.Index.create(tmp_path / "made", pipeline="auto", **given) as index:
@@ -76,7 +76,7 @@ def test_every_call_takes_the_tables_of_a_pipeline(tmp_path, files, secret, give
     assert report["settings"]["pipeline"] == pipeline.descriptor
 
 
-def test_a_pipeline_goes_to_another_process_with_its_tables(files, secret):
+def test_a_pickled_pipeline_contains_its_tables(files, secret):
     pipeline = hamdex.Pipeline("post", stop_words=files["stop_words"], seed_file=secret)
     same = pickle.loads(pickle.dumps(pipeline))
     assert same == pipeline and same.fingerprint(RAIN) == pipeline.fingerprint(RAIN)
@@ -89,17 +89,17 @@ def test_a_pipeline_goes_to_another_process_with_its_tables(files, secret):
     assert again == pipeline
 
 
-def test_rarities_are_learnt_from_the_texts_of_the_call(tmp_path):
+def test_an_idf_table_is_learned_from_the_texts_of_the_call(tmp_path):
     texts = [f"{RAIN} {n}" for n in range(50)] + [BOOK]
-    told = hamdex.dedup(texts, weights="tfidf", idf="learn").report["settings"]["pipeline"]
+    named = hamdex.dedup(texts, weights="tfidf", idf="learn").report["settings"]["pipeline"]
     plain = hamdex.dedup(texts, weights="tfidf").report["settings"]["pipeline"]
-    assert told != plain and "idf" in told
+    assert named != plain and "idf" in named
     with hamdex.Index.build(tmp_path / "idx", texts, weights="tfidf", idf="learn") as index:
-        assert index.pipeline == told
-    # What was learnt for an index stays as it is.
+        assert index.pipeline == named
+    # A table that was learned for an index never changes.
     more = {"weights": "tfidf", "idf": "learn"}
     with hamdex.Index.build(tmp_path / "idx", [BOOK], **more) as index:
-        assert index.pipeline == told
+        assert index.pipeline == named
     assert hamdex.fingerprint(texts, weights="tfidf", idf="learn")[-1] is not None
     with pytest.raises(hamdex.UsageError, match="needs texts to learn from"):
         hamdex.Pipeline("auto", weights="tfidf", idf="learn")
@@ -135,7 +135,7 @@ def test_an_index_with_a_secret_opens_without_it_for_fingerprints(tmp_path, secr
         hamdex.Index.open(path, seed_file=other)
 
 
-def test_a_secret_that_others_can_read_is_warned_of(tmp_path, secret):
+def test_a_secret_that_others_can_read_causes_a_warning(tmp_path, secret):
     if os.name != "posix":
         pytest.skip("modes of files are those of Unix")
     with warnings.catch_warnings():
@@ -146,7 +146,7 @@ def test_a_secret_that_others_can_read_is_warned_of(tmp_path, secret):
         hamdex.Pipeline("post", seed_file=secret)
 
 
-def test_wrong_tables_are_refused_by_name(tmp_path, secret):
+def test_invalid_tables_are_rejected_with_the_reason(tmp_path, secret):
     short = tmp_path / "short"
     short.write_text("too short")
     short.chmod(0o600)
@@ -173,12 +173,12 @@ def test_wrong_tables_are_refused_by_name(tmp_path, secret):
             call()
 
 
-def test_an_index_with_features_verifies_as_it_was_made(tmp_path):
+def test_an_index_with_features_verifies_by_default(tmp_path):
     other = "it will rain tomorrow so take a coat and or one scarf for them"
     with hamdex.Index.create(tmp_path / "idx", pipeline="post", keep_features=True) as index:
         index.insert("rain", RAIN)
         far = {"distance": 16}
-        # 11 bits apart, and half of the features are equal.
+        # The fingerprints differ in 11 bits, and half of the features are equal.
         (stranger,) = index.search(other, verify="none", **far)
         assert stranger.key == "rain" and stranger.similarity is None
         assert index.search(other, **far) == []

@@ -1,4 +1,4 @@
-"""Stubs: everything public has types, and nothing else."""
+"""Stubs: exactly the public names have types."""
 
 import ast
 import inspect
@@ -30,7 +30,7 @@ def test_everything_public_is_in_the_stubs():
         assert public <= members, f"{name}: {public - members}"
 
 
-def test_everything_public_says_what_it_does():
+def test_everything_public_has_a_docstring():
     for name in set(hamdex.__all__) - {"__version__"}:
         assert inspect.getdoc(getattr(hamdex, name)), name
 
@@ -91,7 +91,7 @@ def mypy(tmp_path):
         path = tmp_path / "sample.py"
         path.write_text(textwrap.dedent(source))
         command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental"]
-        # Whether pandas has its own types here is not what is asked.
+        # Whether pandas has type stubs here does not matter.
         command += ["--disable-error-code=import-untyped", path]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
         return done.stdout
@@ -117,13 +117,13 @@ def test_wrong_calls_do_not_pass_the_type_checker(mypy):
     assert lines == {str(n + 2) for n in range(len(wrong))}, found
 
 
-def test_stubs_are_what_is_there(tmp_path):
+def test_stubs_match_the_module(tmp_path):
     pytest.importorskip("mypy")
     settings = tmp_path / "mypy.ini"
     settings.write_text("[mypy]\nignore_missing_imports = True\n")
     command = [sys.executable, "-m", "mypy.stubtest", "hamdex", "--mypy-config-file", settings]
     command.append("--ignore-disjoint-bases")
-    # It has its types in its sources, and cannot be loaded without pyspark.
+    # It has inline types, and cannot be imported without pyspark.
     allowed = tmp_path / "allowed"
     allowed.write_text("hamdex\\.spark.*\n")
     command += ["--allowlist", allowed, "--ignore-unused-allowlist"]

@@ -1,31 +1,35 @@
-//! Chunks: a reading thread turns sources into batches of whole rows, a few ahead of the work.
+//! Chunks: reading threads turn sources into batches of whole rows, ahead of the work.
 //!
-//! At most [`AHEAD`] chunks wait, each of about [`CHUNK`] bytes and never above one row more, so
-//! memory does not depend on the size of the input.
+//! A chunk has about [`CHUNK`] bytes and never above one row more, so memory does not depend on the
+//! size of the input.
 
 use std::io::{BufRead, Read};
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::Sender;
 
 use hamdex::text::{self, Encoding};
 
+use super::columnar::{Batch, Columnar};
 use super::exported;
 use super::fields::Fields;
+use super::flow::{End, Event, Gate, for_each_made};
 use super::inputs::Inputs;
 use super::open::{Meter, Reader, is_html};
 use super::reject::Reason;
 use super::source::{Kind, Source};
+use super::walk::Listing;
 use super::warc::Page;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 
 /// Bytes of rows that are handed on together.
-const CHUNK: usize = 1 << 22;
+pub(super) const CHUNK: usize = 1 << 20;
+/// Bytes of the first chunk of a source; each has twice those of the one before.
+const FIRST: usize = 1 << 16;
 /// Rows that are handed on together at most.
-const ROWS: usize = 8192;
-/// Chunks that may wait for the work.
-const AHEAD: usize = 2;
+pub(super) const ROWS: usize = 8192;
 /// The longest row or text file; anything longer is a bad row.
 pub(crate) const MAX_ROW: u64 = 128 << 20;
 
@@ -36,8 +40,8 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 pub(crate) struct Chunk {
     /// Position of the source among the inputs.
     pub(crate) source: usize,
-    /// Origin of the first row of the source that this chunk may hold.
-    pub(crate) base: u64,
+    /// Origin of the first row of the source, if it is known yet.
+    pub(crate) base: Option<u64>,
     /// Bytes read of all sources when this chunk was complete.
     pub(crate) read: u64,
     pub(crate) body: Body,
@@ -49,6 +53,7 @@ pub(crate) enum Body {
     Lines { bytes: Vec<u8>, lines: Vec<Line> },
     Raw { first: u64, rows: u64, bytes: Vec<u8> },
     Texts(Vec<Text>),
+    Table(Batch),
 }
 
 impl Body {
@@ -57,7 +62,30 @@ impl Body {
             Self::Lines { lines, .. } => lines.len() as u64,
             Self::Raw { rows, .. } => *rows,
             Self::Texts(texts) => texts.len() as u64,
+            Self::Table(batch) => batch.rows(),
         }
+    }
+
+    /// Returns the bytes of the rows in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Lines { bytes, .. } | Self::Raw { bytes, .. } => bytes.len(),
+            Self::Texts(texts) => texts.iter().map(Text::len).sum(),
+            Self::Table(batch) => batch.bytes(),
+        }
+    }
+
+    /// Turns rows of a table into lines of JSON.
+    pub(crate) fn lines(self) -> Result<Self> {
+        let Self::Table(batch) = self else { return Ok(self) };
+        let (bytes, ends) = batch.json()?;
+        let mut start = 0;
+        let line = |(end, ordinal): (usize, u64)| {
+            let bytes = std::mem::replace(&mut start, end)..end;
+            Line { ordinal, bytes, fault: None }
+        };
+        let lines = ends.into_iter().zip(batch.first()..).map(line).collect();
+        Ok(Self::Lines { bytes, lines })
     }
 }
 
@@ -82,6 +110,10 @@ pub(crate) struct Text {
 }
 
 impl Text {
+    fn len(&self) -> usize {
+        self.bytes.as_ref().map_or(0, Vec::len)
+    }
+
     /// Returns whether the main content is to be found first.
     pub(crate) fn is_html(&self) -> bool {
         self.page.as_ref().map_or_else(|| is_html(&self.name), |page| page.html)
@@ -109,8 +141,7 @@ pub(crate) type Extents = Vec<u64>;
 
 /// Calls the visitor with every chunk, in order, while the next ones are being read.
 ///
-/// Returns the number of rows of every source. Given those of an earlier pass, no source is read
-/// further than then, as if it had not grown; one that has shrunk is an error.
+/// Rows of tables are lines of JSON by then. Else as [`for_each_made`](super::for_each_made).
 pub(crate) fn for_each_chunk(
     inputs: &Arc<Inputs>,
     rows: Rows,
@@ -118,102 +149,135 @@ pub(crate) fn for_each_chunk(
     console: &Console,
     mut visit: impl FnMut(Chunk) -> Result<()>,
 ) -> Result<Extents> {
-    let (sender, receiver) = sync_channel(AHEAD);
-    let reading = Arc::clone(inputs);
-    let before = extents.cloned();
-    // Not a scoped thread: it may wait for a terminal long after the work has failed.
-    let thread = std::thread::Builder::new().name("reader".to_owned());
-    let spawn = thread.spawn(move || {
-        let mut out = Out { sender, rows, before, grown: Vec::new(), meter: Meter::default() };
-        match out.inputs(&reading) {
-            Ok(extents) => (extents, out.grown),
-            Err(failure) => {
-                if let Some(failure) = failure {
-                    // A closed channel means that the work is over already.
-                    let _ = out.sender.send(Err(failure));
-                }
-                (Extents::new(), Vec::new())
-            }
-        }
-    });
-    let thread = spawn.map_err(|e| Failure::io("reading thread", e))?;
-    for chunk in receiver {
-        let mut chunk = chunk?;
-        let (rows, read) = (chunk.body.rows(), chunk.read);
-        console.check()?;
-        inputs.leave_drawn(&mut chunk);
-        visit(chunk)?;
-        // Waiting chunks are not done yet.
-        console.reach(read, rows);
-    }
-    let (extents, grown) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    for name in grown {
-        console.warn(&format!("{name} grew while it was read; the new rows are skipped"));
-    }
-    Ok(extents)
+    let make = |chunk: Chunk| {
+        let body = chunk.body.lines()?;
+        let bytes = body.bytes();
+        Ok((Chunk { body, ..chunk }, bytes))
+    };
+    for_each_made(inputs, rows, extents, console, make, |_, base, chunk| {
+        visit(Chunk { base: Some(base), ..chunk })
+    })
 }
 
-/// `None` once no consumer takes chunks.
+/// `None` once no result is wanted.
 type Stop = Option<Failure>;
 
-struct Out {
-    sender: SyncSender<Result<Chunk>>,
-    rows: Rows,
-    /// Rows and bytes that an earlier pass read of each source.
-    before: Option<Extents>,
-    /// Sources that have more than then.
-    grown: Vec<String>,
-    meter: Meter,
+/// What every reading thread reads with.
+pub(super) struct Out {
+    pub(super) gate: Arc<Gate>,
+    pub(super) read: Sender<Event>,
+    pub(super) rows: Rows,
+    /// Rows that an earlier pass read of each source.
+    pub(super) before: Option<Extents>,
+    pub(super) meter: Meter,
 }
 
 impl Out {
-    fn inputs(&mut self, inputs: &Inputs) -> Result<Extents, Stop> {
-        let mut base = 0;
-        let mut extents = Extents::new();
-        for (position, source) in inputs.sources.iter().enumerate() {
-            let before = self.before.as_ref().and_then(|before| before.get(position)).copied();
-            let rows = match &source.kind {
-                Kind::Lines | Kind::Json | Kind::Columnar(_) | Kind::Delimited(_) => {
-                    self.lines(source, position, base, before)?
+    /// Reads one source after another, until all are read or no result is wanted.
+    pub(super) fn run(&self, inputs: &Inputs) {
+        while let Some(position) = self.gate.next_source(inputs.sources.len()) {
+            let Some(source) = inputs.sources.get(position) else { return };
+            let (before, base) = match &self.before {
+                Some(before) => {
+                    let earlier = before.get(..position).unwrap_or_default();
+                    (before.get(position).copied(), Some(earlier.iter().sum()))
                 }
-                Kind::Raw(bits) => self.raw(source, position, base, *bits, before)?,
-                Kind::Text => self.text(source, position, base)?,
-                Kind::Directory(_) => self.directory(source, position, base)?,
-                Kind::Warc => self.records(source, position, base, before)?,
+                None => (None, None),
             };
-            if let Some(before) = before
-                && rows < before
-            {
-                return Err(Some(changed(&source.name)));
+            let mut reading =
+                One { out: self, source, position, before, base, sent: 0, grown: false };
+            let read = catch_unwind(AssertUnwindSafe(|| reading.run()));
+            let event = match read {
+                Ok(Err(None)) => return,
+                Ok(Err(Some(failure))) => Event::End(position, reading.sent, Err(failure)),
+                Ok(Ok(rows)) => {
+                    let end = End { rows, grown: reading.grown };
+                    Event::End(position, reading.sent, Ok(end))
+                }
+                Err(panic) => Event::Panic(panic),
+            };
+            if self.read.send(event).is_err() {
+                return;
             }
-            // The rows of the next source are counted as before, although this one has changed.
-            let rows = before.unwrap_or(rows);
-            base += rows;
-            extents.push(rows);
         }
-        Ok(extents)
+    }
+}
+
+/// A source that is being read.
+struct One<'a> {
+    out: &'a Out,
+    source: &'a Source,
+    position: usize,
+    /// Its rows in an earlier pass.
+    before: Option<u64>,
+    /// Origin of its first row, if it is known.
+    base: Option<u64>,
+    sent: u64,
+    grown: bool,
+}
+
+impl One<'_> {
+    /// Returns the number of rows.
+    fn run(&mut self) -> Result<u64, Stop> {
+        let rows = match &self.source.kind {
+            Kind::Lines | Kind::Json | Kind::Delimited(_) => self.lines()?,
+            Kind::Columnar(columnar) => self.table(columnar)?,
+            Kind::Raw(bits) => self.raw(*bits)?,
+            Kind::Text => self.text()?,
+            Kind::Directory(listing) => self.directory(listing)?,
+            Kind::Warc => self.records()?,
+        };
+        match self.before {
+            Some(before) if rows < before => Err(Some(changed(&self.source.name))),
+            // The rows of the next source are counted as before, although this one has changed.
+            Some(before) => Ok(before),
+            None => Ok(rows),
+        }
     }
 
-    fn send(&self, source: usize, base: u64, body: Body) -> Result<(), Stop> {
-        let read = self.meter.bytes();
-        self.sender.send(Ok(Chunk { source, base, read, body })).map_err(|_| None)
+    fn send(&mut self, body: Body) -> Result<(), Stop> {
+        let known = self.out.gate.admit(self.position, body.bytes()).map_err(|()| None)?;
+        let (source, read) = (self.position, self.out.meter.bytes());
+        let chunk = Chunk { source, base: self.base.or(known), read, body };
+        self.sent += 1;
+        self.out.read.send(Event::Chunk(self.sent - 1, chunk)).map_err(|_| None)
+    }
+
+    /// Returns the bytes of the next chunk: the first ones are small, so that all threads begin.
+    fn wanted(&self) -> usize {
+        CHUNK.min(FIRST << self.sent.min(8))
+    }
+
+    /// Reads a table batch by batch.
+    fn table(&mut self, columnar: &Columnar) -> Result<u64, Stop> {
+        let mut rows = 0;
+        let most = self.before.unwrap_or(u64::MAX);
+        for batch in columnar.batches_of(self.out.rows == Rows::Whole, &self.out.meter)? {
+            let batch = batch.map_err(|e| Failure::io(&self.source.name, e))?;
+            self.grown = batch.rows() > most - rows;
+            let batch = batch.beginning_at(rows, most - rows);
+            rows += batch.rows();
+            if batch.rows() > 0 {
+                self.send(Body::Table(batch))?;
+            }
+            if self.grown {
+                break;
+            }
+        }
+        Ok(rows)
     }
 
     /// Reads at most `most` lines of JSON Lines and returns their number.
-    fn lines(
-        &mut self,
-        source: &Source,
-        position: usize,
-        base: u64,
-        before: Option<u64>,
-    ) -> Result<u64, Stop> {
-        let mut reader = source.open_rows(self.rows, &self.meter)?;
+    fn lines(&mut self) -> Result<u64, Stop> {
+        let (source, before) = (self.source, self.before);
+        let mut reader = source.open_rows(&self.out.meter)?;
         let mut ordinal = 0;
         loop {
-            let mut bytes = Vec::with_capacity(CHUNK + CHUNK / 8);
+            let wanted = self.wanted();
+            let mut bytes = Vec::with_capacity(wanted + wanted / 8);
             let mut lines = Vec::new();
             let mut end = false;
-            while bytes.len() < CHUNK && lines.len() < ROWS {
+            while bytes.len() < wanted && lines.len() < ROWS {
                 // A writer of single rows wants each to appear at once.
                 if source.is_live() && !lines.is_empty() && reader.buffer().is_empty() {
                     break;
@@ -221,9 +285,7 @@ impl Out {
                 let start = bytes.len();
                 if before.is_some_and(|before| ordinal >= before) {
                     let more = reader.fill_buf().map_err(|e| Failure::io(&source.name, e))?;
-                    if !more.is_empty() {
-                        self.grown.push(source.name.clone());
-                    }
+                    self.grown |= !more.is_empty();
                     end = true;
                     break;
                 }
@@ -261,7 +323,7 @@ impl Out {
             if !lines.is_empty() {
                 // One long line may leave twice its length allocated while chunks wait.
                 bytes.shrink_to(CHUNK + CHUNK / 8);
-                self.send(position, base, Body::Lines { bytes, lines })?;
+                self.send(Body::Lines { bytes, lines })?;
             }
             if end {
                 return Ok(ordinal);
@@ -270,17 +332,10 @@ impl Out {
     }
 
     /// Reads raw fingerprints; returns their number, a partial one at the end included.
-    fn raw(
-        &self,
-        source: &Source,
-        position: usize,
-        base: u64,
-        bits: u32,
-        before: Option<u64>,
-    ) -> Result<u64, Stop> {
-        let width = u64::from(bits / 8);
-        let most = before.map_or(u64::MAX, |before| before * width);
-        let mut reader = source.open(&self.meter)?.take(most);
+    fn raw(&mut self, bits: u32) -> Result<u64, Stop> {
+        let (source, width) = (self.source, u64::from(bits / 8));
+        let most = self.before.map_or(u64::MAX, |before| before * width);
+        let mut reader = source.open(&self.out.meter)?.take(most);
         let limit = ROWS as u64 * width;
         let mut first = 0;
         loop {
@@ -291,35 +346,36 @@ impl Out {
                 return Ok(first);
             }
             let rows = read.div_ceil(width);
-            self.send(position, base, Body::Raw { first, rows, bytes })?;
+            self.send(Body::Raw { first, rows, bytes })?;
             first += rows;
         }
     }
 
-    fn text(&self, source: &Source, position: usize, base: u64) -> Result<u64, Stop> {
-        let reader = source.open(&self.meter)?;
+    fn text(&mut self) -> Result<u64, Stop> {
+        let source = self.source;
+        let reader = source.open(&self.out.meter)?;
         let bytes = read_text(reader).map_err(|e| Failure::io(&source.name, e))?;
         let name = source.name.replace('\\', "/");
         let text = Text { ordinal: 0, name, bytes, page: None };
-        self.send(position, base, Body::Texts(vec![text]))?;
+        self.send(Body::Texts(vec![text]))?;
         Ok(1)
     }
 
     /// Reads the files of a directory; returns their number, unreadable ones included.
-    fn directory(&self, source: &Source, position: usize, base: u64) -> Result<u64, Stop> {
-        let Kind::Directory(listing) = &source.kind else { return Ok(0) };
+    fn directory(&mut self, listing: &Listing) -> Result<u64, Stop> {
+        let source = self.source;
         let mut ordinal = 0;
         let mut gathered = Gathered::default();
         for name in &listing.files {
             let read = source
-                .open_file(name, &self.meter)
+                .open_file(name, &self.out.meter)
                 .and_then(|reader| read_text(reader).map_err(|e| Failure::io(name, e)));
             // One file that cannot be read is a bad row among good ones.
             let bytes = read.unwrap_or_else(|failure| Err(Reason::Unreadable(failure.cause())));
             let text = Text { ordinal, name: name.clone(), bytes, page: None };
             ordinal += 1;
-            if let Some(texts) = gathered.push(text) {
-                self.send(position, base, Body::Texts(texts))?;
+            if let Some(texts) = gathered.push(text, self.wanted()) {
+                self.send(Body::Texts(texts))?;
             }
         }
         for (name, reason) in &listing.unreadable {
@@ -327,19 +383,14 @@ impl Out {
             gathered.texts.push(Text { ordinal, name: name.clone(), bytes, page: None });
             ordinal += 1;
         }
-        self.send(position, base, Body::Texts(gathered.texts))?;
+        self.send(Body::Texts(gathered.texts))?;
         Ok(ordinal)
     }
 
     /// Reads the pages of a crawl and returns the number of records, pages or not.
-    fn records(
-        &self,
-        source: &Source,
-        position: usize,
-        base: u64,
-        before: Option<u64>,
-    ) -> Result<u64, Stop> {
-        let mut records = source.open_records(&self.meter)?;
+    fn records(&mut self) -> Result<u64, Stop> {
+        let (source, before) = (self.source, self.before);
+        let mut records = source.open_records(&self.out.meter)?;
         let mut ordinal = 0;
         let mut gathered = Gathered::default();
         while let Some(record) = records.next().map_err(|e| Failure::io(&source.name, e))? {
@@ -354,11 +405,11 @@ impl Out {
             let name = page.id(source.fields.warc_id);
             let name = name.map_or_else(|| format!("{}:{ordinal}", source.name), str::to_owned);
             let text = Text { ordinal: record.ordinal, name, bytes, page: Some(page) };
-            if let Some(texts) = gathered.push(text) {
-                self.send(position, base, Body::Texts(texts))?;
+            if let Some(texts) = gathered.push(text, self.wanted()) {
+                self.send(Body::Texts(texts))?;
             }
         }
-        self.send(position, base, Body::Texts(gathered.texts))?;
+        self.send(Body::Texts(gathered.texts))?;
         Ok(ordinal)
     }
 }
@@ -371,11 +422,11 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Adds a text; returns all of them once they fill a chunk.
-    fn push(&mut self, text: Text) -> Option<Vec<Text>> {
-        self.size += text.bytes.as_ref().map_or(0, Vec::len);
+    /// Adds a text; returns all of them once they fill a chunk of that many bytes.
+    fn push(&mut self, text: Text, wanted: usize) -> Option<Vec<Text>> {
+        self.size += text.len();
         self.texts.push(text);
-        let full = self.size >= CHUNK || self.texts.len() >= ROWS;
+        let full = self.size >= wanted || self.texts.len() >= ROWS;
         full.then(|| std::mem::take(self).texts)
     }
 }

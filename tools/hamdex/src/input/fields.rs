@@ -121,6 +121,16 @@ impl Fields {
         self.texts.join(",")
     }
 
+    /// Returns the place of a top-level field among the parts of the text, if it is nothing else.
+    #[cfg(feature = "parquet")]
+    pub(super) fn text_alone(&self, name: &str) -> Option<usize> {
+        let node = self.nodes.iter().find(|node| node.name == name)?;
+        match (node.roles.as_slice(), node.inner.is_empty()) {
+            ([Role::Text(part)], true) => Some(*part),
+            _ => None,
+        }
+    }
+
     /// Returns the top-level fields that have to be read.
     #[cfg(feature = "parquet")]
     pub(super) fn top(&self) -> impl Iterator<Item = &str> {

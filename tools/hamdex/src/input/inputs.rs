@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use super::chunk::Extents;
 use super::fields::{Names, TEXT_FIELDS};
 use super::look::Bring;
 use super::source::{Kind, Options, STDIN, Source};
@@ -23,8 +24,17 @@ const TYPICAL_RECORD: u64 = 10_000;
 pub(crate) struct Inputs {
     pub(crate) sources: Vec<Source>,
     pub(crate) names: Names,
-    /// Ordinals of the rows to read, rising; `None` is all.
-    pub(crate) drawn: Option<Vec<u64>>,
+    /// The rows to read; `None` is all.
+    pub(crate) drawn: Option<Draw>,
+}
+
+/// Rows that were drawn from all inputs.
+#[derive(Debug)]
+pub(crate) struct Draw {
+    /// Their origins, rising.
+    pub(crate) origins: Vec<u64>,
+    /// How far every source was read. All later readings know the origin of each row from it.
+    pub(crate) extents: Extents,
 }
 
 impl Source {

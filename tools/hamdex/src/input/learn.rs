@@ -1,12 +1,13 @@
 //! Learning: a first pass over the inputs becomes a table of how rare each word is.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hamdex::text::{IdfLearner, IdfTable, Pipeline};
-use rayon::prelude::*;
 
-use super::chunk::{Body, Chunk, Rows, for_each_chunk};
+use super::chunk::{Body, Chunk, Line, Rows, Text};
 use super::fields::Fields;
+use super::flow::for_each_made;
 use super::inputs::Inputs;
 use super::make::content;
 use super::row;
@@ -33,10 +34,15 @@ pub(crate) fn learn(
     readable_twice(inputs, "--idf learn")?;
     console.begin_reading("learning", inputs.bytes());
     let mut learner = IdfLearner::new();
-    for_each_chunk(inputs, Rows::Needed, None, console, |chunk| {
-        let Some(source) = inputs.sources.get(chunk.source) else { return Ok(()) };
-        for words in words_of(&chunk, &source.fields, pipeline) {
-            learner.add_words(&words);
+    let make = |chunk: Chunk| {
+        let Some(source) = inputs.sources.get(chunk.source) else { return Ok((Vec::new(), 0)) };
+        let words = words_of(&chunk, &source.fields, pipeline)?;
+        let bytes = words.iter().map(|words| size_of_val(words.as_slice())).sum();
+        Ok((words, bytes))
+    };
+    for_each_made(inputs, Rows::Needed, None, console, make, |_, _, documents| {
+        for words in &documents {
+            learner.add_words(words);
         }
         Ok(())
     })?;
@@ -45,26 +51,32 @@ pub(crate) fn learn(
 }
 
 /// Returns the words of each document of a chunk, in their order.
-fn words_of(chunk: &Chunk, fields: &Fields, pipeline: &Pipeline) -> Vec<Vec<u64>> {
-    match &chunk.body {
-        Body::Lines { bytes, lines } => lines
-            .par_iter()
-            .map(|line| {
+fn words_of(chunk: &Chunk, fields: &Fields, pipeline: &Pipeline) -> Result<Vec<Vec<u64>>> {
+    let words =
+        |text: Option<Cow<'_, str>>| text.map_or_else(Vec::new, |text| pipeline.word_hashes(&text));
+    Ok(match &chunk.body {
+        Body::Lines { bytes, lines } => {
+            let line = |line: &Line| {
                 let line = bytes.get(line.bytes.clone()).unwrap_or_default();
-                let text = row::parse(fields, line).ok().and_then(|row| row.text);
-                text.map_or_else(Vec::new, |text| pipeline.word_hashes(&text))
-            })
-            .collect(),
-        Body::Texts(texts) => texts
-            .par_iter()
-            .map(|text| {
+                words(row::parse(fields, line).ok().and_then(|row| row.text))
+            };
+            lines.iter().map(line).collect()
+        }
+        Body::Table(batch) => {
+            batch.each(fields, |_, row| words(row.ok().and_then(|row| row.text)))?
+        }
+        Body::Texts(texts) => {
+            let text = |text: &Text| {
                 let bytes = text.bytes.as_deref().unwrap_or_default();
                 let decoded = text.encoding(fields).decode_text(bytes);
-                decoded.map_or_else(Vec::new, |decoded| {
-                    pipeline.word_hashes(&content(pipeline, &decoded.text, text.is_html()))
-                })
-            })
-            .collect(),
+                words(
+                    decoded
+                        .as_ref()
+                        .map(|text_of| content(pipeline, &text_of.text, text.is_html())),
+                )
+            };
+            texts.iter().map(text).collect()
+        }
         Body::Raw { .. } => Vec::new(),
-    }
+    })
 }

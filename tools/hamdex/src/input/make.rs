@@ -62,7 +62,16 @@ impl Maker<'_> {
         (file, ordinal): (&str, u64),
         bytes: &[u8],
     ) -> Result<Made<F>, Reason> {
-        let row = row::parse(fields, bytes)?;
+        self.row(fields, (file, ordinal), row::parse(fields, bytes)?)
+    }
+
+    /// Fingerprints a row by its fields.
+    pub(super) fn row<F: Fingerprint>(
+        &self,
+        fields: &Fields,
+        (file, ordinal): (&str, u64),
+        row: Row<'_>,
+    ) -> Result<Made<F>, Reason> {
         let key = self.key(key_of(&row, file, ordinal), row.id.unwrap_or_default())?;
         let sketch = match (&row.text, &row.fingerprint) {
             (Some(text), _) => self.sketch(text, false)?,

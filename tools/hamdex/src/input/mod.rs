@@ -9,6 +9,7 @@ mod delimited;
 mod detect;
 mod exported;
 mod fields;
+mod flow;
 #[cfg(any(test, feature = "coverage"))]
 pub(crate) mod fuzzing;
 mod inputs;
@@ -31,7 +32,8 @@ pub(crate) use chunk::{Body, Chunk, Line, Rows, Text, changed, for_each_chunk};
 pub(crate) use detect::Format;
 pub(crate) use exported::Export;
 pub(crate) use fields::{Fields, Names};
-pub(crate) use inputs::{Inputs, Origins};
+pub(crate) use flow::for_each_made;
+pub(crate) use inputs::{Draw, Inputs, Origins};
 pub(crate) use learn::{learn, readable_twice};
 pub(crate) use look::Bring;
 pub(crate) use make::{json_string, row_label, row_text, says_html, takes_html};

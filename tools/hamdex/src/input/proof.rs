@@ -53,6 +53,11 @@ pub(crate) struct Proofs {
 }
 
 impl Proofs {
+    /// Returns the bytes of all kinds.
+    pub(crate) fn len(&self) -> usize {
+        self.features.len() + self.text.len() + self.phrases.len()
+    }
+
     /// Returns the kind of evidence that the verification needs.
     pub(crate) fn evidence(&self) -> &[u8] {
         let kinds = [&self.features, &self.text, &self.phrases];

@@ -1,14 +1,10 @@
-//! Reading: chunks of rows become documents, made in parallel and handed on in order.
+//! Reading: chunks of rows become documents, made on all threads and handed on in order.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use hamdex::Fingerprint;
-use hamdex::dedup::Stamp;
-use hamdex::text::Pipeline;
-use rayon::prelude::*;
-
-use super::chunk::{Body, Chunk, Extents, Line, Rows, Text, for_each_chunk};
+use super::chunk::{Body, Chunk, Extents, Line, Rows, Text};
+use super::flow::for_each_made;
 use super::inputs::{Inputs, Origins};
 use super::make::{Made, Maker, Sketch};
 use super::proof::{Proofs, Wanted};
@@ -20,6 +16,9 @@ use crate::console::Console;
 use crate::failure::Result;
 use crate::key::{self, Name};
 use crate::size;
+use hamdex::Fingerprint;
+use hamdex::dedup::Stamp;
+use hamdex::text::Pipeline;
 
 /// A good row.
 #[derive(Debug)]
@@ -141,24 +140,18 @@ impl Reading<'_> {
         let seen = (self.ids == Ids::Keys { unique: true }).then(Seen::default);
         let mut work =
             Work { reading: self, rejects, sink, seen, raw_rows: 0, totals: Totals::default() };
-        let mut waiting: Option<MadeChunk<F>> = None;
-        let extents = for_each_chunk(self.inputs, Rows::Needed, None, self.console, |chunk| {
-            let is_live = self.inputs.sources.get(chunk.source).is_some_and(Source::is_live);
-            let mut made = None;
-            // Documents are made while those before them are handed on.
-            rayon::in_place_scope(|scope| {
-                scope.spawn(|_| made = Some(maker.chunk(self, chunk)));
-                waiting.take().map_or(Ok(()), |before| work.chunk(before))
-            })?;
-            if is_live {
-                made.map_or(Ok(()), |made| work.chunk(made))?;
-                return work.sink.pause();
-            }
-            waiting = made;
-            Ok(())
-        })?;
-        waiting.map_or(Ok(()), |last| work.chunk(last))?;
-        work.totals.extents = extents;
+        let make = |chunk| {
+            let made: MadeBody<F> = maker.chunk(self, chunk)?;
+            let bytes = made.bytes();
+            Ok((made, bytes))
+        };
+        let visit = |at: usize, base, made| {
+            work.chunk(at, base, made)?;
+            let is_live = self.inputs.sources.get(at).is_some_and(Source::is_live);
+            if is_live { work.sink.pause() } else { Ok(()) }
+        };
+        let rows = Rows::Needed;
+        work.totals.extents = for_each_made(self.inputs, rows, None, self.console, make, visit)?;
         self.console.end_phase();
         let Totals { rows, documents, blank, .. } = &work.totals;
         // A resumed build sees only the rest, which does not represent the whole.
@@ -189,55 +182,99 @@ impl Reading<'_> {
     }
 }
 
-/// A chunk with its documents.
-struct MadeChunk<F> {
-    source: usize,
-    base: u64,
-    body: MadeBody<F>,
-}
-
 /// A document or why there is none; `None` for a skipped row.
 type MadeRow<F> = Option<Result<Made<F>, Reason>>;
 
+/// The documents of a chunk. Lines that became one are empty by then.
 enum MadeBody<F> {
     Lines { bytes: Vec<u8>, made: Vec<(u64, Range<usize>, MadeRow<F>)> },
     Texts(Vec<(Text, MadeRow<F>)>),
     Raw { first: u64, bytes: Vec<u8> },
 }
 
+/// Bytes that a document takes besides its id and its evidence.
+const DOCUMENT: usize = 256;
+
+impl<F> MadeBody<F> {
+    /// Returns the bytes in memory, roughly.
+    fn bytes(&self) -> usize {
+        let of = |made: &MadeRow<F>| match made {
+            Some(Ok(Made { key, sketch: Ok(sketch), .. })) => {
+                DOCUMENT + key.len() + sketch.proofs.len()
+            }
+            _ => DOCUMENT,
+        };
+        match self {
+            Self::Lines { bytes, made } => {
+                bytes.len() + made.iter().map(|(.., made)| of(made)).sum::<usize>()
+            }
+            Self::Texts(texts) => texts.iter().map(|(_, made)| of(made)).sum(),
+            Self::Raw { bytes, .. } => bytes.len(),
+        }
+    }
+}
+
+/// Returns whether a row may be shown as a bad one.
+fn is_bad<F>(made: Option<&Result<Made<F>, Reason>>) -> bool {
+    !matches!(made, None | Some(Ok(Made { sketch: Ok(_), .. })))
+}
+
 impl Maker<'_> {
-    /// Makes the documents of a chunk, on all threads.
-    fn chunk<F: Fingerprint>(&self, reading: &Reading<'_>, chunk: Chunk) -> MadeChunk<F> {
+    /// Makes the documents of a chunk.
+    fn chunk<F: Fingerprint>(&self, reading: &Reading<'_>, chunk: Chunk) -> Result<MadeBody<F>> {
         let Chunk { source: at, base, body, .. } = chunk;
-        let source = reading.inputs.sources.get(at);
-        let body = match (body, source) {
-            (Body::Raw { first, bytes, .. }, _) => MadeBody::Raw { first, bytes },
-            (Body::Lines { bytes, lines }, Some(source)) => {
-                let (file, fields) = (source.name.as_str(), &source.fields);
+        // Of a source that is read ahead, rows to skip are found later.
+        let wanted = |ordinal: u64| !base.is_some_and(|base| reading.passes_over(base + ordinal));
+        let Some(source) = reading.inputs.sources.get(at) else {
+            return Ok(MadeBody::Texts(Vec::new()));
+        };
+        let (file, fields) = (source.name.as_str(), &source.fields);
+        Ok(match body {
+            Body::Raw { first, bytes, .. } => MadeBody::Raw { first, bytes },
+            Body::Lines { mut bytes, lines } => {
                 let make = |Line { ordinal, bytes: range, fault }| {
                     let row = bytes.get(Range::clone(&range)).unwrap_or_default();
-                    let wanted = !reading.passes_over(base + ordinal);
-                    let made = wanted.then(|| match fault {
+                    let made = wanted(ordinal).then(|| match fault {
                         Some(reason) => Err(reason),
                         None => self.line::<F>(fields, (file, ordinal), row),
                     });
                     (ordinal, range, made)
                 };
-                let made = lines.into_par_iter().map(make).collect();
+                let made: Vec<_> = lines.into_iter().map(make).collect();
+                if !made.iter().any(|(.., made)| is_bad(made.as_ref())) {
+                    bytes = Vec::new();
+                }
                 MadeBody::Lines { bytes, made }
             }
-            (Body::Texts(texts), Some(source)) => {
+            Body::Table(batch) => {
+                let mut ordinals = batch.first()..;
+                let rows = batch.each(fields, |row, parsed| {
+                    let ordinal = ordinals.next().unwrap_or_default();
+                    let make = || self.row::<F>(fields, (file, ordinal), parsed?);
+                    (row, ordinal, wanted(ordinal).then(make))
+                })?;
+                let (mut bytes, mut made) = (Vec::new(), Vec::with_capacity(rows.len()));
+                for (row, ordinal, document) in rows {
+                    let start = bytes.len();
+                    if is_bad(document.as_ref())
+                        && !matches!(document, Some(Err(Reason::TooLong(_))))
+                    {
+                        bytes.append(&mut batch.line(row)?);
+                    }
+                    made.push((ordinal, start..bytes.len(), document));
+                }
+                MadeBody::Lines { bytes, made }
+            }
+            Body::Texts(texts) => {
                 let make = |mut text: Text| {
-                    let wanted = !reading.passes_over(base + text.ordinal);
                     let bytes = std::mem::replace(&mut text.bytes, Ok(Vec::new()));
-                    let made = wanted.then(|| self.text::<F>(&source.fields, &text, bytes));
+                    let make = || self.text::<F>(fields, &text, bytes);
+                    let made = wanted(text.ordinal).then(make);
                     (text, made)
                 };
-                MadeBody::Texts(texts.into_par_iter().map(make).collect())
+                MadeBody::Texts(texts.into_iter().map(make).collect())
             }
-            (Body::Lines { .. } | Body::Texts(_), None) => MadeBody::Texts(Vec::new()),
-        };
-        MadeChunk { source: at, base, body }
+        })
     }
 }
 
@@ -253,11 +290,11 @@ struct Work<'a, F> {
 }
 
 impl<F: Fingerprint> Work<'_, F> {
-    fn chunk(&mut self, MadeChunk { source: at, base, body }: MadeChunk<F>) -> Result<()> {
+    fn chunk(&mut self, at: usize, base: u64, made: MadeBody<F>) -> Result<()> {
         let reading = self.reading;
         let Some(source) = reading.inputs.sources.get(at) else { return Ok(()) };
         self.totals.origins.note(base, at);
-        match body {
+        match made {
             MadeBody::Lines { bytes, made } => self.lines(base, source, &bytes, made)?,
             MadeBody::Texts(texts) => self.texts(base, source, texts)?,
             MadeBody::Raw { first, bytes } => self.raw(base, &source.name, first, &bytes)?,
@@ -275,7 +312,9 @@ impl<F: Fingerprint> Work<'_, F> {
     ) -> Result<()> {
         let file = source.name.as_str();
         for (ordinal, range, made) in made {
-            if let Some(made) = made {
+            if let Some(made) = made
+                && !self.reading.passes_over(base + ordinal)
+            {
                 let place = Place { file, at: At::Line(ordinal + 1) };
                 self.take(base + ordinal, made, place, bytes.get(range))?;
             }
@@ -286,6 +325,9 @@ impl<F: Fingerprint> Work<'_, F> {
     fn texts(&mut self, base: u64, source: &Source, texts: Vec<(Text, MadeRow<F>)>) -> Result<()> {
         for (text, made) in texts {
             let Some(made) = made else { continue };
+            if self.reading.passes_over(base + text.ordinal) {
+                continue;
+            }
             // Directories and crawls contain many kinds of files; a file given by name was meant.
             let passed = match (&made, &source.kind) {
                 (Err(Reason::Binary), Kind::Directory(_)) => Some(&mut self.totals.binary),

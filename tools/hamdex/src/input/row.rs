@@ -42,6 +42,15 @@ pub(crate) enum Missing {
 
 /// Reads the fields of one line; of equal field names the last one counts.
 pub(crate) fn parse<'a>(fields: &Fields, line: &'a [u8]) -> Result<Row<'a>, Reason> {
+    parse_beside(fields, line, std::iter::empty())
+}
+
+/// Reads the fields of one line, and takes parts of the text from elsewhere; `None` is null.
+pub(super) fn parse_beside<'a>(
+    fields: &Fields,
+    line: &'a [u8],
+    texts: impl Iterator<Item = (usize, Option<&'a str>)>,
+) -> Result<Row<'a>, Reason> {
     let text = std::str::from_utf8(line).map_err(|e| Reason::Utf8(e.valid_up_to()))?;
     // Else a truncated string would be reported as one with a line end in it.
     let text = text.trim_end();
@@ -55,6 +64,11 @@ pub(crate) fn parse<'a>(fields: &Fields, line: &'a [u8]) -> Result<Row<'a>, Reas
     let visitor = RowVisitor { nodes: &fields.nodes, found: &mut found };
     json.deserialize_map(visitor).map_err(|e| Reason::json(&e))?;
     json.end().map_err(|e| Reason::json(&e))?;
+    for (part, text) in texts {
+        if let Some(slot) = found.texts.get_mut(part) {
+            *slot = text.map_or(Scalar::Null, |text| Scalar::Text(text.into()));
+        }
+    }
     let (text, missing) = joined(found.texts);
     Ok(Row {
         id: found.id.filter(|id| *id != "null"),

@@ -8,9 +8,9 @@ use std::io::{BufRead, Read};
 use hamdex::advice::Sampler;
 use hamdex::text::{self, Encoding};
 
-use super::chunk::{Body, Chunk, MAX_ROW, Text};
+use super::chunk::{Body, Chunk, Line, MAX_ROW, Text};
 use super::fields::Fields;
-use super::inputs::Inputs;
+use super::inputs::{Draw, Inputs};
 use super::open::{Meter, Reader, is_html};
 use super::row;
 use super::source::{Kind, Source};
@@ -82,15 +82,29 @@ impl Inputs {
 
 impl Inputs {
     /// Leaves the rows of a chunk that were drawn; all, if none were.
-    pub(super) fn leave_drawn(&self, chunk: &mut Chunk) {
-        let Some(drawn) = &self.drawn else { return };
-        let base = chunk.base;
-        let is_drawn = |ordinal: u64| drawn.binary_search(&(base + ordinal)).is_ok();
+    ///
+    /// Rows of tables become lines.
+    pub(super) fn leave_drawn(&self, mut chunk: Chunk) -> Result<Chunk> {
+        let Some(Draw { origins, .. }) = &self.drawn else { return Ok(chunk) };
+        let base = chunk.base.unwrap_or_default();
+        let is_drawn = |ordinal: u64| origins.binary_search(&(base + ordinal)).is_ok();
         match &mut chunk.body {
             Body::Lines { lines, .. } => lines.retain(|line| is_drawn(line.ordinal)),
             Body::Texts(texts) => texts.retain(|text| is_drawn(text.ordinal)),
+            Body::Table(batch) => {
+                let (mut bytes, mut lines) = (Vec::new(), Vec::new());
+                for (row, ordinal) in (batch.first()..).take(batch.len()).enumerate() {
+                    if is_drawn(ordinal) {
+                        let start = bytes.len();
+                        bytes.append(&mut batch.line(row)?);
+                        lines.push(Line { ordinal, bytes: start..bytes.len(), fault: None });
+                    }
+                }
+                chunk.body = Body::Lines { bytes, lines };
+            }
             Body::Raw { .. } => {}
         }
+        Ok(chunk)
     }
 }
 
@@ -126,7 +140,7 @@ fn lines(
     let size = source.plain_bytes().filter(|&size| size > budget);
     let quota = if size.is_some() { quota.div_ceil(2) } else { quota };
     let mut rows = Rows::new(fields, &source.name, budget);
-    let mut head = source.open_rows(super::Rows::Needed, &Meter::default())?;
+    let mut head = source.open_rows(&Meter::default())?;
     let mut sampler = Sampler::new(quota);
     let mut count = 0;
     while let Some(line) = rows.next(&mut head)? {

@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use hamdex::Progress;
 use tempfile::NamedTempFile;
 
-use super::chunk::Rows;
 use super::columnar::Columnar;
 use super::delimited;
 use super::detect::{self, Format, Named};
@@ -310,7 +309,7 @@ impl Source {
     }
 
     fn head(&self) -> Result<Head> {
-        let mut reader = self.open_rows(Rows::Needed, &Meter::default())?;
+        let mut reader = self.open_rows(&Meter::default())?;
         Head::read(&mut reader, None).map_err(|e| Failure::io(&self.name, e))
     }
 
@@ -331,9 +330,9 @@ impl Source {
     }
 
     /// Opens the source for reading rows of JSON from its start.
-    pub(super) fn open_rows(&self, rows: Rows, meter: &Meter) -> Result<Reader> {
+    pub(super) fn open_rows(&self, meter: &Meter) -> Result<Reader> {
         match &self.kind {
-            Kind::Columnar(columnar) => columnar.lines(rows == Rows::Whole, meter),
+            Kind::Columnar(columnar) => columnar.lines(),
             Kind::Delimited(delimiter) => {
                 let reader = self.open(meter)?;
                 let table = delimited::begin(&self.name, *delimiter, &self.names, reader)?;

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
 use clap::Args;
+use hamdex::any::AnyIndex;
 use hamdex::backup::{Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions};
-use hamdex::{Error, Index, Progress};
+use hamdex::{Error, OpenOptions, Progress};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
@@ -14,7 +15,6 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
-use crate::width::for_width;
 
 /// Add a backup of an index to a directory
 ///
@@ -68,10 +68,10 @@ impl BackupArgs {
         if self.list {
             return list(&Backup::open(dir)?.list()?, session);
         }
-        let header = stored::require(&self.index, None)?;
+        stored::require(&self.index, None)?;
         let begun = Instant::now();
         session.console.begin("copying", None);
-        let report = for_width!(header.bits, F => self.make::<F>(dir)?);
+        let report = self.make(dir)?;
         let verified = if self.verify {
             Some(Backup::open(dir)?.verify(Some(report.id), &session.console)?)
         } else {
@@ -105,10 +105,12 @@ impl BackupArgs {
         session.report(&summary, &table)
     }
 
-    fn make<F: hamdex::Fingerprint>(&self, dir: &Path) -> Result<BackupReport> {
-        let index = match Index::<F>::open(&self.index) {
+    fn make(&self, dir: &Path) -> Result<BackupReport> {
+        let index = match AnyIndex::open(&self.index) {
             // The owning process continues; files are linked and copied from its index.
-            Err(Error::Locked { .. }) => Index::open_read_only(&self.index)?,
+            Err(Error::Locked { .. }) => {
+                AnyIndex::open_with(&self.index, &OpenOptions::new().read_only(true))?
+            }
             opened => opened?,
         };
         let mut options = BackupOptions::new();

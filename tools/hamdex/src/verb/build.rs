@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use hamdex::advice::Support;
+use hamdex::any::AnyBuilder;
 use hamdex::build::{BuildOptions, BuildReport, Builder, Repeats, shards};
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
 use hamdex::text::Pipeline;
-use hamdex::{Error, Fingerprint, IndexOptions, NewDocument};
+use hamdex::{Error, Fingerprint, IndexOptions, NewDocument, for_width};
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};
@@ -24,7 +25,7 @@ use crate::size;
 use crate::stored;
 use crate::table::Table;
 use crate::verify_options::KeepFeaturesArg;
-use crate::width::{self, for_width};
+use crate::width;
 
 /// Build an index from documents, or merge them into one
 ///
@@ -39,7 +40,8 @@ use crate::width::{self, for_width};
 pub(crate) struct BuildArgs {
     /// Directory of the index: absent, empty, or an index to merge into
     index: PathBuf,
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64
+    /// .u128, - for stdin
     #[arg(required_unless_present_any = ["abandon", "from_shards", "files_from"], value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Ingest the sorted files that many machines wrote (Python: `build_index`)
@@ -190,8 +192,8 @@ impl BuildArgs {
     }
 
     fn drop_unfinished(&self, session: &Session) -> Result<()> {
-        let header = stored::require(&self.index, self.width.bits)?;
-        let abandoned = for_width!(header.bits, F => Builder::<F>::abandon(&self.index)?);
+        stored::require(&self.index, self.width.bits)?;
+        let abandoned = AnyBuilder::abandon(&self.index)?;
         say_left(session, abandoned.left.as_deref());
         session.console.say(&format!("dropped the unfinished build in {}", self.index.display()));
         Ok(())
@@ -231,7 +233,7 @@ impl BuildArgs {
                 // Killed before it had begun: there is nothing that a second build would replace.
                 Err(Error::NotFound { .. }) => {}
                 Err(error @ Error::NothingToResume { .. }) => {
-                    if !stored::read_only::<F>(&self.index)?.is_empty()? {
+                    if !stored::read_only_of::<F>(&self.index)?.is_empty()? {
                         return Err(error.into());
                     }
                 }

@@ -17,7 +17,6 @@ use crate::size;
 use crate::stored;
 use crate::table::Table;
 use crate::verb::doctor::warn_of_seal;
-use crate::width::for_width;
 
 /// Check an index: compare every table and posting with the documents
 ///
@@ -42,19 +41,17 @@ struct Account<'a> {
 
 impl CheckArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
-        let header = stored::require(&self.index, None)?;
+        stored::require(&self.index, None)?;
         if !self.deep {
             // The deep check counts it as a problem.
             warn_of_seal(&self.index, session);
         }
-        let report = for_width!(header.bits, F => {
-            let index = stored::read_only::<F>(&self.index)?;
-            if self.deep {
-                index.check_deep(&session.console)?
-            } else {
-                index.check(&session.console)?
-            }
-        });
+        let index = stored::read_only(&self.index)?;
+        let report = if self.deep {
+            index.check_deep(&session.console)?
+        } else {
+            index.check(&session.console)?
+        };
         session.console.end_phase();
         let printed = Self::print(session, &report);
         match report.problem_count {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hamdex::Fingerprint;
 use hamdex::dedup::{self, Settings, groups};
 use hamdex::join::{self, Diameter};
 use hamdex::verify::Nearness;
+use hamdex::{Fingerprint, each_width, for_width};
 use serde::Serialize;
 
 use super::gather::{self, Gathered, Target};
@@ -21,7 +21,6 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::verify_options::{LinkageArg, VerifyArg};
-use crate::width::for_width;
 
 /// List groups of near-duplicates
 ///
@@ -91,24 +90,26 @@ impl ClustersArgs {
         let target = Target::of(&self.inputs, &self.width, &self.pipeline)?;
         let mut output = Output::open(self.output.as_deref(), &session.console, session.overwrite)?;
         let found = match target {
-            Target::Index(path, header) => for_width!(header.bits, F => {
+            Target::Index(path, header) => {
                 self.verify.require_stored(header.keeps_features)?;
                 let verify = self.verify.or_as_made(&header, &session.console)?;
                 self.linkage.require(verify)?;
-                let index = stored::read_only::<F>(&path)?;
+                let index = stored::read_only(&path)?;
                 let distance = self.distance.distance.unwrap_or(index.distance());
                 let near = Nearness::new(distance)
                     .verify(verify.check())
                     .linkage(self.linkage.or_chain())
                     .memory(self.memory.memory.0);
-                let clusters = index.clusters(near, &session.console)?;
+                let clusters = each_width!(AnyIndex, &index, index => {
+                    index.clusters(near, &session.console)
+                })?;
                 session.console.end_phase();
                 for (cluster, number) in clusters.iter().zip(1..) {
                     let ids = cluster.keys.iter().map(|key| Name::of(key)).collect::<Vec<_>>();
                     output.json(&Line::new(number, ids, cluster.diameter))?;
                 }
                 clusters.len()
-            }),
+            }
             Target::Documents => {
                 let (inputs, bits) =
                     gather::resolve(session, &self.inputs, &self.rows, &self.width, &self.tmp)?;
@@ -116,7 +117,9 @@ impl ClustersArgs {
                 let overrides = Overrides::over_texts(&self.pipeline, distance, verify, bits);
                 let resolved = advise::resolve(&session.console, &inputs, &overrides)?;
                 resolved.say(&session.console);
-                for_width!(bits, F => self.of_documents::<F>(session, &inputs, &resolved, &mut output)?)
+                for_width!(bits, F => {
+                    self.of_documents::<F>(session, &inputs, &resolved, &mut output)
+                })?
             }
         };
         output.finish()?;

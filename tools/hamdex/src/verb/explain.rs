@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hamdex::inspect::Explanation;
-use hamdex::{Fingerprint, Query, SearchPath};
+use hamdex::{Fingerprint, Query, SearchPath, for_width};
 use serde::Serialize;
 
 use super::query::sketch;
@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
-use crate::width::{self, for_width};
+use crate::width;
 
 /// Show what a query does: path, ranges, candidates, matches, time
 #[derive(Debug, Args)]
@@ -117,7 +117,7 @@ impl ExplainArgs {
             let query = Query::new(fingerprint)
                 .distance(self.distance.distance.unwrap_or(header.distance))
                 .path(self.path);
-            let index = stored::read_only::<F>(&self.index)?;
+            let index = stored::read_only_of::<F>(&self.index)?;
             if self.path == SearchPath::Resident {
                 stored::load(&index, &self.index, &self.memory)?;
             }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use clap::Args;
+use hamdex::Progress;
 use hamdex::inspect::Header;
-use hamdex::{Fingerprint, Progress};
 use serde::Serialize;
 
 use crate::failure::Result;
@@ -15,7 +15,6 @@ use crate::key::Name;
 use crate::output::Output;
 use crate::session::Session;
 use crate::stored;
-use crate::width::for_width;
 
 /// Documents between two reports of progress.
 const STEP: u64 = 1 << 14;
@@ -48,29 +47,27 @@ struct Line<'a> {
 impl ExportArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let header = stored::require(&self.index, None)?;
-        for_width!(header.bits, F => {
-            let index = stored::read_only::<F>(&self.index)?;
-            let resources = Header::read_resources(&self.index)?;
-            // The export is a snapshot, with any concurrent writes.
-            let reader = index.reader()?;
-            let mut output = Output::open(self.output.as_deref(), &session.console, session.overwrite)?;
-            output.json(&Export::new(&header, &resources))?;
-            session.console.begin("exporting", Some(reader.len()));
-            for (document, count) in reader.documents()?.zip(1..) {
-                let (key, fingerprint) = document?;
-                let features =
-                    if header.keeps_features { reader.features(&key)? } else { None };
-                output.json(&Line {
-                    id: Name::of(&key),
-                    fingerprint: &fingerprint.hex().to_string(),
-                    features: features.map(|features| BASE64.encode(features)),
-                })?;
-                if count % STEP == 0 {
-                    session.console.advance(STEP);
-                }
+        let index = stored::read_only(&self.index)?;
+        let resources = Header::read_resources(&self.index)?;
+        // The export is a snapshot, with any concurrent writes.
+        let reader = index.reader()?;
+        let mut output = Output::open(self.output.as_deref(), &session.console, session.overwrite)?;
+        output.json(&Export::new(&header, &resources))?;
+        session.console.begin("exporting", Some(reader.len()));
+        let digits = header.bits as usize / 4;
+        for (document, count) in reader.documents()?.zip(1..) {
+            let (key, fingerprint) = document?;
+            let features = if header.keeps_features { reader.features(&key)? } else { None };
+            output.json(&Line {
+                id: Name::of(&key),
+                fingerprint: &format!("{fingerprint:0digits$x}"),
+                features: features.map(|features| BASE64.encode(features)),
+            })?;
+            if count % STEP == 0 {
+                session.console.advance(STEP);
             }
-            session.console.end_phase();
-            output.finish()
-        })
+        }
+        session.console.end_phase();
+        output.finish()
     }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hamdex::Fingerprint;
 use hamdex::text::Pipeline;
+use hamdex::{Fingerprint, for_width};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
@@ -13,7 +13,7 @@ use crate::key::Name;
 use crate::options::{PipelineArgs, RowArgs, WidthArg};
 use crate::output::{Output, Overwrite};
 use crate::session::Session;
-use crate::width::{self, for_width};
+use crate::width;
 
 /// Print the fingerprint of every document
 ///

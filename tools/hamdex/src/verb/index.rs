@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hamdex::{Index, Progress};
+use hamdex::Progress;
+use hamdex::any::AnyIndex;
 use serde::Serialize;
 
 use crate::failure::Result;
 use crate::session::Session;
 use crate::size;
-use crate::stored;
 use crate::table::Table;
 use crate::verb::{backup, check, explain, stats};
-use crate::width::for_width;
 
 /// Look after an index: its statistics, checks, repairs and backups
 #[derive(Debug, Args)]
@@ -74,9 +73,7 @@ struct Merged {
 
 impl FoldArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
-        let header = stored::require(&self.index, None)?;
-        let report =
-            for_width!(header.bits, F => Index::<F>::open(&self.index)?.fold(&session.console)?);
+        let report = AnyIndex::open(&self.index)?.fold(&session.console)?;
         let mut table = Table::list();
         table
             .pair("entries folded", size::thousands(report.folded))
@@ -109,12 +106,9 @@ struct Compacted {
 
 impl CompactArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
-        let header = stored::require(&self.index, None)?;
-        let report = for_width!(header.bits, F => {
-            let index = Index::<F>::open(&self.index)?;
-            session.console.begin("compacting", None);
-            index.compact()?
-        });
+        let index = AnyIndex::open(&self.index)?;
+        session.console.begin("compacting", None);
+        let report = index.compact()?;
         let mut table = Table::list();
         table
             .pair("bytes before", size::bytes(report.bytes_before as f64))

@@ -7,7 +7,7 @@ use clap::Args;
 use hamdex::advice::Support;
 use hamdex::inspect::Header;
 use hamdex::verify::Nearness;
-use hamdex::{BatchReport, Durability, Fingerprint, Index, IndexOptions, OpenOptions};
+use hamdex::{BatchReport, Durability, Fingerprint, Index, IndexOptions, OpenOptions, for_width};
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};
@@ -21,7 +21,7 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::verify_options::{KeepFeaturesArg, VerifyArg};
-use crate::width::{self, for_width};
+use crate::width;
 
 /// Insert documents into an index, durably
 ///
@@ -39,7 +39,8 @@ use crate::width::{self, for_width};
 pub(crate) struct InsertArgs {
     /// Directory of the index
     index: PathBuf,
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64 .u128, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u32 .u64
+    /// .u128, - for stdin
     #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Reject documents that are near a stored one

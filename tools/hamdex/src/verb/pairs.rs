@@ -7,7 +7,7 @@ use clap::Args;
 use hamdex::join::{self, Copies, DocumentPair};
 use hamdex::verify::EvidenceFile;
 use hamdex::verify::{Nearness, Verification};
-use hamdex::{Fingerprint, Index};
+use hamdex::{Fingerprint, Index, for_width};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -23,7 +23,6 @@ use crate::size;
 use crate::stored;
 use crate::verify_options::VerifyArg;
 use crate::visible::visible;
-use crate::width::for_width;
 
 /// Equal fingerprints above which a warning names the number of their pairs.
 const MANY_COPIES: u64 = 10_000;
@@ -114,14 +113,14 @@ impl PairsArgs {
         let (found, output) = match target {
             Target::Index(path, header) => for_width!(header.bits, F => {
                 self.verify.require_stored(header.keeps_features)?;
-                let index = stored::read_only::<F>(&path)?;
+                let index = stored::read_only_of::<F>(&path)?;
                 let verify = self.verify.or_as_made(&header, &session.console)?;
                 let other = self.against.as_deref().map(|other| {
                     stored::require(other, Some(header.bits))?;
-                    stored::read_only::<F>(other)
+                    stored::read_only_of::<F>(other)
                 });
-                self.of_index(session, (&index, other.transpose()?), verify, writer)?
-            }),
+                self.of_index(session, (&index, other.transpose()?), verify, writer)
+            })?,
             Target::Documents if self.against.is_some() => {
                 return Err(Failure::Usage(
                     "--against compares two indexes; build one from these documents first, or \
@@ -136,7 +135,7 @@ impl PairsArgs {
                 let overrides = Overrides::over_texts(&self.pipeline, distance, verify, bits);
                 let resolved = advise::resolve(&session.console, &inputs, &overrides)?;
                 resolved.say(&session.console);
-                for_width!(bits, F => self.of_documents::<F>(session, &inputs, &resolved, writer)?)
+                for_width!(bits, F => self.of_documents::<F>(session, &inputs, &resolved, writer))?
             }
         };
         session.console.end_phase();

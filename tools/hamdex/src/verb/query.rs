@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use hamdex::inspect::Header;
-use hamdex::{Fingerprint, Index, Query};
+use hamdex::{Fingerprint, Index, Query, for_width};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::verify_options::VerifyArg;
-use crate::width::{self, for_width};
+use crate::width;
 
 /// Queries of the first batch: few, so that answers arrive early.
 const FIRST: usize = 1 << 10;
@@ -107,7 +107,7 @@ impl QueryArgs {
         inputs: Option<&Arc<Inputs>>,
         verify: VerifyArg,
     ) -> Result<()> {
-        let index = stored::read_only::<F>(&self.index)?;
+        let index = stored::read_only_of::<F>(&self.index)?;
         if self.resident {
             stored::load(&index, &self.index, &self.memory)?;
         }

@@ -6,7 +6,8 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hamdex::{Durability, Fingerprint, Index};
+use hamdex::Durability;
+use hamdex::any::AnyIndex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -15,9 +16,7 @@ use crate::failure::{Failure, Result};
 use crate::key::{self, Name};
 use crate::session::Session;
 use crate::size;
-use crate::stored;
 use crate::table::Table;
-use crate::width::for_width;
 
 /// Removals in one durable batch.
 const BATCH: usize = 1000;
@@ -60,28 +59,25 @@ fn is_zero(count: &u64) -> bool {
 impl RemoveArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let lines = self.ids.as_deref().map(open).transpose()?;
-        let header = stored::require(&self.index, None)?;
-        let summary = for_width!(header.bits, F => {
-            let mut removal = Removal {
-                index: &Index::<F>::open(&self.index)?,
-                waiting: BTreeSet::new(),
-                taken: HashSet::new(),
-                console: &session.console,
-                summary: Summary::default(),
-            };
-            self.id.iter().try_for_each(|id| removal.push(key::spelled(id)))?;
-            if let Some((name, lines)) = lines {
-                for line in lines.lines() {
-                    let line = line.map_err(|e| Failure::io(&name, e))?;
-                    session.console.check()?;
-                    if !line.is_empty() {
-                        removal.push(keys_of(line.strip_suffix('\r').unwrap_or(&line)))?;
-                    }
+        let mut removal = Removal {
+            index: &AnyIndex::open(&self.index)?,
+            waiting: BTreeSet::new(),
+            taken: HashSet::new(),
+            console: &session.console,
+            summary: Summary::default(),
+        };
+        self.id.iter().try_for_each(|id| removal.push(key::spelled(id)))?;
+        if let Some((name, lines)) = lines {
+            for line in lines.lines() {
+                let line = line.map_err(|e| Failure::io(&name, e))?;
+                session.console.check()?;
+                if !line.is_empty() {
+                    removal.push(keys_of(line.strip_suffix('\r').unwrap_or(&line)))?;
                 }
             }
-            removal.write()?;
-            removal.summary
-        });
+        }
+        removal.write()?;
+        let summary = removal.summary;
         let mut table = Table::list();
         table.pair("removed", size::thousands(summary.removed));
         if summary.by_number > 0 {
@@ -115,8 +111,8 @@ fn keys_of(line: &str) -> Vec<Vec<u8>> {
 }
 
 /// Keys on their way out of the index.
-struct Removal<'a, F: Fingerprint> {
-    index: &'a Index<F>,
+struct Removal<'a> {
+    index: &'a AnyIndex,
     waiting: BTreeSet<Vec<u8>>,
     /// Keys of names that may mean another document too, so that a repeated line removes none.
     taken: HashSet<Vec<u8>>,
@@ -124,7 +120,7 @@ struct Removal<'a, F: Fingerprint> {
     summary: Summary,
 }
 
-impl<F: Fingerprint> Removal<'_, F> {
+impl Removal<'_> {
     fn push(&mut self, keys: Vec<Vec<u8>>) -> Result<()> {
         let several = keys.len() > 1;
         for key in keys {

@@ -16,7 +16,6 @@ use crate::size;
 use crate::stored;
 use crate::table::Table;
 use crate::verb::doctor::warn_of_seal;
-use crate::width::for_width;
 
 /// Show counts, sizes and settings of an index
 ///
@@ -64,9 +63,7 @@ impl StatsArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let header = stored::require(&self.index, None)?;
         warn_of_seal(&self.index, session);
-        let stats = for_width!(header.bits, F => {
-            stored::read_only::<F>(&self.index)?.stats(&session.console)?
-        });
+        let stats = stored::read_only(&self.index)?.stats(&session.console)?;
         session.console.end_phase();
         let mut output = Output::stdout(&session.console);
         if session.json {

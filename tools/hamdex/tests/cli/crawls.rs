@@ -9,7 +9,7 @@ use crate::support::{Bench, json_lines};
 const QUICK: &str = "--pipeline page -k 3";
 
 /// A page as sites make them: much around a text.
-fn page(navigation: &str, text: &str) -> String {
+pub(crate) fn page(navigation: &str, text: &str) -> String {
     let body = format!("<p>{text}</p>").repeat(12);
     format!(
         "<html><head><title>a page</title></head><body><nav><a href='/'>{navigation}</a></nav>\
@@ -32,14 +32,14 @@ fn names(uri: &str, number: usize) -> String {
     )
 }
 
-fn response(uri: &str, number: usize, head: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn response(uri: &str, number: usize, head: &str, body: &[u8]) -> Vec<u8> {
     let kind = "WARC-Type: response\r\nContent-Type: application/http; msgtype=response\r\n";
     record(&format!("{kind}{}", names(uri, number)), &[head.as_bytes(), b"\r\n", body].concat())
 }
 
-const OK: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n";
+pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n";
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(bytes).unwrap();
     packed.finish().unwrap()

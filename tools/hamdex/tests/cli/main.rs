@@ -11,6 +11,7 @@ mod crawls;
 mod dedup;
 mod exports;
 mod first_contact;
+mod guide;
 mod habits;
 mod hostile;
 mod inputs;

@@ -26,15 +26,15 @@ const OTHERS: [&str; 9] = [
 ];
 
 /// Former spellings of options, which work and are in no completion script.
-const FORMER: [&str; 3] = ["--seed-file", "--verify-representative", "--verify-chain"];
+pub(crate) const FORMER: [&str; 3] = ["--seed-file", "--verify-representative", "--verify-chain"];
 
-fn text(name: &str) -> String {
+pub(crate) fn text(name: &str) -> String {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../..");
     std::fs::read_to_string(root.join(name)).unwrap()
 }
 
 /// Every word of a text that begins with two hyphens.
-fn options(text: &str) -> BTreeSet<String> {
+pub(crate) fn options(text: &str) -> BTreeSet<String> {
     let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let found = text.match_indices("--").filter(|(at, _)| {
         let before = text[..*at].chars().next_back();
@@ -48,7 +48,7 @@ fn options(text: &str) -> BTreeSet<String> {
 }
 
 /// Verbs as the main help lists them.
-fn verbs(bench: &Bench) -> Vec<String> {
+pub(crate) fn verbs(bench: &Bench) -> Vec<String> {
     let help = bench.ok("--help").stdout;
     let listed = |title: &'static str, prefix: &'static str| {
         let lines = help.lines().skip_while(move |line| *line != title).skip(1);

@@ -22,7 +22,7 @@ from .. import _data, _hamdex
 from . import _checks
 
 #: Kinds of result rows of groups, as the library numbers them.
-PAIR, HEAVY, COUNT = 0, 1, 2
+PAIR, SKEWED, COUNT = 0, 1, 2
 
 #: Counts in the library's order, and how the counts of many tasks are combined.
 COUNTS: tuple[tuple[str, Callable[[Iterable[int]], int]], ...] = (

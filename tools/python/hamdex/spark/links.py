@@ -62,10 +62,10 @@ def near(
         rows = rows.repartition(partitions, "key").sortWithinPartitions("key")
         level = _checks.checkpointed(_batches.matched(rows, spread, wanted, limit))
         found.append(level.filter(F.col("kind") == _batches.PAIR).select("a", "b", "distance"))
-        heavy = _add(total, level)
-        if not heavy:
+        skewed = _add(total, level)
+        if not skewed:
             break
-        rows = level.filter(F.col("kind") == _batches.HEAVY)
+        rows = level.filter(F.col("kind") == _batches.SKEWED)
         columns = [F.col("key"), F.col("a").alias("fingerprint")]
         if wanted == "across":
             columns.append((F.col("distance") == 1).alias("second"))
@@ -78,10 +78,10 @@ def near(
 def _add(total: dict[str, int], level: DataFrame) -> int:
     """Adds the counts of a level to the total and returns the number of groups to split."""
     rows = level.filter(F.col("kind") == _batches.COUNT).select("distance", "key").collect()
-    heavy = 0
+    skewed = 0
     for number, (name, join) in enumerate(_batches.COUNTS):
         counted = join([0, *(row.key for row in rows if row.distance == number)])
         total[name] = join((total[name], counted))
-        heavy = counted if name == "heavy" else heavy
+        skewed = counted if name == "heavy" else skewed
     total["levels"] += 1
-    return heavy
+    return skewed

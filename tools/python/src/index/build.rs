@@ -1,18 +1,21 @@
 //! Building: builds an index from a table, offline and in bounded memory.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
 use hamdex::advice::{Support, Wishes};
+use hamdex::any::AnyIndex;
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
 use hamdex::verify::FeatureSet;
-use hamdex::{Error, IndexOptions, NewDocument, OpenOptions};
+use hamdex::{Error, Fingerprint, IndexOptions, NewDocument};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
-use super::open::{Open, Texts, Width, is_secret, secret_missing};
+use super::open::{Texts, is_secret, secret_missing};
 use crate::column::Ids;
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
@@ -20,7 +23,6 @@ use crate::interrupt::Watch;
 use crate::name;
 use crate::pipeline::Asked;
 use crate::read::{self, Rows};
-use crate::seen::Seen;
 use crate::settle;
 use crate::table::Table;
 use crate::tables::Seed;
@@ -130,7 +132,7 @@ struct Plans {
 }
 
 impl Job<'_> {
-    pub(super) fn run(&self, watch: &Watch) -> Result<(Open, Summary, Texts)> {
+    pub(super) fn run(&self, watch: &Watch) -> Result<(AnyIndex, Summary, Texts)> {
         let header = match Header::read(self.path) {
             Ok(header) => Some(header),
             Err(Error::NotFound { .. }) => None,
@@ -140,11 +142,11 @@ impl Job<'_> {
         for_width!(bits, F => self.build::<F>(header.as_ref(), watch))
     }
 
-    fn build<F: Width>(
+    fn build<F: Fingerprint>(
         &self,
         header: Option<&Header>,
         watch: &Watch,
-    ) -> Result<(Open, Summary, Texts)> {
+    ) -> Result<(AnyIndex, Summary, Texts)> {
         let rows = Rows::of(self.table, self.text, self.id, self.odd.clone())?;
         let mut options = IndexOptions::new();
         let keeps = header.map_or(self.keep_features, |header| header.keeps_features);
@@ -197,8 +199,7 @@ impl Job<'_> {
                 return Err(failure);
             }
         };
-        let open = F::open(hamdex::Index::open_with(self.path, &OpenOptions::new())?);
-        Ok((open, summary, Texts::with_pipeline(Some(pipeline))))
+        Ok((AnyIndex::open(self.path)?, summary, Texts::with_pipeline(Some(pipeline))))
     }
 
     fn stored(&self, header: &Header) -> Result<hamdex::Pipeline> {
@@ -259,7 +260,7 @@ impl Job<'_> {
 }
 
 /// Stores the documents of the rows that have a key.
-fn push<F: Width>(
+fn push<F: Fingerprint>(
     mut builder: Builder<F>,
     rows: &Rows,
     plans: &Plans,
@@ -334,4 +335,34 @@ impl Plans {
         }
         Ok(())
     }
+}
+
+/// The row at which each key was seen, 24 bytes each; accidental collisions are negligible.
+#[derive(Debug, Default)]
+struct Seen {
+    rows: HashMap<u128, u64>,
+    seeds: (RandomState, RandomState),
+}
+
+impl Seen {
+    /// Notes a key, unless it is there; returns the row that had it before.
+    fn insert(&mut self, key: &[u8], row: u64) -> Option<u64> {
+        match self.rows.entry(hash(&self.seeds, key)) {
+            Entry::Occupied(there) => Some(*there.get()),
+            Entry::Vacant(free) => {
+                free.insert(row);
+                None
+            }
+        }
+    }
+
+    /// Notes a key at a row, also if it was seen at another one.
+    fn replace(&mut self, key: &[u8], row: u64) {
+        self.rows.insert(hash(&self.seeds, key), row);
+    }
+}
+
+fn hash(seeds: &(RandomState, RandomState), key: &[u8]) -> u128 {
+    let (high, low) = (seeds.0.hash_one(key), seeds.1.hash_one(key));
+    u128::from(high) << 64 | u128::from(low)
 }

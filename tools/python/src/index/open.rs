@@ -1,75 +1,41 @@
-//! Open indexes: one handle for three widths.
+//! Open indexes: what a call says of one, and what it does with texts.
 
-use std::path::Path;
-
-use hamdex::inspect::Header;
-use hamdex::{Fingerprint, IndexOptions, OpenOptions};
+use hamdex::IndexOptions;
+use hamdex::advice::{Kind, Support, Wishes};
+use hamdex::any::AnyIndex;
+use hamdex::plan::Plan;
 
 use crate::failure::{Failure, Result};
-use crate::fingerprints::for_width;
 use crate::tables::Seed;
 
-/// An open index of any width.
-#[derive(Debug)]
-pub(crate) enum Open {
-    Bits32(hamdex::Index<u32>),
-    Bits64(hamdex::Index<u64>),
-    Bits128(hamdex::Index<u128>),
-}
+/// Distance of an index of fingerprints.
+const DISTANCE: u32 = 3;
 
-/// Runs an expression with the index of any width.
-macro_rules! with_index {
-    ($open:expr, $index:ident => $body:expr) => {
-        match $open {
-            $crate::index::Open::Bits32($index) => $body,
-            $crate::index::Open::Bits64($index) => $body,
-            $crate::index::Open::Bits128($index) => $body,
+/// Resolves pipeline, distance and plan of an index that is made without a look at texts.
+pub(super) fn options(
+    pipeline: Option<&hamdex::Pipeline>,
+    bits: u32,
+    distance: Option<u32>,
+    plan: Option<&str>,
+    keep_features: bool,
+) -> Result<IndexOptions> {
+    let support = if keep_features { Support::Features } else { Support::Nothing };
+    let advised = match pipeline {
+        Some(pipeline) => {
+            let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Text);
+            Wishes::new().bits(bits).support(support).settings(kind).distance
         }
+        None => DISTANCE,
     };
-}
-pub(super) use with_index;
-
-/// A fingerprint width and its kind of open index.
-pub(crate) trait Width: Fingerprint {
-    fn of(open: &Open) -> Option<&hamdex::Index<Self>>;
-    fn open(index: hamdex::Index<Self>) -> Open;
-}
-
-macro_rules! width {
-    ($int:ty, $variant:ident) => {
-        impl Width for $int {
-            fn of(open: &Open) -> Option<&hamdex::Index<Self>> {
-                if let Open::$variant(index) = open { Some(index) } else { None }
-            }
-
-            fn open(index: hamdex::Index<Self>) -> Open {
-                Open::$variant(index)
-            }
-        }
-    };
-}
-
-width!(u32, Bits32);
-width!(u64, Bits64);
-width!(u128, Bits128);
-
-impl Open {
-    pub(super) fn create(path: &Path, bits: u32, options: &IndexOptions) -> Result<Self> {
-        for_width!(bits, F => Ok(F::open(hamdex::Index::<F>::create(path, options)?)))
+    let distance = distance.unwrap_or(advised);
+    let mut options = IndexOptions::new().distance(distance).keep_features(keep_features);
+    if let Some(plan) = plan {
+        options = options.plan(Plan::parse(plan, bits, distance, None)?);
     }
-
-    pub(super) fn existing(path: &Path, options: &OpenOptions) -> Result<Self> {
-        let bits = Header::read(path)?.bits;
-        for_width!(bits, F => Ok(F::open(hamdex::Index::<F>::open_with(path, options)?)))
+    if let Some(pipeline) = pipeline {
+        options = options.text(pipeline);
     }
-
-    pub(crate) fn header(&self) -> &Header {
-        with_index!(self, index => index.header())
-    }
-
-    pub(crate) fn bits(&self) -> u32 {
-        self.header().bits
-    }
+    Ok(options)
 }
 
 /// How an index processes texts.
@@ -89,14 +55,14 @@ impl Texts {
         pipeline.map_or(Self::Refused, Self::Read)
     }
 
-    /// For an open index.
-    pub(super) fn of(open: &Open, seed: Option<&Seed>) -> Result<Self> {
+    /// Of an open index.
+    pub(super) fn of(open: &AnyIndex, seed: Option<&Seed>) -> Result<Self> {
         let descriptor = &open.header().pipeline;
         if seed.is_none() && is_secret(descriptor) {
             return Ok(Self::Secret(descriptor.clone()));
         }
         let secret = seed.map(|seed| seed.secret);
-        Ok(Self::with_pipeline(with_index!(open, index => index.pipeline_with(secret)?)))
+        Ok(Self::with_pipeline(open.pipeline_with(secret)?))
     }
 
     /// Returns the pipeline; `None` if the index has none.

@@ -1,7 +1,7 @@
 //! Snapshots: one state of an index, which can be searched while others write.
 
+use hamdex::any::AnyReader;
 use hamdex::verify::Verification;
-use hamdex::{Fingerprint, Reader};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -48,13 +48,9 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn of<F: Fingerprint>(found: hamdex::Match<F>) -> Self {
-        Self {
-            fingerprint: found.fingerprint.widen(),
-            distance: found.distance,
-            similarity: found.similarity,
-            key: found.key,
-        }
+    pub(super) fn of(found: hamdex::Match<u128>) -> Self {
+        let hamdex::Match { key, fingerprint, distance, similarity } = found;
+        Self { key, fingerprint, distance, similarity }
     }
 
     pub(super) fn to_match(&self, py: Python<'_>) -> PyResult<Match> {
@@ -68,73 +64,12 @@ pub(super) fn to_matches(py: Python<'_>, found: &[Found]) -> PyResult<Vec<Match>
     found.iter().map(|found| found.to_match(py)).collect()
 }
 
-/// A snapshot of any width.
-#[derive(Debug)]
-pub(super) enum State {
-    Bits32(Reader<u32>),
-    Bits64(Reader<u64>),
-    Bits128(Reader<u128>),
-}
-
-macro_rules! with_reader {
-    ($state:expr, $reader:ident => $body:expr) => {
-        match $state {
-            State::Bits32($reader) => $body,
-            State::Bits64($reader) => $body,
-            State::Bits128($reader) => $body,
-        }
-    };
-}
-
-impl State {
-    /// Answers queries, batch by batch.
-    pub(super) fn search(
-        &self,
-        maker: Maker<'_>,
-        values: &[Value],
-        options: SearchOptions,
-        watch: Option<&Watch>,
-    ) -> Result<Vec<Vec<Found>>> {
-        with_reader!(self, reader => search(reader, maker, values, options, watch))
-    }
-
-    pub(super) fn get(&self, key: &[u8]) -> Result<Option<u128>> {
-        with_reader!(self, reader => Ok(reader.get(key)?.map(Fingerprint::widen)))
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        with_reader!(self, reader => reader.len())
-    }
-}
-
-fn search<F: Fingerprint>(
-    reader: &Reader<F>,
-    maker: Maker<'_>,
-    values: &[Value],
-    options: SearchOptions,
-    watch: Option<&Watch>,
-) -> Result<Vec<Vec<Found>>> {
-    let mut answers = Vec::with_capacity(values.len());
-    for batch in values.chunks(BATCH) {
-        if let Some(watch) = watch {
-            watch.check()?;
-        }
-        let queries = maker.queries::<F>(batch, options)?;
-        let found = reader.search_batch(&queries)?;
-        answers.par_extend(
-            found.into_par_iter().map(|found| found.into_iter().map(Found::of).collect::<Vec<_>>()),
-        );
-    }
-    Ok(answers)
-}
-
 /// One state of an index, which later writes do not change.
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    pub(super) state: State,
+    pub(super) state: AnyReader,
     pub(super) texts: Texts,
-    pub(super) keeps_features: bool,
     /// The default verification of searches.
     pub(super) default_check: Verification,
 }
@@ -146,11 +81,35 @@ impl Snapshot {
         limit: Option<usize>,
         verify: Option<&str>,
     ) -> Result<SearchOptions> {
-        SearchOptions::new(distance, limit, verify, (self.keeps_features, self.default_check))
+        SearchOptions::new(
+            distance,
+            limit,
+            verify,
+            (self.state.header().keeps_features, self.default_check),
+        )
     }
 
-    fn maker(&self) -> Maker<'_> {
-        Maker { texts: &self.texts, keeps_features: self.keeps_features }
+    /// Answers queries, batch by batch.
+    fn answers(
+        &self,
+        values: &[Value],
+        options: SearchOptions,
+        watch: Option<&Watch>,
+    ) -> Result<Vec<Vec<Found>>> {
+        let maker = Maker { texts: &self.texts, header: self.state.header() };
+        let mut answers = Vec::with_capacity(values.len());
+        for batch in values.chunks(BATCH) {
+            if let Some(watch) = watch {
+                watch.check()?;
+            }
+            let found = self.state.search_batch(maker.queries(batch, options)?)?;
+            answers.par_extend(
+                found
+                    .into_par_iter()
+                    .map(|found| found.into_iter().map(Found::of).collect::<Vec<_>>()),
+            );
+        }
+        Ok(answers)
     }
 }
 
@@ -168,7 +127,7 @@ impl Snapshot {
     ) -> PyResult<Vec<Match>> {
         let options = self.options(distance, limit, verify)?;
         let value = [Value::of(value)?];
-        let found = detached(py, || self.state.search(self.maker(), &value, options, None))?;
+        let found = detached(py, || self.answers(&value, options, None))?;
         to_matches(py, found.first().map_or(&[][..], Vec::as_slice))
     }
 
@@ -184,16 +143,14 @@ impl Snapshot {
     ) -> PyResult<Vec<Vec<Match>>> {
         let options = self.options(distance, limit, verify)?;
         let values = Value::many(values)?;
-        let found = interruptible(py, |watch| {
-            self.state.search(self.maker(), &values, options, Some(watch))
-        })?;
+        let found = interruptible(py, |watch| self.answers(&values, options, Some(watch)))?;
         found.iter().map(|found| to_matches(py, found)).collect()
     }
 
     /// Returns the fingerprint of a document; `None` if it is not stored.
     pub(super) fn get(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<u128>> {
         let key = name::of_object(key)?;
-        Ok(detached(py, || self.state.get(&key))?)
+        Ok(detached(py, || Ok(self.state.get(&key)?))?)
     }
 
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {

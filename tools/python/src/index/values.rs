@@ -1,15 +1,15 @@
 //! Values: convert one or many texts or fingerprints into documents and queries.
 
+use hamdex::inspect::Header;
 use hamdex::verify::FeatureSet;
-use hamdex::verify::{Nearness, Verification};
-use hamdex::{Durability, Fingerprint, Index, NewDocument, Pipeline, Query};
+use hamdex::verify::Verification;
+use hamdex::{AsDocument, NewDocument, Pipeline, Query};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyInt, PyString};
 use rayon::prelude::*;
 
 use super::open::Texts;
-use super::snapshot::Found;
 use crate::failure::{Failure, Result};
 
 /// A text, or a fingerprint that was computed elsewhere.
@@ -41,14 +41,14 @@ impl Value {
 
 /// A document to insert.
 #[derive(Debug)]
-pub(super) struct Document<F> {
+pub(super) struct Document {
     key: Vec<u8>,
-    fingerprint: F,
+    fingerprint: u128,
     features: Option<Vec<u8>>,
 }
 
-impl<F: Fingerprint> Document<F> {
-    fn as_new(&self) -> NewDocument<'_, F> {
+impl AsDocument<u128> for Document {
+    fn as_document(&self) -> NewDocument<'_, u128> {
         let document = NewDocument::new(&self.key, self.fingerprint);
         match &self.features {
             Some(features) => document.features(features),
@@ -57,33 +57,12 @@ impl<F: Fingerprint> Document<F> {
     }
 }
 
-/// Inserts documents; returns how many replaced a stored one.
-pub(super) fn insert<F: Fingerprint>(
-    index: &Index<F>,
-    documents: &[Document<F>],
-    durability: Durability,
-) -> Result<u64> {
-    let documents: Vec<NewDocument<'_, F>> = documents.iter().map(Document::as_new).collect();
-    Ok(index.insert_batch(&documents, durability)?.replaced)
-}
-
-/// Inserts documents without near-duplicates; returns what rejected each other document.
-pub(super) fn insert_if_new<F: Fingerprint>(
-    index: &Index<F>,
-    documents: &[Document<F>],
-    near: Nearness,
-    durability: Durability,
-) -> Result<Vec<Option<Found>>> {
-    let documents: Vec<NewDocument<'_, F>> = documents.iter().map(Document::as_new).collect();
-    let refused = index.insert_batch_if_new(&documents, near, durability)?;
-    Ok(refused.into_iter().map(|found| found.map(Found::of)).collect())
-}
-
-/// Computes the fingerprints of values.
+/// Makes fingerprints of values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Maker<'a> {
     pub(super) texts: &'a Texts,
-    pub(super) keeps_features: bool,
+    /// What the index was made with.
+    pub(super) header: &'a Header,
 }
 
 impl Maker<'_> {
@@ -91,31 +70,24 @@ impl Maker<'_> {
         self.texts.pipeline()?.ok_or_else(crate::settle::no_pipeline)
     }
 
-    fn fingerprint<F: Fingerprint>(&self, value: &Value) -> Result<F> {
+    fn fingerprint(&self, value: &Value) -> Result<u128> {
+        let bits = self.header.bits;
         match value {
             Value::Text(text) => {
-                let sketch = self.pipeline()?.fingerprint::<F>(text);
+                let sketch = self.pipeline()?.fingerprint_of_bits(text, bits)?;
                 sketch.map(|sketch| sketch.fingerprint).ok_or_else(|| {
                     let start: String = text.chars().take(40).collect();
                     Failure::usage(format!("text without features: {start:?}"))
                 })
             }
+            Value::Print(wide) if wide.checked_shr(bits).unwrap_or(0) == 0 => Ok(*wide),
             Value::Print(wide) => {
-                let print = F::truncate(*wide);
-                if print.widen() == *wide {
-                    Ok(print)
-                } else {
-                    Err(Failure::usage(format!("{wide:#x} has more than {} bits", F::BITS)))
-                }
+                Err(Failure::usage(format!("{wide:#x} has more than {bits} bits")))
             }
         }
     }
 
-    pub(super) fn documents<F: Fingerprint>(
-        &self,
-        keys: Vec<Vec<u8>>,
-        values: &[Value],
-    ) -> Result<Vec<Document<F>>> {
+    pub(super) fn documents(&self, keys: Vec<Vec<u8>>, values: &[Value]) -> Result<Vec<Document>> {
         if keys.len() != values.len() {
             let (keys, values) = (keys.len(), values.len());
             return Err(Failure::usage(format!("{keys} keys for {values} values")));
@@ -123,7 +95,7 @@ impl Maker<'_> {
         let make = |(key, value): (Vec<u8>, &Value)| {
             let fingerprint = self.fingerprint(value)?;
             let features = match value {
-                Value::Text(text) if self.keeps_features => {
+                Value::Text(text) if self.header.keeps_features => {
                     Some(FeatureSet::of_text(self.pipeline()?, text).encode())
                 }
                 Value::Text(_) | Value::Print(_) => None,
@@ -133,11 +105,11 @@ impl Maker<'_> {
         keys.into_par_iter().zip(values).map(make).collect()
     }
 
-    pub(super) fn queries<F: Fingerprint>(
+    pub(super) fn queries(
         &self,
         values: &[Value],
         options: SearchOptions,
-    ) -> Result<Vec<Query<F>>> {
+    ) -> Result<Vec<Query<u128>>> {
         let make = |value: &Value| {
             let mut query = Query::new(self.fingerprint(value)?);
             if let Some(distance) = options.distance {

@@ -15,7 +15,7 @@ use crate::table::Table;
 /// Kinds of result rows. A pair has a distance. A row to split is unchanged, with `second` as a
 /// distance of 1. A count has its number as the distance and its value as the key.
 const PAIR: i8 = 0;
-const HEAVY: i8 = 1;
+const SKEWED: i8 = 1;
 const COUNT: i8 = 2;
 
 /// Keys of any width.
@@ -102,7 +102,7 @@ fn to_table<F: Column>(found: &Found<F>, counts: Option<Counts>) -> Result<Table
         })
         .unwrap_or_default();
     let Found { pairs, heavy } = found;
-    let kinds = pairs.iter().map(|_| PAIR).chain(heavy.iter().map(|_| HEAVY));
+    let kinds = pairs.iter().map(|_| PAIR).chain(heavy.iter().map(|_| SKEWED));
     let kinds: Int8Array = kinds.chain(counts.iter().map(|_| COUNT)).map(Some).collect();
     let keys = pairs.iter().map(|_| None);
     let keys = keys.chain(heavy.iter().map(|row| Some(row.key.cast_signed())));

@@ -13,12 +13,12 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 
-#: Longest time that a process of the cluster may take to answer, in seconds.
+#: Timeout for a process of the cluster, in seconds.
 START = 90
 
 
 def missing():
-    """Tells what is missing for a cluster, if anything is."""
+    """Returns what is missing for a cluster, if anything."""
     try:
         import pyarrow  # noqa: F401
         import pyspark
@@ -43,7 +43,7 @@ def free_port():
 
 
 class Cluster:
-    """Starts the processes, and ends those that it started."""
+    """Starts and stops the processes."""
 
     def __init__(self, directory, workers=2, memory="1g"):
         import pyspark
@@ -98,12 +98,12 @@ class Cluster:
         )
 
     def alive(self):
-        """How many workers the master knows to be alive; none while it does not answer."""
+        """Returns the number of live workers that the master reports; 0 if it does not answer."""
         try:
             with urllib.request.urlopen(f"http://{HOST}:{self.web}/json/", timeout=5) as answer:
                 return json.load(answer)["aliveworkers"]
         except (OSError, ValueError):
-            # A master that is about to start answers every address with its front page.
+            # A starting master answers every address with its front page.
             return None
 
     def _wait(self, workers):
@@ -118,7 +118,7 @@ class Cluster:
         return json.dumps(tails, indent=1)
 
     def kill_worker(self, number):
-        """Ends a worker, its executors and their Python processes, as a power cut would."""
+        """Kills a worker, its executors and their Python processes, like a power loss."""
         os.killpg(self.workers[number].pid, signal.SIGKILL)
         self.workers[number].wait()
 

@@ -1,4 +1,4 @@
-"""A cluster that the tests share, the command line to compare with, and bounded time."""
+"""The shared cluster of the tests, the command line to compare with, and a timeout."""
 
 import json
 import os
@@ -10,16 +10,16 @@ import pytest
 
 from . import cluster
 
-#: Documents of the comparison with one machine; the long form has a million.
+#: Number of documents compared with one machine; a million in the long form.
 DOCUMENTS = int(os.environ.get("HAMDEX_SPARK_DOCUMENTS", "20000"))
 
-#: Seconds that one test may take.
+#: Timeout of one test, in seconds.
 BOUND = 240 + DOCUMENTS // 500
 
-#: Settings that one machine and the cluster share.
+#: Settings of both one machine and the cluster.
 SETTINGS = {"pipeline": "post"}
 
-#: The same for the command line, whose groups and pairs would be verified otherwise.
+#: The same for the command line, which would verify groups and pairs by default.
 UNVERIFIED = ["--pipeline", "post", "--verify", "none"]
 
 
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def bounded():
-    """Ends a test that hangs: calls into Spark are waits in Python."""
+    """Stops a test that hangs; calls into Spark are interruptible waits in Python."""
 
     def stop(number, frame):
         raise TimeoutError(f"not done after {BOUND} seconds")
@@ -66,9 +66,9 @@ def _words(rng, count):
 
 
 def documents(count, equal, near, seed=7):
-    """Ids and texts: one in ten has an earlier one changed a little, and there are two crowds.
+    """Ids and texts: one in ten differs slightly from an earlier one, and there are two groups.
 
-    `equal` texts are one and the same, `near` ones are it with one word changed.
+    `equal` texts are identical, and `near` ones differ from them in one word.
     """
     rng = random.Random(seed)
     crowd = _words(rng, 220)
@@ -100,14 +100,14 @@ def write(path, rows):
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
-    """The documents as a file: a twentieth is equal, a fiftieth is near to that."""
+    """Writes the documents to a file; a twentieth are equal, and a fiftieth near to these."""
     rows = documents(DOCUMENTS, DOCUMENTS // 20, DOCUMENTS // 50)
     return write(tmp_path_factory.mktemp("corpus") / "rows.jsonl", rows)
 
 
 @pytest.fixture(scope="session")
 def hamdex_lines(program):
-    """Runs the command line and returns what it printed, line by line."""
+    """Runs the command line and returns the lines that it printed."""
 
     def run(*arguments):
         command = [program, *map(str, arguments), "--quiet"]
@@ -119,6 +119,6 @@ def hamdex_lines(program):
 
 
 def frame(spark, path):
-    """The rows of a file, in pieces for all workers."""
+    """Returns the rows of a file, partitioned for all workers."""
     schema = "id string, text string"
     return spark.read.schema(schema).json(str(path)).repartition(4)

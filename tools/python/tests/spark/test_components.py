@@ -1,4 +1,4 @@
-"""Connected components of graphs that are hard for them."""
+"""Connected components of difficult graphs."""
 
 import random
 import sys
@@ -13,7 +13,7 @@ hs = pytest.importorskip(
 
 
 def naive(edges):
-    """The smallest node of every component."""
+    """Returns the smallest node of each node's component."""
     parents = {}
 
     def find(node):
@@ -44,7 +44,7 @@ def shapes():
 @pytest.mark.parametrize("shape", shapes())
 def test_every_node_gets_the_smallest_of_its_component(spark, shape):
     edges = shapes()[shape]
-    # Twice, in both directions, and with a loop.
+    # Repeated, in both directions, and with a loop.
     frame = spark.createDataFrame([*edges, *((b, a) for a, b in edges)], "a long, b long")
     loop = spark.createDataFrame([(edges[0][0], edges[0][0])], "a long, b long")
     rows = hs.components(frame.unionAll(loop)).collect()
@@ -57,7 +57,7 @@ def test_a_graph_without_edges_has_no_components(spark):
 
 
 class Labelling:
-    """Stands in for a GraphFrame: components get numbers that say nothing."""
+    """Fake GraphFrame whose components have arbitrary numbers."""
 
     def __init__(self, nodes, links):
         assert (nodes.columns, links.columns) == (["id"], ["src", "dst"])
@@ -69,7 +69,7 @@ class Labelling:
         return self.nodes.sparkSession.createDataFrame(rows, "id long, component long")
 
 
-def test_graphframes_serves_where_its_jar_is(spark, monkeypatch):
+def test_graphframes_is_used_if_its_jar_is_installed(spark, monkeypatch):
     edges = [(3, 9), (9, 4), (20, 10), (7, 7), (10, 20)]
     frame = spark.createDataFrame(edges, "a long, b long")
     with pytest.raises(hamdex.UsageError, match="graphframes is not installed"):

@@ -1,4 +1,4 @@
-"""First contact on a cluster: the row rules hold for the rows of the same folders."""
+"""First contact on a cluster: the row rules apply to the same folders."""
 
 import json
 import subprocess
@@ -12,8 +12,8 @@ from first_contact import CASES, content, lay_out
 
 hs = pytest.importorskip("hamdex.spark", reason="no Spark here", exc_type=ImportError)
 
-#: Folders that are no frame: columns of mixed types, of several names or delimiters; fingerprints
-#: in place of some texts.
+#: Folders that cannot be a frame: mixed column types, names or delimiters, or fingerprints
+#: instead of some texts.
 ELSEWHERE = {
     "csv_with_semicolons",
     "fingerprints_beside_null_texts",
@@ -23,7 +23,7 @@ ELSEWHERE = {
 
 
 def is_of_rows(name):
-    """Whether Spark can read it: rows of JSON Lines or CSV that no rule refuses."""
+    """Returns true if Spark can read the case: valid rows of JSON Lines or CSV."""
     case = CASES[name]
     rows = {".jsonl", ".csv"}
     files = case["files"]
@@ -32,7 +32,7 @@ def is_of_rows(name):
         and case["expect"]["rows"] > 0
         and case["expect"]["rejects"] in (0, case["expect"].get("not_compared", 0))
         and all(PurePath(file).suffix in rows for file in files)
-        # Bytes that Spark's own readers take for something else.
+        # Bytes that Spark's readers decode differently.
         and not any(content(given).startswith(b"\xef\xbb\xbf") for given in files.values())
         and name not in ELSEWHERE
     )
@@ -40,7 +40,7 @@ def is_of_rows(name):
 
 NAMES = [name for name in CASES if is_of_rows(name)]
 
-#: Options of the command line by the names that they have here.
+#: Options of the command line and their names in Spark.
 KEYWORDS = {"keep": "keep", "unique-by": "unique_by", "drop-empty": "drop_empty"}
 
 
@@ -49,9 +49,9 @@ def test_there_are_folders_of_rows():
 
 
 @pytest.mark.parametrize("name", [*NAMES, "empty_texts_dropped"])
-def test_the_rows_of_a_folder_are_kept_as_by_the_command_line(spark, program, tmp_path, name):
+def test_a_folder_gives_the_rows_of_the_command_line(spark, program, tmp_path, name):
     case = CASES[name]
-    # The order of the rows is that of the files, whatever their ids.
+    # Rows are in file order for any ids.
     files = lay_out(case, tmp_path / "input")
     inputs = [str(tmp_path / "input" / path) for path in case["inputs"]]
     options = [
@@ -73,15 +73,15 @@ def test_the_rows_of_a_folder_are_kept_as_by_the_command_line(spark, program, tm
     given = {KEYWORDS[key]: value for key, value in case["options"].items() if key in KEYWORDS}
     frame = frame.selectExpr("*", "monotonically_increasing_id() AS row_id")
     frame.write.parquet(str(tmp_path / "rows"))
-    told = hs.dedup_file(
+    summary = hs.dedup_file(
         spark, tmp_path / "rows", tmp_path / "kept", text, "row_id", distance=14, pipeline="post",
         verify="edit:0.8", **given,
     )  # fmt: skip
     for count in ("rows", "documents", "kept", "removed", "removed_unique_by", "not_compared"):
-        assert told[count] == report[count], count
-    assert told["rows"] == told["kept"] + told["removed"] + told["rejects"]
+        assert summary[count] == report[count], count
+    assert summary["rows"] == summary["kept"] + summary["removed"] + summary["rejects"]
     kept = pq.read_table(tmp_path / "kept").sort_by("row_id")
-    assert len(kept) == len(lines) == told["kept"]
+    assert len(kept) == len(lines) == summary["kept"]
     column = text.split(",")[0].split(".")[0]
     expected = [json.loads(line).get(column) for line in lines]
     assert kept.column(column).to_pylist() == expected

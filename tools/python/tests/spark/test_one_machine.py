@@ -1,4 +1,4 @@
-"""The cluster gives what one machine gives, exactly, also if a worker is killed."""
+"""The cluster returns exactly the results of one machine, also if a worker is killed."""
 
 import json
 import threading
@@ -12,12 +12,12 @@ hs = pytest.importorskip(
     "hamdex.spark", reason="no Spark here", exc_type=ImportError
 )
 
-#: Beyond this only clusters are compared, which is what a million documents are for.
+#: With more documents only clusters are compared.
 small = pytest.mark.skipif(DOCUMENTS > 100_000, reason="compared in the short form")
 
 
 def grouped(rows):
-    """The members of every cluster, and its name."""
+    """Returns the members and the name of each cluster."""
     found = {}
     for row in rows:
         found.setdefault(row.cluster, set()).add(row.id)
@@ -29,20 +29,20 @@ def wanted(lines):
     return {min(group): group for group in groups}
 
 
-def test_clusters_are_those_of_one_machine(spark, corpus, hamdex_lines):
+def test_clusters_equal_those_of_one_machine(spark, corpus, hamdex_lines):
     counts = {}
     rows = hs.clusters(frame(spark, corpus), "text", "id", 3, counts=counts, **SETTINGS).collect()
     found = grouped(rows)
     assert found == wanted(hamdex_lines("clusters", corpus, "-k", 3, *UNVERIFIED))
-    # The crowd is one group, whatever it costs.
+    # The dense group must be a single cluster.
     assert max(map(len, found.values())) > DOCUMENTS // 20
-    # Of a million short texts most near ones are near to one crowd of strangers.
+    # Among a million short texts most near ones belong to one dense group of unrelated texts.
     assert len(found) > DOCUMENTS // 200
     assert all(row.size == len(found[row.cluster]) for row in rows)
     assert counts["levels"] == 1 and counts["heavy"] == 0 and counts["pairs"] > 0
 
 
-def test_heavy_groups_are_split_and_change_nothing(spark, corpus, hamdex_lines):
+def test_split_groups_do_not_change_the_result(spark, corpus, hamdex_lines):
     counts, limit = {}, DOCUMENTS // 200
     near = hs.clusters(frame(spark, corpus), "text", "id", 3, limit=limit, counts=counts, **SETTINGS)
     found = grouped(near.collect())
@@ -71,7 +71,7 @@ def test_other_widths_and_distances(spark, tmp_path, hamdex_lines, bits, distanc
         ("contains:0.6", 10, "longest"),
     ],
 )
-def test_dedup_decides_row_for_row(spark, tmp_path, hamdex_lines, verify, distance, keep):
+def test_dedup_equals_that_of_one_machine(spark, tmp_path, hamdex_lines, verify, distance, keep):
     path, out = write(tmp_path / "rows.jsonl", documents(3000, 60, 60)), tmp_path / "out"
     result = hs.dedup(
         frame(spark, path), "text", "id", distance, verify=verify, keep=keep, **SETTINGS
@@ -88,7 +88,7 @@ def test_dedup_decides_row_for_row(spark, tmp_path, hamdex_lines, verify, distan
 
 
 @small
-def test_pairs_come_once_each(spark, tmp_path, hamdex_lines):
+def test_each_pair_is_returned_once(spark, tmp_path, hamdex_lines):
     path = write(tmp_path / "rows.jsonl", documents(3000, 60, 60))
     found = hs.pairs(frame(spark, path), "text", "id", 4, limit=30, **SETTINGS).collect()
     lines = [line.split("\t") for line in hamdex_lines("pairs", path, "-k", 4, *UNVERIFIED)]
@@ -98,7 +98,7 @@ def test_pairs_come_once_each(spark, tmp_path, hamdex_lines):
 
 
 @small
-def test_search_answers_as_an_index_does(spark, tmp_path, hamdex_lines):
+def test_search_returns_the_matches_of_an_index(spark, tmp_path, hamdex_lines):
     rows = documents(3000, 30, 60)
     stored = write(tmp_path / "stored.jsonl", rows[:2500])
     asked = write(tmp_path / "asked.jsonl", [(f"q{id}", text) for id, text in rows[2300:]])
@@ -115,7 +115,7 @@ def test_search_answers_as_an_index_does(spark, tmp_path, hamdex_lines):
 
 @small
 @pytest.mark.parametrize("bits", [64, 128])
-def test_shards_become_the_index_of_one_machine(spark, tmp_path, hamdex_lines, bits):
+def test_shards_build_the_index_of_one_machine(spark, tmp_path, hamdex_lines, bits):
     path = write(tmp_path / "rows.jsonl", documents(5000, 100, 100))
     shards = hs.build_index(
         frame(spark, path), tmp_path / "shards", "text", "id", bits=bits, partitions=3, **SETTINGS
@@ -141,7 +141,7 @@ def test_a_killed_worker_changes_nothing(started, spark, corpus, hamdex_lines):
 
     work = threading.Thread(target=run, daemon=True)
     work.start()
-    # The second checkpoint is behind the fingerprints and before the groups.
+    # The second checkpoint is after the fingerprints and before the groups.
     while len(set(checkpoints.rglob("rdd-*")) - before) < 2 and work.is_alive():
         time.sleep(0.05)
     assert work.is_alive(), "the work was done before the worker was killed"

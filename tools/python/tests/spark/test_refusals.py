@@ -1,4 +1,4 @@
-"""What cannot work is refused before a job is started."""
+"""Invalid calls are rejected before a job starts."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def posts(spark):
         (lambda df: hs.build_index(df, "/absent/x", "text", "id", plan="9x9"), "plan 9x9"),
     ],
 )
-def test_wrong_calls_say_what_is_wrong(posts, call, message):
+def test_invalid_calls_are_rejected_with_the_reason(posts, call, message):
     with pytest.raises(hamdex.UsageError, match=message):
         call(posts)
 
@@ -45,7 +45,7 @@ def test_rows_without_a_text_or_features_have_no_fingerprint(posts):
     assert {(row.id, row.cluster, row.size) for row in near} == {(1, 1, 2), (2, 1, 2)}
 
 
-def test_spark_connect_is_refused_by_name():
+def test_spark_connect_is_rejected():
     kind = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
     frame = type("DataFrame", (), {"sparkSession": kind(), "columns": ["id", "text"]})()
     for call in [
@@ -60,14 +60,14 @@ def test_spark_connect_is_refused_by_name():
             call()
 
 
-def test_a_session_without_checkpoints_is_told_how(posts, monkeypatch):
+def test_a_session_without_checkpoints_is_rejected_with_the_remedy(posts, monkeypatch):
     context = type(posts.sparkSession.sparkContext)
     monkeypatch.setattr(context, "getCheckpointDir", lambda self: None)
     with pytest.raises(hamdex.UsageError, match="setCheckpointDir"):
         hs.clusters(posts, "text", "id", 3)
 
 
-def test_documents_that_come_twice_fail_an_index(spark, tmp_path):
+def test_repeated_documents_fail_an_index_build(spark, tmp_path):
     rows = [("a", "one text of a few words"), ("a", "another text of other words")]
     twice = spark.createDataFrame(rows, "id string, text string")
     with pytest.raises(Exception, match="document a comes twice"):

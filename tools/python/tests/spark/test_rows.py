@@ -1,4 +1,4 @@
-"""Rows of a frame: each is kept or removed once, whatever its id."""
+"""Rows of a frame: each is kept or removed once, for any ids."""
 
 import importlib
 
@@ -11,7 +11,7 @@ hs = pytest.importorskip("hamdex.spark", reason="no Spark here", exc_type=Import
 RAIN = "it will rain tomorrow so take a coat and an umbrella with you"
 BOOK = "just finished reading a wonderful book about the deep sea"
 
-#: Near the first one by fingerprint, and different by text.
+#: Near the first one by fingerprint, but with a different text.
 FAR = "it will rain tomorrow so take a coat and or one scarf for them"
 
 
@@ -29,7 +29,7 @@ def rows(spark):
         ("e", "...", 9),
         ("a", BOOK, 10),
     ]
-    # One partition, so that the numbers of the rows are their order.
+    # One partition, so that row numbers follow the order of the rows.
     return spark.createDataFrame(rows, "id string, text string, n long").coalesce(1)
 
 
@@ -38,7 +38,7 @@ def rows(spark):
     ("keep", "kept"),
     [("first", [2, 6, 7, 8, 9, 10]), ("newest:n", [4, 6, 7, 8, 9, 10])],
 )
-def test_ids_are_labels_and_every_row_has_one_fate(rows, verify, keep, kept):
+def test_ids_are_labels_and_each_row_is_kept_or_removed_once(rows, verify, keep, kept):
     result = hs.dedup(rows, "text", "id", 3, verify=verify, keep=keep, pipeline="post")
     assert sorted(row.n for row in result.kept.collect()) == kept
     assert result.kept.columns == ["id", "text", "n"]
@@ -47,17 +47,17 @@ def test_ids_are_labels_and_every_row_has_one_fate(rows, verify, keep, kept):
     assert {kept_id for _, kept_id in removed} == {"a" if keep == "first" else None, "a"}
 
 
-def test_the_counts_of_a_report_are_those_of_the_rows(spark, rows, tmp_path):
+def test_the_counts_of_a_report_match_the_rows(spark, rows, tmp_path):
     rows.write.parquet(str(tmp_path / "in"))
-    told = hs.dedup_file(
+    summary = hs.dedup_file(
         spark, tmp_path / "in", tmp_path / "out", distance=3, pipeline="post",
         report=tmp_path / "report.html",
     )  # fmt: skip
     counts = ("rows", "documents", "kept", "removed", "rejects", "clusters")
-    assert [told[name] for name in counts] == [10, 10, 6, 4, 0, 2]
-    assert told["not_compared"] == {"null text": 2, "empty text": 1, "no features": 1}
-    assert told["settings"]["verification"] == "edit:0.8"
-    assert sum(group["size"] for group in told["largest"]) == 6
+    assert [summary[name] for name in counts] == [10, 10, 6, 4, 0, 2]
+    assert summary["not_compared"] == {"null text": 2, "empty text": 1, "no features": 1}
+    assert summary["settings"]["verification"] == "edit:0.8"
+    assert sum(group["size"] for group in summary["largest"]) == 6
     assert spark.read.parquet(str(tmp_path / "out")).count() == 6
 
 
@@ -65,7 +65,7 @@ def test_the_counts_of_a_report_are_those_of_the_rows(spark, rows, tmp_path):
     ("pipeline", "check"),
     [("page", "edit:0.88"), ("auto", "edit:0.85"), ("post", "edit:0.8"), ("code", "jaccard:0.8")],
 )
-def test_the_check_suits_the_pipeline(pipeline, check):
+def test_the_default_verification_depends_on_the_pipeline(pipeline, check):
     from hamdex.spark.dedup import verification
 
     assert verification(None, "text", pipeline, 64) == check
@@ -73,14 +73,14 @@ def test_the_check_suits_the_pipeline(pipeline, check):
     assert verification(None, None, pipeline, 64) == "none"
 
 
-def test_a_distance_leaves_the_check_on(spark):
+def test_a_distance_does_not_disable_the_verification(spark):
     frame = spark.createDataFrame([(1, RAIN), (2, FAR)], "id long, text string")
     near = hs.dedup(frame, "text", "id", 14, pipeline="post")
     assert near.kept.count() == 2 and "similarity" in near.duplicates.columns
     assert hs.dedup(frame, "text", "id", 14, pipeline="post", verify="none").kept.count() == 1
 
 
-def test_sources_beyond_a_number_are_counted_together(rows, spark, monkeypatch):
+def test_sources_above_the_maximum_are_counted_together(rows, spark, monkeypatch):
     values = ["x", None, "y", " ", "z", "x", "y", "w"]
     data = [(n, RAIN if n % 2 else BOOK, value) for n, value in enumerate(values)]
     frame = spark.createDataFrame(data, "id long, text string, host string")
@@ -102,7 +102,7 @@ def test_sources_beyond_a_number_are_counted_together(rows, spark, monkeypatch):
         hs.dedup(frame, "text", "id", 3, pipeline="post", source_field="from")
 
 
-def test_texts_do_not_come_back_from_the_tasks(rows):
+def test_tasks_do_not_return_texts(rows):
     plan = hs.fingerprints(rows, "text", "id")._jdf.queryExecution().optimizedPlan().toString()
     (task,) = [line for line in plan.splitlines() if "MapInArrow" in line]
     output = task[task.rindex("["):]
@@ -119,7 +119,7 @@ def test_a_secret_reaches_the_workers(rows, tmp_path):
     assert {row.fingerprint % (1 << 64) for row in found} == ours
 
 
-def test_many_clusters_are_decided_on_in_one_call(spark, monkeypatch):
+def test_many_clusters_are_processed_in_one_call(spark, monkeypatch):
     import pyarrow as pa
 
     dedup = importlib.import_module("hamdex.spark.dedup")
@@ -149,7 +149,7 @@ def test_texts_are_found_in_structs_and_in_several_columns(spark):
 
 
 @pytest.mark.parametrize("verify", ["none", "edit:0.9"])
-def test_the_newest_is_found_by_value_and_not_by_spelling(spark, verify):
+def test_the_newest_row_is_found_by_value_and_not_as_text(spark, verify):
     times = ["2024-05-06T10:00:00+09:00", "2024-05-06T05:00:00Z", "9", "10", None]
     rows = [(n, RAIN, time) for n, time in enumerate(times)]
     frame = spark.createDataFrame(rows, "id long, text string, time string")
@@ -165,7 +165,7 @@ def test_the_newest_is_found_by_value_and_not_by_spelling(spark, verify):
         kept(frame.filter("id = 4"))
 
 
-def test_one_row_of_equal_values_stays_and_empty_rows_go_on_request(spark, rows):
+def test_one_row_of_equal_values_is_kept_and_empty_rows_are_dropped_on_request(spark, rows):
     def kept(**options):
         result = hs.dedup(rows, "text", "id", 3, pipeline="post", verify="none", **options)
         return sorted(row.n for row in result.kept.collect()), result

@@ -1,4 +1,4 @@
-"""One line in the shell, in Python and in Spark: the same rows of a Parquet file, and a page."""
+"""Shell, Python and Spark keep the same rows of a Parquet file and write the same report."""
 
 import re
 import shlex
@@ -19,8 +19,8 @@ hs = pytest.importorskip(
 
 @pytest.fixture
 def crawl(tmp_path):
-    """A file with a column that nobody asks for, and rows that are no documents."""
-    # Enough for pages to tell of prefixes of two digits.
+    """Writes a file with an unused column, and rows that are not documents."""
+    # Enough documents for reports with prefixes of two digits.
     rows = documents(4300, 60, 60)
     rows += [("e1", None), ("e2", " "), ("e3", "公园 里 的 樱花 开 了 很多 人 去 看"),
              ("e4", "公园 里 的 樱花 开 了 很多 人 去 看")]  # fmt: skip
@@ -30,7 +30,7 @@ def crawl(tmp_path):
             "id": [id for id, _ in rows],
             "content": [text for _, text in rows],
             "stars": pa.array(range(len(rows)), pa.int16()),
-            # One host has copies of what the others have, and some rows have none.
+            # One host has copies of the documents of the others, and some rows have no host.
             "host": [
                 None if id == "e3" else "mirror.org" if text in seen[:at] else f"{at % 7}.org"
                 for at, (id, text) in enumerate(rows)
@@ -43,7 +43,7 @@ def crawl(tmp_path):
 
 
 def kept(path):
-    """The rows of a file or directory in the order of their ids."""
+    """Returns the rows of a file or directory, by id."""
     return pq.read_table(path, columns=["id", "content", "stars"]).sort_by("id")
 
 
@@ -51,14 +51,14 @@ CASES = [
     {"pipeline": "page", "distance": 3},
     {"pipeline": "post", "distance": 10, "verify": "edit:0.9", "keep": "longest"},
     {"pipeline": "post", "distance": 6, "bits": 128},
-    # So few bits that strangers are near, in one crowd of most documents.
+    # So few bits that most documents are near and form one dense group.
     {"pipeline": "post", "distance": 2, "bits": 32},
 ]
 
 
 @pytest.mark.filterwarnings("ignore::hamdex.DataWarning")
 @pytest.mark.parametrize("settings", CASES)
-def test_three_lines_agree_row_for_row(spark, crawl, tmp_path, hamdex_lines, settings):
+def test_three_ways_keep_the_same_rows(spark, crawl, tmp_path, hamdex_lines, settings):
     options = [word for name, value in settings.items() for word in (f"--{name}", value)]
     options += ["--source-field", "host"]
     shell, python, cluster = (tmp_path / f"{way}.parquet" for way in ("shell", "python", "spark"))
@@ -68,7 +68,7 @@ def test_three_lines_agree_row_for_row(spark, crawl, tmp_path, hamdex_lines, set
                  *options)  # fmt: skip
     settings = settings | {"source_field": "host"}
     ours = hamdex.dedup_file(crawl, python, text="content", report=pages["python"], **settings)
-    told = hs.dedup_file(spark, crawl, cluster, "content", report=pages["spark"], **settings)
+    summary = hs.dedup_file(spark, crawl, cluster, "content", report=pages["spark"], **settings)
     table = hamdex.dedup(pq.read_table(crawl), "content", **settings).report
 
     expected = kept(shell)
@@ -76,35 +76,35 @@ def test_three_lines_agree_row_for_row(spark, crawl, tmp_path, hamdex_lines, set
     assert kept(python).equals(expected)
     assert kept(cluster).equals(expected)
     counts = ("documents", "kept", "removed", "clusters", "rejects")
-    assert [told[name] for name in counts] == [ours[name] for name in counts]
+    assert [summary[name] for name in counts] == [ours[name] for name in counts]
     settings = ("bits", "distance", "verification", "verified_with_kept", "pipeline", "keep")
-    assert [told["settings"][name] for name in settings] == [
+    assert [summary["settings"][name] for name in settings] == [
         ours["settings"][name] for name in settings
     ]
-    assert told["largest"] == ours["largest"]
-    # Of every source the same rows, whichever way counted them.
+    assert summary["largest"] == ours["largest"]
+    # The counts of every source are the same.
     assert len(ours["sources"]) == 9 and ours["sources"][0]["name"] == "mirror.org"
-    assert told["sources"] == table["sources"] == ours["sources"]
+    assert summary["sources"] == table["sources"] == ours["sources"]
     about = [warning for warning in ours["warnings"] if " documents of " in warning]
-    assert told["warnings"] == table["warnings"] == about != []
+    assert summary["warnings"] == table["warnings"] == about != []
     assert len({sources(path.read_text()) for path in pages.values()}) == 1
-    # All figures of a page are drawn and listed from the same counts.
+    # Charts and tables of a report show the same counts.
     page = {way: figures(path.read_text()) for way, path in pages.items()}
     assert page["spark"] == page["python"] == page["shell"]
     assert len(page["spark"]) >= 5
 
 
 def sources(page):
-    """The table by source of a page."""
+    """Returns the table of sources of a report."""
     return page.partition("<h2>Sources</h2>")[2].partition("<h2>")[0]
 
 
 def figures(page):
-    """The charts of a page with their captions and figures, as they were written."""
+    """Returns the charts of a report with captions and figures, verbatim."""
     return page.split("<figure>")[1:-1] + page.split("<figure>")[-1].split("</figure>")[:1]
 
 
-def test_the_lines_of_the_readme_agree(spark, crawl, tmp_path, hamdex_lines, monkeypatch):
+def test_the_commands_of_the_readme_agree(spark, crawl, tmp_path, hamdex_lines, monkeypatch):
     readme = (Path(__file__).resolve().parents[4] / "README.md").read_text(encoding="utf-8")
     section = readme.partition("\n### One line\n")[2].partition("\n### ")[0]
     blocks = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
@@ -120,7 +120,7 @@ def test_the_lines_of_the_readme_agree(spark, crawl, tmp_path, hamdex_lines, mon
             assert program == "hamdex"
             hamdex_lines(*arguments)
         else:
-            # Spark has a directory of its own where relative paths begin.
+            # Relative paths start at a separate directory in Spark.
             for name in ("crawl.parquet", "clean.parquet"):
                 lines = lines.replace(f'"{name}"', f'"{place / name}"')
             exec(lines, {"spark": spark})
@@ -130,7 +130,13 @@ def test_the_lines_of_the_readme_agree(spark, crawl, tmp_path, hamdex_lines, mon
         assert rows.equals(found[0][0]) and drawn == found[0][1]
 
 
-def test_what_cannot_be_is_refused_before_the_work(spark, crawl, tmp_path):
+def test_the_page_of_the_guide_prints_what_it_shows(spark, crawl, tmp_path, guide):
+    # Spark has a directory of its own where relative paths begin.
+    guide("spark", {"spark": spark}, ("crawl.parquet", "clean.parquet", "checkpoints"))
+    assert (tmp_path / "shards").is_dir()
+
+
+def test_invalid_calls_are_rejected_before_the_work(spark, crawl, tmp_path):
     (tmp_path / "there").mkdir()
     calls = [
         (("there", {}), "already exists"),

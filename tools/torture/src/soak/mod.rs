@@ -59,6 +59,7 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
     let open = OpenOptions::new()
         .memory(MEMORY)
         .background_fold(true)
+        .low_priority_compaction(true)
         .on_event(move |event| noticing.notice(event));
     let index = Index::<u64>::open_with(path, &open)?;
     let quiet = settings.time / 20;

@@ -1,35 +1,28 @@
-//! Reading: rows of a columnar file become lines of JSON, a few hundred at a time.
-//!
-//! Later code treats them as any other rows; only values that must be returned unchanged are copied
-//! from the columns themselves (`dedup --format parquet`).
+//! Reading: a columnar file becomes batches of rows, each of about the bytes of a chunk.
 
-use std::fmt::LowerHex;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch, StringArray};
-use arrow_cast::cast;
+use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_json::WriterBuilder;
-use arrow_json::writer::LineDelimited;
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
     RowSelector,
 };
+use parquet::file::metadata::RowGroupMetaData;
 
+use super::batch::Batch;
 use crate::failure::{Failure, Result};
-use crate::input::fields::{FINGERPRINT, Fields, Names};
+use crate::input::chunk::{CHUNK, ROWS};
+use crate::input::fields::{FINGERPRINT, Fields};
 use crate::input::open::{self, Meter, Pieces, Reader};
-use crate::input::row::parse;
 
-/// Rows that are decoded together: some megabytes of long texts.
-const BATCH: usize = 256;
+/// Rows that are decoded together at least.
+const FEWEST: usize = 256;
 
 /// Row groups that a sample is taken from.
 const SAMPLED_GROUPS: usize = 16;
@@ -42,7 +35,7 @@ pub(crate) struct Columnar {
     /// Positions of the columns that make a document.
     needed: Vec<usize>,
     /// Text columns of bytes, which are UTF-8 in other tools' files.
-    bytes: Vec<String>,
+    bytes: Arc<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -83,7 +76,7 @@ impl Columnar {
     }
 
     fn over(path: &Path, table: Table) -> Self {
-        Self { path: path.to_path_buf(), table, needed: Vec::new(), bytes: Vec::new() }
+        Self { path: path.to_path_buf(), table, needed: Vec::new(), bytes: Arc::default() }
     }
 
     /// Chooses the columns to read, and refuses those that cannot be what their names say.
@@ -96,9 +89,10 @@ impl Columnar {
             );
             Err(Failure::file(&self.path, reason))
         };
+        let mut bytes = Vec::new();
         for text in &fields.texts {
             match find(schema.fields(), text) {
-                Some(kind) if is_bytes(kind) => self.bytes.push(text.clone()),
+                Some(kind) if is_bytes(kind) => bytes.push(text.clone()),
                 Some(kind) if !is_string(kind) => {
                     return wrong(text, kind, "strings", "--text-field");
                 }
@@ -113,6 +107,7 @@ impl Columnar {
             }
             _ => {}
         }
+        self.bytes = Arc::new(bytes);
         let position = |name: &str| schema.fields().iter().position(|field| field.name() == name);
         self.needed = fields.top().filter_map(position).collect();
         self.needed.sort_unstable();
@@ -148,24 +143,46 @@ impl Columnar {
         self.read(None, None)
     }
 
-    /// Reads all rows as lines of JSON: the columns that matter, or `whole` rows.
-    pub(in crate::input) fn lines(&self, whole: bool, meter: &Meter) -> Result<Reader> {
+    /// Reads all rows in batches: the columns that matter, or `whole` rows.
+    pub(in crate::input) fn batches_of(
+        &self,
+        whole: bool,
+        meter: &Meter,
+    ) -> Result<impl Iterator<Item = io::Result<Batch>> + use<>> {
         let batches = self.read((!whole).then_some(&self.needed), None)?;
         let bytes = self.path.metadata().map_err(|e| Failure::io(&self.path, e))?.len();
         let rows = self.rows().unwrap_or(0);
-        Ok(self.joined(batches, meter, bytes, rows))
+        let meter = meter.clone();
+        Ok(self.cut(batches).inspect(move |batch| {
+            if let Ok(batch) = batch {
+                // Each row is treated as an equal share of the file.
+                meter.add((bytes * batch.rows()).checked_div(rows).unwrap_or(0));
+            }
+        }))
     }
 
-    /// Reads `rows` rows as lines of JSON, from all over a Parquet file, else from the beginning.
+    /// Reads rows as lines of JSON: that many from all over a Parquet file, else from the beginning.
     pub(in crate::input) fn sample(&self, rows: usize) -> Result<Reader> {
-        let batches = self.read(Some(&self.needed), Some(rows))?;
-        Ok(self.joined(batches, &Meter::default(), 0, 1))
+        Ok(open::joined(Lines { batches: self.cut(self.read(Some(&self.needed), Some(rows))?) }))
     }
 
-    fn joined(&self, batches: Batches, meter: &Meter, bytes: u64, rows: u64) -> Reader {
-        let waiting = None;
-        let (meter, as_text) = (meter.clone(), self.bytes.clone());
-        open::joined(Lines { batches, waiting, meter, bytes, rows, as_text })
+    /// Reads the rows from the beginning as lines of JSON.
+    pub(in crate::input) fn lines(&self) -> Result<Reader> {
+        Ok(open::joined(Lines { batches: self.cut(self.read(Some(&self.needed), None)?) }))
+    }
+
+    fn cut(&self, batches: Batches) -> Cut {
+        let (path, texts) = (Arc::from(self.path.as_path()), Arc::clone(&self.bytes));
+        Cut { batches, waiting: None, path, texts }
+    }
+
+    /// Returns the rows to decode together, by the bytes that they have on average.
+    fn batch_rows(&self) -> usize {
+        let Table::Parquet(metadata) = &self.table else { return FEWEST };
+        let groups = metadata.metadata().row_groups();
+        let bytes: i64 = groups.iter().map(RowGroupMetaData::total_byte_size).sum();
+        let rows = self.rows().unwrap_or(0);
+        fitting(usize::try_from(bytes).unwrap_or(0), usize::try_from(rows).unwrap_or(0))
     }
 
     fn read(&self, columns: Option<&Vec<usize>>, sampled: Option<usize>) -> Result<Batches> {
@@ -184,7 +201,7 @@ impl Columnar {
                     let (groups, selection) = spread(metadata, rows);
                     builder = builder.with_row_groups(groups).with_row_selection(selection);
                 }
-                let reader = builder.with_batch_size(BATCH).build();
+                let reader = builder.with_batch_size(self.batch_rows()).build();
                 return Ok(Box::new(reader.map_err(|e| failed(e.into()))?));
             }
             Table::File(_) => {
@@ -265,119 +282,50 @@ fn is_fingerprint(kind: &DataType) -> bool {
     is_string(kind) || matches!(kind, DataType::Int64 | DataType::UInt64 | DataType::UInt32)
 }
 
+/// Returns how many rows have the bytes of a chunk, if `rows` have `bytes`.
+fn fitting(bytes: usize, rows: usize) -> usize {
+    (CHUNK * rows).checked_div(bytes).unwrap_or(ROWS).clamp(FEWEST, ROWS)
+}
+
+/// Batches cut to the bytes of a chunk; a file may be one batch.
+struct Cut {
+    batches: Batches,
+    /// The rest of the previous batch.
+    waiting: Option<RecordBatch>,
+    path: Arc<Path>,
+    texts: Arc<Vec<String>>,
+}
+
+impl Iterator for Cut {
+    type Item = io::Result<Batch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = match self.waiting.take() {
+            Some(batch) => batch,
+            None => match self.batches.next()? {
+                Ok(batch) => batch,
+                Err(error) => return Some(Err(io::Error::other(error))),
+            },
+        };
+        let rows = batch.num_rows();
+        let some = fitting(super::batch::bytes(&batch), rows);
+        if rows > some {
+            self.waiting = Some(batch.slice(some, rows - some));
+        }
+        let batch = batch.slice(0, rows.min(some));
+        Some(Ok(Batch::new(batch, Arc::clone(&self.path), Arc::clone(&self.texts))))
+    }
+}
+
 /// Lines of JSON, made as they are read.
 struct Lines {
-    batches: Batches,
-    /// The rest of the previous batch; a file may be one batch.
-    waiting: Option<RecordBatch>,
-    meter: Meter,
-    /// Bytes and rows of the file: each row is treated as an equal share.
-    bytes: u64,
-    rows: u64,
-    /// Columns of bytes that are texts.
-    as_text: Vec<String>,
+    batches: Cut,
 }
 
 impl Pieces for Lines {
     fn next_into(&mut self, buffer: &mut Vec<u8>) -> io::Result<bool> {
-        let batch = match self.waiting.take() {
-            Some(batch) => batch,
-            None => match self.batches.next() {
-                Some(batch) => batch.map_err(io::Error::other)?,
-                None => return Ok(false),
-            },
-        };
-        let rows = batch.num_rows();
-        if rows > BATCH {
-            self.waiting = Some(batch.slice(BATCH, rows - BATCH));
-        }
-        let batch = batch.slice(0, rows.min(BATCH));
-        let batch =
-            with_texts(batch, &self.as_text).and_then(with_hex).map_err(io::Error::other)?;
-        let builder = WriterBuilder::new().with_explicit_nulls(true);
-        let mut writer = builder.build::<_, LineDelimited>(buffer);
-        writer.write(&batch).and_then(|()| writer.finish()).map_err(io::Error::other)?;
-        let share = (self.bytes * batch.num_rows() as u64).checked_div(self.rows);
-        self.meter.add(share.unwrap_or(0));
+        let Some(batch) = self.batches.next() else { return Ok(false) };
+        batch?.write(buffer).map_err(io::Error::other)?;
         Ok(true)
     }
-}
-
-/// Returns the values of a column as `--source-field` reads them; `None` of nulls and blank texts.
-pub(crate) fn source_values(column: &ArrayRef) -> Result<Vec<Option<Box<str>>>, ArrowError> {
-    const NAME: &str = "source";
-    let fields = Fields::of(&Names { source: Some(NAME.to_owned()), ..Names::default() }, "text");
-    let schema = Schema::new(vec![Field::new(NAME, column.data_type().clone(), true)]);
-    let schema = Arc::new(schema);
-    let mut values = Vec::with_capacity(column.len());
-    let mut buffer = Vec::new();
-    for first in (0..column.len()).step_by(BATCH) {
-        let some = column.slice(first, BATCH.min(column.len() - first));
-        buffer.clear();
-        let builder = WriterBuilder::new().with_explicit_nulls(true);
-        let mut writer = builder.build::<_, LineDelimited>(&mut buffer);
-        writer.write(&RecordBatch::try_new(Arc::clone(&schema), vec![some])?)?;
-        writer.finish()?;
-        drop(writer);
-        let lines = buffer.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        let value = |line| parse(&fields, line).ok()?.source.map(Box::from);
-        values.extend(lines.map(value));
-    }
-    Ok(values)
-}
-
-/// Reads columns of bytes as texts; what is no UTF-8 becomes null.
-fn with_texts(batch: RecordBatch, names: &[String]) -> Result<RecordBatch, ArrowError> {
-    names.iter().try_fold(batch, |batch, name| {
-        let Some((at, _)) = batch.schema_ref().column_with_name(name) else { return Ok(batch) };
-        let text = cast(batch.column(at), &DataType::LargeUtf8)?;
-        with_column(&batch, at, name, text)
-    })
-}
-
-/// Replaces a column by a column of strings.
-fn with_column(
-    batch: &RecordBatch,
-    at: usize,
-    name: &str,
-    column: ArrayRef,
-) -> Result<RecordBatch, ArrowError> {
-    let fields = batch.schema_ref().fields().iter().enumerate().map(|(position, field)| {
-        if position == at {
-            Arc::new(Field::new(name, column.data_type().clone(), true))
-        } else {
-            Arc::clone(field)
-        }
-    });
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let mut columns = batch.columns().to_vec();
-    if let Some(old) = columns.get_mut(at) {
-        *old = column;
-    }
-    RecordBatch::try_new(schema, columns)
-}
-
-/// Writes a column of numeric fingerprints in hexadecimal, as rows of JSON have them.
-fn with_hex(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let Some((at, field)) = batch.schema_ref().column_with_name(FINGERPRINT) else {
-        return Ok(batch);
-    };
-    let (column, kind) = (batch.column(at), field.data_type());
-    let hex = if *kind == DataType::UInt64 {
-        hex::<UInt64Type>(column)
-    } else if *kind == DataType::Int64 {
-        hex::<Int64Type>(column)
-    } else if *kind == DataType::UInt32 {
-        hex::<UInt32Type>(column)
-    } else {
-        return Ok(batch);
-    };
-    with_column(&batch, at, FINGERPRINT, Arc::new(hex))
-}
-
-/// Returns the hexadecimal digits of every value, at the full width of its type.
-fn hex<T: ArrowPrimitiveType<Native: LowerHex>>(column: &dyn Array) -> StringArray {
-    let digits = size_of::<T::Native>() * 2;
-    let values = column.as_primitive::<T>().iter();
-    values.map(|value| value.map(|value| format!("{value:0digits$x}"))).collect()
 }

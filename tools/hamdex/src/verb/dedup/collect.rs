@@ -385,6 +385,19 @@ pub(super) struct Choice<F> {
     pub(super) shared: HashSet<u64>,
 }
 
+impl<F: Fingerprint> Choice<F> {
+    /// Returns whether the results name a row; `position` is that of a document.
+    pub(super) fn is_labelled(&self, position: Option<u32>, origin: u64) -> bool {
+        let named = |position| {
+            self.trail.is_some()
+                || self.decisions.of(position) != (Decision::Kept { cluster: None })
+        };
+        position.is_some_and(named)
+            || self.repeats.contains_key(&origin)
+            || self.shared.contains(&origin)
+    }
+}
+
 /// Reads all inputs once.
 pub(super) fn collect<F: Fingerprint>(
     reading: &Reading<'_>,

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hamdex::Fingerprint;
 use hamdex::dedup::{self, Dedup};
 use hamdex::verify::Verification;
+use hamdex::{Fingerprint, for_width};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -17,21 +17,22 @@ use super::DedupArgs;
 use crate::advise::Resolved;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::input::{Body, Chunk, Inputs, Kind, Reason, Rows, for_each_chunk};
+use crate::input::{Body, Chunk, Draw, Inputs, Kind, Reason, Rows, for_each_chunk};
 use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
-use crate::width::{self, for_width};
+use crate::width;
 
 /// Sources whose first rows are counted.
 const SOURCES: usize = 16;
 /// Chunks that are read of them, all together.
-const CHUNKS: usize = 32;
+const CHUNKS: usize = 128;
 /// Texts that are deduplicated as a trial.
 const TEXTS: usize = 2000;
-/// Bytes of memory of a run without documents: buffers of both passes and evidence. With what follows,
-/// 235 MiB for 147,869 pages of documentation, 1 GB, which take 230 (`hamdex dedup`, peak).
+/// Bytes of memory of a run without documents: buffers of both passes and evidence. With what
+/// follows, 235 MiB for 147,869 pages of documentation, 1 GB, which take 230 (`hamdex dedup`,
+/// peak).
 const BASE: f64 = 176.0 * (1 << 20) as f64;
 /// Bytes of memory a document while groups are formed, besides its fingerprint.
 const PER_DOCUMENT: f64 = 400.0;
@@ -173,7 +174,7 @@ fn counted(session: &Session, inputs: Arc<Inputs>) -> Result<Counted> {
         let mut left = chunks;
         let read = for_each_chunk(&one, Rows::Whole, None, &session.console, |chunk| {
             let (rows, _, plain) = seen.unwrap_or_default();
-            let plain = plain + plain_bytes(&chunk.body);
+            let plain = plain + chunk.body.bytes() as u64;
             seen = Some((rows + chunk.body.rows(), chunk.read, plain));
             left -= 1;
             // Enough was read.
@@ -190,16 +191,6 @@ fn counted(session: &Session, inputs: Arc<Inputs>) -> Result<Counted> {
         }
     }
     Ok(counted)
-}
-
-/// Returns the bytes of rows in memory.
-fn plain_bytes(body: &Body) -> u64 {
-    match body {
-        Body::Lines { bytes, .. } | Body::Raw { bytes, .. } => bytes.len() as u64,
-        Body::Texts(texts) => {
-            texts.iter().filter_map(|text| text.bytes.as_ref().ok()).map(|b| b.len() as u64).sum()
-        }
-    }
 }
 
 /// Draws rows from all inputs, each with the same chance; what is read from now on is these.
@@ -219,8 +210,8 @@ pub(super) fn draw(inputs: &mut Arc<Inputs>, rows: u64, console: &Console) -> Re
     let mut chosen: BinaryHeap<(u64, u64)> = BinaryHeap::new();
     let mut drawn = Drawn { bytes: inputs.bytes().unwrap_or(0), ..Drawn::default() };
     console.begin_reading("sampling", inputs.bytes());
-    for_each_chunk(inputs, Rows::Needed, None, console, |chunk| {
-        drawn.plain += plain_bytes(&chunk.body);
+    let extents = for_each_chunk(inputs, Rows::Needed, None, console, |chunk| {
+        drawn.plain += chunk.body.bytes() as u64;
         for_each_row(&chunk, |origin| {
             drawn.of += 1;
             chosen.push((scatter(origin ^ SEED), origin));
@@ -236,16 +227,17 @@ pub(super) fn draw(inputs: &mut Arc<Inputs>, rows: u64, console: &Console) -> Re
     drawn.rows = origins.len() as u64;
     drawn.seconds = begun.elapsed().as_secs_f64();
     let inputs = Arc::get_mut(inputs).expect("no reading is under way");
-    inputs.drawn = Some(origins);
+    inputs.drawn = Some(Draw { origins, extents });
     Ok(drawn)
 }
 
 /// Calls `row` with the ordinal of each row of a chunk that may be drawn.
 fn for_each_row(chunk: &Chunk, mut row: impl FnMut(u64)) {
+    let base = chunk.base.unwrap_or_default();
     match &chunk.body {
         Body::Lines { lines, .. } => {
             for line in lines {
-                row(chunk.base + line.ordinal);
+                row(base + line.ordinal);
             }
         }
         Body::Texts(texts) => {
@@ -253,10 +245,11 @@ fn for_each_row(chunk: &Chunk, mut row: impl FnMut(u64)) {
                 matches!(reason, Reason::Status(_) | Reason::OtherType(_) | Reason::Binary)
             };
             for text in texts.iter().filter(|text| !text.bytes.as_ref().is_err_and(passed)) {
-                row(chunk.base + text.ordinal);
+                row(base + text.ordinal);
             }
         }
-        Body::Raw { .. } => {}
+        // Rows of tables are lines by now.
+        Body::Raw { .. } | Body::Table(_) => {}
     }
 }
 

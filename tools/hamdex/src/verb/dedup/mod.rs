@@ -27,7 +27,7 @@ use hamdex::advice::{self, Kind, Support};
 use hamdex::inspect::Header;
 use hamdex::join::Linkage;
 use hamdex::verify::Verification;
-use hamdex::{Fingerprint, Index, OpenOptions, dedup};
+use hamdex::{Fingerprint, Index, OpenOptions, dedup, for_width};
 
 use self::collect::{Against, Keep, Purpose, To};
 use self::crowds::Samples;
@@ -50,7 +50,7 @@ use crate::session::Session;
 use crate::size::Count;
 use crate::stored;
 use crate::verify_options::{LinkageArg, VerifyArg};
-use crate::width::{self, for_width};
+use crate::width;
 
 const AFTER_HELP: &str = r#"Files in DIR:
   kept.jsonl        the kept rows; kept.parquet, .csv or .tsv with --format

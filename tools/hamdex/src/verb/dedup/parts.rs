@@ -92,7 +92,8 @@ impl PartsArgs {
         console.begin_reading("counting units", inputs.bytes());
         let extents = Some(&totals.extents);
         for_each_chunk(inputs, input::Rows::Needed, extents, console, |chunk| {
-            let rows = Row::<F>::of_chunk(inputs, &chunk);
+            let at = (chunk.source, chunk.base.unwrap_or_default());
+            let rows = Row::<F>::of_chunk(inputs, at, &chunk.body, &[]);
             let units = |(origin, row): &(u64, Row<'_, F>)| {
                 choice.keeps(*origin).then(|| {
                     let parts = row.parts(html);
@@ -214,14 +215,14 @@ struct Line<'a> {
 }
 
 impl Cutting<'_> {
-    /// Cuts the rows that are kept documents, on all threads; `None` for all others.
+    /// Cuts the rows that are kept documents; `None` for all others.
     pub(super) fn rows<F: Fingerprint>(
         &self,
         choice: &Choice<F>,
         rows: &[(u64, Row<'_, F>)],
     ) -> Vec<Option<CutRow>> {
         let cut = |(origin, row): &(u64, Row<'_, F>)| choice.keeps(*origin).then(|| self.row(row));
-        rows.par_iter().map(cut).collect()
+        rows.iter().map(cut).collect()
     }
 
     fn row<F: Fingerprint>(&self, row: &Row<'_, F>) -> CutRow {

@@ -1,4 +1,6 @@
 //! The second pass: rows to keep are copied, of all others only the ids are noted.
+//!
+//! Rows are read, decoded and labelled on all threads; one thread writes them in order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use super::row::Row;
 use super::sinks::Sinks;
 use crate::console::Console;
 use crate::failure::Result;
-use crate::input::{Body, Chunk, Inputs, Totals, changed, for_each_chunk};
+use crate::input::{Body, Chunk, Inputs, Totals, changed, for_each_made, row_label};
 use crate::session::Session;
 use crate::verb::gather::Keys;
 
@@ -106,11 +108,17 @@ pub(super) fn run<F: Fingerprint>(
         kept,
         seen,
         samples,
-        cutting,
     };
     session.console.begin_reading("writing", inputs.bytes());
     let extents = Some(&totals.extents);
-    for_each_chunk(inputs, read, extents, &session.console, |chunk| pass.chunk(&chunk))?;
+    let label = |chunk: Chunk| {
+        let labelled = Labelled::of(inputs, choice, cutting, chunk)?;
+        let bytes = labelled.bytes();
+        Ok((labelled, bytes))
+    };
+    for_each_made(inputs, read, extents, &session.console, label, |source, base, labelled| {
+        pass.chunk(source, base, labelled)
+    })?;
     session.console.end_phase();
     let all = (pass.next as usize) < choice.origins.len() || pass.next_blank < choice.blanks.len();
     if all {
@@ -119,6 +127,55 @@ pub(super) fn run<F: Fingerprint>(
         return Err(changed(&at));
     }
     Ok((pass.rows, pass.kept))
+}
+
+/// A chunk with the labels of those rows that need one, and what is left of those that are cut.
+struct Labelled {
+    body: Body,
+    /// Ordinals and labels of lines, rising.
+    labels: Vec<(u64, String)>,
+    /// By the rows of the chunk; empty if nothing is to be cut.
+    cut: Vec<Option<CutRow>>,
+}
+
+impl Labelled {
+    fn of<F: Fingerprint>(
+        inputs: &Inputs,
+        choice: &Choice<F>,
+        cutting: Option<&Cutting<'_>>,
+        chunk: Chunk,
+    ) -> Result<Self> {
+        let Chunk { source: at, base, body, .. } = chunk;
+        let (body, base) = (body.lines()?, base.unwrap_or_default());
+        let mut labels = Vec::new();
+        if let (Body::Lines { bytes, lines }, Some(source)) = (&body, inputs.sources.get(at)) {
+            let first = lines.first().map_or(base, |line| base + line.ordinal);
+            let mut next = choice.origins.partition_point(|&origin| origin < first);
+            for line in lines {
+                let (ordinal, origin) = (line.ordinal, base + line.ordinal);
+                let document = choice.origins.get(next) == Some(&origin);
+                let position = u32::try_from(next).ok().filter(|_| document);
+                next += usize::from(document);
+                if choice.is_labelled(position, origin) {
+                    let bytes = bytes.get(line.bytes.clone()).unwrap_or_default();
+                    let label = row_label(&source.fields, &source.name, ordinal, bytes);
+                    let at = || changed(&format!("{}:{}", source.name, ordinal + 1));
+                    labels.push((ordinal, label.map_err(|_| at())?));
+                }
+            }
+        }
+        let cut = |cutting: &Cutting<'_>| {
+            cutting.rows(choice, &Row::of_chunk(inputs, (at, base), &body, &labels))
+        };
+        let cut = cutting.map(cut).unwrap_or_default();
+        Ok(Self { body, labels, cut })
+    }
+
+    /// Returns the bytes in memory.
+    fn bytes(&self) -> usize {
+        let lines = self.cut.iter().flatten().filter_map(|cut| cut.line.as_ref());
+        self.body.bytes() + lines.map(Vec::len).sum::<usize>()
+    }
 }
 
 struct Pass<'a, F> {
@@ -138,23 +195,22 @@ struct Pass<'a, F> {
     seen: Option<&'a mut Seen>,
     /// Catches texts of large groups.
     samples: &'a mut Samples,
-    /// What is cut from the rows, if anything is.
-    cutting: Option<&'a Cutting<'a>>,
 }
 
 impl<F: Fingerprint> Pass<'_, F> {
-    fn chunk(&mut self, chunk: &Chunk) -> Result<()> {
-        let at = chunk.source;
-        match &chunk.body {
+    fn chunk(&mut self, at: usize, base: u64, labelled: Labelled) -> Result<()> {
+        let Labelled { body, labels, cut } = labelled;
+        match &body {
             Body::Lines { .. } | Body::Texts(_) => {
-                let rows = Row::of_chunk(self.inputs, chunk);
-                let cut = self.cutting.map(|cutting| cutting.rows(self.choice, &rows));
-                let mut cut = cut.unwrap_or_default().into_iter();
+                let rows = Row::of_chunk(self.inputs, (at, base), &body, &labels);
+                let mut cut = cut.into_iter();
                 rows.iter()
                     .try_for_each(|(origin, row)| self.row(at, *origin, row, cut.next().flatten()))
             }
+            // Rows of tables are lines by now.
+            Body::Table(_) => Ok(()),
             Body::Raw { first, bytes, .. } => {
-                let rows = bytes.chunks_exact(F::BYTES).zip(chunk.base + first..);
+                let rows = bytes.chunks_exact(F::BYTES).zip(base + first..);
                 rows.map(|(_, origin)| origin).try_for_each(|origin| {
                     let fingerprint = self.choice.decisions.fingerprint(self.next);
                     let row = Row::Raw { position: self.raw_rows, fingerprint };

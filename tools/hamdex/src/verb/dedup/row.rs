@@ -14,16 +14,30 @@ use serde_json::value::RawValue;
 
 use crate::failure::Result;
 use crate::input::{
-    self, Body, Chunk, Fields, Inputs, changed, json_string, row_label, row_text, text_parts,
+    self, Body, Fields, Inputs, changed, json_string, row_label, row_text, text_parts,
 };
 use crate::key::{self, Name};
 
 /// A good row, seen for the second time.
 #[derive(Debug)]
 pub(super) enum Row<'a, F> {
-    Line { file: &'a str, ordinal: u64, bytes: &'a [u8], fields: &'a Fields },
-    Text { text: &'a input::Text, bytes: &'a [u8], encoding: Encoding },
-    Raw { position: u64, fingerprint: F },
+    /// The label is known already, or is read from the line.
+    Line {
+        file: &'a str,
+        ordinal: u64,
+        bytes: &'a [u8],
+        fields: &'a Fields,
+        label: Option<&'a str>,
+    },
+    Text {
+        text: &'a input::Text,
+        bytes: &'a [u8],
+        encoding: Encoding,
+    },
+    Raw {
+        position: u64,
+        fingerprint: F,
+    },
 }
 
 #[derive(serde::Serialize)]
@@ -57,15 +71,26 @@ struct Raw<'a> {
 
 impl<'a, F: Fingerprint> Row<'a, F> {
     /// Returns the rows of a chunk with their ordinals over all inputs, without fingerprints.
-    pub(super) fn of_chunk(inputs: &'a Inputs, chunk: &'a Chunk) -> Vec<(u64, Self)> {
-        let Some(source) = inputs.sources.get(chunk.source) else { return Vec::new() };
+    ///
+    /// The chunk is given as its source, the origin of that source's first row, and its rows;
+    /// `labels` has the labels of lines that are known, by rising ordinals.
+    pub(super) fn of_chunk(
+        inputs: &'a Inputs,
+        (source, base): (usize, u64),
+        body: &'a Body,
+        labels: &'a [(u64, String)],
+    ) -> Vec<(u64, Self)> {
+        let Some(source) = inputs.sources.get(source) else { return Vec::new() };
         let (file, fields) = (source.name.as_str(), &source.fields);
-        match &chunk.body {
+        let mut labels = labels.iter().peekable();
+        match body {
             Body::Lines { bytes, lines } => {
                 let row = |line: &input::Line| {
                     let bytes = bytes.get(line.bytes.clone()).unwrap_or_default();
                     let ordinal = line.ordinal;
-                    (chunk.base + ordinal, Self::Line { file, ordinal, bytes, fields })
+                    let label = labels.next_if(|(labelled, _)| *labelled == ordinal);
+                    let label = label.map(|(_, label)| label.as_str());
+                    (base + ordinal, Self::Line { file, ordinal, bytes, fields, label })
                 };
                 lines.iter().map(row).collect()
             }
@@ -73,11 +98,12 @@ impl<'a, F: Fingerprint> Row<'a, F> {
                 let row = |text: &'a input::Text| {
                     let bytes = text.bytes.as_ref().ok()?;
                     let encoding = text.encoding(fields);
-                    Some((chunk.base + text.ordinal, Self::Text { text, bytes, encoding }))
+                    Some((base + text.ordinal, Self::Text { text, bytes, encoding }))
                 };
                 texts.iter().filter_map(row).collect()
             }
-            Body::Raw { .. } => Vec::new(),
+            // Rows of tables are lines by now.
+            Body::Raw { .. } | Body::Table(_) => Vec::new(),
         }
     }
 }
@@ -86,8 +112,11 @@ impl<F: Fingerprint> Row<'_, F> {
     /// Returns the row's id as JSON, or its place if it has none.
     pub(super) fn label(&self) -> Result<String> {
         match *self {
-            Self::Line { file, ordinal, bytes, fields } => row_label(fields, file, ordinal, bytes)
-                .map_err(|_| changed(&format!("{file}:{}", ordinal + 1))),
+            Self::Line { label: Some(label), .. } => Ok(label.to_owned()),
+            Self::Line { file, ordinal, bytes, fields, label: None } => {
+                row_label(fields, file, ordinal, bytes)
+                    .map_err(|_| changed(&format!("{file}:{}", ordinal + 1)))
+            }
             Self::Text { text, .. } => Ok(json_string(&text.name)),
             Self::Raw { position, .. } => Ok(position.to_string()),
         }

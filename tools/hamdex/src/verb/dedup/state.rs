@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hamdex::dedup::{NewShard, ShardInfo, State, key_hash};
-use hamdex::{Fingerprint, IndexOptions, OpenOptions, Progress};
+use hamdex::{Fingerprint, IndexOptions, OpenOptions, Progress, for_width};
 use serde::Serialize;
 
 use super::files::{self, Files};
@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
-use crate::width::{self, for_width};
+use crate::width;
 
 /// Bytes at both ends of a file that stand for what it holds, beside its size.
 const END: u64 = 1 << 16;

@@ -9,7 +9,6 @@ use super::{Finding, Grade, machine};
 use crate::resource_options::SeedArg;
 use crate::session::Session;
 use crate::stored;
-use crate::width::for_width;
 
 /// Locked for as long as a process writes to the index.
 const LOCK_FILE: &str = "hamdex.lock";
@@ -24,7 +23,7 @@ pub(super) fn look(path: &Path, seed: &SeedArg) -> Vec<Finding> {
     let found = format!("format {format}, {bits} bits, distance {distance}, plan {plan}");
     let mut findings = vec![Finding::good("index", found)];
     // Opening compares the files with the seal.
-    let opened = for_width!(bits, F => stored::read_only::<F>(path).map(drop));
+    let opened = stored::read_only(path).map(drop);
     findings.push(match opened {
         Ok(()) => seal(path),
         Err(failure) => Finding::failed("seal", &failure),

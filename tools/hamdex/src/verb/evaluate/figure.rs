@@ -78,8 +78,8 @@ pub(super) fn curve(
 
 /// Returns the best setting of each kind: plain distance, and every kind of verification.
 ///
-/// Best is the highest F1; of equals the smallest distance, which costs least, and the middle one of
-/// the thresholds, which is the safest.
+/// Best is the highest F1; of equals the smallest distance, which costs least, and the middle one
+/// of the thresholds, which is the safest.
 pub(super) fn best(sketch: &str, tally: &Tally, largest: u32) -> Vec<Figure> {
     let none = vec![Verification::None];
     let cuts = |from: u32, make: fn(f64) -> Verification| -> Vec<Verification> {

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hamdex::Fingerprint;
 use hamdex::evaluate::Tally;
 use hamdex::sketch::SketchKind;
 use hamdex::verify::Verification;
+use hamdex::{Fingerprint, for_width};
 
 use self::figure::Figure;
 use super::gather::{self, Gathered};
@@ -29,7 +29,6 @@ use crate::plot::PlotFile;
 use crate::session::Session;
 use crate::size;
 use crate::verify_options::VerifyArg;
-use crate::width::for_width;
 
 /// Sketches that `--all-sketches` measures.
 const SKETCHES: [SketchKind; 3] =
@@ -47,7 +46,8 @@ const SKETCHES: [SketchKind; 3] =
     after_long_help = "Example:\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --min-similarity 0.9 --ignore-above 0.8\n  hamdex evaluate posts.jsonl.gz --pairs posts_pairs.tsv --plot curves.svg\n  hamdex evaluate posts.jsonl.gz --suggest"
 )]
 pub(crate) struct EvaluateArgs {
-    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for stdin
+    /// Documents: .jsonl, .parquet, .csv, .tsv, .warc, .txt, .html, directories, raw .u64, - for
+    /// stdin
     #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// File of labelled pairs
@@ -120,8 +120,8 @@ impl EvaluateArgs {
                 session.console.warn(warning);
             }
             charts.extend(for_width!(bits, F => {
-                self.measure::<F>(session, &inputs, &resolved, &labels, sketch)?
-            }));
+                self.measure::<F>(session, &inputs, &resolved, &labels, sketch)
+            })?);
         }
         plot.map_or(Ok(()), |plot| {
             plot.write(figure::TITLE, figure::ABOUT, &charts, figure::COLUMNS)
