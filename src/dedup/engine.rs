@@ -8,6 +8,7 @@ use super::groups::labelled;
 use super::order::{Excluded, best_first};
 use super::settings::Settings;
 use super::stored::{OwnKey, Search, Stored};
+use super::target::Target;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Index;
@@ -50,6 +51,8 @@ pub struct Dedup<F, R = ()> {
     evidence: Option<EvidenceWriter>,
     unverifiable: u64,
     excluded: Excluded,
+    /// Documents to leave; `None` leaves what the settings leave.
+    leave: Option<u32>,
 }
 
 impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
@@ -78,6 +81,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
             evidence,
             unverifiable: 0,
             excluded: Excluded::default(),
+            leave: None,
         })
     }
 
@@ -149,6 +153,34 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     /// Returns the number of excluded documents.
     pub fn excluded(&self) -> usize {
         self.excluded.len()
+    }
+
+    /// Removes the closest duplicates only, until this number of documents is left.
+    ///
+    /// The settings are the widest that is removed: if they leave more documents than that, those
+    /// are left. Groups have representatives, whatever the linkage. Thresholds rise in 128 equal
+    /// steps from those of the settings to equality, without a verification the distance falls,
+    /// and a document goes before another one if it still passes with a kept document at a higher
+    /// step; within a step by similarity to that document, then by distance, then the one that is
+    /// less to be kept. Documents that are excluded or near a stored one are not left. The same
+    /// documents give the same answer, which takes up to nine times as long to find.
+    ///
+    /// ```
+    /// use hamdex::dedup::{Decision, Dedup, Settings};
+    ///
+    /// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+    /// for fingerprint in [0b0000, 0b0111, 0b0001, 0b0000] {
+    ///     dedup.push(fingerprint, &[], ())?;
+    /// }
+    /// dedup.leave_at_least(2);
+    /// let decisions = dedup.finish(&())?;
+    /// assert_eq!(decisions.kept(), 2);
+    /// // The one that differs most came back.
+    /// assert!(matches!(decisions.of(1), Decision::Kept { .. }));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn leave_at_least(&mut self, documents: u32) {
+        self.leave = Some(documents);
     }
 
     pub(super) fn settings(&self) -> &Settings {
@@ -256,7 +288,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         against: Option<(&Index<F>, Option<&OwnKey<'_>>)>,
         progress: &dyn Progress,
     ) -> Result<Decisions<F>> {
-        let Self { settings, fingerprints, ranks, evidence, excluded, .. } = self;
+        let Self { settings, fingerprints, ranks, evidence, excluded, leave, .. } = self;
         let evidence = evidence.map(EvidenceWriter::finish).transpose()?;
         let evidence: Option<&EvidenceFile> = evidence.as_ref();
         let stored = match against {
@@ -271,8 +303,14 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         let some_out = stored.len() > 0 || !excluded.is_empty();
         let order = best_first(&ranks, some_out.then_some(out));
         drop(ranks);
-        let all = (order.as_deref(), u32::MAX);
-        let labels = labelled(&fingerprints, evidence, &settings, all, progress)?;
+        let labels = if let Some(documents) = leave {
+            let (fingerprints, settings) = (&fingerprints[..], &settings);
+            let target = Target { fingerprints, evidence, settings, progress };
+            target.labelled(order.as_deref(), documents)?
+        } else {
+            let all = (order.as_deref(), u32::MAX);
+            labelled(&fingerprints, evidence, &settings, all, progress)?
+        };
         drop(order);
         Decisions::new(fingerprints, &labels, stored, (evidence, settings.verification), progress)
     }
@@ -290,7 +328,11 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         kept: impl Iterator<Item = Result<(Vec<u8>, F, Vec<u8>)>>,
         progress: &dyn Progress,
     ) -> Result<(Decisions<F>, Option<EvidenceFile>)> {
-        let Self { settings, mut fingerprints, ranks, mut evidence, excluded, .. } = self;
+        let Self { settings, mut fingerprints, ranks, mut evidence, excluded, leave, .. } = self;
+        if leave.is_some() {
+            let reason = "documents that come later would change what is left".to_owned();
+            return Err(Error::InvalidOption { name: "leave_at_least", reason });
+        }
         let own = fingerprints.len();
         let mut keys = Vec::new();
         for document in kept {

@@ -98,7 +98,11 @@ pub(super) fn labelled<F: Fingerprint>(
 }
 
 /// Lists positions by falling extent, so that containing documents precede contained ones.
-fn largest_first(evidence: &EvidenceFile, documents: usize, order: Option<&[u32]>) -> Vec<u32> {
+pub(super) fn largest_first(
+    evidence: &EvidenceFile,
+    documents: usize,
+    order: Option<&[u32]>,
+) -> Vec<u32> {
     let mut largest: Vec<u32> = match order {
         Some(order) => order.to_vec(),
         None => (0..).take(documents).collect(),

@@ -31,8 +31,10 @@
 //! ```
 #![doc = include_str!("DEDUP.md")]
 
+mod boilerplate;
 mod decisions;
 mod engine;
+mod grouped;
 mod groups;
 mod order;
 mod settings;
@@ -40,7 +42,12 @@ mod sources;
 mod stamp;
 mod state;
 mod stored;
+mod target;
+mod unit;
 
+pub use boilerplate::{
+    Boilerplate, BoilerplateFinder, BoilerplateGroup, BoilerplateOptions, DocumentUnits,
+};
 pub use decisions::{Cluster, Decision, Decisions};
 pub use engine::Dedup;
 pub use groups::{groups, labels};
@@ -51,3 +58,4 @@ pub use sources::{
 pub use stamp::{Number, Stamp};
 pub use state::{Decided, Known, NewShard, ShardInfo, State, Trail};
 pub use stored::{OwnKey, key_hash};
+pub use unit::{Cut, Unit};

@@ -74,6 +74,9 @@ pub(crate) enum Failure {
     /// Unusable inputs; the others were used.
     #[error("{count} of {inputs} inputs skipped: {first}")]
     LeftOut { count: usize, inputs: usize, first: String },
+    /// A target that the settings do not reach; the results are written.
+    #[error("{left} rows are left, more than the {wanted} of --to: no other pair is near enough")]
+    Unreached { left: u64, wanted: u64 },
     #[error("{path}: no field \"{text}\" in its first rows (fields: {fields})")]
     NoTextField { path: String, text: String, fields: String },
     #[error("no row has a value in the field \"{field}\" of {option}")]
@@ -143,6 +146,7 @@ impl Failure {
             | Self::TooManyBad { .. }
             | Self::NoUsableRows { .. }
             | Self::LeftOut { .. }
+            | Self::Unreached { .. }
             | Self::NoTextField { .. }
             | Self::NoField { .. }
             | Self::Table { .. }
@@ -176,6 +180,7 @@ impl Failure {
             | Self::TooManyBad { .. }
             | Self::NoUsableRows { .. }
             | Self::LeftOut { .. }
+            | Self::Unreached { .. }
             | Self::NoTextField { .. }
             | Self::NoField { .. }
             | Self::Table { .. }
@@ -195,6 +200,7 @@ impl Failure {
             Self::Row { .. } => "row",
             Self::TooManyBad { .. } => "too-many-bad",
             Self::NoUsableRows { .. } => "no-usable-rows",
+            Self::Unreached { .. } => "target-unreached",
             Self::NoTextField { .. } => "no-text-field",
             Self::NoField { .. } => "no-field",
             Self::Table { .. } => "bad-table",
@@ -221,6 +227,7 @@ impl Failure {
             | Self::TooManyBad { .. }
             | Self::NoUsableRows { .. }
             | Self::LeftOut { .. }
+            | Self::Unreached { .. }
             | Self::NoTextField { .. }
             | Self::NoField { .. }
             | Self::Table { .. }
@@ -247,6 +254,9 @@ impl Failure {
             }
             Self::LeftOut { .. } => {
                 Some("the others are done; fix these inputs and run the same command again")
+            }
+            Self::Unreached { .. } => {
+                Some("all results are written; a wider -k or a lower --verify removes more")
             }
             Self::NoTextField { .. } => Some(
                 "name the field with --text-field NAME, or read whole files with --as-documents",
@@ -376,6 +386,7 @@ mod tests {
             ),
             (Failure::NoUsableRows { rows: 2, reasons: text() }, 3, "no-usable-rows"),
             (Failure::LeftOut { count: 1, inputs: 2, first: text() }, 3, "bad-input"),
+            (Failure::Unreached { left: 9, wanted: 5 }, 3, "target-unreached"),
             (Failure::table("a.csv", "x"), 3, "bad-table"),
             (Failure::file("a", "b"), 3, "bad-input"),
             (Failure::io("a.gz", eof.into()), 3, "bad-input"),

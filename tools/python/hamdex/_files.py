@@ -34,6 +34,11 @@ def dedup_file(
     input_format=None,
     as_documents=False,
     shards=False,
+    sample=None,
+    to=None,
+    unit=None,
+    boilerplate=None,
+    min_left=None,
     simplified=False,
     stop_words=None,
     dictionary=None,
@@ -69,6 +74,13 @@ def dedup_file(
     input_format: format of inputs whose names do not show it, such as "jsonl".
     as_documents: treat each file as one document.
     shards: write one output file per input file.
+    sample: do the whole work on this number of rows, drawn from all inputs; the report's `sample`
+        has what all rows need.
+    to: rows to leave, or a share of them such as 0.8: only the closest duplicates are removed. If
+        the settings leave more rows, all results are written, and `DataError` is raised.
+    unit: "line" or "paragraph": cut those that more than `boilerplate` of the kept documents (10)
+        have, exactly or nearly. Documents of which less than `min_left` of the letters (0.1) is
+        left are removed.
     simplified, stop_words, dictionary, weights, idf, seed_file: as for `Pipeline`; idf="learn"
         learns the inverse document frequency from the inputs.
 
@@ -112,6 +124,11 @@ def dedup_file(
         "encoding": encoding,
         "tmp": tmp,
         "input-format": input_format,
+        "sample": sample,
+        "to": to,
+        "unit": unit,
+        "boilerplate": boilerplate,
+        "min-left": min_left,
         "stop-words": stop_words,
         "dictionary": dictionary,
         "weights": weights,

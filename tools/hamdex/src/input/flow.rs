@@ -62,7 +62,7 @@ enum Made<T> {
 /// `make` also returns the bytes that its result takes. `visit` receives the position of the
 /// source and the origin of its first row as well. Returns the number of rows of every source.
 /// Given those of an earlier pass, no source is read further than then, as if it had not grown; one
-/// that has shrunk is an error.
+/// that has shrunk is an error. Of drawn rows the drawing was the earlier pass.
 pub(crate) fn for_each_made<T: Send>(
     inputs: &Arc<Inputs>,
     rows: Rows,
@@ -72,6 +72,7 @@ pub(crate) fn for_each_made<T: Send>(
     visit: impl FnMut(usize, u64, T) -> Result<()>,
 ) -> Result<Extents> {
     let threads = rayon::current_num_threads();
+    let extents = extents.or(inputs.drawn.as_ref().map(|drawn| &drawn.extents));
     let gate = Arc::new(Gate::new(CHUNK * (FRONT + 2 * threads)));
     let (read, reads) = channel();
     let meter = Meter::default();
@@ -86,6 +87,7 @@ pub(crate) fn for_each_made<T: Send>(
     }
     let (made, results) = channel();
     let flow = Flow { inputs, console, gate: &gate, results };
+    let make = |chunk| make(inputs.leave_drawn(chunk)?);
     let make = |number, chunk| made_of(number, chunk, &make, &gate);
     let make = &make;
     let extents = rayon::in_place_scope(|scope| {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use super::chunk::Extents;
 use super::fields::{Names, TEXT_FIELDS};
 use super::look::Bring;
 use super::source::{Kind, Options, STDIN, Source};
@@ -23,6 +24,17 @@ const TYPICAL_RECORD: u64 = 10_000;
 pub(crate) struct Inputs {
     pub(crate) sources: Vec<Source>,
     pub(crate) names: Names,
+    /// The rows to read; `None` is all.
+    pub(crate) drawn: Option<Draw>,
+}
+
+/// Rows that were drawn from all inputs.
+#[derive(Debug)]
+pub(crate) struct Draw {
+    /// Their origins, rising.
+    pub(crate) origins: Vec<u64>,
+    /// How far every source was read. All later readings know the origin of each row from it.
+    pub(crate) extents: Extents,
 }
 
 impl Source {
@@ -57,7 +69,7 @@ impl Inputs {
                 sources.push(Source::file(path, found.as_ref(), options)?);
             }
         }
-        let inputs = Self { sources, names: options.names.clone() };
+        let inputs = Self { sources, names: options.names.clone(), drawn: None };
         inputs.announce(console);
         Ok(inputs)
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use hamdex::dedup::Stamp;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -89,6 +90,59 @@ pub(super) fn parse_beside<'a>(
         unique: found.unique.filter(|value| *value != "null"),
         source: found.source.and_then(plain),
     })
+}
+
+/// Returns the parts of the text of a good row, each with the bytes of its value in the line.
+pub(crate) fn text_parts<'a>(fields: &Fields, line: &'a [u8]) -> Vec<(Range<usize>, Cow<'a, str>)> {
+    let mut parts = vec![None; fields.texts.len()];
+    let mut json = serde_json::Deserializer::from_slice(line);
+    let visitor = PartsVisitor { nodes: &fields.nodes, parts: &mut parts };
+    if json.deserialize_map(visitor).is_err() {
+        return Vec::new();
+    }
+    let part = |raw: &'a str| {
+        let start = raw.as_ptr().addr() - line.as_ptr().addr();
+        let text = serde_json::from_str::<Cow<'a, str>>(raw).ok()?;
+        Some((start..start + raw.len(), text))
+    };
+    parts.into_iter().flatten().filter_map(part).collect()
+}
+
+/// Finds the values that make the text; of equal field names the last one counts.
+struct PartsVisitor<'f, 'r, 'a> {
+    nodes: &'f [Node],
+    parts: &'r mut Vec<Option<&'a str>>,
+}
+
+impl<'de> Visitor<'de> for PartsVisitor<'_, '_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(node) = map.next_key_seed(NodeSeed(self.nodes))? {
+            let Some(node) = node else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let raw = map.next_value::<&'de RawValue>()?.get();
+            for role in &node.roles {
+                if let Role::Text(at) = role
+                    && let Some(part) = self.parts.get_mut(*at)
+                {
+                    *part = Some(raw);
+                }
+            }
+            if !node.inner.is_empty() && raw.starts_with('{') {
+                let mut json = serde_json::Deserializer::from_str(raw);
+                let inner = PartsVisitor { nodes: &node.inner, parts: &mut *self.parts };
+                json.deserialize_map(inner).map_err(serde::de::Error::custom)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Joins the parts of a text, without null parts.
@@ -396,6 +450,20 @@ mod tests {
         let row = parse(&fields, line).unwrap();
         assert_eq!(row.text.as_deref(), Some("dotted"));
         assert!(row.id.is_none() && row.unique.is_none());
+    }
+
+    #[test]
+    fn parts_of_a_text_are_found_with_their_bytes() {
+        let fields = Fields::of(&Names::default(), "title,data.text,more");
+        let line = br#"{"title":"old","data":{"x":1,"text":"b\u00e9"},"more":null,"title":"t"}"#;
+        let parts = text_parts(&fields, line);
+        let shown: Vec<_> = parts
+            .iter()
+            .map(|(at, text)| (std::str::from_utf8(&line[at.clone()]).unwrap(), &**text))
+            .collect();
+        assert_eq!(shown, [("\"t\"", "t"), (r#""b\u00e9""#, "bé")]);
+        assert!(text_parts(&fields, br#"{"title":"#).is_empty());
+        assert!(text_parts(&fields, br#"{"title":7}"#).is_empty());
     }
 
     #[test]

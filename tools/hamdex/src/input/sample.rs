@@ -8,9 +8,9 @@ use std::io::{BufRead, Read};
 use hamdex::advice::Sampler;
 use hamdex::text::{self, Encoding};
 
-use super::chunk::{MAX_ROW, Text};
+use super::chunk::{Body, Chunk, Line, MAX_ROW, Text};
 use super::fields::Fields;
-use super::inputs::Inputs;
+use super::inputs::{Draw, Inputs};
 use super::open::{Meter, Reader, is_html};
 use super::row;
 use super::source::{Kind, Source};
@@ -77,6 +77,34 @@ impl Inputs {
             texts.drain(..).for_each(|text| sampler.row(|| Some(text)));
         }
         Ok(sampler.finish())
+    }
+}
+
+impl Inputs {
+    /// Leaves the rows of a chunk that were drawn; all, if none were.
+    ///
+    /// Rows of tables become lines.
+    pub(super) fn leave_drawn(&self, mut chunk: Chunk) -> Result<Chunk> {
+        let Some(Draw { origins, .. }) = &self.drawn else { return Ok(chunk) };
+        let base = chunk.base.unwrap_or_default();
+        let is_drawn = |ordinal: u64| origins.binary_search(&(base + ordinal)).is_ok();
+        match &mut chunk.body {
+            Body::Lines { lines, .. } => lines.retain(|line| is_drawn(line.ordinal)),
+            Body::Texts(texts) => texts.retain(|text| is_drawn(text.ordinal)),
+            Body::Table(batch) => {
+                let (mut bytes, mut lines) = (Vec::new(), Vec::new());
+                for (row, ordinal) in (batch.first()..).take(batch.len()).enumerate() {
+                    if is_drawn(ordinal) {
+                        let start = bytes.len();
+                        bytes.append(&mut batch.line(row)?);
+                        lines.push(Line { ordinal, bytes: start..bytes.len(), fault: None });
+                    }
+                }
+                chunk.body = Body::Lines { bytes, lines };
+            }
+            Body::Raw { .. } => {}
+        }
+        Ok(chunk)
     }
 }
 

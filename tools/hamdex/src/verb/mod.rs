@@ -6,7 +6,6 @@ mod check;
 mod clusters;
 pub(crate) mod dedup;
 mod demo;
-mod description;
 mod doctor;
 mod evaluate;
 mod explain;
@@ -24,6 +23,7 @@ mod stats;
 
 use clap::Subcommand;
 
+use crate::cli::{CompletionsArgs, ManArgs};
 use crate::failure::Result;
 use crate::session::Session;
 
@@ -48,8 +48,8 @@ pub(crate) enum Verb {
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Index(index::IndexArgs),
-    Completions(description::CompletionsArgs),
-    Man(description::ManArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
     #[command(hide = true)]
     Stats(stats::StatsArgs),
     #[command(hide = true)]

@@ -241,3 +241,223 @@ fn a_dry_run_says_what_is_needed_and_writes_nothing() {
     let left = std::fs::read_dir(bench.path(".")).unwrap().count();
     assert_eq!(left, 2, "nothing was written");
 }
+
+/// A sentence of twelve words, another one for every number.
+fn sentence(number: u64) -> String {
+    let words = [
+        "rain", "market", "bridge", "letter", "garden", "music", "harbour", "winter", "teacher",
+        "engine", "village", "mirror", "planet", "silver", "ticket", "forest",
+    ];
+    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut word = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        words[(state >> 32) as usize % words.len()]
+    };
+    (0..12).map(|_| word()).collect::<Vec<_>>().join(" ")
+}
+
+/// Rows of texts, every third one like the one before it.
+fn rows(from: u64, to: u64) -> String {
+    let row = |id: u64| {
+        let text = match id % 3 {
+            2 => format!("{} again", sentence(id - 1)),
+            _ => sentence(id),
+        };
+        format!("{{\"id\":{id},\"text\":\"{text}\",\"n\":1.50}}\n")
+    };
+    (from..to).map(row).collect()
+}
+
+#[test]
+fn a_sample_is_drawn_from_all_inputs_and_gets_the_whole_work() {
+    let bench = Bench::new();
+    bench.file("a.jsonl", rows(0, 600)).file("b.jsonl", rows(600, 900));
+    let ids = |out: &str| {
+        let kept = json_lines(&bench.read(&format!("{out}/kept.jsonl")));
+        let removed = json_lines(&bench.read(&format!("{out}/duplicates.jsonl")));
+        let rows = kept.iter().chain(&removed);
+        let mut ids: Vec<u64> = rows.map(|row| row["id"].as_u64().unwrap()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let report = &bench.ok("dedup a.jsonl b.jsonl -o out --sample 300 --json").json()[0];
+    assert_eq!((&report["rows"], &report["documents"]), (&json!(300), &json!(300)));
+    let sample = &report["sample"];
+    assert_eq!((&sample["rows"], &sample["of"]), (&json!(300), &json!(900)));
+    let sampled = ids("out");
+    let of_second = sampled.iter().filter(|&&id| id >= 600).count();
+    assert!((70..130).contains(&of_second), "{of_second} of 300 rows from a third of them");
+    let input = bench.read("a.jsonl") + &bench.read("b.jsonl");
+    assert!(bench.read("out/kept.jsonl").lines().all(|row| input.contains(&format!("{row}\n"))));
+    for row in json_lines(&bench.read("out/duplicates.jsonl")) {
+        let id = row["id"].as_u64().unwrap();
+        let place =
+            if id < 600 { format!("a.jsonl:{}", id + 1) } else { format!("b.jsonl:{}", id - 599) };
+        assert_eq!(row["at"], place);
+    }
+    // Of 300 pairs a ninth is in the sample, and the bounds hold what the whole loses.
+    let whole = &bench.ok("dedup a.jsonl b.jsonl -o whole --json").json()[0];
+    let share = |name: &str| sample[name].as_f64().unwrap();
+    let lost = whole["removed"].as_f64().unwrap() / 900.0;
+    assert!(share("removed_share_at_least") < lost, "{lost}: {sample}");
+    assert!((share("removed_share_at_most") / lost - 1.0).abs() < 0.4, "{lost}: {sample}");
+    assert!(whole["sample"].is_null());
+
+    bench.ok("dedup a.jsonl b.jsonl -o again --sample 300");
+    assert_eq!(bench.read("again/kept.jsonl"), bench.read("out/kept.jsonl"));
+    bench.ok("dedup a.jsonl b.jsonl -o few --sample 100");
+    assert!(ids("few").len() == 100 && ids("few").iter().all(|id| sampled.contains(id)));
+    bench.ok("dedup a.jsonl b.jsonl -o all --sample 5000");
+    assert_eq!(bench.read("all/kept.jsonl"), bench.read("whole/kept.jsonl"));
+    bench.file("a.u64", [0_u8; 64]);
+    bench.run("dedup a.u64 -o raw --sample 3").refused(2, &["a.u64", "--sample"]);
+}
+
+#[test]
+fn the_closest_duplicates_go_until_the_target_is_met() {
+    let bench = Bench::new();
+    let base: Vec<String> = (0..40).map(|word| format!("word{word}")).collect();
+    let text = |changed: usize| {
+        let words = base.iter().zip(0..);
+        let words: Vec<String> = words
+            .map(|(word, at)| if at < changed { format!("x{at}y{changed}") } else { word.clone() })
+            .collect();
+        words.join(" ")
+    };
+    // One of each number of changes, a copy of two of them, and others.
+    let mut texts: Vec<String> = (0..5).map(text).collect();
+    texts.extend([text(4), text(2)]);
+    texts.extend((0..5).map(sentence));
+    let row = |(text, id): (&String, u32)| format!("{{\"id\":{id},\"text\":\"{text}\"}}\n");
+    bench.file("rows.jsonl", texts.iter().zip(0..).map(row).collect::<String>());
+    let removed = |to: &str| -> Vec<u64> {
+        let out = to.replace('%', "p");
+        bench.ok(&format!("dedup rows.jsonl -o {out} --to {to} -k 16 --verify edit:0.7"));
+        let rows = json_lines(&bench.read(&format!("{out}/duplicates.jsonl")));
+        assert_eq!(json_lines(&bench.read(&format!("{out}/kept.jsonl"))).len() + rows.len(), 12);
+        assert!(rows.iter().all(|row| row["similarity"].as_f64().unwrap() >= 0.7), "{rows:?}");
+        rows.iter().map(|row| row["id"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(removed("12"), [] as [u64; 0]);
+    assert_eq!(removed("11"), [6]);
+    assert_eq!(removed("10"), [5, 6]);
+    assert_eq!(removed("75%"), [1, 5, 6]);
+    assert_eq!(removed("0.75"), [1, 5, 6]);
+    let widest = removed("6");
+    assert_eq!(widest, [1, 2, 3, 4, 5, 6]);
+
+    let missed = bench.run("dedup rows.jsonl -o missed --to 3 -k 16 --verify edit:0.7");
+    assert_eq!(missed.status, 3, "{missed:?}");
+    assert!(missed.stderr.contains("6 rows are left, more than the 3 of --to"), "{missed:?}");
+    assert_eq!(bench.read("missed/kept.jsonl"), bench.read("6/kept.jsonl"));
+    bench.run("dedup rows.jsonl -o bad --to 1.5").refused(2, &["1.5", "80%"]);
+}
+
+/// Pages with a menu, a notice that varies and a footer; every fourth one says nothing else.
+fn pages(count: u64) -> Vec<String> {
+    let page = |id: u64| {
+        let body = match id % 4 {
+            3 => String::new(),
+            _ => format!("  {}\\r\\n\\r\\n{}\\n\\n", sentence(2 * id), sentence(2 * id + 1)),
+        };
+        format!(
+            "{{\"url\" : \"u{id}\",\"text\":\"Home\\nWorld news\\nSubscribe now\\n\\nWe and our \
+                {} partners store cookies on your device.\\n\\n{body}All rights reserved by the \
+                Daily Post. No. {id}\",\"score\":1.50}}\n",
+            100 + id
+        )
+    };
+    (0..count).map(page).collect()
+}
+
+#[test]
+fn boilerplate_is_cut_and_everything_else_keeps_its_bytes() {
+    let bench = Bench::new();
+    let pages = pages(40);
+    bench.file("pages.jsonl", pages.concat());
+    for unit in ["line", "paragraph"] {
+        let call = format!("dedup pages.jsonl -o {unit} --unit {unit} --id-field url --json");
+        let report = &bench.ok(&call).json()[0];
+        let kept = bench.read(&format!("{unit}/kept.jsonl"));
+        let expected: Vec<String> = (0..40)
+            .filter(|id| id % 4 != 3)
+            .map(|id| {
+                let body = format!("  {}\\r\\n\\r\\n{}", sentence(2 * id), sentence(2 * id + 1));
+                format!("{{\"url\" : \"u{id}\",\"text\":\"{body}\",\"score\":1.50}}\n")
+            })
+            .collect();
+        assert_eq!(kept, expected.concat(), "{unit}");
+        let removed = json_lines(&bench.read(&format!("{unit}/duplicates.jsonl")));
+        let empty: Vec<_> = removed.iter().filter(|row| !row["left"].is_null()).collect();
+        assert!(!empty.is_empty() && removed.len() == 10, "{removed:?}");
+        assert!(empty.iter().all(|row| row["kept_id"].is_null() && row["left"] == 0.0));
+        assert_eq!(report["removed_boilerplate"], empty.len());
+        assert_eq!((&report["kept"], &report["removed"]), (&json!(30), &json!(10)));
+        let groups = json_lines(&bench.read(&format!("{unit}/boilerplate.jsonl")));
+        assert_eq!(report["parts"]["groups"], groups.len());
+        let notice =
+            groups.iter().find(|group| group["text"].as_str().unwrap().contains("cookies"));
+        assert!(notice.unwrap()["variants"].as_u64().unwrap() > 20, "{groups:?}");
+    }
+    let plain = bench.ok("dedup pages.jsonl -o line --overwrite");
+    assert!(!plain.stdout.contains("boilerplate"));
+    assert!(!bench.path("line/boilerplate.jsonl").exists(), "a result of another run stays");
+}
+
+#[test]
+fn rare_lines_and_rows_without_boilerplate_are_left_alone() {
+    let bench = Bench::new();
+    bench.file("pages.jsonl", pages(40).concat());
+    let kept = |options: &str| {
+        let call = format!("dedup pages.jsonl -o - --unit line --overwrite {options}");
+        bench.ok(&call).stdout
+    };
+    let all = bench.ok("dedup pages.jsonl -o -").stdout;
+    assert_eq!(kept("--boilerplate 40"), all);
+    let bounded = kept("--min-left 0.9");
+    assert_eq!(bounded, "", "less than nine tenths of every page is left");
+    assert!(kept("--min-left 0").lines().count() >= 30);
+    let empty = "{\"text\":null}\n{\"text\":\"!!\"}\n";
+    bench.file("blank.jsonl", format!("{empty}{}", pages(40).concat()));
+    let kept = bench.ok("dedup blank.jsonl -o - --unit line").stdout;
+    assert!(kept.starts_with(empty), "{kept}");
+}
+
+#[test]
+fn titles_pages_and_cells_lose_their_boilerplate_too() {
+    let bench = Bench::new();
+    let notice = "This page is part of the handbook of the harbour town.";
+    let row = |id: u64| {
+        let (title, body) = (sentence(id), sentence(id + 100));
+        format!("{{\"title\":\"{title}\",\"b\":{{\"body\":\"{notice}\\n{body}\",\"x\":[1]}}}}\n")
+    };
+    bench.file("rows.jsonl", (0..20).map(row).collect::<String>());
+    let kept = bench.ok("dedup rows.jsonl -o - --unit line --text-field title,b.body").stdout;
+    assert_eq!(kept, (0..20).map(row).collect::<String>().replace(&format!("{notice}\\n"), ""));
+
+    for id in 0..20 {
+        let (first, second) = (sentence(id), sentence(id + 100));
+        let page = format!(
+            "<html><body><article><p>{notice}</p><p>{first}</p><p>{second}</p></article></body>"
+        );
+        bench.file(&format!("site/{id:02}.html"), page);
+    }
+    let kept = json_lines(&bench.ok("dedup site -o - --unit line").stdout);
+    assert_eq!(kept.len(), 20);
+    for (row, id) in kept.iter().zip(0..) {
+        let text = row["text"].as_str().unwrap();
+        assert!(text.starts_with(&sentence(id)) && !text.contains("handbook"), "{text}");
+    }
+
+    let cell = |id| format!("{id},\"{notice}\n{}\"\n", sentence(id));
+    bench.file("rows.csv", format!("n,text\n{}", (0..20).map(cell).collect::<String>()));
+    bench.ok("dedup rows.csv -o clean.csv --unit line");
+    let clean = |id| format!("{id},{}\n", sentence(id));
+    let clean: String = (0..20).map(clean).collect();
+    assert_eq!(bench.read("clean.csv"), format!("n,text\n{clean}"));
+    bench.run("dedup rows.csv -o p --unit line --format parquet").refused(2, &["Parquet"]);
+    bench.run("dedup rows.csv -o p --boilerplate 3").refused(2, &["--unit"]);
+    bench.run("dedup rows.csv -o p --unit word").refused(2, &["line", "paragraph"]);
+}

@@ -56,7 +56,11 @@ impl Batch {
     }
 
     pub(in crate::input) fn rows(&self) -> u64 {
-        self.rows.num_rows() as u64
+        self.len() as u64
+    }
+
+    pub(in crate::input) fn len(&self) -> usize {
+        self.rows.num_rows()
     }
 
     pub(in crate::input) fn bytes(&self) -> usize {

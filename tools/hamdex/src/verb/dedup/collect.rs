@@ -6,8 +6,9 @@ use hamdex::dedup::{Decided, Decision, Decisions, Dedup, Settings, Stamp, State,
 use hamdex::{Fingerprint, Index, Progress};
 
 use super::sources::Named;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::input::{Blank, Document, Reading, Rejects, Sink, Totals};
+use crate::size::Count;
 
 /// Which document of a group is kept; among equals the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +55,46 @@ impl std::fmt::Display for Keep {
     }
 }
 
+/// The rows to leave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum To {
+    Rows(u64),
+    /// A share of all rows.
+    Share(f64),
+}
+
+impl std::str::FromStr for To {
+    type Err = String;
+
+    /// Parses a count, a share with a point, or a percentage.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong =
+            || format!("\"{text}\" is not a count of rows or a share, such as 5000, 0.8 or 80%");
+        let share = match text.strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
+            None if text.contains('.') => text.parse().ok(),
+            None => {
+                let Count(rows) = text.parse().map_err(|_| wrong())?;
+                return Some(rows).filter(|&rows| rows > 0).map(Self::Rows).ok_or_else(wrong);
+            }
+        };
+        let share = share.filter(|share| (0.0..=1.0).contains(share) && *share > 0.0);
+        share.map(Self::Share).ok_or_else(wrong)
+    }
+}
+
+impl To {
+    /// Returns the number of rows; a share of one row is rounded up.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a count
+    pub(super) fn rows(self, all: u64) -> u64 {
+        match self {
+            Self::Rows(rows) => rows,
+            // The small term undoes what the product adds.
+            Self::Share(share) => (all as f64 * share - 1e-6).ceil() as u64,
+        }
+    }
+}
+
 /// Documents in the order of the inputs.
 #[derive(Debug)]
 pub(super) struct Documents<F> {
@@ -70,6 +111,8 @@ pub(super) struct Documents<F> {
     unique: Option<Unique>,
     /// Hashes of the documents' ids as keys of an index; `None` without an index.
     keys: Option<Vec<Option<u128>>>,
+    /// Bytes that verifications compare.
+    evidence: u64,
 }
 
 /// Documents by what decides between those of a group.
@@ -137,6 +180,7 @@ impl<F: Fingerprint> Documents<F> {
             named: purpose.sourced.then(Named::default),
             unique: purpose.unique.then(Unique::default),
             keys: purpose.against.then(Vec::new),
+            evidence: 0,
         })
     }
 
@@ -145,14 +189,34 @@ impl<F: Fingerprint> Documents<F> {
         (self.origins.len() + self.blanks.len()) as u64
     }
 
-    /// Returns true if a row names its source, or no source is requested.
-    pub(super) fn sourced(&self) -> bool {
+    /// Returns the bytes that verifications compare.
+    pub(super) fn evidence(&self) -> u64 {
+        self.evidence
+    }
+
+    /// Returns true if a row names its source.
+    fn sourced(&self) -> bool {
         self.named.as_ref().is_some_and(|named| named.sources.has_values())
     }
 
-    /// Returns whether a row has a value that decides which one is kept.
-    pub(super) fn stamped(&self) -> bool {
-        self.stamped
+    /// Refuses fields that no row has.
+    pub(super) fn require_fields(&self, keep: &Keep, source: Option<&str>) -> Result<()> {
+        if self.len() == 0 {
+            return Ok(());
+        }
+        let (largest, option) = match keep {
+            Keep::Largest(Field { word: "best", name }) => (Some(&**name), "--prefer best"),
+            Keep::Largest(Field { name, .. }) => (Some(&**name), "--prefer newest"),
+            Keep::First | Keep::Longest => (None, ""),
+        };
+        for (field, option, found) in
+            [(largest, option, self.stamped), (source, "--source-field", self.sourced())]
+        {
+            if let Some(field) = field.filter(|_| !found) {
+                return Err(Failure::NoField { field: field.to_owned(), option });
+            }
+        }
+        Ok(())
     }
 
     /// Returns the number of documents without text, if texts are compared.
@@ -179,17 +243,25 @@ impl<F: Fingerprint> Documents<F> {
     }
 
     /// Decides which rows to keep and to remove.
+    ///
+    /// `leave` is the number of rows that near-duplicates are removed down to.
     pub(super) fn decide(
         self,
         against: Against<'_, F>,
+        leave: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<Choice<F>> {
         let (repeats, excluded) = self.unique.map_or_else(Default::default, Unique::repeats);
+        // Rows with nothing to compare are left in any case.
+        let blanks = self.blanks.len() - (repeats.len() - excluded.len());
+        let leave = leave.map(|rows| rows.saturating_sub(blanks as u64));
+        let leave = leave.map(|documents| u32::try_from(documents).unwrap_or(u32::MAX));
+        let excluded = (&*excluded, leave);
         let keys = self.keys.as_deref();
         let (decisions, trail) = match self.ranked {
-            Ranked::Order(dedup) => finish(dedup, &excluded, against, keys, progress)?,
-            Ranked::Length(dedup) => finish(dedup, &excluded, against, keys, progress)?,
-            Ranked::Largest(dedup) => finish(dedup, &excluded, against, keys, progress)?,
+            Ranked::Order(dedup) => finish(dedup, excluded, against, keys, progress)?,
+            Ranked::Length(dedup) => finish(dedup, excluded, against, keys, progress)?,
+            Ranked::Largest(dedup) => finish(dedup, excluded, against, keys, progress)?,
         };
         let shared = repeats.values().copied().collect();
         let Self { origins, blanks, named, .. } = self;
@@ -199,13 +271,16 @@ impl<F: Fingerprint> Documents<F> {
 
 fn finish<F: Fingerprint, R: Ord + Sync>(
     mut dedup: Dedup<F, R>,
-    excluded: &[u32],
+    (excluded, leave): (&[u32], Option<u32>),
     against: Against<'_, F>,
     keys: Option<&[Option<u128>]>,
     progress: &dyn Progress,
 ) -> hamdex::Result<(Decisions<F>, Option<Trail>)> {
     for &position in excluded {
         dedup.exclude(position);
+    }
+    if let Some(documents) = leave {
+        dedup.leave_at_least(documents);
     }
     match against {
         Against::Index(index) => {
@@ -242,6 +317,18 @@ impl Unique {
     }
 }
 
+impl<F: Fingerprint> Choice<F> {
+    /// Returns true if this row is a document that is kept.
+    pub(super) fn keeps(&self, origin: u64) -> bool {
+        let found = self.origins.binary_search(&origin).ok();
+        let position = found.and_then(|position| u32::try_from(position).ok());
+        !self.repeats.contains_key(&origin)
+            && position.is_some_and(|position| {
+                matches!(self.decisions.of(position), Decision::Kept { .. })
+            })
+    }
+}
+
 impl<F: Fingerprint> Sink<F> for Documents<F> {
     fn document(&mut self, document: Document<'_, F>) -> Result<()> {
         let Document { key, fingerprint, proofs, length, stamp, unique, source, origin, .. } =
@@ -255,6 +342,7 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
         }
         self.stamped |= !stamp.is_missing();
         let evidence = proofs.evidence();
+        self.evidence += evidence.len() as u64;
         match &mut self.ranked {
             Ranked::Order(dedup) => dedup.push(fingerprint, evidence, ())?,
             Ranked::Length(dedup) => dedup.push(fingerprint, evidence, length)?,
@@ -324,6 +412,18 @@ pub(super) fn collect<F: Fingerprint>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn targets_are_counts_or_shares_of_all_rows() {
+        let rows = |text: &str| text.parse::<To>().map(|to| to.rows(250));
+        assert_eq!(rows("80"), Ok(80));
+        assert_eq!(rows("2k"), Ok(2000));
+        assert_eq!([rows("0.8"), rows("80%"), rows("1.0")], [Ok(200), Ok(200), Ok(250)]);
+        assert_eq!(rows("0.001"), Ok(1));
+        for bad in ["", "0", "0.0", "1.5", "120%", "-3", "half"] {
+            assert!(rows(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn choices_of_what_to_keep_parse_back() {

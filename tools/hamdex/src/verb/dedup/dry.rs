@@ -1,5 +1,8 @@
-//! Dry run: what a deduplication will need is estimated from a sample, and nothing is written.
+//! Dry run and sample: what a deduplication will need is estimated from a part of the rows.
+//!
+//! A dry run writes nothing. A sample is drawn, and the whole work is done on it.
 
+use std::collections::BinaryHeap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,8 +15,9 @@ use serde::Serialize;
 
 use super::DedupArgs;
 use crate::advise::Resolved;
+use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::input::{Inputs, Kind, Rows, for_each_chunk};
+use crate::input::{Body, Chunk, Draw, Inputs, Kind, Reason, Rows, for_each_chunk};
 use crate::session::Session;
 use crate::size;
 use crate::stored;
@@ -32,6 +36,9 @@ const TEXTS: usize = 2000;
 const BASE: f64 = 176.0 * (1 << 20) as f64;
 /// Bytes of memory a document while groups are formed, besides its fingerprint.
 const PER_DOCUMENT: f64 = 400.0;
+
+/// Seed of all samples, so that equal inputs give equal ones.
+const SEED: u64 = 0x68_61_6d_64_65_78;
 
 /// What a run needs, estimated from a sample.
 #[derive(Debug, Serialize)]
@@ -157,11 +164,11 @@ fn scaled(count: u64, factor: f64) -> u64 {
 /// Counts the rows of the first chunks of some sources, spread over all.
 fn counted(session: &Session, inputs: Arc<Inputs>) -> Result<Counted> {
     let mut counted = Counted::default();
-    let Ok(Inputs { sources, names }) = Arc::try_unwrap(inputs) else { return Ok(counted) };
+    let Ok(Inputs { sources, names, .. }) = Arc::try_unwrap(inputs) else { return Ok(counted) };
     let apart = sources.len().div_ceil(SOURCES).max(1);
     let chunks = CHUNKS / sources.len().clamp(1, SOURCES);
     for source in sources.into_iter().step_by(apart) {
-        let one = Arc::new(Inputs { sources: vec![source], names: names.clone() });
+        let one = Arc::new(Inputs { sources: vec![source], names: names.clone(), drawn: None });
         let begun = Instant::now();
         let mut seen: Option<(u64, u64, u64)> = None;
         let mut left = chunks;
@@ -184,6 +191,162 @@ fn counted(session: &Session, inputs: Arc<Inputs>) -> Result<Counted> {
         }
     }
     Ok(counted)
+}
+
+/// Draws rows from all inputs, each with the same chance; what is read from now on is these.
+///
+/// Equal inputs give equal rows, and a smaller sample is a part of a larger one. Rows without a
+/// page, which crawls have, are not counted. Memory is 16 bytes for each row that is drawn.
+pub(super) fn draw(inputs: &mut Arc<Inputs>, rows: u64, console: &Console) -> Result<Drawn> {
+    if let Some(raw) = inputs.sources.iter().find(|source| matches!(source.kind, Kind::Raw(_))) {
+        return Err(Failure::Usage(format!(
+            "{}: --sample draws texts, not raw fingerprints; drop it, or give rows of JSON",
+            raw.name
+        )));
+    }
+    let begun = Instant::now();
+    let wanted = usize::try_from(rows).unwrap_or(usize::MAX);
+    // The rows with the smallest hashes, the largest of these on top.
+    let mut chosen: BinaryHeap<(u64, u64)> = BinaryHeap::new();
+    let mut drawn = Drawn { bytes: inputs.bytes().unwrap_or(0), ..Drawn::default() };
+    console.begin_reading("sampling", inputs.bytes());
+    let extents = for_each_chunk(inputs, Rows::Needed, None, console, |chunk| {
+        drawn.plain += chunk.body.bytes() as u64;
+        for_each_row(&chunk, |origin| {
+            drawn.of += 1;
+            chosen.push((scatter(origin ^ SEED), origin));
+            if chosen.len() > wanted {
+                chosen.pop();
+            }
+        });
+        Ok(())
+    })?;
+    console.end_phase();
+    let mut origins: Vec<u64> = chosen.into_iter().map(|(_, origin)| origin).collect();
+    origins.sort_unstable();
+    drawn.rows = origins.len() as u64;
+    drawn.seconds = begun.elapsed().as_secs_f64();
+    let inputs = Arc::get_mut(inputs).expect("no reading is under way");
+    inputs.drawn = Some(Draw { origins, extents });
+    Ok(drawn)
+}
+
+/// Calls `row` with the ordinal of each row of a chunk that may be drawn.
+fn for_each_row(chunk: &Chunk, mut row: impl FnMut(u64)) {
+    let base = chunk.base.unwrap_or_default();
+    match &chunk.body {
+        Body::Lines { lines, .. } => {
+            for line in lines {
+                row(base + line.ordinal);
+            }
+        }
+        Body::Texts(texts) => {
+            let passed = |reason: &Reason| {
+                matches!(reason, Reason::Status(_) | Reason::OtherType(_) | Reason::Binary)
+            };
+            for text in texts.iter().filter(|text| !text.bytes.as_ref().is_err_and(passed)) {
+                row(base + text.ordinal);
+            }
+        }
+        // Rows of tables are lines by now.
+        Body::Raw { .. } | Body::Table(_) => {}
+    }
+}
+
+/// Mixes all bits of a number; different numbers stay different (Steele and others, OOPSLA 2014).
+fn scatter(number: u64) -> u64 {
+    let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// What drawing a sample showed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Drawn {
+    /// Rows that were drawn.
+    rows: u64,
+    /// Rows of all inputs.
+    of: u64,
+    /// Bytes of the inputs, and without compression.
+    bytes: u64,
+    plain: u64,
+    /// Seconds of reading everything once.
+    seconds: f64,
+}
+
+/// What a deduplication of a sample took, to estimate that of all rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spent {
+    /// Documents of the sample, and those that were removed.
+    pub(super) documents: u64,
+    pub(super) removed: u64,
+    /// Bytes of evidence.
+    pub(super) evidence: u64,
+    /// Bytes of a fingerprint.
+    pub(super) fingerprint: usize,
+    /// Seconds without those of drawing.
+    pub(super) seconds: f64,
+}
+
+/// The sample in the report, with what all rows need.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Sampled {
+    rows: u64,
+    of: u64,
+    /// Share of all documents that the whole work removes, expected between these two.
+    removed_share_at_least: f64,
+    removed_share_at_most: f64,
+    /// Bytes of memory at the peak of the whole work, of temporary files and of results.
+    memory: u64,
+    temporary: u64,
+    results: u64,
+    /// Seconds of the whole work; checks of near pairs take more, because their share rises.
+    seconds: f64,
+}
+
+impl Drawn {
+    /// Estimates what all rows need.
+    ///
+    /// A group with one member in the sample shows nothing. Of pairs, the sample shows the share of
+    /// its size squared, and of large groups nearly all: the whole loses between the share of the
+    /// sample and that share as many times as the sample is smaller.
+    pub(super) fn whole(&self, spent: &Spent) -> Sampled {
+        let times = self.of as f64 / self.rows.max(1) as f64;
+        let share = spent.removed as f64 / spent.documents.max(1) as f64;
+        let documents = scaled(spent.documents, times);
+        let per_document = PER_DOCUMENT + spent.fingerprint as f64;
+        let work = (spent.seconds - 2.0 * self.seconds).max(0.0);
+        let seconds = 2.0 * self.seconds + work * times;
+        Sampled {
+            rows: self.rows,
+            of: self.of,
+            removed_share_at_least: size::similarity(share),
+            removed_share_at_most: size::similarity((share * times).min(1.0)),
+            memory: scaled(documents, per_document).saturating_add(scaled(1, BASE)),
+            temporary: scaled(spent.evidence, times),
+            results: self.bytes.max(self.plain),
+            seconds: (seconds * 10.0).ceil() / 10.0,
+        }
+    }
+}
+
+impl Sampled {
+    pub(super) fn show(&self, table: &mut Table) {
+        let (rows, of) = (size::thousands(self.rows), size::thousands(self.of));
+        table.pair("sample", format!("{rows} of {of} rows; the whole needs:"));
+        let least = 100.0 * self.removed_share_at_least;
+        let most = 100.0 * self.removed_share_at_most;
+        table
+            .pair("  removed", format!("{least:.1} to {most:.1} %, more if groups are small"))
+            .pair("  memory", format!("about {}", size::bytes(self.memory as f64)))
+            .pair("  temporary files", size::bytes(self.temporary as f64))
+            .pair("  results", format!("up to {}", size::bytes(self.results as f64)))
+            .pair(
+                "  seconds",
+                format!("{:.1} or more, because many near pairs are checked", self.seconds),
+            );
+    }
 }
 
 /// What a deduplication of some texts took.

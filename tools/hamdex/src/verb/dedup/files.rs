@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use super::form::Form;
 use crate::failure::{Failure, Result};
 use crate::input::{Compression, Inputs, Kind, Source, is_index, without_compression};
-use crate::output::{Overwrite, is_stdout};
+use crate::output::{Output, Overwrite, is_stdout};
 
 /// Extensions of files that are not directories either, but what is not written.
 const REFUSED: [&str; 22] = [
@@ -24,6 +24,8 @@ pub(super) const DUPLICATES: &str = "duplicates.jsonl";
 pub(super) const CLUSTERS: &str = "clusters.jsonl";
 pub(super) const REJECTS: &str = "rejects.jsonl";
 pub(super) const REPORT: &str = "report.json";
+/// Only if boilerplate is cut.
+pub(super) const BOILERPLATE: &str = "boilerplate.jsonl";
 
 /// Destination of the kept rows.
 #[derive(Debug, PartialEq, Eq)]
@@ -158,7 +160,7 @@ impl Files {
 
     /// Results of an earlier run that this one does not write again; its report shows that they
     /// are such.
-    pub(super) fn stale(&self) -> Vec<PathBuf> {
+    pub(super) fn stale(&self, cuts: bool) -> Vec<PathBuf> {
         let Some(directory) = &self.directory else { return Vec::new() };
         let report = std::fs::read(directory.join(REPORT)).ok();
         let report: Option<serde_json::Value> =
@@ -171,7 +173,9 @@ impl Files {
         }
         let kept = Form::value_variants().iter().map(|form| format!("kept.{}", form.name()));
         let kept = kept.map(|name| directory.join(name));
-        kept.filter(|path| self.rows != Rows::File(path.clone()) && path.is_file()).collect()
+        let kept = kept.filter(|path| self.rows != Rows::File(path.clone()));
+        let cut = (!cuts).then(|| directory.join(BOILERPLATE));
+        kept.chain(cut).filter(|path| path.is_file()).collect()
     }
 }
 
@@ -195,7 +199,7 @@ pub(super) fn apart(path: &Path, inputs: &Inputs) -> Result<()> {
 /// Returns the names of all results that a directory may have.
 fn results() -> impl Iterator<Item = String> {
     let kept = Form::value_variants().iter().map(|form| format!("kept.{}", form.name()));
-    kept.chain([DUPLICATES, CLUSTERS, REJECTS, REPORT].map(str::to_owned))
+    kept.chain([DUPLICATES, CLUSTERS, REJECTS, REPORT, BOILERPLATE].map(str::to_owned))
 }
 
 /// Returns the names of the results of each source; `option` requests them.
@@ -264,6 +268,42 @@ fn real(path: &Path) -> PathBuf {
         }
     }
     absolute
+}
+
+/// Renames all results to their names, one right after another.
+pub(super) fn publish(mut written: Vec<Output>, stale: &[PathBuf]) -> Result<()> {
+    written.iter_mut().try_for_each(Output::prepare)?;
+    for path in stale {
+        std::fs::remove_file(path).map_err(|e| Failure::io(path, e))?;
+    }
+    written.into_iter().try_for_each(Output::finish)
+}
+
+/// The directory of the results; removed if the run made it and has no results.
+pub(super) struct Place<'a> {
+    made: Option<&'a Path>,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn make(path: Option<&'a Path>) -> Result<Self> {
+        let Some(path) = path else { return Ok(Self { made: None }) };
+        let made = !path.exists();
+        std::fs::create_dir_all(path).map_err(|e| Failure::io(path, e))?;
+        Ok(Self { made: made.then_some(path) })
+    }
+
+    pub(super) fn keep(mut self) {
+        self.made = None;
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some(path) = self.made {
+            // Fails if the directory is not empty, as intended.
+            let _ = std::fs::remove_dir(path);
+        }
+    }
 }
 
 #[cfg(test)]

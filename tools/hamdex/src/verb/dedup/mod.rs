@@ -9,6 +9,7 @@ mod dry;
 mod files;
 mod form;
 mod page;
+mod parts;
 mod pass;
 mod report;
 mod row;
@@ -17,7 +18,7 @@ mod sources;
 mod state;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,12 +29,14 @@ use hamdex::join::Linkage;
 use hamdex::verify::Verification;
 use hamdex::{Fingerprint, Index, OpenOptions, dedup, for_width};
 
-use self::collect::{Against, Documents, Field, Keep, Purpose};
+use self::collect::{Against, Keep, Purpose, To};
 use self::crowds::Samples;
-use self::files::Files;
+use self::dry::{Drawn, Spent};
+use self::files::{Files, Place, publish};
 use self::form::Form;
 pub(super) use self::page::difference;
 use self::page::{Page, PageFile, Summary};
+use self::parts::{Parts, PartsArgs};
 use self::report::{Report, Settings};
 use self::sources::Account;
 use self::state::Shard;
@@ -44,6 +47,7 @@ use crate::input::{Ids, Inputs, Names, Policy, Reading, Rejects, Wanted};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
+use crate::size::Count;
 use crate::stored;
 use crate::verify_options::{LinkageArg, VerifyArg};
 use crate::width;
@@ -55,6 +59,7 @@ const AFTER_HELP: &str = r#"Files in DIR:
   clusters.jsonl    {"cluster","size","ids","diameter"}, the largest first
   rejects.jsonl     {"file","line","reason","row"} for every bad row
   report.json       counts, settings, advice, warnings and the largest groups
+  boilerplate.jsonl {"documents","variants","text"} for all that --unit cuts
 
 A name in .jsonl, .csv or .tsv, optionally followed by .gz or .zst, or in .parquet is a file with
 the kept rows only; - is standard output.
@@ -67,7 +72,10 @@ Example:
   hamdex dedup posts.csv -o posts-clean.csv
   hamdex dedup crawl/*.jsonl.gz -o clean --state seen.idx   # tomorrow: the same command
   hamdex dedup CC-MAIN-*.warc.gz -o clean --prefer newest:date --warc-id record
-  hamdex dedup pages/ -o clean --report clean/report.html"#;
+  hamdex dedup pages/ -o clean --report clean/report.html
+  hamdex dedup crawl/ -o trial --sample 20000               # before a run of a night
+  hamdex dedup crawl/ -o clean --unit line                  # without menus and footers
+  hamdex dedup posts.jsonl -o clean --to 80%"#;
 
 /// Remove near-duplicates from documents
 ///
@@ -114,6 +122,21 @@ pub(crate) struct DedupArgs {
     /// deduplicates a sample of up to 2,000 texts.
     #[arg(long)]
     dry_run: bool,
+    /// Do the whole work on N rows, drawn from all inputs with the same chance
+    ///
+    /// The results are those of the sample, and the report adds what all rows need. Equal inputs
+    /// give the same sample, and settings are chosen as for all rows. Every input is read to its
+    /// end. A sample shows fewer duplicates than there are, because both of a pair have to be drawn.
+    #[arg(long, value_name = "N", conflicts_with_all = ["dry_run", "state"])]
+    sample: Option<Count>,
+    /// Remove only the closest duplicates, until this many rows, or this share of them, is left
+    ///
+    /// N is a number of rows, SHARE a share such as 0.8 or 80%. The duplicates that the settings
+    /// remove go by similarity to a kept document, the most similar ones first, and of equal ones
+    /// later rows first. Nothing else is removed: if the settings leave more rows, all results are
+    /// written and the status is 3.
+    #[arg(long, value_name = "N|SHARE", conflicts_with = "state")]
+    to: Option<To>,
     /// Document of a group to keep: first, longest, newest:FIELD or best:FIELD
     ///
     /// newest and best keep the document with the largest value of a field, such as a date or a
@@ -141,6 +164,8 @@ pub(crate) struct DedupArgs {
     /// Also write an HTML page: charts, and the largest groups side by side
     #[arg(long, value_name = "FILE")]
     report: Option<PageFile>,
+    #[command(flatten)]
+    parts: PartsArgs,
     #[command(flatten)]
     distance: DistanceArg,
     #[command(flatten)]
@@ -204,6 +229,7 @@ impl DedupArgs {
         } else {
             files.form.require(&inputs)?;
         }
+        self.parts.require(&inputs, &files)?;
         files.check(&inputs, self.report.as_ref().map(PageFile::path))?;
         let header = self
             .against
@@ -214,9 +240,13 @@ impl DedupArgs {
         let place = Place::make(files.place())?;
         let page = self.report.as_ref().map(|page| page.open(session.overwrite)).transpose()?;
         inputs.spool(self.tmp.directory(), &session.console)?;
-        let inputs = Arc::new(inputs);
+        let mut inputs = Arc::new(inputs);
         let resolved = self.resolve(session, &inputs, header.as_ref(), bits)?;
         resolved.say(&session.console);
+        let drawn = self
+            .sample
+            .map(|Count(rows)| dry::draw(&mut inputs, rows, &session.console))
+            .transpose()?;
         if let Verification::Contains(_) = resolved.verification
             && self.prefer != Keep::First
         {
@@ -227,7 +257,7 @@ impl DedupArgs {
             ));
         }
         for_width!(bits, F => {
-            self.dedup::<F>(session, &inputs, &resolved, (&files, page), None, done)
+            self.dedup::<F>(session, &inputs, &resolved, (&files, page), (None, drawn), done)
         })?;
         place.keep();
         Ok(())
@@ -281,7 +311,7 @@ impl DedupArgs {
         inputs: &Arc<Inputs>,
         resolved: &Resolved,
         (files, mut page): (&Files, Option<Page>),
-        shard: Option<&mut Shard<'_, F>>,
+        (shard, drawn): (Option<&mut Shard<'_, F>>, Option<Drawn>),
         done: &mut dyn FnMut(&Report<'_>) -> Result<()>,
     ) -> Result<()> {
         let started = Instant::now();
@@ -315,7 +345,7 @@ impl DedupArgs {
         let sourced = self.source_field.is_some();
         let purpose = Purpose { keep, near: &near, unique, against, sourced };
         let (documents, totals) = collect::collect::<F>(&reading, &purpose, &mut rejects)?;
-        self.require_fields(&documents)?;
+        documents.require_fields(&self.prefer, self.source_field.as_deref())?;
         let total = documents.len();
         let against = self.against.as_ref().map(|index| {
             let memory = self.memory.memory.0;
@@ -328,12 +358,18 @@ impl DedupArgs {
             (None, Some(index)) => Against::Index(index),
             (None, None) => Against::Nothing,
         };
-        let choice = documents.decide(against, &session.console)?;
+        let evidence = documents.evidence();
+        let wanted = self.to.map(|to| to.rows(total));
+        let choice = documents.decide(against, wanted, &session.console)?;
         session.console.end_phase();
+        let of_units = (pipeline, &near, self.memory.memory.0);
+        let cutting = self.parts.find(&session.console, inputs, (&choice, &totals), of_units)?;
         let mut samples = Samples::of(&choice.decisions, total);
         let seen = page.as_mut().map(|page| page.choose(&choice.decisions, pipeline));
-        let (rows, kept) =
-            pass::run(session, inputs, files, (&choice, &totals), (seen, &mut samples))?;
+        let (rows, kept) = {
+            let shown = (seen, &mut samples);
+            pass::run(session, inputs, files, (&choice, &totals), shown, cutting.as_ref())?
+        };
         let members = Members {
             choice: &choice,
             kept: &kept,
@@ -351,21 +387,34 @@ impl DedupArgs {
         if let Some(clusters) = &mut clusters {
             members.write_clusters(clusters)?;
         }
+        let mut boilerplate = match &cutting {
+            Some(_) => open(files::BOILERPLATE)?,
+            None => None,
+        };
+        if let (Some(file), Some(cutting)) = (&mut boilerplate, &cutting) {
+            cutting.write(file)?;
+        }
         let account = Account::of(&members);
+        let (removed, seconds) = (total - kept.count, started.elapsed().as_secs_f64());
+        let fingerprint = F::BYTES;
+        let spent = Spent { documents: total, removed, evidence, fingerprint, seconds };
         let mut report = Report {
             rows: totals.rows,
             documents: total,
             kept: kept.count,
-            removed: total - kept.count,
+            removed,
             removed_against_index: choice.decisions.near_stored() as u64,
             removed_unique_by: choice.repeats.len() as u64,
+            removed_boilerplate: kept.parts.as_ref().map(|parts| parts.removed),
             not_compared: totals.blank.clone(),
             clusters: choice.decisions.clusters().len() as u64,
             rejects: rejects.count(),
             skipped_binary: totals.binary,
             skipped_status: totals.passed.status,
             skipped_type: totals.passed.kind,
-            seconds: started.elapsed().as_secs_f64(),
+            seconds,
+            sample: drawn.map(|drawn| drawn.whole(&spent)),
+            parts: kept.parts.as_ref(),
             settings: Settings {
                 inputs: inputs.sources.iter().map(|source| source.name.as_str()).collect(),
                 bits: F::BITS,
@@ -374,6 +423,7 @@ impl DedupArgs {
                 verified_with_kept: self.linkage(verification) == Linkage::Representative,
                 pipeline: pipeline.map_or("", |pipeline| pipeline.descriptor()),
                 keep: self.prefer.to_string(),
+                to: wanted,
                 unique_by: self.unique_by.as_deref(),
                 against: self.against.as_ref().map(|index| index.display().to_string()),
                 state: self.state.as_ref().map(|index| index.display().to_string()),
@@ -385,7 +435,8 @@ impl DedupArgs {
             gone: account.gone,
             warnings: Vec::new(),
         };
-        let alarms = [report.crowd_warnings(), account.warnings].concat();
+        let parts = kept.parts.as_ref().and_then(Parts::warning).into_iter().collect();
+        let alarms = [report.crowd_warnings(), account.warnings, parts].concat();
         for alarm in &alarms {
             session.console.warn(alarm);
         }
@@ -396,13 +447,22 @@ impl DedupArgs {
         }
         let page = page.map(|page| page.write(&report, &members.sizes())).transpose()?;
         let mut written: Vec<Output> =
-            [duplicates, clusters, file, page, rejects.finish()?].into_iter().flatten().collect();
+            [duplicates, clusters, boilerplate, file, page, rejects.finish()?]
+                .into_iter()
+                .flatten()
+                .collect();
         written.extend(rows.close(inputs, files, &session.console)?);
-        publish(written, &files.stale())?;
+        publish(written, &files.stale(cutting.is_some()))?;
         if let Some(shard) = shard {
             shard.commit(&members, &session.console)?;
         }
-        done(&report)
+        done(&report)?;
+        match wanted {
+            Some(wanted) if report.kept > wanted => {
+                Err(Failure::Unreached { left: report.kept, wanted })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the settings that define near-duplicates.
@@ -414,27 +474,6 @@ impl DedupArgs {
         }
     }
 
-    /// Refuses fields that no row has.
-    fn require_fields<F: Fingerprint>(&self, documents: &Documents<F>) -> Result<()> {
-        if documents.len() == 0 {
-            return Ok(());
-        }
-        let (keep, keeps) = match &self.prefer {
-            Keep::Largest(Field { word: "best", name }) => (Some(name), "--prefer best"),
-            Keep::Largest(Field { name, .. }) => (Some(name), "--prefer newest"),
-            Keep::First | Keep::Longest => (None, ""),
-        };
-        for (field, option, found) in [
-            (keep, keeps, documents.stamped()),
-            (self.source_field.as_ref(), "--source-field", documents.sourced()),
-        ] {
-            if let Some(field) = field.filter(|_| !found) {
-                return Err(Failure::NoField { field: field.clone(), option });
-            }
-        }
-        Ok(())
-    }
-
     /// Returns the linkage: by representative if pairs can be verified.
     fn linkage(&self, verification: Verification) -> Linkage {
         self.linkage.given().unwrap_or(if verification == Verification::None {
@@ -442,42 +481,6 @@ impl DedupArgs {
         } else {
             Linkage::Representative
         })
-    }
-}
-
-/// Renames all results to their names, one right after another.
-fn publish(mut written: Vec<Output>, stale: &[PathBuf]) -> Result<()> {
-    written.iter_mut().try_for_each(Output::prepare)?;
-    for path in stale {
-        std::fs::remove_file(path).map_err(|e| Failure::io(path, e))?;
-    }
-    written.into_iter().try_for_each(Output::finish)
-}
-
-/// The directory of the results; removed if the run made it and has no results.
-struct Place<'a> {
-    made: Option<&'a Path>,
-}
-
-impl<'a> Place<'a> {
-    fn make(path: Option<&'a Path>) -> Result<Self> {
-        let Some(path) = path else { return Ok(Self { made: None }) };
-        let made = !path.exists();
-        std::fs::create_dir_all(path).map_err(|e| Failure::io(path, e))?;
-        Ok(Self { made: made.then_some(path) })
-    }
-
-    fn keep(mut self) {
-        self.made = None;
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        if let Some(path) = self.made {
-            // Fails if the directory is not empty, as intended.
-            let _ = std::fs::remove_dir(path);
-        }
     }
 }
 

@@ -12,6 +12,7 @@ use super::collect::Choice;
 use super::crowds::Samples;
 use super::files::Files;
 use super::page::Seen;
+use super::parts::{CutRow, Cutting, Parts};
 use super::row::Row;
 use super::sinks::Sinks;
 use crate::console::Console;
@@ -29,6 +30,19 @@ pub(super) struct Kept {
     pub(super) labels: HashMap<u64, String>,
     /// Rows of each source: kept and removed.
     pub(super) sources: Sources,
+    /// What was cut from the kept rows.
+    pub(super) parts: Option<Parts>,
+    /// Rows of which too little was left.
+    pub(super) dropped: Vec<Dropped>,
+}
+
+/// A row that is nearly all boilerplate.
+#[derive(Debug)]
+pub(super) struct Dropped {
+    pub(super) origin: u64,
+    pub(super) label: String,
+    /// Share of its letters that is not boilerplate.
+    pub(super) left: f64,
 }
 
 /// Ids of the documents that are not alone, in the order of the inputs; of all with a state.
@@ -66,6 +80,7 @@ pub(super) fn run<F: Fingerprint>(
     files: &Files,
     (choice, totals): (&Choice<F>, &Totals),
     (seen, samples): (Option<&mut Seen>, &mut Samples),
+    cutting: Option<&Cutting<'_>>,
 ) -> Result<(Sinks, Kept)> {
     let rows = Sinks::new(files, inputs, &totals.origins, session)?;
     let read = rows.reads();
@@ -73,7 +88,14 @@ pub(super) fn run<F: Fingerprint>(
         Some(named) => named.sources.clone(),
         None => Sources::of_names(inputs.sources.iter().map(|source| source.name.as_str())),
     };
-    let kept = Kept { count: 0, ids: Ids::default(), labels: HashMap::new(), sources };
+    let kept = Kept {
+        count: 0,
+        ids: Ids::default(),
+        labels: HashMap::new(),
+        sources,
+        parts: cutting.map(|cutting| cutting.parts.clone()),
+        dropped: Vec::new(),
+    };
     let mut pass = Pass {
         inputs,
         files,
@@ -90,12 +112,12 @@ pub(super) fn run<F: Fingerprint>(
     session.console.begin_reading("writing", inputs.bytes());
     let extents = Some(&totals.extents);
     let label = |chunk: Chunk| {
-        let labelled = Labelled::of(inputs, choice, chunk)?;
-        let bytes = labelled.body.bytes();
+        let labelled = Labelled::of(inputs, choice, cutting, chunk)?;
+        let bytes = labelled.bytes();
         Ok((labelled, bytes))
     };
     for_each_made(inputs, read, extents, &session.console, label, |source, base, labelled| {
-        pass.chunk(source, base, &labelled)
+        pass.chunk(source, base, labelled)
     })?;
     session.console.end_phase();
     let all = (pass.next as usize) < choice.origins.len() || pass.next_blank < choice.blanks.len();
@@ -107,15 +129,22 @@ pub(super) fn run<F: Fingerprint>(
     Ok((pass.rows, pass.kept))
 }
 
-/// A chunk with the labels of those rows that need one.
+/// A chunk with the labels of those rows that need one, and what is left of those that are cut.
 struct Labelled {
     body: Body,
     /// Ordinals and labels of lines, rising.
     labels: Vec<(u64, String)>,
+    /// By the rows of the chunk; empty if nothing is to be cut.
+    cut: Vec<Option<CutRow>>,
 }
 
 impl Labelled {
-    fn of<F: Fingerprint>(inputs: &Inputs, choice: &Choice<F>, chunk: Chunk) -> Result<Self> {
+    fn of<F: Fingerprint>(
+        inputs: &Inputs,
+        choice: &Choice<F>,
+        cutting: Option<&Cutting<'_>>,
+        chunk: Chunk,
+    ) -> Result<Self> {
         let Chunk { source: at, base, body, .. } = chunk;
         let (body, base) = (body.lines()?, base.unwrap_or_default());
         let mut labels = Vec::new();
@@ -135,7 +164,17 @@ impl Labelled {
                 }
             }
         }
-        Ok(Self { body, labels })
+        let cut = |cutting: &Cutting<'_>| {
+            cutting.rows(choice, &Row::of_chunk(inputs, (at, base), &body, &labels))
+        };
+        let cut = cutting.map(cut).unwrap_or_default();
+        Ok(Self { body, labels, cut })
+    }
+
+    /// Returns the bytes in memory.
+    fn bytes(&self) -> usize {
+        let lines = self.cut.iter().flatten().filter_map(|cut| cut.line.as_ref());
+        self.body.bytes() + lines.map(Vec::len).sum::<usize>()
     }
 }
 
@@ -159,26 +198,15 @@ struct Pass<'a, F> {
 }
 
 impl<F: Fingerprint> Pass<'_, F> {
-    fn chunk(&mut self, at: usize, base: u64, labelled: &Labelled) -> Result<()> {
-        let Some(source) = self.inputs.sources.get(at) else { return Ok(()) };
-        let fields = &source.fields;
-        let mut labels = labelled.labels.iter().peekable();
-        match &labelled.body {
-            Body::Lines { bytes, lines } => lines.iter().try_for_each(|line| {
-                let (ordinal, file) = (line.ordinal, source.name.as_str());
-                let bytes = bytes.get(line.bytes.clone()).unwrap_or_default();
-                let label = labels.next_if(|(labelled, _)| *labelled == ordinal);
-                let label = label.map(|(_, label)| label.as_str());
-                let row = Row::Line { file, ordinal, bytes, fields, label };
-                self.row(at, base + ordinal, &row)
-            }),
-            Body::Texts(texts) => texts.iter().try_for_each(|text| match &text.bytes {
-                Ok(bytes) => {
-                    let encoding = text.encoding(fields);
-                    self.row(at, base + text.ordinal, &Row::Text { text, bytes, encoding })
-                }
-                Err(_) => Ok(()),
-            }),
+    fn chunk(&mut self, at: usize, base: u64, labelled: Labelled) -> Result<()> {
+        let Labelled { body, labels, cut } = labelled;
+        match &body {
+            Body::Lines { .. } | Body::Texts(_) => {
+                let rows = Row::of_chunk(self.inputs, (at, base), &body, &labels);
+                let mut cut = cut.into_iter();
+                rows.iter()
+                    .try_for_each(|(origin, row)| self.row(at, *origin, row, cut.next().flatten()))
+            }
             // Rows of tables are lines by now.
             Body::Table(_) => Ok(()),
             Body::Raw { first, bytes, .. } => {
@@ -187,13 +215,19 @@ impl<F: Fingerprint> Pass<'_, F> {
                     let fingerprint = self.choice.decisions.fingerprint(self.next);
                     let row = Row::Raw { position: self.raw_rows, fingerprint };
                     self.raw_rows += 1;
-                    self.row(at, origin, &row)
+                    self.row(at, origin, &row, None)
                 })
             }
         }
     }
 
-    fn row(&mut self, source: usize, origin: u64, row: &Row<'_, F>) -> Result<()> {
+    fn row(
+        &mut self,
+        source: usize,
+        origin: u64,
+        row: &Row<'_, F>,
+        cut: Option<CutRow>,
+    ) -> Result<()> {
         let position = self.next;
         let document = self.choice.origins.get(position as usize) == Some(&origin);
         let named = self.choice.named.as_ref();
@@ -232,8 +266,21 @@ impl<F: Fingerprint> Pass<'_, F> {
                 return Ok(());
             }
         }
+        if let (Some(parts), Some(cut)) = (&mut self.kept.parts, &cut) {
+            parts.add(cut);
+        }
+        if let Some(left) = cut.as_ref().and_then(|cut| cut.dropped) {
+            self.kept.sources.count(from, false);
+            let label = row.label()?;
+            self.kept.dropped.push(Dropped { origin, label, left });
+            return Ok(());
+        }
         self.kept.sources.count(from, true);
         self.kept.count += 1;
-        self.rows.row(self.inputs, self.files, (source, origin), self.console, |out| row.copy(out))
+        let line = cut.and_then(|cut| cut.line);
+        self.rows.row(self.inputs, self.files, (source, origin), self.console, |out| match line {
+            Some(line) => out.write_all(&line),
+            None => row.copy(out),
+        })
     }
 }

@@ -6,6 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::crowds::Crowd;
+use super::dry::Sampled;
+use super::parts::Parts;
 use super::row::Label;
 use super::sources::SourceRow;
 use crate::advise::Advice;
@@ -31,6 +33,9 @@ pub(super) struct Report<'a> {
     pub(super) removed_against_index: u64,
     /// Of the removed ones, those that share a value with a kept row.
     pub(super) removed_unique_by: u64,
+    /// Of the removed ones, those that are nearly all boilerplate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) removed_boilerplate: Option<u64>,
     /// Those with nothing to compare, by the reason; kept unless they share a value.
     pub(super) not_compared: BTreeMap<&'a str, u64>,
     pub(super) clusters: u64,
@@ -41,6 +46,12 @@ pub(super) struct Report<'a> {
     /// Responses of crawls that are no text.
     pub(super) skipped_type: u64,
     pub(super) seconds: f64,
+    /// The sample, if the rows are one, and what all rows need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sample: Option<Sampled>,
+    /// Boilerplate, if it is cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) parts: Option<&'a Parts>,
     pub(super) settings: Settings<'a>,
     /// The chosen settings and the reason; `None` if the user passed all.
     pub(super) advice: Option<&'a Advice>,
@@ -67,6 +78,9 @@ pub(super) struct Settings<'a> {
     /// Empty if the inputs have only fingerprints.
     pub(super) pipeline: &'a str,
     pub(super) keep: String,
+    /// Rows to leave, if there is such a target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) to: Option<u64>,
     pub(super) unique_by: Option<&'a str>,
     pub(super) against: Option<String>,
     /// The state that decides beside the inputs, if there is one.
@@ -107,6 +121,7 @@ impl Report<'_> {
         for (name, count) in [
             ("  near the index", self.removed_against_index),
             ("  of equal value", self.removed_unique_by),
+            ("  nearly all boilerplate", self.removed_boilerplate.unwrap_or_default()),
         ] {
             if count > 0 {
                 table.pair(name, size::thousands(count));
@@ -126,10 +141,16 @@ impl Report<'_> {
             }
         }
         table.pair("clusters", size::thousands(self.clusters));
+        if let Some(parts) = self.parts {
+            parts.show(&mut table);
+        }
         if let Some(gone) = &self.gone {
             table.pair("sources nearly empty", gone);
         }
         table.pair("seconds", format!("{:.2}", self.seconds));
+        if let Some(sample) = &self.sample {
+            sample.show(&mut table);
+        }
         if is_stdout(output) {
             let mut text = Vec::new();
             table.write(&mut text).map_err(|e| Failure::io("summary", e))?;

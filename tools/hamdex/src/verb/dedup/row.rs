@@ -4,15 +4,18 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use hamdex::Fingerprint;
-use hamdex::text::Encoding;
+use hamdex::text::{self, Encoding};
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::failure::Result;
-use crate::input::{self, Fields, changed, json_string, row_label, row_text};
+use crate::input::{
+    self, Body, Fields, Inputs, changed, json_string, row_label, row_text, text_parts,
+};
 use crate::key::{self, Name};
 
 /// A good row, seen for the second time.
@@ -48,10 +51,61 @@ struct TextRow<'a> {
     text: &'a str,
 }
 
+impl<'a> TextRow<'a> {
+    fn of(text: &'a input::Text, content: &'a str) -> Self {
+        let page = text.page.as_ref();
+        Self {
+            id: &text.name,
+            url: page.and_then(|page| page.uri.as_deref()),
+            date: page.and_then(|page| page.date.as_deref()),
+            text: content,
+        }
+    }
+}
+
 #[derive(serde::Serialize)]
 struct Raw<'a> {
     id: Name<'a>,
     fingerprint: &'a str,
+}
+
+impl<'a, F: Fingerprint> Row<'a, F> {
+    /// Returns the rows of a chunk with their ordinals over all inputs, without fingerprints.
+    ///
+    /// The chunk is given as its source, the origin of that source's first row, and its rows;
+    /// `labels` has the labels of lines that are known, by rising ordinals.
+    pub(super) fn of_chunk(
+        inputs: &'a Inputs,
+        (source, base): (usize, u64),
+        body: &'a Body,
+        labels: &'a [(u64, String)],
+    ) -> Vec<(u64, Self)> {
+        let Some(source) = inputs.sources.get(source) else { return Vec::new() };
+        let (file, fields) = (source.name.as_str(), &source.fields);
+        let mut labels = labels.iter().peekable();
+        match body {
+            Body::Lines { bytes, lines } => {
+                let row = |line: &input::Line| {
+                    let bytes = bytes.get(line.bytes.clone()).unwrap_or_default();
+                    let ordinal = line.ordinal;
+                    let label = labels.next_if(|(labelled, _)| *labelled == ordinal);
+                    let label = label.map(|(_, label)| label.as_str());
+                    (base + ordinal, Self::Line { file, ordinal, bytes, fields, label })
+                };
+                lines.iter().map(row).collect()
+            }
+            Body::Texts(texts) => {
+                let row = |text: &'a input::Text| {
+                    let bytes = text.bytes.as_ref().ok()?;
+                    let encoding = text.encoding(fields);
+                    Some((base + text.ordinal, Self::Text { text, bytes, encoding }))
+                };
+                texts.iter().filter_map(row).collect()
+            }
+            // Rows of tables are lines by now.
+            Body::Raw { .. } | Body::Table(_) => Vec::new(),
+        }
+    }
 }
 
 impl<F: Fingerprint> Row<'_, F> {
@@ -77,6 +131,60 @@ impl<F: Fingerprint> Row<'_, F> {
         }
     }
 
+    /// Returns whether the main text stands for the whole one; `html` says so of every text.
+    pub(super) fn is_html(&self, html: bool) -> bool {
+        match self {
+            Self::Line { .. } => html,
+            Self::Text { text, .. } => html || text.is_html(),
+            Self::Raw { .. } => false,
+        }
+    }
+
+    /// Returns the parts of the text, each with its bytes in a line of JSON.
+    ///
+    /// Of HTML that is the main text.
+    pub(super) fn parts(&self, html: bool) -> Vec<(Range<usize>, Cow<'_, str>)> {
+        let mut parts = match self {
+            Self::Line { bytes, fields, .. } => text_parts(fields, bytes),
+            Self::Text { bytes, encoding, .. } => vec![(0..0, encoding.decode(bytes).text)],
+            Self::Raw { .. } => Vec::new(),
+        };
+        if self.is_html(html) {
+            for (_, part) in &mut parts {
+                *part = Cow::Owned(text::main_text(part));
+            }
+        }
+        parts
+    }
+
+    /// Returns the line of kept.jsonl with other texts in its parts; `None` of a fingerprint.
+    pub(super) fn rewritten(&self, parts: &[(Range<usize>, Cow<'_, str>)]) -> Option<Vec<u8>> {
+        match *self {
+            Self::Line { bytes, .. } => {
+                let mut sorted: Vec<_> = parts.iter().collect();
+                sorted.sort_by_key(|(at, _)| at.start);
+                let (mut line, mut from) = (Vec::with_capacity(bytes.len()), 0);
+                for (at, text) in sorted {
+                    line.extend_from_slice(bytes.get(from..at.start)?);
+                    line.extend_from_slice(json_string(text).as_bytes());
+                    from = at.end;
+                }
+                line.extend_from_slice(bytes.get(from..)?);
+                if !line.ends_with(b"\n") {
+                    line.push(b'\n');
+                }
+                Some(line)
+            }
+            Self::Text { text, .. } => {
+                let (_, part) = parts.first()?;
+                let mut line = serde_json::to_vec(&TextRow::of(text, part)).ok()?;
+                line.push(b'\n');
+                Some(line)
+            }
+            Self::Raw { .. } => None,
+        }
+    }
+
     /// Copies a JSON row byte for byte; other inputs become a JSON row, texts as they were read.
     pub(super) fn copy(&self, out: &mut dyn Write) -> io::Result<()> {
         match *self {
@@ -85,14 +193,8 @@ impl<F: Fingerprint> Row<'_, F> {
                 if bytes.ends_with(b"\n") { Ok(()) } else { out.write_all(b"\n") }
             }
             Self::Text { text, bytes, encoding } => {
-                let page = text.page.as_ref();
-                let row = TextRow {
-                    id: &text.name,
-                    url: page.and_then(|page| page.uri.as_deref()),
-                    date: page.and_then(|page| page.date.as_deref()),
-                    text: &encoding.decode(bytes).text,
-                };
-                serde_json::to_writer(&mut *out, &row)?;
+                let decoded = encoding.decode(bytes).text;
+                serde_json::to_writer(&mut *out, &TextRow::of(text, &decoded))?;
                 out.write_all(b"\n")
             }
             Self::Raw { position, fingerprint } => {

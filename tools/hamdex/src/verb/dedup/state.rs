@@ -223,7 +223,7 @@ impl DedupArgs {
         let todo = self.todo(&inputs, &state, &session.console)?;
         // An empty directory is removed again.
         let _place = Place::make(Some(&self.output))?;
-        let Ok(Inputs { sources, names }) = Arc::try_unwrap(inputs) else { return Ok(run) };
+        let Ok(Inputs { sources, names, .. }) = Arc::try_unwrap(inputs) else { return Ok(run) };
         for (source, todo) in sources.into_iter().zip(todo) {
             let Some(todo) = todo else {
                 run.skipped += 1;
@@ -231,7 +231,7 @@ impl DedupArgs {
             };
             session.console.check()?;
             let name = source.name.clone();
-            let one = Arc::new(Inputs { sources: vec![source], names: names.clone() });
+            let one = Arc::new(Inputs { sources: vec![source], names: names.clone(), drawn: None });
             let stage = Stage::make(state.stage(&self.output)?)?;
             let files = Files::within(&stage.path, self.format.unwrap_or(Form::Jsonl));
             let mut shard = Shard { state: &mut state, todo: &todo, stage };
@@ -257,7 +257,7 @@ impl DedupArgs {
                 Ok(())
             };
             let files = (&files, None);
-            match self.dedup::<F>(session, &one, resolved, files, Some(&mut shard), done) {
+            match self.dedup::<F>(session, &one, resolved, files, (Some(&mut shard), None), done) {
                 // One bad file must not stop the ones after it.
                 Err(failure) if failure.is_of_data() => {
                     let failure = format!("{name}: {failure}");

@@ -7,7 +7,7 @@ use hamdex::dedup::{Cluster, Decision, Decisions, Known};
 use serde::Serialize;
 
 use super::collect::Choice;
-use super::pass::Kept;
+use super::pass::{Dropped, Kept};
 use super::report::Group;
 use super::row::Label;
 use crate::failure::Result;
@@ -37,6 +37,17 @@ struct Duplicate<'a> {
     /// The field whose value the two share.
     #[serde(skip_serializing_if = "Option::is_none")]
     unique_by: Option<&'a str>,
+    /// Share of the letters that is not boilerplate, of a row that is nearly all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<f64>,
+}
+
+/// A row that is removed for another reason than a near one.
+#[derive(Clone, Copy)]
+enum Other<'a> {
+    /// It shares a value with the row of this ordinal.
+    Repeat(u64),
+    Dropped(&'a Dropped),
 }
 
 /// Decisions with the ids of the documents that they are about.
@@ -96,14 +107,15 @@ impl<'a, F: Fingerprint> Members<'a, F> {
             Some(file) => file.json(duplicate),
             None => Ok(()),
         };
-        let mut repeats: Vec<(u64, u64)> =
-            self.choice.repeats.iter().map(|(&row, &kept)| (row, kept)).collect();
-        repeats.sort_unstable();
-        let mut repeats = repeats.into_iter().peekable();
+        let repeats = self.choice.repeats.iter().map(|(&row, &kept)| (row, Other::Repeat(kept)));
+        let dropped = self.kept.dropped.iter().map(|row| (row.origin, Other::Dropped(row)));
+        let mut others: Vec<(u64, Other<'_>)> = repeats.chain(dropped).collect();
+        others.sort_unstable_by_key(|&(row, _)| row);
+        let mut others = others.into_iter().peekable();
         for (id, position) in self.kept.ids.iter() {
             let origin = self.origin(position);
-            while let Some((row, kept)) = repeats.next_if(|&(row, _)| row < origin) {
-                write(&self.repeat(row, kept))?;
+            while let Some((row, other)) = others.next_if(|&(row, _)| row < origin) {
+                write(&self.other(row, other))?;
             }
             let (id, at) = (Label::of(id), self.at(origin));
             let (kept_id, kept_at, distance, similarity, cluster) =
@@ -137,9 +149,27 @@ impl<'a, F: Fingerprint> Members<'a, F> {
                 similarity,
                 cluster,
                 unique_by,
+                left: None,
             })?;
         }
-        repeats.try_for_each(|(row, kept)| write(&self.repeat(row, kept)))
+        others.try_for_each(|(row, other)| write(&self.other(row, other)))
+    }
+
+    fn other(&self, row: u64, other: Other<'a>) -> Duplicate<'a> {
+        match other {
+            Other::Repeat(kept) => self.repeat(row, kept),
+            Other::Dropped(Dropped { label, left, .. }) => Duplicate {
+                id: Label::of(label.as_bytes()),
+                at: self.at(row),
+                kept_id: Label::of(&[]),
+                kept_at: None,
+                distance: None,
+                similarity: None,
+                cluster: None,
+                unique_by: None,
+                left: Some(size::similarity(*left)),
+            },
+        }
     }
 
     /// Returns the record of a row that shares a value with another one.
@@ -156,6 +186,7 @@ impl<'a, F: Fingerprint> Members<'a, F> {
             similarity: None,
             cluster: None,
             unique_by: self.unique_by,
+            left: None,
         }
     }
 

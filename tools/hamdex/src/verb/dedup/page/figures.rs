@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Page;
-use super::notes::STEPS;
+use super::seen::STEPS;
 use super::seen::shortest;
 use crate::chart::{self, Axis, Chart, Kind, Mark, Point, Series};
 use crate::size;

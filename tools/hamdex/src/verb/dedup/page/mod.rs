@@ -3,7 +3,6 @@
 mod body;
 pub(in crate::verb) mod difference;
 mod figures;
-mod notes;
 mod prints;
 mod seen;
 mod summary;
@@ -19,8 +18,8 @@ use hamdex::text::Pipeline;
 pub(super) use self::seen::Seen;
 pub(super) use self::summary::Summary;
 
-use self::notes::Notes;
 use self::prints::Prints;
+use self::seen::Notes;
 use super::report::Report;
 use crate::failure::Result;
 use crate::output::{Output, Overwrite};

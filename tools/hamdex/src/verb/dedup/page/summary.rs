@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::notes::Notes;
 use super::prints::{Prefix, Prints};
-use super::seen::{Caught, Seen};
+use super::seen::{Caught, Notes, Seen};
 use super::{Group, PageFile};
 use crate::failure::{Failure, Result};
 use crate::input;
@@ -113,6 +112,9 @@ impl Summary {
             removed: self.documents.saturating_sub(self.kept),
             removed_against_index: 0,
             removed_unique_by: self.removed_unique_by,
+            removed_boilerplate: None,
+            sample: None,
+            parts: None,
             not_compared: self
                 .not_compared
                 .iter()
@@ -132,6 +134,7 @@ impl Summary {
                 verified_with_kept: self.verified_with_kept,
                 pipeline: &self.pipeline,
                 keep: self.keep,
+                to: None,
                 unique_by: None,
                 against: None,
                 state: None,
