@@ -77,7 +77,7 @@ fn what_is_there_is_given_up_only_by_replace() {
     assert_eq!(bench.export("idx").lines().count(), 2);
     bench.ok("restore backups idx --replace");
     assert_eq!(bench.export("idx"), EXPORTED);
-    bench.run("backup idx idx").refused(2, &["apart"]);
+    bench.run("backup idx idx").refused(2, &["contain each other"]);
     bench.file("thesis/thesis.txt", "years of work");
     bench.run("backup idx thesis").refused(1, &["thesis", "already holds"]);
     bench.run("restore thesis new").refused(6, &["thesis", "no backup"]);
