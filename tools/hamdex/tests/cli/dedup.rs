@@ -407,6 +407,40 @@ fn boilerplate_is_cut_and_everything_else_keeps_its_bytes() {
 }
 
 #[test]
+fn tables_are_sampled_and_cut_as_rows_of_json() {
+    let bench = Bench::new();
+    bench.file("pages.jsonl", pages(40).concat());
+    bench.ok("dedup pages.jsonl -o rows.jsonl");
+    bench.ok("dedup pages.jsonl -o rows.parquet");
+    for options in ["--sample 12", "--sample 1000", "--unit line", "--sample 20 --unit line"] {
+        bench.ok(&format!("dedup rows.jsonl -o json {options} --id-field url --overwrite"));
+        bench.ok(&format!("dedup rows.parquet -o table {options} --id-field url --overwrite"));
+        for file in ["kept.jsonl", "duplicates.jsonl"] {
+            let rows = |out: &str| {
+                let mut rows = json_lines(&bench.read(&format!("{out}/{file}")));
+                for row in &mut rows {
+                    // Names the input.
+                    row.as_object_mut().unwrap().retain(|field, _| !field.ends_with("at"));
+                }
+                rows
+            };
+            assert_eq!(rows("table"), rows("json"), "{file} {options}");
+        }
+    }
+    bench.ok("dedup rows.parquet -o kept.parquet --sample 12");
+    bench.ok("dedup rows.jsonl -o kept.jsonl --sample 12");
+    let ids = |name: &str| {
+        bench
+            .ok(&format!("dedup {name} -o - -k 0 --verify none"))
+            .json()
+            .iter()
+            .map(|row| row["url"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ids("kept.parquet"), ids("kept.jsonl"));
+}
+
+#[test]
 fn rare_lines_and_rows_without_boilerplate_are_left_alone() {
     let bench = Bench::new();
     bench.file("pages.jsonl", pages(40).concat());
