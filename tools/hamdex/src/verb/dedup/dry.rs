@@ -338,7 +338,7 @@ impl Sampled {
         let least = 100.0 * self.removed_share_at_least;
         let most = 100.0 * self.removed_share_at_most;
         table
-            .pair("  removed", format!("{least:.1} to {most:.1} %, more if groups are small"))
+            .pair("  removed", format!("{least:.1} to {most:.1} %"))
             .pair("  memory", format!("about {}", size::bytes(self.memory as f64)))
             .pair("  temporary files", size::bytes(self.temporary as f64))
             .pair("  results", format!("up to {}", size::bytes(self.results as f64)))
