@@ -39,7 +39,7 @@ pub extern "C" fn hamdex_distance(a: HamdexFingerprint, b: HamdexFingerprint) ->
 /// Refuses widths that there are not.
 pub(crate) fn supported(bits: u32) -> Result<u32> {
     let unsupported =
-        || Failure::Argument(format!("fingerprints have 32, 64 or 128 bits, asked for {bits}"));
+        || Failure::Argument(format!("fingerprints have 32, 64 or 128 bits, not {bits}"));
     for_width!(bits, F => Ok::<_, Error>(F::BITS)).map_err(|_| unsupported())
 }
 

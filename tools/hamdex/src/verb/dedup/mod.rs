@@ -131,10 +131,10 @@ pub(crate) struct DedupArgs {
     sample: Option<Count>,
     /// Remove only the closest duplicates, until this many rows, or this share of them, is left
     ///
-    /// N is a number of rows, SHARE a share such as 0.8 or 80%. The duplicates that the settings
-    /// remove go by similarity to a kept document, the most similar ones first, and of equal ones
-    /// later rows first. Nothing else is removed: if the settings leave more rows, all results are
-    /// written and the status is 3.
+    /// N is a number of rows, SHARE a share such as 0.8 or 80%. Duplicates are removed in the order
+    /// of their similarity to a kept document, the most similar ones first, and of equal ones later
+    /// rows first. Nothing else is removed: if the settings leave more rows, all results are written
+    /// and the status is 3.
     #[arg(long, value_name = "N|SHARE", conflicts_with = "state")]
     to: Option<To>,
     /// Document of a group to keep: first, longest, newest:FIELD or best:FIELD
