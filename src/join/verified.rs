@@ -23,6 +23,16 @@ const CHECKED_TOGETHER: usize = 64;
 ///
 /// The arguments are the two positions, the smaller one first, and the Hamming distance between the
 /// fingerprints.
+///
+/// ```
+/// use hamdex::join::Verify;
+///
+/// let lens = [4, 4, 8];
+/// let verify: &Verify<'_> =
+///     &|a, b, _| Ok((lens[a as usize] == lens[b as usize]).then_some(1.0));
+/// assert_eq!((verify(0, 1, 2)?, verify(0, 2, 2)?), (Some(1.0), None));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<Option<f64>> + Sync + 'a;
 
 /// The cluster of every position.
