@@ -254,6 +254,13 @@ pub enum Error {
 
 impl Error {
     /// Returns who has to act: caller, environment or damage.
+    ///
+    /// ```
+    /// use hamdex::{Fault, Index};
+    ///
+    /// let error = Index::<u64>::open("no/such/index").unwrap_err();
+    /// assert_eq!(error.fault(), Fault::Caller);
+    /// ```
     pub fn fault(&self) -> Fault {
         match self {
             Self::Locked { .. } | Self::Io { .. } | Self::Store { .. } => Fault::Environment,

@@ -21,6 +21,13 @@ const EQUAL_CHUNK: usize = 1 << 12;
 /// Two documents whose fingerprints are within the distance.
 ///
 /// Passed to the visitor of [`Index::pairs`].
+///
+/// ```
+/// use hamdex::join::DocumentPair;
+///
+/// let pair = DocumentPair { a: b"copy", b: b"page", distance: 1, similarity: None };
+/// assert_eq!(pair.a.escape_ascii().to_string(), "copy");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DocumentPair<'a> {
     /// The smaller key; between two indexes, the key of the first one.
@@ -36,6 +43,14 @@ pub struct DocumentPair<'a> {
 /// Two or more documents that near-duplicates link, directly or through others.
 ///
 /// Returned by [`Index::clusters`].
+///
+/// ```
+/// use hamdex::join::{Cluster, Diameter};
+///
+/// let diameter = Diameter { bits: 1, exact: true };
+/// let cluster = Cluster { keys: vec![b"copy".to_vec(), b"page".to_vec()], diameter };
+/// assert_eq!(cluster.keys.len(), 2);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
     /// Keys of the documents, ascending.

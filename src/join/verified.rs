@@ -23,6 +23,16 @@ const CHECKED_TOGETHER: usize = 64;
 ///
 /// The arguments are the two positions, the smaller one first, and the Hamming distance between the
 /// fingerprints.
+///
+/// ```
+/// use hamdex::join::Verify;
+///
+/// let lens = [4, 4, 8];
+/// let verify: &Verify<'_> =
+///     &|a, b, _| Ok((lens[a as usize] == lens[b as usize]).then_some(1.0));
+/// assert_eq!((verify(0, 1, 2)?, verify(0, 2, 2)?), (Some(1.0), None));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<Option<f64>> + Sync + 'a;
 
 /// The cluster of every position.
@@ -244,19 +254,19 @@ impl<F: Fingerprint> Links<'_, F> {
             }
             let mut apart: Vec<u32> = units.collect();
             while let Some(seed) = apart.pop() {
-                let mut asking = vec![seed];
-                while let Some(a) = asking.pop().filter(|_| !apart.is_empty()) {
-                    let asked = apart.par_iter().map(|&b| {
+                let mut pending = vec![seed];
+                while let Some(a) = pending.pop().filter(|_| !apart.is_empty()) {
+                    let checked = apart.par_iter().map(|&b| {
                         progress::check(self.progress)?;
                         let (first, second) = self.units.positions(a, b);
                         Ok((b, (self.verify)(first, second, 0)?.is_some()))
                     });
-                    let asked = asked.collect::<Result<Vec<_>>>()?;
+                    let checked = checked.collect::<Result<Vec<_>>>()?;
                     apart.clear();
-                    for (b, passed) in asked {
+                    for (b, passed) in checked {
                         if passed {
                             self.sets().union(a, b);
-                            asking.push(b);
+                            pending.push(b);
                         } else {
                             apart.push(b);
                         }

@@ -237,6 +237,14 @@ impl Plan {
     ///
     /// Without a fixed radius, radius 0 is assumed. At most a quarter of the width, the largest
     /// distance that a search accepts.
+    ///
+    /// ```
+    /// use hamdex::Plan;
+    ///
+    /// assert_eq!(Plan::named("4", 64)?.complete_to(), 3);
+    /// assert_eq!(Plan::named("4", 64)?.with_radius(1)?.complete_to(), 7);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn complete_to(&self) -> u32 {
         self.complete_to
     }

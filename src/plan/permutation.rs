@@ -7,6 +7,14 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
 /// A range of adjacent bit positions, counted from the most significant.
+///
+/// ```
+/// use hamdex::plan::{Permutation, Segment};
+///
+/// let halves = vec![Segment { start: 16, len: 16 }, Segment { start: 0, len: 16 }];
+/// assert_eq!(Permutation::new(32, halves)?.segments().len(), 2);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Segment {
     /// First position; 0 is the most significant bit.
@@ -103,6 +111,14 @@ impl Permutation {
     }
 
     /// Returns the permutation that moves no bit.
+    ///
+    /// ```
+    /// use hamdex::plan::Permutation;
+    ///
+    /// assert!(Permutation::identity(64)?.is_identity());
+    /// assert!(Permutation::identity(48).is_err());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -23,6 +23,13 @@ pub fn probe_masks(prefix_bits: u32, radius: u32) -> ProbeMasks {
 }
 
 /// Iterator over the flips of a prefix, returned by [`probe_masks`].
+///
+/// ```
+/// use hamdex::plan::{ProbeMasks, probe_masks};
+///
+/// let masks: ProbeMasks = probe_masks(16, 1);
+/// assert_eq!(masks.count(), 17);
+/// ```
 #[derive(Debug, Clone)]
 pub struct ProbeMasks {
     next: Option<u128>,

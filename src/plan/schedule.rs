@@ -14,6 +14,18 @@ const WORK: u32 = 16_000;
 /// The radius of every table, proved to miss no match.
 ///
 /// Returned by [`Plan::schedule`].
+///
+/// ```
+/// use hamdex::Plan;
+/// use hamdex::plan::{Census, Costs};
+///
+/// let census = Census { entries: 1_000_000, singles: false };
+/// let costs = Costs::default();
+/// let schedule = Plan::named("4", 64)?.schedule(3, &census, &costs);
+/// assert_eq!(schedule.radii(), [Some(0); 4]);
+/// assert!(schedule.nanos() < costs.scan_nanos(census.entries));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     radii: Vec<Option<u32>>,

@@ -21,6 +21,14 @@ const AUTO_NEAR: f64 = 1.25;
 const AUTO_DEFAULT: &str = "4";
 
 /// One plan of a [`survey`] and what it costs.
+///
+/// ```
+/// use hamdex::plan::{Costs, survey};
+///
+/// for report in survey(64, 3, 1_000_000, &Costs::default()) {
+///     println!("{}: {:.0} us per search", report.name, report.seconds * 1e6);
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanReport {
     /// The text of the plan, as [`Plan::parse`] accepts it.

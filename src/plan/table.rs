@@ -26,6 +26,14 @@ pub struct Table {
 impl Table {
     /// Creates a table from a permutation and its prefix length.
     ///
+    /// ```
+    /// use hamdex::plan::{Permutation, Table};
+    ///
+    /// let table = Table::new(Permutation::identity(64)?, 16)?;
+    /// assert_eq!(table.lead(), 0xffff << 48);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns [`Error::InvalidPlan`] unless `prefix_bits` is from 1 to the permutation's width.

@@ -62,6 +62,14 @@ const BATCH: usize = 1024;
 /// A stored fingerprint within the distance of a query.
 ///
 /// Returned by [`ResidentTables::search`].
+///
+/// ```
+/// use hamdex::{Near, ResidentTables};
+///
+/// let tables = ResidentTables::build(&[0b0111_u64])?;
+/// assert_eq!(tables.search(0b0101, 3)?, [Near { distance: 1, fingerprint: 0b0111 }]);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Near<F> {
     /// The number of bits that differ from the query.
@@ -317,6 +325,14 @@ impl<F: Fingerprint> ResidentTables<F> {
     }
 
     /// Compares a query with every fingerprint; same result as [`ResidentTables::search`].
+    ///
+    /// ```
+    /// use hamdex::ResidentTables;
+    ///
+    /// let tables = ResidentTables::build(&[0b0000_u64, 0b0111])?;
+    /// assert_eq!(tables.scan(0b0001, 2)?, tables.search(0b0001, 2)?);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -106,7 +106,7 @@ pub struct Groups<F> {
     first: Vec<F>,
     second: Vec<F>,
     /// Whether the current group exceeded the limit, so that its rows are returned.
-    heavy: bool,
+    skewed: bool,
     counts: Counts,
 }
 
@@ -118,7 +118,7 @@ impl<F: Fingerprint> Groups<F> {
         let limit = limit.max(2);
         let (first, second) = (Vec::new(), Vec::new());
         let counts = Counts::default();
-        Self { keys, wanted, limit, key: None, first, second, heavy: false, counts }
+        Self { keys, wanted, limit, key: None, first, second, skewed: false, counts }
     }
 
     /// Adds the next row; compares the group before it if the key changes.
@@ -144,13 +144,13 @@ impl<F: Fingerprint> Groups<F> {
             self.key = Some(key);
         }
         self.counts.rows += 1;
-        if self.heavy {
+        if self.skewed {
             found.heavy.push(row);
             return Ok(());
         }
         if second { &mut self.second } else { &mut self.first }.push(fingerprint);
         if self.first.len() + self.second.len() > self.limit && self.keys.splits(key) {
-            self.heavy = true;
+            self.skewed = true;
             self.counts.heavy += 1;
             let row = |second| move |fingerprint| Row { key, fingerprint, second };
             found.heavy.extend(self.first.drain(..).map(row(false)));
@@ -171,7 +171,7 @@ impl<F: Fingerprint> Groups<F> {
 
     /// Compares the members of the current key.
     fn close(&mut self, found: &mut Found<F>) -> Result<()> {
-        self.heavy = false;
+        self.skewed = false;
         let Some(key) = self.key else { return Ok(()) };
         for set in [&mut self.first, &mut self.second] {
             set.sort_unstable();

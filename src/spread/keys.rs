@@ -140,6 +140,16 @@ impl<F: Fingerprint> Keys<F> {
     ///
     /// A near pair may share several keys and belongs to one of them: that of the first table, at
     /// every level. `differing` is the XOR of the two fingerprints.
+    ///
+    /// ```
+    /// use hamdex::spread::Keys;
+    ///
+    /// let keys = Keys::<u64>::new(3, 1_000_000)?;
+    /// let (a, b) = (0x00ff_u64, 0x00fe);
+    /// let shared = keys.first(a).zip(keys.first(b)).filter(|(a, b)| a == b);
+    /// assert_eq!(shared.filter(|&(key, _)| keys.owns(key, a ^ b)).count(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn owns(&self, key: u64, differing: F) -> bool {
         self.node(key).is_some_and(|node| {
             differing & node.lead == F::ZERO
