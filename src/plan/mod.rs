@@ -239,7 +239,7 @@ impl Plan {
     /// distance that a search accepts.
     ///
     /// ```
-    /// use hamdex::Plan;
+    /// use hamdex::plan::Plan;
     ///
     /// assert_eq!(Plan::named("4", 64)?.complete_to(), 3);
     /// assert_eq!(Plan::named("4", 64)?.with_radius(1)?.complete_to(), 7);

@@ -16,7 +16,7 @@ const WORK: u32 = 16_000;
 /// Returned by [`Plan::schedule`].
 ///
 /// ```
-/// use hamdex::Plan;
+/// use hamdex::plan::Plan;
 /// use hamdex::plan::{Census, Costs};
 ///
 /// let census = Census { entries: 1_000_000, singles: false };

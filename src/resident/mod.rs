@@ -64,7 +64,7 @@ const BATCH: usize = 1024;
 /// Returned by [`ResidentTables::search`].
 ///
 /// ```
-/// use hamdex::{Near, ResidentTables};
+/// use hamdex::resident::{Near, ResidentTables};
 ///
 /// let tables = ResidentTables::build(&[0b0111_u64])?;
 /// assert_eq!(tables.search(0b0101, 3)?, [Near { distance: 1, fingerprint: 0b0111 }]);
@@ -327,7 +327,7 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// Compares a query with every fingerprint; same result as [`ResidentTables::search`].
     ///
     /// ```
-    /// use hamdex::ResidentTables;
+    /// use hamdex::resident::ResidentTables;
     ///
     /// let tables = ResidentTables::build(&[0b0000_u64, 0b0111])?;
     /// assert_eq!(tables.scan(0b0001, 2)?, tables.search(0b0001, 2)?);
