@@ -35,10 +35,12 @@ use crate::tables::{Seed, Tables};
 /// at a time writes to it. Every write survives a power loss once the call returned, unless
 /// `synced` is False. Use the index as a context manager, or call `close`.
 ///
-/// >>> import hamdex, tempfile >>> with tempfile.TemporaryDirectory() as directory: ...     with
-/// hamdex.Index.create(directory + "/posts", pipeline="post") as index: ...
-/// index.insert("rain", "it will rain tomorrow, so take a coat and an umbrella") ...
-/// index.search("it will rain tomorrow, so take a coat or an umbrella", distance=12)[0].key 0
+/// >>> import hamdex, tempfile
+/// >>> with tempfile.TemporaryDirectory() as directory:
+/// ...     with hamdex.Index.create(directory + "/posts", pipeline="post") as index:
+/// ...         index.insert("rain", "it will rain tomorrow, so take a coat and an umbrella")
+/// ...         index.search("it will rain tomorrow, so take a coat or an umbrella", distance=12)[0].key
+/// 0
 /// 'rain'
 #[pyclass(frozen, module = "hamdex")]
 #[derive(Debug)]

@@ -257,7 +257,7 @@ def test_invalid_calls_are_rejected_with_the_reason(posts, tmp_path):
             hamdex.dedup(table, **given)
     with pytest.raises(hamdex.UsageError, match="is a path"):
         hamdex.dedup("in.parquet")
-    with pytest.raises(hamdex.UsageError, match="int is no table"):
+    with pytest.raises(hamdex.UsageError, match="int is not a table"):
         hamdex.dedup(3)
     with pytest.raises(hamdex.UsageError, match='column "date" is of type Int64'):
         hamdex.dedup(pa.table({"date": [1, 2]}), text="date")

@@ -255,7 +255,7 @@ def test_invalid_calls_are_rejected_with_the_reason(parquet, tmp_path, capfd):
             hamdex.dedup_file(parquet, tmp_path / name)
     with pytest.raises(hamdex.UsageError, match="not provided: <INPUT>"):
         hamdex.dedup_file([], out)
-    with pytest.raises(hamdex.UsageError, match="hamdex.dedup takes tables"):
+    with pytest.raises(hamdex.UsageError, match="use hamdex.dedup for tables"):
         hamdex.dedup_file(pq.read_table(parquet), out)
     with pytest.raises(OSError, match="absent.jsonl"):
         hamdex.dedup_file(tmp_path / "absent.jsonl", out)

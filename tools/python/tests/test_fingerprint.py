@@ -78,7 +78,7 @@ def test_pipelines_are_built_from_names_descriptors_or_parts():
         hamdex.Pipeline(post.descriptor, ngram=3)
     with pytest.raises(hamdex.UsageError, match="tweet"):
         hamdex.Pipeline("tweet")
-    with pytest.raises(hamdex.UsageError, match="no column of texts"):
+    with pytest.raises(hamdex.UsageError, match="not a column of texts"):
         hamdex.fingerprint({"a"})
 
 

@@ -98,7 +98,7 @@ def test_tables_are_built_and_merged(tmp_path, posts):
     numbered = hamdex.Index.build(tmp_path / "numbers", posts["text"], plan="auto")
     assert numbered.search(posts["text"][5], distance=0)[0].key <= 5
     assert numbered.get(5) is not None
-    with pytest.raises(hamdex.UsageError, match='made with pipeline'):
+    with pytest.raises(hamdex.UsageError, match='created with pipeline'):
         numbered.close()
         hamdex.Index.build(tmp_path / "numbers", posts["text"], pipeline="page")
 

@@ -249,6 +249,10 @@ impl One<'_> {
     }
 
     /// Reads a table batch by batch.
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(unreachable_code, unused_mut, unused_variables, reason = "there are no batches")
+    )]
     fn table(&mut self, columnar: &Columnar) -> Result<u64, Stop> {
         let mut rows = 0;
         let most = self.before.unwrap_or(u64::MAX);

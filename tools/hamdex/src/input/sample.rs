@@ -93,7 +93,8 @@ impl Inputs {
             Body::Texts(texts) => texts.retain(|text| is_drawn(text.ordinal)),
             Body::Table(batch) => {
                 let (mut bytes, mut lines) = (Vec::new(), Vec::new());
-                for (row, ordinal) in (batch.first()..).take(batch.len()).enumerate() {
+                let ordinals = batch.first()..batch.first() + batch.rows();
+                for (row, ordinal) in ordinals.enumerate() {
                     if is_drawn(ordinal) {
                         let start = bytes.len();
                         bytes.append(&mut batch.line(row)?);
