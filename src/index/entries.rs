@@ -116,10 +116,7 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
 
     fn advance_single(&mut self) -> Result<()> {
         self.single = match self.singles.entry()? {
-            Some((key, value)) => match keys::permuted(key, Kind::Single, self.table)? {
-                Some(entry) => Some((entry, Delta::of(value, self.table)?)),
-                None => None,
-            },
+            Some((key, value)) => keys::delta(key, value, self.table)?,
             None => None,
         };
         if self.single.is_some() {

@@ -154,10 +154,10 @@ impl<F: Fingerprint> Probe<'_, F> {
         self.members.clear();
         cursor.seek(TableKey::new(Kind::Single, low).as_ref());
         while let Some((key, value)) = cursor.entry()? {
-            match keys::permuted::<F>(key, Kind::Single, self.table)? {
-                Some(single) if single <= high => {
-                    if Delta::of(value, self.table)? == Delta::Added {
-                        self.members.push(single);
+            match keys::delta::<F>(key, value, self.table)? {
+                Some((entry, delta)) if entry <= high => {
+                    if delta == Delta::Added {
+                        self.members.push(entry);
                     }
                 }
                 _ => break,
@@ -195,7 +195,7 @@ pub(super) fn flip<F: Fingerprint>(mask: u128, prefix_bits: u32) -> F {
 ///
 /// Returns the run's key, its last member, and `members` with the last one first. Returns `None` if
 /// the fingerprint is behind the last run.
-pub(crate) fn run_at<F: Fingerprint>(
+fn run_at<F: Fingerprint>(
     view: &mut View,
     table: usize,
     permuted: F,

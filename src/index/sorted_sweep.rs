@@ -173,10 +173,10 @@ impl<F: Fingerprint> Sweep<'_, F> {
         if let Some(cursor) = singles {
             cursor.seek(TableKey::new(Kind::Single, low).as_ref());
             while let Some((key, value)) = cursor.entry()? {
-                match keys::permuted::<F>(key, Kind::Single, *table)? {
-                    Some(single) if single <= high => {
-                        if Delta::of(value, *table)? == Delta::Added {
-                            piece.push(single);
+                match keys::delta::<F>(key, value, *table)? {
+                    Some((entry, delta)) if entry <= high => {
+                        if delta == Delta::Added {
+                            piece.push(entry);
                         }
                     }
                     _ => break,

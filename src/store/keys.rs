@@ -105,6 +105,23 @@ pub(crate) fn permuted<F: Fingerprint>(key: &[u8], kind: Kind, table: usize) -> 
     }
 }
 
+/// Decodes a delta entry. Returns `None` if the key has another kind.
+///
+/// # Errors
+///
+/// Returns [`Error::Corrupt`] for a key of another length, and as [`Delta::of`].
+#[inline]
+pub(crate) fn delta<F: Fingerprint>(
+    key: &[u8],
+    value: &[u8],
+    table: usize,
+) -> Result<Option<(F, Delta)>> {
+    match permuted(key, Kind::Single, table)? {
+        Some(entry) => Ok(Some((entry, Delta::of(value, table)?))),
+        None => Ok(None),
+    }
+}
+
 /// Checks a document key's length.
 pub(crate) fn check_document(key: &[u8]) -> Result<()> {
     if key.is_empty() || key.len() > MAX_KEY {

@@ -87,12 +87,10 @@ impl<'a, F: Fingerprint> Deltas<'a, F> {
     }
 
     fn read(&mut self) -> Result<()> {
-        self.next = None;
-        if let Some((key, value)) = self.cursor.entry()?
-            && let Some(entry) = keys::permuted(key, Kind::Single, self.table)?
-        {
-            self.next = Some((entry, Delta::of(value, self.table)?));
-        }
+        self.next = match self.cursor.entry()? {
+            Some((key, value)) => keys::delta(key, value, self.table)?,
+            None => None,
+        };
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
-//! Bad rows: told with file and line, kept in the rejects file, and never harmful to good rows.
+//! Bad rows: reported with file and line, kept in the rejects file, and never harmful to good rows.
 //!
-//! And hostile input: bombs, endless lines, deep nesting, devices and loops are told and survived.
+//! And hostile input: bombs, endless lines, deep nesting, devices and loops are reported and survived.
 
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -198,7 +198,7 @@ pub(crate) fn confined(bench: &Bench, args: &str) -> Outcome {
     outcome(shell.stdin(Stdio::null()).output().unwrap())
 }
 
-/// Many times the same compressed member, which decompresses to so many MiB of zeros.
+/// Repeats one compressed member, which decompresses to `mib` MiB of zeros.
 fn zeros(mib: usize, member: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     member(&vec![0; 16 << 20]).repeat(mib / 16)
 }
