@@ -37,7 +37,7 @@ fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
 fn only_the_store_names_rocksdb() {
     // Only one file exposes a host's types, and only with the feature of that name.
     let (store, host) = (root().join("src/store"), root().join("src/interop/mod.rs"));
-    for (path, text) in sources(&["src", "tools/hamdex/src", "tools/c"]) {
+    for (path, text) in sources(&["src", "tools/io/src", "tools/hamdex/src", "tools/c"]) {
         if !path.starts_with(&store) && path != host {
             let text = text.replace("feature = \"rocksdb-interop\"", "");
             assert!(!text.contains("rocksdb"), "{} names the storage engine", path.display());
@@ -82,7 +82,7 @@ fn the_library_prints_nothing() {
 
 #[test]
 fn no_source_leaves_work_undone() {
-    for (path, text) in sources(&["src", "tools/hamdex/src"]) {
+    for (path, text) in sources(&["src", "tools/io/src", "tools/hamdex/src"]) {
         for mark in ["TODO", "FIXME", "todo!(", "unimplemented!("] {
             assert!(!text.contains(mark), "{} contains {mark}", path.display());
         }

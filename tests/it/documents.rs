@@ -272,7 +272,7 @@ fn texts_of_the_command() -> Vec<(PathBuf, String)> {
         let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
         text.unwrap_or_default().trim_start().to_owned() + "\n"
     };
-    let sources = crate::architecture::sources(&["tools/hamdex/src"]).into_iter();
+    let sources = crate::architecture::sources(&["tools/io/src", "tools/hamdex/src"]).into_iter();
     let comments = sources.map(|(path, text)| {
         let path = path.strip_prefix(&root).unwrap().to_owned();
         (path, text.lines().map(comment).collect())

@@ -7,6 +7,7 @@ use hamdex::sketch::SketchKind;
 use hamdex::text::Pipeline;
 use hamdex::verify::Evidence;
 use hamdex::verify::Verification;
+use hamdex_io::host::Host;
 use serde::Serialize;
 
 use crate::console::Console;

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use console::Term;
-use hamdex::{Error, Progress};
+use hamdex::Progress;
+use hamdex_io::host::{Host, Silent};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::failure::{Failure, Result};
+use crate::failure::Failure;
 use crate::progress::Phase;
 use crate::signal::{Signal, Stored};
-pub(crate) use crate::visible::{visible, visible_json};
+pub(crate) use crate::visible::visible;
 
 /// Intervals at which a bar moves, and at which plain lines are checked.
 const FRAME: Duration = Duration::from_millis(100);
@@ -31,13 +32,13 @@ pub(crate) struct Console {
     /// `None` shows neither progress nor remarks.
     shared: Option<Arc<Shared>>,
     /// The host, if this run is part of another program; `None` obeys signals.
-    host: Option<Arc<Host>>,
+    host: Option<Arc<Caller>>,
     stored: Arc<Mutex<Stored>>,
 }
 
 /// The program around this one.
 #[derive(Debug)]
-struct Host {
+struct Caller {
     /// Whether it asks to stop.
     cancelled: Arc<AtomicBool>,
     warnings: Mutex<Vec<String>>,
@@ -45,7 +46,7 @@ struct Host {
 
 thread_local! {
     /// The host of the run that this thread began, for warnings of code without a console.
-    static HOST: Cell<Weak<Host>> = const { Cell::new(Weak::new()) };
+    static HOST: Cell<Weak<Caller>> = const { Cell::new(Weak::new()) };
 }
 
 #[derive(Debug)]
@@ -81,29 +82,9 @@ impl Console {
 
     /// Shows nothing, keeps warnings for the host, and stops the work once the flag is true.
     pub(crate) fn embedded(cancelled: Arc<AtomicBool>) -> Self {
-        let host = Arc::new(Host { cancelled, warnings: Mutex::default() });
+        let host = Arc::new(Caller { cancelled, warnings: Mutex::default() });
         HOST.set(Arc::downgrade(&host));
         Self { host: Some(host), ..Self::new(true) }
-    }
-
-    /// Fails once the work should stop.
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.cancelled() { Err(Error::Cancelled.into()) } else { Ok(()) }
-    }
-
-    /// Writes a line for people, above the bar if there is one.
-    pub(crate) fn say(&self, line: &str) {
-        if self.shared.is_some() {
-            self.aside(|| complain(line));
-        }
-    }
-
-    /// Writes a warning, with `--quiet` too; a host gets it by [`Console::warnings`].
-    pub(crate) fn warn(&self, line: &str) {
-        match &self.host {
-            Some(host) => lock(&host.warnings).push(line.to_owned()),
-            None => self.aside(|| complain(&format!("warning: {line}"))),
-        }
     }
 
     /// Returns the warnings so far of a run that is part of another program.
@@ -119,34 +100,8 @@ impl Console {
 
     /// Returns the failure of work that a signal stopped.
     pub(crate) fn interrupted(&self, signal: Signal) -> Failure {
-        Failure::Interrupted { signal, stored: *lock(&self.stored) }
-    }
-
-    /// Begins a phase that is measured in bytes of input and also counts rows.
-    pub(crate) fn begin_reading(&self, name: &str, total: Option<u64>) {
-        if let Some(shared) = &self.shared {
-            shared.begin(name, total, true);
-        }
-    }
-
-    /// Sets the bytes that were read so far, and adds rows.
-    pub(crate) fn reach(&self, bytes: u64, rows: u64) {
-        if let Some(shared) = &self.shared {
-            shared.done.store(bytes, Relaxed);
-            shared.rows.fetch_add(rows, Relaxed);
-        }
-    }
-
-    /// Removes the bar: results follow.
-    pub(crate) fn end_phase(&self) {
-        if let Some(shared) = &self.shared {
-            *lock(&shared.phase) = Phase::idle();
-            if let Some(bar) = &shared.bar {
-                bar.finish_and_clear();
-                // The next phase begins with an empty line, not with this one's last.
-                bar.set_message("");
-            }
-        }
+        let (status, stored) = (signal.status(), lock(&self.stored).to_string());
+        Failure::Interrupted { signal: signal.name(), status, stored }
     }
 
     /// Does something with the terminal while the bar is out of the way.
@@ -164,6 +119,58 @@ impl Console {
             *lock(&shared.stopped) = true;
             shared.stop.notify_all();
         }
+    }
+}
+
+impl Host for Console {
+    fn share(&self) -> Arc<dyn Host> {
+        Arc::new(self.clone())
+    }
+
+    /// Writes a line for people, above the bar if there is one.
+    fn say(&self, line: &str) {
+        if self.shared.is_some() {
+            self.aside(|| complain(line));
+        }
+    }
+
+    /// Writes a warning, with `--quiet` too; a host gets it by [`Console::warnings`].
+    fn warn(&self, line: &str) {
+        match &self.host {
+            Some(host) => lock(&host.warnings).push(line.to_owned()),
+            None => self.aside(|| complain(&format!("warning: {line}"))),
+        }
+    }
+
+    /// Begins a phase that is measured in bytes of input and also counts rows.
+    fn begin_reading(&self, name: &str, total: Option<u64>) {
+        if let Some(shared) = &self.shared {
+            shared.begin(name, total, true);
+        }
+    }
+
+    /// Sets the bytes that were read so far, and adds rows.
+    fn reach(&self, bytes: u64, rows: u64) {
+        if let Some(shared) = &self.shared {
+            shared.done.store(bytes, Relaxed);
+            shared.rows.fetch_add(rows, Relaxed);
+        }
+    }
+
+    /// Removes the bar: results follow.
+    fn end_phase(&self) {
+        if let Some(shared) = &self.shared {
+            *lock(&shared.phase) = Phase::idle();
+            if let Some(bar) = &shared.bar {
+                bar.finish_and_clear();
+                // The next phase begins with an empty line, not with this one's last.
+                bar.set_message("");
+            }
+        }
+    }
+
+    fn print(&self, bytes: &[u8]) -> io::Result<()> {
+        self.aside(|| Silent.print(bytes))
     }
 }
 

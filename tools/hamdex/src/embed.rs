@@ -85,20 +85,6 @@ pub fn dedup(
     Ok(Done { report, warnings: session.console.warnings() })
 }
 
-/// Returns the values of a column as `--source-field` names sources by them.
-///
-/// Nulls and blank texts are `None`; numbers, dates and lists are written as rows of JSON have them.
-///
-/// # Errors
-///
-/// A type that Arrow does not write as JSON.
-#[cfg(feature = "parquet")]
-pub fn source_values(
-    column: &arrow_array::ArrayRef,
-) -> Result<Vec<Option<Box<str>>>, arrow_schema::ArrowError> {
-    crate::input::columnar::source_values(column)
-}
-
 /// Writes the page of `hamdex dedup --report` from counts that another engine made, as JSON.
 ///
 /// # Errors
@@ -114,20 +100,6 @@ mod tests {
 
     fn run(arguments: &[&str], cancelled: bool) -> Result<Done, Stopped> {
         dedup(arguments.iter().map(OsString::from), Arc::new(AtomicBool::new(cancelled)))
-    }
-
-    #[cfg(feature = "parquet")]
-    #[test]
-    fn values_of_a_column_are_what_rows_of_json_have() {
-        use arrow_array::{ArrayRef, Float64Array, StringArray};
-        let texts: ArrayRef =
-            Arc::new(StringArray::from(vec![Some("a \"b\"\n公园"), None, Some(" "), Some("null")]));
-        let told = source_values(&texts).unwrap();
-        let told: Vec<Option<&str>> = told.iter().map(Option::as_deref).collect();
-        assert_eq!(told, [Some("a \"b\"\n公园"), None, None, Some("null")]);
-        let many: ArrayRef = Arc::new(Float64Array::from_iter_values((0..600).map(f64::from)));
-        let told = source_values(&many).unwrap();
-        assert_eq!((told.len(), told[599].as_deref()), (600, Some("599.0")));
     }
 
     #[test]

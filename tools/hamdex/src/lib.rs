@@ -12,34 +12,26 @@ mod cli;
 mod console;
 mod costs;
 pub mod embed;
-mod evidence;
-mod failure;
-mod input;
-mod key;
 mod options;
-mod output;
 mod page;
 mod plot;
 mod progress;
 mod reference;
-mod remedy;
 mod resource_options;
 mod session;
 mod signal;
-mod size;
 mod stored;
 mod table;
-mod temporary;
 mod usage;
 mod verb;
 mod verify_options;
-mod visible;
 mod width;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use hamdex_io::{self as input, evidence, failure, key, output, size, temporary, visible};
 
 use crate::cli::Cli;
 use crate::console::complain;
@@ -85,12 +77,6 @@ fn cause(failure: Failure, session: &Session) -> Failure {
         Some(signal) if stopped => session.console.interrupted(signal),
         _ => failure,
     }
-}
-
-/// Feeds the reader of rows with the inputs of a fuzzer.
-#[cfg(feature = "coverage")]
-pub fn fuzz_rows(bytes: &[u8]) {
-    input::fuzzing::rows(bytes);
 }
 
 /// Reports the failure, if it is one, and returns its status.

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hamdex::advice::{Choice, Kind, SAMPLE};
 use hamdex::inspect::Header;
 use hamdex::sketch::SketchKind;
 use hamdex::text::{
     Centre, Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOptions, Segment,
 };
+use hamdex_io::host::Host;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
@@ -34,7 +36,7 @@ pub(crate) struct RowArgs {
     #[arg(long, value_name = "NAME,...")]
     pub(crate) text_field: Option<String>,
     /// Format of all inputs [default: detected from the name, else from the content]
-    #[arg(long, value_name = "FORMAT", value_enum)]
+    #[arg(long, value_name = "FORMAT", value_parser = one_of(&Format::ALL))]
     pub(crate) input_format: Option<Format>,
     /// Read every file as one document, data files too
     #[arg(long, conflicts_with = "input_format")]
@@ -56,7 +58,7 @@ pub(crate) struct RowArgs {
     #[arg(
         long,
         value_name = "uri|record",
-        value_enum,
+        value_parser = one_of(&WarcId::ALL),
         default_value = "uri",
         hide_possible_values = true
     )]
@@ -70,6 +72,17 @@ pub(crate) struct RowArgs {
     /// Fail once more than this number or share of rows is bad, such as 100 or 5%
     #[arg(long, value_name = "N|N%", default_value = "10%")]
     pub(crate) max_bad: MaxBad,
+}
+
+/// Parses one of some values by its name; the help shows what each means.
+fn one_of<T: Copy + Send + Sync>(
+    all: &'static [(&'static str, T, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    let names = all.iter().map(|(name, _, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(names).try_map(|name| {
+        let found = all.iter().find(|(known, ..)| *known == name);
+        found.map(|(_, value, _)| *value).ok_or("unknown name")
+    })
 }
 
 fn delimiter(text: &str) -> Result<u8, &'static str> {

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use hamdex_io::host::Host;
+
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Overwrite};

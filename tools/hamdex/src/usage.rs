@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 
+use hamdex_io::host::Host;
+
 use crate::cli::{Cli, index_verbs};
 use crate::console::{Console, complain};
 use crate::failure::{self, Status};

@@ -7,6 +7,7 @@ use hamdex::inspect::Header;
 use hamdex::join::Linkage;
 use hamdex::verify::Evidence;
 use hamdex::verify::Verification;
+use hamdex_io::host::Host;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};

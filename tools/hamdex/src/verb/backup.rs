@@ -7,6 +7,7 @@ use clap::Args;
 use hamdex::any::AnyIndex;
 use hamdex::backup::{Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions};
 use hamdex::{Error, OpenOptions, Progress};
+use hamdex_io::host::Host;
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};

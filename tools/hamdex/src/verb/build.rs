@@ -14,6 +14,7 @@ use hamdex::inspect::Header;
 use hamdex::plan::Plan;
 use hamdex::text::Pipeline;
 use hamdex::{Error, Fingerprint, IndexOptions, NewDocument, for_width};
+use hamdex_io::host::Host;
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};

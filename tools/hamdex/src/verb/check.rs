@@ -6,6 +6,7 @@ use clap::Args;
 use hamdex::Error;
 use hamdex::build::{BuildOptions, repair_any};
 use hamdex::inspect::CheckReport;
+use hamdex_io::host::Host;
 use serde::Serialize;
 
 use crate::console;

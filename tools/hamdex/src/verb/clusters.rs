@@ -8,6 +8,7 @@ use hamdex::dedup::{self, Settings, groups};
 use hamdex::join::{self, Diameter};
 use hamdex::verify::Nearness;
 use hamdex::{Fingerprint, each_width, for_width};
+use hamdex_io::host::Host;
 use serde::Serialize;
 
 use super::gather::{self, Gathered, Target};

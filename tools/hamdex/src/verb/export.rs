@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use clap::Args;
 use hamdex::Progress;
 use hamdex::inspect::Header;
+use hamdex_io::host::Host;
 use serde::Serialize;
 
 use crate::failure::Result;

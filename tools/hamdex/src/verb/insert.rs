@@ -8,6 +8,7 @@ use hamdex::advice::Support;
 use hamdex::inspect::Header;
 use hamdex::verify::Nearness;
 use hamdex::{BatchReport, Durability, Fingerprint, Index, IndexOptions, OpenOptions, for_width};
+use hamdex_io::host::Host;
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};

@@ -8,6 +8,7 @@ use hamdex::join::{self, Copies, DocumentPair};
 use hamdex::verify::EvidenceFile;
 use hamdex::verify::{Nearness, Verification};
 use hamdex::{Fingerprint, Index, for_width};
+use hamdex_io::host::Host;
 use rayon::prelude::*;
 use serde::Serialize;
 

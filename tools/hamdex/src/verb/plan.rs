@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use hamdex::plan::{self, PlanReport};
+use hamdex_io::host::Host;
 use serde::Serialize;
 
 use crate::chart::{self, Axis, Chart, Kind, Mark, Point, Series};

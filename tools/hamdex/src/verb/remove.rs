@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use hamdex::Durability;
 use hamdex::any::AnyIndex;
+use hamdex_io::host::Host;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hamdex::inspect::{Header, Sizes, Stats};
+use hamdex_io::host::Host;
 use serde::Serialize;
 
 use crate::bars::Pen;

@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, StringArray, UInt64Array};
 use arrow_select::take::take;
 use hamdex::Fingerprint;
 use hamdex::dedup::{self, Decisions, SourceCounts, Sources};
-use hamdex_cli::embed;
+use hamdex_io::columnar;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -60,7 +60,7 @@ impl Column {
 fn values(table: &Table, name: &str) -> Result<Vec<Option<Box<str>>>> {
     let mut all = Vec::with_capacity(table.rows());
     for piece in fields::pieces(table, name)? {
-        let values = embed::source_values(&piece.array)?;
+        let values = columnar::source_values(&piece.array)?;
         let rows = values.into_iter().enumerate();
         all.extend(rows.map(|(row, value)| value.filter(|_| piece.is_valid(row))));
     }
@@ -171,7 +171,7 @@ fn labels(names: &ArrayRef, rows: &UInt64Array) -> Result<Vec<Option<Label>>> {
     if let Ok(ids) = Ids::of(&names, "id") {
         return Ok((0..names.len()).map(|row| label(row, &ids)).collect());
     }
-    let texts = embed::source_values(&names)?.into_iter();
+    let texts = columnar::source_values(&names)?.into_iter();
     Ok(texts.map(|text| text.map(|text| Label::Text(text.into()))).collect())
 }
 

@@ -10,6 +10,7 @@ use std::time::Instant;
 use hamdex::dedup::{self, Dedup};
 use hamdex::verify::Verification;
 use hamdex::{Fingerprint, for_width};
+use hamdex_io::host::Host;
 use rayon::prelude::*;
 use serde::Serialize;
 

@@ -28,6 +28,7 @@ use hamdex::inspect::Header;
 use hamdex::join::Linkage;
 use hamdex::verify::Verification;
 use hamdex::{Fingerprint, Index, OpenOptions, dedup, for_width};
+use hamdex_io::host::Host;
 
 use self::collect::{Against, Keep, Purpose, To};
 use self::crowds::Samples;

@@ -9,6 +9,7 @@ use hamdex::dedup::{
     self, Boilerplate, BoilerplateFinder, BoilerplateOptions, DocumentUnits, Unit,
 };
 use hamdex::{Fingerprint, Pipeline};
+use hamdex_io::host::Host;
 use rayon::prelude::*;
 use serde::Serialize;
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hamdex::Fingerprint;
 use hamdex::dedup::{Decision, Sources};
+use hamdex_io::host::Host;
 
 use super::collect::Choice;
 use super::crowds::Samples;

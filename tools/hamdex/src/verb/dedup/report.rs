@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use hamdex_io::host::Host;
+
 use super::crowds::Crowd;
 use super::dry::Sampled;
 use super::parts::Parts;

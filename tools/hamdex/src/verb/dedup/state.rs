@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hamdex::dedup::{NewShard, ShardInfo, State, key_hash};
 use hamdex::{Fingerprint, IndexOptions, OpenOptions, Progress, for_width};
+use hamdex_io::host::Host;
 use serde::Serialize;
 
 use super::files::{self, Files};

@@ -4,6 +4,7 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use hamdex::inspect::{Header, SealState};
+use hamdex_io::host::Host;
 
 use super::{Finding, Grade, machine};
 use crate::resource_options::SeedArg;

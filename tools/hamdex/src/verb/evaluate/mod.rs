@@ -14,6 +14,7 @@ use hamdex::evaluate::Tally;
 use hamdex::sketch::SketchKind;
 use hamdex::verify::Verification;
 use hamdex::{Fingerprint, for_width};
+use hamdex_io::host::Host;
 
 use self::figure::Figure;
 use super::gather::{self, Gathered};

@@ -8,6 +8,7 @@ use hamdex::text::{Centre, Pipeline, PipelineOptions, Segment, Weights};
 use hamdex::verify::Verification;
 use hamdex::verify::edit_similarity;
 use hamdex::{Fingerprint, advice, join};
+use hamdex_io::host::Host;
 use rayon::prelude::*;
 
 use super::EvaluateArgs;

@@ -1,0 +1,482 @@
+//! Chunks: reading threads turn sources into batches of whole rows, ahead of the work.
+//!
+//! A chunk has about [`CHUNK`] bytes and never above one row more, so memory does not depend on the
+//! size of the input.
+
+use std::io::{BufRead, Read};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use hamdex::text::{self, Encoding};
+
+use super::columnar::{Batch, Columnar};
+use super::exported;
+use super::fields::Fields;
+use super::flow::{End, Event, Gate, for_each_made};
+use super::inputs::Inputs;
+use super::open::{Meter, Reader, is_html};
+use super::reject::Reason;
+use super::source::{Kind, Source};
+use super::walk::Listing;
+use super::warc::Page;
+use crate::failure::{Failure, Result};
+use crate::host::Host;
+
+/// Bytes of rows that are handed on together.
+pub(crate) const CHUNK: usize = 1 << 20;
+/// Bytes of the first chunk of a source; each has twice those of the one before.
+const FIRST: usize = 1 << 16;
+/// Rows that are handed on together at most.
+pub(crate) const ROWS: usize = 8192;
+/// The longest row or text file; anything longer is a bad row.
+pub(crate) const MAX_ROW: u64 = 128 << 20;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Consecutive rows of one source.
+#[derive(Debug)]
+pub struct Chunk {
+    /// Position of the source among the inputs.
+    pub source: usize,
+    /// Origin of the first row of the source, if it is known yet.
+    pub base: Option<u64>,
+    /// Bytes read of all sources when this chunk was complete.
+    pub read: u64,
+    pub body: Body,
+}
+
+/// The rows of a chunk. Ordinals are counted from 0 within the source, blank lines included.
+#[derive(Debug)]
+pub enum Body {
+    Lines { bytes: Vec<u8>, lines: Vec<Line> },
+    Raw { first: u64, rows: u64, bytes: Vec<u8> },
+    Texts(Vec<Text>),
+    Table(Batch),
+}
+
+impl Body {
+    pub fn rows(&self) -> u64 {
+        match self {
+            Self::Lines { lines, .. } => lines.len() as u64,
+            Self::Raw { rows, .. } => *rows,
+            Self::Texts(texts) => texts.len() as u64,
+            Self::Table(batch) => batch.rows(),
+        }
+    }
+
+    /// Returns the bytes of the rows in memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Lines { bytes, .. } | Self::Raw { bytes, .. } => bytes.len(),
+            Self::Texts(texts) => texts.iter().map(Text::len).sum(),
+            Self::Table(batch) => batch.bytes(),
+        }
+    }
+
+    /// Turns rows of a table into lines of JSON.
+    pub fn lines(self) -> Result<Self> {
+        let Self::Table(batch) = self else { return Ok(self) };
+        let (bytes, ends) = batch.json()?;
+        let mut start = 0;
+        let line = |(end, ordinal): (usize, u64)| {
+            let bytes = std::mem::replace(&mut start, end)..end;
+            Line { ordinal, bytes, fault: None }
+        };
+        let lines = ends.into_iter().zip(batch.first()..).map(line).collect();
+        Ok(Self::Lines { bytes, lines })
+    }
+}
+
+/// One line of JSON Lines within the chunk's bytes, its line end included.
+#[derive(Debug)]
+pub struct Line {
+    pub ordinal: u64,
+    pub bytes: Range<usize>,
+    /// Why it is no row, if that is known before parsing.
+    pub fault: Option<Reason>,
+}
+
+/// One text file or page of a crawl, or why there is none.
+#[derive(Debug)]
+pub struct Text {
+    pub ordinal: u64,
+    /// Path within the directory; the name as given for a file that is an input itself.
+    pub name: String,
+    pub bytes: Result<Vec<u8>, Reason>,
+    /// What the crawl records about the page.
+    pub page: Option<Page>,
+}
+
+impl Text {
+    fn len(&self) -> usize {
+        self.bytes.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Returns whether the main content is to be found first.
+    pub fn is_html(&self) -> bool {
+        self.page.as_ref().map_or_else(|| is_html(&self.name), |page| page.html)
+    }
+
+    /// Returns the encoding to decode: the user's choice, else the server's.
+    pub fn encoding(&self, fields: &Fields) -> Encoding {
+        match &self.page {
+            Some(page) if fields.encoding == Encoding::AUTO => page.encoding,
+            _ => fields.encoding,
+        }
+    }
+}
+
+/// How much of a row to read if columns can be skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// The parts of a document.
+    Needed,
+    Whole,
+}
+
+/// Rows of every source, blank lines included.
+pub(crate) type Extents = Vec<u64>;
+
+/// Calls the visitor with every chunk, in order, while the next ones are being read.
+///
+/// Rows of tables are lines of JSON by then. Else as [`for_each_made`](super::for_each_made).
+pub fn for_each_chunk(
+    inputs: &Arc<Inputs>,
+    rows: Rows,
+    extents: Option<&Extents>,
+    console: &dyn Host,
+    mut visit: impl FnMut(Chunk) -> Result<()>,
+) -> Result<Extents> {
+    let make = |chunk: Chunk| {
+        let body = chunk.body.lines()?;
+        let bytes = body.bytes();
+        Ok((Chunk { body, ..chunk }, bytes))
+    };
+    for_each_made(inputs, rows, extents, console, make, |_, base, chunk| {
+        visit(Chunk { base: Some(base), ..chunk })
+    })
+}
+
+/// `None` once no result is wanted.
+type Stop = Option<Failure>;
+
+/// What every reading thread reads with.
+pub(crate) struct Out {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) read: Sender<Event>,
+    pub(crate) rows: Rows,
+    /// Rows that an earlier pass read of each source.
+    pub(crate) before: Option<Extents>,
+    pub(crate) meter: Meter,
+}
+
+impl Out {
+    /// Reads one source after another, until all are read or no result is wanted.
+    pub(crate) fn run(&self, inputs: &Inputs) {
+        while let Some(position) = self.gate.next_source(inputs.sources.len()) {
+            let Some(source) = inputs.sources.get(position) else { return };
+            let (before, base) = match &self.before {
+                Some(before) => {
+                    let earlier = before.get(..position).unwrap_or_default();
+                    (before.get(position).copied(), Some(earlier.iter().sum()))
+                }
+                None => (None, None),
+            };
+            let mut reading =
+                One { out: self, source, position, before, base, sent: 0, grown: false };
+            let read = catch_unwind(AssertUnwindSafe(|| reading.run()));
+            let event = match read {
+                Ok(Err(None)) => return,
+                Ok(Err(Some(failure))) => Event::End(position, reading.sent, Err(failure)),
+                Ok(Ok(rows)) => {
+                    let end = End { rows, grown: reading.grown };
+                    Event::End(position, reading.sent, Ok(end))
+                }
+                Err(panic) => Event::Panic(panic),
+            };
+            if self.read.send(event).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// A source that is being read.
+struct One<'a> {
+    out: &'a Out,
+    source: &'a Source,
+    position: usize,
+    /// Its rows in an earlier pass.
+    before: Option<u64>,
+    /// Origin of its first row, if it is known.
+    base: Option<u64>,
+    sent: u64,
+    grown: bool,
+}
+
+impl One<'_> {
+    /// Returns the number of rows.
+    fn run(&mut self) -> Result<u64, Stop> {
+        let rows = match &self.source.kind {
+            Kind::Lines | Kind::Json | Kind::Delimited(_) => self.lines()?,
+            Kind::Columnar(columnar) => self.table(columnar)?,
+            Kind::Raw(bits) => self.raw(*bits)?,
+            Kind::Text => self.text()?,
+            Kind::Directory(listing) => self.directory(listing)?,
+            Kind::Warc => self.records()?,
+        };
+        match self.before {
+            Some(before) if rows < before => Err(Some(changed(&self.source.name))),
+            // The rows of the next source are counted as before, although this one has changed.
+            Some(before) => Ok(before),
+            None => Ok(rows),
+        }
+    }
+
+    fn send(&mut self, body: Body) -> Result<(), Stop> {
+        let known = self.out.gate.admit(self.position, body.bytes()).map_err(|()| None)?;
+        let (source, read) = (self.position, self.out.meter.bytes());
+        let chunk = Chunk { source, base: self.base.or(known), read, body };
+        self.sent += 1;
+        self.out.read.send(Event::Chunk(self.sent - 1, chunk)).map_err(|_| None)
+    }
+
+    /// Returns the bytes of the next chunk: the first ones are small, so that all threads begin.
+    fn wanted(&self) -> usize {
+        CHUNK.min(FIRST << self.sent.min(8))
+    }
+
+    /// Reads a table batch by batch.
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(unreachable_code, unused_mut, unused_variables, reason = "there are no batches")
+    )]
+    fn table(&mut self, columnar: &Columnar) -> Result<u64, Stop> {
+        let mut rows = 0;
+        let most = self.before.unwrap_or(u64::MAX);
+        for batch in columnar.batches_of(self.out.rows == Rows::Whole, &self.out.meter)? {
+            let batch = batch.map_err(|e| Failure::io(&self.source.name, e))?;
+            self.grown = batch.rows() > most - rows;
+            let batch = batch.beginning_at(rows, most - rows);
+            rows += batch.rows();
+            if batch.rows() > 0 {
+                self.send(Body::Table(batch))?;
+            }
+            if self.grown {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Reads at most `most` lines of JSON Lines and returns their number.
+    fn lines(&mut self) -> Result<u64, Stop> {
+        let (source, before) = (self.source, self.before);
+        let mut reader = source.open_rows(&self.out.meter)?;
+        let mut ordinal = 0;
+        loop {
+            let wanted = self.wanted();
+            let mut bytes = Vec::with_capacity(wanted + wanted / 8);
+            let mut lines = Vec::new();
+            let mut end = false;
+            while bytes.len() < wanted && lines.len() < ROWS {
+                // A writer of single rows wants each to appear at once.
+                if source.is_live() && !lines.is_empty() && reader.buffer().is_empty() {
+                    break;
+                }
+                let start = bytes.len();
+                if before.is_some_and(|before| ordinal >= before) {
+                    let more = reader.fill_buf().map_err(|e| Failure::io(&source.name, e))?;
+                    self.grown |= !more.is_empty();
+                    end = true;
+                    break;
+                }
+                let read =
+                    read_line(&mut reader, &mut bytes).map_err(|e| Failure::io(&source.name, e))?;
+                let Some(too_long) = read else {
+                    end = true;
+                    break;
+                };
+                if ordinal == 0 && is_utf16(&bytes) {
+                    return Err(Some(Failure::file(
+                        &source.name,
+                        "is UTF-16, but JSON Lines are UTF-8; convert it with 'iconv -f UTF-16 \
+                            -t UTF-8'",
+                    )));
+                }
+                if ordinal == 0 && bytes.starts_with(BOM) {
+                    bytes.drain(..BOM.len());
+                }
+                let line = bytes.get(start..).unwrap_or_default();
+                if too_long {
+                    let fault = Some(Reason::TooLong(MAX_ROW));
+                    lines.push(Line { ordinal, bytes: start..start, fault });
+                } else if let Some((reason, record)) = source.refused(line) {
+                    let fault = Some(Reason::Record(reason.to_owned()));
+                    let record = bytes.len() - record.len()..bytes.len();
+                    lines.push(Line { ordinal, bytes: record, fault });
+                } else if !line.trim_ascii().is_empty() && !exported::is_header(line) {
+                    lines.push(Line { ordinal, bytes: start..bytes.len(), fault: None });
+                } else {
+                    bytes.truncate(start);
+                }
+                ordinal += 1;
+            }
+            if !lines.is_empty() {
+                // One long line may leave twice its length allocated while chunks wait.
+                bytes.shrink_to(CHUNK + CHUNK / 8);
+                self.send(Body::Lines { bytes, lines })?;
+            }
+            if end {
+                return Ok(ordinal);
+            }
+        }
+    }
+
+    /// Reads raw fingerprints; returns their number, a partial one at the end included.
+    fn raw(&mut self, bits: u32) -> Result<u64, Stop> {
+        let (source, width) = (self.source, u64::from(bits / 8));
+        let most = self.before.map_or(u64::MAX, |before| before * width);
+        let mut reader = source.open(&self.out.meter)?.take(most);
+        let limit = ROWS as u64 * width;
+        let mut first = 0;
+        loop {
+            let mut bytes = Vec::new();
+            let limited = (&mut reader).take(limit);
+            let read = read_all(limited, &mut bytes).map_err(|e| Failure::io(&source.name, e))?;
+            if read == 0 {
+                return Ok(first);
+            }
+            let rows = read.div_ceil(width);
+            self.send(Body::Raw { first, rows, bytes })?;
+            first += rows;
+        }
+    }
+
+    fn text(&mut self) -> Result<u64, Stop> {
+        let source = self.source;
+        let reader = source.open(&self.out.meter)?;
+        let bytes = read_text(reader).map_err(|e| Failure::io(&source.name, e))?;
+        let name = source.name.replace('\\', "/");
+        let text = Text { ordinal: 0, name, bytes, page: None };
+        self.send(Body::Texts(vec![text]))?;
+        Ok(1)
+    }
+
+    /// Reads the files of a directory; returns their number, unreadable ones included.
+    fn directory(&mut self, listing: &Listing) -> Result<u64, Stop> {
+        let source = self.source;
+        let mut ordinal = 0;
+        let mut gathered = Gathered::default();
+        for name in &listing.files {
+            let read = source
+                .open_file(name, &self.out.meter)
+                .and_then(|reader| read_text(reader).map_err(|e| Failure::io(name, e)));
+            // One file that cannot be read is a bad row among good ones.
+            let bytes = read.unwrap_or_else(|failure| Err(Reason::Unreadable(failure.cause())));
+            let text = Text { ordinal, name: name.clone(), bytes, page: None };
+            ordinal += 1;
+            if let Some(texts) = gathered.push(text, self.wanted()) {
+                self.send(Body::Texts(texts))?;
+            }
+        }
+        for (name, reason) in &listing.unreadable {
+            let bytes = Err(Reason::Unreadable(reason.clone()));
+            gathered.texts.push(Text { ordinal, name: name.clone(), bytes, page: None });
+            ordinal += 1;
+        }
+        self.send(Body::Texts(gathered.texts))?;
+        Ok(ordinal)
+    }
+
+    /// Reads the pages of a crawl and returns the number of records, pages or not.
+    fn records(&mut self) -> Result<u64, Stop> {
+        let (source, before) = (self.source, self.before);
+        let mut records = source.open_records(&self.out.meter)?;
+        let mut ordinal = 0;
+        let mut gathered = Gathered::default();
+        while let Some(record) = records.next().map_err(|e| Failure::io(&source.name, e))? {
+            if before.is_some_and(|before| record.ordinal >= before) {
+                break;
+            }
+            ordinal = record.ordinal + 1;
+            let Some(page) = record.page else { continue };
+            let (page, bytes) =
+                page.map_or_else(|e| (Page::default(), Err(e)), |(page, bytes)| (page, Ok(bytes)));
+            let page = Page { offset: record.offset, ..page };
+            let name = page.id(source.fields.warc_id);
+            let name = name.map_or_else(|| format!("{}:{ordinal}", source.name), str::to_owned);
+            let text = Text { ordinal: record.ordinal, name, bytes, page: Some(page) };
+            if let Some(texts) = gathered.push(text, self.wanted()) {
+                self.send(Body::Texts(texts))?;
+            }
+        }
+        self.send(Body::Texts(gathered.texts))?;
+        Ok(ordinal)
+    }
+}
+
+/// Texts that will make one chunk.
+#[derive(Default)]
+struct Gathered {
+    texts: Vec<Text>,
+    size: usize,
+}
+
+impl Gathered {
+    /// Adds a text; returns all of them once they fill a chunk of that many bytes.
+    fn push(&mut self, text: Text, wanted: usize) -> Option<Vec<Text>> {
+        self.size += text.len();
+        self.texts.push(text);
+        let full = self.size >= wanted || self.texts.len() >= ROWS;
+        full.then(|| std::mem::take(self).texts)
+    }
+}
+
+/// Returns the failure of a source that changed during the run.
+pub fn changed(name: &str) -> Failure {
+    Failure::file(
+        name,
+        "changed while it was read, so nothing was written; run again once the inputs are stable",
+    )
+}
+
+/// Returns whether the first line of a file is UTF-16, whose line end is cut in two.
+fn is_utf16(line: &[u8]) -> bool {
+    let whole = line.get(..line.len() & !1).unwrap_or_default();
+    whole.contains(&0) && text::decode(whole).encoding.starts_with("UTF-16")
+}
+
+/// Appends a line with its end; returns whether it was too long and dropped, `None` at the end.
+fn read_line(reader: &mut Reader, bytes: &mut Vec<u8>) -> std::io::Result<Option<bool>> {
+    let start = bytes.len();
+    let read = (&mut *reader).take(MAX_ROW).read_until(b'\n', bytes)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    if (read as u64) < MAX_ROW || bytes.ends_with(b"\n") {
+        return Ok(Some(false));
+    }
+    bytes.truncate(start);
+    reader.skip_until(b'\n')?;
+    Ok(Some(true))
+}
+
+fn read_all(mut reader: impl Read, bytes: &mut Vec<u8>) -> std::io::Result<u64> {
+    reader.read_to_end(bytes).map(|read| read as u64)
+}
+
+/// Reads a whole text file unless it is too long.
+fn read_text(reader: Reader) -> std::io::Result<Result<Vec<u8>, Reason>> {
+    let mut bytes = Vec::new();
+    read_all(reader.take(MAX_ROW + 1), &mut bytes)?;
+    if bytes.len() as u64 > MAX_ROW {
+        return Ok(Err(Reason::TooLong(MAX_ROW)));
+    }
+    if bytes.starts_with(BOM) {
+        bytes.drain(..BOM.len());
+    }
+    Ok(Ok(bytes))
+}
