@@ -21,6 +21,15 @@ const PAGES: f64 = 0.5;
 const HABIT: f64 = 0.03;
 
 /// Fully resolved settings, as returned by [`settle`].
+///
+/// ```
+/// use hamdex::advice::{self, Settled, Wishes};
+///
+/// let settled: Settled = advice::settle(&["good morning", "good evening"], &Wishes::new())?;
+/// let pipeline = settled.pipeline.expect("texts have a pipeline");
+/// println!("{}: {} bits, {}", pipeline.descriptor(), settled.distance, settled.verification);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Settled {
     /// The pipeline; `None` if documents have fingerprints already.
@@ -34,6 +43,15 @@ pub struct Settled {
 }
 
 /// The settings chosen from a sample, with the reasons and warnings.
+///
+/// ```
+/// use hamdex::advice::{self, Advice, Wishes};
+///
+/// let settled = advice::settle(&["good morning", "good evening"], &Wishes::new())?;
+/// let advice: Advice = settled.advice.expect("no setting was passed");
+/// assert_eq!((advice.profile.texts, advice.pipeline), (2, "text"));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// Distance and verification, and their kind of texts.

@@ -21,6 +21,12 @@ use crate::verify::Verification;
 /// let alone = wishes.verify(Verification::None).settings(Kind::Post);
 /// assert_eq!((alone.distance, alone.verification), (6, Verification::None));
 /// assert_eq!(Wishes::new().bits(128).settings(Kind::Post).distance, 28);
+///
+/// use hamdex::advice::Support;
+///
+/// let wishes = Wishes::new().kind(Kind::Page).support(Support::Nothing).centre(false);
+/// assert_eq!((wishes.kind, wishes.centre), (Some(Kind::Page), false));
+/// assert_eq!(wishes.settings(Kind::Page).verification, Verification::None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]

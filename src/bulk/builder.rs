@@ -263,6 +263,20 @@ impl<F: Fingerprint> Builder<F> {
     ///
     /// An earlier build names it. It was left unchanged, because the original of a copied index may
     /// still need it.
+    ///
+    /// ```
+    /// use hamdex::IndexOptions;
+    /// use hamdex::build::{BuildOptions, Builder};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let build = BuildOptions::new().inputs("crawl of May");
+    /// let builder = Builder::<u64>::create(&path, &IndexOptions::new(), &build)?;
+    /// assert_eq!(builder.left(), None);
+    /// assert!(builder.knows_inputs());
+    /// assert_eq!(builder.plan().tables().len(), 4);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn left(&self) -> Option<&Path> {
         self.left.as_deref()
     }

@@ -51,13 +51,13 @@ impl RepairReport {
 /// without features. What is in neither is lost; `documents` is then below `counted`.
 ///
 /// ```
-/// use hamdex::build::{BuildOptions, repair};
+/// use hamdex::build::{BuildOptions, RepairReport, repair};
 /// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let (path, target) = (directory.path().join("pages"), directory.path().join("repaired"));
 /// Index::<u64>::create(&path, &IndexOptions::new())?.insert(b"page", 7)?;
-/// let report = repair::<u64>(&path, &target, &BuildOptions::new(), &())?;
+/// let report: RepairReport = repair::<u64>(&path, &target, &BuildOptions::new(), &())?;
 /// assert_eq!((report.documents, report.problem_count), (1, 0));
 /// assert_eq!(Index::<u64>::open(&target)?.get(b"page")?, Some(7));
 /// # Ok::<(), hamdex::Error>(())

@@ -91,6 +91,9 @@ pub struct Cluster<'a> {
 /// assert_eq!(decisions.kept_of(1), Some(1));
 /// assert_eq!(decisions.of(0), Decision::Kept { cluster: None });
 /// assert_eq!(decisions.fingerprint(2), 0b0001);
+/// assert_eq!((decisions.is_empty(), decisions.near_stored()), (false, 0));
+/// assert_eq!(decisions.fingerprints(), [0xffff, 0b0000, 0b0001]);
+/// assert_eq!(decisions.iter().next(), Some(Decision::Kept { cluster: None }));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug)]

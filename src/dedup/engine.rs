@@ -192,6 +192,15 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     }
 
     /// Returns the number of documents pushed so far.
+    ///
+    /// ```
+    /// # use hamdex::dedup::{Dedup, Settings};
+    /// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+    /// assert!(dedup.is_empty());
+    /// dedup.push(7, b"", ())?;
+    /// assert_eq!(dedup.len(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.fingerprints.len()
     }

@@ -45,13 +45,11 @@ mod stored;
 mod target;
 mod unit;
 
-pub use boilerplate::{
-    Boilerplate, BoilerplateFinder, BoilerplateGroup, BoilerplateOptions, DocumentUnits,
-};
+pub use boilerplate::{Boilerplate, BoilerplateFinder, BoilerplateGroup, DocumentUnits};
 pub use decisions::{Cluster, Decision, Decisions};
 pub use engine::Dedup;
 pub use groups::{groups, labels};
-pub use settings::Settings;
+pub use settings::{BoilerplateOptions, Settings};
 pub use sources::{
     FarthestPair, LargestGroup, SourceCounts, Sources, gone_sources, sort_sources, source_warnings,
 };

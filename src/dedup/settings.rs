@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bincode::{Decode, Encode};
 
+use super::unit::Unit;
 use crate::advice::Settled;
 use crate::error::{Error, Result};
 use crate::store::{codec, rename_durably};
@@ -17,6 +18,12 @@ const FILE: &str = "settings";
 const KEY: &[u8] = b"dedup settings";
 /// Name of the file in errors.
 const FAMILY: &str = "dedup state";
+
+/// Documents that may have a unit before it is boilerplate, by default.
+const DOCUMENTS: u32 = 10;
+
+/// Bytes of memory that distinct units may take, by default.
+const MEMORY: usize = 512 << 20;
 
 /// Settings of a deduplication: distance, verification and linkage.
 ///
@@ -141,6 +148,60 @@ impl Settings {
             .map_err(|_| Error::corrupt(FAMILY, format!("unknown verification {verification}")))?;
         let linkage = if chain { Linkage::Chain } else { Linkage::Representative };
         Ok(Some((Self::new(distance).verify(verification).linkage(linkage), token)))
+    }
+}
+
+/// What boilerplate is.
+///
+/// ```
+/// use hamdex::dedup::{BoilerplateOptions, Settings, Unit};
+///
+/// let options = BoilerplateOptions::new(Unit::Line, Settings::new(12));
+/// assert_eq!((options.documents, options.memory), (10, 512 << 20));
+/// let options = options.documents(3).memory(64 << 20);
+/// assert_eq!((options.documents, options.memory), (3, 64 << 20));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[must_use]
+pub struct BoilerplateOptions {
+    /// The parts of a document that are counted.
+    pub unit: Unit,
+    /// Documents that may have a unit before it is boilerplate. Default = 10.
+    pub documents: u32,
+    /// When two units are near-duplicates of each other.
+    ///
+    /// Groups have representatives. The third number of
+    /// [`Verification::EditByLength`](crate::verify::Verification::EditByLength) is ignored.
+    pub near: Settings,
+    /// Bytes of memory for distinct units. Default = 512 MiB, which is two million units.
+    pub memory: usize,
+}
+
+impl BoilerplateOptions {
+    /// Requests units of this kind.
+    pub fn new(unit: Unit, near: Settings) -> Self {
+        Self { unit, documents: DOCUMENTS, near, memory: MEMORY }
+    }
+
+    /// Sets the number of documents that may have a unit. Default = 10.
+    pub fn documents(mut self, documents: u32) -> Self {
+        self.documents = documents;
+        self
+    }
+
+    /// Sets the bytes of memory for distinct units. Default = 512 MiB.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    pub(super) fn settings(&self) -> Settings {
+        let mut verification = self.near.verification;
+        if let Verification::EditByLength { boilerplate, .. } = &mut verification {
+            *boilerplate = None;
+        }
+        self.near.clone().verify(verification).linkage(Linkage::Representative)
     }
 }
 

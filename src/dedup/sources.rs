@@ -41,6 +41,19 @@ pub struct SourceCounts {
 }
 
 /// The cluster with most documents of one source. See [`Sources`] for an example.
+///
+/// ```
+/// use hamdex::dedup::{Dedup, LargestGroup, Settings, Sources};
+///
+/// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+/// for fingerprint in [0b0000, 0b0001, 0xff00] {
+///     dedup.push(fingerprint, &[], ())?;
+/// }
+/// let counts = Sources::of_names(["a.org"]).counts(&dedup.finish(&())?, |_| 0);
+/// let LargestGroup { cluster, documents, .. } = counts[0].largest_group.unwrap();
+/// assert_eq!((cluster, documents), (1, 2));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LargestGroup {
     /// Number of the cluster, from 1.
@@ -50,6 +63,19 @@ pub struct LargestGroup {
 }
 
 /// A removed document and the one kept instead. See [`Sources`] for an example.
+///
+/// ```
+/// use hamdex::dedup::{Dedup, FarthestPair, Settings, Sources};
+///
+/// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+/// for fingerprint in [0b0000, 0b0001, 0b0111] {
+///     dedup.push(fingerprint, &[], ())?;
+/// }
+/// let counts = Sources::of_names(["a.org"]).counts(&dedup.finish(&())?, |_| 0);
+/// let FarthestPair { removed, kept, distance, .. } = counts[0].farthest.unwrap();
+/// assert_eq!((removed, kept, distance), (2, 0, 3));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FarthestPair {
     /// Position of the removed document.

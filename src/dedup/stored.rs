@@ -25,6 +25,14 @@ pub(super) struct Stored {
 }
 
 /// Returns a document's [`key_hash`] in the index, by position, if any.
+///
+/// ```
+/// use hamdex::dedup::{OwnKey, key_hash};
+///
+/// let keys = [Some("a1"), None];
+/// let own: &OwnKey = &|position| keys[position as usize].map(|key| key_hash(key.as_bytes()));
+/// assert_eq!((own(0), own(1)), (Some(key_hash(b"a1")), None));
+/// ```
 pub type OwnKey<'a> = dyn Fn(u32) -> Option<u128> + 'a;
 
 /// Hashes a document key, for [`Dedup::finish_against_others`].

@@ -180,6 +180,17 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// [`Reader::search_batch`] has an example.
     ///
+    /// ```
+    /// use hamdex::Query;
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    ///
+    /// index.insert(b"page", 0xff)?;
+    /// let answers = index.search_batch(&[Query::new(0xfe), Query::new(0xff00)])?;
+    /// assert_eq!((answers[0].len(), answers[1].len()), (1, 0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns the errors of [`Reader::search_batch`].
@@ -190,6 +201,15 @@ impl<F: Fingerprint> Index<F> {
     /// Searches for many fingerprints in parallel, in the order given.
     ///
     /// [`Reader::near_batch`] has an example.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let near = index.near_batch(&[0xfe, 0xff00], 3)?;
+    /// assert_eq!((near[0][0].fingerprint, near[1].len()), (0xff, 0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

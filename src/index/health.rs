@@ -37,6 +37,17 @@ pub struct Health {
 /// The first three parts belong to RocksDB. The cache and the write buffers share the budget of
 /// [`OpenOptions::memory`](crate::OpenOptions::memory). For an index in a host's database these are
 /// the values of its families, and the cache is the host's.
+///
+/// ```
+/// use hamdex::health::MemoryUsage;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// let usage: MemoryUsage = index.memory_usage()?;
+/// assert!(usage.total() >= usage.block_cache);
+/// assert_eq!(usage.resident, 0);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUsage {
@@ -129,6 +140,22 @@ const SLOW_WRITE: Duration = Duration::from_millis(100);
 /// An event in an open index.
 ///
 /// [`OpenOptions::on_event`](crate::OpenOptions::on_event) sets the receiver and has an example.
+///
+/// ```
+/// use hamdex::health::Event;
+/// use hamdex::{Index, IndexOptions, OpenOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
+/// let options = OpenOptions::new().on_event(|event| match event {
+///     Event::FoldFailed { error } => eprintln!("the merge is retried: {error}"),
+///     Event::SlowWrite { took } => eprintln!("a write took {took:?}"),
+///     _ => {}
+/// });
+/// Index::<u64>::open_with(&path, &options)?.insert(b"page", 0xff)?;
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {

@@ -236,6 +236,15 @@ impl<F: Fingerprint> Index<F> {
 
     /// Returns a snapshot of the current state for reading.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// let before = index.reader()?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!((before.len(), index.len()?), (0, 1));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns an error on damage or a failure of the store.

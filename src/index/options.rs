@@ -71,6 +71,16 @@ impl IndexOptions {
     ///
     /// For fingerprints made elsewhere: opening the index with another descriptor can then be
     /// refused. For a [`Pipeline`] of this library use [`IndexOptions::text`].
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let options = IndexOptions::new().pipeline("perceptual hash of images, v1");
+    /// let index = Index::<u64>::create(directory.path(), &options)?;
+    /// assert_eq!(index.header().pipeline, "perceptual hash of images, v1");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn pipeline(mut self, descriptor: impl Into<String>) -> Self {
         self.pipeline = Some(descriptor.into());
         self.resources = Resources::default();
@@ -80,6 +90,16 @@ impl IndexOptions {
     /// Sets the pipeline that makes the fingerprints, including the caller's tables.
     ///
     /// [`Index::pipeline`](crate::Index::pipeline) rebuilds it from the index.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, Pipeline, PipelineOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
+    /// let index = Index::<u64>::create(directory.path(), &IndexOptions::new().text(&pipeline))?;
+    /// assert_eq!(index.header().pipeline, pipeline.descriptor());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn text(mut self, pipeline: &Pipeline) -> Self {
         self.pipeline = Some(pipeline.descriptor().to_owned());
         self.resources = pipeline.resources().clone();
@@ -90,6 +110,16 @@ impl IndexOptions {
     ///
     /// A set takes about 3 bytes per feature, and at most 5 KiB. See
     /// [`FeatureSet`](crate::verify::FeatureSet).
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let options = IndexOptions::new().keep_features(true);
+    /// let index = Index::<u64>::create(directory.path(), &options)?;
+    /// assert!(index.header().keeps_features);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn keep_features(mut self, yes: bool) -> Self {
         self.keep_features = Some(yes);
         self

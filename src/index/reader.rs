@@ -102,6 +102,14 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Returns the settings that were fixed when the index was created.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// let reader = index.reader()?;
+    /// assert_eq!((reader.header().distance, reader.plan().tables().len()), (3, 4));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn header(&self) -> &Header {
         &self.inner.core.header
     }
@@ -138,6 +146,14 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Returns the encoded feature set of a document, or `None` if it has none.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.reader()?.features(b"page")?, None);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -105,6 +105,21 @@ impl<F: Fingerprint> Secondary<F> {
     /// again if the writer wrote table files by a flush, a compaction or a build. Concurrent calls
     /// take turns, except for loading resident fingerprints.
     ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, Secondary};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let writer = Index::<u64>::create(&path, &IndexOptions::new())?;
+    /// let secondary = Secondary::<u64>::open(&path)?;
+    /// writer.insert(b"page", 0xff)?;
+    /// assert!(secondary.catch_up()?);
+    /// assert_eq!(secondary.get(b"page")?, Some(0xff));
+    /// assert_eq!(secondary.index().stats(&())?.documents, 1);
+    /// assert_eq!(secondary.reader()?.len(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns the errors of [`Secondary::open`]. The previous state then continues to answer.

@@ -15,6 +15,19 @@ use crate::text::Resources;
 const REPORT_EVERY: u64 = 1 << 16;
 
 /// Counts and sizes of an index.
+///
+/// ```
+/// use hamdex::inspect::Stats;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// index.insert(b"page", 0xff)?;
+/// index.insert(b"copy", 0xff)?;
+/// let stats: Stats = index.stats(&())?;
+/// assert_eq!((stats.documents, stats.fingerprints), (2, 1));
+/// assert_eq!(stats.copies.largest(), 2);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -53,6 +66,17 @@ pub struct Stats {
 }
 
 /// Counts and sizes of one permutation table.
+///
+/// ```
+/// use hamdex::inspect::TableStats;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// index.insert(b"page", 0xff)?;
+/// let first: TableStats = index.stats(&())?.tables.remove(0);
+/// assert_eq!((first.prefix_bits, first.runs), (16, 0));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TableStats {
     /// Length of the table's prefix in bits.

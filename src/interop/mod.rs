@@ -80,6 +80,18 @@ use crate::index::{Durability, Header, Index, IndexOptions, OpenOptions, Reader,
 use crate::store::{self, Store};
 
 /// A host's database: its families are created at opening or through `&mut`.
+///
+/// ```
+/// # use hamdex::{IndexOptions, interop::{Attached, HostDb, rocksdb::Options}};
+/// # let directory = tempfile::tempdir()?;
+/// let families = Attached::<u64>::families("pages", &IndexOptions::new())?;
+/// let mut options = Options::default();
+/// options.create_if_missing(true);
+/// options.create_missing_column_families(true);
+/// let db = HostDb::open_cf_descriptors(&options, directory.path(), families)?;
+/// assert!(db.cf_handle("hamdex.pages.docs").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type HostDb = rocksdb::DBWithThreadMode<rocksdb::SingleThreaded>;
 
 /// An index in families of a host's database.
@@ -159,6 +171,24 @@ impl<F: Fingerprint> Attached<F> {
     /// Opens an existing index with the given settings.
     ///
     /// The memory budget was fixed with the families, so [`OpenOptions::memory`] has no effect.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use hamdex::interop::{Attached, HostDb, rocksdb::Options};
+    /// # use hamdex::{IndexOptions, OpenOptions};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let settings = IndexOptions::new();
+    /// # let mut options = Options::default();
+    /// # options.create_if_missing(true);
+    /// # options.create_missing_column_families(true);
+    /// # let families = Attached::<u64>::families("pages", &settings)?;
+    /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+    /// drop(Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?);
+    /// let options = OpenOptions::new().background_fold(true);
+    /// let pages = Attached::<u64>::open_with(db, "pages", &options)?;
+    /// assert_eq!(pages.index().len()?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -298,7 +328,7 @@ impl<F: Fingerprint> Attached<F> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use hamdex::interop::{Attached, HostDb, Staged, rocksdb};
+    /// # use hamdex::interop::{Attached, HostDb, Ready, Staged, rocksdb};
     /// # use hamdex::IndexOptions;
     /// # use rocksdb::{Options, WriteBatch, WriteOptions};
     /// # let directory = tempfile::tempdir()?;
@@ -312,7 +342,7 @@ impl<F: Fingerprint> Attached<F> {
     /// # let pages = Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?;
     /// let mut staged = Staged::new();
     /// staged.insert_if_new(b"mirror.example/", 0b0001, 3);
-    /// pages.commit_with(&staged, WriteBatch::default(), |mut ready| {
+    /// pages.commit_with(&staged, WriteBatch::default(), |mut ready: Ready<u64>| {
     ///     if ready.report.refused.is_empty() {
     ///         ready.batch.put(b"mirror.example/", b"<p>Hello");
     ///     }
@@ -357,6 +387,27 @@ impl<F: Fingerprint> std::fmt::Debug for Ready<F> {
 ///
 /// It consists of a [`Reader`] of the index and a snapshot of the host's families, both of the same
 /// moment. It keeps the space of data that is removed later.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use hamdex::interop::Frozen;
+/// # use hamdex::interop::{Attached, HostDb, rocksdb::Options};
+/// # let directory = tempfile::tempdir()?;
+/// # let settings = hamdex::IndexOptions::new();
+/// # let mut options = Options::default();
+/// # options.create_if_missing(true);
+/// # options.create_missing_column_families(true);
+/// # let families = Attached::<u64>::families("pages", &settings)?;
+/// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+/// # let pages = Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?;
+///
+/// let frozen: Frozen<u64> = pages.freeze()?;
+/// pages.index().insert(b"example.org/", 0b0111)?;
+/// db.put(b"example.org/", b"<p>Hello")?;
+/// assert!(frozen.reader().is_empty());
+/// assert!(frozen.snapshot().get(b"example.org/")?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Frozen<F> {
     reader: Reader<F>,

@@ -135,6 +135,20 @@ impl<F: Fingerprint> Reader<F> {
     /// with the same fingerprint are paired too: a million copies of a page are half a trillion
     /// pairs, while [`clusters`](Self::clusters) returns them as a million keys.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"a", 0b0111)?;
+    /// index.insert(b"b", 0b0011)?;
+    /// let reader = index.reader()?;
+    /// let pairs = reader.pairs(3, &(), &mut |pair| {
+    ///     assert_eq!((pair.a, pair.b, pair.distance), (&b"a"[..], &b"b"[..], 1));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(pairs, 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns [`InvalidDistance`](crate::Error::InvalidDistance),
@@ -213,6 +227,16 @@ impl<F: Fingerprint> Reader<F> {
     /// key. Documents without a near-duplicate are in no group. Memory grows with the distinct
     /// fingerprints and the keys in groups; with a verification it is about 80 bytes and the key
     /// for each document.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"a", 0b0111)?;
+    /// index.insert(b"b", 0b0011)?;
+    /// let clusters = index.reader()?.clusters(3, &())?;
+    /// assert_eq!(clusters[0].keys, [b"a", b"b"]);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

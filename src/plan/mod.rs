@@ -57,6 +57,7 @@ pub const MAX_TABLES: usize = 128;
 /// assert_eq!(plan.tables().len(), 10);
 /// assert_eq!(plan.complete_to(), 3);
 /// assert_eq!(plan.to_string(), "10");
+/// assert_eq!((plan.bits(), plan.radius()), (64, 0));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]

@@ -24,6 +24,8 @@ const WORK: u32 = 16_000;
 /// let schedule = Plan::named("4", 64)?.schedule(3, &census, &costs);
 /// assert_eq!(schedule.radii(), [Some(0); 4]);
 /// assert!(schedule.nanos() < costs.scan_nanos(census.entries));
+/// assert_eq!(schedule.probes(), 4);
+/// assert!(schedule.candidates() < 100.0);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]

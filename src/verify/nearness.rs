@@ -26,11 +26,12 @@ pub enum Linkage {
 /// A distance converts to a nearness without a check.
 ///
 /// ```
-/// use hamdex::verify::{Nearness, Verification};
+/// use hamdex::verify::{Linkage, Nearness, Verification};
 ///
 /// let nearness = Nearness::new(12).verify(Verification::Jaccard(0.8)).memory(1 << 30);
 /// assert_eq!(Nearness::from(3), Nearness::new(3));
 /// assert_eq!((nearness.distance, nearness.memory), (12, 1 << 30));
+/// assert_eq!(nearness.linkage(Linkage::Representative).linkage, Linkage::Representative);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]

@@ -94,6 +94,13 @@ impl Verification {
     /// Returns the kind of evidence that this check compares.
     ///
     /// See [`Evidence`] for an example.
+    ///
+    /// ```
+    /// use hamdex::verify::{Evidence, Verification};
+    ///
+    /// assert_eq!(Verification::None.needs(), Evidence::Nothing);
+    /// assert_eq!(Verification::Edit(0.9).needs(), Evidence::Text);
+    /// ```
     pub fn needs(self) -> Evidence {
         match self {
             Self::None => Evidence::Nothing,

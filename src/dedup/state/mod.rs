@@ -61,7 +61,7 @@ const FOUND: usize = 1 << 21;
 ///     for fingerprint in fingerprints {
 ///         dedup.push(fingerprint, &[], ())?;
 ///     }
-///     let Decided { decisions, trail } = state.decide(dedup, &())?;
+///     let Decided { decisions, trail, .. } = state.decide(dedup, &())?;
 ///     let show = |at: u32| Known { label: format!("{at}"), place: format!("{input}:{at}") };
 ///     let shard = NewShard { input, content: "", results: None };
 ///     state.commit(&shard, (&decisions, &trail), &show, &())?;

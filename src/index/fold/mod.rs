@@ -18,6 +18,16 @@ use crate::store::keys::{Kind, TableKey};
 use crate::store::{Family, Store, View};
 
 /// Result of a merge: entries merged and sizes of the tables.
+///
+/// ```
+/// use hamdex::inspect::FoldReport;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// let report: FoldReport = index.fold(&())?;
+/// assert_eq!(report.folded, 0); // the index is empty
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FoldReport {
     /// Number of delta entries merged into runs, over all tables.
@@ -29,6 +39,16 @@ pub struct FoldReport {
 }
 
 /// Result of a compaction: sizes before and afterwards.
+///
+/// ```
+/// use hamdex::inspect::CompactReport;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// let report: CompactReport = index.compact()?;
+/// println!("{} bytes before, {} afterwards", report.bytes_before, report.bytes_after);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompactReport {
     /// Size of all families before, in bytes.
