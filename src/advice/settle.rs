@@ -53,6 +53,7 @@ pub struct Settled {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Advice {
     /// Distance and verification, and their kind of texts.
     pub settings: Settings,

@@ -29,6 +29,7 @@ use crate::verify::Verification;
 /// assert_eq!(wishes.settings(Kind::Page).verification, Verification::None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 #[must_use]
 pub struct Wishes {
     /// Kind of texts, whose preset is the pipeline; `None` chooses it from the texts.

@@ -21,6 +21,7 @@ use std::path::PathBuf;
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Repeats {
     /// The first one pushed.
     #[default]
@@ -128,6 +129,7 @@ impl BuildOptions {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct BuildReport {
     /// Documents in the index after the build.
     pub documents: u64,

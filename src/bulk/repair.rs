@@ -19,6 +19,7 @@ const REPORT_EVERY: u64 = 1 << 14;
 
 /// What a repair read, and what it could not read. See [`repair`] for an example.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RepairReport {
     /// Documents in the new index.
     pub documents: u64,

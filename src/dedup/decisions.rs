@@ -67,6 +67,7 @@ pub enum Decision<'a> {
 ///
 /// See [`Decisions::clusters`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cluster<'a> {
     /// Number of the cluster, from 1. Larger clusters come first, then those that start first.
     pub number: u32,

@@ -38,6 +38,7 @@ const MEMORY: usize = 512 << 20;
 /// assert_eq!(Settings::new(3).linking(), Linkage::Chain);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 #[must_use]
 pub struct Settings {
     /// Largest distance of near-duplicates in bits: 0 to a quarter of the width.

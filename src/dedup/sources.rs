@@ -27,6 +27,7 @@ const NAMED: usize = 3;
 /// assert!(counts.is_halved() && !counts.is_gone());
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SourceCounts {
     /// Name of the source.
     pub name: String,
@@ -55,6 +56,7 @@ pub struct SourceCounts {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LargestGroup {
     /// Number of the cluster, from 1.
     pub cluster: u32,
@@ -77,6 +79,7 @@ pub struct LargestGroup {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct FarthestPair {
     /// Position of the removed document.
     pub removed: u32,

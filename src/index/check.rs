@@ -35,6 +35,7 @@ const REPORT_EVERY: u64 = 1 << 14;
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// Number of documents read.
     pub documents: u64,

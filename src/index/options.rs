@@ -331,6 +331,7 @@ impl OpenOptions {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Durability {
     /// The end of the process, even by kill -9, but not a power loss.
     Buffered,

@@ -20,6 +20,7 @@ use crate::verify::Verification;
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum SearchPath {
     /// The cheapest path by the cost model.
     #[default]
@@ -173,6 +174,7 @@ pub struct Match<F> {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TableExplanation {
     /// Number of the table, from 0.
     pub table: usize,
@@ -238,6 +240,7 @@ pub(super) struct Work {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Explanation<F> {
     /// The index's plan in canonical form.
     pub plan: String,

@@ -78,6 +78,7 @@ pub struct Stats {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TableStats {
     /// Length of the table's prefix in bits.
     pub prefix_bits: u32,

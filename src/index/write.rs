@@ -30,6 +30,7 @@ use crate::store::{Batch, Family, View};
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct BatchReport {
     /// Number of documents whose key was not stored before.
     pub inserted: u64,

@@ -370,6 +370,7 @@ impl<F: Fingerprint> Attached<F> {
 }
 
 /// A batch ready to be written, within [`Attached::commit_with`].
+#[non_exhaustive]
 pub struct Ready<F> {
     /// The host's changes, followed by the index's.
     pub batch: WriteBatch,

@@ -29,6 +29,7 @@ const EQUAL_CHUNK: usize = 1 << 12;
 /// assert_eq!(pair.a.escape_ascii().to_string(), "copy");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct DocumentPair<'a> {
     /// The smaller key; between two indexes, the key of the first one.
     pub a: &'a [u8],
@@ -52,6 +53,7 @@ pub struct DocumentPair<'a> {
 /// assert_eq!(cluster.keys.len(), 2);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cluster {
     /// Keys of the documents, ascending.
     pub keys: Vec<Vec<u8>>,

@@ -41,6 +41,7 @@ pub struct Census {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Costs {
     /// One seek to the start of a range among a million entries. Default: 1,500.
     ///

@@ -30,6 +30,7 @@ const AUTO_DEFAULT: &str = "4";
 /// }
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct PlanReport {
     /// The text of the plan, as [`Plan::parse`] accepts it.
     pub name: String,

@@ -14,6 +14,7 @@ const SMALL: usize = 64;
 ///
 /// See [`Groups`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Wanted {
     /// A spanning forest of the near pairs of each group, which suffices for clusters.
     ///
@@ -43,6 +44,7 @@ pub struct Row<F> {
 ///
 /// See [`Groups`] for an example.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Found<F> {
     /// Links or pairs.
     pub pairs: Vec<Pair<F>>,
@@ -60,6 +62,7 @@ impl<F> Default for Found<F> {
 ///
 /// See [`Groups`] for an example.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// Rows received.
     pub rows: u64,

@@ -59,6 +59,7 @@ pub struct Encoding(Option<&'static encoding_rs::Encoding>);
 /// assert_eq!((&*text, encoding, replaced), ("晴天", "UTF-8", 0));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decoded<'a> {
     /// The text, without a byte order mark; borrowed if the bytes are valid UTF-8.
     pub text: Cow<'a, str>,

@@ -13,6 +13,7 @@ use super::Verification;
 /// assert_eq!(nearness.linkage, Linkage::Representative);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Linkage {
     /// All documents that chains of near pairs connect.
     #[default]
@@ -34,6 +35,7 @@ pub enum Linkage {
 /// assert_eq!(nearness.linkage(Linkage::Representative).linkage, Linkage::Representative);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 #[must_use]
 pub struct Nearness {
     /// Largest distance of near-duplicates in bits: 0 to a quarter of the width.

@@ -22,6 +22,7 @@ const MAX_K: f64 = 100.0;
 /// assert_eq!(Verification::Contains(0.9).needs(), Evidence::Phrases);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Evidence {
     /// Nothing; every pair passes.
     Nothing,
@@ -48,6 +49,7 @@ pub enum Evidence {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub enum Verification {
     /// Accepts every candidate.
     #[default]

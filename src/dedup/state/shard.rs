@@ -29,6 +29,7 @@ use crate::verify::EvidenceFile;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShardInfo {
     /// Name of the input.
     pub input: String,
@@ -71,6 +72,7 @@ pub struct Known {
 ///
 /// See [`State`](super::State) for an example.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Decided<F> {
     /// The decisions. [`Decision::Stored`](crate::dedup::Decision::Stored) is near a document of an
     /// earlier shard.

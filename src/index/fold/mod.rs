@@ -29,6 +29,7 @@ use crate::store::{Family, Store, View};
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct FoldReport {
     /// Number of delta entries merged into runs, over all tables.
     pub folded: u64,
@@ -50,6 +51,7 @@ pub struct FoldReport {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct CompactReport {
     /// Size of all families before, in bytes.
     pub bytes_before: u64,

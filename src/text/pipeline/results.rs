@@ -12,6 +12,7 @@
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sketch<F> {
     /// The signature of the features.
     pub fingerprint: F,
@@ -34,6 +35,7 @@ pub struct Sketch<F> {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Feature {
     /// The token, or the tokens of an n-gram with spaces between words.
     pub text: String,

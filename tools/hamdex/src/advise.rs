@@ -40,15 +40,12 @@ impl<'a> Overrides<'a> {
     }
 
     fn asked(&self) -> advice::Wishes {
-        advice::Wishes {
-            kind: self.pipeline.preset().and_then(Kind::of_preset),
-            distance: self.distance,
-            verification: self.verify,
-            sketch: self.sketch,
-            support: self.support,
-            bits: self.bits,
-            centre: self.pipeline.centre_open(),
-        }
+        let mut asked = advice::Wishes::new().bits(self.bits).support(self.support);
+        asked.kind = self.pipeline.preset().and_then(Kind::of_preset);
+        asked.distance = self.distance;
+        asked.verification = self.verify;
+        asked.sketch = self.sketch;
+        asked.centre(self.pipeline.centre_open())
     }
 }
 
@@ -95,7 +92,7 @@ pub(crate) struct Advice {
 
 impl From<advice::Advice> for Advice {
     fn from(advice: advice::Advice) -> Self {
-        let advice::Advice { settings, pipeline, reason, profile, features, warnings } = advice;
+        let advice::Advice { settings, pipeline, reason, profile, features, warnings, .. } = advice;
         Self {
             kind: settings.kind.to_string(),
             pipeline,

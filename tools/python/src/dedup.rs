@@ -140,19 +140,18 @@ impl Job<'_> {
             let pipeline = texts.pipeline()?.cloned();
             settle::resolve_by_index(open.header(), pipeline, &self.asked, *distance, self.verify)?
         } else {
-            let wishes = Wishes {
-                distance: *distance,
-                verification: self.verify,
-                bits: F::BITS,
-                ..Wishes::new()
-            };
+            let mut wishes = Wishes::new().bits(F::BITS);
+            wishes.distance = *distance;
+            wishes.verification = self.verify;
             let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
             settle::resolve(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?
         };
         let from = self.wanted.source_field.as_deref();
         let from = from.map(|column| sources::Column::of(self.table, column)).transpose()?;
         let linkage = self.wanted.verify_chain.then_some(Linkage::Chain);
-        let settings = Settings { linkage, tmp: tmp.clone(), ..Settings::of(&settled) };
+        let mut settings = Settings::of(&settled);
+        settings.linkage = linkage;
+        settings.tmp.clone_from(tmp);
         let engine = Engine {
             rows: &rows,
             unique: self.unique()?,

@@ -115,7 +115,8 @@ fn measure<F: Fingerprint>(
         return Err(hamdex::Error::InvalidDistance { distance: largest, bits, max }.into());
     }
     let rows = Rows::of(table, &wanted.text, wanted.id.as_deref(), wanted.odd.clone())?;
-    let wishes = Wishes { verification: wanted.verify, bits: F::BITS, ..Wishes::new() };
+    let mut wishes = Wishes::new().bits(F::BITS);
+    wishes.verification = wanted.verify;
     let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
     let settled = settle::resolve(asked, wishes, &learn, || settle::sample(&rows.texts))?;
     let Some(pipeline) = &settled.pipeline else {

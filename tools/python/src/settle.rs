@@ -141,7 +141,7 @@ pub(crate) fn require_stored(verification: Verification, keeps_features: bool) -
         Verification::Edit(_) | Verification::EditByLength { .. } => Err(Failure::usage(
             "edit:T compares texts, which an index does not store; use jaccard:T or zhou:K,T",
         )),
-        Verification::Contains(_) => Err(Failure::usage(
+        Verification::Contains(_) | _ => Err(Failure::usage(
             "contains:T compares all words, which an index does not store; use jaccard:T or \
              zhou:K,T",
         )),
@@ -150,7 +150,7 @@ pub(crate) fn require_stored(verification: Verification, keeps_features: bool) -
 
 /// Returns the advice as the command line reports it.
 pub(crate) fn to_dict<'py>(py: Python<'py>, advice: &Advice) -> PyResult<Bound<'py, PyDict>> {
-    let Advice { settings, pipeline, reason, profile, features, warnings } = advice;
+    let Advice { settings, pipeline, reason, profile, features, warnings, .. } = advice;
     let dict = PyDict::new(py);
     dict.set_item("kind", settings.kind.to_string())?;
     dict.set_item("pipeline", pipeline)?;

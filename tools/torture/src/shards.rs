@@ -89,7 +89,7 @@ pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
             continue;
         }
         let fingerprints = documents(task.seed, shard);
-        let Decided { decisions, trail } = state.decide(dedup(&fingerprints)?, &())?;
+        let Decided { decisions, trail, .. } = state.decide(dedup(&fingerprints)?, &())?;
         let stage = state.stage(&out)?;
         let lines =
             fingerprints.iter().zip(decisions.iter()).filter(|(_, decision)| kept(decision));

@@ -161,8 +161,8 @@ impl Job<'_> {
             (self.stored(header)?, distance)
         } else {
             let support = if keeps { Support::Features } else { Support::Nothing };
-            let wishes =
-                Wishes { distance: self.distance, support, bits: F::BITS, ..Wishes::new() };
+            let mut wishes = Wishes::new().support(support).bits(F::BITS);
+            wishes.distance = self.distance;
             let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
             let settled =
                 settle::resolve(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?;

@@ -97,11 +97,11 @@ impl<F: Column> Matching for Stream<F> {
 
 fn to_table<F: Column>(found: &Found<F>, counts: Option<Counts>) -> Result<Table> {
     let counts: Vec<u64> = counts
-        .map(|Counts { rows, groups, largest, pairs, heavy }| {
+        .map(|Counts { rows, groups, largest, pairs, heavy, .. }| {
             vec![rows, groups, largest, pairs, heavy]
         })
         .unwrap_or_default();
-    let Found { pairs, heavy } = found;
+    let Found { pairs, heavy, .. } = found;
     let kinds = pairs.iter().map(|_| PAIR).chain(heavy.iter().map(|_| SKEWED));
     let kinds: Int8Array = kinds.chain(counts.iter().map(|_| COUNT)).map(Some).collect();
     let keys = pairs.iter().map(|_| None);

@@ -288,7 +288,7 @@ fn finish<F: Fingerprint, R: Ord + Sync>(
             Ok((dedup.finish_against_others(index, &own, progress)?, None))
         }
         Against::State(state) => {
-            let Decided { decisions, trail } = state.decide(dedup, progress)?;
+            let Decided { decisions, trail, .. } = state.decide(dedup, progress)?;
             Ok((decisions, Some(trail)))
         }
         Against::Nothing => Ok((dedup.finish(progress)?, None)),

@@ -467,11 +467,10 @@ impl DedupArgs {
 
     /// Returns the settings that define near-duplicates.
     fn near(&self, distance: u32, verification: Verification) -> dedup::Settings {
-        dedup::Settings {
-            linkage: Some(self.linkage(verification)),
-            tmp: self.tmp.tmp.clone(),
-            ..dedup::Settings::new(distance).verify(verification)
-        }
+        let linkage = self.linkage(verification);
+        let mut near = dedup::Settings::new(distance).verify(verification).linkage(linkage);
+        near.tmp.clone_from(&self.tmp.tmp);
+        near
     }
 
     /// Returns the linkage: by representative if pairs can be verified.
