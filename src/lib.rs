@@ -78,6 +78,7 @@ mod problems;
 mod progress;
 pub mod resident;
 pub mod sketch;
+#[cfg(feature = "distributed")]
 pub mod spread;
 mod store;
 mod sync;
@@ -95,9 +96,10 @@ pub use text::{Pipeline, PipelineOptions};
 
 /// Bulk builds: indexes made from scratch, from shards, or from damaged ones.
 pub mod build {
+    #[cfg(feature = "distributed")]
+    pub use crate::bulk::shards;
     pub use crate::bulk::{
         Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair, repair_any,
-        shards,
     };
 }
 

@@ -4,7 +4,7 @@
 //! fingerprint's prefix in it ([`Keys`]). A shuffle sorts the rows by key and passes them to
 //! [`Groups`], which compares the members of one key at a time and keeps nothing of earlier keys.
 //! Two near fingerprints share at least one key, so all groups together find what one machine
-//! finds.
+//! finds. Requires the feature `distributed`.
 //!
 //! A group with too many members is returned row by row, and each member gets longer keys: the bits
 //! after the prefix are cut into blocks again, as [`join`](crate::join) does on one machine. No
