@@ -88,8 +88,8 @@ pub mod verify;
 pub use error::{Error, Fault, Result};
 pub use fingerprint::Fingerprint;
 pub use index::{
-    AsDocument, BatchReport, Documents, Durability, Index, IndexOptions, Match, NewDocument,
-    OpenOptions, Query, Reader, SearchPath, Secondary,
+    AsDocument, BatchReport, Documents, Durability, Index, IndexOptions, Match, NewDocument, Query,
+    Reader, SearchPath, Secondary,
 };
 pub use progress::Progress;
 pub use text::{Pipeline, PipelineOptions};

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{
     AsDocument, BackupOptions, BackupReport, BatchReport, CheckReport, CompactReport, Durability,
-    FoldReport, Header, Index, IndexOptions, Match, OpenOptions, Query, Stats,
+    FoldReport, Header, Index, IndexOptions, Match, Query, Stats,
 };
 use crate::plan::Plan;
 use crate::progress::Progress;
@@ -32,19 +32,19 @@ impl AnyIndex {
     ///
     /// As [`Index::open`], except for the width.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_with(path, &OpenOptions::new())
+        Self::open_with(path, &IndexOptions::new())
     }
 
     /// Opens an index with settings.
     ///
     /// ```
     /// use hamdex::any::AnyIndex;
-    /// use hamdex::{IndexOptions, OpenOptions};
+    /// use hamdex::{IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");
     /// drop(AnyIndex::create(&path, 64, &IndexOptions::new().distance(6))?);
-    /// let index = AnyIndex::open_with(&path, &OpenOptions::new().read_only(true))?;
+    /// let index = AnyIndex::open_with(&path, &IndexOptions::new().read_only(true))?;
     /// assert_eq!((index.header().bits, index.distance()), (64, 6));
     /// assert_eq!(index.plan().tables().len(), 4);
     /// # Ok::<(), hamdex::Error>(())
@@ -53,7 +53,7 @@ impl AnyIndex {
     /// # Errors
     ///
     /// As [`Index::open_with`], except for the width.
-    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+    pub fn open_with(path: impl AsRef<Path>, options: &IndexOptions) -> Result<Self> {
         let path = path.as_ref();
         for_width!(Header::read(path)?.bits, F => Ok(Index::<F>::open_with(path, options)?.into()))
     }

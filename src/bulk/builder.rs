@@ -87,13 +87,7 @@ impl<F: Fingerprint> Builder<F> {
         let path = path.as_ref();
         let (mut store, plan, made_index) = match Self::open(path, Access::Write) {
             Ok((store, plan)) => {
-                let plan_wanted = options.plan.as_ref().map(Plan::to_string);
-                Header::of(store.header()).require(
-                    plan_wanted,
-                    options.distance,
-                    options.pipeline.clone(),
-                    options.keep_features,
-                )?;
+                options.require(&Header::of(store.header()))?;
                 (store, plan, false)
             }
             Err(Error::NotFound { .. }) => {

@@ -35,7 +35,7 @@ pub struct Health {
 /// Memory of an open index in bytes, by use.
 ///
 /// The first three parts belong to RocksDB. The cache and the write buffers share the budget of
-/// [`OpenOptions::memory`](crate::OpenOptions::memory). For an index in a host's database these are
+/// [`IndexOptions::memory`](crate::IndexOptions::memory). For an index in a host's database these are
 /// the values of its families, and the cache is the host's.
 ///
 /// ```
@@ -139,16 +139,16 @@ const SLOW_WRITE: Duration = Duration::from_millis(100);
 
 /// An event in an open index.
 ///
-/// [`OpenOptions::on_event`](crate::OpenOptions::on_event) sets the receiver and has an example.
+/// [`IndexOptions::on_event`](crate::IndexOptions::on_event) sets the receiver and has an example.
 ///
 /// ```
 /// use hamdex::health::Event;
-/// use hamdex::{Index, IndexOptions, OpenOptions};
+/// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path().join("pages");
 /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
-/// let options = OpenOptions::new().on_event(|event| match event {
+/// let options = IndexOptions::new().on_event(|event| match event {
 ///     Event::FoldFailed { error } => eprintln!("the merge is retried: {error}"),
 ///     Event::SlowWrite { took } => eprintln!("a write took {took:?}"),
 ///     _ => {}

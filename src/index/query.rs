@@ -29,7 +29,7 @@ pub enum SearchPath {
     Tables,
     /// Compares with every stored fingerprint.
     Scan,
-    /// Searches in memory, if [`OpenOptions::resident`](crate::OpenOptions::resident) or
+    /// Searches in memory, if [`IndexOptions::resident`](crate::IndexOptions::resident) or
     /// [`Index::load_resident`](crate::Index::load_resident) has loaded the fingerprints.
     Resident,
 }

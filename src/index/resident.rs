@@ -254,7 +254,7 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// Returns whether the fingerprints fit. If they do not, or if later inserts exceed the budget,
     /// searches read the store as before. Another call loads again, which speeds up searches after
-    /// many inserts. [`OpenOptions::resident`](crate::OpenOptions::resident) loads when opening.
+    /// many inserts. [`IndexOptions::resident`](crate::IndexOptions::resident) loads when opening.
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions, Query, SearchPath};

@@ -76,7 +76,7 @@ use rocksdb::{ColumnFamilyDescriptor, SnapshotWithThreadMode, WriteBatch};
 pub use self::staged::{Refusal, Staged, StagedReport};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Durability, Header, Index, IndexOptions, OpenOptions, Reader, new_header};
+use crate::index::{Durability, Index, IndexOptions, Reader, new_header};
 use crate::store::{self, Store};
 
 /// A host's database: its families are created at opening or through `&mut`.
@@ -165,17 +165,17 @@ impl<F: Fingerprint> Attached<F> {
     ///
     /// Returns the errors of [`Attached::open_with`].
     pub fn open(db: Arc<HostDb>, name: &str) -> Result<Self> {
-        Self::open_with(db, name, &OpenOptions::new())
+        Self::open_with(db, name, &IndexOptions::new())
     }
 
     /// Opens an existing index with the given settings.
     ///
-    /// The memory budget was fixed with the families, so [`OpenOptions::memory`] has no effect.
+    /// The memory budget was fixed with the families, so [`IndexOptions::memory`] has no effect.
     ///
     /// ```
     /// # use std::sync::Arc;
     /// # use hamdex::interop::{Attached, HostDb, rocksdb::Options};
-    /// # use hamdex::{IndexOptions, OpenOptions};
+    /// # use hamdex::{IndexOptions};
     /// # let directory = tempfile::tempdir()?;
     /// # let settings = IndexOptions::new();
     /// # let mut options = Options::default();
@@ -184,7 +184,7 @@ impl<F: Fingerprint> Attached<F> {
     /// # let families = Attached::<u64>::families("pages", &settings)?;
     /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
     /// drop(Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?);
-    /// let options = OpenOptions::new().background_fold(true);
+    /// let options = IndexOptions::new().background_fold(true);
     /// let pages = Attached::<u64>::open_with(db, "pages", &options)?;
     /// assert_eq!(pages.index().len()?, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -198,7 +198,7 @@ impl<F: Fingerprint> Attached<F> {
     /// holds the name, [`Error::FormatVersion`] for another format and [`Error::Corrupt`] for
     /// damage. Returns [`Error::Attached`] for read-only settings: how the database is opened is
     /// the host's decision.
-    pub fn open_with(db: Arc<HostDb>, name: &str, options: &OpenOptions) -> Result<Self> {
+    pub fn open_with(db: Arc<HostDb>, name: &str, options: &IndexOptions) -> Result<Self> {
         if options.read_only {
             return Err(Error::Attached { what: "open it for reading only" });
         }
@@ -214,18 +214,10 @@ impl<F: Fingerprint> Attached<F> {
     ///
     /// Returns the errors of [`Attached::open_with`] and [`Attached::create`].
     pub fn open_or_create(db: Arc<HostDb>, name: &str, options: &IndexOptions) -> Result<Self> {
-        let Some(record) = Store::attached_header(&db, name)? else {
-            return Self::create(db, name, options);
-        };
-        let header = Header::of(&record);
-        header.require_width::<F>()?;
-        header.require(
-            options.plan.as_ref().map(ToString::to_string),
-            options.distance,
-            options.pipeline.clone(),
-            options.keep_features,
-        )?;
-        Self::open_with(db, name, &OpenOptions::new().resident(options.resident))
+        match Store::attached_header(&db, name)? {
+            Some(_) => Self::open_with(db, name, options),
+            None => Self::create(db, name, options),
+        }
     }
 
     /// Returns the index, for everything except the host's batches.

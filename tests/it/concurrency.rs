@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hamdex::{Durability, Index, OpenOptions, Query, Result};
+use hamdex::{Durability, Index, IndexOptions, Query, Result};
 use rayon::prelude::*;
 
 use crate::support::{Model, Rng, assert_holds, documents_of, keyed, options, pairs_of, random};
@@ -263,7 +263,7 @@ fn a_background_fold_runs_next_to_writers_and_loses_nothing() -> Result<()> {
     write(&index, &mut model)?;
     drop(index);
 
-    let folding = OpenOptions::new().memory(16 << 20).background_fold(true);
+    let folding = IndexOptions::new().memory(16 << 20).background_fold(true);
     let index = Index::<u64>::open_with(directory.path(), &folding)?;
     wait_for_singles_below(&index, 1)?;
     for _ in 0..40 {
@@ -354,7 +354,7 @@ fn compactions_run_at_the_lowest_priority_if_asked() -> Result<()> {
     let usual = niceness(&index, 1);
     assert!(!usual.is_empty() && usual.iter().all(|&nice| nice < 19), "{usual:?}");
     drop(index);
-    let low = OpenOptions::new().memory(16 << 20).low_priority_compaction(true);
+    let low = IndexOptions::new().memory(16 << 20).low_priority_compaction(true);
     let index = Index::<u64>::open_with(directory.path(), &low)?;
     let lowered = niceness(&index, 3);
     assert!(lowered.contains(&19), "{lowered:?}");

@@ -8,7 +8,7 @@ use std::thread;
 use hamdex::interop::rocksdb::{ColumnFamilyDescriptor, Options, WriteBatch, WriteOptions};
 use hamdex::interop::{Attached, HostDb, Staged};
 use hamdex::plan::Plan;
-use hamdex::{Durability, Error, Fingerprint, IndexOptions, OpenOptions, Query, Result};
+use hamdex::{Durability, Error, Fingerprint, IndexOptions, Query, Result};
 
 use crate::support::{
     Model, Rng, assert_holds, copy_directory, files, keyed, mixed, options, pairs_of, scan,
@@ -406,7 +406,7 @@ fn an_index_of_other_settings_is_refused_by_both_sides() -> Result<()> {
     assert_eq!(with(&other), format!("{made} pipeline \"words/1\", but \"words/2\" was requested"));
     let width = Attached::<u32>::open(Arc::clone(&db), "near").unwrap_err();
     assert!(matches!(width, Error::WidthMismatch { stored: 64, wanted: 32 }), "{width}");
-    let expected = OpenOptions::new().expect_distance(6);
+    let expected = IndexOptions::new().distance(6);
     let error = Attached::<u64>::open_with(Arc::clone(&db), "near", &expected).unwrap_err();
     assert!(matches!(error, Error::HeaderMismatch { what: "distance", .. }), "{error}");
     let error = Attached::<u64>::create(Arc::clone(&db), "near", &settings).unwrap_err();
@@ -469,7 +469,7 @@ fn calls_that_concern_the_whole_database_are_refused() -> Result<()> {
     store(&db, &near, &[("a", u64::MAX)])?;
     assert_eq!(near.index().search(1)?.len(), 2, "memory follows a replaced document");
     drop(near);
-    let read_only = OpenOptions::new().read_only(true);
+    let read_only = IndexOptions::new().read_only(true);
     let error = Attached::<u64>::open_with(Arc::clone(&db), "near", &read_only).unwrap_err();
     assert!(matches!(error, Error::Attached { .. }), "{error}");
     Ok(())

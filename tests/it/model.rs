@@ -9,8 +9,7 @@ use std::path::Path;
 
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::{
-    Durability, Fingerprint, Index, IndexOptions, Match, OpenOptions, Query, Reader, Result,
-    SearchPath,
+    Durability, Fingerprint, Index, IndexOptions, Match, Query, Reader, Result, SearchPath,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -167,7 +166,7 @@ impl<'a, F: Fingerprint> Run<'a, F> {
         self.frozen.clear();
         self.index = None;
         let background = self.rng.below(2) == 0;
-        let options = OpenOptions::new().memory(16 << 20).background_fold(background);
+        let options = IndexOptions::new().memory(16 << 20).background_fold(background);
         self.index = Some(Index::open_with(self.path, &options)?);
         Ok(())
     }

@@ -3,14 +3,12 @@
 use std::path::Path;
 
 use hamdex::build::{BuildOptions, Builder};
-use hamdex::{
-    Durability, Error, Index, IndexOptions, OpenOptions, Query, Result, SearchPath, Secondary,
-};
+use hamdex::{Durability, Error, Index, IndexOptions, Query, Result, SearchPath, Secondary};
 
 use crate::support::{Model, Rng, assert_holds, options, scan};
 
-fn small() -> OpenOptions {
-    OpenOptions::new().memory(16 << 20)
+fn small() -> IndexOptions {
+    IndexOptions::new().memory(16 << 20)
 }
 
 fn insert(index: &Index<u64>, model: &mut Model<u64>, number: u64, count: u64) -> Result<()> {

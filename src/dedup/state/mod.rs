@@ -24,7 +24,7 @@ use super::{Decision, Decisions, Dedup, Settings};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Durability, Index, IndexOptions, OpenOptions, Query};
+use crate::index::{Durability, Index, IndexOptions, Query};
 use crate::progress::{self, Progress};
 use crate::store::{make_directory, rename_durably};
 use crate::verify::Verification;
@@ -130,19 +130,19 @@ impl<F: Fingerprint> State<F> {
     ///
     /// ```
     /// use hamdex::dedup::{Settings, State};
-    /// use hamdex::{IndexOptions, OpenOptions};
+    /// use hamdex::{IndexOptions};
     ///
     /// let directory = tempfile::tempdir()?;
     /// let path = directory.path();
     /// assert_eq!(State::<u64>::settings_at(path)?, None);
     /// drop(State::<u64>::create(path, &IndexOptions::new(), &Settings::new(2))?);
-    /// let state = State::<u64>::open(path, &OpenOptions::new(), &())?;
+    /// let state = State::<u64>::open(path, &IndexOptions::new(), &())?;
     /// assert_eq!(state.settings().distance, 2);
     /// state.require(&Settings::new(2))?;
     /// assert!(state.shards().is_empty() && state.index().is_empty()?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn open(path: &Path, options: &OpenOptions, progress: &dyn Progress) -> Result<Self> {
+    pub fn open(path: &Path, options: &IndexOptions, progress: &dyn Progress) -> Result<Self> {
         if Self::settings_at(path)?.is_none() {
             return Err(Error::NotFound { path: path.to_owned() });
         }
@@ -457,10 +457,10 @@ fn require_order(verification: Verification) -> Result<()> {
 /// Opens the empty index that an interrupted creation left.
 fn adopted<F: Fingerprint>(path: &Path, options: &IndexOptions) -> Result<Index<F>> {
     let exists = || Error::AlreadyExists { path: path.to_owned() };
-    let expected = OpenOptions::new()
+    let expected = IndexOptions::new()
         .memory(options.memory)
-        .expect_distance(options.distance.unwrap_or_default())
-        .expect_pipeline(options.pipeline.clone().unwrap_or_default());
+        .distance(options.distance.unwrap_or_default())
+        .pipeline(options.pipeline.clone().unwrap_or_default());
     let other =
         |error: &Error| matches!(error, Error::NotFound { .. } | Error::HeaderMismatch { .. });
     let opened = Index::<F>::open_with(path, &expected);

@@ -43,7 +43,7 @@ impl Bench {
     }
 
     fn open(&self) -> Result<State<u64>> {
-        State::open(&self.path(), &OpenOptions::new(), &())
+        State::open(&self.path(), &IndexOptions::new(), &())
     }
 
     fn dedup<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Dedup<u64> {

@@ -35,7 +35,7 @@ const LONGEST_REST: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Folding {
-    /// The handle has none: [`OpenOptions::background_fold`](crate::OpenOptions::background_fold).
+    /// The handle has none: [`IndexOptions::background_fold`](crate::IndexOptions::background_fold).
     Off,
     /// The merge waits for more inserts.
     Idle,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hamdex::plan::Plan;
-use hamdex::{Durability, Error, Index, IndexOptions, OpenOptions, Query, SearchPath};
+use hamdex::{Durability, Error, Index, IndexOptions, Query, SearchPath};
 
 /// Number of keys: few, so that calls replace and remove stored ones.
 const KEYS: u8 = 24;
@@ -163,7 +163,7 @@ impl Run<'_> {
 
     fn reopen(&mut self, resident: bool) {
         drop(self.index.take());
-        let options = OpenOptions::new().memory(MEMORY).resident(usize::from(resident) << 20);
+        let options = IndexOptions::new().memory(MEMORY).resident(usize::from(resident) << 20);
         self.index = Some(Index::open_with(self.path, &options).expect("an index opened again"));
     }
 

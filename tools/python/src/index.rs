@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use hamdex::any::AnyIndex;
 use hamdex::verify::Nearness;
-use hamdex::{Durability, OpenOptions};
+use hamdex::{Durability, IndexOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 
@@ -189,7 +189,7 @@ impl Index {
         seed_file: Option<PathBuf>,
     ) -> PyResult<Self> {
         let seed = Tables { seed_file, ..Tables::default() }.seed()?;
-        let mut options = OpenOptions::new().read_only(read_only);
+        let mut options = IndexOptions::new().read_only(read_only);
         if let Some(memory) = memory {
             options = options.memory(memory);
         }

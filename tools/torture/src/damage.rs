@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use fastrand::Rng;
 use hamdex::build::{BuildOptions, repair};
 use hamdex::inspect::Header;
-use hamdex::{Durability, Error, Fault, Index, OpenOptions, Query, SearchPath};
+use hamdex::{Durability, Error, Fault, Index, IndexOptions, Query, SearchPath};
 
 use crate::bases::{self, BASES, Base};
 use crate::child::{End, Running, send};
@@ -204,7 +204,7 @@ fn judge(path: &Path, place: &Path, model: &Model, rng: &mut Rng) -> Verdict<Out
     if let Err(error) = Header::read(path) {
         typed(&error, true)?;
     }
-    let options = OpenOptions::new().read_only(read_only).memory(16 << 20);
+    let options = IndexOptions::new().read_only(read_only).memory(16 << 20);
     let index = match Index::<u64>::open_with(path, &options) {
         Ok(index) => index,
         Err(error) => {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use hamdex::dedup::{Decided, Decision, Dedup, Known, NewShard, Settings, State};
 use hamdex::join::Linkage;
-use hamdex::{Error, IndexOptions, OpenOptions};
+use hamdex::{Error, IndexOptions};
 
 use crate::child::{End, Running, send};
 use crate::copies;
@@ -78,7 +78,7 @@ fn kept(decision: &Decision<'_>) -> bool {
 pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
     points::end_at(task.point.as_deref(), task.nth);
     let path = directory.join("state");
-    let mut state = match State::<u64>::open(&path, &OpenOptions::new(), &()) {
+    let mut state = match State::<u64>::open(&path, &IndexOptions::new(), &()) {
         Err(Error::NotFound { .. }) => State::create(&path, &IndexOptions::new(), &settings())?,
         opened => opened?,
     };
@@ -170,7 +170,7 @@ impl Life {
         if left != SHARDS {
             return Err(Finding::wrong(format!("{left} results of {SHARDS} shards")));
         }
-        let state = State::<u64>::open(&self.path.join("state"), &OpenOptions::new(), &())?;
+        let state = State::<u64>::open(&self.path.join("state"), &IndexOptions::new(), &())?;
         let stored = state.index().documents()?.map(|document| Ok(document?.1));
         let stored: Vec<u64> = stored.collect::<hamdex::Result<_>>()?;
         if stored != expected {

@@ -1,7 +1,7 @@
 //! Fingerprints in memory: resident tables, a scan of them, and an index with resident tables.
 
 use hamdex::resident::{Near, ResidentTables};
-use hamdex::{Index, OpenOptions, Reader};
+use hamdex::{Index, IndexOptions, Reader};
 
 use super::harness::Engine;
 use super::{Job, Outcome, disk};
@@ -90,7 +90,7 @@ impl Engine for Resident {
 
     fn build(job: &Job, fingerprints: &[u64]) -> Outcome<Self> {
         let directory = disk::ensure(job, fingerprints)?;
-        let options = OpenOptions::new().read_only(true).resident(BUDGET);
+        let options = IndexOptions::new().read_only(true).resident(BUDGET);
         let reader = Index::<u64>::open_with(&directory, &options)?.reader()?;
         Ok(Self { reader, bytes: disk::size(&directory)? })
     }

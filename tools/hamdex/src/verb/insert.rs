@@ -7,7 +7,7 @@ use clap::Args;
 use hamdex::advice::Support;
 use hamdex::inspect::Header;
 use hamdex::verify::Nearness;
-use hamdex::{BatchReport, Durability, Fingerprint, Index, IndexOptions, OpenOptions, for_width};
+use hamdex::{BatchReport, Durability, Fingerprint, Index, IndexOptions, for_width};
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};
@@ -170,9 +170,9 @@ impl InsertArgs {
             let options = options.clone().keep_features(self.keep.keep_features).memory(memory);
             return Ok(Index::create(&self.index, &options)?);
         };
-        let mut open = OpenOptions::new().memory(memory);
+        let mut open = IndexOptions::new().memory(memory);
         if let Some(plan) = stored::wanted_plan(&self.plan, header)? {
-            open = open.expect_plan(plan);
+            open = open.plan(plan);
         }
         Ok(Index::open_with(&self.index, &open)?)
     }

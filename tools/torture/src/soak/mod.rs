@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hamdex::build::{BuildOptions, Builder};
-use hamdex::{Durability, Index, OpenOptions};
+use hamdex::{Durability, Index, IndexOptions};
 
 use self::load::{Load, MEMORY, fingerprint, key};
 use self::phases::Phases;
@@ -55,7 +55,7 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
     build(path, seed, settings.documents)?;
     let load = Arc::new(Load::new(seed, settings.documents));
     let noticing = Arc::clone(&load);
-    let open = OpenOptions::new()
+    let open = IndexOptions::new()
         .memory(MEMORY)
         .background_fold(true)
         .low_priority_compaction(true)

@@ -27,7 +27,7 @@ use hamdex::advice::{self, Kind, Support};
 use hamdex::inspect::Header;
 use hamdex::join::Linkage;
 use hamdex::verify::Verification;
-use hamdex::{Fingerprint, Index, OpenOptions, dedup, for_width};
+use hamdex::{Fingerprint, Index, IndexOptions, dedup, for_width};
 
 use self::collect::{Against, Keep, Purpose, To};
 use self::crowds::Samples;
@@ -349,7 +349,7 @@ impl DedupArgs {
         let total = documents.len();
         let against = self.against.as_ref().map(|index| {
             let memory = self.memory.memory.0;
-            Index::open_with(index, &OpenOptions::new().read_only(true).memory(memory))
+            Index::open_with(index, &IndexOptions::new().read_only(true).memory(memory))
         });
         advise::say_unverified(&session.console, documents.without());
         let against = against.transpose()?;
