@@ -114,7 +114,7 @@ pub mod backup {
 pub mod inspect {
     pub use crate::calibrate::calibrate;
     pub use crate::index::{
-        CheckReport, CompactReport, Explanation, FoldReport, Header, Sizes, Stats,
+        CheckReport, CompactReport, Explanation, Header, MergeReport, Sizes, Stats,
         TableExplanation, TableStats,
     };
     pub use crate::kernel::instructions;
@@ -123,7 +123,7 @@ pub mod inspect {
 
 /// Health, events and memory of an open index.
 pub mod health {
-    pub use crate::index::{Event, Folding, Health, MemoryUsage};
+    pub use crate::index::{Event, Health, MemoryUsage, Merging};
 }
 
 /// Runs the examples in the README.

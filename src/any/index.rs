@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{
     AsDocument, BackupOptions, BackupReport, BatchReport, CheckReport, CompactReport, Durability,
-    FoldReport, Header, Index, IndexOptions, Match, Query, Stats,
+    Header, Index, IndexOptions, Match, MergeReport, Query, Stats,
 };
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::text::{Pipeline, Secret};
-use crate::verify::Nearness;
+use crate::verify::DuplicateRule;
 use crate::{each_width, for_width};
 
 impl AnyIndex {
@@ -288,7 +288,7 @@ impl AnyIndex {
     pub fn insert_batch_if_new<D: AsDocument<u128>>(
         &self,
         documents: &[D],
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         durability: Durability,
     ) -> Result<Vec<Option<Match<u128>>>> {
         each_width!(AnyIndex, self, index => {
@@ -372,9 +372,9 @@ impl AnyIndex {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
     /// index.insert(b"page", 0xff)?;
-    /// assert_eq!(index.stats(&())?.singles, 4); // one in each of four tables
-    /// assert_eq!(index.fold(&())?.folded, 4);
-    /// assert_eq!(index.stats(&())?.singles, 0);
+    /// assert_eq!(index.stats(&())?.delta_entries, 4); // one in each of four tables
+    /// assert_eq!(index.merge(&())?.merged, 4);
+    /// assert_eq!(index.stats(&())?.delta_entries, 0);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     ///
@@ -389,9 +389,9 @@ impl AnyIndex {
     ///
     /// # Errors
     ///
-    /// As [`Index::fold`].
-    pub fn fold(&self, progress: &dyn Progress) -> Result<FoldReport> {
-        each_width!(AnyIndex, self, index => index.fold(progress))
+    /// As [`Index::merge`].
+    pub fn merge(&self, progress: &dyn Progress) -> Result<MergeReport> {
+        each_width!(AnyIndex, self, index => index.merge(progress))
     }
 
     /// Rewrites all files, so that removed data frees its space.

@@ -42,7 +42,7 @@ const SHOWN: usize = 1000;
 /// documents in any case. Temporary files hold the text of each distinct unit and four bytes a unit.
 ///
 /// ```
-/// use hamdex::dedup::{BoilerplateFinder, BoilerplateOptions, DocumentUnits, Settings, Unit};
+/// use hamdex::dedup::{BoilerplateFinder, BoilerplateOptions, DocumentUnits, DedupOptions, Unit};
 /// use hamdex::verify::Verification;
 /// use hamdex::{Pipeline, PipelineOptions};
 ///
@@ -52,7 +52,7 @@ const SHOWN: usize = 1000;
 ///     "We use 121 cookies to give you the best experience.\nA wonderful book about the deep sea.",
 /// ];
 /// let pipeline = Pipeline::new(&PipelineOptions::preset("text")?)?;
-/// let near = Settings::new(16).verify(Verification::Edit(0.8));
+/// let near = DedupOptions::new(16).verify(Verification::Edit(0.8));
 /// let options = BoilerplateOptions::new(Unit::Line, near).documents(2);
 /// let mut finder = BoilerplateFinder::<u64>::new(&options)?;
 /// finder.push_texts(&pipeline, &pages[..2])?;
@@ -252,11 +252,11 @@ fn key(pipeline: &Pipeline, unit: &str, seed: u64) -> u128 {
 ///
 /// ```
 /// use hamdex::dedup::{Boilerplate, BoilerplateFinder, BoilerplateGroup, BoilerplateOptions};
-/// use hamdex::dedup::{Settings, Unit};
+/// use hamdex::dedup::{DedupOptions, Unit};
 /// use hamdex::{Pipeline, PipelineOptions};
 ///
 /// let pipeline = Pipeline::new(&PipelineOptions::preset("text")?)?;
-/// let options = BoilerplateOptions::new(Unit::Line, Settings::new(3)).documents(1);
+/// let options = BoilerplateOptions::new(Unit::Line, DedupOptions::new(3)).documents(1);
 /// let mut finder = BoilerplateFinder::<u64>::new(&options)?;
 /// let texts = ["All rights are reserved.\nSun", "All rights are reserved.\nRain"];
 /// finder.push_texts(&pipeline, &texts)?;
@@ -322,7 +322,7 @@ mod tests {
     use std::collections::{BTreeSet, HashSet};
 
     use super::*;
-    use crate::dedup::Settings;
+    use crate::dedup::DedupOptions;
     use crate::text::PipelineOptions;
     use crate::verify::Verification;
 
@@ -331,7 +331,7 @@ mod tests {
     }
 
     fn options(documents: u32) -> BoilerplateOptions {
-        let near = Settings::new(16).verify(Verification::Edit(0.8));
+        let near = DedupOptions::new(16).verify(Verification::Edit(0.8));
         BoilerplateOptions::new(Unit::Line, near).documents(documents)
     }
 

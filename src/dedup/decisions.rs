@@ -17,9 +17,9 @@ const MEASURED_TOGETHER: usize = 1024;
 /// The decision about one document: kept, duplicate or already stored.
 ///
 /// ```
-/// use hamdex::dedup::{Decision, Dedup, Settings};
+/// use hamdex::dedup::{Decision, Dedup, DedupOptions};
 ///
-/// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+/// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
 /// for fingerprint in [0b0000, 0b0001, 0xffff] {
 ///     dedup.push(fingerprint, &[], ())?;
 /// }
@@ -80,9 +80,9 @@ pub struct Cluster<'a> {
 /// The decisions about all documents; see [`Dedup`](super::Dedup).
 ///
 /// ```
-/// use hamdex::dedup::{Decision, Dedup, Settings};
+/// use hamdex::dedup::{Decision, Dedup, DedupOptions};
 ///
-/// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+/// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
 /// for fingerprint in [0xffff, 0b0000, 0b0001] {
 ///     dedup.push(fingerprint, &[], ())?;
 /// }
@@ -243,9 +243,9 @@ impl<F: Fingerprint> Decisions<F> {
     /// Returns all clusters, the largest first.
     ///
     /// ```
-    /// use hamdex::dedup::{Dedup, Settings};
+    /// use hamdex::dedup::{Dedup, DedupOptions};
     ///
-    /// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+    /// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
     /// for fingerprint in [0xffff, 0b0000, 0b0001, 0b0110] {
     ///     dedup.push(fingerprint, &[], ())?;
     /// }

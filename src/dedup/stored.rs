@@ -4,7 +4,7 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::order::Excluded;
-use super::settings::Settings;
+use super::settings::DedupOptions;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, Query};
@@ -58,7 +58,7 @@ pub(super) struct Search<'a, F: Fingerprint> {
     /// `None` if no document is itself in the index.
     pub(super) own: Option<&'a OwnKey<'a>>,
     pub(super) evidence: Option<&'a EvidenceFile>,
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a DedupOptions,
 }
 
 impl<F: Fingerprint> Search<'_, F> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Index;
-use super::fold::{Folder, Folding};
+use super::fold::{Folder, Merging};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::store::Pressure;
@@ -15,9 +15,9 @@ use crate::store::Pressure;
 #[non_exhaustive]
 pub struct Health {
     /// State of the background merge.
-    pub folding: Folding,
+    pub merging: Merging,
     /// Fingerprints added since the last complete merge, roughly. `None` if unknown after opening.
-    pub unfolded: Option<u64>,
+    pub unmerged: Option<u64>,
     /// Whether RocksDB stops all writes until files are compacted.
     pub writes_stopped: bool,
     /// Bytes per second to which RocksDB limits writes, or 0 for no limit.
@@ -74,13 +74,13 @@ impl<F: Fingerprint> Index<F> {
     /// Takes microseconds and never blocks.
     ///
     /// ```
-    /// use hamdex::health::Folding;
+    /// use hamdex::health::Merging;
     /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// let index = Index::<u64>::create(directory.path(), &IndexOptions::new())?;
     /// let health = index.health()?;
-    /// assert_eq!(health.folding, Folding::Off);
+    /// assert_eq!(health.merging, Merging::Off);
     /// assert_eq!(health.background_errors, 0);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
@@ -98,8 +98,8 @@ impl<F: Fingerprint> Index<F> {
             bytes_to_compact,
         } = self.shared.store.pressure()?;
         Ok(Health {
-            folding: self.folder.as_ref().map_or(Folding::Off, Folder::folding),
-            unfolded: self.shared.committer.unfolded(),
+            merging: self.folder.as_ref().map_or(Merging::Off, Folder::merging),
+            unmerged: self.shared.committer.unmerged(),
             writes_stopped,
             writes_slowed_to,
             background_errors,
@@ -149,7 +149,7 @@ const SLOW_WRITE: Duration = Duration::from_millis(100);
 /// # let path = directory.path().join("pages");
 /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
 /// let options = IndexOptions::new().on_event(|event| match event {
-///     Event::FoldFailed { error } => eprintln!("the merge is retried: {error}"),
+///     Event::MergeFailed { error } => eprintln!("the merge is retried: {error}"),
 ///     Event::SlowWrite { took } => eprintln!("a write took {took:?}"),
 ///     _ => {}
 /// });
@@ -160,16 +160,16 @@ const SLOW_WRITE: Duration = Duration::from_millis(100);
 #[non_exhaustive]
 pub enum Event<'a> {
     /// The background merge began a pass over all tables.
-    FoldBegan,
+    MergeBegan,
     /// The background merge finished its pass.
-    FoldEnded {
+    MergeEnded {
         /// Number of table entries merged into runs.
-        folded: u64,
+        merged: u64,
         /// Duration of the pass, including rests.
         took: Duration,
     },
     /// The background merge failed. It tries again, except after damage.
-    FoldFailed {
+    MergeFailed {
         /// The error.
         error: &'a Error,
     },

@@ -49,7 +49,7 @@ pub use self::core::Header;
 pub(crate) use self::core::plan_of;
 pub use self::documents::Documents;
 use self::fold::Folder;
-pub use self::fold::{CompactReport, FoldReport, Folding};
+pub use self::fold::{CompactReport, MergeReport, Merging};
 pub use self::health::{Event, Health, MemoryUsage};
 pub use self::new_document::{AsDocument, NewDocument};
 pub(crate) use self::options::DEFAULT_DISTANCE;
@@ -67,7 +67,7 @@ pub use self::write::BatchReport;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::Plan;
-use crate::resident::Near;
+use crate::resident::NearFingerprint;
 use crate::store::{self, Access, Store};
 
 /// A durable index of fingerprints of one width.
@@ -211,7 +211,7 @@ impl<F: Fingerprint> Index<F> {
     }
 
     fn over(store: Store, plan: Plan, options: &IndexOptions) -> Result<Self> {
-        let background = options.background_fold && !options.read_only;
+        let background = options.background_merge && !options.read_only;
         if options.low_priority_compaction && !options.read_only {
             store::lower_compactions()?;
         }
@@ -222,8 +222,8 @@ impl<F: Fingerprint> Index<F> {
             options.events.clone(),
         ));
         let store = Arc::new(store);
-        let singles = fold::any_single(&store)?;
-        let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), singles);
+        let delta_entries = fold::any_delta_entry(&store)?;
+        let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), delta_entries);
         let shared = Arc::new(Shared { store, core, committer });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
         let index = Self { shared, folder };
@@ -320,7 +320,7 @@ impl<F: Fingerprint> Index<F> {
     /// # Errors
     ///
     /// Returns the errors of [`Reader::near`].
-    pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
+    pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<NearFingerprint<F>>> {
         self.reader()?.near(fingerprint, distance)
     }
 

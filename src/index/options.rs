@@ -47,7 +47,7 @@ pub struct IndexOptions {
     pub(crate) resident: usize,
     pub(crate) costs: Costs,
     pub(crate) read_only: bool,
-    pub(crate) background_fold: bool,
+    pub(crate) background_merge: bool,
     pub(crate) low_priority_compaction: bool,
     pub(crate) scratch: Option<PathBuf>,
     pub(crate) events: Events,
@@ -65,7 +65,7 @@ impl Default for IndexOptions {
             resident: 0,
             costs: Costs::default(),
             read_only: false,
-            background_fold: false,
+            background_merge: false,
             low_priority_compaction: false,
             scratch: None,
             events: Events::default(),
@@ -176,6 +176,17 @@ impl IndexOptions {
     /// Opens read-only, beside a process that may write. Default: false.
     ///
     /// [`Index::create`](crate::Index::create) refuses it.
+    ///
+    /// ```
+    /// use hamdex::{Error, Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
+    /// let index = Index::<u64>::open_with(&path, &IndexOptions::new().read_only(true))?;
+    /// assert!(matches!(index.insert(b"page", 0xff), Err(Error::ReadOnly { .. })));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn read_only(mut self, yes: bool) -> Self {
         self.read_only = yes;
         self
@@ -185,6 +196,19 @@ impl IndexOptions {
     ///
     /// Default: the system's temporary directory. The log is removed when the secondary is dropped.
     /// [`Secondary::open_with`](crate::Secondary::open_with) has an example.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, Secondary};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let writer = Index::<u64>::create(&path, &IndexOptions::new())?;
+    /// let options = IndexOptions::new().scratch(directory.path());
+    /// let secondary = Secondary::<u64>::open_with(&path, &options)?;
+    /// assert!(secondary.reader()?.is_empty());
+    /// # drop(writer);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn scratch(mut self, directory: impl Into<PathBuf>) -> Self {
         self.scratch = Some(directory.into());
         self
@@ -195,8 +219,8 @@ impl IndexOptions {
     /// A merge begins after 65,536 new or removed documents, or a 16th of all if that is more. It
     /// rests seven eighths of the time, and less if writes are ahead of it.
     /// [`Index::health`](crate::Index::health) reports its state.
-    pub fn background_fold(mut self, yes: bool) -> Self {
-        self.background_fold = yes;
+    pub fn background_merge(mut self, yes: bool) -> Self {
+        self.background_merge = yes;
         self
     }
 
@@ -212,7 +236,7 @@ impl IndexOptions {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");
     /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
-    /// let options = IndexOptions::new().background_fold(true).low_priority_compaction(true);
+    /// let options = IndexOptions::new().background_merge(true).low_priority_compaction(true);
     /// let index = Index::<u64>::open_with(&path, &options)?;
     /// # Ok::<(), hamdex::Error>(())
     /// ```

@@ -78,6 +78,17 @@ impl<F: Fingerprint> Query<F> {
     }
 
     /// Sets how the search is carried out. Default: the cheapest path.
+    ///
+    /// ```
+    /// use hamdex::{Query, SearchPath};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    ///
+    /// index.insert(b"page", 0xff)?;
+    /// let scanned = index.search(Query::new(0xfe).path(SearchPath::Scan))?;
+    /// assert_eq!(scanned, index.search(0xfe)?);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn path(mut self, path: SearchPath) -> Self {
         self.path = path;
         self

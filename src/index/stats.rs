@@ -36,7 +36,7 @@ pub struct Stats {
     /// Number of distinct fingerprints.
     pub fingerprints: u64,
     /// Number of delta entries of the first table.
-    pub singles: u64,
+    pub delta_entries: u64,
     /// Number of runs of the first table.
     pub runs: u64,
     /// Size of the documents' records in bytes.
@@ -83,7 +83,7 @@ pub struct TableStats {
     /// Length of the table's prefix in bits.
     pub prefix_bits: u32,
     /// Number of delta entries.
-    pub singles: u64,
+    pub delta_entries: u64,
     /// Number of runs.
     pub runs: u64,
     /// Size on disk and in memory tables, in bytes.
@@ -136,7 +136,7 @@ impl<F: Fingerprint> Index<F> {
             let counts = entries.counts();
             tables.push(TableStats {
                 prefix_bits: table.prefix_bits(),
-                singles: counts.singles,
+                delta_entries: counts.delta_entries,
                 runs: counts.runs,
                 bytes: store.bytes(Family::Table(number))?,
                 prefixes: prefixes.finish(),
@@ -148,7 +148,7 @@ impl<F: Fingerprint> Index<F> {
         Ok(Stats {
             documents: reader.len(),
             fingerprints,
-            singles: first.singles,
+            delta_entries: first.delta_entries,
             runs: first.runs,
             bytes_docs: store.bytes(Family::Docs)?,
             with_features: features.0,

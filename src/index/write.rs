@@ -264,11 +264,11 @@ impl<F: Fingerprint> Shared<F> {
         changed.extend(staged.dropped.keys());
         let (mut added, orphans) =
             self.stage(&mut batch, staged.added, staged.postings, &staged.dropped)?;
-        let singles = added.len();
+        let delta_entries = added.len();
         added.append(&mut changed);
         let appended = Appended {
             changed: added,
-            singles,
+            delta_entries,
             orphans,
             inserted: outcome.inserted,
             removed: outcome.removed,

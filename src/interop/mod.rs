@@ -33,7 +33,7 @@
 //! - [`Index::backup`], [`Index::checkpoint`] and [`Index::check_deep`] return [`Error::Attached`].
 //! - There is no seal, so a truncated log cannot be distinguished from a power loss.
 //! - There is no lock file, no [`Secondary`](crate::Secondary) and no bulk build.
-//! - [`Index::compact`] and [`Index::fold`] compact only the index's families.
+//! - [`Index::compact`] and [`Index::merge`] compact only the index's families.
 //!
 //! # Example
 //!
@@ -184,7 +184,7 @@ impl<F: Fingerprint> Attached<F> {
     /// # let families = Attached::<u64>::families("pages", &settings)?;
     /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
     /// drop(Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?);
-    /// let options = IndexOptions::new().background_fold(true);
+    /// let options = IndexOptions::new().background_merge(true);
     /// let pages = Attached::<u64>::open_with(db, "pages", &options)?;
     /// assert_eq!(pages.index().len()?, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -2,7 +2,7 @@
 
 use crate::fingerprint::Fingerprint;
 use crate::index::{AsDocument, Match, NewDocument, Step};
-use crate::verify::Nearness;
+use crate::verify::DuplicateRule;
 
 /// Recorded changes of an index, to be committed with a host's batch.
 ///
@@ -103,7 +103,7 @@ impl<'a, F: Fingerprint> Staged<'a, F> {
     /// A stored document with the same key is ignored and replaced.
     pub fn insert_if_new(&mut self, key: &'a [u8], fingerprint: F, distance: u32) {
         let document = NewDocument::new(key, fingerprint);
-        self.steps.push(Step::PutIfNew(document, Nearness::new(distance)));
+        self.steps.push(Step::PutIfNew(document, DuplicateRule::new(distance)));
     }
 
     /// Stages a document unless a near one passes a check.
@@ -123,7 +123,7 @@ impl<'a, F: Fingerprint> Staged<'a, F> {
     pub fn insert_document_if_new<D: AsDocument<F>>(
         &mut self,
         document: &'a D,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
     ) {
         self.steps.push(Step::PutIfNew(document.as_document(), near.into()));
     }

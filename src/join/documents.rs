@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Checker, Index, Reader, check_distance};
 use crate::progress::{self, Progress};
-use crate::verify::Nearness;
+use crate::verify::DuplicateRule;
 
 /// Number of fingerprints per task when equal ones are paired.
 const EQUAL_CHUNK: usize = 1 << 12;
@@ -90,7 +90,7 @@ impl<F: Fingerprint> Index<F> {
     /// Returns the errors of [`Reader::pairs`].
     pub fn pairs(
         &self,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         progress: &dyn Progress,
         visit: &mut Visit<'_>,
     ) -> Result<u64> {
@@ -120,7 +120,7 @@ impl<F: Fingerprint> Index<F> {
     /// Returns the errors of [`Reader::clusters`].
     pub fn clusters(
         &self,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         progress: &dyn Progress,
     ) -> Result<Vec<Cluster>> {
         self.reader()?.clusters(near, progress)
@@ -130,7 +130,7 @@ impl<F: Fingerprint> Index<F> {
 impl<F: Fingerprint> Reader<F> {
     /// Visits every pair of near documents once and returns the number of pairs.
     ///
-    /// `near` is a distance, or a [`Nearness`] with a verification of the stored features or a
+    /// `near` is a distance, or a [`DuplicateRule`] with a verification of the stored features or a
     /// memory limit. Pairs are visited in no particular order. If they fit the limit, fingerprints
     /// and keys are held in memory: about 40 bytes and the key per document at 64 bits. Otherwise
     /// the postings are read once per part of the join, and keys are read for each pair. Documents
@@ -160,11 +160,11 @@ impl<F: Fingerprint> Reader<F> {
     /// [`InvalidOption`](crate::Error::InvalidOption) like [`Reader::search`].
     pub fn pairs(
         &self,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         progress: &dyn Progress,
         visit: &mut Visit<'_>,
     ) -> Result<u64> {
-        let Nearness { distance, verification, memory, .. } = near.into();
+        let DuplicateRule { distance, verification, memory, .. } = near.into();
         check_distance::<F>(distance)?;
         let checker = Checker::new(self.snapshot(), self.header(), verification)?;
         let postings = Postings::new(self, progress);
@@ -245,7 +245,7 @@ impl<F: Fingerprint> Reader<F> {
     /// Returns the errors of [`Reader::pairs`].
     pub fn clusters(
         &self,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         progress: &dyn Progress,
     ) -> Result<Vec<Cluster>> {
         let near = near.into();

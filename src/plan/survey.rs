@@ -89,7 +89,7 @@ pub fn survey(bits: u32, distance: u32, count: u64, costs: &Costs) -> Vec<PlanRe
 }
 
 fn report(plan: &Plan, distance: u32, count: u64, costs: &Costs) -> PlanReport {
-    let census = Census { entries: count, singles: false };
+    let census = Census { entries: count, delta_entries: false };
     let schedule = plan.schedule(distance, &census, costs);
     let prefixes = || plan.tables.iter().map(super::Table::prefix_bits);
     let (prefix_min, prefix_max) = (prefixes().min(), prefixes().max());

@@ -49,12 +49,12 @@ pub struct Found<F> {
     /// Links or pairs.
     pub pairs: Vec<Pair<F>>,
     /// Rows of groups above the limit; give them the keys of [`Keys::below`].
-    pub heavy: Vec<Row<F>>,
+    pub skewed: Vec<Row<F>>,
 }
 
 impl<F> Default for Found<F> {
     fn default() -> Self {
-        Self { pairs: Vec::new(), heavy: Vec::new() }
+        Self { pairs: Vec::new(), skewed: Vec::new() }
     }
 }
 
@@ -73,7 +73,7 @@ pub struct Counts {
     /// Links or pairs found.
     pub pairs: u64,
     /// Skewed groups, which were returned row by row because they exceeded the limit.
-    pub heavy: u64,
+    pub skewed: u64,
 }
 
 /// Compares the members of one key after another.
@@ -148,16 +148,16 @@ impl<F: Fingerprint> Groups<F> {
         }
         self.counts.rows += 1;
         if self.skewed {
-            found.heavy.push(row);
+            found.skewed.push(row);
             return Ok(());
         }
         if second { &mut self.second } else { &mut self.first }.push(fingerprint);
         if self.first.len() + self.second.len() > self.limit && self.keys.splits(key) {
             self.skewed = true;
-            self.counts.heavy += 1;
+            self.counts.skewed += 1;
             let row = |second| move |fingerprint| Row { key, fingerprint, second };
-            found.heavy.extend(self.first.drain(..).map(row(false)));
-            found.heavy.extend(self.second.drain(..).map(row(true)));
+            found.skewed.extend(self.first.drain(..).map(row(false)));
+            found.skewed.extend(self.second.drain(..).map(row(true)));
         }
         Ok(())
     }

@@ -28,7 +28,7 @@
 //! }
 //! let counts = groups.finish(&mut found)?;
 //! assert!(found.pairs.iter().all(|link| (link.a, link.b) == (0x00fe, 0x00ff)));
-//! assert_eq!((counts.rows, counts.heavy), (12, 0));
+//! assert_eq!((counts.rows, counts.skewed), (12, 0));
 //! # Ok::<(), hamdex::Error>(())
 //! ```
 #![expect(

@@ -56,7 +56,7 @@ pub enum Verification {
     None,
     /// Requires a share of common features, 0 to 1.
     Jaccard(f64),
-    /// Requires a sum of nearness and common features: 1 / (1 + distance) + k times Jaccard.
+    /// Requires a sum of rule and common features: 1 / (1 + distance) + k times Jaccard.
     ///
     /// Zhou, Computer and Modernization 2017-07.
     Zhou {

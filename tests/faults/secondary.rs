@@ -52,7 +52,7 @@ fn child() -> Result<()> {
         }
         match number % 40 {
             13 => index.flush()?,
-            26 => drop(index.fold(&())?),
+            26 => drop(index.merge(&())?),
             39 => drop(index.compact()?),
             _ => (),
         }

@@ -70,7 +70,7 @@ fn equals_the_scan<F: Fingerprint>(count: usize, plan: &str) -> Result<()> {
     for (at, some) in documents.chunks(37).enumerate() {
         store(&db, &near, some)?;
         if at * 37 <= half && half < at * 37 + 37 {
-            near.index().fold(&())?;
+            near.index().merge(&())?;
         }
     }
     let model: Model<F> = documents.into_iter().collect();
@@ -152,7 +152,7 @@ fn staged_changes_equal_the_same_changes_one_by_one() -> Result<()> {
         assert_eq!(report.removed, before.difference(&after).count() as u64, "{context}");
         match rng.below(12) {
             0 => {
-                near.index().fold(&())?;
+                near.index().merge(&())?;
             }
             1 => near.index().flush()?,
             2 => {
@@ -235,7 +235,7 @@ fn a_cut_log_loses_pages_and_their_entries_together() -> Result<()> {
     let (db, near) = attached::<u64>(&place, &settings)?;
     // Some documents existed before, and are replaced and removed.
     store(&db, &near, &[("0", 0_u64), ("1", 1), ("2", 2)])?;
-    near.index().fold(&())?;
+    near.index().merge(&())?;
     near.index().flush()?;
     let mut states = vec![pages_and_documents(&db, &near)?];
     for round in 0..6_u64 {
@@ -463,7 +463,7 @@ fn calls_that_concern_the_whole_database_are_refused() -> Result<()> {
     // Calls that concern only the index work, also in memory and without the host.
     assert!(near.index().load_resident(1 << 20)?);
     near.index().insert(b"c", 2)?;
-    assert_eq!(near.index().fold(&())?.folded, 12);
+    assert_eq!(near.index().merge(&())?.merged, 12);
     near.index().compact()?;
     assert_eq!(near.index().search(1)?.len(), 3);
     store(&db, &near, &[("a", u64::MAX)])?;

@@ -112,8 +112,8 @@ fn a_read_only_handle_refuses_every_write() -> Result<()> {
     assert!(refused(index.insert_if_new(b"b", u64::MAX, 3, Durability::Buffered)));
     assert!(refused(index.remove(b"a")));
     assert!(refused(index.remove_batch(&[b"a"], Durability::Buffered)));
-    assert!(refused(index.fold(&())));
-    assert!(refused(index.fold_step()));
+    assert!(refused(index.merge(&())));
+    assert!(refused(index.merge_step()));
     assert!(refused(index.compact()));
     assert!(refused(index.flush()));
     assert_eq!((index.len()?, index.search(1)?.len()), (1, 1));
@@ -152,7 +152,7 @@ fn a_read_only_handle_reads_files_that_the_writer_has_deleted() -> Result<()> {
     let tables = table_files(directory.path());
     assert!(tables.len() > 30, "{} files", tables.len());
     let reader = Index::<u64>::open_read_only(directory.path())?;
-    writer.fold(&())?;
+    writer.merge(&())?;
     writer.compact()?;
     let deleted = tables.iter().filter(|table| !table.exists()).count();
     assert!(deleted > 20, "{deleted} of {} files are deleted", tables.len());

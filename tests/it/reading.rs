@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use hamdex::build::{BuildOptions, Builder};
-use hamdex::resident::Near;
+use hamdex::resident::NearFingerprint;
 use hamdex::{Durability, Error, Fingerprint, Index, IndexOptions, Query, Result, SearchPath};
 
 use crate::support::{Model, Rng, keyed, mixed, options, random, scan};
@@ -155,7 +155,7 @@ fn readers_see_the_state_they_were_made_in() -> Result<()> {
     let twin = before.clone();
     index.insert(b"b", 1)?;
     index.remove(b"a")?;
-    index.fold(&())?;
+    index.merge(&())?;
     index.compact()?;
     for reader in [&before, &twin] {
         assert_eq!(reader.search(1)?.len(), 1);
@@ -208,9 +208,10 @@ fn a_cold_query_reads_about_one_block_of_every_table() -> Result<()> {
 
 const BUDGET: usize = 256 << 20;
 
-fn near<F: Fingerprint>(model: &Model<F>, query: F, distance: u32) -> Vec<Near<F>> {
+fn near<F: Fingerprint>(model: &Model<F>, query: F, distance: u32) -> Vec<NearFingerprint<F>> {
     let distinct: BTreeSet<F> = model.values().copied().collect();
-    let near = |fingerprint: F| Near { distance: query.distance(fingerprint), fingerprint };
+    let near =
+        |fingerprint: F| NearFingerprint { distance: query.distance(fingerprint), fingerprint };
     let mut near: Vec<_> = distinct.into_iter().map(near).collect();
     near.retain(|near| near.distance <= distance);
     near.sort_unstable();

@@ -14,9 +14,9 @@ use crate::verify::EvidenceFile;
 ///
 /// ```
 /// use hamdex::IndexOptions;
-/// use hamdex::dedup::{Dedup, Known, NewShard, Settings, ShardInfo, State};
+/// use hamdex::dedup::{Dedup, Known, NewShard, DedupOptions, ShardInfo, State};
 ///
-/// let (directory, settings) = (tempfile::tempdir()?, Settings::new(2));
+/// let (directory, settings) = (tempfile::tempdir()?, DedupOptions::new(2));
 /// let mut state = State::<u64>::create(directory.path(), &IndexOptions::new(), &settings)?;
 /// let mut dedup = Dedup::<u64>::new(&settings)?;
 /// dedup.push(0xff, &[], ())?;
@@ -87,9 +87,9 @@ pub struct Decided<F> {
 ///
 /// ```
 /// use hamdex::IndexOptions;
-/// use hamdex::dedup::{Decided, Dedup, Settings, State, Trail};
+/// use hamdex::dedup::{Decided, Dedup, DedupOptions, State, Trail};
 ///
-/// let (directory, settings) = (tempfile::tempdir()?, Settings::new(2));
+/// let (directory, settings) = (tempfile::tempdir()?, DedupOptions::new(2));
 /// let state = State::<u64>::create(directory.path(), &IndexOptions::new(), &settings)?;
 /// let decided: Decided<u64> = state.decide(Dedup::new(&settings)?, &())?;
 /// let trail: Trail = decided.trail;

@@ -77,7 +77,7 @@ impl HamdexOpenOptions {
             .memory(self.memory)
             .resident(self.resident)
             .read_only(self.read_only)
-            .background_fold(self.background_fold)
+            .background_merge(self.background_fold)
     }
 }
 

@@ -99,8 +99,8 @@ impl Run<'_> {
             }
             7 => self.insert_if_new(),
             8..=10 => self.search(),
-            11 => drop(self.index().fold(&()).expect("a fold")),
-            12 => drop(self.index().fold_step().expect("a step of a fold")),
+            11 => drop(self.index().merge(&()).expect("a fold")),
+            12 => drop(self.index().merge_step().expect("a step of a fold")),
             13 => self.index().flush().expect("a flush"),
             14 => self.compare(),
             _ => {

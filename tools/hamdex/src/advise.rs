@@ -39,8 +39,8 @@ impl<'a> Overrides<'a> {
         Self { pipeline, distance, verify, sketch, support: Support::Texts, bits }
     }
 
-    fn asked(&self) -> advice::Wishes {
-        let mut asked = advice::Wishes::new().bits(self.bits).support(self.support);
+    fn asked(&self) -> advice::Overrides {
+        let mut asked = advice::Overrides::new().bits(self.bits).support(self.support);
         asked.kind = self.pipeline.preset().and_then(Kind::of_preset);
         asked.distance = self.distance;
         asked.verification = self.verify;
@@ -203,8 +203,8 @@ fn advised(console: &Console, inputs: &Arc<Inputs>, overrides: &Overrides<'_>) -
         let base = Base { choice, sketch: overrides.sketch };
         overrides.pipeline.over(base, inputs, console)
     };
-    let resolved = advice::settle_with(&texts, &overrides.asked(), own, make)?;
-    let advice::Settled { pipeline, distance, verification, advice } = resolved;
+    let resolved = advice::resolve_with(&texts, &overrides.asked(), own, make)?;
+    let advice::Resolved { pipeline, distance, verification, advice } = resolved;
     Ok(Resolved { pipeline, distance, verification, advice: advice.map(Advice::from) })
 }
 

@@ -292,7 +292,7 @@ fn write(index: Index<u64>, path: &Path, model: &Model, rng: &mut Rng) -> Verdic
     let gone: Vec<_> = model.keys().step_by(9).cloned().collect();
     index.remove_batch(&gone, Durability::Synced)?;
     model.retain(|key, _| !gone.contains(key));
-    index.fold(&())?;
+    index.merge(&())?;
     drop(index);
     oracle::verify(&crate::operation::open(path)?, &model, rng)
 }

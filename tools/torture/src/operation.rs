@@ -185,10 +185,10 @@ impl Operation {
                 return open(path);
             }
             Self::Fold => {
-                index.fold(&())?;
+                index.merge(&())?;
             }
             Self::FoldStep => {
-                index.fold_step()?;
+                index.merge_step()?;
             }
             Self::Flush => index.flush()?,
             Self::Compact => {

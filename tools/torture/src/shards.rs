@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hamdex::dedup::{Decided, Decision, Dedup, Known, NewShard, Settings, State};
+use hamdex::dedup::{Decided, Decision, Dedup, DedupOptions, Known, NewShard, State};
 use hamdex::join::Linkage;
 use hamdex::{Error, IndexOptions};
 
@@ -38,8 +38,8 @@ pub(crate) struct Task {
     nth: u32,
 }
 
-fn settings() -> Settings {
-    Settings::new(3).linkage(Linkage::Representative)
+fn settings() -> DedupOptions {
+    DedupOptions::new(3).linkage(Linkage::Representative)
 }
 
 /// Returns the fingerprints of a shard; some are near others in this or earlier shards.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use hamdex::advice::Support;
 use hamdex::inspect::Header;
-use hamdex::verify::Nearness;
+use hamdex::verify::DuplicateRule;
 use hamdex::{BatchReport, Durability, Fingerprint, Index, IndexOptions, for_width};
 use serde::Serialize;
 
@@ -190,7 +190,7 @@ impl InsertArgs {
             index,
             near: self.if_new.then(|| {
                 let distance = self.distance.distance.unwrap_or(index.distance());
-                Nearness::new(distance).verify(verify.check())
+                DuplicateRule::new(distance).verify(verify.check())
             }),
             verify,
             keeps: reading.wanted.features,
@@ -247,7 +247,7 @@ impl InsertArgs {
 struct Batches<'a, F: Fingerprint> {
     index: &'a Index<F>,
     /// Keep out documents that are so near to a stored one.
-    near: Option<Nearness>,
+    near: Option<DuplicateRule>,
     verify: VerifyArg,
     keeps: bool,
     durability: Durability,

@@ -466,9 +466,9 @@ impl DedupArgs {
     }
 
     /// Returns the settings that define near-duplicates.
-    fn near(&self, distance: u32, verification: Verification) -> dedup::Settings {
+    fn near(&self, distance: u32, verification: Verification) -> dedup::DedupOptions {
         let linkage = self.linkage(verification);
-        let mut near = dedup::Settings::new(distance).verify(verification).linkage(linkage);
+        let mut near = dedup::DedupOptions::new(distance).verify(verification).linkage(linkage);
         near.tmp.clone_from(&self.tmp.tmp);
         near
     }
