@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::bulk::{BuildOptions, Builder};
 use crate::error::Result;
-use crate::index::{Index, IndexOptions, OpenOptions, SearchPath};
+use crate::index::{Index, IndexOptions, SearchPath};
 use crate::plan::{Costs, SEEK_ENTRIES};
 use crate::progress::{self, Progress};
 use crate::resident::ResidentTables;
@@ -34,7 +34,7 @@ const ROUNDS: usize = 5;
 /// Builds indexes of a million fingerprints in a temporary directory under `directory`, which
 /// should be on the disk of the real indexes. Takes about five seconds and 300 MB of memory. Store
 /// costs are measured with all tables in the page cache. Pass the result to
-/// [`OpenOptions::costs`](crate::OpenOptions::costs). Costs change only how a search is executed,
+/// [`IndexOptions::costs`](crate::IndexOptions::costs). Costs change only how a search is executed,
 /// not its result.
 ///
 /// # Errors
@@ -44,10 +44,10 @@ const ROUNDS: usize = 5;
 ///
 /// ```no_run
 /// use hamdex::inspect::calibrate;
-/// use hamdex::{Index, OpenOptions};
+/// use hamdex::{Index, IndexOptions};
 ///
 /// let costs = calibrate(std::env::temp_dir(), &())?;
-/// let index = Index::<u64>::open_with("pages.idx", &OpenOptions::new().costs(costs))?;
+/// let index = Index::<u64>::open_with("pages.idx", &IndexOptions::new().costs(costs))?;
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 pub fn calibrate(directory: impl AsRef<Path>, progress: &dyn Progress) -> Result<Costs> {
@@ -115,7 +115,7 @@ fn stored(path: &Path, mut fingerprint: impl FnMut(u64) -> u64) -> Result<Index<
         builder.push(&at.to_be_bytes(), fingerprint(at), at)?;
     }
     builder.finish(&(), &mut |_, _| ())?;
-    Index::open_with(path, &OpenOptions::new().read_only(true))
+    Index::open_with(path, &IndexOptions::new().read_only(true))
 }
 
 /// Returns the time of one search, in nanoseconds, that finds next to nothing.

@@ -4,6 +4,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A result whose error is [`enum@Error`].
+///
+/// ```
+/// fn parse(text: &str) -> hamdex::Result<u64> {
+///     hamdex::Fingerprint::from_hex(text)
+/// }
+/// assert_eq!(parse("00000000000000ff")?, 0xff);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Who has to act on an [`enum@Error`].

@@ -119,7 +119,7 @@ pub fn key(mut bytes: &[u8]) {
 }
 
 fn key_of<F: Fingerprint>(bytes: &[u8]) {
-    for kind in [keys::Kind::Run, keys::Kind::Single] {
+    for kind in [keys::Kind::Run, keys::Kind::Delta] {
         if let Ok(Some(permuted)) = keys::permuted::<F>(bytes, kind, 0) {
             assert_eq!(keys::TableKey::new(kind, permuted).as_ref(), bytes);
             assert!(bytes < &keys::TableKey::end(kind)[..]);

@@ -78,6 +78,7 @@ mod problems;
 mod progress;
 pub mod resident;
 pub mod sketch;
+#[cfg(feature = "distributed")]
 pub mod spread;
 mod store;
 mod sync;
@@ -87,17 +88,18 @@ pub mod verify;
 pub use error::{Error, Fault, Result};
 pub use fingerprint::Fingerprint;
 pub use index::{
-    AsDocument, BatchReport, Documents, Durability, Index, IndexOptions, Match, NewDocument,
-    OpenOptions, Query, Reader, SearchPath, Secondary,
+    AsDocument, BatchReport, Documents, Durability, Index, IndexOptions, Match, NewDocument, Query,
+    Reader, SearchPath, Secondary,
 };
 pub use progress::Progress;
 pub use text::{Pipeline, PipelineOptions};
 
 /// Bulk builds: indexes made from scratch, from shards, or from damaged ones.
 pub mod build {
+    #[cfg(feature = "distributed")]
+    pub use crate::bulk::shards;
     pub use crate::bulk::{
         Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair, repair_any,
-        shards,
     };
 }
 
@@ -112,7 +114,7 @@ pub mod backup {
 pub mod inspect {
     pub use crate::calibrate::calibrate;
     pub use crate::index::{
-        CheckReport, CompactReport, Explanation, FoldReport, Header, Sizes, Stats,
+        CheckReport, CompactReport, Explanation, Header, MergeReport, Sizes, Stats,
         TableExplanation, TableStats,
     };
     pub use crate::kernel::instructions;
@@ -121,7 +123,7 @@ pub mod inspect {
 
 /// Health, events and memory of an open index.
 pub mod health {
-    pub use crate::index::{Event, Folding, Health, MemoryUsage};
+    pub use crate::index::{Event, Health, MemoryUsage, Merging};
 }
 
 /// Runs the examples in the README.

@@ -97,7 +97,7 @@ fn write_batches(directory: &Path, fold: bool) -> Result<()> {
         if fold {
             scope.spawn(|| {
                 loop {
-                    index.fold(&()).unwrap();
+                    index.merge(&()).unwrap();
                 }
             });
         }
@@ -157,7 +157,7 @@ fn kill_writers(task: &str, seed: u64, rounds: u32) -> Result<()> {
         }
         assert_holds(&index, &model, &context);
         if round % 3 == 2 {
-            index.fold(&())?;
+            index.merge(&())?;
             assert_holds(&index, &model, &context);
         }
     }
@@ -233,8 +233,11 @@ fn content(path: &Path, model: &Model<u64>, context: &str) -> Content {
     assert_holds(&index, model, context);
     assert!(!path.join("bulk").exists(), "{context}: files of the build are left");
     let stats = index.stats(&()).unwrap();
-    let tables =
-        stats.tables.iter().map(|t: &TableStats| (t.prefix_bits, t.singles, t.runs)).collect();
+    let tables = stats
+        .tables
+        .iter()
+        .map(|t: &TableStats| (t.prefix_bits, t.delta_entries, t.runs))
+        .collect();
     let asked: Vec<_> = model.values().step_by(model.len().div_ceil(50).max(1)).collect();
     let queries: Vec<_> = asked.iter().map(|f| Query::new(**f ^ 0b101)).collect();
     let answers = index.search_batch(&queries).unwrap();

@@ -77,6 +77,16 @@ impl Kind {
     ///
     /// As [`Kind::of_pipeline`]. A secret and a centre do not change the kind either.
     ///
+    /// ```
+    /// use hamdex::advice::Kind;
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let code = Pipeline::new(&PipelineOptions::preset("code")?)?;
+    /// assert_eq!(Kind::of_descriptor(code.descriptor())?, Some(Kind::Code));
+    /// assert_eq!(Kind::of_descriptor("simhash by us, v2")?, None);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Kind::of_pipeline`].

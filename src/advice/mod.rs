@@ -7,20 +7,20 @@
 mod choice;
 mod kind;
 mod looks;
+mod overrides;
 mod perturb;
 mod profile;
+mod resolve;
 mod sampler;
 mod settings;
-mod settle;
 mod warning;
-mod wishes;
 
 pub use choice::Choice;
 pub use kind::Kind;
+pub use overrides::Overrides;
 pub use perturb::Perturber;
 pub use profile::{Features, Profile, SHORT_TEXT};
+pub use resolve::{Advice, Resolved, resolve, resolve_with};
 pub use sampler::{SAMPLE, Sampler};
 pub use settings::{Settings, Support};
-pub use settle::{Advice, Settled, settle, settle_with};
 pub use warning::warnings;
-pub use wishes::Wishes;

@@ -20,6 +20,7 @@ pub(super) const FEW_FEATURES: usize = 10;
 /// assert_eq!((profile.texts, profile.median_length), (3, 5));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Profile {
     /// Number of texts in the sample.
     pub texts: usize,
@@ -51,6 +52,7 @@ pub struct Profile {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Features {
     /// Distinct features of the median text.
     pub median: usize,

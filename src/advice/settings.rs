@@ -8,6 +8,7 @@ const MEASURED_BITS: u32 = 64;
 
 /// The evidence that is available to a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Support {
     /// The texts are available.
     Texts,
@@ -28,6 +29,7 @@ pub enum Support {
 /// assert_eq!(Settings::of(Kind::Post, 128, Support::Nothing).distance, 18);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Kind of texts for these settings.
     pub kind: Kind,

@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{
     AsDocument, BackupOptions, BackupReport, BatchReport, CheckReport, CompactReport, Durability,
-    FoldReport, Header, Index, IndexOptions, Match, OpenOptions, Query, Stats,
+    Header, Index, IndexOptions, Match, MergeReport, Query, Stats,
 };
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::text::{Pipeline, Secret};
-use crate::verify::Nearness;
+use crate::verify::DuplicateRule;
 use crate::{each_width, for_width};
 
 impl AnyIndex {
@@ -32,15 +32,28 @@ impl AnyIndex {
     ///
     /// As [`Index::open`], except for the width.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_with(path, &OpenOptions::new())
+        Self::open_with(path, &IndexOptions::new())
     }
 
     /// Opens an index with settings.
     ///
+    /// ```
+    /// use hamdex::any::AnyIndex;
+    /// use hamdex::{IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// drop(AnyIndex::create(&path, 64, &IndexOptions::new().distance(6))?);
+    /// let index = AnyIndex::open_with(&path, &IndexOptions::new().read_only(true))?;
+    /// assert_eq!((index.header().bits, index.distance()), (64, 6));
+    /// assert_eq!(index.plan().tables().len(), 4);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Index::open_with`], except for the width.
-    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+    pub fn open_with(path: impl AsRef<Path>, options: &IndexOptions) -> Result<Self> {
         let path = path.as_ref();
         for_width!(Header::read(path)?.bits, F => Ok(Index::<F>::open_with(path, options)?.into()))
     }
@@ -67,6 +80,18 @@ impl AnyIndex {
 
     /// Returns the index as one of that width, for code that is generic over it.
     ///
+    /// ```
+    /// use hamdex::any::AnyIndex;
+    /// use hamdex::{Error, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.of_width::<u64>()?.get(b"page")?, Some(0xff));
+    /// assert!(matches!(index.of_width::<u32>(), Err(Error::WidthMismatch { .. })));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::WidthMismatch`] for another width.
@@ -77,6 +102,17 @@ impl AnyIndex {
     }
 
     /// Freezes the present state for reading.
+    ///
+    /// ```
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// assert!(index.is_empty()?);
+    /// let before = index.reader()?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!((before.len(), index.len()?), (0, 1));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -105,6 +141,16 @@ impl AnyIndex {
 
     /// Returns the fingerprint of a document, `None` if it is not stored.
     ///
+    /// ```
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.get(b"page")?, Some(0xff));
+    /// assert_eq!(index.get(b"other")?, None);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Index::get`].
@@ -113,6 +159,20 @@ impl AnyIndex {
     }
 
     /// Returns the encoded feature set of a document, `None` if none is stored.
+    ///
+    /// ```
+    /// use hamdex::any::AnyIndex;
+    /// use hamdex::verify::FeatureSet;
+    /// use hamdex::{Durability, IndexOptions, NewDocument};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new().keep_features(true))?;
+    /// let encoded = FeatureSet::from_hashes(&[1 << 40, 2 << 40]).encode();
+    /// let page = NewDocument::new(b"page", 0xff_u128).features(&encoded);
+    /// index.insert_batch(&[page], Durability::Synced)?;
+    /// assert_eq!(index.features(b"page")?, Some(encoded));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -131,6 +191,18 @@ impl AnyIndex {
     }
 
     /// Answers many queries on all threads, in their order.
+    ///
+    /// ```
+    /// use hamdex::Query;
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let answers = index.search_batch([Query::new(0xfe), Query::new(0xff00)])?;
+    /// assert_eq!((answers[0].len(), answers[1].len()), (1, 0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -169,6 +241,18 @@ impl AnyIndex {
 
     /// Stores a document unless a near-duplicate of it is stored already.
     ///
+    /// ```
+    /// use hamdex::Durability;
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// assert!(index.insert_if_new(b"page", 0xff, 3, Durability::Synced)?.is_none());
+    /// let known = index.insert_if_new(b"copy", 0xfe, 3, Durability::Synced)?;
+    /// assert_eq!(known.unwrap().key, b"page");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`AnyIndex::insert_batch_if_new`].
@@ -185,6 +269,18 @@ impl AnyIndex {
 
     /// Stores those documents that have no near-duplicate, in their order.
     ///
+    /// ```
+    /// use hamdex::Durability;
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// let pages = [(b"page", 0xff_u128), (b"copy", 0xfe), (b"news", 0xff00)];
+    /// let known = index.insert_batch_if_new(&pages, 3, Durability::Synced)?;
+    /// assert!(known[0].is_none() && known[1].is_some() && known[2].is_none());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Index::insert_batch_if_new`], and [`Error::InvalidFingerprint`] for one that is too
@@ -192,7 +288,7 @@ impl AnyIndex {
     pub fn insert_batch_if_new<D: AsDocument<u128>>(
         &self,
         documents: &[D],
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         durability: Durability,
     ) -> Result<Vec<Option<Match<u128>>>> {
         each_width!(AnyIndex, self, index => {
@@ -204,6 +300,16 @@ impl AnyIndex {
 
     /// Removes a document; false if it was not stored.
     ///
+    /// ```
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert!(index.remove(b"page")?);
+    /// assert!(!index.remove(b"page")?);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Index::remove`].
@@ -213,6 +319,17 @@ impl AnyIndex {
 
     /// Removes many documents at once and returns how many were stored.
     ///
+    /// ```
+    /// use hamdex::Durability;
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// index.insert_batch(&[(b"a", 0xff_u128), (b"b", 0xff00)], Durability::Synced)?;
+    /// assert_eq!(index.remove_batch(&[b"a", b"b", b"c"], Durability::Synced)?, 2);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Index::remove_batch`].
@@ -221,6 +338,16 @@ impl AnyIndex {
     }
 
     /// Reads everything and compares every table and posting with the documents.
+    ///
+    /// ```
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.check(&())?.documents, 1);
+    /// assert!(index.check_deep(&())?.problems.is_empty());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -240,6 +367,17 @@ impl AnyIndex {
 
     /// Counts entries and bytes by reading every table and the postings once.
     ///
+    /// ```
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.stats(&())?.delta_entries, 4); // one in each of four tables
+    /// assert_eq!(index.merge(&())?.merged, 4);
+    /// assert_eq!(index.stats(&())?.delta_entries, 0);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Index::stats`].
@@ -251,12 +389,23 @@ impl AnyIndex {
     ///
     /// # Errors
     ///
-    /// As [`Index::fold`].
-    pub fn fold(&self, progress: &dyn Progress) -> Result<FoldReport> {
-        each_width!(AnyIndex, self, index => index.fold(progress))
+    /// As [`Index::merge`].
+    pub fn merge(&self, progress: &dyn Progress) -> Result<MergeReport> {
+        each_width!(AnyIndex, self, index => index.merge(progress))
     }
 
     /// Rewrites all files, so that removed data frees its space.
+    ///
+    /// ```
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// index.flush()?;
+    /// index.remove(b"page")?;
+    /// println!("{} bytes are left", index.compact()?.bytes_after);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -276,6 +425,19 @@ impl AnyIndex {
 
     /// Adds a backup to a directory, beside writers and readers.
     ///
+    /// ```
+    /// use hamdex::any::AnyIndex;
+    /// use hamdex::IndexOptions;
+    /// use hamdex::backup::BackupOptions;
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path();
+    /// let index = AnyIndex::create(path.join("pages"), 64, &IndexOptions::new())?;
+    /// let report = index.backup_with(path.join("backups"), &BackupOptions::new().keep(7))?;
+    /// assert_eq!(report.id, 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Index::backup_with`].
@@ -288,6 +450,21 @@ impl AnyIndex {
     }
 
     /// Rebuilds the pipeline that the index was created with; `None` if there was none.
+    ///
+    /// ```
+    /// use hamdex::any::AnyIndex;
+    /// use hamdex::text::Secret;
+    /// use hamdex::{IndexOptions, Pipeline, PipelineOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let secret = || Secret::from_bytes(b"0123456789abcdef0123456789abcdef");
+    /// let pipeline = Pipeline::new(&PipelineOptions::new().secret(secret()?))?;
+    /// let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new().text(&pipeline))?;
+    /// assert!(index.pipeline_with(None).is_err(), "the secret is not stored");
+    /// let again = index.pipeline_with(Some(secret()?))?.expect("has a pipeline");
+    /// assert_eq!(again.descriptor(), pipeline.descriptor());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

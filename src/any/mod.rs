@@ -137,6 +137,12 @@ macro_rules! __any_handles {
         /// index.insert(b"page", 0xff)?;
         /// assert!(before.search(Query::new(0xff))?.is_empty());
         /// assert_eq!(index.reader()?.get(b"page")?, Some(0xff));
+        /// assert_eq!((before.header().bits, before.len(), before.is_empty()), (128, 0, true));
+        /// let reader = index.reader()?;
+        /// assert_eq!(reader.features(b"page")?, None);
+        /// assert_eq!(reader.search_batch([Query::new(0xfe)])?[0][0].key, b"page");
+        /// let documents: Vec<_> = reader.documents()?.collect::<Result<_, _>>()?;
+        /// assert_eq!(documents, [(b"page".to_vec(), 0xff)]);
         /// # Ok::<(), hamdex::Error>(())
         /// ```
         #[derive(Debug, Clone)]
@@ -190,6 +196,18 @@ macro_rules! __any_handles {
 __widths!(__any_handles());
 
 /// The documents of a reader by rising key, with wide fingerprints.
+///
+/// ```
+/// use hamdex::IndexOptions;
+/// use hamdex::any::{AnyDocuments, AnyIndex};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// let index = AnyIndex::create(directory.path(), 32, &IndexOptions::new())?;
+/// index.insert(b"page", 0xff)?;
+/// let mut documents: AnyDocuments = index.reader()?.documents()?;
+/// assert_eq!(documents.next().transpose()?, Some((b"page".to_vec(), 0xff)));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 pub type AnyDocuments = Box<dyn Iterator<Item = Result<(Vec<u8>, u128)>> + Send>;
 
 impl AnyReader {
@@ -287,6 +305,23 @@ impl AnyBuilder {
 
     /// Continues a build that was killed or dropped.
     ///
+    /// ```
+    /// use hamdex::any::{AnyBuilder, AnyIndex};
+    /// use hamdex::build::BuildOptions;
+    /// use hamdex::{IndexOptions, NewDocument};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let build = BuildOptions::new();
+    /// drop(AnyBuilder::create(&path, 64, &IndexOptions::new(), &build)?);
+    /// let mut builder = AnyBuilder::resume(&path, &build)?;
+    /// assert_eq!(builder.resume_after(), None);
+    /// builder.push_document(&NewDocument::new(b"page", 0xff), 0)?;
+    /// builder.finish(&(), &mut |_, _| ())?;
+    /// assert_eq!(AnyIndex::open(&path)?.len()?, 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Builder::resume`], except for the width.
@@ -296,6 +331,18 @@ impl AnyBuilder {
     }
 
     /// Drops an unfinished build; the index is then as it was before it.
+    ///
+    /// ```
+    /// use hamdex::any::{AnyBuilder, AnyIndex};
+    /// # use hamdex::{IndexOptions, build::BuildOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// drop(AnyBuilder::create(&path, 64, &IndexOptions::new(), &BuildOptions::new())?);
+    /// AnyBuilder::abandon(&path)?;
+    /// assert!(AnyIndex::open(&path)?.is_empty()?);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

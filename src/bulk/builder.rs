@@ -87,13 +87,7 @@ impl<F: Fingerprint> Builder<F> {
         let path = path.as_ref();
         let (mut store, plan, made_index) = match Self::open(path, Access::Write) {
             Ok((store, plan)) => {
-                let plan_wanted = options.plan.as_ref().map(Plan::to_string);
-                Header::of(store.header()).require(
-                    plan_wanted,
-                    options.distance,
-                    options.pipeline.clone(),
-                    options.keep_features,
-                )?;
+                options.require(&Header::of(store.header()))?;
                 (store, plan, false)
             }
             Err(Error::NotFound { .. }) => {
@@ -263,6 +257,20 @@ impl<F: Fingerprint> Builder<F> {
     ///
     /// An earlier build names it. It was left unchanged, because the original of a copied index may
     /// still need it.
+    ///
+    /// ```
+    /// use hamdex::IndexOptions;
+    /// use hamdex::build::{BuildOptions, Builder};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let build = BuildOptions::new().inputs("crawl of May");
+    /// let builder = Builder::<u64>::create(&path, &IndexOptions::new(), &build)?;
+    /// assert_eq!(builder.left(), None);
+    /// assert!(builder.knows_inputs());
+    /// assert_eq!(builder.plan().tables().len(), 4);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn left(&self) -> Option<&Path> {
         self.left.as_deref()
     }

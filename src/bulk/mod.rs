@@ -11,6 +11,7 @@ mod manifest;
 mod merge;
 mod options;
 mod repair;
+#[cfg(feature = "distributed")]
 pub mod shards;
 mod sorter;
 mod spill;

@@ -5,7 +5,23 @@ use std::path::PathBuf;
 /// Which of several pushed documents with the same key is used.
 ///
 /// See [`BuildOptions::repeats`] for an example.
+///
+/// ```
+/// use hamdex::build::{BuildOptions, Builder, Repeats};
+/// use hamdex::{Index, IndexOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// let build = BuildOptions::new().repeats(Repeats::Last);
+/// let mut builder = Builder::<u64>::create(&path, &IndexOptions::new(), &build)?;
+/// builder.push(b"page", 0x00, 0)?;
+/// builder.push(b"page", 0xff, 1)?;
+/// builder.finish(&(), &mut |_, _| ())?;
+/// assert_eq!(Index::<u64>::open(&path)?.get(b"page")?, Some(0xff));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Repeats {
     /// The first one pushed.
     #[default]
@@ -98,7 +114,22 @@ impl BuildOptions {
 /// Document counts and size of a finished build.
 ///
 /// See [`Builder`](crate::build::Builder) for an example.
+///
+/// ```
+/// use hamdex::IndexOptions;
+/// use hamdex::build::{BuildOptions, BuildReport, Builder};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// let mut builder = Builder::<u64>::create(&path, &IndexOptions::new(), &BuildOptions::new())?;
+/// builder.push(b"page", 0xff, 0)?;
+/// builder.push(b"copy", 0xff, 1)?;
+/// let report: BuildReport = builder.finish(&(), &mut |_, _| ())?;
+/// assert_eq!((report.documents, report.fingerprints), (2, 1));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct BuildReport {
     /// Documents in the index after the build.
     pub documents: u64,
@@ -115,6 +146,18 @@ pub struct BuildReport {
 /// What remains of an abandoned build.
 ///
 /// See [`Builder::abandon`](crate::build::Builder::abandon) for an example.
+///
+/// ```
+/// use hamdex::IndexOptions;
+/// use hamdex::build::{Abandoned, BuildOptions, Builder};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// drop(Builder::<u64>::create(&path, &IndexOptions::new(), &BuildOptions::new())?);
+/// let abandoned: Abandoned = Builder::<u64>::abandon(&path)?;
+/// assert!(abandoned.made_index && abandoned.left.is_none());
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Abandoned {

@@ -19,6 +19,7 @@ const REPORT_EVERY: u64 = 1 << 14;
 
 /// What a repair read, and what it could not read. See [`repair`] for an example.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RepairReport {
     /// Documents in the new index.
     pub documents: u64,
@@ -51,13 +52,13 @@ impl RepairReport {
 /// without features. What is in neither is lost; `documents` is then below `counted`.
 ///
 /// ```
-/// use hamdex::build::{BuildOptions, repair};
+/// use hamdex::build::{BuildOptions, RepairReport, repair};
 /// use hamdex::{Index, IndexOptions};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let (path, target) = (directory.path().join("pages"), directory.path().join("repaired"));
 /// Index::<u64>::create(&path, &IndexOptions::new())?.insert(b"page", 7)?;
-/// let report = repair::<u64>(&path, &target, &BuildOptions::new(), &())?;
+/// let report: RepairReport = repair::<u64>(&path, &target, &BuildOptions::new(), &())?;
 /// assert_eq!((report.documents, report.problem_count), (1, 0));
 /// assert_eq!(Index::<u64>::open(&target)?.get(b"page")?, Some(7));
 /// # Ok::<(), hamdex::Error>(())

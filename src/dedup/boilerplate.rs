@@ -14,21 +14,13 @@ use rayon::prelude::*;
 
 use super::engine::Dedup;
 use super::grouped::{Grouped, Known, NOWHERE, Spool};
-use super::settings::Settings;
+use super::settings::BoilerplateOptions;
 use super::unit::{Cut, Unit, says_something};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::join::Linkage;
 use crate::progress::Progress;
 use crate::sketch::feature_hash;
 use crate::text::Pipeline;
-use crate::verify::Verification;
-
-/// Documents that may have a unit before it is boilerplate, by default.
-const DOCUMENTS: u32 = 10;
-
-/// Bytes of memory that distinct units may take, by default.
-const MEMORY: usize = 512 << 20;
 
 /// Bytes of a distinct unit while groups are formed; see [`Dedup`] and its evidence.
 const PER_UNIT: usize = 256;
@@ -38,58 +30,6 @@ const BATCH: usize = 1024;
 
 /// Characters of a unit that a report shows.
 const SHOWN: usize = 1000;
-
-/// What boilerplate is.
-///
-/// ```
-/// use hamdex::dedup::{BoilerplateOptions, Settings, Unit};
-///
-/// let options = BoilerplateOptions::new(Unit::Line, Settings::new(12));
-/// assert_eq!((options.documents, options.memory), (10, 512 << 20));
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-#[must_use]
-pub struct BoilerplateOptions {
-    /// The parts of a document that are counted.
-    pub unit: Unit,
-    /// Documents that may have a unit before it is boilerplate. Default = 10.
-    pub documents: u32,
-    /// When two units are near-duplicates of each other.
-    ///
-    /// Groups have representatives. The third number of
-    /// [`Verification::EditByLength`](crate::verify::Verification::EditByLength) is ignored.
-    pub near: Settings,
-    /// Bytes of memory for distinct units. Default = 512 MiB, which is two million units.
-    pub memory: usize,
-}
-
-impl BoilerplateOptions {
-    /// Requests units of this kind.
-    pub fn new(unit: Unit, near: Settings) -> Self {
-        Self { unit, documents: DOCUMENTS, near, memory: MEMORY }
-    }
-
-    /// Sets the number of documents that may have a unit. Default = 10.
-    pub fn documents(mut self, documents: u32) -> Self {
-        self.documents = documents;
-        self
-    }
-
-    /// Sets the bytes of memory for distinct units. Default = 512 MiB.
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = bytes;
-        self
-    }
-
-    fn settings(&self) -> Settings {
-        let mut verification = self.near.verification;
-        if let Verification::EditByLength { boilerplate, .. } = &mut verification {
-            *boilerplate = None;
-        }
-        self.near.clone().verify(verification).linkage(Linkage::Representative)
-    }
-}
 
 /// Counts the documents of every unit.
 ///
@@ -102,7 +42,7 @@ impl BoilerplateOptions {
 /// documents in any case. Temporary files hold the text of each distinct unit and four bytes a unit.
 ///
 /// ```
-/// use hamdex::dedup::{BoilerplateFinder, BoilerplateOptions, Settings, Unit};
+/// use hamdex::dedup::{BoilerplateFinder, BoilerplateOptions, DocumentUnits, DedupOptions, Unit};
 /// use hamdex::verify::Verification;
 /// use hamdex::{Pipeline, PipelineOptions};
 ///
@@ -112,10 +52,12 @@ impl BoilerplateOptions {
 ///     "We use 121 cookies to give you the best experience.\nA wonderful book about the deep sea.",
 /// ];
 /// let pipeline = Pipeline::new(&PipelineOptions::preset("text")?)?;
-/// let near = Settings::new(16).verify(Verification::Edit(0.8));
+/// let near = DedupOptions::new(16).verify(Verification::Edit(0.8));
 /// let options = BoilerplateOptions::new(Unit::Line, near).documents(2);
 /// let mut finder = BoilerplateFinder::<u64>::new(&options)?;
-/// finder.push_texts(&pipeline, &pages)?;
+/// finder.push_texts(&pipeline, &pages[..2])?;
+/// let last: DocumentUnits = finder.units(&pipeline, [pages[2]]); // on any thread
+/// finder.push(&last)?;
 /// let boilerplate = finder.finish(&pipeline, &())?;
 /// assert_eq!(boilerplate.groups()[0].documents, 3);
 /// assert_eq!(boilerplate.cut(&pipeline, pages[0]).text, "Sunny days are here again.");
@@ -307,6 +249,24 @@ fn key(pipeline: &Pipeline, unit: &str, seed: u64) -> u128 {
 }
 
 /// Units that are boilerplate.
+///
+/// ```
+/// use hamdex::dedup::{Boilerplate, BoilerplateFinder, BoilerplateGroup, BoilerplateOptions};
+/// use hamdex::dedup::{DedupOptions, Unit};
+/// use hamdex::{Pipeline, PipelineOptions};
+///
+/// let pipeline = Pipeline::new(&PipelineOptions::preset("text")?)?;
+/// let options = BoilerplateOptions::new(Unit::Line, DedupOptions::new(3)).documents(1);
+/// let mut finder = BoilerplateFinder::<u64>::new(&options)?;
+/// let texts = ["All rights are reserved.\nSun", "All rights are reserved.\nRain"];
+/// finder.push_texts(&pipeline, &texts)?;
+/// let boilerplate: Boilerplate = finder.finish(&pipeline, &())?;
+/// assert_eq!((boilerplate.distinct(), boilerplate.forgotten()), (3, 0));
+/// let most: &BoilerplateGroup = &boilerplate.groups()[0];
+/// assert_eq!((&most.text[..], most.documents), ("All rights are reserved.", 2));
+/// assert_eq!(boilerplate.cut(&pipeline, texts[1]).text, "Rain");
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Boilerplate {
     unit: Unit,
@@ -318,7 +278,7 @@ pub struct Boilerplate {
     forgotten: u64,
 }
 
-/// Near units that many documents have.
+/// Near units that many documents have. [`Boilerplate`] has an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BoilerplateGroup {
@@ -362,14 +322,16 @@ mod tests {
     use std::collections::{BTreeSet, HashSet};
 
     use super::*;
+    use crate::dedup::DedupOptions;
     use crate::text::PipelineOptions;
+    use crate::verify::Verification;
 
     fn pipeline() -> Pipeline {
         Pipeline::new(&PipelineOptions::preset("auto").unwrap()).unwrap()
     }
 
     fn options(documents: u32) -> BoilerplateOptions {
-        let near = Settings::new(16).verify(Verification::Edit(0.8));
+        let near = DedupOptions::new(16).verify(Verification::Edit(0.8));
         BoilerplateOptions::new(Unit::Line, near).documents(documents)
     }
 

@@ -17,9 +17,9 @@ const MEASURED_TOGETHER: usize = 1024;
 /// The decision about one document: kept, duplicate or already stored.
 ///
 /// ```
-/// use hamdex::dedup::{Decision, Dedup, Settings};
+/// use hamdex::dedup::{Decision, Dedup, DedupOptions};
 ///
-/// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+/// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
 /// for fingerprint in [0b0000, 0b0001, 0xffff] {
 ///     dedup.push(fingerprint, &[], ())?;
 /// }
@@ -67,6 +67,7 @@ pub enum Decision<'a> {
 ///
 /// See [`Decisions::clusters`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cluster<'a> {
     /// Number of the cluster, from 1. Larger clusters come first, then those that start first.
     pub number: u32,
@@ -79,9 +80,9 @@ pub struct Cluster<'a> {
 /// The decisions about all documents; see [`Dedup`](super::Dedup).
 ///
 /// ```
-/// use hamdex::dedup::{Decision, Dedup, Settings};
+/// use hamdex::dedup::{Decision, Dedup, DedupOptions};
 ///
-/// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+/// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
 /// for fingerprint in [0xffff, 0b0000, 0b0001] {
 ///     dedup.push(fingerprint, &[], ())?;
 /// }
@@ -91,6 +92,9 @@ pub struct Cluster<'a> {
 /// assert_eq!(decisions.kept_of(1), Some(1));
 /// assert_eq!(decisions.of(0), Decision::Kept { cluster: None });
 /// assert_eq!(decisions.fingerprint(2), 0b0001);
+/// assert_eq!((decisions.is_empty(), decisions.near_stored()), (false, 0));
+/// assert_eq!(decisions.fingerprints(), [0xffff, 0b0000, 0b0001]);
+/// assert_eq!(decisions.iter().next(), Some(Decision::Kept { cluster: None }));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug)]
@@ -239,9 +243,9 @@ impl<F: Fingerprint> Decisions<F> {
     /// Returns all clusters, the largest first.
     ///
     /// ```
-    /// use hamdex::dedup::{Dedup, Settings};
+    /// use hamdex::dedup::{Dedup, DedupOptions};
     ///
-    /// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+    /// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
     /// for fingerprint in [0xffff, 0b0000, 0b0001, 0b0110] {
     ///     dedup.push(fingerprint, &[], ())?;
     /// }

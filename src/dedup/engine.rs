@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::decisions::{Decisions, measuring};
 use super::groups::labelled;
 use super::order::{Excluded, best_first};
-use super::settings::Settings;
+use super::settings::DedupOptions;
 use super::stored::{OwnKey, Search, Stored};
 use super::target::Target;
 use crate::error::{Error, Result};
@@ -28,10 +28,10 @@ const BATCH: usize = 1024;
 /// and ranks decide only between equally large ones.
 ///
 /// ```
-/// use hamdex::dedup::{Decision, Dedup, Settings};
+/// use hamdex::dedup::{Decision, Dedup, DedupOptions};
 ///
 /// // The newest version is kept.
-/// let mut dedup = Dedup::<u64, &str>::new(&Settings::new(2))?;
+/// let mut dedup = Dedup::<u64, &str>::new(&DedupOptions::new(2))?;
 /// let versions = [(0b0001, "2021-05-01"), (0xffff, "2020-01-01"), (0b0011, "2023-02-03")];
 /// for (fingerprint, date) in versions {
 ///     dedup.push(fingerprint, &[], date)?;
@@ -44,7 +44,7 @@ const BATCH: usize = 1024;
 /// ```
 #[derive(Debug)]
 pub struct Dedup<F, R = ()> {
-    settings: Settings,
+    settings: DedupOptions,
     fingerprints: Vec<F>,
     ranks: Vec<R>,
     /// `None` if nothing is verified.
@@ -62,7 +62,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     ///
     /// - [`Error::InvalidDistance`] if the distance is above a quarter of the width.
     /// - [`Error::Io`] if the temporary file cannot be created.
-    pub fn new(settings: &Settings) -> Result<Self> {
+    pub fn new(settings: &DedupOptions) -> Result<Self> {
         let (distance, bits, max) = (settings.distance, F::BITS, F::MAX_DISTANCE);
         if distance > max {
             return Err(Error::InvalidDistance { distance, bits, max });
@@ -98,9 +98,9 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     ///
     /// ```
     /// use hamdex::verify::Verification;
-    /// use hamdex::dedup::{Dedup, Settings};
+    /// use hamdex::dedup::{Dedup, DedupOptions};
     ///
-    /// let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(Verification::Edit(0.9)))?;
+    /// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3).verify(Verification::Edit(0.9)))?;
     /// assert_eq!(dedup.push(7, b"the same text in two places", ())?, 0);
     /// assert_eq!(dedup.push(7, b"", ())?, 1);
     /// assert_eq!((dedup.len(), dedup.unverifiable()), (2, 1));
@@ -131,9 +131,9 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     /// includes it. Takes one bit of memory per document.
     ///
     /// ```
-    /// use hamdex::dedup::{Decision, Dedup, Settings};
+    /// use hamdex::dedup::{Decision, Dedup, DedupOptions};
     ///
-    /// let mut dedup = Dedup::<u64>::new(&Settings::new(1))?;
+    /// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(1))?;
     /// let positions: Vec<u32> =
     ///     [7, 7, 6].into_iter().map(|f| dedup.push(f, &[], ())).collect::<Result<_, _>>()?;
     /// dedup.exclude(positions[0]);
@@ -166,9 +166,9 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     /// documents give the same answer, which takes up to nine times as long to find.
     ///
     /// ```
-    /// use hamdex::dedup::{Decision, Dedup, Settings};
+    /// use hamdex::dedup::{Decision, Dedup, DedupOptions};
     ///
-    /// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+    /// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
     /// for fingerprint in [0b0000, 0b0111, 0b0001, 0b0000] {
     ///     dedup.push(fingerprint, &[], ())?;
     /// }
@@ -183,7 +183,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         self.leave = Some(documents);
     }
 
-    pub(super) fn settings(&self) -> &Settings {
+    pub(super) fn settings(&self) -> &DedupOptions {
         &self.settings
     }
 
@@ -192,6 +192,15 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     }
 
     /// Returns the number of documents pushed so far.
+    ///
+    /// ```
+    /// # use hamdex::dedup::{Dedup, DedupOptions};
+    /// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
+    /// assert!(dedup.is_empty());
+    /// dedup.push(7, b"", ())?;
+    /// assert_eq!(dedup.len(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.fingerprints.len()
     }
@@ -230,13 +239,13 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     /// Those of [`finish`](Self::finish) and [`Index::search_batch`].
     ///
     /// ```
-    /// use hamdex::dedup::{Dedup, Settings};
+    /// use hamdex::dedup::{Dedup, DedupOptions};
     /// use hamdex::{Index, IndexOptions};
     ///
     /// let directory = tempfile::tempdir()?;
     /// let index = Index::<u64>::create(directory.path(), &IndexOptions::new())?;
     /// index.insert(b"monday", 0b0001)?;
-    /// let mut dedup = Dedup::<u64>::new(&Settings::new(1))?;
+    /// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(1))?;
     /// dedup.push(0b0011, &[], ())?;
     /// let decisions = dedup.finish_against(&index, &())?;
     /// assert_eq!((decisions.kept(), decisions.near_stored()), (0, 1));
@@ -257,7 +266,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     /// Those of [`finish_against`](Self::finish_against).
     ///
     /// ```
-    /// use hamdex::dedup::{self, Decision, Dedup, Settings};
+    /// use hamdex::dedup::{self, Decision, Dedup, DedupOptions};
     /// use hamdex::{Index, IndexOptions};
     ///
     /// let directory = tempfile::tempdir()?;
@@ -265,7 +274,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     /// index.insert(b"monday", 0b0001)?;
     /// index.insert(b"tuesday", 0xffff)?;
     /// let keys = ["tuesday", "wednesday"];
-    /// let mut dedup = Dedup::<u64>::new(&Settings::new(1))?;
+    /// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(1))?;
     /// dedup.push(0xffff, &[], ())?;
     /// dedup.push(0b0011, &[], ())?;
     /// let own = |at: u32| keys.get(at as usize).map(|key| dedup::key_hash(key.as_bytes()));
@@ -413,11 +422,11 @@ impl<F: Fingerprint> Dedup<F> {
     /// Those of [`push`](Self::push); the texts before the one that failed are added.
     ///
     /// ```
-    /// use hamdex::dedup::{Dedup, Settings};
+    /// use hamdex::dedup::{Dedup, DedupOptions};
     /// use hamdex::{Pipeline, PipelineOptions};
     ///
     /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
-    /// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+    /// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
     /// let positions = dedup.push_texts(&pipeline, &["rain tonight", " ", "rain tonight"])?;
     /// assert_eq!(positions, [Some(0), None, Some(1)]);
     /// assert_eq!(dedup.finish(&())?.kept(), 1);

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
-use super::settings::Settings;
+use super::settings::DedupOptions;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::join::{self, Labelled};
@@ -33,10 +33,10 @@ use crate::verify::{EvidenceFile, Linkage, Verification};
 /// - Those of reading the evidence.
 ///
 /// ```
-/// use hamdex::dedup::{self, Settings};
+/// use hamdex::dedup::{self, DedupOptions};
 ///
 /// let fingerprints = [0b0111_u64, 0xffff, 0b0001, 0b0001];
-/// let settings = Settings::new(2);
+/// let settings = DedupOptions::new(2);
 /// let labels = dedup::labels(&fingerprints, None, &settings, None, &())?;
 /// assert_eq!(labels, [0, 1, 0, 0]);
 /// let last_first = dedup::labels(&fingerprints, None, &settings, Some(&[3, 2, 1, 0]), &())?;
@@ -47,7 +47,7 @@ use crate::verify::{EvidenceFile, Linkage, Verification};
 pub fn labels<F: Fingerprint>(
     fingerprints: &[F],
     evidence: Option<&EvidenceFile>,
-    settings: &Settings,
+    settings: &DedupOptions,
     order: Option<&[u32]>,
     progress: &dyn Progress,
 ) -> Result<Vec<u32>> {
@@ -69,7 +69,7 @@ pub fn labels<F: Fingerprint>(
 pub(super) fn labelled<F: Fingerprint>(
     fingerprints: &[F],
     evidence: Option<&EvidenceFile>,
-    settings: &Settings,
+    settings: &DedupOptions,
     (order, kept): (Option<&[u32]>, u32),
     progress: &dyn Progress,
 ) -> Result<Labelled> {
@@ -113,7 +113,7 @@ pub(super) fn largest_first(
 
 /// What decides whether two documents are linked.
 struct Linking<'a> {
-    settings: &'a Settings,
+    settings: &'a DedupOptions,
     evidence: Option<&'a EvidenceFile>,
     /// Position of the first document that is always kept.
     kept: u32,
@@ -127,7 +127,7 @@ impl Linking<'_> {
         fingerprints: &[F],
         at: &(dyn Fn(u32) -> u32 + Sync),
     ) -> Result<Labelled> {
-        let Settings { distance, verification, .. } = *self.settings;
+        let DedupOptions { distance, verification, .. } = *self.settings;
         let linkage = self.settings.linking();
         if self.evidence.is_none() && linkage == Linkage::Chain {
             let labels = join::clusters(fingerprints, distance, self.progress)?;
@@ -199,7 +199,7 @@ mod tests {
     fn what_the_order_leaves_out_stands_alone_and_links_nothing() {
         let chain = [0b0000_u64, 0b0011, 0b1111];
         let labels = |order: &[u32]| {
-            super::labels(&chain, None, &Settings::new(2), Some(order), &()).unwrap()
+            super::labels(&chain, None, &DedupOptions::new(2), Some(order), &()).unwrap()
         };
         assert_eq!(labels(&[2, 1, 0]), [2, 2, 2]);
         assert_eq!(labels(&[2, 0]), [0, 1, 2]);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn an_order_with_a_position_beyond_the_last_is_refused() {
-        let refused = super::labels(&[1_u64, 2], None, &Settings::new(1), Some(&[0, 2]), &());
+        let refused = super::labels(&[1_u64, 2], None, &DedupOptions::new(1), Some(&[0, 2]), &());
         assert!(matches!(refused, Err(Error::InvalidOption { name: "order", .. })));
     }
 
@@ -219,7 +219,7 @@ mod tests {
             writer.push(text.as_bytes()).unwrap();
         }
         let evidence = writer.finish().unwrap();
-        let settings = Settings::new(3).verify(Verification::Edit(0.9));
+        let settings = DedupOptions::new(3).verify(Verification::Edit(0.9));
         let labels = |order: Option<&[u32]>| {
             super::labels(&[5_u64; 3], Some(&evidence), &settings, order, &()).unwrap()
         };

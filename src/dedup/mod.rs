@@ -6,21 +6,21 @@
 //! temporary file, so memory holds a fingerprint, a rank and a few numbers per document, but no
 //! text.
 //!
-//! [`advice::settle`](crate::advice::settle) chooses the settings from a sample of the texts.
+//! [`advice::resolve`](crate::advice::resolve) chooses the settings from a sample of the texts.
 //!
 //! ```
-//! use hamdex::advice::{self, Wishes};
-//! use hamdex::dedup::{Decision, Dedup, Settings};
+//! use hamdex::advice::{self, Overrides};
+//! use hamdex::dedup::{Decision, Dedup, DedupOptions};
 //!
 //! let texts = [
 //!     "severe flooding closes the main road into town this morning",
 //!     "just finished reading a wonderful book about the deep sea",
 //!     "severe flooding closes the main road into town this evening",
 //! ];
-//! let settled = advice::settle(&texts, &Wishes::new())?;
+//! let settled = advice::resolve(&texts, &Overrides::new())?;
 //! let pipeline = settled.pipeline.as_ref().expect("texts have a pipeline");
 //!
-//! let mut dedup = Dedup::<u64>::new(&Settings::of(&settled))?;
+//! let mut dedup = Dedup::<u64>::new(&DedupOptions::of(&settled))?;
 //! dedup.push_texts(pipeline, &texts)?;
 //! let decisions = dedup.finish(&())?;
 //!
@@ -45,13 +45,11 @@ mod stored;
 mod target;
 mod unit;
 
-pub use boilerplate::{
-    Boilerplate, BoilerplateFinder, BoilerplateGroup, BoilerplateOptions, DocumentUnits,
-};
+pub use boilerplate::{Boilerplate, BoilerplateFinder, BoilerplateGroup, DocumentUnits};
 pub use decisions::{Cluster, Decision, Decisions};
 pub use engine::Dedup;
 pub use groups::{groups, labels};
-pub use settings::Settings;
+pub use settings::{BoilerplateOptions, DedupOptions};
 pub use sources::{
     FarthestPair, LargestGroup, SourceCounts, Sources, gone_sources, sort_sources, source_warnings,
 };

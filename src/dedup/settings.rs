@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use bincode::{Decode, Encode};
 
-use crate::advice::Settled;
+use super::unit::Unit;
+use crate::advice::Resolved;
 use crate::error::{Error, Result};
 use crate::store::{codec, rename_durably};
 use crate::verify::{Linkage, Verification};
@@ -18,21 +19,28 @@ const KEY: &[u8] = b"dedup settings";
 /// Name of the file in errors.
 const FAMILY: &str = "dedup state";
 
+/// Documents that may have a unit before it is boilerplate, by default.
+const DOCUMENTS: u32 = 10;
+
+/// Bytes of memory that distinct units may take, by default.
+const MEMORY: usize = 512 << 20;
+
 /// Settings of a deduplication: distance, verification and linkage.
 ///
 /// ```
 /// use hamdex::verify::Verification;
-/// use hamdex::dedup::Settings;
+/// use hamdex::dedup::DedupOptions;
 /// use hamdex::join::Linkage;
 ///
-/// let settings = Settings::new(12).verify(Verification::Edit(0.88)).tmp("/var/tmp");
+/// let settings = DedupOptions::new(12).verify(Verification::Edit(0.88)).tmp("/var/tmp");
 /// assert_eq!(settings.linking(), Linkage::Representative);
 /// assert_eq!(settings.linkage(Linkage::Chain).linking(), Linkage::Chain);
-/// assert_eq!(Settings::new(3).linking(), Linkage::Chain);
+/// assert_eq!(DedupOptions::new(3).linking(), Linkage::Chain);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 #[must_use]
-pub struct Settings {
+pub struct DedupOptions {
     /// Largest distance of near-duplicates in bits: 0 to a quarter of the width.
     pub distance: u32,
     /// Check that a pair within the distance must pass.
@@ -43,7 +51,7 @@ pub struct Settings {
     pub tmp: Option<PathBuf>,
 }
 
-impl Settings {
+impl DedupOptions {
     /// Creates settings with a distance and without a verification.
     pub fn new(distance: u32) -> Self {
         Self { distance, verification: Verification::None, linkage: None, tmp: None }
@@ -52,16 +60,16 @@ impl Settings {
     /// Uses the distance and verification that were chosen from texts.
     ///
     /// ```
-    /// use hamdex::advice::{self, Wishes};
-    /// use hamdex::dedup::Settings;
+    /// use hamdex::advice::{self, Overrides};
+    /// use hamdex::dedup::DedupOptions;
     ///
     /// let texts = ["severe flooding closes the main road", "a book about the deep sea"];
-    /// let settled = advice::settle(&texts, &Wishes::new())?;
-    /// assert_eq!(Settings::of(&settled).distance, settled.distance);
+    /// let resolved = advice::resolve(&texts, &Overrides::new())?;
+    /// assert_eq!(DedupOptions::of(&resolved).distance, resolved.distance);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
-    pub fn of(settled: &Settled) -> Self {
-        Self::new(settled.distance).verify(settled.verification)
+    pub fn of(resolved: &Resolved) -> Self {
+        Self::new(resolved.distance).verify(resolved.verification)
     }
 
     /// Sets the check of pairs within the distance. Default = none.
@@ -141,6 +149,60 @@ impl Settings {
             .map_err(|_| Error::corrupt(FAMILY, format!("unknown verification {verification}")))?;
         let linkage = if chain { Linkage::Chain } else { Linkage::Representative };
         Ok(Some((Self::new(distance).verify(verification).linkage(linkage), token)))
+    }
+}
+
+/// What boilerplate is.
+///
+/// ```
+/// use hamdex::dedup::{BoilerplateOptions, DedupOptions, Unit};
+///
+/// let options = BoilerplateOptions::new(Unit::Line, DedupOptions::new(12));
+/// assert_eq!((options.documents, options.memory), (10, 512 << 20));
+/// let options = options.documents(3).memory(64 << 20);
+/// assert_eq!((options.documents, options.memory), (3, 64 << 20));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[must_use]
+pub struct BoilerplateOptions {
+    /// The parts of a document that are counted.
+    pub unit: Unit,
+    /// Documents that may have a unit before it is boilerplate. Default = 10.
+    pub documents: u32,
+    /// When two units are near-duplicates of each other.
+    ///
+    /// Groups have representatives. The third number of
+    /// [`Verification::EditByLength`](crate::verify::Verification::EditByLength) is ignored.
+    pub near: DedupOptions,
+    /// Bytes of memory for distinct units. Default = 512 MiB, which is two million units.
+    pub memory: usize,
+}
+
+impl BoilerplateOptions {
+    /// Requests units of this kind.
+    pub fn new(unit: Unit, near: DedupOptions) -> Self {
+        Self { unit, documents: DOCUMENTS, near, memory: MEMORY }
+    }
+
+    /// Sets the number of documents that may have a unit. Default = 10.
+    pub fn documents(mut self, documents: u32) -> Self {
+        self.documents = documents;
+        self
+    }
+
+    /// Sets the bytes of memory for distinct units. Default = 512 MiB.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    pub(super) fn settings(&self) -> DedupOptions {
+        let mut verification = self.near.verification;
+        if let Verification::EditByLength { boilerplate, .. } = &mut verification {
+            *boilerplate = None;
+        }
+        self.near.clone().verify(verification).linkage(Linkage::Representative)
     }
 }
 

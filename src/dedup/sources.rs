@@ -27,6 +27,7 @@ const NAMED: usize = 3;
 /// assert!(counts.is_halved() && !counts.is_gone());
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SourceCounts {
     /// Name of the source.
     pub name: String,
@@ -41,7 +42,21 @@ pub struct SourceCounts {
 }
 
 /// The cluster with most documents of one source. See [`Sources`] for an example.
+///
+/// ```
+/// use hamdex::dedup::{Dedup, LargestGroup, DedupOptions, Sources};
+///
+/// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
+/// for fingerprint in [0b0000, 0b0001, 0xff00] {
+///     dedup.push(fingerprint, &[], ())?;
+/// }
+/// let counts = Sources::of_names(["a.org"]).counts(&dedup.finish(&())?, |_| 0);
+/// let LargestGroup { cluster, documents, .. } = counts[0].largest_group.unwrap();
+/// assert_eq!((cluster, documents), (1, 2));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LargestGroup {
     /// Number of the cluster, from 1.
     pub cluster: u32,
@@ -50,7 +65,21 @@ pub struct LargestGroup {
 }
 
 /// A removed document and the one kept instead. See [`Sources`] for an example.
+///
+/// ```
+/// use hamdex::dedup::{Dedup, FarthestPair, DedupOptions, Sources};
+///
+/// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
+/// for fingerprint in [0b0000, 0b0001, 0b0111] {
+///     dedup.push(fingerprint, &[], ())?;
+/// }
+/// let counts = Sources::of_names(["a.org"]).counts(&dedup.finish(&())?, |_| 0);
+/// let FarthestPair { removed, kept, distance, .. } = counts[0].farthest.unwrap();
+/// assert_eq!((removed, kept, distance), (2, 0, 3));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct FarthestPair {
     /// Position of the removed document.
     pub removed: u32,
@@ -114,9 +143,9 @@ impl SourceCounts {
 /// per source, and its name.
 ///
 /// ```
-/// use hamdex::dedup::{self, Dedup, Settings, Sources};
+/// use hamdex::dedup::{self, Dedup, DedupOptions, Sources};
 ///
-/// let mut dedup = Dedup::<u64>::new(&Settings::new(3))?;
+/// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3))?;
 /// let mut sources = Sources::new();
 /// let mut numbers = Vec::new();
 /// for (fingerprint, host) in [(0b0000, "a.org"), (0b0001, "b.org"), (0xff00, "a.org")] {
@@ -350,7 +379,7 @@ fn thousands(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Dedup, Settings};
+    use crate::dedup::{Dedup, DedupOptions};
 
     #[test]
     fn a_source_is_halved_if_more_than_half_and_twenty_are_removed() {
@@ -400,7 +429,7 @@ mod tests {
 
     #[test]
     fn a_source_knows_its_largest_group_and_its_farthest_pair() {
-        let mut dedup = Dedup::<u64>::new(&Settings::new(4)).unwrap();
+        let mut dedup = Dedup::<u64>::new(&DedupOptions::new(4)).unwrap();
         let mut sources = Sources::of_names(["a", "b", "b"]);
         // Two groups of three and a document in no group.
         let rows = [(0, 0), (1, 1), (0xf, 1), (!0, 1), (!1, 0), (!3, 2), (0xffff << 20, 2)];

@@ -4,7 +4,7 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::order::Excluded;
-use super::settings::Settings;
+use super::settings::DedupOptions;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, Query};
@@ -25,6 +25,14 @@ pub(super) struct Stored {
 }
 
 /// Returns a document's [`key_hash`] in the index, by position, if any.
+///
+/// ```
+/// use hamdex::dedup::{OwnKey, key_hash};
+///
+/// let keys = [Some("a1"), None];
+/// let own: &OwnKey = &|position| keys[position as usize].map(|key| key_hash(key.as_bytes()));
+/// assert_eq!((own(0), own(1)), (Some(key_hash(b"a1")), None));
+/// ```
 pub type OwnKey<'a> = dyn Fn(u32) -> Option<u128> + 'a;
 
 /// Hashes a document key, for [`Dedup::finish_against_others`].
@@ -50,7 +58,7 @@ pub(super) struct Search<'a, F: Fingerprint> {
     /// `None` if no document is itself in the index.
     pub(super) own: Option<&'a OwnKey<'a>>,
     pub(super) evidence: Option<&'a EvidenceFile>,
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a DedupOptions,
 }
 
 impl<F: Fingerprint> Search<'_, F> {

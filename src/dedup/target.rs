@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::decisions::measuring;
 use super::groups::{labelled, largest_first};
-use super::settings::Settings;
+use super::settings::DedupOptions;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::join::{self, Labelled, Linkage};
@@ -26,7 +26,7 @@ const STEPS: u32 = 128;
 pub(super) struct Target<'a, F> {
     pub(super) fingerprints: &'a [F],
     pub(super) evidence: Option<&'a EvidenceFile>,
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a DedupOptions,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -214,7 +214,7 @@ fn left(labelled: &Labelled, order: &[u32]) -> usize {
 }
 
 /// Returns verification and distance at a step; without a verification the distance falls.
-fn tightened(settings: &Settings, step: u32) -> (Verification, u32) {
+fn tightened(settings: &DedupOptions, step: u32) -> (Verification, u32) {
     let distance = settings.distance;
     let towards = |threshold: f64, top: f64| {
         let part = f64::from(step) / f64::from(STEPS);
@@ -265,8 +265,8 @@ mod tests {
         texts
     }
 
-    fn settings() -> Settings {
-        Settings::new(4).verify(Verification::Edit(0.7))
+    fn settings() -> DedupOptions {
+        DedupOptions::new(4).verify(Verification::Edit(0.7))
     }
 
     /// Kept positions, and of the others the kept one, of texts with equal fingerprints.
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn without_a_verification_the_nearest_fingerprints_go_first() {
-        let mut dedup = Dedup::<u64>::new(&Settings::new(3)).unwrap();
+        let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3)).unwrap();
         for fingerprint in [0b0000, 0b0111, 0b1_0000_0000, 0b1_0000_0001, 0] {
             dedup.push(fingerprint, &[], ()).unwrap();
         }
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn documents_that_are_left_out_do_not_count() {
-        let mut dedup = Dedup::<u64>::new(&Settings::new(1)).unwrap();
+        let mut dedup = Dedup::<u64>::new(&DedupOptions::new(1)).unwrap();
         for fingerprint in [5, 5, 5, 0xff00] {
             dedup.push(fingerprint, &[], ()).unwrap();
         }
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_state_refuses_a_target() {
-        let mut dedup = Dedup::<u64>::new(&Settings::new(1)).unwrap();
+        let mut dedup = Dedup::<u64>::new(&DedupOptions::new(1)).unwrap();
         dedup.push(5, &[], ()).unwrap();
         dedup.leave_at_least(1);
         let refused = dedup.finish_behind(std::iter::empty(), &());

@@ -166,6 +166,21 @@ fn runs(marks: &[Mark]) -> Vec<Range<usize>> {
 }
 
 /// What is left of a text.
+///
+/// ```
+/// use hamdex::dedup::{BoilerplateFinder, BoilerplateOptions, Cut, DedupOptions, Unit};
+/// # use hamdex::{Pipeline, PipelineOptions};
+///
+/// # let pipeline = Pipeline::new(&PipelineOptions::preset("text")?)?;
+/// let options = BoilerplateOptions::new(Unit::Line, DedupOptions::new(3)).documents(1);
+/// let mut finder = BoilerplateFinder::<u64>::new(&options)?;
+/// let texts = ["All rights are reserved.\nSun", "All rights are reserved.\nRain"];
+/// finder.push_texts(&pipeline, &texts)?;
+/// let boilerplate = finder.finish(&pipeline, &())?;
+/// let Cut { text, units, .. } = boilerplate.cut(&pipeline, texts[0]);
+/// assert_eq!((&*text, units), ("Sun", 1));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cut<'t> {
@@ -183,12 +198,13 @@ impl Cut<'_> {
     /// Returns the share of the letters that is left; 1 for a text without any.
     ///
     /// ```
-    /// # use hamdex::dedup::{BoilerplateFinder, BoilerplateOptions, Settings, Unit};
+    /// # use hamdex::dedup::{BoilerplateFinder, BoilerplateOptions, DedupOptions, Unit};
     /// # use hamdex::{Pipeline, PipelineOptions};
     /// # let pipeline = Pipeline::new(&PipelineOptions::preset("auto")?)?;
-    /// # let options = BoilerplateOptions::new(Unit::Line, Settings::new(3));
+    /// # let options = BoilerplateOptions::new(Unit::Line, DedupOptions::new(3));
     /// # let boilerplate = BoilerplateFinder::<u64>::new(&options)?.finish(&pipeline, &())?;
     /// assert_eq!(boilerplate.cut(&pipeline, "sunny days").share_left(), 1.0);
+    /// assert_eq!(boilerplate.cut(&pipeline, "sunny days").units, 0);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn share_left(&self) -> f64 {

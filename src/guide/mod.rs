@@ -39,7 +39,7 @@ pub mod daily_feed {}
 ///
 /// - Calls: [`Index::insert_if_new`](crate::Index::insert_if_new),
 ///   [`Index::insert_batch_if_new`](crate::Index::insert_batch_if_new),
-///   [`OpenOptions`](crate::OpenOptions), [`Durability`](crate::Durability),
+///   [`IndexOptions`](crate::IndexOptions), [`Durability`](crate::Durability),
 ///   [`Secondary`](crate::Secondary)
 pub mod service {}
 

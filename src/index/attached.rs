@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::core::plan_of;
 use super::steps::Step;
 use super::write::Outcome;
-use super::{Durability, Header, Index, IndexOptions, Match, OpenOptions, Reader, new_header};
+use super::{Durability, Header, Index, IndexOptions, Match, Reader, new_header};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::{Db, HostBatch, HostSnapshot, Store};
@@ -26,11 +26,11 @@ impl<F: Fingerprint> Index<F> {
         let (header, plan) = new_header::<F>(options)?;
         let resources: Vec<_> = options.resources.parts().collect();
         let store = Store::attach_new(db, name, header, &resources, plan.tables().len())?;
-        Self::over(store, plan, &OpenOptions::new().resident(options.resident))
+        Self::over(store, plan, options)
     }
 
     /// Opens an index in a host's database.
-    pub(crate) fn attach(db: Arc<Db>, name: &str, options: &OpenOptions) -> Result<Self> {
+    pub(crate) fn attach(db: Arc<Db>, name: &str, options: &IndexOptions) -> Result<Self> {
         let mut plan = None;
         let store = Store::attach(db, name, |record| {
             let header = Header::of(record);

@@ -46,6 +46,20 @@ impl BackupOptions {
 }
 
 /// Result of a backup: its number, its size and what was copied.
+///
+/// ```
+/// use hamdex::backup::BackupReport;
+/// # use hamdex::{Index, IndexOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = Index::<u64>::create(directory.path().join("pages"), &IndexOptions::new())?;
+/// # let backups = directory.path().join("backups");
+/// index.backup(&backups)?;
+/// let second: BackupReport = index.backup(&backups)?;
+/// assert_eq!(second.id, 2);
+/// assert!(second.copied_files < second.files, "unchanged files are shared");
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupReport {
@@ -64,6 +78,19 @@ pub struct BackupReport {
 }
 
 /// One backup in a directory.
+///
+/// ```
+/// use hamdex::backup::{Backup, BackupInfo};
+/// # use hamdex::{Index, IndexOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = Index::<u64>::create(directory.path().join("pages"), &IndexOptions::new())?;
+/// # let backups = directory.path().join("backups");
+/// index.backup(&backups)?;
+/// let listed: Vec<BackupInfo> = Backup::open(&backups)?.list()?;
+/// assert_eq!((listed[0].id, &listed[0].damage), (1, &None));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupInfo {
@@ -126,6 +153,21 @@ impl RestoreOptions {
 }
 
 /// Result of a restore: the backup and its size.
+///
+/// ```
+/// use hamdex::backup::{Backup, RestoreOptions, RestoreReport};
+/// # use hamdex::{Index, IndexOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = Index::<u64>::create(directory.path().join("pages"), &IndexOptions::new())?;
+/// # let (backups, copy) = (directory.path().join("backups"), directory.path().join("copy"));
+/// index.insert(b"page", 0xff)?;
+/// index.backup(&backups)?;
+/// let newest = RestoreOptions::new();
+/// let report: RestoreReport = Backup::open(&backups)?.restore_with(&copy, &newest)?;
+/// assert_eq!((report.id, report.documents), (1, 1));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreReport {
@@ -157,6 +199,8 @@ pub struct RestoreReport {
 /// backup.verify(None, &())?;
 /// backup.restore(path.join("restored"))?;
 /// assert_eq!(Index::<u64>::open(path.join("restored"))?.len()?, 1);
+/// let newest = hamdex::backup::RestoreOptions::new();
+/// assert_eq!(backup.restore_with(path.join("again"), &newest)?.documents, 1);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug)]
@@ -309,6 +353,19 @@ impl<F: Fingerprint> Index<F> {
     /// Adds a backup to a directory with the given settings.
     ///
     /// [`BackupOptions`] has an example.
+    ///
+    /// ```
+    /// use hamdex::backup::BackupOptions;
+    /// # use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = Index::<u64>::create(directory.path().join("pages"), &IndexOptions::new())?;
+    /// # let backups = directory.path().join("backups");
+    /// index.backup(&backups)?;
+    /// let report = index.backup_with(&backups, &BackupOptions::new().keep(1))?;
+    /// assert_eq!((report.id, report.removed), (2, vec![1]));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

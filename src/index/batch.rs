@@ -20,7 +20,7 @@ use super::{Index, query_tables, sorted_sweep};
 use crate::error::Result;
 use crate::exclusion;
 use crate::fingerprint::Fingerprint;
-use crate::resident::Near;
+use crate::resident::NearFingerprint;
 
 /// Queries that one thread answers together.
 const TOGETHER: usize = 256;
@@ -97,12 +97,16 @@ impl<F: Fingerprint> Reader<F> {
     /// # Errors
     ///
     /// Returns the errors of [`Reader::near`].
-    pub fn near_batch(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
+    pub fn near_batch(
+        &self,
+        fingerprints: &[F],
+        distance: u32,
+    ) -> Result<Vec<Vec<NearFingerprint<F>>>> {
         check_distance::<F>(distance)?;
         if exclusion::alone() {
             return fingerprints.iter().map(|&near| self.near(near, distance)).collect();
         }
-        let near = |(distance, fingerprint)| Near { distance, fingerprint };
+        let near = |(distance, fingerprint)| NearFingerprint { distance, fingerprint };
         let Some(resident) = self.resident() else {
             let found = self.find_all(fingerprints, distance, SearchPath::Auto)?;
             return Ok(found
@@ -149,8 +153,8 @@ impl<F: Fingerprint> Reader<F> {
             };
             return fingerprints.par_iter().map(one).collect();
         }
-        let (core, singles) = (self.core(), self.has_singles());
-        let schedule = core.schedule(distance, self.len(), singles);
+        let (core, delta_entries) = (self.core(), self.has_delta_entries());
+        let schedule = core.schedule(distance, self.len(), delta_entries);
         let sweep = sorted_sweep::nanos(core, &schedule, self.len(), fingerprints.len());
         let scan = query_tables::nanos::<F>(&core.costs, distance, self.len(), fingerprints.len());
         if sweep <= scan {
@@ -180,6 +184,17 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// [`Reader::search_batch`] has an example.
     ///
+    /// ```
+    /// use hamdex::Query;
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    ///
+    /// index.insert(b"page", 0xff)?;
+    /// let answers = index.search_batch(&[Query::new(0xfe), Query::new(0xff00)])?;
+    /// assert_eq!((answers[0].len(), answers[1].len()), (1, 0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns the errors of [`Reader::search_batch`].
@@ -191,10 +206,23 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// [`Reader::near_batch`] has an example.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// let near = index.near_batch(&[0xfe, 0xff00], 3)?;
+    /// assert_eq!((near[0][0].fingerprint, near[1].len()), (0xff, 0));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns the errors of [`Reader::near_batch`].
-    pub fn near_batch(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
+    pub fn near_batch(
+        &self,
+        fingerprints: &[F],
+        distance: u32,
+    ) -> Result<Vec<Vec<NearFingerprint<F>>>> {
         self.reader()?.near_batch(fingerprints, distance)
     }
 }
@@ -222,7 +250,7 @@ mod tests {
             let keyed: Vec<_> = keyed.map(|(&f, at): (_, u64)| (at.to_be_bytes(), f)).collect();
             index.insert_batch(&keyed, Durability::Buffered).unwrap();
             if offset == 0 {
-                index.fold(&()).unwrap();
+                index.merge(&()).unwrap();
             }
         }
         stored.sort_unstable();
@@ -260,7 +288,7 @@ mod tests {
                 .map(|near| near.iter().map(|n| (n.distance, n.fingerprint)).collect())
                 .collect();
             assert!(near == wanted, "the cheaper way, {context}");
-            let census = Census { entries: reader.len(), singles: true };
+            let census = Census { entries: reader.len(), delta_entries: true };
             let schedule = reader.plan().schedule(distance, &census, &Costs::default());
             if schedule.probes() < 5000 {
                 let swept = sorted_sweep::find(&reader, &schedule, &queries, distance).unwrap();

@@ -22,7 +22,20 @@ use crate::verify::FeatureSet;
 const REPORT_EVERY: u64 = 1 << 14;
 
 /// Result of a consistency check.
+///
+/// ```
+/// use hamdex::inspect::CheckReport;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// index.insert(b"page", 0xff)?;
+/// let report: CheckReport = index.check(&())?;
+/// assert_eq!((report.documents, report.fingerprints), (1, 1));
+/// assert!(report.problems.is_empty(), "{:?}", report.problems);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// Number of documents read.
     pub documents: u64,

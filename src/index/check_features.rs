@@ -85,7 +85,7 @@ pub(crate) fn missing(key: &[u8]) -> Error {
 mod tests {
     use super::*;
     use crate::index::{Index, IndexOptions, Query};
-    use crate::verify::Nearness;
+    use crate::verify::DuplicateRule;
 
     /// Returns an index with valid records whose feature sets do not decode.
     fn damaged(path: &std::path::Path) -> Index<u64> {
@@ -107,7 +107,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let index = damaged(dir.path());
         let check = Verification::Jaccard(0.0);
-        let near = Nearness::new(3).verify(check);
+        let near = DuplicateRule::new(3).verify(check);
         let good = FeatureSet::from_hashes(&[1 << 40]).encode();
         let refused = [
             index.search(Query::new(1).verify(check, good)).map(drop),

@@ -149,7 +149,7 @@ impl std::fmt::Debug for Hook {
 struct Situation {
     distance: u32,
     magnitude: u32,
-    singles: bool,
+    delta_entries: bool,
 }
 
 impl Core {
@@ -168,12 +168,17 @@ impl Core {
     }
 
     /// Returns the cheapest complete schedule, computed once per distance and magnitude.
-    pub(crate) fn schedule(&self, distance: u32, entries: u64, singles: bool) -> Arc<Schedule> {
+    pub(crate) fn schedule(
+        &self,
+        distance: u32,
+        entries: u64,
+        delta_entries: bool,
+    ) -> Arc<Schedule> {
         let magnitude = entries.checked_ilog2().map_or(0, |log| log + 1);
-        let situation = Situation { distance, magnitude, singles };
+        let situation = Situation { distance, magnitude, delta_entries };
         let mut known = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
         let schedule = known.entry(situation).or_insert_with(|| {
-            Arc::new(self.plan.schedule(distance, &Census { entries, singles }, &self.costs))
+            Arc::new(self.plan.schedule(distance, &Census { entries, delta_entries }, &self.costs))
         });
         Arc::clone(schedule)
     }
@@ -184,9 +189,9 @@ impl Core {
         query: F,
         distance: u32,
         entries: u64,
-        singles: bool,
+        delta_entries: bool,
     ) -> Arc<Schedule> {
-        let usual = self.schedule(distance, entries, singles);
+        let usual = self.schedule(distance, entries, delta_entries);
         if self.skewed.is_empty() {
             return usual;
         }
@@ -208,7 +213,7 @@ impl Core {
         }
         Arc::new(self.plan.schedule_with(
             distance,
-            &Census { entries, singles },
+            &Census { entries, delta_entries },
             &self.costs,
             &extra,
         ))

@@ -14,6 +14,20 @@ const CHUNK: usize = 1024;
 /// An iterator over the documents of a snapshot, in ascending order of keys.
 ///
 /// Created by [`Reader::documents`](crate::Reader::documents). Stops after the first error.
+///
+/// ```
+/// use hamdex::Documents;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// index.insert(b"page", 0xff)?;
+/// let documents: Documents<u64> = index.documents()?;
+/// for document in documents {
+///     let (key, fingerprint) = document?;
+///     assert_eq!((&key[..], fingerprint), (&b"page"[..], 0xff));
+/// }
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 pub struct Documents<F> {
     snapshot: Arc<Snapshot>,
     chunk: std::vec::IntoIter<Result<(Vec<u8>, F)>>,

@@ -9,10 +9,10 @@ use crate::store::{Cursor, Family, Snapshot, run};
 pub(crate) struct Entries<'a, F> {
     table: usize,
     runs: Cursor<'a>,
-    singles: Cursor<'a>,
+    deltas: Cursor<'a>,
     /// Remaining members of the current run, last one first.
     members: Vec<F>,
-    single: Option<(F, Delta)>,
+    delta: Option<(F, Delta)>,
     last_run: Option<F>,
     /// The last entry to return.
     end: F,
@@ -23,7 +23,7 @@ pub(crate) struct Entries<'a, F> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct EntryCounts {
     pub(crate) runs: u64,
-    pub(crate) singles: u64,
+    pub(crate) delta_entries: u64,
 }
 
 impl<'a, F: Fingerprint> Entries<'a, F> {
@@ -39,21 +39,21 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
     }
 
     fn within(snapshot: &'a Snapshot, table: usize, first: F, end: F) -> Result<Self> {
-        let mut singles = snapshot.sweep(Family::Table(table))?;
-        singles.seek(TableKey::new(Kind::Single, first).as_ref());
+        let mut deltas = snapshot.sweep(Family::Table(table))?;
+        deltas.seek(TableKey::new(Kind::Delta, first).as_ref());
         let mut runs = snapshot.sweep(Family::Table(table))?;
         runs.seek(TableKey::new(Kind::Run, first).as_ref());
         let mut entries = Self {
             table,
             runs,
-            singles,
+            deltas,
             members: Vec::new(),
-            single: None,
+            delta: None,
             last_run: None,
             end,
             counts: EntryCounts::default(),
         };
-        entries.advance_single()?;
+        entries.advance_delta()?;
         entries.read_run()?;
         // The first run may begin before the part.
         let within = entries.members.partition_point(|&member| member >= first);
@@ -83,7 +83,7 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
             }
             let member = self.members.last().copied();
             let Some((entry, delta)) =
-                self.single.filter(|(entry, _)| member.is_none_or(|m| *entry <= m))
+                self.delta.filter(|(entry, _)| member.is_none_or(|m| *entry <= m))
             else {
                 self.members.pop();
                 return Ok(member);
@@ -91,7 +91,7 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
             if member == Some(entry) {
                 self.members.pop();
             }
-            self.advance_single()?;
+            self.advance_delta()?;
             if delta == Delta::Added {
                 return Ok(Some(entry));
             }
@@ -114,14 +114,14 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
         Ok(())
     }
 
-    fn advance_single(&mut self) -> Result<()> {
-        self.single = match self.singles.entry()? {
+    fn advance_delta(&mut self) -> Result<()> {
+        self.delta = match self.deltas.entry()? {
             Some((key, value)) => keys::delta(key, value, self.table)?,
             None => None,
         };
-        if self.single.is_some() {
-            self.counts.singles += 1;
-            self.singles.next();
+        if self.delta.is_some() {
+            self.counts.delta_entries += 1;
+            self.deltas.next();
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Index;
-use super::fold::{Folder, Folding};
+use super::fold::{Folder, Merging};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::store::Pressure;
@@ -15,9 +15,9 @@ use crate::store::Pressure;
 #[non_exhaustive]
 pub struct Health {
     /// State of the background merge.
-    pub folding: Folding,
+    pub merging: Merging,
     /// Fingerprints added since the last complete merge, roughly. `None` if unknown after opening.
-    pub unfolded: Option<u64>,
+    pub unmerged: Option<u64>,
     /// Whether RocksDB stops all writes until files are compacted.
     pub writes_stopped: bool,
     /// Bytes per second to which RocksDB limits writes, or 0 for no limit.
@@ -35,8 +35,19 @@ pub struct Health {
 /// Memory of an open index in bytes, by use.
 ///
 /// The first three parts belong to RocksDB. The cache and the write buffers share the budget of
-/// [`OpenOptions::memory`](crate::OpenOptions::memory). For an index in a host's database these are
+/// [`IndexOptions::memory`](crate::IndexOptions::memory). For an index in a host's database these are
 /// the values of its families, and the cache is the host's.
+///
+/// ```
+/// use hamdex::health::MemoryUsage;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// let usage: MemoryUsage = index.memory_usage()?;
+/// assert!(usage.total() >= usage.block_cache);
+/// assert_eq!(usage.resident, 0);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUsage {
@@ -63,13 +74,13 @@ impl<F: Fingerprint> Index<F> {
     /// Takes microseconds and never blocks.
     ///
     /// ```
-    /// use hamdex::health::Folding;
+    /// use hamdex::health::Merging;
     /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// let index = Index::<u64>::create(directory.path(), &IndexOptions::new())?;
     /// let health = index.health()?;
-    /// assert_eq!(health.folding, Folding::Off);
+    /// assert_eq!(health.merging, Merging::Off);
     /// assert_eq!(health.background_errors, 0);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
@@ -87,8 +98,8 @@ impl<F: Fingerprint> Index<F> {
             bytes_to_compact,
         } = self.shared.store.pressure()?;
         Ok(Health {
-            folding: self.folder.as_ref().map_or(Folding::Off, Folder::folding),
-            unfolded: self.shared.committer.unfolded(),
+            merging: self.folder.as_ref().map_or(Merging::Off, Folder::merging),
+            unmerged: self.shared.committer.unmerged(),
             writes_stopped,
             writes_slowed_to,
             background_errors,
@@ -128,21 +139,37 @@ const SLOW_WRITE: Duration = Duration::from_millis(100);
 
 /// An event in an open index.
 ///
-/// [`OpenOptions::on_event`](crate::OpenOptions::on_event) sets the receiver and has an example.
+/// [`IndexOptions::on_event`](crate::IndexOptions::on_event) sets the receiver and has an example.
+///
+/// ```
+/// use hamdex::health::Event;
+/// use hamdex::{Index, IndexOptions};
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
+/// let options = IndexOptions::new().on_event(|event| match event {
+///     Event::MergeFailed { error } => eprintln!("the merge is retried: {error}"),
+///     Event::SlowWrite { took } => eprintln!("a write took {took:?}"),
+///     _ => {}
+/// });
+/// Index::<u64>::open_with(&path, &options)?.insert(b"page", 0xff)?;
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
     /// The background merge began a pass over all tables.
-    FoldBegan,
+    MergeBegan,
     /// The background merge finished its pass.
-    FoldEnded {
+    MergeEnded {
         /// Number of table entries merged into runs.
-        folded: u64,
+        merged: u64,
         /// Duration of the pass, including rests.
         took: Duration,
     },
     /// The background merge failed. It tries again, except after damage.
-    FoldFailed {
+    MergeFailed {
         /// The error.
         error: &'a Error,
     },

@@ -13,7 +13,7 @@ use super::{BatchReport, Durability, Index, Shared};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
-use crate::verify::Nearness;
+use crate::verify::DuplicateRule;
 
 /// Comparisons with changes that a turn may make: a few hundred microseconds.
 const WITHIN_TURN: usize = 1 << 18;
@@ -56,7 +56,7 @@ impl<F: Fingerprint> Index<F> {
 
     /// Stores the documents that have no near-duplicate, in the order given.
     ///
-    /// `near` is a distance, or a [`Nearness`] with a check that near-duplicates must pass; then
+    /// `near` is a distance, or a [`DuplicateRule`] with a check that near-duplicates must pass; then
     /// every document needs features. Each document is also compared with earlier ones in the
     /// batch. Returns for every document the nearest near-duplicate, or `None` if the document was
     /// stored.
@@ -79,7 +79,7 @@ impl<F: Fingerprint> Index<F> {
     pub fn insert_batch_if_new<D: AsDocument<F>>(
         &self,
         documents: &[D],
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         durability: Durability,
     ) -> Result<Vec<Option<Match<F>>>> {
         self.insert_batch_if_new_counted(documents, near, durability).map(|(refused, _)| refused)
@@ -110,7 +110,7 @@ impl<F: Fingerprint> Index<F> {
     pub fn insert_batch_if_new_counted<D: AsDocument<F>>(
         &self,
         documents: &[D],
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         durability: Durability,
     ) -> Result<(Vec<Option<Match<F>>>, BatchReport)> {
         let near = near.into();
@@ -234,9 +234,9 @@ fn near_earlier<F: Fingerprint>(steps: &[Step<'_, F>]) -> Vec<bool> {
     let mut near_earlier = Vec::with_capacity(steps.len());
     for step in steps {
         let mut near = false;
-        if let Step::PutIfNew(document, nearness) = step {
+        if let Step::PutIfNew(document, rule) = step {
             let wanted = document.fingerprint;
-            kernel::within(&fingerprints, wanted, nearness.distance, &mut |_, _| near = true);
+            kernel::within(&fingerprints, wanted, rule.distance, &mut |_, _| near = true);
         }
         near_earlier.push(near);
         if let Step::Put(document) | Step::PutIfNew(document, _) = step {

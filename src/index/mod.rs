@@ -49,11 +49,11 @@ pub use self::core::Header;
 pub(crate) use self::core::plan_of;
 pub use self::documents::Documents;
 use self::fold::Folder;
-pub use self::fold::{CompactReport, FoldReport, Folding};
+pub use self::fold::{CompactReport, MergeReport, Merging};
 pub use self::health::{Event, Health, MemoryUsage};
 pub use self::new_document::{AsDocument, NewDocument};
 pub(crate) use self::options::DEFAULT_DISTANCE;
-pub use self::options::{Durability, IndexOptions, OpenOptions};
+pub use self::options::{Durability, IndexOptions};
 pub(crate) use self::query::check_distance;
 pub use self::query::{Explanation, Match, Query, SearchPath, TableExplanation};
 pub use self::reader::Reader;
@@ -67,7 +67,7 @@ pub use self::write::BatchReport;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::Plan;
-use crate::resident::Near;
+use crate::resident::NearFingerprint;
 use crate::store::{self, Access, Store};
 
 /// A durable index of fingerprints of one width.
@@ -128,8 +128,7 @@ impl<F: Fingerprint> Index<F> {
         let resources: Vec<_> = options.resources.parts().collect();
         let tables = plan.tables().len();
         let store = Store::create(path.as_ref(), header, &resources, tables, options.memory)?;
-        let open = OpenOptions::new().memory(options.memory).resident(options.resident);
-        Self::over(store, plan, &open)
+        Self::over(store, plan, options)
     }
 
     /// Opens an index for reading and writing.
@@ -152,7 +151,7 @@ impl<F: Fingerprint> Index<F> {
     /// [`Error::BuildUnfinished`] or [`Error::RestoreUnfinished`] if it is incomplete, and
     /// [`Error::FormatVersion`] or [`Error::Corrupt`] if it cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_with(path, &OpenOptions::new())
+        Self::open_with(path, &IndexOptions::new())
     }
 
     /// Opens an index read-only, even while another process writes to it.
@@ -176,18 +175,18 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// Returns the errors of [`Index::open`], except [`Error::Locked`].
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_with(path, &OpenOptions::new().read_only(true))
+        Self::open_with(path, &IndexOptions::new().read_only(true))
     }
 
     /// Opens an index with the given settings.
     ///
     /// ```
-    /// use hamdex::{Index, IndexOptions, OpenOptions};
+    /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");
     /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
-    /// let options = OpenOptions::new().memory(64 << 20).expect_distance(3);
+    /// let options = IndexOptions::new().memory(64 << 20).distance(3);
     /// let index = Index::<u64>::open_with(&path, &options)?;
     /// # assert!(index.is_empty()?);
     /// # Ok::<(), hamdex::Error>(())
@@ -195,9 +194,9 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Index::open`], and [`Error::HeaderMismatch`] if a setting differs
-    /// from the expected one.
-    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+    /// Returns the errors of [`Index::open`], and [`Error::HeaderMismatch`] if a setting of the
+    /// index differs from the stored one.
+    pub fn open_with(path: impl AsRef<Path>, options: &IndexOptions) -> Result<Self> {
         let access = if options.read_only { Access::Read } else { Access::Write };
         let mut plan = None;
         let store = Store::open(path.as_ref(), options.memory, access, |record| {
@@ -211,8 +210,8 @@ impl<F: Fingerprint> Index<F> {
         Self::over(store, plan, options)
     }
 
-    fn over(store: Store, plan: Plan, options: &OpenOptions) -> Result<Self> {
-        let background = options.background_fold && !options.read_only;
+    fn over(store: Store, plan: Plan, options: &IndexOptions) -> Result<Self> {
+        let background = options.background_merge && !options.read_only;
         if options.low_priority_compaction && !options.read_only {
             store::lower_compactions()?;
         }
@@ -223,8 +222,8 @@ impl<F: Fingerprint> Index<F> {
             options.events.clone(),
         ));
         let store = Arc::new(store);
-        let singles = fold::any_single(&store)?;
-        let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), singles);
+        let delta_entries = fold::any_delta_entry(&store)?;
+        let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), delta_entries);
         let shared = Arc::new(Shared { store, core, committer });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
         let index = Self { shared, folder };
@@ -235,6 +234,15 @@ impl<F: Fingerprint> Index<F> {
     }
 
     /// Returns a snapshot of the current state for reading.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// let before = index.reader()?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!((before.len(), index.len()?), (0, 1));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -312,7 +320,7 @@ impl<F: Fingerprint> Index<F> {
     /// # Errors
     ///
     /// Returns the errors of [`Reader::near`].
-    pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
+    pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<NearFingerprint<F>>> {
         self.reader()?.near(fingerprint, distance)
     }
 
@@ -452,6 +460,10 @@ impl<F: Fingerprint> Index<F> {
 pub(crate) fn new_header<F: Fingerprint>(
     options: &IndexOptions,
 ) -> Result<(store::codec::HeaderRecord, Plan)> {
+    if options.read_only {
+        let reason = "a new index is opened for writing".to_owned();
+        return Err(Error::InvalidOption { name: "read_only", reason });
+    }
     let distance = check_distance::<F>(options.distance.unwrap_or(DEFAULT_DISTANCE))?;
     let plan = match &options.plan {
         Some(plan) => plan.clone(),

@@ -1,4 +1,4 @@
-//! Options: the settings for creating and opening an index.
+//! Options: the settings of an index and of a handle to it.
 
 use std::path::PathBuf;
 
@@ -14,13 +14,25 @@ pub(crate) const DEFAULT_MEMORY: usize = 512 << 20;
 /// Default distance: 3 bits, as in the literature for 64-bit fingerprints of long texts.
 pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 
-/// Settings for a new index.
+/// Settings for creating or opening an index.
+///
+/// The first four setters are the index's settings, fixed when it is created. If you set one to open
+/// an existing index, a different stored value fails with
+/// [`Error::HeaderMismatch`](crate::Error::HeaderMismatch). The others are this handle's.
 ///
 /// ```
-/// use hamdex::plan::Plan;
-/// use hamdex::IndexOptions;
+/// use hamdex::plan::{Costs, Plan};
+/// use hamdex::{Error, Index, IndexOptions};
 ///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
 /// let options = IndexOptions::new().plan(Plan::named("10", 64)?).distance(3).memory(64 << 20);
+/// drop(Index::<u64>::create(&path, &options)?);
+/// let index = Index::<u64>::open_with(&path, &options.resident(1 << 20).costs(Costs::default()))?;
+/// assert!(index.resident_bytes().is_some());
+/// drop(index);
+/// let opened = Index::<u64>::open_with(&path, &IndexOptions::new().distance(6));
+/// assert!(matches!(opened, Err(Error::HeaderMismatch { what: "distance", .. })));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -33,6 +45,12 @@ pub struct IndexOptions {
     pub(crate) resources: Resources,
     pub(crate) memory: usize,
     pub(crate) resident: usize,
+    pub(crate) costs: Costs,
+    pub(crate) read_only: bool,
+    pub(crate) background_merge: bool,
+    pub(crate) low_priority_compaction: bool,
+    pub(crate) scratch: Option<PathBuf>,
+    pub(crate) events: Events,
 }
 
 impl Default for IndexOptions {
@@ -45,12 +63,18 @@ impl Default for IndexOptions {
             resources: Resources::default(),
             memory: DEFAULT_MEMORY,
             resident: 0,
+            costs: Costs::default(),
+            read_only: false,
+            background_merge: false,
+            low_priority_compaction: false,
+            scratch: None,
+            events: Events::default(),
         }
     }
 }
 
 impl IndexOptions {
-    /// Creates options with four tables, distance 3 and no pipeline.
+    /// Creates options for four tables, distance 3 and no pipeline, or for any existing index.
     pub fn new() -> Self {
         Self::default()
     }
@@ -69,8 +93,17 @@ impl IndexOptions {
 
     /// Sets the descriptor of the text pipeline, in the caller's words. Default: empty.
     ///
-    /// For fingerprints made elsewhere: opening the index with another descriptor can then be
-    /// refused. For a [`Pipeline`] of this library use [`IndexOptions::text`].
+    /// For fingerprints made elsewhere: opening the index with another descriptor is then refused. For a [`Pipeline`] of this library use [`IndexOptions::text`].
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let options = IndexOptions::new().pipeline("perceptual hash of images, v1");
+    /// let index = Index::<u64>::create(directory.path(), &options)?;
+    /// assert_eq!(index.header().pipeline, "perceptual hash of images, v1");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn pipeline(mut self, descriptor: impl Into<String>) -> Self {
         self.pipeline = Some(descriptor.into());
         self.resources = Resources::default();
@@ -80,6 +113,16 @@ impl IndexOptions {
     /// Sets the pipeline that makes the fingerprints, including the caller's tables.
     ///
     /// [`Index::pipeline`](crate::Index::pipeline) rebuilds it from the index.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, Pipeline, PipelineOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let pipeline = Pipeline::new(&PipelineOptions::preset("post")?)?;
+    /// let index = Index::<u64>::create(directory.path(), &IndexOptions::new().text(&pipeline))?;
+    /// assert_eq!(index.header().pipeline, pipeline.descriptor());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn text(mut self, pipeline: &Pipeline) -> Self {
         self.pipeline = Some(pipeline.descriptor().to_owned());
         self.resources = pipeline.resources().clone();
@@ -90,6 +133,16 @@ impl IndexOptions {
     ///
     /// A set takes about 3 bytes per feature, and at most 5 KiB. See
     /// [`FeatureSet`](crate::verify::FeatureSet).
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let options = IndexOptions::new().keep_features(true);
+    /// let index = Index::<u64>::create(directory.path(), &options)?;
+    /// assert!(index.header().keeps_features);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn keep_features(mut self, yes: bool) -> Self {
         self.keep_features = Some(yes);
         self
@@ -98,78 +151,6 @@ impl IndexOptions {
     /// Sets the memory for block cache and write buffers in bytes. Default: 512 MiB.
     ///
     /// At least 16 MiB are used.
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = bytes;
-        self
-    }
-
-    /// Sets the memory for resident fingerprints in bytes. Default: 0, not resident.
-    ///
-    /// Resident fingerprints make searches faster. This is in addition to [`memory`](Self::memory).
-    /// See [`Index::load_resident`](crate::Index::load_resident).
-    pub fn resident(mut self, bytes: usize) -> Self {
-        self.resident = bytes;
-        self
-    }
-}
-
-/// Settings for opening an existing index.
-///
-/// If an expected setting differs from the header, opening fails with
-/// [`Error::HeaderMismatch`](crate::Error::HeaderMismatch).
-///
-/// ```
-/// use hamdex::{Error, Index, IndexOptions, OpenOptions};
-///
-/// # let directory = tempfile::tempdir().unwrap();
-/// # let path = directory.path().join("pages");
-/// drop(Index::<u64>::create(&path, &IndexOptions::new().pipeline("simhash by us, v2"))?);
-/// let options = OpenOptions::new().read_only(true).expect_pipeline("simhash by us, v3");
-/// let opened = Index::<u64>::open_with(&path, &options);
-/// assert!(matches!(opened, Err(Error::HeaderMismatch { what: "pipeline", .. })));
-/// # Ok::<(), hamdex::Error>(())
-/// ```
-#[derive(Debug, Clone)]
-#[must_use]
-pub struct OpenOptions {
-    pub(crate) memory: usize,
-    pub(crate) resident: usize,
-    pub(crate) costs: Costs,
-    pub(crate) read_only: bool,
-    pub(crate) plan: Option<String>,
-    pub(crate) distance: Option<u32>,
-    pub(crate) pipeline: Option<String>,
-    pub(crate) background_fold: bool,
-    pub(crate) low_priority_compaction: bool,
-    pub(crate) scratch: Option<PathBuf>,
-    pub(crate) events: Events,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            memory: DEFAULT_MEMORY,
-            resident: 0,
-            costs: Costs::default(),
-            read_only: false,
-            plan: None,
-            distance: None,
-            pipeline: None,
-            background_fold: false,
-            low_priority_compaction: false,
-            scratch: None,
-            events: Events::default(),
-        }
-    }
-}
-
-impl OpenOptions {
-    /// Creates options for reading and writing, with no expectations.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the memory for block cache and write buffers in bytes. Default: 512 MiB.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
@@ -193,41 +174,44 @@ impl OpenOptions {
     }
 
     /// Opens read-only, beside a process that may write. Default: false.
+    ///
+    /// [`Index::create`](crate::Index::create) refuses it.
+    ///
+    /// ```
+    /// use hamdex::{Error, Index, IndexOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
+    /// let index = Index::<u64>::open_with(&path, &IndexOptions::new().read_only(true))?;
+    /// assert!(matches!(index.insert(b"page", 0xff), Err(Error::ReadOnly { .. })));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn read_only(mut self, yes: bool) -> Self {
         self.read_only = yes;
-        self
-    }
-
-    /// Requires the plan with this canonical form.
-    pub fn expect_plan(mut self, plan: impl Into<String>) -> Self {
-        self.plan = Some(plan.into());
-        self
-    }
-
-    /// Requires this default distance in bits.
-    pub fn expect_distance(mut self, bits: u32) -> Self {
-        self.distance = Some(bits);
-        self
-    }
-
-    /// Requires the pipeline with this descriptor.
-    pub fn expect_pipeline(mut self, descriptor: impl Into<String>) -> Self {
-        self.pipeline = Some(descriptor.into());
         self
     }
 
     /// Sets where a [`Secondary`](crate::Secondary) keeps its own log.
     ///
     /// Default: the system's temporary directory. The log is removed when the secondary is dropped.
+    /// [`Secondary::open_with`](crate::Secondary::open_with) has an example.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, Secondary};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let writer = Index::<u64>::create(&path, &IndexOptions::new())?;
+    /// let options = IndexOptions::new().scratch(directory.path());
+    /// let secondary = Secondary::<u64>::open_with(&path, &options)?;
+    /// assert!(secondary.reader()?.is_empty());
+    /// # drop(writer);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn scratch(mut self, directory: impl Into<PathBuf>) -> Self {
         self.scratch = Some(directory.into());
         self
-    }
-
-    /// Returns [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) if an expectation is not
-    /// met.
-    pub(super) fn require(&self, header: &Header) -> Result<()> {
-        header.require(self.plan.clone(), self.distance, self.pipeline.clone(), None)
     }
 
     /// Merges delta entries into runs in a background thread. Default: false.
@@ -235,8 +219,8 @@ impl OpenOptions {
     /// A merge begins after 65,536 new or removed documents, or a 16th of all if that is more. It
     /// rests seven eighths of the time, and less if writes are ahead of it.
     /// [`Index::health`](crate::Index::health) reports its state.
-    pub fn background_fold(mut self, yes: bool) -> Self {
-        self.background_fold = yes;
+    pub fn background_merge(mut self, yes: bool) -> Self {
+        self.background_merge = yes;
         self
     }
 
@@ -247,12 +231,12 @@ impl OpenOptions {
     /// of the process, until it exits. Ignored when reading only.
     ///
     /// ```
-    /// use hamdex::{Index, IndexOptions, OpenOptions};
+    /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");
     /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
-    /// let options = OpenOptions::new().background_fold(true).low_priority_compaction(true);
+    /// let options = IndexOptions::new().background_merge(true).low_priority_compaction(true);
     /// let index = Index::<u64>::open_with(&path, &options)?;
     /// # Ok::<(), hamdex::Error>(())
     /// ```
@@ -268,13 +252,13 @@ impl OpenOptions {
     ///
     /// ```
     /// use hamdex::health::Event;
-    /// use hamdex::{Index, IndexOptions, OpenOptions};
+    /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");
     /// drop(Index::<u64>::create(&path, &IndexOptions::new())?);
     /// let (sender, events) = std::sync::mpsc::channel();
-    /// let options = OpenOptions::new().on_event(move |event| {
+    /// let options = IndexOptions::new().on_event(move |event| {
     ///     if let Event::Flushed { took } = event {
     ///         let _ = sender.send(*took);
     ///     }
@@ -286,6 +270,12 @@ impl OpenOptions {
     pub fn on_event(mut self, sink: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.events = Events::new(sink);
         self
+    }
+
+    /// Returns [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) if a stored setting differs.
+    pub(crate) fn require(&self, header: &Header) -> Result<()> {
+        let plan = self.plan.as_ref().map(ToString::to_string);
+        header.require(plan, self.distance, self.pipeline.clone(), self.keep_features)
     }
 }
 
@@ -301,6 +291,7 @@ impl OpenOptions {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Durability {
     /// The end of the process, even by kill -9, but not a power loss.
     Buffered,

@@ -37,6 +37,21 @@ impl Header {
     ///
     /// [`Index::pipeline_with`] has an example.
     ///
+    /// ```
+    /// use hamdex::inspect::Header;
+    /// use hamdex::text::Secret;
+    /// use hamdex::{Index, IndexOptions, Pipeline, PipelineOptions};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let secret = || Secret::from_bytes(b"0123456789abcdef0123456789abcdef");
+    /// let pipeline = Pipeline::new(&PipelineOptions::new().secret(secret()?))?;
+    /// drop(Index::<u64>::create(&path, &IndexOptions::new().text(&pipeline))?);
+    /// let again = Header::read_pipeline_with(&path, Some(secret()?))?.expect("has a pipeline");
+    /// assert_eq!(again.descriptor(), pipeline.descriptor());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns the errors of [`Header::read_pipeline`], and

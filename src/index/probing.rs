@@ -122,7 +122,7 @@ impl<F: Fingerprint> Reader<F> {
             tables: self.plan().tables(),
             query,
             distance,
-            singles: self.has_singles(),
+            delta_entries: self.has_delta_entries(),
             skewed: &self.core().skewed,
             entries: self.len(),
             count_blocks: counting,

@@ -20,6 +20,7 @@ use crate::verify::Verification;
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum SearchPath {
     /// The cheapest path by the cost model.
     #[default]
@@ -28,7 +29,7 @@ pub enum SearchPath {
     Tables,
     /// Compares with every stored fingerprint.
     Scan,
-    /// Searches in memory, if [`OpenOptions::resident`](crate::OpenOptions::resident) or
+    /// Searches in memory, if [`IndexOptions::resident`](crate::IndexOptions::resident) or
     /// [`Index::load_resident`](crate::Index::load_resident) has loaded the fingerprints.
     Resident,
 }
@@ -77,6 +78,17 @@ impl<F: Fingerprint> Query<F> {
     }
 
     /// Sets how the search is carried out. Default: the cheapest path.
+    ///
+    /// ```
+    /// use hamdex::{Query, SearchPath};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    ///
+    /// index.insert(b"page", 0xff)?;
+    /// let scanned = index.search(Query::new(0xfe).path(SearchPath::Scan))?;
+    /// assert_eq!(scanned, index.search(0xfe)?);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn path(mut self, path: SearchPath) -> Self {
         self.path = path;
         self
@@ -133,6 +145,18 @@ pub(crate) fn check_distance<F: Fingerprint>(distance: u32) -> Result<u32> {
 }
 
 /// A stored document within the distance of a query.
+///
+/// ```
+/// use hamdex::Match;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// index.insert(b"page", 0b0111)?;
+/// let nearest: Match<u64> = index.search(0b0001)?.remove(0);
+/// assert_eq!((&nearest.key[..], nearest.fingerprint, nearest.distance), (&b"page"[..], 0b0111, 2));
+/// assert_eq!(nearest.similarity, None); // the query requests no check
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match<F> {
     /// The document's key.
@@ -146,7 +170,22 @@ pub struct Match<F> {
 }
 
 /// Work of one table in a search.
+///
+/// ```
+/// use hamdex::Query;
+/// use hamdex::SearchPath;
+/// use hamdex::inspect::TableExplanation;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// index.insert(b"page", 0xff)?;
+/// let explanation = index.explain(Query::new(0xfe).path(SearchPath::Tables))?;
+/// let first: &TableExplanation = &explanation.tables[0];
+/// assert_eq!((first.table, first.prefix_bits), (0, 16));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TableExplanation {
     /// Number of the table, from 0.
     pub table: usize,
@@ -199,7 +238,20 @@ pub(super) struct Work {
 }
 
 /// Answer of a search with its actual and expected costs.
+///
+/// ```
+/// use hamdex::inspect::Explanation;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// index.insert(b"page", 0xff)?;
+/// let explanation: Explanation<u64> = index.explain(0xfe)?;
+/// assert_eq!((explanation.plan.as_str(), explanation.entries), ("4", 1));
+/// println!("{:?} expected, {:?} taken", explanation.predicted, explanation.actual);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Explanation<F> {
     /// The index's plan in canonical form.
     pub plan: String,

@@ -13,7 +13,7 @@ use super::search::Found;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Plan, Schedule};
-use crate::resident::Near;
+use crate::resident::NearFingerprint;
 use crate::store::codec::{self, Document, State};
 use crate::store::{Family, Snapshot, View, counting_reads, keys};
 
@@ -39,7 +39,7 @@ struct Inner<F> {
     core: Arc<Core>,
     snapshot: Arc<Snapshot>,
     documents: u64,
-    singles: bool,
+    delta_entries: bool,
     /// Holds everything that the snapshot holds, and possibly more.
     resident: Option<Arc<Resident<F>>>,
     views: Mutex<Vec<View>>,
@@ -61,16 +61,16 @@ impl<F> std::fmt::Debug for Reader<F> {
 }
 
 impl<F: Fingerprint> Reader<F> {
-    /// `singles` may be true without need, but false only if every entry is in a run.
+    /// `delta_entries` may be true without need, but false only if every entry is in a run.
     pub(super) fn new(
         core: Arc<Core>,
         snapshot: Arc<Snapshot>,
-        singles: bool,
+        delta_entries: bool,
         resident: Option<Arc<Resident<F>>>,
     ) -> Result<Self> {
         let documents = State::of(&snapshot)?.documents;
         let views = Mutex::default();
-        let inner = Inner { core, snapshot, documents, singles, resident, views };
+        let inner = Inner { core, snapshot, documents, delta_entries, resident, views };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -83,8 +83,8 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Returns false only if every entry is in a run.
-    pub(super) fn has_singles(&self) -> bool {
-        self.inner.singles
+    pub(super) fn has_delta_entries(&self) -> bool {
+        self.inner.delta_entries
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
@@ -102,6 +102,14 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Returns the settings that were fixed when the index was created.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// let reader = index.reader()?;
+    /// assert_eq!((reader.header().distance, reader.plan().tables().len()), (3, 4));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn header(&self) -> &Header {
         &self.inner.core.header
     }
@@ -138,6 +146,14 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Returns the encoded feature set of a document, or `None` if it has none.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert_eq!(index.reader()?.features(b"page")?, None);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -244,7 +260,7 @@ impl<F: Fingerprint> Reader<F> {
     ///
     /// Returns [`InvalidDistance`](crate::Error::InvalidDistance) above a quarter of the width, and
     /// an error on damage or a failure of the store.
-    pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
+    pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<NearFingerprint<F>>> {
         check_distance::<F>(distance)?;
         let Some(resident) = self.resident() else {
             return self.near_by(fingerprint, distance, SearchPath::Auto);
@@ -268,11 +284,11 @@ impl<F: Fingerprint> Reader<F> {
         fingerprint: F,
         distance: u32,
         path: SearchPath,
-    ) -> Result<Vec<Near<F>>> {
+    ) -> Result<Vec<NearFingerprint<F>>> {
         let query = Query::new(fingerprint).path(path);
         let found =
             self.with_view(|view| self.find(view, &query, distance, &mut Work::default()))?;
-        let near = |(distance, fingerprint)| Near { distance, fingerprint };
+        let near = |(distance, fingerprint)| NearFingerprint { distance, fingerprint };
         Ok(found.into_iter().map(near).collect())
     }
 
@@ -346,8 +362,12 @@ impl<F: Fingerprint> Reader<F> {
 
     fn choose(&self, query: &Query<F>, distance: u32) -> Result<Choice> {
         let inner = &*self.inner;
-        let schedule =
-            inner.core.schedule_for(query.fingerprint, distance, inner.documents, inner.singles);
+        let schedule = inner.core.schedule_for(
+            query.fingerprint,
+            distance,
+            inner.documents,
+            inner.delta_entries,
+        );
         let shared = |nanos| nanos / threads(nanos);
         let tables_nanos = shared(schedule.nanos());
         let scan_nanos = shared(inner.core.costs.scan_nanos(inner.documents));

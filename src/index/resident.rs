@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::plan::{Costs, Plan};
-use crate::resident::{Account, Near, ResidentTables};
+use crate::resident::{Account, NearFingerprint, ResidentTables};
 use crate::store::{Snapshot, View};
 
 /// Up to this many dirty fingerprints are compared one by one, without tables.
@@ -219,7 +219,10 @@ impl<F: Fingerprint> Resident<F> {
 }
 
 /// Drops fingerprints that have no document in the view.
-pub(super) fn only_stored<F: Fingerprint>(view: &mut View, held: Held<F>) -> Result<Vec<Near<F>>> {
+pub(super) fn only_stored<F: Fingerprint>(
+    view: &mut View,
+    held: Held<F>,
+) -> Result<Vec<NearFingerprint<F>>> {
     let mut near = Vec::with_capacity(held.found.len());
     for (distance, fingerprint) in held.found {
         let mut stored = held.dirty.binary_search(&fingerprint).is_err();
@@ -230,7 +233,7 @@ pub(super) fn only_stored<F: Fingerprint>(view: &mut View, held: Held<F>) -> Res
             })?;
         }
         if stored {
-            near.push(Near { distance, fingerprint });
+            near.push(NearFingerprint { distance, fingerprint });
         }
     }
     Ok(near)
@@ -254,7 +257,7 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// Returns whether the fingerprints fit. If they do not, or if later inserts exceed the budget,
     /// searches read the store as before. Another call loads again, which speeds up searches after
-    /// many inserts. [`OpenOptions::resident`](crate::OpenOptions::resident) loads when opening.
+    /// many inserts. [`IndexOptions::resident`](crate::IndexOptions::resident) loads when opening.
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions, Query, SearchPath};

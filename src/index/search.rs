@@ -23,7 +23,7 @@ pub(crate) struct Search<'a, F> {
     pub(crate) query: F,
     pub(crate) distance: u32,
     /// False if every entry of the snapshot is known to be in a run.
-    pub(crate) singles: bool,
+    pub(crate) delta_entries: bool,
     /// Records skewed prefixes.
     pub(crate) skewed: &'a Skewed,
     /// Number of fingerprints in the snapshot, roughly.
@@ -45,11 +45,11 @@ impl<F: Fingerprint> Search<'_, F> {
         let bits = plan.prefix_bits();
         let prefix = F::high_mask(bits);
         let (skewed, expected) = (self.skewed, expected_candidates(bits, self.entries));
-        self.read(table, members, found, |probe, cursor, singles| {
+        self.read(table, members, found, |probe, cursor, delta_entries| {
             for mask in masks {
                 let low = (probe.query & prefix) ^ flip::<F>(mask, bits);
                 let before = probe.counts.candidates;
-                probe.range(cursor, low, low | !prefix, singles)?;
+                probe.range(cursor, low, low | !prefix, delta_entries)?;
                 let met = probe.counts.candidates - before;
                 skewed.learn(table, (low >> (F::BITS - bits)).widen(), met, expected);
             }
@@ -64,8 +64,8 @@ impl<F: Fingerprint> Search<'_, F> {
         high: F,
         found: &mut Vec<Found<F>>,
     ) -> Result<TableExplanation> {
-        self.read(0, &mut Vec::new(), found, |probe, cursor, singles| {
-            probe.range(cursor, low, high, singles)
+        self.read(0, &mut Vec::new(), found, |probe, cursor, delta_entries| {
+            probe.range(cursor, low, high, delta_entries)
         })
     }
 
@@ -88,7 +88,7 @@ impl<F: Fingerprint> Search<'_, F> {
             found,
             counts: &mut counts,
         };
-        let read = || self.view.table(table, |cursor| body(&mut probe, cursor, self.singles));
+        let read = || self.view.table(table, |cursor| body(&mut probe, cursor, self.delta_entries));
         if self.count_blocks {
             let (done, blocks) = counting_reads(read);
             done?;
@@ -129,10 +129,16 @@ impl<F: Fingerprint> Probe<'_, F> {
     ///
     /// The bounds are explicit because prefixes are not whole bytes, and no key follows the highest
     /// range.
-    fn range(&mut self, cursor: &mut Cursor<'_>, low: F, high: F, singles: bool) -> Result<()> {
+    fn range(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        low: F,
+        high: F,
+        delta_entries: bool,
+    ) -> Result<()> {
         self.counts.ranges += 1;
         self.runs(cursor, low, high)?;
-        if singles { self.singles(cursor, low, high) } else { Ok(()) }
+        if delta_entries { self.delta_entries(cursor, low, high) } else { Ok(()) }
     }
 
     fn runs(&mut self, cursor: &mut Cursor<'_>, low: F, high: F) -> Result<()> {
@@ -150,9 +156,9 @@ impl<F: Fingerprint> Probe<'_, F> {
         Ok(())
     }
 
-    fn singles(&mut self, cursor: &mut Cursor<'_>, low: F, high: F) -> Result<()> {
+    fn delta_entries(&mut self, cursor: &mut Cursor<'_>, low: F, high: F) -> Result<()> {
         self.members.clear();
-        cursor.seek(TableKey::new(Kind::Single, low).as_ref());
+        cursor.seek(TableKey::new(Kind::Delta, low).as_ref());
         while let Some((key, value)) = cursor.entry()? {
             match keys::delta::<F>(key, value, self.table)? {
                 Some((entry, delta)) if entry <= high => {
@@ -212,7 +218,7 @@ fn run_at<F: Fingerprint>(
 
 /// Returns true if a table has a permuted fingerprint, by its delta entry or else in a run.
 pub(crate) fn holds<F: Fingerprint>(view: &mut View, table: usize, permuted: F) -> Result<bool> {
-    let key = TableKey::new(Kind::Single, permuted);
+    let key = TableKey::new(Kind::Delta, permuted);
     let delta = view.table(table, |cursor| {
         cursor.seek(key.as_ref());
         match cursor.entry()? {

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::core::plan_of;
 use super::health::Event;
-use super::{Header, Index, Match, OpenOptions, Query, Reader};
+use super::{Header, Index, IndexOptions, Match, Query, Reader};
 use crate::error::Result;
 use crate::exclusion::Lock;
 use crate::fingerprint::Fingerprint;
@@ -37,7 +37,7 @@ use crate::store::Store;
 #[derive(Debug)]
 pub struct Secondary<F: Fingerprint> {
     path: PathBuf,
-    options: OpenOptions,
+    options: IndexOptions,
     current: RwLock<Current<F>>,
     spare: Lock<Spare>,
 }
@@ -65,7 +65,7 @@ impl<F: Fingerprint> Secondary<F> {
     ///
     /// Returns the errors of [`Index::open_read_only`], but ignores an unfinished build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_with(path, &OpenOptions::new())
+        Self::open_with(path, &IndexOptions::new())
     }
 
     /// Opens an index as a secondary with the given settings.
@@ -74,12 +74,12 @@ impl<F: Fingerprint> Secondary<F> {
     /// Each catch-up loads resident fingerprints again.
     ///
     /// ```
-    /// use hamdex::{Index, IndexOptions, OpenOptions, Secondary};
+    /// use hamdex::{Index, IndexOptions, Secondary};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("pages");
     /// let writer = Index::<u64>::create(&path, &IndexOptions::new())?;
-    /// let options = OpenOptions::new().memory(64 << 20).scratch(directory.path());
+    /// let options = IndexOptions::new().memory(64 << 20).scratch(directory.path());
     /// let secondary = Secondary::<u64>::open_with(&path, &options)?;
     /// assert!(!secondary.catch_up()?);
     /// # drop(writer);
@@ -90,7 +90,7 @@ impl<F: Fingerprint> Secondary<F> {
     ///
     /// Returns the errors of [`Secondary::open`], and
     /// [`HeaderMismatch`](crate::Error::HeaderMismatch) if a setting differs from the expected one.
-    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+    pub fn open_with(path: impl AsRef<Path>, options: &IndexOptions) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let options = options.clone().read_only(true);
         let (store, plan) = open_store::<F>(&path, &options)?;
@@ -104,6 +104,21 @@ impl<F: Fingerprint> Secondary<F> {
     /// Returns whether there was anything. Reads the new entries of the log, or opens the index
     /// again if the writer wrote table files by a flush, a compaction or a build. Concurrent calls
     /// take turns, except for loading resident fingerprints.
+    ///
+    /// ```
+    /// use hamdex::{Index, IndexOptions, Secondary};
+    ///
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("pages");
+    /// let writer = Index::<u64>::create(&path, &IndexOptions::new())?;
+    /// let secondary = Secondary::<u64>::open(&path)?;
+    /// writer.insert(b"page", 0xff)?;
+    /// assert!(secondary.catch_up()?);
+    /// assert_eq!(secondary.get(b"page")?, Some(0xff));
+    /// assert_eq!(secondary.index().stats(&())?.documents, 1);
+    /// assert_eq!(secondary.reader()?.len(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -186,7 +201,7 @@ fn moved(mut store: Store) -> Result<Option<(Store, Plan)>> {
     Ok(Some((store, plan)))
 }
 
-fn open_store<F: Fingerprint>(path: &Path, options: &OpenOptions) -> Result<(Store, Plan)> {
+fn open_store<F: Fingerprint>(path: &Path, options: &IndexOptions) -> Result<(Store, Plan)> {
     let mut plan: Option<Plan> = None;
     let scratch = options.scratch.as_deref();
     let store = Store::open_secondary(path, scratch, options.memory, |record| {

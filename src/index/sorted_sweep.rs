@@ -93,10 +93,10 @@ fn of_table<F: Fingerprint>(
     let dense = targets.len() as u64 > reader.len() / run::RUN_MEMBERS as u64;
     let parts = targets.par_chunks(TOGETHER).map(|targets| {
         let cursor = || reader.snapshot().probe(Family::Table(number));
-        let singles = if reader.has_singles() { Some(cursor()?) } else { None };
+        let delta_entries = if reader.has_delta_entries() { Some(cursor()?) } else { None };
         let (members, last) = (Vec::new(), None);
         let runs = Runs { cursor: cursor()?, table: number, dense, members, last };
-        let mut sweep = Sweep { runs, singles, table: number, piece: Vec::new() };
+        let mut sweep = Sweep { runs, delta_entries, table: number, piece: Vec::new() };
         let mut hits = Vec::new();
         for alike in targets.chunk_by(|a, b| a.0 == b.0) {
             let (low, _) = alike[0];
@@ -143,7 +143,7 @@ pub(super) fn compare_by_tables<F: Fingerprint>(
 /// One thread's pass through a table, in ascending order of prefixes.
 struct Sweep<'a, F> {
     runs: Runs<'a, F>,
-    singles: Option<Cursor<'a>>,
+    delta_entries: Option<Cursor<'a>>,
     table: usize,
     /// Members of the current range, unordered.
     piece: Vec<F>,
@@ -157,7 +157,7 @@ impl<F: Fingerprint> Sweep<'_, F> {
         high: F,
         visit: &mut impl FnMut(&mut Vec<F>) -> Result<()>,
     ) -> Result<()> {
-        let Self { runs, singles, table, piece } = self;
+        let Self { runs, delta_entries, table, piece } = self;
         let mut pass = |piece: &mut Vec<F>, least: usize| {
             if piece.len() >= least {
                 visit(piece)?;
@@ -170,8 +170,8 @@ impl<F: Fingerprint> Sweep<'_, F> {
             piece.extend(members);
             pass(piece, PIECE)
         })?;
-        if let Some(cursor) = singles {
-            cursor.seek(TableKey::new(Kind::Single, low).as_ref());
+        if let Some(cursor) = delta_entries {
+            cursor.seek(TableKey::new(Kind::Delta, low).as_ref());
             while let Some((key, value)) = cursor.entry()? {
                 match keys::delta::<F>(key, value, *table)? {
                     Some((entry, delta)) if entry <= high => {
@@ -251,14 +251,14 @@ mod tests {
             let documents: Vec<_> = part.map(|at| (at.to_be_bytes(), at)).collect();
             index.insert_batch(&documents, Durability::Buffered).unwrap();
             if fold {
-                index.fold(&()).unwrap();
+                index.merge(&()).unwrap();
             }
         }
         let reader = index.reader().unwrap();
         let cursor = || reader.snapshot().probe(Family::Table(0)).unwrap();
         let (members, last) = (Vec::new(), None);
         let runs = Runs { cursor: cursor(), table: 0, dense: false, members, last };
-        let mut sweep = Sweep { runs, singles: Some(cursor()), table: 0, piece: Vec::new() };
+        let mut sweep = Sweep { runs, delta_entries: Some(cursor()), table: 0, piece: Vec::new() };
         let mut read = Vec::new();
         sweep
             .read(0, 0xffff, &mut |piece: &mut Vec<u64>| {

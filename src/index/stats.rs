@@ -15,6 +15,19 @@ use crate::text::Resources;
 const REPORT_EVERY: u64 = 1 << 16;
 
 /// Counts and sizes of an index.
+///
+/// ```
+/// use hamdex::inspect::Stats;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// index.insert(b"page", 0xff)?;
+/// index.insert(b"copy", 0xff)?;
+/// let stats: Stats = index.stats(&())?;
+/// assert_eq!((stats.documents, stats.fingerprints), (2, 1));
+/// assert_eq!(stats.copies.largest(), 2);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -23,7 +36,7 @@ pub struct Stats {
     /// Number of distinct fingerprints.
     pub fingerprints: u64,
     /// Number of delta entries of the first table.
-    pub singles: u64,
+    pub delta_entries: u64,
     /// Number of runs of the first table.
     pub runs: u64,
     /// Size of the documents' records in bytes.
@@ -53,12 +66,24 @@ pub struct Stats {
 }
 
 /// Counts and sizes of one permutation table.
+///
+/// ```
+/// use hamdex::inspect::TableStats;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// index.insert(b"page", 0xff)?;
+/// let first: TableStats = index.stats(&())?.tables.remove(0);
+/// assert_eq!((first.prefix_bits, first.runs), (16, 0));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TableStats {
     /// Length of the table's prefix in bits.
     pub prefix_bits: u32,
     /// Number of delta entries.
-    pub singles: u64,
+    pub delta_entries: u64,
     /// Number of runs.
     pub runs: u64,
     /// Size on disk and in memory tables, in bytes.
@@ -111,7 +136,7 @@ impl<F: Fingerprint> Index<F> {
             let counts = entries.counts();
             tables.push(TableStats {
                 prefix_bits: table.prefix_bits(),
-                singles: counts.singles,
+                delta_entries: counts.delta_entries,
                 runs: counts.runs,
                 bytes: store.bytes(Family::Table(number))?,
                 prefixes: prefixes.finish(),
@@ -123,7 +148,7 @@ impl<F: Fingerprint> Index<F> {
         Ok(Stats {
             documents: reader.len(),
             fingerprints,
-            singles: first.singles,
+            delta_entries: first.delta_entries,
             runs: first.runs,
             bytes_docs: store.bytes(Family::Docs)?,
             with_features: features.0,

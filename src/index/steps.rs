@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::store::{Family, keys};
-use crate::verify::{Evidence, Nearness};
+use crate::verify::{DuplicateRule, Evidence};
 
 /// One operation on an index.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub(crate) enum Step<'a, F> {
     /// Stores a document, or replaces the one with its key.
     Put(NewDocument<'a, F>),
     /// Stores a document unless a near one is stored.
-    PutIfNew(NewDocument<'a, F>, Nearness),
+    PutIfNew(NewDocument<'a, F>, DuplicateRule),
     /// Removes the document of a key.
     Remove(&'a [u8]),
 }
@@ -78,7 +78,11 @@ impl<'b, 'a, F: Fingerprint> Earlier<'b, 'a, F> {
     }
 
     /// Returns the nearest of them under another key that passes the check.
-    fn nearest(&self, document: &NewDocument<'a, F>, near: Nearness) -> Result<Option<Match<F>>> {
+    fn nearest(
+        &self,
+        document: &NewDocument<'a, F>,
+        near: DuplicateRule,
+    ) -> Result<Option<Match<F>>> {
         let mut candidates: Vec<(u32, &NewDocument<'a, F>)> = Vec::new();
         kernel::within(
             &self.fingerprints,

@@ -17,7 +17,20 @@ use crate::store::keys::{self, Delta};
 use crate::store::{Batch, Family, View};
 
 /// Result of a batch of inserts.
+///
+/// ```
+/// use hamdex::{BatchReport, Durability};
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// index.insert(b"a", 0xff)?;
+/// let batch = [(b"a", 0xff_u64), (b"b", 0xfe)];
+/// let report: BatchReport = index.insert_batch(&batch, Durability::Synced)?;
+/// assert_eq!((report.inserted, report.unchanged), (1, 1));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct BatchReport {
     /// Number of documents whose key was not stored before.
     pub inserted: u64,
@@ -251,11 +264,11 @@ impl<F: Fingerprint> Shared<F> {
         changed.extend(staged.dropped.keys());
         let (mut added, orphans) =
             self.stage(&mut batch, staged.added, staged.postings, &staged.dropped)?;
-        let singles = added.len();
+        let delta_entries = added.len();
         added.append(&mut changed);
         let appended = Appended {
             changed: added,
-            singles,
+            delta_entries,
             orphans,
             inserted: outcome.inserted,
             removed: outcome.removed,

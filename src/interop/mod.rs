@@ -33,7 +33,7 @@
 //! - [`Index::backup`], [`Index::checkpoint`] and [`Index::check_deep`] return [`Error::Attached`].
 //! - There is no seal, so a truncated log cannot be distinguished from a power loss.
 //! - There is no lock file, no [`Secondary`](crate::Secondary) and no bulk build.
-//! - [`Index::compact`] and [`Index::fold`] compact only the index's families.
+//! - [`Index::compact`] and [`Index::merge`] compact only the index's families.
 //!
 //! # Example
 //!
@@ -76,10 +76,22 @@ use rocksdb::{ColumnFamilyDescriptor, SnapshotWithThreadMode, WriteBatch};
 pub use self::staged::{Refusal, Staged, StagedReport};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Durability, Header, Index, IndexOptions, OpenOptions, Reader, new_header};
+use crate::index::{Durability, Index, IndexOptions, Reader, new_header};
 use crate::store::{self, Store};
 
 /// A host's database: its families are created at opening or through `&mut`.
+///
+/// ```
+/// # use hamdex::{IndexOptions, interop::{Attached, HostDb, rocksdb::Options}};
+/// # let directory = tempfile::tempdir()?;
+/// let families = Attached::<u64>::families("pages", &IndexOptions::new())?;
+/// let mut options = Options::default();
+/// options.create_if_missing(true);
+/// options.create_missing_column_families(true);
+/// let db = HostDb::open_cf_descriptors(&options, directory.path(), families)?;
+/// assert!(db.cf_handle("hamdex.pages.docs").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type HostDb = rocksdb::DBWithThreadMode<rocksdb::SingleThreaded>;
 
 /// An index in families of a host's database.
@@ -153,12 +165,30 @@ impl<F: Fingerprint> Attached<F> {
     ///
     /// Returns the errors of [`Attached::open_with`].
     pub fn open(db: Arc<HostDb>, name: &str) -> Result<Self> {
-        Self::open_with(db, name, &OpenOptions::new())
+        Self::open_with(db, name, &IndexOptions::new())
     }
 
     /// Opens an existing index with the given settings.
     ///
-    /// The memory budget was fixed with the families, so [`OpenOptions::memory`] has no effect.
+    /// The memory budget was fixed with the families, so [`IndexOptions::memory`] has no effect.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use hamdex::interop::{Attached, HostDb, rocksdb::Options};
+    /// # use hamdex::{IndexOptions};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let settings = IndexOptions::new();
+    /// # let mut options = Options::default();
+    /// # options.create_if_missing(true);
+    /// # options.create_missing_column_families(true);
+    /// # let families = Attached::<u64>::families("pages", &settings)?;
+    /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+    /// drop(Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?);
+    /// let options = IndexOptions::new().background_merge(true);
+    /// let pages = Attached::<u64>::open_with(db, "pages", &options)?;
+    /// assert_eq!(pages.index().len()?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -168,7 +198,7 @@ impl<F: Fingerprint> Attached<F> {
     /// holds the name, [`Error::FormatVersion`] for another format and [`Error::Corrupt`] for
     /// damage. Returns [`Error::Attached`] for read-only settings: how the database is opened is
     /// the host's decision.
-    pub fn open_with(db: Arc<HostDb>, name: &str, options: &OpenOptions) -> Result<Self> {
+    pub fn open_with(db: Arc<HostDb>, name: &str, options: &IndexOptions) -> Result<Self> {
         if options.read_only {
             return Err(Error::Attached { what: "open it for reading only" });
         }
@@ -184,18 +214,10 @@ impl<F: Fingerprint> Attached<F> {
     ///
     /// Returns the errors of [`Attached::open_with`] and [`Attached::create`].
     pub fn open_or_create(db: Arc<HostDb>, name: &str, options: &IndexOptions) -> Result<Self> {
-        let Some(record) = Store::attached_header(&db, name)? else {
-            return Self::create(db, name, options);
-        };
-        let header = Header::of(&record);
-        header.require_width::<F>()?;
-        header.require(
-            options.plan.as_ref().map(ToString::to_string),
-            options.distance,
-            options.pipeline.clone(),
-            options.keep_features,
-        )?;
-        Self::open_with(db, name, &OpenOptions::new().resident(options.resident))
+        match Store::attached_header(&db, name)? {
+            Some(_) => Self::open_with(db, name, options),
+            None => Self::create(db, name, options),
+        }
     }
 
     /// Returns the index, for everything except the host's batches.
@@ -298,7 +320,7 @@ impl<F: Fingerprint> Attached<F> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use hamdex::interop::{Attached, HostDb, Staged, rocksdb};
+    /// # use hamdex::interop::{Attached, HostDb, Ready, Staged, rocksdb};
     /// # use hamdex::IndexOptions;
     /// # use rocksdb::{Options, WriteBatch, WriteOptions};
     /// # let directory = tempfile::tempdir()?;
@@ -312,7 +334,7 @@ impl<F: Fingerprint> Attached<F> {
     /// # let pages = Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?;
     /// let mut staged = Staged::new();
     /// staged.insert_if_new(b"mirror.example/", 0b0001, 3);
-    /// pages.commit_with(&staged, WriteBatch::default(), |mut ready| {
+    /// pages.commit_with(&staged, WriteBatch::default(), |mut ready: Ready<u64>| {
     ///     if ready.report.refused.is_empty() {
     ///         ready.batch.put(b"mirror.example/", b"<p>Hello");
     ///     }
@@ -340,6 +362,7 @@ impl<F: Fingerprint> Attached<F> {
 }
 
 /// A batch ready to be written, within [`Attached::commit_with`].
+#[non_exhaustive]
 pub struct Ready<F> {
     /// The host's changes, followed by the index's.
     pub batch: WriteBatch,
@@ -357,6 +380,27 @@ impl<F: Fingerprint> std::fmt::Debug for Ready<F> {
 ///
 /// It consists of a [`Reader`] of the index and a snapshot of the host's families, both of the same
 /// moment. It keeps the space of data that is removed later.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use hamdex::interop::Frozen;
+/// # use hamdex::interop::{Attached, HostDb, rocksdb::Options};
+/// # let directory = tempfile::tempdir()?;
+/// # let settings = hamdex::IndexOptions::new();
+/// # let mut options = Options::default();
+/// # options.create_if_missing(true);
+/// # options.create_missing_column_families(true);
+/// # let families = Attached::<u64>::families("pages", &settings)?;
+/// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+/// # let pages = Attached::<u64>::create(Arc::clone(&db), "pages", &settings)?;
+///
+/// let frozen: Frozen<u64> = pages.freeze()?;
+/// pages.index().insert(b"example.org/", 0b0111)?;
+/// db.put(b"example.org/", b"<p>Hello")?;
+/// assert!(frozen.reader().is_empty());
+/// assert!(frozen.snapshot().get(b"example.org/")?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Frozen<F> {
     reader: Reader<F>,

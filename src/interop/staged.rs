@@ -2,7 +2,7 @@
 
 use crate::fingerprint::Fingerprint;
 use crate::index::{AsDocument, Match, NewDocument, Step};
-use crate::verify::Nearness;
+use crate::verify::DuplicateRule;
 
 /// Recorded changes of an index, to be committed with a host's batch.
 ///
@@ -29,6 +29,30 @@ pub struct Staged<'a, F> {
 }
 
 /// Result of committing staged changes.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use hamdex::interop::{Refusal, Staged, StagedReport};
+/// # use hamdex::interop::{Attached, HostDb, rocksdb::{Options, WriteBatch}};
+/// # let directory = tempfile::tempdir()?;
+/// # let settings = hamdex::IndexOptions::new();
+/// # let mut options = Options::default();
+/// # options.create_if_missing(true);
+/// # options.create_missing_column_families(true);
+/// # let families = Attached::<u64>::families("pages", &settings)?;
+/// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+/// # let pages = Attached::<u64>::create(db, "pages", &settings)?;
+/// # let (batch, buffered) = (WriteBatch::default(), hamdex::Durability::Buffered);
+///
+/// let mut staged = Staged::new();
+/// staged.insert(b"page", 0xff);
+/// staged.insert_if_new(b"mirror", 0xfe, 3);
+/// let report: StagedReport<u64> = pages.commit(&staged, batch, buffered)?;
+/// assert_eq!((report.inserted, report.refused.len()), (1, 1));
+/// let refusal: &Refusal<u64> = &report.refused[0];
+/// assert_eq!((&refusal.key[..], &refusal.near.key[..]), (&b"mirror"[..], &b"page"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StagedReport<F> {
@@ -79,16 +103,27 @@ impl<'a, F: Fingerprint> Staged<'a, F> {
     /// A stored document with the same key is ignored and replaced.
     pub fn insert_if_new(&mut self, key: &'a [u8], fingerprint: F, distance: u32) {
         let document = NewDocument::new(key, fingerprint);
-        self.steps.push(Step::PutIfNew(document, Nearness::new(distance)));
+        self.steps.push(Step::PutIfNew(document, DuplicateRule::new(distance)));
     }
 
     /// Stages a document unless a near one passes a check.
     ///
     /// With a check, the document and everything near it must have features.
+    ///
+    /// ```
+    /// use hamdex::NewDocument;
+    /// use hamdex::interop::Staged;
+    ///
+    /// let mirror = NewDocument::new(b"mirror", 0xfe_u64);
+    /// let mut staged = Staged::new();
+    /// assert!(staged.is_empty());
+    /// staged.insert_document_if_new(&mirror, 3);
+    /// assert_eq!(staged.len(), 1);
+    /// ```
     pub fn insert_document_if_new<D: AsDocument<F>>(
         &mut self,
         document: &'a D,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
     ) {
         self.steps.push(Step::PutIfNew(document.as_document(), near.into()));
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Checker, Index, Reader, check_distance};
 use crate::progress::Progress;
-use crate::verify::Nearness;
+use crate::verify::DuplicateRule;
 
 impl<F: Fingerprint> Index<F> {
     /// Visits all near pairs between documents of two indexes.
@@ -35,7 +35,7 @@ impl<F: Fingerprint> Index<F> {
     pub fn pairs_with(
         &self,
         other: &Self,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         progress: &dyn Progress,
         visit: &mut Visit<'_>,
     ) -> Result<u64> {
@@ -74,11 +74,11 @@ impl<F: Fingerprint> Reader<F> {
     pub fn pairs_with(
         &self,
         other: &Self,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         progress: &dyn Progress,
         visit: &mut Visit<'_>,
     ) -> Result<u64> {
-        let Nearness { distance, verification, memory, .. } = near.into();
+        let DuplicateRule { distance, verification, memory, .. } = near.into();
         check_distance::<F>(distance)?;
         let (ours, theirs) = (&self.header().pipeline, &other.header().pipeline);
         // An empty descriptor means fingerprints from outside; only the caller knows their

@@ -9,7 +9,7 @@ use crate::index::{Checker, Reader};
 use crate::progress::{self, Progress};
 use crate::store::Family;
 use crate::store::codec::{self, Document};
-use crate::verify::{self, Nearness};
+use crate::verify::{self, DuplicateRule};
 
 /// Documents between two progress reports.
 const REPORT_EVERY: u64 = 1 << 14;
@@ -18,7 +18,7 @@ const REPORT_EVERY: u64 = 1 << 14;
 pub(super) fn clusters<F: Fingerprint>(
     reader: &Reader<F>,
     checker: Checker<'_>,
-    near: Nearness,
+    near: DuplicateRule,
     progress: &dyn Progress,
 ) -> Result<Vec<Cluster>> {
     let documents = Documents::read(reader, progress)?;

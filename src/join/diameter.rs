@@ -13,6 +13,7 @@ const COMPARED: usize = 2000;
 /// assert_eq!(join::diameter(&[0b00_u64, 0b11]), Diameter { bits: 2, exact: true });
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Diameter {
     /// The diameter in bits, or a lower bound of at least half of it if `exact` is false.
     pub bits: u32,

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Checker, Index, Reader, check_distance};
 use crate::progress::{self, Progress};
-use crate::verify::Nearness;
+use crate::verify::DuplicateRule;
 
 /// Number of fingerprints per task when equal ones are paired.
 const EQUAL_CHUNK: usize = 1 << 12;
@@ -29,6 +29,7 @@ const EQUAL_CHUNK: usize = 1 << 12;
 /// assert_eq!(pair.a.escape_ascii().to_string(), "copy");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct DocumentPair<'a> {
     /// The smaller key; between two indexes, the key of the first one.
     pub a: &'a [u8],
@@ -52,6 +53,7 @@ pub struct DocumentPair<'a> {
 /// assert_eq!(cluster.keys.len(), 2);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cluster {
     /// Keys of the documents, ascending.
     pub keys: Vec<Vec<u8>>,
@@ -88,7 +90,7 @@ impl<F: Fingerprint> Index<F> {
     /// Returns the errors of [`Reader::pairs`].
     pub fn pairs(
         &self,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         progress: &dyn Progress,
         visit: &mut Visit<'_>,
     ) -> Result<u64> {
@@ -118,7 +120,7 @@ impl<F: Fingerprint> Index<F> {
     /// Returns the errors of [`Reader::clusters`].
     pub fn clusters(
         &self,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         progress: &dyn Progress,
     ) -> Result<Vec<Cluster>> {
         self.reader()?.clusters(near, progress)
@@ -128,12 +130,26 @@ impl<F: Fingerprint> Index<F> {
 impl<F: Fingerprint> Reader<F> {
     /// Visits every pair of near documents once and returns the number of pairs.
     ///
-    /// `near` is a distance, or a [`Nearness`] with a verification of the stored features or a
+    /// `near` is a distance, or a [`DuplicateRule`] with a verification of the stored features or a
     /// memory limit. Pairs are visited in no particular order. If they fit the limit, fingerprints
     /// and keys are held in memory: about 40 bytes and the key per document at 64 bits. Otherwise
     /// the postings are read once per part of the join, and keys are read for each pair. Documents
     /// with the same fingerprint are paired too: a million copies of a page are half a trillion
     /// pairs, while [`clusters`](Self::clusters) returns them as a million keys.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"a", 0b0111)?;
+    /// index.insert(b"b", 0b0011)?;
+    /// let reader = index.reader()?;
+    /// let pairs = reader.pairs(3, &(), &mut |pair| {
+    ///     assert_eq!((pair.a, pair.b, pair.distance), (&b"a"[..], &b"b"[..], 1));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(pairs, 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -144,11 +160,11 @@ impl<F: Fingerprint> Reader<F> {
     /// [`InvalidOption`](crate::Error::InvalidOption) like [`Reader::search`].
     pub fn pairs(
         &self,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         progress: &dyn Progress,
         visit: &mut Visit<'_>,
     ) -> Result<u64> {
-        let Nearness { distance, verification, memory, .. } = near.into();
+        let DuplicateRule { distance, verification, memory, .. } = near.into();
         check_distance::<F>(distance)?;
         let checker = Checker::new(self.snapshot(), self.header(), verification)?;
         let postings = Postings::new(self, progress);
@@ -214,12 +230,22 @@ impl<F: Fingerprint> Reader<F> {
     /// fingerprints and the keys in groups; with a verification it is about 80 bytes and the key
     /// for each document.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+    /// index.insert(b"a", 0b0111)?;
+    /// index.insert(b"b", 0b0011)?;
+    /// let clusters = index.reader()?.clusters(3, &())?;
+    /// assert_eq!(clusters[0].keys, [b"a", b"b"]);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns the errors of [`Reader::pairs`].
     pub fn clusters(
         &self,
-        near: impl Into<Nearness>,
+        near: impl Into<DuplicateRule>,
         progress: &dyn Progress,
     ) -> Result<Vec<Cluster>> {
         let near = near.into();

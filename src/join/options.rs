@@ -52,6 +52,7 @@ impl From<u32> for JoinOptions {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct JoinReport {
     /// Pairs passed to the visitor.
     pub pairs: u64,

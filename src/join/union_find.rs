@@ -16,6 +16,7 @@
 /// assert_eq!(sets.find(0), sets.find(2));
 /// assert_ne!(sets.find(0), sets.find(1));
 /// assert_eq!(sets.find(4), None);
+/// assert_eq!((sets.len(), sets.is_empty()), (4, false));
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct UnionFind {

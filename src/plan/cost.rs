@@ -14,7 +14,7 @@ pub(crate) const SEEK_ENTRIES: u64 = 1_000_000;
 /// use hamdex::plan::Plan;
 /// use hamdex::plan::{Census, Costs};
 ///
-/// let census = Census { entries: 10_000_000, singles: false };
+/// let census = Census { entries: 10_000_000, delta_entries: false };
 /// let schedule = Plan::named("4", 64)?.schedule(3, &census, &Costs::default());
 /// assert_eq!(schedule.probes(), 4);
 /// # Ok::<(), hamdex::Error>(())
@@ -24,7 +24,7 @@ pub struct Census {
     /// Distinct fingerprints in each table.
     pub entries: u64,
     /// Whether there are delta entries, which cost a second seek per probe.
-    pub singles: bool,
+    pub delta_entries: bool,
 }
 
 /// Costs of the steps of a search, in nanoseconds.
@@ -41,6 +41,7 @@ pub struct Census {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Costs {
     /// One seek to the start of a range among a million entries. Default: 1,500.
     ///
@@ -105,7 +106,7 @@ impl Costs {
 
     /// Returns the expected time of one probe, in nanoseconds.
     pub(super) fn probe_nanos(&self, prefix_bits: u32, census: &Census) -> f64 {
-        let seeks = if census.singles { 2.0 } else { 1.0 };
+        let seeks = if census.delta_entries { 2.0 } else { 1.0 };
         // A range starts and ends within a run, which adds one run to decode.
         let shared = f64::from(self.run_entries).min(census.entries as f64);
         let decoded = expected_candidates(prefix_bits, census.entries) + shared;

@@ -57,6 +57,7 @@ pub const MAX_TABLES: usize = 128;
 /// assert_eq!(plan.tables().len(), 10);
 /// assert_eq!(plan.complete_to(), 3);
 /// assert_eq!(plan.to_string(), "10");
+/// assert_eq!((plan.bits(), plan.radius()), (64, 0));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -300,6 +301,7 @@ fn check_distance(bits: u32, distance: u32) -> Result<()> {
 ///
 /// Each level must leave at least as many bits as the next one has blocks. By the pigeonhole of
 /// each level the tables are complete for the minimum of `blocks - lead`.
+#[cfg(feature = "distributed")]
 pub(crate) fn nested_tables(bits: u32, levels: &[(u32, u32)]) -> Result<Vec<Table>> {
     let levels: Vec<Level> = levels.iter().map(|&(blocks, lead)| Level { blocks, lead }).collect();
     layout::tables(bits, &levels)

@@ -62,11 +62,12 @@ struct Move {
 /// ```
 /// use hamdex::plan::{Permutation, Segment};
 ///
-// The lower half leads.
+/// // The lower half leads.
 /// let halves = [Segment { start: 16, len: 16 }, Segment { start: 0, len: 16 }];
 /// let swap = Permutation::new(32, halves.to_vec())?;
 /// assert_eq!(swap.apply(0x1234_abcd_u32), 0xabcd_1234);
 /// assert_eq!(swap.invert(0xabcd_1234_u32), 0x1234_abcd);
+/// assert_eq!((swap.bits(), swap.segments()), (32, &halves[..]));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

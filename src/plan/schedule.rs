@@ -19,11 +19,13 @@ const WORK: u32 = 16_000;
 /// use hamdex::plan::Plan;
 /// use hamdex::plan::{Census, Costs};
 ///
-/// let census = Census { entries: 1_000_000, singles: false };
+/// let census = Census { entries: 1_000_000, delta_entries: false };
 /// let costs = Costs::default();
 /// let schedule = Plan::named("4", 64)?.schedule(3, &census, &costs);
 /// assert_eq!(schedule.radii(), [Some(0); 4]);
 /// assert!(schedule.nanos() < costs.scan_nanos(census.entries));
+/// assert_eq!(schedule.probes(), 4);
+/// assert!(schedule.candidates() < 100.0);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +74,7 @@ impl Plan {
     /// use hamdex::plan::{Census, Costs};
     ///
     /// let plan = Plan::uniform(64, 4, 1)?;
-    /// let census = Census { entries: 10_000_000, singles: false };
+    /// let census = Census { entries: 10_000_000, delta_entries: false };
     /// let schedule = plan.schedule(6, &census, &Costs::default());
     /// assert_eq!(schedule.radii(), [Some(1), Some(1), Some(1), Some(0)]);
     /// assert_eq!(schedule.probes(), 17 + 17 + 17 + 1);

@@ -30,6 +30,7 @@ const AUTO_DEFAULT: &str = "4";
 /// }
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct PlanReport {
     /// The text of the plan, as [`Plan::parse`] accepts it.
     pub name: String,
@@ -88,7 +89,7 @@ pub fn survey(bits: u32, distance: u32, count: u64, costs: &Costs) -> Vec<PlanRe
 }
 
 fn report(plan: &Plan, distance: u32, count: u64, costs: &Costs) -> PlanReport {
-    let census = Census { entries: count, singles: false };
+    let census = Census { entries: count, delta_entries: false };
     let schedule = plan.schedule(distance, &census, costs);
     let prefixes = || plan.tables.iter().map(super::Table::prefix_bits);
     let (prefix_min, prefix_max) = (prefixes().min(), prefixes().max());

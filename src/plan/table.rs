@@ -14,6 +14,7 @@ use crate::fingerprint::Fingerprint;
 /// let plan = Plan::named("4", 64)?;
 /// let table = &plan.tables()[1];
 /// assert_eq!((table.prefix_bits(), table.lead()), (16, 0x0000_ffff_0000_0000));
+/// assert_eq!(table.permutation().bits(), 64);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

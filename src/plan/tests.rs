@@ -25,7 +25,7 @@ fn finds<F: Fingerprint>(plan: &Plan, radii: &[Option<u32>], flips: F) -> bool {
 }
 
 fn radii(plan: &Plan, distance: u32) -> Vec<Option<u32>> {
-    let census = Census { entries: 1_000_000, singles: false };
+    let census = Census { entries: 1_000_000, delta_entries: false };
     plan.schedule(distance, &census, &Costs::default()).radii().to_vec()
 }
 

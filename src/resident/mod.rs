@@ -64,14 +64,14 @@ const BATCH: usize = 1024;
 /// Returned by [`ResidentTables::search`].
 ///
 /// ```
-/// use hamdex::resident::{Near, ResidentTables};
+/// use hamdex::resident::{NearFingerprint, ResidentTables};
 ///
 /// let tables = ResidentTables::build(&[0b0111_u64])?;
-/// assert_eq!(tables.search(0b0101, 3)?, [Near { distance: 1, fingerprint: 0b0111 }]);
+/// assert_eq!(tables.search(0b0101, 3)?, [NearFingerprint { distance: 1, fingerprint: 0b0111 }]);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Near<F> {
+pub struct NearFingerprint<F> {
     /// The number of bits that differ from the query.
     pub distance: u32,
     /// The fingerprint.
@@ -97,6 +97,7 @@ pub struct Near<F> {
 /// let near = tables.search(0b0001, 2)?;
 /// assert_eq!((near[0].fingerprint, near[0].distance), (0b0000, 1));
 /// assert_eq!((near[1].fingerprint, near[1].distance), (0b0111, 2));
+/// assert!(!tables.is_empty());
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug)]
@@ -253,7 +254,7 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// # Errors
     ///
     /// Returns [`Error::InvalidDistance`] if the distance exceeds the width.
-    pub fn search(&self, query: F, distance: u32) -> Result<Vec<Near<F>>> {
+    pub fn search(&self, query: F, distance: u32) -> Result<Vec<NearFingerprint<F>>> {
         let mut found = Vec::new();
         self.search_into(query, distance, &mut found)?;
         Ok(found)
@@ -278,10 +279,15 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// # Errors
     ///
     /// Returns the errors of [`ResidentTables::search`].
-    pub fn search_into(&self, query: F, distance: u32, found: &mut Vec<Near<F>>) -> Result<()> {
+    pub fn search_into(
+        &self,
+        query: F,
+        distance: u32,
+        found: &mut Vec<NearFingerprint<F>>,
+    ) -> Result<()> {
         found.clear();
         self.sweep(&[query], distance, |hit| {
-            found.push(Near { distance: hit.distance, fingerprint: hit.fingerprint });
+            found.push(NearFingerprint { distance: hit.distance, fingerprint: hit.fingerprint });
         })?;
         if found.len() > 1 {
             found.sort_unstable();
@@ -303,7 +309,11 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// # Errors
     ///
     /// Returns the errors of [`ResidentTables::search`].
-    pub fn search_batch(&self, queries: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
+    pub fn search_batch(
+        &self,
+        queries: &[F],
+        distance: u32,
+    ) -> Result<Vec<Vec<NearFingerprint<F>>>> {
         if exclusion::alone() {
             return queries.iter().map(|&query| self.search(query, distance)).collect();
         }
@@ -313,7 +323,7 @@ impl<F: Fingerprint> ResidentTables<F> {
         let parts = queries.par_chunks(part).zip(answers.par_chunks_mut(part));
         parts.try_for_each(|(queries, answers)| {
             self.sweep(queries, distance, |hit| {
-                let near = Near { distance: hit.distance, fingerprint: hit.fingerprint };
+                let near = NearFingerprint { distance: hit.distance, fingerprint: hit.fingerprint };
                 answers[hit.query].push(near);
             })?;
             for answer in answers.iter_mut().filter(|answer| answer.len() > 1) {
@@ -337,11 +347,11 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// # Errors
     ///
     /// Returns the errors of [`ResidentTables::search`].
-    pub fn scan(&self, query: F, distance: u32) -> Result<Vec<Near<F>>> {
+    pub fn scan(&self, query: F, distance: u32) -> Result<Vec<NearFingerprint<F>>> {
         check(distance, F::BITS)?;
         let mut found = Vec::new();
         self.scan_for(&[query], distance, &mut |hit| {
-            found.push(Near { distance: hit.distance, fingerprint: hit.fingerprint });
+            found.push(NearFingerprint { distance: hit.distance, fingerprint: hit.fingerprint });
         });
         found.sort_unstable();
         Ok(found)

@@ -25,8 +25,9 @@ impl Random {
     }
 }
 
-fn expected<F: Fingerprint>(set: &[F], query: F, distance: u32) -> Vec<Near<F>> {
-    let near = |&fingerprint: &F| Near { distance: query.distance(fingerprint), fingerprint };
+fn expected<F: Fingerprint>(set: &[F], query: F, distance: u32) -> Vec<NearFingerprint<F>> {
+    let near =
+        |&fingerprint: &F| NearFingerprint { distance: query.distance(fingerprint), fingerprint };
     let mut all: Vec<_> = set.iter().map(near).filter(|near| near.distance <= distance).collect();
     all.sort_unstable();
     all.dedup();

@@ -52,6 +52,8 @@ pub fn simhash<F: Fingerprint>(features: impl IntoIterator<Item = (F, i64)>) -> 
 /// sums.add(0b101011, 5);
 /// let low: Vec<i128> = (26..32).map(|bit| sums.sum(bit)).collect();
 /// assert_eq!(low, [9, -9, 1, -1, 1, 9]);
+/// sums.clear();
+/// assert_eq!(sums.fingerprint(), None);
 /// ```
 #[derive(Clone)]
 pub struct BitSums<F> {

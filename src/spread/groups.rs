@@ -14,6 +14,7 @@ const SMALL: usize = 64;
 ///
 /// See [`Groups`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Wanted {
     /// A spanning forest of the near pairs of each group, which suffices for clusters.
     ///
@@ -43,16 +44,17 @@ pub struct Row<F> {
 ///
 /// See [`Groups`] for an example.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Found<F> {
     /// Links or pairs.
     pub pairs: Vec<Pair<F>>,
     /// Rows of groups above the limit; give them the keys of [`Keys::below`].
-    pub heavy: Vec<Row<F>>,
+    pub skewed: Vec<Row<F>>,
 }
 
 impl<F> Default for Found<F> {
     fn default() -> Self {
-        Self { pairs: Vec::new(), heavy: Vec::new() }
+        Self { pairs: Vec::new(), skewed: Vec::new() }
     }
 }
 
@@ -60,6 +62,7 @@ impl<F> Default for Found<F> {
 ///
 /// See [`Groups`] for an example.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// Rows received.
     pub rows: u64,
@@ -70,7 +73,7 @@ pub struct Counts {
     /// Links or pairs found.
     pub pairs: u64,
     /// Skewed groups, which were returned row by row because they exceeded the limit.
-    pub heavy: u64,
+    pub skewed: u64,
 }
 
 /// Compares the members of one key after another.
@@ -145,16 +148,16 @@ impl<F: Fingerprint> Groups<F> {
         }
         self.counts.rows += 1;
         if self.skewed {
-            found.heavy.push(row);
+            found.skewed.push(row);
             return Ok(());
         }
         if second { &mut self.second } else { &mut self.first }.push(fingerprint);
         if self.first.len() + self.second.len() > self.limit && self.keys.splits(key) {
             self.skewed = true;
-            self.counts.heavy += 1;
+            self.counts.skewed += 1;
             let row = |second| move |fingerprint| Row { key, fingerprint, second };
-            found.heavy.extend(self.first.drain(..).map(row(false)));
-            found.heavy.extend(self.second.drain(..).map(row(true)));
+            found.skewed.extend(self.first.drain(..).map(row(false)));
+            found.skewed.extend(self.second.drain(..).map(row(true)));
         }
         Ok(())
     }

@@ -33,6 +33,8 @@ const LEAD_MAX: u32 = 4;
 /// assert_eq!((keys.tables(), keys.levels()), (4, 5));
 /// let key = keys.first(42).next().unwrap();
 /// assert_eq!(keys.below(key, 42).count(), 4);
+/// assert!(keys.splits(key));
+/// assert_eq!(keys.distance(), 3);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@
 //! fingerprint's prefix in it ([`Keys`]). A shuffle sorts the rows by key and passes them to
 //! [`Groups`], which compares the members of one key at a time and keeps nothing of earlier keys.
 //! Two near fingerprints share at least one key, so all groups together find what one machine
-//! finds.
+//! finds. Requires the feature `distributed`.
 //!
 //! A group with too many members is returned row by row, and each member gets longer keys: the bits
 //! after the prefix are cut into blocks again, as [`join`](crate::join) does on one machine. No
@@ -28,7 +28,7 @@
 //! }
 //! let counts = groups.finish(&mut found)?;
 //! assert!(found.pairs.iter().all(|link| (link.a, link.b) == (0x00fe, 0x00ff)));
-//! assert_eq!((counts.rows, counts.heavy), (12, 0));
+//! assert_eq!((counts.rows, counts.skewed), (12, 0));
 //! # Ok::<(), hamdex::Error>(())
 //! ```
 #![expect(

@@ -49,7 +49,7 @@ fn spread<F: Fingerprint>(
         }
         counts.push(groups.finish(&mut found).unwrap());
         pairs.append(&mut found.pairs);
-        for row in found.heavy {
+        for row in found.skewed {
             let below: Vec<u64> = keys.below(row.key, row.fingerprint).collect();
             assert!(!below.is_empty(), "a group that cannot be split was returned");
             rows.extend(below.into_iter().map(|key| Row { key, ..row }));
@@ -129,8 +129,8 @@ fn skewed_groups_are_split_again_and_counted() {
     let keys = Keys::<u64>::new(3, 1000).unwrap();
     let (links, counts) = spread(&keys, [&set, &[]], Wanted::Links, 500);
     assert!(counts.len() >= 3, "{counts:?}");
-    assert!(counts.iter().rev().skip(1).all(|count| count.heavy > 0), "{counts:?}");
-    assert_eq!(counts.last().unwrap().heavy, 0, "{counts:?}");
+    assert!(counts.iter().rev().skip(1).all(|count| count.skewed > 0), "{counts:?}");
+    assert_eq!(counts.last().unwrap().skewed, 0, "{counts:?}");
     let labels = join::clusters(&set, 3, &()).unwrap();
     let found = components(&set, &links);
     for (member, &label) in set.iter().zip(&labels) {

@@ -90,7 +90,7 @@ impl<'a> Batch<'a> {
         delta: Delta,
     ) -> Result<()> {
         let family = self.table(table)?;
-        self.writes.put_cf(family, TableKey::new(Kind::Single, permuted), delta.value());
+        self.writes.put_cf(family, TableKey::new(Kind::Delta, permuted), delta.value());
         Ok(())
     }
 

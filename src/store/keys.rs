@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     /// Many fingerprints under one key: the permuted last member.
     Run = 1,
     /// A delta entry: one fingerprint, written without reading the table.
-    Single = 2,
+    Delta = 2,
 }
 
 /// What a delta entry says about its fingerprint, whatever the runs hold.
@@ -116,7 +116,7 @@ pub(crate) fn delta<F: Fingerprint>(
     value: &[u8],
     table: usize,
 ) -> Result<Option<(F, Delta)>> {
-    match permuted(key, Kind::Single, table)? {
+    match permuted(key, Kind::Delta, table)? {
         Some(entry) => Ok(Some((entry, Delta::of(value, table)?))),
         None => Ok(None),
     }
@@ -166,9 +166,9 @@ mod tests {
     fn table_keys_have_golden_bytes() {
         let key = TableKey::new(Kind::Run, 0x0102_0304_0506_0708_u64);
         assert_eq!(key.as_ref(), [1, 1, 2, 3, 4, 5, 6, 7, 8]);
-        let key = TableKey::new(Kind::Single, 0xffff_fffe_u32);
+        let key = TableKey::new(Kind::Delta, 0xffff_fffe_u32);
         assert_eq!(key.as_ref(), [2, 0xff, 0xff, 0xff, 0xfe]);
-        assert_eq!(TableKey::new(Kind::Single, u128::MAX).as_ref().len(), 17);
+        assert_eq!(TableKey::new(Kind::Delta, u128::MAX).as_ref().len(), 17);
     }
 
     #[test]
@@ -185,17 +185,17 @@ mod tests {
     #[test]
     fn runs_sort_before_singles_and_both_before_their_end() {
         let run = TableKey::new(Kind::Run, u64::MAX);
-        let single = TableKey::new(Kind::Single, 0_u64);
+        let single = TableKey::new(Kind::Delta, 0_u64);
         assert!(run.as_ref() < &TableKey::end(Kind::Run)[..]);
         assert!(&TableKey::end(Kind::Run)[..] <= single.as_ref());
-        assert!(TableKey::new(Kind::Single, u64::MAX).as_ref() < &TableKey::end(Kind::Single)[..]);
+        assert!(TableKey::new(Kind::Delta, u64::MAX).as_ref() < &TableKey::end(Kind::Delta)[..]);
     }
 
     #[test]
     fn keys_of_another_length_are_damage_and_of_another_kind_nothing() {
         let key = TableKey::new(Kind::Run, 7_u64);
         assert_eq!(permuted::<u64>(key.as_ref(), Kind::Run, 0).unwrap(), Some(7));
-        assert_eq!(permuted::<u64>(key.as_ref(), Kind::Single, 0).unwrap(), None);
+        assert_eq!(permuted::<u64>(key.as_ref(), Kind::Delta, 0).unwrap(), None);
         assert!(matches!(permuted::<u32>(key.as_ref(), Kind::Run, 3), Err(Error::Corrupt { .. })));
         assert_eq!(permuted::<u32>(&[], Kind::Run, 3).unwrap(), None);
     }

@@ -67,7 +67,9 @@ pub(crate) use salvage::Salvage;
 pub use seal::SealState;
 use seal::{Bounds, Seal};
 use secondary::Following;
-pub(crate) use sst::{LoneSstFile, SstBlock, SstFile, SstOptions};
+#[cfg(feature = "distributed")]
+pub(crate) use sst::LoneSstFile;
+pub(crate) use sst::{SstBlock, SstFile, SstOptions};
 use tuning::Tuning;
 pub(crate) use tuning::{MIN_MEMORY, lower_compactions};
 

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use rocksdb::{Options, SstFileWriter};
+#[cfg(feature = "distributed")]
 use self_cell::self_cell;
 
+#[cfg(feature = "distributed")]
 use super::tuning::{MIN_MEMORY, Tuning};
 use super::{Family, engine_error};
 use crate::error::Result;
@@ -92,6 +94,7 @@ impl SstFile<'_> {
     }
 }
 
+#[cfg(feature = "distributed")]
 self_cell!(
     struct WithOptions {
         owner: SstOptions,
@@ -101,8 +104,10 @@ self_cell!(
 );
 
 /// A file being written without a database, with the settings that a database would use.
+#[cfg(feature = "distributed")]
 pub(crate) struct LoneSstFile(WithOptions);
 
+#[cfg(feature = "distributed")]
 impl LoneSstFile {
     /// Creates a new file of a family.
     pub(crate) fn create(family: Family, path: &Path) -> Result<Self> {

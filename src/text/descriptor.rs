@@ -6,8 +6,9 @@
 use std::str::FromStr;
 
 use super::clean::Clean;
-use super::options::{Html, NormalForm, PipelineOptions, Segment};
+use super::options::{Html, NormalForm, PipelineOptions};
 use super::resources::Resources;
+use super::segment::Segment;
 use super::stop_words::{Kind, StopWords};
 use super::word_list::Language;
 use super::{dictionary, idf, simplified, unicode};

@@ -51,7 +51,15 @@ const BYTES_PER_CONTROL: usize = 50;
 pub struct Encoding(Option<&'static encoding_rs::Encoding>);
 
 /// A text and the encoding it was decoded from.
+///
+/// ```
+/// use hamdex::text::{Decoded, decode};
+///
+/// let Decoded { text, encoding, replaced, .. } = decode("晴天".as_bytes());
+/// assert_eq!((&*text, encoding, replaced), ("晴天", "UTF-8", 0));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decoded<'a> {
     /// The text, without a byte order mark; borrowed if the bytes are valid UTF-8.
     pub text: Cow<'a, str>,

@@ -56,11 +56,11 @@ pub use idf_learner::IdfLearner;
 pub use idf_table::IdfTable;
 pub(crate) use letter::{is_dense, letters};
 pub use normalise::normalise;
-pub use options::{NormalForm, PipelineOptions, Segment};
+pub use options::{NormalForm, PipelineOptions};
 pub use pipeline::{Feature, Pipeline, Sketch};
 pub use resources::Resources;
 pub use secret::Secret;
-pub use segment::tokens;
+pub use segment::{Segment, tokens};
 pub use stop_words::StopWords;
 pub use weight_table::WeightTable;
 

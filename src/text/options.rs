@@ -1,119 +1,28 @@
 //! Pipeline options: presets, and setters that change single parts of them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::centre::{self, Centre};
 use super::clean::Clean;
 use super::dictionary::Dictionary;
 use super::idf_table::IdfTable;
 use super::secret::Secret;
-use super::segment::Cutter;
+use super::segment::{Cutter, Segment};
 use super::stop_words::StopWords;
 use super::weight_table::WeightTable;
 use crate::error::{Error, Result};
 use crate::sketch::{SketchKind, Weights};
 
-/// The way to cut a text into tokens.
+/// The normal form, which decides which spellings are the same text.
 ///
 /// ```
-/// use hamdex::text::{Segment, tokens};
+/// use hamdex::text::NormalForm;
+/// use hamdex::{Pipeline, PipelineOptions};
 ///
-/// let words: Segment = "words".parse()?;
-/// assert_eq!(tokens("it's 3.14", words), ["it's", "3.14"]);
+/// let forms = [NormalForm::LowerFold, NormalForm::Casefold];
+/// let [lower, fold] = forms.map(|form| Pipeline::new(&PipelineOptions::new().normal(form)));
+/// assert_eq!(lower?.cleaned("Straße"), "straße");
+/// assert_eq!(fold?.cleaned("Straße"), "strasse");
 /// # Ok::<(), hamdex::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Segment {
-    /// Words of every script: Chinese by jieba, others by word lists or by Unicode words.
-    ///
-    /// Word lists cut Thai, Lao, Khmer and Burmese, and the ideographs and hiragana of Japanese. A
-    /// sentence with kana is Japanese, one without is Chinese. Descriptors name `auto-2` and the
-    /// digest of the lists. The first version, `auto`, has no lists: jieba cuts all ideographs.
-    #[default]
-    Auto,
-    /// Jieba for the whole text, which keeps `v1.2` and `foo_bar` whole.
-    Jieba,
-    /// Unicode words (UAX #29); Thai, Lao, Khmer and Burmese by word lists.
-    ///
-    /// Each ideograph and each hiragana is a word. Descriptors name `words-2` and the digest of the
-    /// lists. The first version, `words`, has no lists: each letter of the four scripts is a word.
-    /// The preset `code` uses the first version.
-    Words,
-    /// Single letters and digits, for character n-grams.
-    Chars,
-    /// Character n-grams fitted to the script, with words separated by one space.
-    ///
-    /// N letters of an alphabet. Half as many, rounded up, of Chinese characters, kana and Hangul,
-    /// because each of these counts as two letters; up to N = 3, single ones too.
-    Grams,
-    /// Character n-grams of two lengths, fitted to the script; the shorter ones count double.
-    ///
-    /// N and N - 1 letters of an alphabet; half as many of each, rounded up, of Chinese characters,
-    /// kana and Hangul. A changed letter changes fewer of the shorter n-grams, which helps short
-    /// texts. The longer ones decide in long texts, because most of them are different.
-    Mixed,
-    /// Character n-grams of the text as it is.
-    ///
-    /// The text is not normalised or cleaned: every character counts, including white space.
-    Raw,
-}
-
-impl Segment {
-    const NAMES: [(&str, Self); 7] = [
-        ("auto", Self::Auto),
-        ("jieba", Self::Jieba),
-        ("words", Self::Words),
-        ("chars", Self::Chars),
-        ("grams", Self::Grams),
-        ("mixed", Self::Mixed),
-        ("raw", Self::Raw),
-    ];
-
-    pub(super) fn needs_dictionary(self) -> bool {
-        matches!(self, Self::Auto | Self::Jieba)
-    }
-
-    /// Returns true if there is a version that cuts by word lists.
-    pub(super) fn has_lists(self) -> bool {
-        matches!(self, Self::Auto | Self::Words)
-    }
-
-    /// Returns true if tokens are words, which a dictionary can hold.
-    pub(super) fn is_words(self) -> bool {
-        matches!(self, Self::Auto | Self::Jieba | Self::Words)
-    }
-
-    /// Returns the default n-gram length: one word, or three characters.
-    fn default_ngram(self) -> u32 {
-        if self.is_words() { 1 } else { 3 }
-    }
-}
-
-impl fmt::Display for Segment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::NAMES.iter().find(|(_, segment)| segment == self).map(|(name, _)| *name);
-        f.write_str(name.expect("every segmenter has a name"))
-    }
-}
-
-impl FromStr for Segment {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::NAMES.iter().find(|(name, _)| *name == text).map(|&(_, segment)| segment).ok_or_else(
-            || Error::InvalidOption {
-                name: "segment",
-                reason: format!(
-                    "unknown value \"{text}\"; use auto, jieba, words, chars, grams, mixed or raw"
-                ),
-            },
-        )
-    }
-}
-
-/// The normal form, which decides which spellings are the same text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum NormalForm {
@@ -330,6 +239,16 @@ impl PipelineOptions {
     }
 
     /// Treats texts as HTML and extracts their main content. Default: false.
+    ///
+    /// ```
+    /// use hamdex::text::Clean;
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let options = PipelineOptions::preset("text")?.html(true).short_clean(Clean::WEIBO);
+    /// let pipeline = Pipeline::new(&options)?;
+    /// assert_eq!(pipeline.cleaned("<p>Rain &amp; snow http://t.cn/a"), "rain & snow");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     #[must_use]
     pub fn html(mut self, html: bool) -> Self {
         self.html = if html { Html::Reader1 } else { Html::None };
@@ -349,6 +268,17 @@ impl PipelineOptions {
     ///
     /// Without the secret, nobody can construct a text for a chosen fingerprint. It has no effect
     /// on fingerprints that do not come from this pipeline.
+    ///
+    /// ```
+    /// use hamdex::text::Secret;
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let secret = Secret::from_bytes(b"000102030405060708090a0b0c0d0e0f")?;
+    /// let keyed = Pipeline::new(&PipelineOptions::new().secret(secret))?;
+    /// let plain = Pipeline::new(&PipelineOptions::new())?;
+    /// assert_ne!(keyed.fingerprint::<u64>("some text"), plain.fingerprint("some text"));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     #[must_use]
     pub fn secret(mut self, secret: Secret) -> Self {
         self.secret = Some(secret);
@@ -358,6 +288,18 @@ impl PipelineOptions {
     /// Compares each bit with its usual share in a corpus. Default: with a half.
     ///
     /// Requires [`SketchKind::SimHash`]; see [`Centre`].
+    ///
+    /// ```
+    /// use hamdex::text::Centre;
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let options = PipelineOptions::preset("text")?;
+    /// let sample: Vec<String> = (0..200).map(|n| format!("{n} days of {} weeks", n * n)).collect();
+    /// let centre = Centre::learn(&Pipeline::new(&options)?, &sample)?.expect("enough texts");
+    /// let pipeline = Pipeline::new(&options.centre(centre))?;
+    /// assert!(pipeline.descriptor().contains("centre"));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     #[must_use]
     pub fn centre(mut self, centre: Centre) -> Self {
         self.centre = Some(centre);
@@ -382,6 +324,17 @@ impl PipelineOptions {
     ///
     /// Requires [`Segment::Auto`] or [`Segment::Jieba`]; changes [`Segment::Grams`], the default,
     /// to [`Segment::Auto`].
+    ///
+    /// ```
+    /// use hamdex::text::{Dictionary, Segment, StopWords};
+    /// use hamdex::{Pipeline, PipelineOptions};
+    ///
+    /// let words = Dictionary::parse("汉明距离\n")?;
+    /// let options = PipelineOptions::new().segment(Segment::Auto).simplified(true).dictionary(words);
+    /// let pipeline = Pipeline::new(&options.stop_words(StopWords::builtin()))?;
+    /// assert_eq!(pipeline.features("漢明距離")[0].text, "汉明距离");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     #[must_use]
     pub fn dictionary(mut self, words: Dictionary) -> Self {
         self.dictionary = Some(words);
@@ -401,6 +354,18 @@ impl PipelineOptions {
     /// Sets the table of inverse document frequencies. Default: jieba's.
     ///
     /// Requires [`Weights::TfIdf`] or [`Weights::Levels`].
+    ///
+    /// ```
+    /// use hamdex::text::{IdfLearner, Pipeline, Weights};
+    /// use hamdex::PipelineOptions;
+    ///
+    /// let options = PipelineOptions::new().weights(Weights::TfIdf);
+    /// let mut learner = IdfLearner::new();
+    /// learner.add(&Pipeline::new(&options)?, "rain and snow");
+    /// let pipeline = Pipeline::new(&options.idf(learner.finish()))?;
+    /// assert!(pipeline.descriptor().contains("idf"));
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     #[must_use]
     pub fn idf(mut self, table: IdfTable) -> Self {
         self.idf = Some(table);
@@ -412,6 +377,16 @@ impl PipelineOptions {
     /// A feature gets its weight in the table; [`Weights::Tf`], set afterwards, multiplies it by
     /// the number of occurrences. Requires a segmentation into words; changes [`Segment::Grams`],
     /// the default, to [`Segment::Auto`].
+    ///
+    /// ```
+    /// use hamdex::text::{Pipeline, Segment, WeightTable};
+    /// use hamdex::PipelineOptions;
+    ///
+    /// let options = PipelineOptions::new().segment(Segment::Words);
+    /// let pipeline = Pipeline::new(&options.weight_table(WeightTable::parse("rain\t5\n")?))?;
+    /// assert_eq!(pipeline.features("rain")[0].weight, 5);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     #[must_use]
     pub fn weight_table(mut self, table: WeightTable) -> Self {
         self.weight_table = Some(table);

@@ -17,17 +17,20 @@ use super::idf_table::word_hash;
 use super::letter::is_letter;
 use super::lexicon::Lexicon;
 use super::ngrams::SEPARATOR;
-use super::options::{Html, NormalForm, PipelineOptions, Segment};
+use super::options::{Html, NormalForm, PipelineOptions};
 use super::resources::Resources;
+use super::segment::Segment;
 use super::words::{for_each_single, is_part};
 use super::{casefold, clean, descriptor, html, normalise, segment, simplified};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::sketch::{BitSums, Longest, MinHash, Signature, SketchKind};
 
+mod results;
 mod scratch;
 mod signing;
 
+pub use self::results::{Feature, Sketch};
 pub(super) use self::scratch::{Scratch, release};
 use self::signing::Signing;
 
@@ -49,6 +52,9 @@ thread_local! {
 ///
 /// let same = Pipeline::from_descriptor(pipeline.descriptor())?;
 /// assert_eq!(same.descriptor(), pipeline.descriptor());
+/// assert!(same.resources().is_empty(), "no table is the caller's");
+/// assert_eq!(pipeline.features("rainy").len(), 3); // rai, ain and iny
+/// assert_eq!(pipeline.word_hashes("rainy").len(), 5); // tokens of this pipeline are letters
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Clone)]
@@ -62,27 +68,6 @@ pub(super) struct Inner {
     pub(super) lexicon: Lexicon,
     descriptor: String,
     resources: Resources,
-}
-
-/// A fingerprint and the number of features it was computed from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sketch<F> {
-    /// The signature of the features.
-    pub fingerprint: F,
-    /// Number of features; with fewer than about ten, a single word can dominate.
-    ///
-    /// Repeats count, except under [`Weights::Uniform`](super::Weights::Uniform) and
-    /// [`Weights::Levels`](super::Weights::Levels).
-    pub features: usize,
-}
-
-/// One feature of a text, with its weight in the fingerprint.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Feature {
-    /// The token, or the tokens of an n-gram with spaces between words.
-    pub text: String,
-    /// The weight in the bit sums.
-    pub weight: i64,
 }
 
 impl Pipeline {
@@ -120,6 +105,17 @@ impl Pipeline {
     }
 
     /// Rebuilds the pipeline of a descriptor with the tables it names.
+    ///
+    /// ```
+    /// use hamdex::text::{Pipeline, StopWords};
+    /// use hamdex::PipelineOptions;
+    ///
+    /// let options = PipelineOptions::new().stop_words(StopWords::parse("the\n")?);
+    /// let pipeline = Pipeline::new(&options)?;
+    /// let same = Pipeline::from_descriptor_with(pipeline.descriptor(), pipeline.resources())?;
+    /// assert_eq!(same.descriptor(), pipeline.descriptor());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

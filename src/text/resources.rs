@@ -29,6 +29,7 @@ use crate::error::{Error, Result};
 /// let same = Pipeline::from_descriptor_with(pipeline.descriptor(), resources)?;
 /// assert_eq!(same.features("the saucer").len(), 1);
 /// assert!(Pipeline::from_descriptor(pipeline.descriptor()).is_err());
+/// assert!(!resources.is_empty());
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -2,15 +2,117 @@
 //!
 //! A token has at least one letter or digit and no white space. Punctuation is not a token.
 
+use std::fmt;
+use std::str::FromStr;
+
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::dictionary;
 use super::letter::is_letter;
-use super::options::Segment;
 use super::pipeline::release;
 use super::scripts;
 use super::words::for_each_word;
+use crate::error::{Error, Result};
+
+/// The way to cut a text into tokens.
+///
+/// ```
+/// use hamdex::text::{Segment, tokens};
+///
+/// let words: Segment = "words".parse()?;
+/// assert_eq!(tokens("it's 3.14", words), ["it's", "3.14"]);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Segment {
+    /// Words of every script: Chinese by jieba, others by word lists or by Unicode words.
+    ///
+    /// Word lists cut Thai, Lao, Khmer and Burmese, and the ideographs and hiragana of Japanese. A
+    /// sentence with kana is Japanese, one without is Chinese. Descriptors name `auto-2` and the
+    /// digest of the lists. The first version, `auto`, has no lists: jieba cuts all ideographs.
+    #[default]
+    Auto,
+    /// Jieba for the whole text, which keeps `v1.2` and `foo_bar` whole.
+    Jieba,
+    /// Unicode words (UAX #29); Thai, Lao, Khmer and Burmese by word lists.
+    ///
+    /// Each ideograph and each hiragana is a word. Descriptors name `words-2` and the digest of the
+    /// lists. The first version, `words`, has no lists: each letter of the four scripts is a word.
+    /// The preset `code` uses the first version.
+    Words,
+    /// Single letters and digits, for character n-grams.
+    Chars,
+    /// Character n-grams fitted to the script, with words separated by one space.
+    ///
+    /// N letters of an alphabet. Half as many, rounded up, of Chinese characters, kana and Hangul,
+    /// because each of these counts as two letters; up to N = 3, single ones too.
+    Grams,
+    /// Character n-grams of two lengths, fitted to the script; the shorter ones count double.
+    ///
+    /// N and N - 1 letters of an alphabet; half as many of each, rounded up, of Chinese characters,
+    /// kana and Hangul. A changed letter changes fewer of the shorter n-grams, which helps short
+    /// texts. The longer ones decide in long texts, because most of them are different.
+    Mixed,
+    /// Character n-grams of the text as it is.
+    ///
+    /// The text is not normalised or cleaned: every character counts, including white space.
+    Raw,
+}
+
+impl Segment {
+    pub(super) const NAMES: [(&str, Self); 7] = [
+        ("auto", Self::Auto),
+        ("jieba", Self::Jieba),
+        ("words", Self::Words),
+        ("chars", Self::Chars),
+        ("grams", Self::Grams),
+        ("mixed", Self::Mixed),
+        ("raw", Self::Raw),
+    ];
+
+    pub(super) fn needs_dictionary(self) -> bool {
+        matches!(self, Self::Auto | Self::Jieba)
+    }
+
+    /// Returns true if there is a version that cuts by word lists.
+    pub(super) fn has_lists(self) -> bool {
+        matches!(self, Self::Auto | Self::Words)
+    }
+
+    /// Returns true if tokens are words, which a dictionary can hold.
+    pub(super) fn is_words(self) -> bool {
+        matches!(self, Self::Auto | Self::Jieba | Self::Words)
+    }
+
+    /// Returns the default n-gram length: one word, or three characters.
+    pub(super) fn default_ngram(self) -> u32 {
+        if self.is_words() { 1 } else { 3 }
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::NAMES.iter().find(|(_, segment)| segment == self).map(|(name, _)| *name);
+        f.write_str(name.expect("every segmenter has a name"))
+    }
+}
+
+impl FromStr for Segment {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::NAMES.iter().find(|(name, _)| *name == text).map(|&(_, segment)| segment).ok_or_else(
+            || Error::InvalidOption {
+                name: "segment",
+                reason: format!(
+                    "unknown value \"{text}\"; use auto, jieba, words, chars, grams, mixed or raw"
+                ),
+            },
+        )
+    }
+}
 
 /// One version of a segmentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,14 +35,13 @@ const LONG_BYTES: usize = 10 << 20;
 /// distinct set of phrases 72 more.
 ///
 /// ```
-/// use hamdex::verify::Verification;
-/// use hamdex::verify::{Evidence, EvidenceWriter};
+/// use hamdex::verify::{Evidence, EvidenceFile, EvidenceWriter, Verification};
 ///
 /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;
 /// for text in ["sunny days", "sunny day", "sunny days"] {
 ///     writer.push(text.as_bytes())?;
 /// }
-/// let evidence = writer.finish()?;
+/// let evidence: EvidenceFile = writer.finish()?;
 /// assert_eq!(evidence.check(Verification::Edit(0.9), 3, 0, 1)?, Some(0.9));
 /// assert_eq!(evidence.piece(0), evidence.piece(2));
 /// assert_eq!(evidence.read(1)?, b"sunny day");
@@ -119,8 +118,7 @@ impl EvidenceWriter {
     /// Takes 10 MiB, and about 100 bytes per text. See [`Verification::boilerplate`].
     ///
     /// ```
-    /// use hamdex::verify::Verification;
-    /// use hamdex::verify::{Evidence, EvidenceWriter};
+    /// use hamdex::verify::{Evidence, EvidenceWriter, Verification};
     ///
     /// let check: Verification = "edit:0.6,0.6,3".parse()?;
     /// let writer = EvidenceWriter::new(Evidence::Text, None)?;
@@ -311,8 +309,7 @@ impl EvidenceFile {
     /// Those of [`check`](Self::check); [`Error::Cancelled`] once the sink asks to stop.
     ///
     /// ```
-    /// use hamdex::verify::Verification;
-    /// use hamdex::verify::{Evidence, EvidenceWriter};
+    /// use hamdex::verify::{Evidence, EvidenceWriter, Verification};
     ///
     /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;
     /// for text in ["sunny days", "sunny day"] {
@@ -322,6 +319,9 @@ impl EvidenceFile {
     /// let check = Verification::Edit(0.9);
     /// assert_eq!(evidence.check_while(check, (3, 0, 1), &())?, Some(0.9));
     /// assert_eq!(evidence.check_within(check, 2, (3, 0, 1), &())?, None);
+    /// assert_eq!(evidence.check(check, 3, 0, 1)?, Some(0.9));
+    /// assert_ne!(evidence.piece(0), evidence.piece(1));
+    /// assert_eq!(evidence.read(1)?, b"sunny day");
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn check_while(

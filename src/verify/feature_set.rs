@@ -31,6 +31,7 @@ const WIDE_ABOVE: u32 = 1 << 16;
 /// let bcd = FeatureSet::of_text(&pipeline, "b c d e");
 /// assert_eq!(abc.jaccard(&bcd), 1.0 / 3.0); // they share "b c d" of three trigrams
 /// assert_eq!(FeatureSet::decode(&abc.encode())?, abc);
+/// assert!(FeatureSet::of_text(&pipeline, "").is_empty());
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

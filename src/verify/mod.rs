@@ -11,10 +11,10 @@ mod edit;
 mod evidence_file;
 mod feature_set;
 mod long_texts;
-mod nearness;
 mod options;
 mod outline;
 mod phrase_set;
+mod rule;
 mod varint;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -28,9 +28,9 @@ pub use boilerplate::BOILERPLATE_DOCUMENTS;
 pub use edit::edit_similarity;
 pub use evidence_file::{EvidenceFile, EvidenceWriter};
 pub use feature_set::{FeatureSet, KEPT_FEATURES};
-pub use nearness::{Linkage, Nearness};
 pub use options::{Evidence, Verification};
 pub use phrase_set::{Extent, PhraseSet};
+pub use rule::{DuplicateRule, Linkage};
 
 impl Verification {
     /// Computes the evidence of a text that this check compares.

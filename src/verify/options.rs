@@ -22,6 +22,7 @@ const MAX_K: f64 = 100.0;
 /// assert_eq!(Verification::Contains(0.9).needs(), Evidence::Phrases);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Evidence {
     /// Nothing; every pair passes.
     Nothing,
@@ -48,13 +49,14 @@ pub enum Evidence {
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub enum Verification {
     /// Accepts every candidate.
     #[default]
     None,
     /// Requires a share of common features, 0 to 1.
     Jaccard(f64),
-    /// Requires a sum of nearness and common features: 1 / (1 + distance) + k times Jaccard.
+    /// Requires a sum of rule and common features: 1 / (1 + distance) + k times Jaccard.
     ///
     /// Zhou, Computer and Modernization 2017-07.
     Zhou {
@@ -94,6 +96,13 @@ impl Verification {
     /// Returns the kind of evidence that this check compares.
     ///
     /// See [`Evidence`] for an example.
+    ///
+    /// ```
+    /// use hamdex::verify::{Evidence, Verification};
+    ///
+    /// assert_eq!(Verification::None.needs(), Evidence::Nothing);
+    /// assert_eq!(Verification::Edit(0.9).needs(), Evidence::Text);
+    /// ```
     pub fn needs(self) -> Evidence {
         match self {
             Self::None => Evidence::Nothing,

@@ -48,6 +48,7 @@ pub struct PhraseSet {
 /// assert!(Extent { words: 3, phrases: 1 } < Extent { words: 4, phrases: 0 });
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[non_exhaustive]
 pub struct Extent {
     /// Number of words, including repeated ones.
     pub words: u32,

@@ -9,7 +9,7 @@ use hamdex::advice::Perturber;
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::join::Linkage;
 use hamdex::verify::FeatureSet;
-use hamdex::verify::{Nearness, Verification};
+use hamdex::verify::{DuplicateRule, Verification};
 use hamdex::{Index, IndexOptions, NewDocument, Pipeline, PipelineOptions};
 
 /// Number of original documents, and of copies of every tenth one.
@@ -34,9 +34,9 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     println!("{} documents, {} different fingerprints", report.documents, report.fingerprints);
 
     let index = Index::<u64>::open(&path)?;
-    let nearness =
-        Nearness::new(12).verify(Verification::Jaccard(0.7)).linkage(Linkage::Representative);
-    let clusters = index.clusters(nearness, &())?;
+    let rule =
+        DuplicateRule::new(12).verify(Verification::Jaccard(0.7)).linkage(Linkage::Representative);
+    let clusters = index.clusters(rule, &())?;
     let mut dropped = HashSet::new();
     for cluster in &clusters {
         dropped.extend(cluster.keys.iter().skip(1).cloned());

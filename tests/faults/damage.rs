@@ -17,7 +17,7 @@ fn folded_index(path: &Path) -> (Model<u64>, Vec<u64>) {
     let documents = keyed(rng, &fingerprints);
     let index = Index::create(path, &options::<u64>("4").pipeline("words")).unwrap();
     index.insert_batch(&documents[..1000], Durability::Buffered).unwrap();
-    index.fold(&()).unwrap();
+    index.merge(&()).unwrap();
     index.insert_batch(&documents[1000..], Durability::Buffered).unwrap();
     index.flush().unwrap();
     let queries = fingerprints.iter().step_by(100).map(|f| f ^ 1).collect();

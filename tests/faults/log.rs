@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hamdex::build::{BuildOptions, Builder, repair};
 use hamdex::inspect::Header;
-use hamdex::{Durability, Error, Fault, Index, IndexOptions, OpenOptions, Result, Secondary};
+use hamdex::{Durability, Error, Fault, Index, IndexOptions, Result, Secondary};
 
 use crate::support::{Model, Rng, assert_holds, copy_directory, documents_of, files, options};
 
@@ -141,7 +141,7 @@ fn a_log_that_lost_synced_calls_is_damage() {
         }
         fs::write(the_log(&damaged), bad).unwrap();
         for read_only in [true, false] {
-            let options = hamdex::OpenOptions::new().read_only(read_only);
+            let options = hamdex::IndexOptions::new().read_only(read_only);
             match Index::<u64>::open_with(&damaged, &options) {
                 Ok(index) => assert_eq!(documents_of(&index).unwrap(), model, "byte {at}"),
                 Err(error) => {
@@ -331,7 +331,7 @@ fn the_manifest(path: &Path) -> PathBuf {
 
 /// Opens the index in every way and returns the errors.
 fn open_in_every_way(path: &Path) -> Vec<Error> {
-    let memory = OpenOptions::new().memory(16 << 20);
+    let memory = IndexOptions::new().memory(16 << 20);
     [
         Index::<u64>::open_read_only(path).err(),
         Secondary::<u64>::open_with(path, &memory).err(),
@@ -405,7 +405,7 @@ fn a_secondary_does_not_advance_to_a_record_type_of_recycled_logs() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
     let index = Index::<u64>::create(&path, &options::<u64>("4")).unwrap();
-    let memory = OpenOptions::new().memory(16 << 20);
+    let memory = IndexOptions::new().memory(16 << 20);
     let secondary = Secondary::<u64>::open_with(&path, &memory).unwrap();
     for number in 0..900_u64 {
         index.insert_batch(&[(number.to_be_bytes(), number)], Durability::Buffered).unwrap();

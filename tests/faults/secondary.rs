@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use hamdex::{Durability, Index, OpenOptions, Query, Result, SearchPath, Secondary};
+use hamdex::{Durability, Index, IndexOptions, Query, Result, SearchPath, Secondary};
 
 use crate::support::{Model, Rng, assert_holds, documents_of, options, scan};
 
@@ -38,7 +38,7 @@ fn apply(model: &mut Model<u64>, number: u64) -> (Vec<Document>, Vec<Vec<u8>>) {
 #[ignore = "the child that the other test starts and kills"]
 fn child() -> Result<()> {
     let Ok(directory) = std::env::var(DIRECTORY) else { return Ok(()) };
-    let index = Index::<u64>::open_with(&directory, &OpenOptions::new().memory(16 << 20))?;
+    let index = Index::<u64>::open_with(&directory, &IndexOptions::new().memory(16 << 20))?;
     let from: u64 = std::env::var(FROM).unwrap().parse().unwrap();
     for number in from.. {
         if number >= from + AHEAD {
@@ -52,7 +52,7 @@ fn child() -> Result<()> {
         }
         match number % 40 {
             13 => index.flush()?,
-            26 => drop(index.fold(&())?),
+            26 => drop(index.merge(&())?),
             39 => drop(index.compact()?),
             _ => (),
         }
@@ -97,7 +97,7 @@ fn a_secondary_shows_only_whole_calls_of_another_process() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
     drop(Index::<u64>::create(&path, &options::<u64>("4"))?);
-    let secondary = Secondary::<u64>::open_with(&path, &OpenOptions::new().memory(16 << 20))?;
+    let secondary = Secondary::<u64>::open_with(&path, &IndexOptions::new().memory(16 << 20))?;
     let (mut shown, mut model) = (0, Model::new());
     let (mut acknowledged, mut states) = (0, 0);
     for round in 0..4 {

@@ -62,7 +62,7 @@ fn a_restored_backup_answers_like_the_source() -> Result<()> {
     let index = place.index()?;
     let mut model = Model::new();
     insert(&index, &mut model, 1, 900)?;
-    index.fold(&())?;
+    index.merge(&())?;
     insert(&index, &mut model, 2, 50)?;
     index.remove(b"0001-0007")?;
     model.remove(&b"0001-0007"[..]);
@@ -192,7 +192,7 @@ fn beside_writers(index: &Index<u64>, copy: impl Fn(usize) -> PathBuf) {
         }
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                index.fold(&()).unwrap();
+                index.merge(&()).unwrap();
                 index.flush().unwrap();
             }
         });
@@ -319,7 +319,7 @@ fn a_checkpoint_is_an_independent_index() -> Result<()> {
     let index = place.index()?;
     let mut model = Model::new();
     insert(&index, &mut model, 1, 800)?;
-    index.fold(&())?;
+    index.merge(&())?;
     fs::create_dir(place.path("copy")).unwrap();
     index.checkpoint(place.path("copy"))?;
     let copy = Index::<u64>::open(place.path("copy"))?;

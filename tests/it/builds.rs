@@ -238,7 +238,7 @@ fn every_long_call_is_cancelled_before_it_begins() {
         let stop = || StopAfter::new(0);
         assert!(cancelled(index.pairs(3, &stop(), &mut |_| Ok(()))), "pairs of {count}");
         assert!(cancelled(index.clusters(3, &stop()).map(|c| c.len())), "clusters of {count}");
-        assert!(cancelled(index.fold(&stop())), "fold of {count}");
+        assert!(cancelled(index.merge(&stop())), "fold of {count}");
         assert!(cancelled(index.check(&stop())), "check of {count}");
         assert!(cancelled(index.stats(&stop())), "stats of {count}");
         assert_holds(&index, &model, "after cancelled calls");
@@ -251,13 +251,13 @@ fn every_long_call_is_cancelled_before_it_begins() {
 #[test]
 fn a_cancelled_fold_can_be_continued() -> Result<()> {
     let (_directory, index, model) = index_of(3000);
-    assert!(cancelled(index.fold(&StopAfter::new(2))));
+    assert!(cancelled(index.merge(&StopAfter::new(2))));
     let stats = index.stats(&())?;
-    let singles: Vec<_> = stats.tables.iter().map(|table| table.singles).collect();
-    assert_eq!(singles, [0, 0, 3000, 3000], "two steps were done");
+    let delta_entries: Vec<_> = stats.tables.iter().map(|table| table.delta_entries).collect();
+    assert_eq!(delta_entries, [0, 0, 3000, 3000], "two steps were done");
     assert_holds(&index, &model, "half folded");
-    index.fold(&())?;
-    assert_eq!(index.stats(&())?.singles, 0);
+    index.merge(&())?;
+    assert_eq!(index.stats(&())?.delta_entries, 0);
     assert_holds(&index, &model, "folded");
     Ok(())
 }

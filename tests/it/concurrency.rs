@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hamdex::{Durability, Index, OpenOptions, Query, Result};
+use hamdex::{Durability, Index, IndexOptions, Query, Result};
 use rayon::prelude::*;
 
 use crate::support::{Model, Rng, assert_holds, documents_of, keyed, options, pairs_of, random};
@@ -132,7 +132,7 @@ fn concurrent_inserts_and_removals_of_equal_fingerprints_lose_nothing() -> Resul
     thread::scope(|scope| {
         let folder = scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                index.fold_step().unwrap();
+                index.merge_step().unwrap();
             }
         });
         let writers: Vec<_> = (0..3_u8)
@@ -219,10 +219,10 @@ fn readers_see_whole_batches_during_writes_and_folds() -> Result<()> {
                 assert_eq!(removed, GROUP);
             }
             if number % 5 == 4 {
-                index.fold_step().unwrap();
+                index.merge_step().unwrap();
             }
             if number % 50 == 49 {
-                index.fold(&()).unwrap();
+                index.merge(&()).unwrap();
             }
             number += 1;
         }
@@ -263,7 +263,7 @@ fn a_background_fold_runs_next_to_writers_and_loses_nothing() -> Result<()> {
     write(&index, &mut model)?;
     drop(index);
 
-    let folding = OpenOptions::new().memory(16 << 20).background_fold(true);
+    let folding = IndexOptions::new().memory(16 << 20).background_merge(true);
     let index = Index::<u64>::open_with(directory.path(), &folding)?;
     wait_for_singles_below(&index, 1)?;
     for _ in 0..40 {
@@ -279,7 +279,7 @@ fn a_background_fold_runs_next_to_writers_and_loses_nothing() -> Result<()> {
 
 fn wait_for_singles_below(index: &Index<u64>, limit: u64) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(30);
-    while index.stats(&())?.tables.iter().any(|table| table.singles >= limit) {
+    while index.stats(&())?.tables.iter().any(|table| table.delta_entries >= limit) {
         assert!(Instant::now() < deadline, "the background fold does not finish");
         thread::sleep(Duration::from_millis(20));
     }
@@ -354,7 +354,7 @@ fn compactions_run_at_the_lowest_priority_if_asked() -> Result<()> {
     let usual = niceness(&index, 1);
     assert!(!usual.is_empty() && usual.iter().all(|&nice| nice < 19), "{usual:?}");
     drop(index);
-    let low = OpenOptions::new().memory(16 << 20).low_priority_compaction(true);
+    let low = IndexOptions::new().memory(16 << 20).low_priority_compaction(true);
     let index = Index::<u64>::open_with(directory.path(), &low)?;
     let lowered = niceness(&index, 3);
     assert!(lowered.contains(&19), "{lowered:?}");

@@ -4,7 +4,7 @@
 
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::plan::{Census, Costs};
-use hamdex::verify::Nearness;
+use hamdex::verify::DuplicateRule;
 use hamdex::{Durability, Fingerprint, Index, IndexOptions, Query, Result, SearchPath, join};
 
 use crate::support::{
@@ -24,7 +24,7 @@ fn assert_exact<F: Fingerprint>(
 ) -> Result<()> {
     let reader = index.reader()?;
     assert_eq!(reader.len(), model.len() as u64, "{context}");
-    let census = Census { entries: reader.len(), singles: true };
+    let census = Census { entries: reader.len(), delta_entries: true };
     let mut batch = Vec::new();
     let mut expected = Vec::new();
     for distance in 0..=F::MAX_DISTANCE {
@@ -98,13 +98,13 @@ fn every_state<F: Fingerprint>(plan: &str) -> Result<()> {
     model.extend(built.iter().cloned());
     let index = Index::<F>::open(path)?;
     assert_exact(&index, &model, &asked, &context("built"))?;
-    assert_eq!(index.stats(&())?.singles, 0, "{}", context("built"));
+    assert_eq!(index.stats(&())?.delta_entries, 0, "{}", context("built"));
 
     index.insert_batch(inserted, Durability::Buffered)?;
     model.extend(inserted.iter().cloned());
-    assert_exact(&index, &model, &asked, &context("runs and singles"))?;
+    assert_exact(&index, &model, &asked, &context("runs and delta entries"))?;
 
-    assert!(index.fold_step()?, "a step merges one table, and there are more");
+    assert!(index.merge_step()?, "a step merges one table, and there are more");
     assert_exact(&index, &model, &asked, &context("half folded"))?;
 
     for (key, _) in documents.iter().take(650).step_by(5) {
@@ -121,9 +121,9 @@ fn every_state<F: Fingerprint>(plan: &str) -> Result<()> {
     assert_exact(&index, &model, &asked, &context("changed and reopened"))?;
     assert_holds(&index, &model, &context("changed and reopened"));
 
-    while index.fold_step()? {}
+    while index.merge_step()? {}
     assert_exact(&index, &model, &asked, &context("folded"))?;
-    assert_eq!(index.stats(&())?.singles, 0, "{}", context("folded"));
+    assert_eq!(index.stats(&())?.delta_entries, 0, "{}", context("folded"));
     assert_joins(&index, &model, &context("folded"))?;
     drop(index);
 
@@ -204,7 +204,7 @@ fn adversarial_sets<F: Fingerprint>() -> Result<()> {
             let documents: Vec<_> = model.clone().into_iter().collect();
             index.insert_batch(&documents, Durability::Buffered)?;
             assert_exact(&index, &model, &asked, &context)?;
-            while index.fold_step()? {}
+            while index.merge_step()? {}
             assert_exact(&index, &model, &asked, &context)?;
             assert_joins(&index, &model, &context)?;
             assert_holds(&index, &model, &context);
@@ -244,8 +244,8 @@ fn an_index_of_thousands_is_exact_by_every_path() -> Result<()> {
     index.insert_batch(inserted, Durability::Buffered)?;
     let model: Model<u64> = documents.iter().cloned().collect();
     let asked = queries(rng, &fingerprints, 3);
-    assert_exact(&index, &model, &asked, "runs and singles")?;
-    index.fold(&())?;
+    assert_exact(&index, &model, &asked, "runs and delta entries")?;
+    index.merge(&())?;
     assert_exact(&index, &model, &asked, "folded")?;
     assert_holds(&index, &model, "folded");
     Ok(())
@@ -260,7 +260,7 @@ fn index_of<F: Fingerprint>(documents: &[(Vec<u8>, F)]) -> Result<(tempfile::Tem
     Ok((directory, index))
 }
 
-fn pairs_within<F: Fingerprint>(index: &Index<F>, near: Nearness) -> Result<Vec<KeyPair>> {
+fn pairs_within<F: Fingerprint>(index: &Index<F>, near: DuplicateRule) -> Result<Vec<KeyPair>> {
     let mut pairs = Vec::new();
     let count = index.pairs(near, &(), &mut |pair| {
         pairs.push((pair.a.to_vec(), pair.b.to_vec(), pair.distance));
@@ -271,7 +271,10 @@ fn pairs_within<F: Fingerprint>(index: &Index<F>, near: Nearness) -> Result<Vec<
     Ok(pairs)
 }
 
-fn groups_within<F: Fingerprint>(index: &Index<F>, near: Nearness) -> Result<Vec<Vec<Vec<u8>>>> {
+fn groups_within<F: Fingerprint>(
+    index: &Index<F>,
+    near: DuplicateRule,
+) -> Result<Vec<Vec<Vec<u8>>>> {
     Ok(index.clusters(near, &())?.into_iter().map(|cluster| cluster.keys).collect())
 }
 
@@ -285,7 +288,7 @@ fn joins_without_memory_agree_with_the_comparison_of_all() -> Result<()> {
         let (_directory, index) = index_of(&documents)?;
         for distance in [0, 3, 16] {
             for memory in [0, 20_000, usize::MAX] {
-                let near = Nearness::new(distance).memory(memory);
+                let near = DuplicateRule::new(distance).memory(memory);
                 let pairs = pairs_within(&index, near)?;
                 assert!(pairs == scan_pairs(&model, distance), "{count} {distance} {memory}");
                 let groups = groups_within(&index, near)?;
@@ -309,7 +312,7 @@ fn joins_of_many_documents_do_not_depend_on_memory() -> Result<()> {
     }
     let documents = keyed(&mut rng, &fingerprints);
     let (_directory, index) = index_of(&documents)?;
-    let near = Nearness::new(3);
+    let near = DuplicateRule::new(3);
     let pairs = pairs_within(&index, near)?;
     assert!(pairs.len() > 15_000);
     assert!(pairs_within(&index, near.memory(0))? == pairs);
@@ -339,7 +342,7 @@ fn two_indexes_are_joined_with_much_memory_and_with_none() -> Result<()> {
             wanted.sort_unstable();
             for memory in [0, 20_000, usize::MAX] {
                 let mut found: Vec<KeyPair> = Vec::new();
-                let near = Nearness::new(distance).memory(memory);
+                let near = DuplicateRule::new(distance).memory(memory);
                 let count = left.pairs_with(&right, near, &(), &mut |pair| {
                     found.push((pair.a.to_vec(), pair.b.to_vec(), pair.distance));
                     Ok(())

@@ -8,7 +8,7 @@ use std::thread;
 use hamdex::interop::rocksdb::{ColumnFamilyDescriptor, Options, WriteBatch, WriteOptions};
 use hamdex::interop::{Attached, HostDb, Staged};
 use hamdex::plan::Plan;
-use hamdex::{Durability, Error, Fingerprint, IndexOptions, OpenOptions, Query, Result};
+use hamdex::{Durability, Error, Fingerprint, IndexOptions, Query, Result};
 
 use crate::support::{
     Model, Rng, assert_holds, copy_directory, files, keyed, mixed, options, pairs_of, scan,
@@ -70,7 +70,7 @@ fn equals_the_scan<F: Fingerprint>(count: usize, plan: &str) -> Result<()> {
     for (at, some) in documents.chunks(37).enumerate() {
         store(&db, &near, some)?;
         if at * 37 <= half && half < at * 37 + 37 {
-            near.index().fold(&())?;
+            near.index().merge(&())?;
         }
     }
     let model: Model<F> = documents.into_iter().collect();
@@ -152,7 +152,7 @@ fn staged_changes_equal_the_same_changes_one_by_one() -> Result<()> {
         assert_eq!(report.removed, before.difference(&after).count() as u64, "{context}");
         match rng.below(12) {
             0 => {
-                near.index().fold(&())?;
+                near.index().merge(&())?;
             }
             1 => near.index().flush()?,
             2 => {
@@ -235,7 +235,7 @@ fn a_cut_log_loses_pages_and_their_entries_together() -> Result<()> {
     let (db, near) = attached::<u64>(&place, &settings)?;
     // Some documents existed before, and are replaced and removed.
     store(&db, &near, &[("0", 0_u64), ("1", 1), ("2", 2)])?;
-    near.index().fold(&())?;
+    near.index().merge(&())?;
     near.index().flush()?;
     let mut states = vec![pages_and_documents(&db, &near)?];
     for round in 0..6_u64 {
@@ -406,7 +406,7 @@ fn an_index_of_other_settings_is_refused_by_both_sides() -> Result<()> {
     assert_eq!(with(&other), format!("{made} pipeline \"words/1\", but \"words/2\" was requested"));
     let width = Attached::<u32>::open(Arc::clone(&db), "near").unwrap_err();
     assert!(matches!(width, Error::WidthMismatch { stored: 64, wanted: 32 }), "{width}");
-    let expected = OpenOptions::new().expect_distance(6);
+    let expected = IndexOptions::new().distance(6);
     let error = Attached::<u64>::open_with(Arc::clone(&db), "near", &expected).unwrap_err();
     assert!(matches!(error, Error::HeaderMismatch { what: "distance", .. }), "{error}");
     let error = Attached::<u64>::create(Arc::clone(&db), "near", &settings).unwrap_err();
@@ -463,13 +463,13 @@ fn calls_that_concern_the_whole_database_are_refused() -> Result<()> {
     // Calls that concern only the index work, also in memory and without the host.
     assert!(near.index().load_resident(1 << 20)?);
     near.index().insert(b"c", 2)?;
-    assert_eq!(near.index().fold(&())?.folded, 12);
+    assert_eq!(near.index().merge(&())?.merged, 12);
     near.index().compact()?;
     assert_eq!(near.index().search(1)?.len(), 3);
     store(&db, &near, &[("a", u64::MAX)])?;
     assert_eq!(near.index().search(1)?.len(), 2, "memory follows a replaced document");
     drop(near);
-    let read_only = OpenOptions::new().read_only(true);
+    let read_only = IndexOptions::new().read_only(true);
     let error = Attached::<u64>::open_with(Arc::clone(&db), "near", &read_only).unwrap_err();
     assert!(matches!(error, Error::Attached { .. }), "{error}");
     Ok(())

@@ -9,8 +9,7 @@ use std::path::Path;
 
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::{
-    Durability, Fingerprint, Index, IndexOptions, Match, OpenOptions, Query, Reader, Result,
-    SearchPath,
+    Durability, Fingerprint, Index, IndexOptions, Match, Query, Reader, Result, SearchPath,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -81,11 +80,11 @@ impl<'a, F: Fingerprint> Run<'a, F> {
             33..=38 => self.insert_if_new()?,
             39..=44 => self.insert_batch_if_new()?,
             45..=51 => {
-                self.index().fold_step()?;
+                self.index().merge_step()?;
             }
             52 => {
-                self.index().fold(&())?;
-                assert_eq!(self.index().stats(&())?.singles, 0, "{}", self.context);
+                self.index().merge(&())?;
+                assert_eq!(self.index().stats(&())?.delta_entries, 0, "{}", self.context);
             }
             53 => {
                 self.index().compact()?;
@@ -167,7 +166,7 @@ impl<'a, F: Fingerprint> Run<'a, F> {
         self.frozen.clear();
         self.index = None;
         let background = self.rng.below(2) == 0;
-        let options = OpenOptions::new().memory(16 << 20).background_fold(background);
+        let options = IndexOptions::new().memory(16 << 20).background_merge(background);
         self.index = Some(Index::open_with(self.path, &options)?);
         Ok(())
     }
@@ -357,7 +356,7 @@ fn follow(operations: &[Operation]) -> Result<()> {
                 }
             }
             Operation::FoldStep => {
-                index.fold_step()?;
+                index.merge_step()?;
             }
             Operation::Reopen => {
                 drop(index);

@@ -3,7 +3,7 @@
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
-use hamdex::{Durability, Error, Index, IndexOptions, OpenOptions, Result};
+use hamdex::{Durability, Error, Index, IndexOptions, Result};
 
 use crate::support::{Model, Rng, assert_holds, options, table_files};
 
@@ -60,16 +60,18 @@ fn expectations_that_differ_are_refused_with_both_sides() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     drop(Index::<u64>::create(path, &options::<u64>("10").pipeline("words"))?);
-    let open = |options: OpenOptions| Index::<u64>::open_with(path, &options);
-    let new = OpenOptions::new;
-    assert_eq!(mismatch(open(new().expect_plan("4"))), told("plan", "10", "4"));
-    assert_eq!(mismatch(open(new().expect_distance(4))), told("distance", "3", "4"));
-    assert_eq!(mismatch(open(new().expect_pipeline("jieba"))), told("pipeline", "words", "jieba"));
-    let read_only = new().read_only(true).expect_plan("4");
+    let open = |options: IndexOptions| Index::<u64>::open_with(path, &options);
+    let new = IndexOptions::new;
+    let four = || Plan::named("4", 64).unwrap();
+    assert_eq!(mismatch(open(new().plan(four()))), told("plan", "10", "4"));
+    assert_eq!(mismatch(open(new().distance(4))), told("distance", "3", "4"));
+    assert_eq!(mismatch(open(new().pipeline("jieba"))), told("pipeline", "words", "jieba"));
+    let read_only = new().read_only(true).plan(four());
     assert_eq!(mismatch(open(read_only)), told("plan", "10", "4"));
-    let error = open(new().expect_plan("4")).unwrap_err();
+    let error = open(new().plan(four())).unwrap_err();
     assert_eq!(error.to_string(), "index was created with plan \"10\", but \"4\" was requested");
-    open(new().expect_plan("10").expect_distance(3).expect_pipeline("words"))?;
+    open(options::<u64>("10").distance(3).pipeline("words"))?;
+    assert_eq!(mismatch(open(new().keep_features(true))), told("keep_features", "false", "true"));
 
     let merge = |options: IndexOptions| {
         Builder::<u64>::create(path, &options, &BuildOptions::new()).map(drop)
@@ -110,8 +112,8 @@ fn a_read_only_handle_refuses_every_write() -> Result<()> {
     assert!(refused(index.insert_if_new(b"b", u64::MAX, 3, Durability::Buffered)));
     assert!(refused(index.remove(b"a")));
     assert!(refused(index.remove_batch(&[b"a"], Durability::Buffered)));
-    assert!(refused(index.fold(&())));
-    assert!(refused(index.fold_step()));
+    assert!(refused(index.merge(&())));
+    assert!(refused(index.merge_step()));
     assert!(refused(index.compact()));
     assert!(refused(index.flush()));
     assert_eq!((index.len()?, index.search(1)?.len()), (1, 1));
@@ -150,7 +152,7 @@ fn a_read_only_handle_reads_files_that_the_writer_has_deleted() -> Result<()> {
     let tables = table_files(directory.path());
     assert!(tables.len() > 30, "{} files", tables.len());
     let reader = Index::<u64>::open_read_only(directory.path())?;
-    writer.fold(&())?;
+    writer.merge(&())?;
     writer.compact()?;
     let deleted = tables.iter().filter(|table| !table.exists()).count();
     assert!(deleted > 20, "{deleted} of {} files are deleted", tables.len());

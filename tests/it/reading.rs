@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use hamdex::build::{BuildOptions, Builder};
-use hamdex::resident::Near;
-use hamdex::{Durability, Error, Fingerprint, Index, OpenOptions, Query, Result, SearchPath};
+use hamdex::resident::NearFingerprint;
+use hamdex::{Durability, Error, Fingerprint, Index, IndexOptions, Query, Result, SearchPath};
 
 use crate::support::{Model, Rng, keyed, mixed, options, random, scan};
 
@@ -155,7 +155,7 @@ fn readers_see_the_state_they_were_made_in() -> Result<()> {
     let twin = before.clone();
     index.insert(b"b", 1)?;
     index.remove(b"a")?;
-    index.fold(&())?;
+    index.merge(&())?;
     index.compact()?;
     for reader in [&before, &twin] {
         assert_eq!(reader.search(1)?.len(), 1);
@@ -190,7 +190,7 @@ fn a_cold_query_reads_about_one_block_of_every_table() -> Result<()> {
         builder.push(&number.to_be_bytes(), rng.fingerprint(), number)?;
     }
     builder.finish(&(), &mut |_, _| ())?;
-    let index = Index::<u64>::open_with(&path, &OpenOptions::new().read_only(true))?;
+    let index = Index::<u64>::open_with(&path, &IndexOptions::new().read_only(true))?;
     // The first query opens the files and reads their metadata.
     assert!(index.explain(Query::new(rng.fingerprint()).distance(3))?.blocks >= 4);
     let queries = 20;
@@ -208,9 +208,10 @@ fn a_cold_query_reads_about_one_block_of_every_table() -> Result<()> {
 
 const BUDGET: usize = 256 << 20;
 
-fn near<F: Fingerprint>(model: &Model<F>, query: F, distance: u32) -> Vec<Near<F>> {
+fn near<F: Fingerprint>(model: &Model<F>, query: F, distance: u32) -> Vec<NearFingerprint<F>> {
     let distinct: BTreeSet<F> = model.values().copied().collect();
-    let near = |fingerprint: F| Near { distance: query.distance(fingerprint), fingerprint };
+    let near =
+        |fingerprint: F| NearFingerprint { distance: query.distance(fingerprint), fingerprint };
     let mut near: Vec<_> = distinct.into_iter().map(near).collect();
     near.retain(|near| near.distance <= distance);
     near.sort_unstable();
@@ -349,7 +350,7 @@ fn tables_that_exceed_the_budget_are_searched_in_the_store() -> Result<()> {
     // With memory for only two tables, all distances still work.
     let model: Model<u64> = documents.iter().cloned().collect();
     drop(index);
-    let index = Index::open_with(directory.path(), &OpenOptions::new().resident(400_000))?;
+    let index = Index::open_with(directory.path(), &IndexOptions::new().resident(400_000))?;
     assert!(index.resident_bytes().unwrap() <= 400_000);
     answers_as_the_model(&index, &model, &[documents[0].1, 0], "two tables");
     // Inserts exceed the budget: the memory is freed and no document is lost.

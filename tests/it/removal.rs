@@ -14,7 +14,7 @@ fn folded<F: Fingerprint>(fingerprints: &[F]) -> (tempfile::TempDir, Index<F>, M
         fingerprints.iter().map(|f| (f.to_bytes().as_ref().to_vec(), *f)).collect();
     let documents: Vec<_> = model.clone().into_iter().collect();
     index.insert_batch(&documents, Durability::Buffered).unwrap();
-    index.fold(&()).unwrap();
+    index.merge(&()).unwrap();
     (directory, index, model)
 }
 
@@ -35,13 +35,13 @@ fn an_upsert_leaves_no_trace_of_the_old_fingerprint() -> Result<()> {
         let index = Index::create(directory.path(), &options::<u64>("10"))?;
         assert!(!index.insert(b"page", old)?);
         if fold_first {
-            index.fold(&())?;
+            index.merge(&())?;
         }
         assert!(index.insert(b"page", other)?);
         assert_eq!(index.get(b"page")?, Some(other));
         let model = Model::from([(b"page".to_vec(), other)]);
         assert_gone(&index, old, &model, "after the upsert");
-        index.fold(&())?;
+        index.merge(&())?;
         assert_gone(&index, old, &model, "folded after the upsert");
     }
     Ok(())
@@ -52,7 +52,7 @@ fn an_upsert_to_the_same_fingerprint_changes_nothing() -> Result<()> {
     let (_directory, index, model) = folded(&[1_u64, 2, 3]);
     assert!(index.insert(&2_u64.to_be_bytes(), 2)?);
     assert_holds(&index, &model, "after the upsert");
-    assert_eq!(index.stats(&())?.singles, 0, "nothing was written");
+    assert_eq!(index.stats(&())?.delta_entries, 0, "nothing was written");
     Ok(())
 }
 
@@ -61,13 +61,13 @@ fn a_fingerprint_stays_while_another_document_has_it() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let index = Index::create(directory.path(), &options::<u64>("4"))?;
     index.insert_batch(&[(b"a", 9_u64), (b"b", 9)], Durability::Buffered)?;
-    index.fold(&())?;
+    index.merge(&())?;
     assert!(index.remove(b"a")?);
     assert_holds(&index, &Model::from([(b"b".to_vec(), 9)]), "one of two removed");
     assert_eq!(index.search(9)?.len(), 1);
     assert!(index.remove(b"b")?);
     assert_gone(&index, 9, &Model::new(), "both removed");
-    index.fold(&())?;
+    index.merge(&())?;
     assert_gone(&index, 9, &Model::new(), "both removed, folded");
     assert_eq!(index.stats(&())?.runs, 0);
     Ok(())
@@ -78,7 +78,7 @@ fn documents_that_exchange_fingerprints_keep_both() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let index = Index::create(directory.path(), &options::<u64>("4"))?;
     index.insert_batch(&[(b"a", 1_u64), (b"b", u64::MAX)], Durability::Buffered)?;
-    index.fold(&())?;
+    index.merge(&())?;
     let report = index.insert_batch(&[(b"a", u64::MAX), (b"b", 1)], Durability::Buffered)?;
     assert_eq!((report.inserted, report.replaced), (0, 2));
     let model = Model::from([(b"a".to_vec(), u64::MAX), (b"b".to_vec(), 1)]);
@@ -101,9 +101,9 @@ fn removals_take_the_first_middle_and_last_member_out_of_a_run() -> Result<()> {
         assert_gone(&index, gone, &model, position);
         assert!(!index.remove(&gone.to_be_bytes())?, "{position} was removed before");
     }
-    index.fold(&())?;
+    index.merge(&())?;
     let stats = index.stats(&())?;
-    assert_eq!((stats.runs, stats.singles), (1, 0), "the merge rewrites the run");
+    assert_eq!((stats.runs, stats.delta_entries), (1, 0), "the merge rewrites the run");
     assert_gone(&index, sorted[59], &model, "folded");
     Ok(())
 }
@@ -116,7 +116,7 @@ fn removal_of_a_run_of_one_removes_the_run() -> Result<()> {
         assert!(index.remove(&fingerprint.to_be_bytes())?);
         model.clear();
         assert_gone(&index, fingerprint, &model, "run of one");
-        index.fold(&())?;
+        index.merge(&())?;
         assert_gone(&index, fingerprint, &model, "run of one, folded");
         assert_eq!(index.stats(&())?.runs, 0);
     }
@@ -142,7 +142,7 @@ fn a_batch_removes_whole_runs_and_parts_of_others() -> Result<()> {
         assert!(index.search(*fingerprint)?.is_empty());
     }
     assert_holds(&index, &model, "after the batch");
-    index.fold(&())?;
+    index.merge(&())?;
     assert_holds(&index, &model, "folded after the batch");
     Ok(())
 }
@@ -183,9 +183,9 @@ fn everything_removed_leaves_an_empty_index() -> Result<()> {
     keys.push(b"single".to_vec());
     assert_eq!(index.remove_batch(&keys, Durability::Synced)?, 1501);
     assert_holds(&index, &Model::new(), "emptied");
-    index.fold(&())?;
+    index.merge(&())?;
     let stats = index.stats(&())?;
-    assert_eq!((stats.runs, stats.singles), (0, 0));
+    assert_eq!((stats.runs, stats.delta_entries), (0, 0));
     drop(index);
     let index = Index::<u64>::open(directory.path())?;
     assert_holds(&index, &Model::new(), "emptied and reopened");
@@ -201,7 +201,7 @@ fn a_document_removed_and_inserted_repeatedly_is_found() -> Result<()> {
     for round in 0..6_u64 {
         index.insert(&key, 40 + round % 2)?;
         if round % 3 == 1 {
-            index.fold(&())?;
+            index.merge(&())?;
         }
         assert_eq!(index.search(Query::new(40).distance(1))?.len(), 1, "round {round}");
         assert!(index.remove(&key)?);
@@ -222,7 +222,7 @@ fn reopen_keeps_removed_documents_removed() -> Result<()> {
     drop(index);
     let index = Index::<u64>::open(directory.path())?;
     assert_holds(&index, &model, "reopened");
-    index.fold(&())?;
+    index.merge(&())?;
     index.compact()?;
     assert_holds(&index, &model, "folded and compacted");
     Ok(())

@@ -3,14 +3,12 @@
 use std::path::Path;
 
 use hamdex::build::{BuildOptions, Builder};
-use hamdex::{
-    Durability, Error, Index, IndexOptions, OpenOptions, Query, Result, SearchPath, Secondary,
-};
+use hamdex::{Durability, Error, Index, IndexOptions, Query, Result, SearchPath, Secondary};
 
 use crate::support::{Model, Rng, assert_holds, options, scan};
 
-fn small() -> OpenOptions {
-    OpenOptions::new().memory(16 << 20)
+fn small() -> IndexOptions {
+    IndexOptions::new().memory(16 << 20)
 }
 
 fn insert(index: &Index<u64>, model: &mut Model<u64>, number: u64, count: u64) -> Result<()> {
@@ -49,7 +47,7 @@ fn a_secondary_follows_every_kind_of_write() -> Result<()> {
         insert(&index, &mut model, round * 10, 400)?;
         assert!(secondary.catch_up()?, "something was written");
         assert_follows(&secondary, &model, "inserted")?;
-        index.fold(&())?;
+        index.merge(&())?;
         assert_follows(&secondary, &model, "folded")?;
         insert(&index, &mut model, round * 10 + 1, 100)?;
         index.flush()?;
@@ -81,7 +79,7 @@ fn a_held_state_stays_while_the_secondary_advances() -> Result<()> {
         index.remove_batch(&gone, Durability::Buffered)?;
         model.retain(|key, _| !gone.contains(key));
         insert(&index, &mut model, number, 200)?;
-        index.fold(&())?;
+        index.merge(&())?;
         index.compact()?;
         assert_follows(&secondary, &model, "advanced")?;
         for (at, (index, reader, old)) in held.iter().enumerate() {
@@ -170,7 +168,7 @@ fn a_secondary_cannot_write_and_needs_an_index() -> Result<()> {
     let secondary = Secondary::<u64>::open(path)?;
     let index = secondary.index();
     assert!(matches!(index.insert(b"a", 1).unwrap_err(), Error::ReadOnly { .. }));
-    assert!(matches!(index.fold(&()).unwrap_err(), Error::ReadOnly { .. }));
+    assert!(matches!(index.merge(&()).unwrap_err(), Error::ReadOnly { .. }));
     assert!(matches!(index.flush().unwrap_err(), Error::ReadOnly { .. }));
     Index::<u64>::open(path)?.insert(b"a", 1)?;
     assert_eq!(secondary.get(b"a")?, None);

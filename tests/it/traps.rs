@@ -114,7 +114,7 @@ fn a_match_that_every_table_finds_is_returned_once() -> Result<()> {
         let (_directory, index) = index_of(plan, &documents);
         let query = Query::new(5).distance(3).path(SearchPath::Tables);
         assert_eq!(keys(&index.search(query.clone())?), [&b"same"[..], b"near"], "plan {plan}");
-        index.fold(&())?;
+        index.merge(&())?;
         assert_eq!(keys(&index.search(query)?), [&b"same"[..], b"near"], "plan {plan}, folded");
     }
     Ok(())
@@ -123,19 +123,19 @@ fn a_match_that_every_table_finds_is_returned_once() -> Result<()> {
 #[test]
 fn a_fingerprint_in_a_run_and_a_delta_entry_is_returned_once() -> Result<()> {
     let (_directory, index) = index_of("4", &[(b"a".to_vec(), 5_u64)]);
-    index.fold(&())?;
+    index.merge(&())?;
     index.insert(b"b", 5)?;
     let stats = index.stats(&())?;
-    assert_eq!((stats.runs, stats.singles, stats.fingerprints), (1, 1, 1));
+    assert_eq!((stats.runs, stats.delta_entries, stats.fingerprints), (1, 1, 1));
     for path in [SearchPath::Tables, SearchPath::Scan] {
         let found = index.search(Query::new(5).path(path))?;
         assert_eq!(keys(&found), [b"a", b"b"], "{path:?}");
     }
     assert_eq!(pairs_of(&index, 3)?, [(b"a".to_vec(), b"b".to_vec(), 0)]);
     assert_eq!(index.check(&())?.problem_count, 0);
-    index.fold(&())?;
+    index.merge(&())?;
     let stats = index.stats(&())?;
-    assert_eq!((stats.runs, stats.singles, stats.fingerprints), (1, 0, 1));
+    assert_eq!((stats.runs, stats.delta_entries, stats.fingerprints), (1, 0, 1));
     Ok(())
 }
 
@@ -152,8 +152,8 @@ fn every_call_on_an_empty_index_returns_nothing() -> Result<()> {
     assert!(clusters_of(&index, 3)?.is_empty());
     assert!(index.documents()?.next().is_none());
     assert_eq!((index.len()?, index.is_empty()?, index.get(b"k")?), (0, true, None));
-    assert_eq!(index.fold(&())?.folded, 0);
-    assert!(!index.fold_step()?);
+    assert_eq!(index.merge(&())?.merged, 0);
+    assert!(!index.merge_step()?);
     assert_eq!(index.check(&())?.problem_count, 0);
     assert_eq!(index.remove_batch::<&[u8]>(&[], Durability::Synced)?, 0);
     assert!(!index.remove(b"k")?);
@@ -229,7 +229,7 @@ fn the_highest_prefix_has_an_end_too() -> Result<()> {
     for folded in [false, true] {
         let query = Query::new(u64::MAX).distance(2).path(SearchPath::Tables);
         assert_eq!(keys(&index.search(query)?), [b"top"], "folded: {folded}");
-        index.fold(&())?;
+        index.merge(&())?;
     }
     Ok(())
 }
@@ -296,7 +296,7 @@ fn a_skewed_prefix_is_read_once_and_then_skipped() -> Result<()> {
     let fingerprints: Vec<u64> = random(rng, 60_000).into_iter().map(skewed).collect();
     let documents = keyed(rng, &fingerprints);
     let (_directory, index) = index_of("4", &documents);
-    index.fold(&())?;
+    index.merge(&())?;
     let model: Model<u64> = documents.into_iter().collect();
     for at in 0..20 {
         let near = *rng.pick(&fingerprints);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::join::Linkage;
 use hamdex::verify::FeatureSet;
-use hamdex::verify::{Nearness, Verification};
+use hamdex::verify::{DuplicateRule, Verification};
 use hamdex::{
     Durability, Error, Index, IndexOptions, NewDocument, Pipeline, PipelineOptions, Query, Result,
 };
@@ -100,7 +100,7 @@ fn verified_pairs_and_clusters_are_those_of_all_comparisons() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let index = filled(directory.path(), &stored)?;
     let check = Verification::Jaccard(0.85);
-    let near = Nearness::new(3).verify(check);
+    let near = DuplicateRule::new(3).verify(check);
     let (mut pairs, mut wanted) = (Vec::new(), Vec::new());
     let count = index.pairs(near, &(), &mut |pair| {
         pairs.push((pair.a.to_vec(), pair.b.to_vec(), pair.distance, pair.similarity.unwrap()));
@@ -158,7 +158,7 @@ fn a_chain_is_cut_by_the_representative_check() -> Result<()> {
         .collect();
     let directory = tempfile::tempdir().unwrap();
     let index = filled(directory.path(), &stored)?;
-    let near = Nearness::new(2).verify(Verification::Jaccard(0.65));
+    let near = DuplicateRule::new(2).verify(Verification::Jaccard(0.65));
     let keys = |near| -> Result<Vec<Vec<Vec<u8>>>> {
         Ok(index.clusters(near, &())?.into_iter().map(|cluster| cluster.keys).collect())
     };
@@ -178,7 +178,7 @@ fn equal_fingerprints_of_different_texts_are_not_grouped() -> Result<()> {
         .collect();
     let directory = tempfile::tempdir().unwrap();
     let index = filled(directory.path(), &stored)?;
-    let near = Nearness::new(3).verify(JACCARD);
+    let near = DuplicateRule::new(3).verify(JACCARD);
     let clusters = index.clusters(near, &())?;
     assert_eq!(clusters.len(), 1);
     assert_eq!(clusters[0].keys, [b"a", b"c"]);
@@ -297,7 +297,7 @@ fn only_a_verified_duplicate_rejects_a_new_document() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let index = Index::<u64>::create(directory.path(), &keeping())?;
     let features = |shift: u64| FeatureSet::from_hashes(&[shift << 40, (shift + 1) << 40]).encode();
-    let near = Nearness::new(3).verify(JACCARD);
+    let near = DuplicateRule::new(3).verify(JACCARD);
     let row = |key: &'static str, fp: u64, shift| (key, fp, Some(features(shift)));
     let batch = [row("a", 0, 1), row("b", 1, 5), row("c", 1, 1), row("d", 3, 5), row("e", 255, 1)];
     let refused = index.insert_batch_if_new(&batch, near, Durability::Buffered)?;
@@ -328,7 +328,7 @@ fn missing_features_and_invalid_checks_are_refused_with_the_reason() -> Result<(
     assert!(matches!(refused, Error::NoFeatureSets));
     assert!(refused.to_string().contains("keep_features"));
     assert!(matches!(
-        plain.clusters(Nearness::new(3).verify(JACCARD), &()),
+        plain.clusters(DuplicateRule::new(3).verify(JACCARD), &()),
         Err(Error::NoFeatureSets)
     ));
     let row = [(b"b", 2, Some(&features))];
@@ -341,7 +341,7 @@ fn missing_features_and_invalid_checks_are_refused_with_the_reason() -> Result<(
     let refused = index.search(ask(JACCARD));
     assert!(matches!(refused, Err(Error::NoFeatureSet { key }) if key == "a"));
     index.insert_batch(&[(b"c", 1)], Durability::Buffered)?;
-    let refused = index.clusters(Nearness::new(3).verify(JACCARD), &());
+    let refused = index.clusters(DuplicateRule::new(3).verify(JACCARD), &());
     assert!(matches!(refused, Err(Error::NoFeatureSet { .. })));
     for check in [Verification::Edit(0.9), Verification::Jaccard(2.0)] {
         let refused = index.search(ask(check));
@@ -359,7 +359,7 @@ fn zero_and_one_document_can_be_verified() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let index = Index::<u64>::create(directory.path(), &keeping())?;
     let features = FeatureSet::from_hashes(&[1 << 40]).encode();
-    let near = Nearness::new(3).verify(JACCARD).linkage(Linkage::Representative);
+    let near = DuplicateRule::new(3).verify(JACCARD).linkage(Linkage::Representative);
     for documents in 0..2 {
         assert!(index.clusters(near, &())?.is_empty());
         assert_eq!(index.pairs(near, &(), &mut |_| Ok(()))?, 0);

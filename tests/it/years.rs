@@ -92,7 +92,7 @@ fn an_index_of_fingerprints_of_format_1_is_searched_checked_and_written() -> Res
     assert!(index.remove(&[0, 0, 0, 1])?);
     model.insert(b"now".to_vec(), 77);
     model.remove(&[0, 0, 0, 1][..]);
-    index.fold(&())?;
+    index.merge(&())?;
     drop(index);
     let index = Index::<u128>::open(&path)?;
     assert_holds(&index, &model, "written by this version");

@@ -713,8 +713,15 @@ HAMDEX_MUST_USE struct hamdex_error *hamdex_index_flush(const struct hamdex_inde
 /**
  * Merges all delta entries into runs, which makes searches faster and the index smaller.
  *
- * `*folded` is the number of merged entries over all tables; it may be NULL. Searches and writes
+ * `*merged` is the number of merged entries over all tables; it may be NULL. Searches and writes
  * continue during the merge.
+ */
+HAMDEX_MUST_USE
+struct hamdex_error *hamdex_index_merge(const struct hamdex_index *index,
+                                        uint64_t *merged);
+
+/**
+ * The former name of `hamdex_index_merge`.
  */
 HAMDEX_MUST_USE
 struct hamdex_error *hamdex_index_fold(const struct hamdex_index *index,

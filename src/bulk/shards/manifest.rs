@@ -21,6 +21,8 @@ const FORMAT: u32 = 1;
 /// A file of one family, and its range of rows.
 ///
 /// See [`Manifest`] for an example.
+///
+/// [`Manifest`] has an example.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Shard {
     /// Number of the family, as in [`Layout::rows`](super::Layout::rows).
@@ -54,7 +56,7 @@ impl Shard {
 ///
 /// ```
 /// use hamdex::plan::Plan;
-/// use hamdex::build::shards::{Layout, Manifest, ShardWriter};
+/// use hamdex::build::shards::{Layout, Manifest, Shard, ShardWriter};
 ///
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let directory = directory.path();
@@ -71,7 +73,8 @@ impl Shard {
 ///
 /// let manifest = Manifest::read(directory)?;
 /// assert_eq!((manifest.bits(), manifest.documents(), manifest.fingerprints()), (64, 1, 1));
-/// assert_eq!(manifest.shards()[0].file, "part-0-000.sst");
+/// let first: &Shard = &manifest.shards()[0];
+/// assert_eq!((&first.file[..], first.members), ("part-0-000.sst", 1));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]

@@ -4,7 +4,7 @@
 //! table ([`Layout::rows`]). After a distributed sort of these rows, each machine writes its range
 //! to files ([`ShardWriter`]) and returns a description of them. The list of all files, protected
 //! by a checksum, is the [`Manifest`]. [`ingest`] verifies the files and moves them into a new
-//! index. It sorts nothing, so it takes only the time of copying.
+//! index. It sorts nothing, so it takes only the time of copying. Requires the feature `distributed`.
 //!
 //! ```
 //! use hamdex::build::shards::{self, Layout, Manifest, ShardWriter};

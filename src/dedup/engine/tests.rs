@@ -23,7 +23,7 @@ fn kept(decisions: &Decisions<u64>) -> Vec<u32> {
     (0..).take(decisions.len()).filter(kept).collect()
 }
 
-fn of_chain(settings: &Settings, ranks: [u32; 4]) -> Decisions<u64> {
+fn of_chain(settings: &DedupOptions, ranks: [u32; 4]) -> Decisions<u64> {
     let pipeline = pipeline();
     let mut dedup = Dedup::<u64, u32>::new(settings).unwrap();
     for (text, rank) in CHAIN.iter().zip(ranks) {
@@ -36,7 +36,7 @@ fn of_chain(settings: &Settings, ranks: [u32; 4]) -> Decisions<u64> {
 
 #[test]
 fn duplicates_pass_the_verification_with_the_kept_document() {
-    let settings = Settings::new(16).verify(EDIT);
+    let settings = DedupOptions::new(16).verify(EDIT);
     for ranks in [[0; 4], [4, 3, 2, 1], [1, 2, 3, 4], [2, 4, 1, 3]] {
         let decisions = of_chain(&settings, ranks);
         assert_eq!(decisions.kept(), 2, "{ranks:?}");
@@ -57,7 +57,7 @@ fn duplicates_pass_the_verification_with_the_kept_document() {
 #[test]
 fn the_distance_falls_with_the_length_of_texts() {
     let verification: Verification = "edit:0.78,0.88".parse().unwrap();
-    let settings = Settings::new(16).verify(verification);
+    let settings = DedupOptions::new(16).verify(verification);
     let pipeline = pipeline();
     let removed = |letters: usize, apart: u32| {
         let mut dedup = Dedup::<u64>::new(&settings).unwrap();
@@ -77,7 +77,7 @@ fn the_distance_falls_with_the_length_of_texts() {
 
 #[test]
 fn duplicates_are_within_the_distance_of_the_kept_document() {
-    let decide = |settings: &Settings| {
+    let decide = |settings: &DedupOptions| {
         let mut dedup = Dedup::<u64>::new(settings).unwrap();
         for (step, text) in
             ["0123456789", "012345678a", "012345678b", "012345678c"].iter().enumerate()
@@ -86,7 +86,7 @@ fn duplicates_are_within_the_distance_of_the_kept_document() {
         }
         dedup.finish(&()).unwrap()
     };
-    let settings = Settings::new(2).verify(EDIT);
+    let settings = DedupOptions::new(2).verify(EDIT);
     let decisions = decide(&settings);
     assert_eq!(kept(&decisions), [0, 3]);
     for decision in decisions.iter() {
@@ -101,7 +101,7 @@ fn duplicates_are_within_the_distance_of_the_kept_document() {
 #[test]
 fn the_highest_rank_is_kept_and_of_equals_the_first() {
     let kept_of = |ranks: [u8; 4]| {
-        let mut dedup = Dedup::<u64, u8>::new(&Settings::new(1)).unwrap();
+        let mut dedup = Dedup::<u64, u8>::new(&DedupOptions::new(1)).unwrap();
         for (fingerprint, rank) in [0b01, 0b11, u64::MAX, 0b11].into_iter().zip(ranks) {
             dedup.push(fingerprint, &[], rank).unwrap();
         }
@@ -114,7 +114,7 @@ fn the_highest_rank_is_kept_and_of_equals_the_first() {
 
 #[test]
 fn texts_without_features_are_no_documents() {
-    let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(EDIT)).unwrap();
+    let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3).verify(EDIT)).unwrap();
     let texts = [CHAIN[0], " \n", CHAIN[0], ""];
     let positions = dedup.push_texts(&pipeline(), &texts).unwrap();
     assert_eq!(positions, [Some(0), None, Some(1), None]);
@@ -125,7 +125,7 @@ fn texts_without_features_are_no_documents() {
 
 #[test]
 fn a_document_without_text_duplicates_only_its_copies() {
-    let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(EDIT)).unwrap();
+    let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3).verify(EDIT)).unwrap();
     for (fingerprint, evidence) in [(1, "abcdefghij"), (1, ""), (1, ""), (3, "")] {
         dedup.push(fingerprint, evidence.as_bytes(), ()).unwrap();
     }
@@ -139,7 +139,7 @@ fn what_is_near_a_stored_document_is_removed_and_links_nothing() {
     let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
     index.insert(b"old", 0b0011).unwrap();
     let decide = |ranks: [u8; 4]| {
-        let mut dedup = Dedup::<u64, u8>::new(&Settings::new(1)).unwrap();
+        let mut dedup = Dedup::<u64, u8>::new(&DedupOptions::new(1)).unwrap();
         for (fingerprint, rank) in [0b1111, 0b0111, 0b1111, 0b0001].into_iter().zip(ranks) {
             dedup.push(fingerprint, &[], rank).unwrap();
         }
@@ -161,7 +161,7 @@ fn a_document_is_not_removed_by_its_stored_self() {
     index.insert(b"c", 0xffff).unwrap();
     let keys = [Some("a"), Some("c"), None, Some("new"), Some("b")];
     let push = || {
-        let mut dedup = Dedup::<u64>::new(&Settings::new(2)).unwrap();
+        let mut dedup = Dedup::<u64>::new(&DedupOptions::new(2)).unwrap();
         for fingerprint in [0b0000, 0xffff, 0xffff, 0b0011, 0x7fff] {
             dedup.push(fingerprint, &[], ()).unwrap();
         }
@@ -192,7 +192,7 @@ fn similarities_to_stored_documents_have_four_digits() {
     let fingerprint = pipeline().fingerprint(CHAIN[0]).unwrap().fingerprint;
     let old = NewDocument::new(b"old", fingerprint).features(&features);
     index.insert_batch(&[old], Durability::Buffered).unwrap();
-    let settings = Settings::new(16).verify(Verification::Jaccard(0.1));
+    let settings = DedupOptions::new(16).verify(Verification::Jaccard(0.1));
     let mut dedup = Dedup::<u64>::new(&settings).unwrap();
     dedup.push_texts(&pipeline(), &[CHAIN[1]]).unwrap();
     let decisions = dedup.finish_against(&index, &()).unwrap();
@@ -208,7 +208,7 @@ fn excluded_documents_belong_to_no_group() {
     let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
     index.insert(b"old", 0xff00).unwrap();
     let push = || {
-        let mut dedup = Dedup::<u64, u8>::new(&Settings::new(1)).unwrap();
+        let mut dedup = Dedup::<u64, u8>::new(&DedupOptions::new(1)).unwrap();
         // The best of the first three links the other two; the last is near a stored document.
         for (fingerprint, rank) in [(0b000, 1), (0b001, 9), (0b011, 2), (0b000, 0), (0xff00, 0)] {
             dedup.push(fingerprint, &[], rank).unwrap();
@@ -240,7 +240,7 @@ fn the_number_of_threads_changes_nothing() {
     let decide = |threads: usize| -> Vec<(u32, Option<u32>)> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let mut dedup = Dedup::<u64>::new(&Settings::new(14).verify(EDIT)).unwrap();
+            let mut dedup = Dedup::<u64>::new(&DedupOptions::new(14).verify(EDIT)).unwrap();
             dedup.push_texts(&pipeline(), &texts).unwrap();
             let decisions = dedup.finish(&()).unwrap();
             let kept = |decision: Decision<'_>| match decision {
@@ -257,10 +257,10 @@ fn the_number_of_threads_changes_nothing() {
 
 #[test]
 fn invalid_settings_are_refused_at_the_start() {
-    let refused = Dedup::<u64>::new(&Settings::new(17)).unwrap_err();
+    let refused = Dedup::<u64>::new(&DedupOptions::new(17)).unwrap_err();
     assert!(matches!(refused, Error::InvalidDistance { distance: 17, bits: 64, max: 16 }));
     let directory = tempfile::tempdir().unwrap();
-    let absent = Settings::new(3).verify(EDIT).tmp(directory.path().join("absent"));
+    let absent = DedupOptions::new(3).verify(EDIT).tmp(directory.path().join("absent"));
     assert!(matches!(Dedup::<u64>::new(&absent), Err(Error::Io { .. })));
 }
 
@@ -286,7 +286,7 @@ fn a_deduplication_is_cancelled_in_every_phase() {
     let directory = tempfile::tempdir().unwrap();
     let options = IndexOptions::new().text(&pipeline()).keep_features(true);
     let index = Index::<u64>::create(directory.path(), &options).unwrap();
-    let settings = Settings::new(3).verify(Verification::Jaccard(0.5));
+    let settings = DedupOptions::new(3).verify(Verification::Jaccard(0.5));
     for phase in ["searching", "grouping", "measuring"] {
         let mut dedup = Dedup::<u64>::new(&settings).unwrap();
         dedup.push_texts(&pipeline(), &[CHAIN[0]; 3]).unwrap();
@@ -300,7 +300,7 @@ fn a_deduplication_is_cancelled_in_every_phase() {
 fn contained(texts: &[&str], ranks: &[u32], threshold: f64) -> Decisions<u64> {
     let check = Verification::Contains(threshold);
     let pipeline = pipeline();
-    let mut dedup = Dedup::<u64, u32>::new(&Settings::new(3).verify(check)).unwrap();
+    let mut dedup = Dedup::<u64, u32>::new(&DedupOptions::new(3).verify(check)).unwrap();
     for (text, rank) in texts.iter().zip(ranks) {
         dedup.push(7, &check.evidence(&pipeline, text), *rank).unwrap();
     }
@@ -393,7 +393,7 @@ fn containment_removes_what_the_definition_removes() {
             }
         }
         stays.sort_unstable();
-        let mut dedup = Dedup::<u64, u32>::new(&Settings::new(2).verify(check)).unwrap();
+        let mut dedup = Dedup::<u64, u32>::new(&DedupOptions::new(2).verify(check)).unwrap();
         for ((text, &fingerprint), &rank) in texts.iter().zip(&fingerprints).zip(&ranks) {
             let text: String = text.iter().flat_map(|&word| [char::from(word), ' ']).collect();
             dedup.push(fingerprint, &check.evidence(&pipeline, &text), rank).unwrap();
@@ -410,7 +410,7 @@ fn containment_is_refused_against_an_index() {
     let options = IndexOptions::new().keep_features(true);
     let index = Index::<u64>::create(directory.path(), &options).unwrap();
     let check = Verification::Contains(0.9);
-    let mut dedup = Dedup::<u64>::new(&Settings::new(3).verify(check)).unwrap();
+    let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3).verify(check)).unwrap();
     dedup.push(7, &check.evidence(&pipeline(), CHAIN[0]), ()).unwrap();
     let refused = dedup.finish_against(&index, &()).unwrap_err();
     assert!(matches!(refused, Error::InvalidOption { name: "verify", .. }), "{refused:?}");

@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use self::segment::{DONE, FAMILY, Foot, PENDING, Record, Segment, WRITTEN, Writer, numbers};
 pub use self::shard::{Decided, Known, NewShard, ShardInfo, Trail};
 use self::shard::{absolute, number_of, path_of, publish};
-use super::{Decision, Decisions, Dedup, Settings};
+use super::{Decision, Decisions, Dedup, DedupOptions};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Durability, Index, IndexOptions, OpenOptions, Query};
+use crate::index::{Durability, Index, IndexOptions, Query};
 use crate::progress::{self, Progress};
 use crate::store::{make_directory, rename_durably};
 use crate::verify::Verification;
@@ -51,17 +51,17 @@ const FOUND: usize = 1 << 21;
 ///
 /// ```
 /// use hamdex::IndexOptions;
-/// use hamdex::dedup::{Decided, Decision, Dedup, Known, NewShard, Settings, State};
+/// use hamdex::dedup::{Decided, Decision, Dedup, Known, NewShard, DedupOptions, State};
 ///
 /// let directory = tempfile::tempdir()?;
-/// let settings = Settings::new(2);
+/// let settings = DedupOptions::new(2);
 /// let mut state = State::<u64>::create(directory.path(), &IndexOptions::new(), &settings)?;
 /// for (input, fingerprints) in [("monday", [0b0001, 0xffff]), ("tuesday", [0b0011, 0xff00])] {
 ///     let mut dedup = Dedup::<u64>::new(&settings)?;
 ///     for fingerprint in fingerprints {
 ///         dedup.push(fingerprint, &[], ())?;
 ///     }
-///     let Decided { decisions, trail } = state.decide(dedup, &())?;
+///     let Decided { decisions, trail, .. } = state.decide(dedup, &())?;
 ///     let show = |at: u32| Known { label: format!("{at}"), place: format!("{input}:{at}") };
 ///     let shard = NewShard { input, content: "", results: None };
 ///     state.commit(&shard, (&decisions, &trail), &show, &())?;
@@ -77,7 +77,7 @@ const FOUND: usize = 1 << 21;
 pub struct State<F: Fingerprint> {
     index: Index<F>,
     directory: PathBuf,
-    settings: Settings,
+    settings: DedupOptions,
     token: String,
     shards: Vec<ShardInfo>,
     /// Whether the last commit failed; the state must then be opened again.
@@ -90,8 +90,8 @@ impl<F: Fingerprint> State<F> {
     /// # Errors
     ///
     /// [`Error::Corrupt`] or [`Error::Io`] if they cannot be read.
-    pub fn settings_at(path: &Path) -> Result<Option<Settings>> {
-        Ok(Settings::read(&path.join(DIRECTORY))?.map(|(settings, _)| settings))
+    pub fn settings_at(path: &Path) -> Result<Option<DedupOptions>> {
+        Ok(DedupOptions::read(&path.join(DIRECTORY))?.map(|(settings, _)| settings))
     }
 
     /// Creates and opens a state in an absent or empty directory.
@@ -105,7 +105,7 @@ impl<F: Fingerprint> State<F> {
     ///   but documents kept by earlier shards cannot be replaced.
     /// - [`Error::AlreadyExists`] if the directory contains anything else.
     /// - Those of [`Index::create`].
-    pub fn create(path: &Path, options: &IndexOptions, settings: &Settings) -> Result<Self> {
+    pub fn create(path: &Path, options: &IndexOptions, settings: &DedupOptions) -> Result<Self> {
         require_order(settings.verification)?;
         let options = options.clone().distance(settings.distance);
         let index = match Index::<F>::create(path, &options) {
@@ -129,20 +129,20 @@ impl<F: Fingerprint> State<F> {
     /// - Those of [`Index::open_with`]; [`Error::Corrupt`] and [`Error::Io`].
     ///
     /// ```
-    /// use hamdex::dedup::{Settings, State};
-    /// use hamdex::{IndexOptions, OpenOptions};
+    /// use hamdex::dedup::{DedupOptions, State};
+    /// use hamdex::{IndexOptions};
     ///
     /// let directory = tempfile::tempdir()?;
     /// let path = directory.path();
     /// assert_eq!(State::<u64>::settings_at(path)?, None);
-    /// drop(State::<u64>::create(path, &IndexOptions::new(), &Settings::new(2))?);
-    /// let state = State::<u64>::open(path, &OpenOptions::new(), &())?;
+    /// drop(State::<u64>::create(path, &IndexOptions::new(), &DedupOptions::new(2))?);
+    /// let state = State::<u64>::open(path, &IndexOptions::new(), &())?;
     /// assert_eq!(state.settings().distance, 2);
-    /// state.require(&Settings::new(2))?;
+    /// state.require(&DedupOptions::new(2))?;
     /// assert!(state.shards().is_empty() && state.index().is_empty()?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn open(path: &Path, options: &OpenOptions, progress: &dyn Progress) -> Result<Self> {
+    pub fn open(path: &Path, options: &IndexOptions, progress: &dyn Progress) -> Result<Self> {
         if Self::settings_at(path)?.is_none() {
             return Err(Error::NotFound { path: path.to_owned() });
         }
@@ -151,7 +151,7 @@ impl<F: Fingerprint> State<F> {
     }
 
     fn over(index: Index<F>, directory: PathBuf, progress: &dyn Progress) -> Result<Self> {
-        let Some((settings, token)) = Settings::read(&directory)? else {
+        let Some((settings, token)) = DedupOptions::read(&directory)? else {
             return Err(Error::NotFound { path: directory });
         };
         let shards = Vec::new();
@@ -194,12 +194,12 @@ impl<F: Fingerprint> State<F> {
     /// # Errors
     ///
     /// [`Error::HeaderMismatch`] if distance, verification or linkage differ.
-    pub fn require(&self, settings: &Settings) -> Result<()> {
+    pub fn require(&self, settings: &DedupOptions) -> Result<()> {
         self.settings.require_alike(settings)
     }
 
     /// Returns the settings of all shards.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &DedupOptions {
         &self.settings
     }
 
@@ -230,9 +230,9 @@ impl<F: Fingerprint> State<F> {
     ///
     /// ```
     /// use hamdex::IndexOptions;
-    /// use hamdex::dedup::{Dedup, Known, NewShard, Settings, State};
+    /// use hamdex::dedup::{Dedup, Known, NewShard, DedupOptions, State};
     ///
-    /// let (place, settings) = (tempfile::tempdir()?, Settings::new(2));
+    /// let (place, settings) = (tempfile::tempdir()?, DedupOptions::new(2));
     /// let path = place.path().join("state");
     /// let mut state = State::<u64>::create(&path, &IndexOptions::new(), &settings)?;
     /// let (stage, results) = (state.stage(place.path())?, place.path().join("monday"));
@@ -457,10 +457,10 @@ fn require_order(verification: Verification) -> Result<()> {
 /// Opens the empty index that an interrupted creation left.
 fn adopted<F: Fingerprint>(path: &Path, options: &IndexOptions) -> Result<Index<F>> {
     let exists = || Error::AlreadyExists { path: path.to_owned() };
-    let expected = OpenOptions::new()
+    let expected = IndexOptions::new()
         .memory(options.memory)
-        .expect_distance(options.distance.unwrap_or_default())
-        .expect_pipeline(options.pipeline.clone().unwrap_or_default());
+        .distance(options.distance.unwrap_or_default())
+        .pipeline(options.pipeline.clone().unwrap_or_default());
     let other =
         |error: &Error| matches!(error, Error::NotFound { .. } | Error::HeaderMismatch { .. });
     let opened = Index::<F>::open_with(path, &expected);

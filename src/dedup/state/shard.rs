@@ -11,7 +11,25 @@ use crate::store::{make_directory, sync_directory};
 use crate::verify::EvidenceFile;
 
 /// A committed shard, as [`State::shards`](super::State::shards) returns it.
+///
+/// ```
+/// use hamdex::IndexOptions;
+/// use hamdex::dedup::{Dedup, Known, NewShard, DedupOptions, ShardInfo, State};
+///
+/// let (directory, settings) = (tempfile::tempdir()?, DedupOptions::new(2));
+/// let mut state = State::<u64>::create(directory.path(), &IndexOptions::new(), &settings)?;
+/// let mut dedup = Dedup::<u64>::new(&settings)?;
+/// dedup.push(0xff, &[], ())?;
+/// let decided = state.decide(dedup, &())?;
+/// let shard = NewShard { input: "monday", content: "crc32c 1f0a", results: None };
+/// let show = |at: u32| Known { label: format!("{at}"), place: format!("monday:{at}") };
+/// state.commit(&shard, (&decided.decisions, &decided.trail), &show, &())?;
+/// let committed: &ShardInfo = &state.shards()[0];
+/// assert_eq!((&committed.content[..], committed.kept), ("crc32c 1f0a", 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShardInfo {
     /// Name of the input.
     pub input: String,
@@ -54,6 +72,7 @@ pub struct Known {
 ///
 /// See [`State`](super::State) for an example.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Decided<F> {
     /// The decisions. [`Decision::Stored`](crate::dedup::Decision::Stored) is near a document of an
     /// earlier shard.
@@ -65,6 +84,18 @@ pub struct Decided<F> {
 /// The evidence of a shard, and the near documents of earlier shards.
 ///
 /// See [`State`](super::State) for an example.
+///
+/// ```
+/// use hamdex::IndexOptions;
+/// use hamdex::dedup::{Decided, Dedup, DedupOptions, State, Trail};
+///
+/// let (directory, settings) = (tempfile::tempdir()?, DedupOptions::new(2));
+/// let state = State::<u64>::create(directory.path(), &IndexOptions::new(), &settings)?;
+/// let decided: Decided<u64> = state.decide(Dedup::new(&settings)?, &())?;
+/// let trail: Trail = decided.trail;
+/// assert_eq!(trail.known(b"1"), None); // nothing is near an earlier document
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Trail {
     pub(super) evidence: Option<EvidenceFile>,

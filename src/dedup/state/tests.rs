@@ -25,11 +25,11 @@ fn texts(seed: u64, count: usize) -> Vec<String> {
 struct Bench {
     directory: tempfile::TempDir,
     pipeline: Pipeline,
-    settings: Settings,
+    settings: DedupOptions,
 }
 
 impl Bench {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: DedupOptions) -> Self {
         let pipeline = Pipeline::new(&PipelineOptions::preset("page").unwrap()).unwrap();
         Self { directory: tempfile::tempdir().unwrap(), pipeline, settings }
     }
@@ -43,7 +43,7 @@ impl Bench {
     }
 
     fn open(&self) -> Result<State<u64>> {
-        State::open(&self.path(), &OpenOptions::new(), &())
+        State::open(&self.path(), &IndexOptions::new(), &())
     }
 
     fn dedup<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Dedup<u64> {
@@ -106,7 +106,7 @@ fn shards_one_after_another_give_what_one_run_over_all_gives() {
     for (seed, verification) in
         [(1, EDIT), (2, "edit:0.78,0.88".parse().unwrap()), (3, Verification::Jaccard(0.7))]
     {
-        let settings = Settings::new(16).verify(verification);
+        let settings = DedupOptions::new(16).verify(verification);
         let texts = texts(seed, 400);
         let expected = whole(&Bench::new(settings.clone()), &texts);
         let removed = expected.iter().flatten().count();
@@ -122,7 +122,7 @@ fn shards_one_after_another_give_what_one_run_over_all_gives() {
 
 #[test]
 fn chains_through_removed_documents_are_not_remembered() {
-    let bench = Bench::new(Settings::new(2));
+    let bench = Bench::new(DedupOptions::new(2));
     let commit = |state: &mut State<u64>, input: &str, fingerprints: &[u64]| {
         let mut dedup = Dedup::<u64>::new(&bench.settings).unwrap();
         for &fingerprint in fingerprints {
@@ -142,7 +142,7 @@ fn chains_through_removed_documents_are_not_remembered() {
 
 #[test]
 fn ranks_decide_within_a_shard_and_never_against_an_earlier_one() {
-    let bench = Bench::new(Settings::new(2));
+    let bench = Bench::new(DedupOptions::new(2));
     let mut state = bench.create().unwrap();
     for (input, ranks, kept) in [("a", [1, 2], vec![1]), ("b", [7, 9], vec![])] {
         let mut dedup = Dedup::<u64, u32>::new(&bench.settings).unwrap();
@@ -169,12 +169,12 @@ fn ranks_decide_within_a_shard_and_never_against_an_earlier_one() {
 
 #[test]
 fn other_settings_and_other_documents_are_refused() {
-    let bench = Bench::new(Settings::new(3).verify(EDIT));
+    let bench = Bench::new(DedupOptions::new(3).verify(EDIT));
     let state = bench.create().unwrap();
     for settings in [
-        Settings::new(2).verify(EDIT),
-        Settings::new(3).verify(Verification::Edit(0.8)),
-        Settings::new(3).verify(EDIT).linkage(Linkage::Chain),
+        DedupOptions::new(2).verify(EDIT),
+        DedupOptions::new(3).verify(Verification::Edit(0.8)),
+        DedupOptions::new(3).verify(EDIT).linkage(Linkage::Chain),
     ] {
         let dedup = Dedup::<u64>::new(&settings).unwrap();
         let refused = state.decide(dedup, &()).unwrap_err();
@@ -188,14 +188,14 @@ fn other_settings_and_other_documents_are_refused() {
     drop(state);
     assert_eq!(bench.create().unwrap_err().code(), "already-exists");
     assert_eq!(State::<u64>::settings_at(&bench.path()).unwrap().unwrap().verification, EDIT);
-    let contains = Bench::new(Settings::new(3).verify(Verification::Contains(0.8)));
+    let contains = Bench::new(DedupOptions::new(3).verify(Verification::Contains(0.8)));
     assert_eq!(contains.create().unwrap_err().code(), "invalid-option");
     assert_eq!(contains.open().unwrap_err().code(), "not-found");
 }
 
 #[test]
 fn results_are_renamed_once_and_replace_nothing() {
-    let bench = Bench::new(Settings::new(2));
+    let bench = Bench::new(DedupOptions::new(2));
     let mut state = bench.create().unwrap();
     let out = bench.directory.path().join("out");
     let decided = || {
@@ -227,7 +227,7 @@ fn results_are_renamed_once_and_replace_nothing() {
 
 #[test]
 fn an_unfinished_commit_is_finished_by_the_next_opening() {
-    let bench = Bench::new(Settings::new(16).verify(EDIT));
+    let bench = Bench::new(DedupOptions::new(16).verify(EDIT));
     let texts = texts(5, 60);
     let mut state = bench.create().unwrap();
     let decided = state.decide(bench.dedup(&texts), &()).unwrap();
@@ -268,7 +268,7 @@ fn kept_documents_stay_separate_when_boilerplate_is_recounted() {
         "much sunshine for tourists at the quiet lakes",
     ];
     let pages = pages.map(page);
-    let bench = Bench::new(Settings::new(16).verify("edit:0.6,0.6,3".parse().unwrap()));
+    let bench = Bench::new(DedupOptions::new(16).verify("edit:0.6,0.6,3".parse().unwrap()));
     let mut state = bench.create().unwrap();
     let show = |_| Known { label: String::new(), place: String::new() };
     let mut kept = Vec::new();

@@ -33,7 +33,7 @@ pub(super) struct Folds<F> {
     /// Number of delta entries that writes have announced since opening.
     announced: AtomicU64,
     /// How many of them the last pass did not merge, roughly. At least [`UNKNOWN`] before one.
-    unfolded: AtomicU64,
+    unmerged: AtomicU64,
 }
 
 /// Fingerprints by what writes made of them, in the order of writing.
@@ -93,7 +93,7 @@ impl<F: Fingerprint> Merged<F> {
 
     fn stage(&self, batch: &mut Batch<'_>, table: usize) -> Result<()> {
         for entry in self.added.iter().chain(&self.removed) {
-            batch.delete_entry(table, Kind::Single, *entry)?;
+            batch.delete_entry(table, Kind::Delta, *entry)?;
         }
         if let Some(last) = self.deleted {
             batch.delete_entry(table, Kind::Run, last)?;
@@ -124,7 +124,7 @@ pub(in crate::index) struct Step<'s, F: Fingerprint> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::index) struct Stepped {
     /// Number of entries merged into runs.
-    pub(in crate::index) folded: u64,
+    pub(in crate::index) merged: u64,
     /// Whether the pass is complete.
     pub(in crate::index) ends_pass: bool,
     /// Whether a table may hold a delta entry.
@@ -132,13 +132,13 @@ pub(in crate::index) struct Stepped {
 }
 
 impl<F: Fingerprint> Folds<F> {
-    /// `singles` is true if the opened index may hold delta entries.
-    pub(super) fn new(singles: bool) -> Self {
+    /// `delta_entries` is true if the opened index may hold delta entries.
+    pub(super) fn new(delta_entries: bool) -> Self {
         Self {
             pass: Mutex::default(),
             written: Mutex::default(),
             announced: AtomicU64::new(0),
-            unfolded: AtomicU64::new(if singles { UNKNOWN } else { 0 }),
+            unmerged: AtomicU64::new(if delta_entries { UNKNOWN } else { 0 }),
         }
     }
 
@@ -146,15 +146,15 @@ impl<F: Fingerprint> Folds<F> {
     pub(super) fn announce(&self, added: &[F], removed: &[F]) {
         let entries = (added.len() + removed.len()) as u64;
         self.announced.fetch_add(entries, Ordering::Relaxed);
-        self.unfolded.fetch_add(entries, Ordering::Relaxed);
+        self.unmerged.fetch_add(entries, Ordering::Relaxed);
         if let Some(written) = &mut *self.written() {
             written.added.extend_from_slice(added);
             written.removed.extend_from_slice(removed);
         }
     }
 
-    pub(super) fn unfolded(&self) -> Option<u64> {
-        Some(self.unfolded.load(Ordering::Relaxed)).filter(|unfolded| *unfolded < UNKNOWN)
+    pub(super) fn unmerged(&self) -> Option<u64> {
+        Some(self.unmerged.load(Ordering::Relaxed)).filter(|unmerged| *unmerged < UNKNOWN)
     }
 
     fn written(&self) -> MutexGuard<'_, Option<Written<F>>> {
@@ -169,7 +169,7 @@ impl<F: Fingerprint> Committer<F> {
     }
 
     /// Waits until no other step runs, and takes the snapshot that this step reads.
-    pub(in crate::index) fn fold_step(&self) -> Step<'_, F> {
+    pub(in crate::index) fn merge_step(&self) -> Step<'_, F> {
         let mut pass = self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner);
         // Announced delta entries are in the snapshot, and those announced later are recorded.
         let turn = self.turn_alone();
@@ -198,12 +198,12 @@ impl<F: Fingerprint> Step<'_, F> {
         self.pass.behind
     }
 
-    /// Commits the merged part of the table up to `behind`, or all of it for `None`.
+    /// Commits the merged groups of the table up to `behind`, or all of it for `None`.
     ///
     /// `permute` is the permutation of the table.
     pub(in crate::index) fn commit(
         mut self,
-        merged: &[Merged<F>],
+        groups: &[Merged<F>],
         behind: Option<F>,
         permute: impl Fn(F) -> F,
     ) -> Result<Stepped> {
@@ -215,12 +215,12 @@ impl<F: Fingerprint> Step<'_, F> {
             None => unreachable!("writes are recorded until the step ends"),
         };
         let mut batch = committer.store.batch()?;
-        let (mut folded, mut left, mut removes) = (0, 0, false);
-        for group in merged {
+        let (mut merged, mut left, mut removes) = (0, 0, false);
+        for group in groups {
             if group.conflicts(&written) {
                 left += group.len();
             } else {
-                folded += group.len();
+                merged += group.len();
                 removes |= !group.removed.is_empty();
                 group.stage(&mut batch, table)?;
             }
@@ -232,7 +232,7 @@ impl<F: Fingerprint> Step<'_, F> {
             fail_point!("fold.logged");
             Ok(())
         };
-        if folded == 0 {
+        if merged == 0 {
             drop(turn);
         } else if removes {
             // An insert of a removed fingerprint must not reach the log before its entry is deleted.
@@ -254,7 +254,7 @@ impl<F: Fingerprint> Step<'_, F> {
         }
         let ends_pass = self.pass.table == committer.store.tables();
         let more = !ends_pass || !self.end();
-        Ok(Stepped { folded, ends_pass, more })
+        Ok(Stepped { merged, ends_pass, more })
     }
 
     /// Ends the pass. Returns true if it leaves no delta entry.
@@ -265,10 +265,10 @@ impl<F: Fingerprint> Step<'_, F> {
         let folds = &committer.folds;
         let announced = folds.announced.load(Ordering::Relaxed);
         let since = announced - pass.announced.expect("a pass begins with a step");
-        folds.unfolded.store(since + pass.left, Ordering::Relaxed);
+        folds.unmerged.store(since + pass.left, Ordering::Relaxed);
         let whole = since + pass.left == 0;
         if whole {
-            committer.published().singles = false;
+            committer.published().delta_entries = false;
         }
         drop(turn);
         if whole {

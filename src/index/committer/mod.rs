@@ -55,7 +55,7 @@ pub(super) struct Committer<F: Fingerprint> {
 #[derive(Debug)]
 struct Published<F: Fingerprint> {
     /// False only if no table holds a delta entry.
-    singles: bool,
+    delta_entries: bool,
     /// The reader of the current state. `None` after a write.
     reader: Option<Reader<F>>,
     /// The store's turn before that reader was made.
@@ -86,17 +86,22 @@ impl<F: Fingerprint> Watch<'_, F> {
 }
 
 impl<F: Fingerprint> Committer<F> {
-    /// `singles` may be true without need, but false only if every entry is in a run.
-    pub(super) fn new(store: Arc<Store>, core: Arc<Core>, singles: bool) -> Self {
+    /// `delta_entries` may be true without need, but false only if every entry is in a run.
+    pub(super) fn new(store: Arc<Store>, core: Arc<Core>, delta_entries: bool) -> Self {
         Self {
             store,
             core,
             writer: Lock::default(),
             flights: Flights::default(),
             journal: Journal::default(),
-            folds: Folds::new(singles),
+            folds: Folds::new(delta_entries),
             merging: AtomicBool::new(false),
-            published: RwLock::new(Published { singles, reader: None, turn: 0, resident: None }),
+            published: RwLock::new(Published {
+                delta_entries,
+                reader: None,
+                turn: 0,
+                resident: None,
+            }),
         }
     }
 
@@ -117,7 +122,7 @@ impl<F: Fingerprint> Committer<F> {
         sync::pause();
         let snapshot = self.store.snapshot();
         let (core, resident) = (Arc::clone(&self.core), published.resident.clone());
-        let reader = Reader::new(core, snapshot, published.singles, resident)?;
+        let reader = Reader::new(core, snapshot, published.delta_entries, resident)?;
         published.reader = Some(reader.clone());
         published.turn = turn;
         Ok(reader)
@@ -145,8 +150,8 @@ impl<F: Fingerprint> Committer<F> {
     /// Returns how many fingerprints were added since the last complete merge, roughly.
     ///
     /// Returns `None` if there were delta entries when the index was opened.
-    pub(super) fn unfolded(&self) -> Option<u64> {
-        self.folds.unfolded()
+    pub(super) fn unmerged(&self) -> Option<u64> {
+        self.folds.unmerged()
     }
 
     /// Withdraws the published reader, so that the next search makes a new one.

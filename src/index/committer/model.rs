@@ -15,7 +15,7 @@ use super::*;
 use crate::index::health::Events;
 use crate::index::{Durability, Index, IndexOptions, Shared};
 use crate::plan::Costs;
-use crate::verify::Nearness;
+use crate::verify::DuplicateRule;
 use crate::{Query, SearchPath};
 
 /// Schedules per store. With more, searches would read the traces of too many removed documents.
@@ -88,7 +88,7 @@ fn put(index: &Index<u64>, documents: &[(u64, u64)]) {
 
 /// Merges everything, without the compaction, which takes longer than a schedule.
 fn fold(index: &Index<u64>) {
-    while index.fold_step().unwrap() {}
+    while index.merge_step().unwrap() {}
 }
 
 fn remove(index: &Index<u64>, key: u64) {
@@ -243,9 +243,9 @@ fn readers_see_whole_batches_and_what_was_acknowledged() {
 fn of_near_documents_that_come_at_once_one_gets_in() {
     const STORED: &[(u64, u64)] = &[(1, 0xff00)];
     fn if_new(index: &Index<u64>, key: u64, fingerprint: u64) {
-        let nearness = Nearness::new(2);
+        let rule = DuplicateRule::new(2);
         let document = (key.to_be_bytes(), fingerprint);
-        index.insert_batch_if_new(&[document], nearness, Durability::Buffered).unwrap();
+        index.insert_batch_if_new(&[document], rule, Durability::Buffered).unwrap();
     }
     explore(STORED, |index, _| {
         let others = [

@@ -28,7 +28,7 @@ pub(in crate::index) struct Appended<F> {
     /// Fingerprints of all documents that are added, removed or changed, without duplicates.
     pub(in crate::index) changed: Vec<F>,
     /// How many of them get delta entries.
-    pub(in crate::index) singles: usize,
+    pub(in crate::index) delta_entries: usize,
     /// Fingerprints that lose their last document, and with it their table entries.
     pub(in crate::index) orphans: Vec<F>,
     pub(in crate::index) inserted: u64,
@@ -86,7 +86,7 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         mut batch: Batch<'s>,
         appended: Appended<F>,
     ) -> Result<Ready<'s, F>> {
-        let Appended { changed, singles, orphans, inserted, removed, new_keys } = appended;
+        let Appended { changed, delta_entries, orphans, inserted, removed, new_keys } = appended;
         let committer = self.committer;
         let flight = new_keys.map(|keys| committer.flights.take_off(keys));
         if let Some(lane) = flight.as_ref().map(Flight::lane) {
@@ -98,9 +98,9 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         }
         let changed = Arc::new(changed);
         let noted = committer.journal.note(Arc::clone(&changed));
-        committer.folds.announce(changed.get(..singles).expect("they come first"), &orphans);
+        committer.folds.announce(changed.get(..delta_entries).expect("they come first"), &orphans);
         let mut published = committer.published();
-        published.singles |= singles > 0;
+        published.delta_entries |= delta_entries > 0;
         if let Some(resident) = &published.resident {
             // If memory is missing, searches read the store from now on.
             published.resident = resident.mark_dirty(&changed).map(Arc::new);

@@ -70,8 +70,8 @@ impl<'a, F: Fingerprint> Deltas<'a, F> {
     fn new(snapshot: &'a Snapshot, table: usize, behind: Option<F>) -> Result<Self> {
         let mut cursor = snapshot.pass(Family::Table(table))?;
         match behind {
-            Some(last) => cursor.seek(TableKey::new(Kind::Single, last).as_ref()),
-            None => cursor.seek(&[Kind::Single as u8]),
+            Some(last) => cursor.seek(TableKey::new(Kind::Delta, last).as_ref()),
+            None => cursor.seek(&[Kind::Delta as u8]),
         }
         let mut deltas = Self { cursor, table, next: None };
         deltas.read()?;

@@ -1,4 +1,4 @@
-//! Folding: merges delta entries into runs in small steps, beside all other work.
+//! Merging: merges delta entries into runs in small steps, beside all other work.
 
 mod merge;
 mod thread;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use self::merge::merge;
 pub(super) use self::thread::Folder;
-pub use self::thread::Folding;
+pub use self::thread::Merging;
 use super::committer::Stepped;
 use super::{Index, Shared};
 use crate::error::Result;
@@ -18,10 +18,21 @@ use crate::store::keys::{Kind, TableKey};
 use crate::store::{Family, Store, View};
 
 /// Result of a merge: entries merged and sizes of the tables.
+///
+/// ```
+/// use hamdex::inspect::MergeReport;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// let report: MergeReport = index.merge(&())?;
+/// assert_eq!(report.merged, 0); // the index is empty
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FoldReport {
+#[non_exhaustive]
+pub struct MergeReport {
     /// Number of delta entries merged into runs, over all tables.
-    pub folded: u64,
+    pub merged: u64,
     /// Size of the tables before, in bytes.
     pub bytes_before: u64,
     /// Size of the tables afterwards, in bytes.
@@ -29,7 +40,18 @@ pub struct FoldReport {
 }
 
 /// Result of a compaction: sizes before and afterwards.
+///
+/// ```
+/// use hamdex::inspect::CompactReport;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+///
+/// let report: CompactReport = index.compact()?;
+/// println!("{} bytes before, {} afterwards", report.bytes_before, report.bytes_after);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct CompactReport {
     /// Size of all families before, in bytes.
     pub bytes_before: u64,
@@ -48,9 +70,9 @@ impl<F: Fingerprint> Index<F> {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
     /// index.insert(b"page", 0xff)?;
-    /// let report = index.fold(&())?;
-    /// assert_eq!(report.folded, 4); // one entry in each of four tables
-    /// assert_eq!(index.stats(&())?.singles, 0);
+    /// let report = index.merge(&())?;
+    /// assert_eq!(report.merged, 4); // one entry in each of four tables
+    /// assert_eq!(index.stats(&())?.delta_entries, 0);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     ///
@@ -59,14 +81,14 @@ impl<F: Fingerprint> Index<F> {
     /// Returns [`Error::ReadOnly`](crate::Error::ReadOnly),
     /// [`Error::Cancelled`](crate::Error::Cancelled), and an error on damage or a failure of the
     /// store. Completed steps are kept.
-    pub fn fold(&self, progress: &dyn Progress) -> Result<FoldReport> {
+    pub fn merge(&self, progress: &dyn Progress) -> Result<MergeReport> {
         let shared = &*self.shared;
         shared.store.require_writable()?;
         let bytes_before = shared.table_bytes()?;
-        progress.begin("folding", None);
-        let folded = shared.fold_all(progress)?;
+        progress.begin("merging", None);
+        let merged = shared.fold_all(progress)?;
         shared.clear_singles()?;
-        Ok(FoldReport { folded, bytes_before, bytes_after: shared.table_bytes()? })
+        Ok(MergeReport { merged, bytes_before, bytes_after: shared.table_bytes()? })
     }
 
     /// Merges a bounded number of delta entries. Returns true if there may be more.
@@ -75,17 +97,17 @@ impl<F: Fingerprint> Index<F> {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
     /// index.insert(b"page", 0xff)?;
-    /// while index.fold_step()? {}
-    /// assert_eq!(index.stats(&())?.singles, 0);
+    /// while index.merge_step()? {}
+    /// assert_eq!(index.stats(&())?.delta_entries, 0);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Index::fold`].
-    pub fn fold_step(&self) -> Result<bool> {
+    /// Returns the errors of [`Index::merge`].
+    pub fn merge_step(&self) -> Result<bool> {
         self.shared.store.require_writable()?;
-        self.shared.fold_step().map(|step| step.more)
+        self.shared.merge_step().map(|step| step.more)
     }
 
     /// Merges delta entries and rewrites all files, which frees the space of removed documents.
@@ -124,16 +146,16 @@ impl<F: Fingerprint> Index<F> {
 impl<F: Fingerprint> Shared<F> {
     fn fold_all(&self, progress: &dyn Progress) -> Result<u64> {
         self.committer.begin_fold();
-        let (mut folded, mut passes) = (0, 0);
+        let (mut merged, mut passes) = (0, 0);
         loop {
             progress::check(progress)?;
-            let step = self.fold_step()?;
-            progress.advance(step.folded);
-            folded += step.folded;
+            let step = self.merge_step()?;
+            progress.advance(step.merged);
+            merged += step.merged;
             // The second pass merges what conflicting writes kept out of the first one.
             passes += u32::from(step.ends_pass);
             if !step.more || passes == 2 {
-                return Ok(folded);
+                return Ok(merged);
             }
         }
     }
@@ -147,17 +169,17 @@ impl<F: Fingerprint> Shared<F> {
     }
 
     /// Continues after the last step, in the next table that has delta entries.
-    fn fold_step(&self) -> Result<Stepped> {
+    fn merge_step(&self) -> Result<Stepped> {
         loop {
             let step = self.fold_table()?;
-            if step.folded > 0 || step.ends_pass {
+            if step.merged > 0 || step.ends_pass {
                 return Ok(step);
             }
         }
     }
 
     fn fold_table(&self) -> Result<Stepped> {
-        let step = self.committer.fold_step();
+        let step = self.committer.merge_step();
         let table = step.table();
         let (merged, behind) = merge::<F>(&step.snapshot, table, step.behind())?;
         let tables = self.core.plan.tables();
@@ -169,8 +191,8 @@ impl<F: Fingerprint> Shared<F> {
     fn clear_singles(&self) -> Result<()> {
         self.store.flush()?;
         fail_point!("fold.flushed");
-        let from = [Kind::Single as u8];
-        let to = TableKey::end(Kind::Single);
+        let from = [Kind::Delta as u8];
+        let to = TableKey::end(Kind::Delta);
         for table in 0..self.store.tables() {
             self.store.compact(Family::Table(table), Some(&from), Some(&to))?;
             fail_point!("fold.compacted");
@@ -182,11 +204,11 @@ impl<F: Fingerprint> Shared<F> {
 }
 
 /// Returns true if any table holds a delta entry.
-pub(super) fn any_single(store: &Arc<Store>) -> Result<bool> {
+pub(super) fn any_delta_entry(store: &Arc<Store>) -> Result<bool> {
     let mut view = View::new(store.snapshot());
     for table in 0..store.tables() {
         let found = view.table(table, |cursor| {
-            cursor.seek(&[Kind::Single as u8]);
+            cursor.seek(&[Kind::Delta as u8]);
             Ok(cursor.entry()?.is_some())
         })?;
         if found {
@@ -210,8 +232,8 @@ mod tests {
             index.insert_batch(&documents, Durability::Buffered).unwrap();
         };
         fill(&(0..2000).step_by(2).collect::<Vec<_>>());
-        index.fold(&()).unwrap();
-        assert_eq!(index.stats(&()).unwrap().singles, 0);
+        index.merge(&()).unwrap();
+        assert_eq!(index.stats(&()).unwrap().delta_entries, 0);
         fill(&(0..3000).step_by(3).collect::<Vec<_>>());
         index
     }
@@ -219,7 +241,7 @@ mod tests {
     /// Reads what a step would merge, runs `between`, and commits the step.
     fn step_around(index: &Index<u64>, between: impl FnOnce()) -> Stepped {
         let shared = &*index.shared;
-        let step = shared.committer.fold_step();
+        let step = shared.committer.merge_step();
         let table = step.table();
         let (merged, behind) = merge::<u64>(&step.snapshot, table, step.behind()).unwrap();
         assert!(!merged.is_empty());
@@ -243,13 +265,13 @@ mod tests {
                 assert!(index.remove(&n.to_be_bytes()).unwrap());
             }
         });
-        index.fold(&()).unwrap();
+        index.merge(&()).unwrap();
         for n in removed {
             assert_eq!(near(&index, n), 0, "{n}");
         }
         let report = index.check(&()).unwrap();
         assert_eq!(report.problem_count, 0, "{:?}", report.problems);
-        assert_eq!(index.stats(&()).unwrap().singles, 0);
+        assert_eq!(index.stats(&()).unwrap().delta_entries, 0);
     }
 
     #[test]
@@ -266,7 +288,7 @@ mod tests {
         });
         let found = [600, 601, 9001, 999, 8].map(|n| near(&index, n));
         assert_eq!(found, [2, 1, 1, 1, 1]);
-        index.fold(&()).unwrap();
+        index.merge(&()).unwrap();
         assert_eq!([600, 601, 9001, 999, 8].map(|n| near(&index, n)), found);
         let report = index.check(&()).unwrap();
         assert_eq!(report.problem_count, 0, "{:?}", report.problems);
@@ -289,33 +311,33 @@ mod tests {
             assert_eq!([500, 603, 700].map(|n| near(&index, n)), [1, 1, 0]);
             let report = index.check(&()).unwrap();
             assert_eq!(report.problem_count, 0, "{:?}", report.problems);
-            index.fold(&()).unwrap();
+            index.merge(&()).unwrap();
         }
-        assert_eq!(index.stats(&()).unwrap().singles, 0);
+        assert_eq!(index.stats(&()).unwrap().delta_entries, 0);
     }
 
     #[test]
     fn removals_leave_runs_alone_until_a_merge_takes_them_in() {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
-        index.fold(&()).unwrap();
+        index.merge(&()).unwrap();
         let before = index.stats(&()).unwrap();
         let keys: Vec<_> = (0..3000_u64).filter(|n| n % 5 > 0).map(u64::to_be_bytes).collect();
         let removed = index.remove_batch(&keys, Durability::Buffered).unwrap();
         let after = index.stats(&()).unwrap();
-        assert_eq!((after.runs, after.singles), (before.runs, removed));
+        assert_eq!((after.runs, after.delta_entries), (before.runs, removed));
         assert_eq!(after.fingerprints, before.fingerprints - removed);
         assert_eq!([500, 600, 603].map(|n| near(&index, n)), [1, 1, 0]);
         assert_eq!(index.check(&()).unwrap().problem_count, 0);
-        index.fold(&()).unwrap();
-        let folded = index.stats(&()).unwrap();
-        assert_eq!((folded.singles, folded.fingerprints), (0, after.fingerprints));
+        index.merge(&()).unwrap();
+        let merged = index.stats(&()).unwrap();
+        assert_eq!((merged.delta_entries, merged.fingerprints), (0, after.fingerprints));
         let rest: Vec<_> = (0..3000_u64).map(u64::to_be_bytes).collect();
         index.remove_batch(&rest, Durability::Buffered).unwrap();
         assert_eq!(index.stats(&()).unwrap().fingerprints, 0);
-        index.fold(&()).unwrap();
+        index.merge(&()).unwrap();
         let empty = index.stats(&()).unwrap();
-        assert_eq!((empty.fingerprints, empty.singles, empty.runs), (0, 0, 0));
+        assert_eq!((empty.fingerprints, empty.delta_entries, empty.runs), (0, 0, 0));
         assert_eq!(index.check(&()).unwrap().problem_count, 0);
     }
 
@@ -324,39 +346,39 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
         step_around(&index, || assert!(index.remove(&603_u64.to_be_bytes()).unwrap()));
-        let left = index.stats(&()).unwrap().tables[0].singles;
+        let left = index.stats(&()).unwrap().tables[0].delta_entries;
         assert!((1..=64).contains(&left), "the first table has {left} delta entries left");
         let mut passes = 0;
         loop {
-            let step = index.shared.fold_step().unwrap();
+            let step = index.shared.merge_step().unwrap();
             passes += u32::from(step.ends_pass);
             if !step.more {
                 break;
             }
         }
         assert_eq!(passes, 2);
-        assert_eq!(index.stats(&()).unwrap().singles, 0);
-        assert_eq!(index.health().unwrap().unfolded, Some(0));
+        assert_eq!(index.stats(&()).unwrap().delta_entries, 0);
+        assert_eq!(index.health().unwrap().unmerged, Some(0));
     }
 
     #[test]
     fn what_comes_behind_a_pass_keeps_searches_looking_at_singles() {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
-        while index.shared.committer.fold_step().table() == 0 {
-            index.shared.fold_step().unwrap();
+        while index.shared.committer.merge_step().table() == 0 {
+            index.shared.merge_step().unwrap();
         }
         // The pass has left the first table, which a search at distance 0 may use alone.
         index.insert(&7000_u64.to_be_bytes(), 9001 << 40).unwrap();
         loop {
-            let step = index.shared.fold_step().unwrap();
+            let step = index.shared.merge_step().unwrap();
             assert!(step.more);
             if step.ends_pass {
                 break;
             }
         }
         assert_eq!(near(&index, 9001), 1);
-        assert_eq!(index.health().unwrap().unfolded, Some(1));
+        assert_eq!(index.health().unwrap().unmerged, Some(1));
     }
 
     #[test]
@@ -371,10 +393,10 @@ mod tests {
                 .collect();
             stored.extend(documents.iter().map(|(_, fingerprint)| *fingerprint));
             index.insert_batch(&documents, Durability::Buffered).unwrap();
-            let report = index.fold(&()).unwrap();
-            assert!(report.folded > 0);
+            let report = index.merge(&()).unwrap();
+            assert!(report.merged > 0);
             let stats = index.stats(&()).unwrap();
-            assert_eq!((stats.singles, stats.fingerprints), (0, stored.len() as u64));
+            assert_eq!((stats.delta_entries, stats.fingerprints), (0, stored.len() as u64));
         }
         assert_eq!(index.check(&()).unwrap().problem_count, 0);
     }

@@ -34,8 +34,8 @@ const LONGEST_REST: Duration = Duration::from_mins(1);
 /// State of the background merge of a handle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Folding {
-    /// The handle has none: [`OpenOptions::background_fold`](crate::OpenOptions::background_fold).
+pub enum Merging {
+    /// The handle has none: [`IndexOptions::background_merge`](crate::IndexOptions::background_merge).
     Off,
     /// The merge waits for more inserts.
     Idle,
@@ -72,12 +72,12 @@ struct Desk {
 #[derive(Debug)]
 struct State {
     stop: bool,
-    folding: Folding,
+    merging: Merging,
 }
 
 impl Folder {
     pub(in crate::index) fn spawn<F: Fingerprint>(shared: &Arc<Shared<F>>) -> Result<Self> {
-        let state = Mutex::new(State { stop: false, folding: Folding::Idle });
+        let state = Mutex::new(State { stop: false, merging: Merging::Idle });
         let desk = Arc::new(Desk { state, wake: Condvar::new() });
         let (mine, weak) = (Arc::clone(&desk), Arc::downgrade(shared));
         let thread = std::thread::Builder::new()
@@ -88,8 +88,8 @@ impl Folder {
     }
 
     /// Returns the state of the thread.
-    pub(in crate::index) fn folding(&self) -> Folding {
-        self.desk.state().folding.clone()
+    pub(in crate::index) fn merging(&self) -> Merging {
+        self.desk.state().merging.clone()
     }
 }
 
@@ -110,9 +110,9 @@ impl Desk {
     }
 
     /// Publishes the state of the thread and rests. Returns false once it must stop.
-    fn rest(&self, folding: Folding, time: Duration) -> bool {
+    fn rest(&self, merging: Merging, time: Duration) -> bool {
         let mut state = self.state();
-        state.folding = folding;
+        state.merging = merging;
         let waited = self.wake.wait_timeout_while(state, time, |state| !state.stop);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         !state.stop
@@ -122,7 +122,7 @@ impl Desk {
 /// The current pass of the thread.
 struct Work {
     began: Instant,
-    folded: u64,
+    merged: u64,
 }
 
 /// Merges whenever there is enough to merge, until the thread must stop or the index is closed.
@@ -134,28 +134,28 @@ fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
         let begun = Instant::now();
         let outcome = shared.fold_a_little(&mut pass);
         if let Err(error) = &outcome {
-            shared.core.events.emit(&Event::FoldFailed { error });
+            shared.core.events.emit(&Event::MergeFailed { error });
         }
         drop(shared);
-        let (folding, time) = match outcome {
+        let (merging, time) = match outcome {
             Ok(rest) => {
                 failures = 0;
                 match pass {
-                    Some(_) => (Folding::Working, begun.elapsed() * rest),
-                    None => (Folding::Idle, IDLE),
+                    Some(_) => (Merging::Working, begun.elapsed() * rest),
+                    None => (Merging::Idle, IDLE),
                 }
             }
             Err(error) if error.fault() == Fault::Environment => {
                 let time = (FIRST_REST * 2_u32.pow(failures.min(6))).min(LONGEST_REST);
                 failures += 1;
-                (Folding::Retrying { error: error.to_string(), failures }, time)
+                (Merging::Retrying { error: error.to_string(), failures }, time)
             }
             Err(error) => {
-                desk.state().folding = Folding::Stopped { error: error.to_string() };
+                desk.state().merging = Merging::Stopped { error: error.to_string() };
                 return;
             }
         };
-        if !desk.rest(folding, time) {
+        if !desk.rest(merging, time) {
             return;
         }
     }
@@ -168,20 +168,20 @@ impl<F: Fingerprint> Shared<F> {
     fn fold_a_little(&self, pass: &mut Option<Work>) -> Result<u32> {
         let events = &self.core.events;
         let least = FOLD_AFTER.max(self.store.state()?.documents / FOLD_SHARE);
-        let waiting = self.committer.unfolded();
+        let waiting = self.committer.unmerged();
         if pass.is_none() {
             if waiting.is_some_and(|waiting| waiting < least) {
                 return Ok(REST);
             }
             self.committer.begin_fold();
-            events.emit(&Event::FoldBegan);
+            events.emit(&Event::MergeBegan);
         }
-        let work = pass.get_or_insert_with(|| Work { began: Instant::now(), folded: 0 });
-        let step = self.fold_step()?;
-        work.folded += step.folded;
+        let work = pass.get_or_insert_with(|| Work { began: Instant::now(), merged: 0 });
+        let step = self.merge_step()?;
+        work.merged += step.merged;
         if step.ends_pass {
             self.clear_singles()?;
-            events.emit(&Event::FoldEnded { folded: work.folded, took: work.began.elapsed() });
+            events.emit(&Event::MergeEnded { merged: work.merged, took: work.began.elapsed() });
             *pass = None;
         }
         Ok(match waiting.map_or(0, |waiting| waiting / least) {

@@ -2,7 +2,7 @@ use super::super::defeat;
 use super::*;
 use crate::Error;
 
-const CENSUS: Census = Census { entries: 10_000_000, singles: false };
+const CENSUS: Census = Census { entries: 10_000_000, delta_entries: false };
 
 fn schedule(plan: &str, bits: u32, distance: u32) -> Schedule {
     let plan = Plan::parse(plan, bits, distance, None).unwrap();
@@ -48,8 +48,8 @@ fn every_schedule_is_proved_at_every_distance() {
         for name in ["4", "10", "16", "20", "2x1", "3x1", "9x1", "5x3", "7x2", "3x1/3x1"] {
             let plan = Plan::parse(name, bits, 0, None).unwrap();
             for distance in 0..=bits / 4 {
-                for singles in [false, true] {
-                    let census = Census { entries: 1_000_000, singles };
+                for delta_entries in [false, true] {
+                    let census = Census { entries: 1_000_000, delta_entries };
                     let schedule = plan.schedule(distance, &census, &Costs::default());
                     let tables = plan.tables().iter().zip(schedule.radii());
                     let used: Vec<(u128, u32)> = tables
@@ -85,7 +85,7 @@ fn figures_saturate_instead_of_overflowing() {
     let schedule = schedule("5x4", 128, 32);
     assert!(schedule.nanos().is_finite() && schedule.probes() > 1 << 40, "{schedule:?}");
     let empty = Plan::named("4", 64).unwrap();
-    let nothing = Census { entries: 0, singles: false };
+    let nothing = Census { entries: 0, delta_entries: false };
     let schedule = empty.schedule(3, &nothing, &Costs::default());
     assert_eq!(schedule.probes(), 4);
     assert!(schedule.candidates().abs() < f64::EPSILON);
@@ -94,7 +94,7 @@ fn figures_saturate_instead_of_overflowing() {
 #[test]
 fn expensive_seeks_lead_to_fewer_probes() {
     let plan = Plan::named("16", 64).unwrap();
-    let census = Census { entries: 1 << 34, singles: false };
+    let census = Census { entries: 1 << 34, delta_entries: false };
     let cheap = Costs { seek_ns: 1.0, ..Costs::default() };
     let dear = Costs { seek_ns: 1e6, ..Costs::default() };
     for distance in 3..8 {

@@ -36,10 +36,10 @@ pub(crate) fn run(dir: &Path, args: &Args) -> Outcome {
         report::rate(name, documents.len() as u64, start.elapsed());
         if number == 0 {
             let start = Instant::now();
-            let folded = index.fold(&())?;
+            let folded = index.merge(&())?;
             report::rate(
                 "fold of all of it, entries of four tables",
-                folded.folded,
+                folded.merged,
                 start.elapsed(),
             );
             let per = |bytes: u64| bytes as f64 / documents.len().max(1) as f64;

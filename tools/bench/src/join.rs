@@ -59,7 +59,7 @@ fn of_index(dir: &Path, fingerprints: &[u64], args: &Args) -> Result<(), Box<dyn
         let name = format!("pairs of documents of an index, k = 3, {pairs} pairs");
         report::rate(&name, args.join_count, start.elapsed());
     }
-    let near = hamdex::verify::Nearness::new(3).memory(args.memory << 20);
+    let near = hamdex::verify::DuplicateRule::new(3).memory(args.memory << 20);
     let start = Instant::now();
     index.pairs(near, &(), &mut |_| Ok(()))?;
     let name = format!("the same within {} MiB", args.memory);

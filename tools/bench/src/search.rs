@@ -4,13 +4,13 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-use hamdex::{Index, OpenOptions, Query, SearchPath};
+use hamdex::{Index, IndexOptions, Query, SearchPath};
 
 use crate::data::Random;
 use crate::{Args, data, report};
 
 pub(crate) fn run(dir: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
-    let options = OpenOptions::new().memory(args.memory << 20).read_only(true);
+    let options = IndexOptions::new().memory(args.memory << 20).read_only(true);
     let index = Index::<u64>::open_with(dir.join("index"), &options)?;
     let stored: Vec<u64> = data::read(&dir.join("fingerprints.u64"))?
         .step_by(usize::try_from(args.count / 5000).unwrap_or(1).max(1))

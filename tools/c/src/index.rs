@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hamdex::any::AnyIndex;
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
-use hamdex::{Error, IndexOptions, OpenOptions};
+use hamdex::{Error, IndexOptions};
 
 use crate::border::{Result, free, guard, guard_or, required, write_to};
 use crate::error::HamdexError;
@@ -72,12 +72,12 @@ impl HamdexOptions<'_> {
 }
 
 impl HamdexOpenOptions {
-    fn settings(self) -> OpenOptions {
-        OpenOptions::new()
+    fn settings(self) -> IndexOptions {
+        IndexOptions::new()
             .memory(self.memory)
             .resident(self.resident)
             .read_only(self.read_only)
-            .background_fold(self.background_fold)
+            .background_merge(self.background_fold)
     }
 }
 

@@ -49,7 +49,7 @@ pub extern "C" fn hamdex_index_stats(
         out.write(HamdexStats {
             documents: counted.documents,
             fingerprints: counted.fingerprints,
-            singles: counted.singles,
+            singles: counted.delta_entries,
             runs: counted.runs,
             bytes_docs: counted.bytes_docs,
             bytes_postings: counted.bytes_postings,
@@ -115,17 +115,27 @@ pub extern "C" fn hamdex_index_flush(index: Option<&HamdexIndex>) -> Option<Box<
 
 /// Merges all delta entries into runs, which makes searches faster and the index smaller.
 ///
-/// `*folded` is the number of merged entries over all tables; it may be NULL. Searches and writes
+/// `*merged` is the number of merged entries over all tables; it may be NULL. Searches and writes
 /// continue during the merge.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C" fn hamdex_index_merge(
+    index: Option<&HamdexIndex>,
+    merged: Option<&mut MaybeUninit<u64>>,
+) -> Option<Box<HamdexError>> {
+    guard(|| {
+        let report = required(index, "index")?.0.merge(&())?;
+        write_to(merged, report.merged);
+        Ok(())
+    })
+}
+
+/// The former name of `hamdex_index_merge`.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_index_fold(
     index: Option<&HamdexIndex>,
     folded: Option<&mut MaybeUninit<u64>>,
 ) -> Option<Box<HamdexError>> {
-    guard(|| {
-        let report = required(index, "index")?.0.fold(&())?;
-        write_to(folded, report.folded);
-        Ok(())
-    })
+    hamdex_index_merge(index, folded)
 }

@@ -177,7 +177,8 @@ static void index_of(const char *directory, uint32_t bits, const hamdex_pipeline
 
     OK(hamdex_index_len(index, &count));
     CHECK(count == 4);
-    OK(hamdex_index_fold(index, &count));
+    OK(hamdex_index_merge(index, &count));
+    OK(hamdex_index_fold(index, NULL));
     /* Four documents and a removed one, in five tables. */
     CHECK(count == 25);
     OK(hamdex_index_flush(index));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hamdex::plan::Plan;
-use hamdex::{Durability, Error, Index, IndexOptions, OpenOptions, Query, SearchPath};
+use hamdex::{Durability, Error, Index, IndexOptions, Query, SearchPath};
 
 /// Number of keys: few, so that calls replace and remove stored ones.
 const KEYS: u8 = 24;
@@ -99,8 +99,8 @@ impl Run<'_> {
             }
             7 => self.insert_if_new(),
             8..=10 => self.search(),
-            11 => drop(self.index().fold(&()).expect("a fold")),
-            12 => drop(self.index().fold_step().expect("a step of a fold")),
+            11 => drop(self.index().merge(&()).expect("a fold")),
+            12 => drop(self.index().merge_step().expect("a step of a fold")),
             13 => self.index().flush().expect("a flush"),
             14 => self.compare(),
             _ => {
@@ -163,7 +163,7 @@ impl Run<'_> {
 
     fn reopen(&mut self, resident: bool) {
         drop(self.index.take());
-        let options = OpenOptions::new().memory(MEMORY).resident(usize::from(resident) << 20);
+        let options = IndexOptions::new().memory(MEMORY).resident(usize::from(resident) << 20);
         self.index = Some(Index::open_with(self.path, &options).expect("an index opened again"));
     }
 

@@ -40,16 +40,13 @@ impl<'a> Overrides<'a> {
         Self { pipeline, distance, verify, sketch, support: Support::Texts, bits }
     }
 
-    fn asked(&self) -> advice::Wishes {
-        advice::Wishes {
-            kind: self.pipeline.preset().and_then(Kind::of_preset),
-            distance: self.distance,
-            verification: self.verify,
-            sketch: self.sketch,
-            support: self.support,
-            bits: self.bits,
-            centre: self.pipeline.centre_open(),
-        }
+    fn asked(&self) -> advice::Overrides {
+        let mut asked = advice::Overrides::new().bits(self.bits).support(self.support);
+        asked.kind = self.pipeline.preset().and_then(Kind::of_preset);
+        asked.distance = self.distance;
+        asked.verification = self.verify;
+        asked.sketch = self.sketch;
+        asked.centre(self.pipeline.centre_open())
     }
 }
 
@@ -96,7 +93,7 @@ pub(crate) struct Advice {
 
 impl From<advice::Advice> for Advice {
     fn from(advice: advice::Advice) -> Self {
-        let advice::Advice { settings, pipeline, reason, profile, features, warnings } = advice;
+        let advice::Advice { settings, pipeline, reason, profile, features, warnings, .. } = advice;
         Self {
             kind: settings.kind.to_string(),
             pipeline,
@@ -207,8 +204,8 @@ fn advised(console: &Console, inputs: &Arc<Inputs>, overrides: &Overrides<'_>) -
         let base = Base { choice, sketch: overrides.sketch };
         overrides.pipeline.over(base, inputs, console)
     };
-    let resolved = advice::settle_with(&texts, &overrides.asked(), own, make)?;
-    let advice::Settled { pipeline, distance, verification, advice } = resolved;
+    let resolved = advice::resolve_with(&texts, &overrides.asked(), own, make)?;
+    let advice::Resolved { pipeline, distance, verification, advice } = resolved;
     Ok(Resolved { pipeline, distance, verification, advice: advice.map(Advice::from) })
 }
 

@@ -128,7 +128,7 @@ impl Phase {
             "join" | "searching" => "fingerprints",
             "measuring" => "pairs",
             "grouping" | "collecting groups" => "groups",
-            "counting" | "checking" | "folding" => "entries",
+            "counting" | "checking" | "merging" => "entries",
             "reading files" => "bytes",
             "moving files" => "files",
             "trying" => "settings",

@@ -6,7 +6,7 @@ use hamdex::any::AnyIndex;
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
 use hamdex::text::Pipeline;
-use hamdex::{Error, Fingerprint, Index, IndexOptions, OpenOptions};
+use hamdex::{Error, Fingerprint, Index, IndexOptions};
 
 use crate::costs;
 use crate::failure::{Failure, Result};
@@ -45,8 +45,8 @@ pub(crate) fn read_only_of<F: Fingerprint>(path: &Path) -> Result<Index<F>> {
     Ok(Index::open_with(path, &reading()?)?)
 }
 
-fn reading() -> Result<OpenOptions> {
-    Ok(OpenOptions::new().read_only(true).costs(costs::kept()?))
+fn reading() -> Result<IndexOptions> {
+    Ok(IndexOptions::new().read_only(true).costs(costs::kept()?))
 }
 
 /// Reads an index into memory; failing is better than a search that is slow without saying so.
@@ -84,10 +84,10 @@ pub(crate) fn index_options<F: Fingerprint>(
 }
 
 /// Returns the plan that an existing index must have to match the option.
-pub(crate) fn wanted_plan(plan: &PlanArg, header: &Header) -> Result<Option<String>> {
+pub(crate) fn wanted_plan(plan: &PlanArg, header: &Header) -> Result<Option<Plan>> {
     match plan.plan.as_deref() {
         None | Some("auto") => Ok(None),
-        Some(name) => Ok(Some(Plan::parse(name, header.bits, header.distance, None)?.to_string())),
+        Some(name) => Ok(Some(Plan::parse(name, header.bits, header.distance, None)?)),
     }
 }
 

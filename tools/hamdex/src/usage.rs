@@ -50,7 +50,7 @@ const RENAMED: [(&str, &str, Option<&str>); 4] = [
     ("--verify-chain", "--linkage chain", None),
 ];
 
-/// Warns of options that are called by a former spelling, which still works.
+/// Warns of options and verbs that are called by a former spelling, which still works.
 pub(crate) fn warn_of_former_spellings(arguments: &[OsString], console: &Console) {
     let given = |name: &str| {
         let mut words = arguments.iter().skip(1).take_while(|word| *word != "--");
@@ -60,6 +60,10 @@ pub(crate) fn warn_of_former_spellings(arguments: &[OsString], console: &Console
         if verb.is_none_or(given) && given(former) {
             console.warn(&format!("{former} has a new name; use {present}"));
         }
+    }
+    let mut words = arguments.iter().skip(1).skip_while(|word| *word == "index");
+    if words.next().is_some_and(|verb| verb == "fold") {
+        console.warn("fold has a new name; use index merge");
     }
 }
 

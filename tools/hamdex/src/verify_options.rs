@@ -42,7 +42,7 @@ impl VerifyArg {
             Evidence::Features if !keeps_features => Err(Error::NoFeatureSets.into()),
             Evidence::Nothing | Evidence::Features => Ok(()),
             Evidence::Text => Err(not_kept("edit:T needs texts")),
-            Evidence::Phrases => Err(not_kept("contains:T needs all words")),
+            Evidence::Phrases | _ => Err(not_kept("contains:T needs all words")),
         }
     }
 

@@ -70,10 +70,10 @@ impl Kept {
     /// Returns the evidence that a verification compares; `None` if it compares nothing.
     pub fn of(&self, verification: Verification) -> Option<&EvidenceFile> {
         match verification.needs() {
-            Evidence::Nothing => None,
             Evidence::Features => self.features.as_ref(),
             Evidence::Text => self.texts.as_ref(),
             Evidence::Phrases => self.phrases.as_ref(),
+            Evidence::Nothing | _ => None,
         }
     }
 }

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use arrow_array::UInt32Array;
 use hamdex::Fingerprint;
-use hamdex::advice::{Settled, Wishes};
+use hamdex::advice::{Overrides, Resolved};
 use hamdex::any::AnyIndex;
-use hamdex::dedup::{Decisions, Dedup, Settings};
+use hamdex::dedup::{Decisions, Dedup, DedupOptions};
 use hamdex::join::Linkage;
 use hamdex::verify::Verification;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ use crate::read::{self, Read, Rows};
 use crate::stamps;
 use crate::table::Table;
 use crate::tables::Tables;
-use crate::{fields, settle};
+use crate::{fields, resolve};
 
 /// Mask, duplicates, clusters, rejects and report.
 type Answer<'py> = (Bound<'py, PyBytes>, Table, Table, Table, Bound<'py, PyDict>);
@@ -136,27 +136,26 @@ impl Job<'_> {
         let started = Instant::now();
         let Wanted { text, id, odd, distance, tmp, .. } = self.wanted;
         let rows = Rows::of(self.table, text, id.as_deref(), odd.clone())?;
-        let settled = if let Some(Against { open, texts }) = against {
+        let resolved = if let Some(Against { open, texts }) = against {
             let pipeline = texts.pipeline()?.cloned();
-            settle::resolve_by_index(open.header(), pipeline, &self.asked, *distance, self.verify)?
+            resolve::resolve_by_index(open.header(), pipeline, &self.asked, *distance, self.verify)?
         } else {
-            let wishes = Wishes {
-                distance: *distance,
-                verification: self.verify,
-                bits: F::BITS,
-                ..Wishes::new()
-            };
+            let mut overrides = Overrides::new().bits(F::BITS);
+            overrides.distance = *distance;
+            overrides.verification = self.verify;
             let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
-            settle::resolve(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?
+            resolve::resolve(&self.asked, overrides, &learn, || resolve::sample(&rows.texts))?
         };
         let from = self.wanted.source_field.as_deref();
         let from = from.map(|column| sources::Column::of(self.table, column)).transpose()?;
         let linkage = self.wanted.verify_chain.then_some(Linkage::Chain);
-        let settings = Settings { linkage, tmp: tmp.clone(), ..Settings::of(&settled) };
+        let mut settings = DedupOptions::of(&resolved);
+        settings.linkage = linkage;
+        settings.tmp.clone_from(tmp);
         let engine = Engine {
             rows: &rows,
             unique: self.unique()?,
-            settled: &settled,
+            resolved: &resolved,
             settings: &settings,
             against: against.map(|against| against.open),
             watch,
@@ -178,7 +177,7 @@ impl Job<'_> {
             read: &read,
             repeated: &repeated,
             rows: &rows,
-            settled: &settled,
+            resolved: &resolved,
             settings: &settings,
             drop_empty: self.wanted.drop_empty,
             sources: from.as_ref(),
@@ -200,8 +199,8 @@ impl Job<'_> {
 struct Engine<'a> {
     rows: &'a Rows,
     unique: Option<Vec<Option<u32>>>,
-    settled: &'a Settled,
-    settings: &'a Settings,
+    resolved: &'a Resolved,
+    settings: &'a DedupOptions,
     against: Option<&'a AnyIndex>,
     watch: &'a Watch,
 }
@@ -212,8 +211,8 @@ impl Engine<'_> {
         &self,
         rank: impl Fn(usize, &str) -> R + Sync,
     ) -> Result<(Decisions<F>, Read, Vec<bool>)> {
-        let Self { rows, settled, settings, against, watch, .. } = *self;
-        let Some(pipeline) = &settled.pipeline else {
+        let Self { rows, resolved, settings, against, watch, .. } = *self;
+        let Some(pipeline) = &resolved.pipeline else {
             return Err(Failure::usage("there is no pipeline for texts"));
         };
         let repeated = match &self.unique {

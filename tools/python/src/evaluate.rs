@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use arrow_array::Array;
 use hamdex::Fingerprint;
-use hamdex::advice::{Settled, Wishes};
+use hamdex::advice::{Overrides, Resolved};
 use hamdex::evaluate::{Count, Labels, Tally};
 use hamdex::verify::Verification;
 use hamdex::verify::{BOILERPLATE_DOCUMENTS, Evidence, EvidenceWriter, FeatureSet};
@@ -20,7 +20,7 @@ use crate::interrupt::{Watch, interruptible};
 use crate::name;
 use crate::pipeline::Asked;
 use crate::read::{self, Rows};
-use crate::settle;
+use crate::resolve;
 use crate::table::Table;
 use crate::tables::Tables;
 
@@ -49,7 +49,7 @@ struct Measured {
     /// Whether similarities were measured in addition to distances.
     verified: bool,
     tally: Tally,
-    settled: Settled,
+    resolved: Resolved,
 }
 
 /// Counts the labelled pairs that every setting finds.
@@ -115,17 +115,18 @@ fn measure<F: Fingerprint>(
         return Err(hamdex::Error::InvalidDistance { distance: largest, bits, max }.into());
     }
     let rows = Rows::of(table, &wanted.text, wanted.id.as_deref(), wanted.odd.clone())?;
-    let wishes = Wishes { verification: wanted.verify, bits: F::BITS, ..Wishes::new() };
+    let mut overrides = Overrides::new().bits(F::BITS);
+    overrides.verification = wanted.verify;
     let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
-    let settled = settle::resolve(asked, wishes, &learn, || settle::sample(&rows.texts))?;
-    let Some(pipeline) = &settled.pipeline else {
+    let resolved = resolve::resolve(asked, overrides, &learn, || resolve::sample(&rows.texts))?;
+    let Some(pipeline) = &resolved.pipeline else {
         return Err(Failure::usage("there is no pipeline for texts"));
     };
     let verified = wanted.largest.is_none() || wanted.verify.is_some();
     let writer =
         |kind| verified.then(|| EvidenceWriter::new(kind, wanted.tmp.as_deref())).transpose();
     let (mut features, texts) = (writer(Evidence::Features)?, writer(Evidence::Text)?);
-    let boilerplate = settled.verification.boilerplate().or(Some(BOILERPLATE_DOCUMENTS));
+    let boilerplate = resolved.verification.boilerplate().or(Some(BOILERPLATE_DOCUMENTS));
     let mut texts = texts.map(|texts| texts.boilerplate(boilerplate));
     let extra = |_: usize, text: &str| {
         verified.then(|| {
@@ -191,7 +192,7 @@ fn measure<F: Fingerprint>(
     let tally =
         Tally::measure(&prints, features.as_ref(), texts.as_ref(), &labels, largest, watch)?;
     let (documents, rejects) = (prints.len(), read.blank.len() + unnamed);
-    Ok(Measured { documents, rejects, unknown, largest, verified, tally, settled })
+    Ok(Measured { documents, rejects, unknown, largest, verified, tally, resolved })
 }
 
 /// Returns the key of every row, or why its id is invalid.
@@ -206,7 +207,7 @@ fn keys(table: &Table, id: &str) -> Result<Vec<Result<Option<Vec<u8>>, String>>>
 
 impl Measured {
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let Self { settled, tally, largest, .. } = self;
+        let Self { resolved, tally, largest, .. } = self;
         let curve = |verification| {
             let figures = (0..=*largest).filter_map(|distance| {
                 let count = tally.at(distance, verification)?;
@@ -220,7 +221,7 @@ impl Measured {
         dict.set_item("positives", tally.positives())?;
         dict.set_item("unknown", self.unknown)?;
         dict.set_item("curve", curve(Verification::None)?)?;
-        let (distance, verification) = (settled.distance, settled.verification);
+        let (distance, verification) = (resolved.distance, resolved.verification);
         let checked = self.verified && verification != Verification::None;
         dict.set_item("verified", if checked { Some(curve(verification)?) } else { None })?;
         let settings = tally
@@ -229,10 +230,10 @@ impl Measured {
             .map(|count| figure(py, distance, verification, count, tally.positives()))
             .transpose()?;
         dict.set_item("settings", settings)?;
-        let pipeline = settled.pipeline.as_ref();
+        let pipeline = resolved.pipeline.as_ref();
         dict.set_item("pipeline", pipeline.map_or("", |pipeline| pipeline.descriptor()))?;
-        let advice = settled.advice.as_ref();
-        dict.set_item("advice", advice.map(|advice| settle::to_dict(py, advice)).transpose()?)?;
+        let advice = resolved.advice.as_ref();
+        dict.set_item("advice", advice.map(|advice| resolve::to_dict(py, advice)).transpose()?)?;
         Ok(dict)
     }
 }

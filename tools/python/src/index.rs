@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hamdex::any::AnyIndex;
-use hamdex::verify::Nearness;
-use hamdex::{Durability, OpenOptions};
+use hamdex::verify::DuplicateRule;
+use hamdex::{Durability, IndexOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 
@@ -24,7 +24,7 @@ use crate::fingerprints::supported;
 use crate::interrupt::{detached, interruptible};
 use crate::name;
 use crate::pipeline::{Asked, no_texts};
-use crate::settle;
+use crate::resolve;
 use crate::table::Table;
 use crate::tables::{Seed, Tables};
 
@@ -82,7 +82,7 @@ impl Index {
     fn frozen(&self, py: Python<'_>) -> Result<Snapshot> {
         let open = self.opened()?;
         let state = detached(py, || Ok(open.reader()?))?;
-        let default_check = settle::default_check(open.header())?;
+        let default_check = resolve::default_check(open.header())?;
         Ok(Snapshot { state, texts: self.texts.clone(), default_check })
     }
 }
@@ -189,7 +189,7 @@ impl Index {
         seed_file: Option<PathBuf>,
     ) -> PyResult<Self> {
         let seed = Tables { seed_file, ..Tables::default() }.seed()?;
-        let mut options = OpenOptions::new().read_only(read_only);
+        let mut options = IndexOptions::new().read_only(read_only);
         if let Some(memory) = memory {
             options = options.memory(memory);
         }
@@ -313,9 +313,9 @@ impl Index {
         let (keys, values, alone) = named(keys, values)?;
         let open = self.opened()?;
         let header = open.header();
-        let default_check = settle::default_check(header)?;
+        let default_check = resolve::default_check(header)?;
         let verify = values::check_of(verify, default_check, &values, header.keeps_features)?;
-        let near = Nearness::new(distance.unwrap_or(header.distance)).verify(verify);
+        let near = DuplicateRule::new(distance.unwrap_or(header.distance)).verify(verify);
         let refused = detached(py, || {
             let documents = self.maker(&open).documents(keys, &values)?;
             Ok(open.insert_batch_if_new(&documents, near, durability(synced))?)

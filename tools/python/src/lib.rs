@@ -15,7 +15,7 @@ mod interrupt;
 mod name;
 mod pipeline;
 mod read;
-mod settle;
+mod resolve;
 mod spark;
 mod stamps;
 mod table;

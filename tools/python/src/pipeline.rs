@@ -243,7 +243,7 @@ impl Pipeline {
 
     /// Returns the recommended verification for texts of this pipeline.
     fn _verification(&self, bits: u32) -> PyResult<String> {
-        let advised = crate::settle::advised(&self.inner, bits)?;
+        let advised = crate::resolve::advised(&self.inner, bits)?;
         Ok(advised.to_string())
     }
 

@@ -40,7 +40,7 @@ impl Base {
             Self::Tables => {
                 let index = Index::create(&path, &small())?;
                 index.insert_batch(most, Durability::Buffered)?;
-                index.fold(&())?;
+                index.merge(&())?;
                 index.insert_batch(rest, Durability::Buffered)?;
                 index.flush()?;
             }
@@ -56,7 +56,7 @@ impl Base {
                 let open = directory.join("open");
                 let index = Index::create(&open, &small())?;
                 index.insert_batch(most, Durability::Buffered)?;
-                index.fold(&())?;
+                index.merge(&())?;
                 for batch in rest.chunks(20) {
                     index.insert_batch(batch, Durability::Synced)?;
                 }

@@ -252,9 +252,9 @@ fn maintain(index: &Index<u64>, rng: &mut Rng) -> Verdict {
     match rng.u32(0..40) {
         0 => drop(index.compact()?),
         1 => index.flush()?,
-        2..=5 => drop(index.fold(&())?),
+        2..=5 => drop(index.merge(&())?),
         _ => {
-            index.fold_step()?;
+            index.merge_step()?;
             thread::sleep(Duration::from_millis(rng.u64(0..4)));
         }
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use fastrand::Rng;
 use hamdex::build::{BuildOptions, repair};
 use hamdex::inspect::Header;
-use hamdex::{Durability, Error, Fault, Index, OpenOptions, Query, SearchPath};
+use hamdex::{Durability, Error, Fault, Index, IndexOptions, Query, SearchPath};
 
 use crate::bases::{self, BASES, Base};
 use crate::child::{End, Running, send};
@@ -204,7 +204,7 @@ fn judge(path: &Path, place: &Path, model: &Model, rng: &mut Rng) -> Verdict<Out
     if let Err(error) = Header::read(path) {
         typed(&error, true)?;
     }
-    let options = OpenOptions::new().read_only(read_only).memory(16 << 20);
+    let options = IndexOptions::new().read_only(read_only).memory(16 << 20);
     let index = match Index::<u64>::open_with(path, &options) {
         Ok(index) => index,
         Err(error) => {
@@ -292,7 +292,7 @@ fn write(index: Index<u64>, path: &Path, model: &Model, rng: &mut Rng) -> Verdic
     let gone: Vec<_> = model.keys().step_by(9).cloned().collect();
     index.remove_batch(&gone, Durability::Synced)?;
     model.retain(|key, _| !gone.contains(key));
-    index.fold(&())?;
+    index.merge(&())?;
     drop(index);
     oracle::verify(&crate::operation::open(path)?, &model, rng)
 }

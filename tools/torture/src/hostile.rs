@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use hamdex::build::{BuildOptions, Builder};
-use hamdex::{Index, IndexOptions, OpenOptions, Query, SearchPath};
+use hamdex::{Index, IndexOptions, Query, SearchPath};
 
 use crate::child::{End, Running, send};
 use crate::report::{Account, Finding, Verdict};
@@ -144,7 +144,7 @@ fn search(directory: &Path, task: &Task) -> Verdict {
     builder.finish(&(), &mut |_, _| ())?;
     let built = begun.elapsed();
     send("built");
-    let index = Index::<u64>::open_with(&path, &OpenOptions::new().memory(BUDGET))?;
+    let index = Index::<u64>::open_with(&path, &IndexOptions::new().memory(BUDGET))?;
     let rng = &mut Rng::with_seed(task.seed);
     let (mut times, mut scan) = (Vec::with_capacity(SEARCHES), Duration::ZERO);
     for (at, distance) in (0..SEARCHES).zip([0, 3, 6].into_iter().cycle()) {

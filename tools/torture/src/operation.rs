@@ -185,10 +185,10 @@ impl Operation {
                 return open(path);
             }
             Self::Fold => {
-                index.fold(&())?;
+                index.merge(&())?;
             }
             Self::FoldStep => {
-                index.fold_step()?;
+                index.merge_step()?;
             }
             Self::Flush => index.flush()?,
             Self::Compact => {
@@ -209,7 +209,7 @@ impl Operation {
 
 /// Opens an index with little memory.
 pub(crate) fn open(path: &Path) -> Result<Index<u64>> {
-    Index::open_with(path, &hamdex::OpenOptions::new().memory(16 << 20))
+    Index::open_with(path, &hamdex::IndexOptions::new().memory(16 << 20))
 }
 
 fn memory() -> BuildOptions {

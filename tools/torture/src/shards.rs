@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hamdex::dedup::{Decided, Decision, Dedup, Known, NewShard, Settings, State};
+use hamdex::dedup::{Decided, Decision, Dedup, DedupOptions, Known, NewShard, State};
 use hamdex::join::Linkage;
-use hamdex::{Error, IndexOptions, OpenOptions};
+use hamdex::{Error, IndexOptions};
 
 use crate::child::{End, Running, send};
 use crate::copies;
@@ -38,8 +38,8 @@ pub(crate) struct Task {
     nth: u32,
 }
 
-fn settings() -> Settings {
-    Settings::new(3).linkage(Linkage::Representative)
+fn settings() -> DedupOptions {
+    DedupOptions::new(3).linkage(Linkage::Representative)
 }
 
 /// Returns the fingerprints of a shard; some are near others in this or earlier shards.
@@ -78,7 +78,7 @@ fn kept(decision: &Decision<'_>) -> bool {
 pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
     points::end_at(task.point.as_deref(), task.nth);
     let path = directory.join("state");
-    let mut state = match State::<u64>::open(&path, &OpenOptions::new(), &()) {
+    let mut state = match State::<u64>::open(&path, &IndexOptions::new(), &()) {
         Err(Error::NotFound { .. }) => State::create(&path, &IndexOptions::new(), &settings())?,
         opened => opened?,
     };
@@ -89,7 +89,7 @@ pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
             continue;
         }
         let fingerprints = documents(task.seed, shard);
-        let Decided { decisions, trail } = state.decide(dedup(&fingerprints)?, &())?;
+        let Decided { decisions, trail, .. } = state.decide(dedup(&fingerprints)?, &())?;
         let stage = state.stage(&out)?;
         let lines =
             fingerprints.iter().zip(decisions.iter()).filter(|(_, decision)| kept(decision));
@@ -170,7 +170,7 @@ impl Life {
         if left != SHARDS {
             return Err(Finding::wrong(format!("{left} results of {SHARDS} shards")));
         }
-        let state = State::<u64>::open(&self.path.join("state"), &OpenOptions::new(), &())?;
+        let state = State::<u64>::open(&self.path.join("state"), &IndexOptions::new(), &())?;
         let stored = state.index().documents()?.map(|document| Ok(document?.1));
         let stored: Vec<u64> = stored.collect::<hamdex::Result<_>>()?;
         if stored != expected {

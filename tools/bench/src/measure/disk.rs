@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hamdex::build::{BuildOptions, Builder};
-use hamdex::{Index, IndexOptions, Match, OpenOptions, Query, Reader};
+use hamdex::{Index, IndexOptions, Match, Query, Reader};
 
 use super::harness::Engine;
 use super::{Job, Outcome};
@@ -61,16 +61,16 @@ impl Disk {
 }
 
 /// Returns options to open read-only with a cache for the whole index.
-pub(super) fn options(directory: &Path) -> Outcome<OpenOptions> {
+pub(super) fn options(directory: &Path) -> Outcome<IndexOptions> {
     let bytes = usize::try_from(2 * size(directory)?)?;
-    Ok(OpenOptions::new().read_only(true).memory(bytes.max(512 << 20)))
+    Ok(IndexOptions::new().read_only(true).memory(bytes.max(512 << 20)))
 }
 
 /// Returns the directory of the index of these fingerprints; builds it if it is missing.
 pub(super) fn ensure(job: &Job, fingerprints: &[u64]) -> Outcome<PathBuf> {
     let directory = job.dir.join("index");
     if directory.exists() {
-        let index = Index::<u64>::open_with(&directory, &OpenOptions::new().read_only(true))?;
+        let index = Index::<u64>::open_with(&directory, &IndexOptions::new().read_only(true))?;
         if index.reader()?.len() == fingerprints.len() as u64 {
             return Ok(directory);
         }

@@ -44,7 +44,7 @@ pub(super) fn run(job: &Job) -> Outcome<()> {
         let seconds = start.elapsed().as_secs_f64();
         row.add("per_second", documents.len() as f64 / seconds);
         let start = Instant::now();
-        index.fold(&())?;
+        index.merge(&())?;
         row.add("fold_seconds", start.elapsed().as_secs_f64());
         drop(index);
         row.add("disk_bytes", size(&directory)? as f64);

@@ -1,7 +1,7 @@
 //! Fingerprints in memory: resident tables, a scan of them, and an index with resident tables.
 
-use hamdex::resident::{Near, ResidentTables};
-use hamdex::{Index, OpenOptions, Reader};
+use hamdex::resident::{NearFingerprint, ResidentTables};
+use hamdex::{Index, IndexOptions, Reader};
 
 use super::harness::Engine;
 use super::{Job, Outcome, disk};
@@ -17,7 +17,7 @@ impl Tables {
 }
 
 impl Engine for Tables {
-    type Answer = Vec<Near<u64>>;
+    type Answer = Vec<NearFingerprint<u64>>;
 
     fn build(_: &Job, fingerprints: &[u64]) -> Outcome<Self> {
         Ok(Self(ResidentTables::build(fingerprints)?))
@@ -52,7 +52,7 @@ impl Scan {
 }
 
 impl Engine for Scan {
-    type Answer = Vec<Near<u64>>;
+    type Answer = Vec<NearFingerprint<u64>>;
 
     fn build(_: &Job, fingerprints: &[u64]) -> Outcome<Self> {
         Ok(Self(ResidentTables::build(fingerprints)?))
@@ -86,11 +86,11 @@ impl Resident {
 }
 
 impl Engine for Resident {
-    type Answer = Vec<Near<u64>>;
+    type Answer = Vec<NearFingerprint<u64>>;
 
     fn build(job: &Job, fingerprints: &[u64]) -> Outcome<Self> {
         let directory = disk::ensure(job, fingerprints)?;
-        let options = OpenOptions::new().read_only(true).resident(BUDGET);
+        let options = IndexOptions::new().read_only(true).resident(BUDGET);
         let reader = Index::<u64>::open_with(&directory, &options)?.reader()?;
         Ok(Self { reader, bytes: disk::size(&directory)? })
     }
@@ -121,7 +121,7 @@ impl Engine for Resident {
     }
 }
 
-fn fingerprints(answer: &[Near<u64>]) -> Vec<u64> {
+fn fingerprints(answer: &[NearFingerprint<u64>]) -> Vec<u64> {
     answer.iter().map(|near| near.fingerprint).collect()
 }
 

@@ -6,7 +6,7 @@ use std::time::{Instant, UNIX_EPOCH};
 use clap::Args;
 use hamdex::any::AnyIndex;
 use hamdex::backup::{Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions};
-use hamdex::{Error, OpenOptions, Progress};
+use hamdex::{Error, IndexOptions, Progress};
 use hamdex_io::host::Host;
 use serde::Serialize;
 
@@ -110,7 +110,7 @@ impl BackupArgs {
         let index = match AnyIndex::open(&self.index) {
             // The owning process continues; files are linked and copied from its index.
             Err(Error::Locked { .. }) => {
-                AnyIndex::open_with(&self.index, &OpenOptions::new().read_only(true))?
+                AnyIndex::open_with(&self.index, &IndexOptions::new().read_only(true))?
             }
             opened => opened?,
         };

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use hamdex::dedup::{self, Settings, groups};
+use hamdex::dedup::{self, DedupOptions, groups};
 use hamdex::join::{self, Diameter};
-use hamdex::verify::Nearness;
+use hamdex::verify::DuplicateRule;
 use hamdex::{Fingerprint, each_width, for_width};
 use hamdex_io::host::Host;
 use serde::Serialize;
@@ -97,7 +97,7 @@ impl ClustersArgs {
                 self.linkage.require(verify)?;
                 let index = stored::read_only(&path)?;
                 let distance = self.distance.distance.unwrap_or(index.distance());
-                let near = Nearness::new(distance)
+                let near = DuplicateRule::new(distance)
                     .verify(verify.check())
                     .linkage(self.linkage.or_chain())
                     .memory(self.memory.memory.0);
@@ -148,7 +148,7 @@ impl ClustersArgs {
         let Gathered { fingerprints, evidence, .. } = &gathered;
         let linkage = self.linkage.or_chain();
         let settings =
-            Settings::new(resolved.distance).verify(resolved.verification).linkage(linkage);
+            DedupOptions::new(resolved.distance).verify(resolved.verification).linkage(linkage);
         let evidence = evidence.of(resolved.verification);
         let labels = dedup::labels(fingerprints, evidence, &settings, None, &session.console)?;
         session.console.end_phase();

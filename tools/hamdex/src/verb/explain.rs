@@ -64,6 +64,7 @@ fn name(path: SearchPath) -> &'static str {
         SearchPath::Tables => "tables",
         SearchPath::Scan => "scan",
         SearchPath::Resident => "resident",
+        _ => "other",
     }
 }
 

@@ -1,4 +1,4 @@
-//! `index`: groups the verbs that look after an index; `fold` and `compact` are here.
+//! `index`: groups the verbs that look after an index; `merge` and `compact` are here.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,8 @@ pub(crate) enum IndexVerb {
     Explain(explain::ExplainArgs),
     Check(check::CheckArgs),
     Repair(check::RepairArgs),
-    Fold(FoldArgs),
+    #[command(alias = "fold")]
+    Merge(MergeArgs),
     Compact(CompactArgs),
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
@@ -45,7 +46,7 @@ impl IndexArgs {
             IndexVerb::Explain(args) => args.run(session),
             IndexVerb::Check(args) => args.run(session),
             IndexVerb::Repair(args) => args.run(session),
-            IndexVerb::Fold(args) => args.run(session),
+            IndexVerb::Merge(args) => args.run(session),
             IndexVerb::Compact(args) => args.run(session),
             IndexVerb::Backup(args) => args.run(session),
             IndexVerb::Restore(args) => args.run(session),
@@ -58,8 +59,8 @@ impl IndexArgs {
 /// Inserts write one delta entry for each fingerprint and table. Merged into runs, they take a
 /// fraction of the space, and searches read less.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  hamdex index fold pages.idx")]
-pub(crate) struct FoldArgs {
+#[command(after_long_help = "Example:\n  hamdex index merge pages.idx")]
+pub(crate) struct MergeArgs {
     /// Directory of the index
     index: PathBuf,
 }
@@ -71,16 +72,16 @@ struct Merged {
     bytes_after: u64,
 }
 
-impl FoldArgs {
+impl MergeArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
-        let report = AnyIndex::open(&self.index)?.fold(&session.console)?;
+        let report = AnyIndex::open(&self.index)?.merge(&session.console)?;
         let mut table = Table::list();
         table
-            .pair("entries folded", size::thousands(report.folded))
+            .pair("entries merged", size::thousands(report.merged))
             .pair("bytes before", size::bytes(report.bytes_before as f64))
             .pair("bytes after", size::bytes(report.bytes_after as f64));
         let summary = Merged {
-            folded: report.folded,
+            folded: report.merged,
             bytes_before: report.bytes_before,
             bytes_after: report.bytes_after,
         };

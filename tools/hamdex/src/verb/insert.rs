@@ -6,8 +6,8 @@ use std::time::Instant;
 use clap::Args;
 use hamdex::advice::Support;
 use hamdex::inspect::Header;
-use hamdex::verify::Nearness;
-use hamdex::{BatchReport, Durability, Fingerprint, Index, IndexOptions, OpenOptions, for_width};
+use hamdex::verify::DuplicateRule;
+use hamdex::{BatchReport, Durability, Fingerprint, Index, IndexOptions, for_width};
 use hamdex_io::host::Host;
 use serde::Serialize;
 
@@ -171,9 +171,9 @@ impl InsertArgs {
             let options = options.clone().keep_features(self.keep.keep_features).memory(memory);
             return Ok(Index::create(&self.index, &options)?);
         };
-        let mut open = OpenOptions::new().memory(memory);
+        let mut open = IndexOptions::new().memory(memory);
         if let Some(plan) = stored::wanted_plan(&self.plan, header)? {
-            open = open.expect_plan(plan);
+            open = open.plan(plan);
         }
         Ok(Index::open_with(&self.index, &open)?)
     }
@@ -191,7 +191,7 @@ impl InsertArgs {
             index,
             near: self.if_new.then(|| {
                 let distance = self.distance.distance.unwrap_or(index.distance());
-                Nearness::new(distance).verify(verify.check())
+                DuplicateRule::new(distance).verify(verify.check())
             }),
             verify,
             keeps: reading.wanted.features,
@@ -248,7 +248,7 @@ impl InsertArgs {
 struct Batches<'a, F: Fingerprint> {
     index: &'a Index<F>,
     /// Keep out documents that are so near to a stored one.
-    near: Option<Nearness>,
+    near: Option<DuplicateRule>,
     verify: VerifyArg,
     keeps: bool,
     durability: Durability,

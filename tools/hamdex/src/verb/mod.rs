@@ -58,8 +58,8 @@ pub(crate) enum Verb {
     Check(check::CheckArgs),
     #[command(hide = true)]
     Repair(check::RepairArgs),
-    #[command(hide = true)]
-    Fold(index::FoldArgs),
+    #[command(hide = true, alias = "fold")]
+    Merge(index::MergeArgs),
     #[command(hide = true)]
     Compact(index::CompactArgs),
     #[command(hide = true)]
@@ -91,7 +91,7 @@ impl Verb {
             Self::Explain(args) => args.run(session),
             Self::Check(args) => args.run(session),
             Self::Repair(args) => args.run(session),
-            Self::Fold(args) => args.run(session),
+            Self::Merge(args) => args.run(session),
             Self::Compact(args) => args.run(session),
             Self::Backup(args) => args.run(session),
             Self::Restore(args) => args.run(session),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use hamdex::join::{self, Copies, DocumentPair};
 use hamdex::verify::EvidenceFile;
-use hamdex::verify::{Nearness, Verification};
+use hamdex::verify::{DuplicateRule, Verification};
 use hamdex::{Fingerprint, Index, for_width};
 use hamdex_io::host::Host;
 use rayon::prelude::*;
@@ -156,7 +156,7 @@ impl PairsArgs {
         self.head(&mut writer, verification != Verification::None)?;
         let distance = self.distance.distance.unwrap_or(index.distance());
         let carrier = Carrier::default();
-        let near = Nearness::new(distance).verify(verification).memory(self.memory.memory.0);
+        let near = DuplicateRule::new(distance).verify(verification).memory(self.memory.memory.0);
         let mut write = |pair: DocumentPair<'_>| {
             carrier.stop(writer.pair(pair.a, pair.b, pair.distance, pair.similarity))
         };

@@ -126,12 +126,13 @@ fn features(header: &Header, stats: &Stats) -> String {
 }
 
 fn tables(stats: &Stats) -> Table {
-    let mut tables = Table::with_heading(&["table", "prefix bits", "singles", "runs", "bytes"]);
+    let mut tables =
+        Table::with_heading(&["table", "prefix bits", "delta entries", "runs", "bytes"]);
     for (number, table) in stats.tables.iter().enumerate() {
         tables.row([
             number.to_string(),
             table.prefix_bits.to_string(),
-            size::thousands(table.singles),
+            size::thousands(table.delta_entries),
             size::thousands(table.runs),
             size::bytes(table.bytes as f64),
         ]);
@@ -190,7 +191,7 @@ fn rows(sizes: &Sizes) -> Vec<(String, u64)> {
 fn account<'a>(header: &'a Header, stats: &Stats) -> Account<'a> {
     let row = |table: &hamdex::inspect::TableStats| TableRow {
         prefix_bits: table.prefix_bits,
-        singles: table.singles,
+        singles: table.delta_entries,
         runs: table.runs,
         bytes: table.bytes,
     };
@@ -202,7 +203,7 @@ fn account<'a>(header: &'a Header, stats: &Stats) -> Account<'a> {
         distance: header.distance,
         plan: &header.plan,
         pipeline: &header.pipeline,
-        singles: stats.singles,
+        singles: stats.delta_entries,
         runs: stats.runs,
         bytes: total(stats),
         bytes_docs: stats.bytes_docs,

@@ -19,7 +19,7 @@ fn what_is_no_index_is_named_with_the_remedy() {
         "stats absent",
         "check absent",
         "export absent",
-        "fold absent",
+        "index merge absent",
     ] {
         bench.run(verb).refused(6, &["absent", "hamdex build"]);
     }
@@ -100,7 +100,7 @@ fn an_index_that_another_process_writes_is_left_alone() {
     bench.run("remove idx --id a").refused(5, &locked);
     bench.run("insert idx prints.jsonl").refused(5, &locked);
     bench.run("build idx prints.jsonl").refused(5, &locked);
-    bench.run("fold idx").refused(5, &locked);
+    bench.run("index merge idx").refused(5, &locked);
     bench.ok("query idx --fingerprint 00000000000000ff");
     drop(stdin);
     assert!(writer.wait().unwrap().success());
@@ -168,7 +168,7 @@ fn an_index_of_another_format_is_refused_and_left_as_it_is() {
         "explain idx --fingerprint 00000000000000ff",
         "stats idx",
         "check idx",
-        "fold idx",
+        "index merge idx",
         "compact idx",
         "repair idx new",
         "export idx",

@@ -190,10 +190,10 @@ fn upkeep_reports_and_leaves_the_documents_alone() {
     let bench = Bench::new();
     bench.file("prints.jsonl", PRINTS);
     bench.ok("insert idx prints.jsonl");
-    assert!(bench.ok("fold idx").stdout.contains("entries folded"));
+    assert!(bench.ok("index merge idx").stdout.contains("entries merged"));
     assert!(bench.ok("compact idx").stdout.contains("bytes after"));
-    for verb in ["fold", "compact"] {
-        let report = &bench.ok(&format!("{verb} idx --json")).json()[0];
+    for verb in ["merge", "compact"] {
+        let report = &bench.ok(&format!("index {verb} idx --json")).json()[0];
         assert!(report["bytes_before"].is_u64() && report["bytes_after"].is_u64(), "{report}");
     }
     assert_eq!(bench.ok("check idx").stdout, "3 documents, 3 fingerprints, 0 problems\n");
@@ -268,7 +268,7 @@ fn the_empty_index_answers_everything() {
     assert_eq!(bench.ok("pairs idx").stdout, "");
     assert_eq!(bench.ok("clusters idx").stdout, "");
     assert_eq!(bench.ok("check idx").stdout, "0 documents, 0 fingerprints, 0 problems\n");
-    bench.ok("fold idx");
+    bench.ok("index merge idx");
     bench.ok("stats idx");
 }
 

@@ -91,7 +91,7 @@ fn help_names_every_verb_and_each_has_an_example() {
         "index explain",
         "index stats",
         "index check",
-        "index fold",
+        "index merge",
         "index compact",
         "index repair",
         "index backup",
@@ -122,7 +122,11 @@ fn former_names_of_verbs_work_and_are_not_shown() {
             assert_eq!(former.stdout, present.stdout);
         }
     }
-    bench.ok("fold idx");
+    for call in ["fold idx", "index fold idx"] {
+        assert!(bench.ok(call).stderr.contains("fold has a new name; use index merge"), "{call}");
+    }
+    assert!(!help.contains(" fold "), "{help}");
+    assert_eq!(bench.ok("index merge idx").stderr, "");
     bench.ok("compact idx");
     bench.ok("backup idx backups");
     bench.ok("restore backups copy");

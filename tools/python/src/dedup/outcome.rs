@@ -11,8 +11,8 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
 use arrow_select::take::take;
 use hamdex::Fingerprint;
-use hamdex::advice::Settled;
-use hamdex::dedup::{Decision, Decisions, Settings};
+use hamdex::advice::Resolved;
+use hamdex::dedup::{Decision, Decisions, DedupOptions};
 use hamdex::join::Linkage;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,7 +22,7 @@ use super::{Wanted, numbers};
 use crate::failure::Result;
 use crate::name;
 use crate::read::{Read, Rows};
-use crate::settle;
+use crate::resolve;
 use crate::table::Table;
 
 /// The result of a deduplication.
@@ -50,8 +50,8 @@ pub(crate) struct Report {
     sources: Account,
     seconds: f64,
     bits: u32,
-    settings: Settings,
-    settled: Settled,
+    settings: DedupOptions,
+    resolved: Resolved,
 }
 
 /// The inputs of the outcome.
@@ -61,8 +61,8 @@ pub(super) struct Done<'a, F> {
     /// For each row, whether it repeats a value of a preferred row; empty without `unique_by`.
     pub(super) repeated: &'a [bool],
     pub(super) rows: &'a Rows,
-    pub(super) settled: &'a Settled,
-    pub(super) settings: &'a Settings,
+    pub(super) resolved: &'a Resolved,
+    pub(super) settings: &'a DedupOptions,
     pub(super) drop_empty: bool,
     /// The source of each row, if sources are counted.
     pub(super) sources: Option<&'a Column>,
@@ -71,7 +71,7 @@ pub(super) struct Done<'a, F> {
 }
 
 pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
-    let Done { decisions, read, repeated, rows, settled, settings, .. } = *done;
+    let Done { decisions, read, repeated, rows, resolved, settings, .. } = *done;
     let mut mask = vec![1; rows.len()];
     let mut drop = |row: u64| {
         if let Some(slot) = mask.get_mut(at(row)) {
@@ -117,7 +117,7 @@ pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
             seconds: done.started.elapsed().as_secs_f64(),
             bits: F::BITS,
             settings: settings.clone(),
-            settled: settled.clone(),
+            resolved: resolved.clone(),
         },
         mask,
     })
@@ -233,7 +233,7 @@ impl Report {
         settings.set_item("verification", self.settings.verification.to_string())?;
         let with_kept = self.settings.linking() == Linkage::Representative;
         settings.set_item("verified_with_kept", with_kept)?;
-        let pipeline = self.settled.pipeline.as_ref();
+        let pipeline = self.resolved.pipeline.as_ref();
         settings.set_item("pipeline", pipeline.map_or("", |pipeline| pipeline.descriptor()))?;
         settings.set_item("keep", &wanted.keep)?;
         settings.set_item("text", &wanted.text)?;
@@ -254,8 +254,8 @@ impl Report {
         dict.set_item("not_compared", &self.not_compared)?;
         dict.set_item("seconds", self.seconds)?;
         dict.set_item("settings", settings)?;
-        let advice = self.settled.advice.as_ref();
-        dict.set_item("advice", advice.map(|advice| settle::to_dict(py, advice)).transpose()?)?;
+        let advice = self.resolved.advice.as_ref();
+        dict.set_item("advice", advice.map(|advice| resolve::to_dict(py, advice)).transpose()?)?;
         dict.set_item("sources", self.sources.to_list(py)?)?;
         dict.set_item("warnings", &self.sources.warnings)?;
         Ok(dict)

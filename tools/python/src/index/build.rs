@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
-use hamdex::advice::{Support, Wishes};
+use hamdex::advice::{Overrides, Support};
 use hamdex::any::AnyIndex;
 use hamdex::build::{BuildOptions, Builder};
 use hamdex::inspect::Header;
@@ -23,7 +23,7 @@ use crate::interrupt::Watch;
 use crate::name;
 use crate::pipeline::Asked;
 use crate::read::{self, Rows};
-use crate::settle;
+use crate::resolve;
 use crate::table::Table;
 use crate::tables::Seed;
 
@@ -161,17 +161,17 @@ impl Job<'_> {
             (self.stored(header)?, distance)
         } else {
             let support = if keeps { Support::Features } else { Support::Nothing };
-            let wishes =
-                Wishes { distance: self.distance, support, bits: F::BITS, ..Wishes::new() };
+            let mut overrides = Overrides::new().support(support).bits(F::BITS);
+            overrides.distance = self.distance;
             let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
-            let settled =
-                settle::resolve(&self.asked, wishes, &learn, || settle::sample(&rows.texts))?;
-            options = options.distance(settled.distance).keep_features(keeps);
-            let pipeline = match settled.pipeline {
+            let resolved =
+                resolve::resolve(&self.asked, overrides, &learn, || resolve::sample(&rows.texts))?;
+            options = options.distance(resolved.distance).keep_features(keeps);
+            let pipeline = match resolved.pipeline {
                 Some(pipeline) => pipeline,
                 None => self.asked.pipeline(&learn)?,
             };
-            (pipeline, settled.distance)
+            (pipeline, resolved.distance)
         };
         let plans = self.plans(&rows, &pipeline, watch)?;
         options = options.text(&pipeline);
@@ -208,7 +208,7 @@ impl Job<'_> {
         }
         let secret = self.seed.map(|seed| seed.secret);
         let stored = Header::read_pipeline_with(self.path, secret)?;
-        settle::by_index(header, stored, &self.asked)
+        resolve::by_index(header, stored, &self.asked)
     }
 
     /// Determines the key of every row before anything is written.

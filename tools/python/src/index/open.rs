@@ -1,7 +1,7 @@
 //! Open indexes: what a call says of one, and what it does with texts.
 
 use hamdex::IndexOptions;
-use hamdex::advice::{Kind, Support, Wishes};
+use hamdex::advice::{Kind, Overrides, Support};
 use hamdex::any::AnyIndex;
 use hamdex::plan::Plan;
 
@@ -23,7 +23,7 @@ pub(super) fn options(
     let advised = match pipeline {
         Some(pipeline) => {
             let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Text);
-            Wishes::new().bits(bits).support(support).settings(kind).distance
+            Overrides::new().bits(bits).support(support).settings(kind).distance
         }
         None => DISTANCE,
     };

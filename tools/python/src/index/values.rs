@@ -67,7 +67,7 @@ pub(super) struct Maker<'a> {
 
 impl Maker<'_> {
     fn pipeline(&self) -> Result<&Pipeline> {
-        self.texts.pipeline()?.ok_or_else(crate::settle::no_pipeline)
+        self.texts.pipeline()?.ok_or_else(crate::resolve::no_pipeline)
     }
 
     fn fingerprint(&self, value: &Value) -> Result<u128> {
@@ -156,7 +156,7 @@ pub(super) fn check_of(
         )),
         None => Ok(default_check),
         Some(verify) => {
-            crate::settle::require_stored(verify, keeps_features)?;
+            crate::resolve::require_stored(verify, keeps_features)?;
             if verify != Verification::None && prints > 0 {
                 return Err(nothing_to_compare());
             }
@@ -184,7 +184,7 @@ impl SearchOptions {
     ) -> Result<Self> {
         let given = verify.map(str::parse::<Verification>).transpose()?;
         let verify = given.unwrap_or(default_check);
-        crate::settle::require_stored(verify, keeps_features)?;
+        crate::resolve::require_stored(verify, keeps_features)?;
         Ok(Self { distance, limit, verify, by_default: given.is_none() })
     }
 }

@@ -97,24 +97,24 @@ impl<F: Column> Matching for Stream<F> {
 
 fn to_table<F: Column>(found: &Found<F>, counts: Option<Counts>) -> Result<Table> {
     let counts: Vec<u64> = counts
-        .map(|Counts { rows, groups, largest, pairs, heavy }| {
-            vec![rows, groups, largest, pairs, heavy]
+        .map(|Counts { rows, groups, largest, pairs, skewed, .. }| {
+            vec![rows, groups, largest, pairs, skewed]
         })
         .unwrap_or_default();
-    let Found { pairs, heavy } = found;
-    let kinds = pairs.iter().map(|_| PAIR).chain(heavy.iter().map(|_| SKEWED));
+    let Found { pairs, skewed, .. } = found;
+    let kinds = pairs.iter().map(|_| PAIR).chain(skewed.iter().map(|_| SKEWED));
     let kinds: Int8Array = kinds.chain(counts.iter().map(|_| COUNT)).map(Some).collect();
     let keys = pairs.iter().map(|_| None);
-    let keys = keys.chain(heavy.iter().map(|row| Some(row.key.cast_signed())));
+    let keys = keys.chain(skewed.iter().map(|row| Some(row.key.cast_signed())));
     let keys: Int64Array =
         keys.chain(counts.iter().map(|&count| i64::try_from(count).ok())).collect();
     let a = pairs.iter().map(|pair| Some(pair.a));
-    let a = a.chain(heavy.iter().map(|row| Some(row.fingerprint)));
+    let a = a.chain(skewed.iter().map(|row| Some(row.fingerprint)));
     let a = F::column(a.chain(counts.iter().map(|_| None)));
-    let b = pairs.iter().map(|pair| Some(pair.b)).chain(heavy.iter().map(|_| None));
+    let b = pairs.iter().map(|pair| Some(pair.b)).chain(skewed.iter().map(|_| None));
     let b = F::column(b.chain(counts.iter().map(|_| None)));
     let distances = pairs.iter().map(|pair: &Pair<F>| i32::try_from(pair.distance).ok());
-    let distances = distances.chain(heavy.iter().map(|row| Some(i32::from(row.second))));
+    let distances = distances.chain(skewed.iter().map(|row| Some(i32::from(row.second))));
     let distances: Int32Array = distances.chain((0..).take(counts.len()).map(Some)).collect();
     Table::of(vec![
         ("kind", Arc::new(kinds)),

@@ -115,18 +115,18 @@ impl Load {
     /// Records an event of the index.
     pub(super) fn notice(&self, event: &Event<'_>) {
         match event {
-            Event::FoldBegan => {
+            Event::MergeBegan => {
                 held(&self.folds).began = Some(Instant::now());
                 self.folding.store(true, Ordering::Relaxed);
             }
-            Event::FoldEnded { .. } => {
+            Event::MergeEnded { .. } => {
                 self.folding.store(false, Ordering::Relaxed);
                 let mut folds = held(&self.folds);
                 if let Some(began) = folds.began.take() {
                     folds.ended += began.elapsed();
                 }
             }
-            Event::FoldFailed { error } => {
+            Event::MergeFailed { error } => {
                 let finding = Finding::wrong(format!("the background fold failed: {error}"));
                 held(&self.finding).get_or_insert(finding);
                 self.stop();

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hamdex::build::{BuildOptions, Builder};
-use hamdex::{Durability, Index, OpenOptions};
+use hamdex::{Durability, Index, IndexOptions};
 
 use self::load::{Load, MEMORY, fingerprint, key};
 use self::phases::Phases;
@@ -55,9 +55,9 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
     build(path, seed, settings.documents)?;
     let load = Arc::new(Load::new(seed, settings.documents));
     let noticing = Arc::clone(&load);
-    let open = OpenOptions::new()
+    let open = IndexOptions::new()
         .memory(MEMORY)
-        .background_fold(true)
+        .background_merge(true)
         .low_priority_compaction(true)
         .on_event(move |event| noticing.notice(event));
     let index = Index::<u64>::open_with(path, &open)?;
@@ -135,7 +135,7 @@ fn watch(path: &Path, load: &Load, time: Duration) -> Verdict<Vec<Sample>> {
 
 /// Removes nine in ten documents; returns the size before and after, in bytes.
 fn empty(index: &Index<u64>, path: &Path, ids: std::ops::Range<u64>) -> Verdict<(u64, u64)> {
-    index.fold(&())?;
+    index.merge(&())?;
     index.compact()?;
     let before = sample::disk(path)?;
     let end = ids.start + (ids.end - ids.start) / 10 * 9;
@@ -149,7 +149,7 @@ fn empty(index: &Index<u64>, path: &Path, ids: std::ops::Range<u64>) -> Verdict<
         }
         first = next;
     }
-    index.fold(&())?;
+    index.merge(&())?;
     index.compact()?;
     // RocksDB deletes files in the background.
     std::thread::sleep(Duration::from_millis(500));

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hamdex::dedup::{Decided, Decision, Decisions, Dedup, Settings, Stamp, State, Trail, key_hash};
+use hamdex::dedup::{
+    Decided, Decision, Decisions, Dedup, DedupOptions, Stamp, State, Trail, key_hash,
+};
 use hamdex::{Fingerprint, Index, Progress};
 
 use super::sources::Named;
@@ -158,7 +160,7 @@ pub(super) enum Against<'a, F: Fingerprint> {
 #[derive(Debug)]
 pub(super) struct Purpose<'a> {
     pub(super) keep: &'a Keep,
-    pub(super) near: &'a Settings,
+    pub(super) near: &'a DedupOptions,
     pub(super) unique: bool,
     pub(super) against: bool,
     pub(super) sourced: bool,
@@ -288,7 +290,7 @@ fn finish<F: Fingerprint, R: Ord + Sync>(
             Ok((dedup.finish_against_others(index, &own, progress)?, None))
         }
         Against::State(state) => {
-            let Decided { decisions, trail } = state.decide(dedup, progress)?;
+            let Decided { decisions, trail, .. } = state.decide(dedup, progress)?;
             Ok((decisions, Some(trail)))
         }
         Against::Nothing => Ok((dedup.finish(progress)?, None)),

@@ -119,7 +119,7 @@ fn estimate<'a, F: Fingerprint>(
     session: &Session,
     inputs: Arc<Inputs>,
     resolved: &'a Resolved,
-    near: &dedup::Settings,
+    near: &dedup::DedupOptions,
     keep: String,
 ) -> Result<Estimate<'a>> {
     let texts = inputs.sample(TEXTS)?;
@@ -360,7 +360,7 @@ impl Trial {
     fn of<F: Fingerprint>(
         texts: &[String],
         resolved: &Resolved,
-        near: &dedup::Settings,
+        near: &dedup::DedupOptions,
     ) -> Result<Self> {
         let Some(pipeline) = resolved.pipeline.as_ref().filter(|_| !texts.is_empty()) else {
             return Ok(Self { seconds_each: 0.0, evidence_each: 0.0 });

@@ -27,7 +27,7 @@ use hamdex::advice::{self, Kind, Support};
 use hamdex::inspect::Header;
 use hamdex::join::Linkage;
 use hamdex::verify::Verification;
-use hamdex::{Fingerprint, Index, OpenOptions, dedup, for_width};
+use hamdex::{Fingerprint, Index, IndexOptions, dedup, for_width};
 use hamdex_io::host::Host;
 
 use self::collect::{Against, Keep, Purpose, To};
@@ -350,7 +350,7 @@ impl DedupArgs {
         let total = documents.len();
         let against = self.against.as_ref().map(|index| {
             let memory = self.memory.memory.0;
-            Index::open_with(index, &OpenOptions::new().read_only(true).memory(memory))
+            Index::open_with(index, &IndexOptions::new().read_only(true).memory(memory))
         });
         advise::say_unverified(&session.console, documents.without());
         let against = against.transpose()?;
@@ -467,12 +467,11 @@ impl DedupArgs {
     }
 
     /// Returns the settings that define near-duplicates.
-    fn near(&self, distance: u32, verification: Verification) -> dedup::Settings {
-        dedup::Settings {
-            linkage: Some(self.linkage(verification)),
-            tmp: self.tmp.tmp.clone(),
-            ..dedup::Settings::new(distance).verify(verification)
-        }
+    fn near(&self, distance: u32, verification: Verification) -> dedup::DedupOptions {
+        let linkage = self.linkage(verification);
+        let mut near = dedup::DedupOptions::new(distance).verify(verification).linkage(linkage);
+        near.tmp.clone_from(&self.tmp.tmp);
+        near
     }
 
     /// Returns the linkage: by representative if pairs can be verified.

@@ -83,7 +83,7 @@ impl PartsArgs {
         console: &Console,
         inputs: &Arc<Inputs>,
         (choice, totals): (&Choice<F>, &Totals),
-        (pipeline, near, memory): (Option<&'a Pipeline>, &dedup::Settings, usize),
+        (pipeline, near, memory): (Option<&'a Pipeline>, &dedup::DedupOptions, usize),
     ) -> Result<Option<Cutting<'a>>> {
         let (Some(unit), Some(pipeline)) = (self.unit, pipeline) else { return Ok(None) };
         let options = BoilerplateOptions::new(unit, near.clone());

@@ -88,9 +88,9 @@ impl<'a> Account<'a> {
             kept: counts.kept,
             removed: counts.removed,
             removed_share: counts.removed_share(),
-            largest_group: counts.largest_group.map(
-                |dedup::LargestGroup { cluster, documents }| LargestGroup { cluster, documents },
-            ),
+            largest_group: counts
+                .largest_group
+                .map(|group| LargestGroup { cluster: group.cluster, documents: group.documents }),
             farthest: counts.farthest.map(|pair| FarthestPair {
                 id: members.name(pair.removed),
                 kept_id: members.name(pair.kept),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hamdex::dedup::{NewShard, ShardInfo, State, key_hash};
-use hamdex::{Fingerprint, IndexOptions, OpenOptions, Progress, for_width};
+use hamdex::{Fingerprint, IndexOptions, Progress, for_width};
 use hamdex_io::host::Host;
 use serde::Serialize;
 
@@ -193,7 +193,7 @@ impl DedupArgs {
         let memory = self.memory.memory.0;
         let near = self.near(resolved.distance, resolved.verification);
         if State::<F>::settings_at(path)?.is_some() {
-            let options = OpenOptions::new().memory(memory);
+            let options = IndexOptions::new().memory(memory);
             let state = State::open(path, &options, &session.console)?;
             state.require(&near)?;
             return Ok(state);

@@ -212,7 +212,7 @@ impl<'a, F: Fingerprint> Members<'a, F> {
 
     /// Names the largest groups.
     pub(super) fn largest(&self) -> Vec<Group<'a>> {
-        let group = |Cluster { number, kept, members }: Cluster<'_>| Group {
+        let group = |Cluster { number, kept, members, .. }: Cluster<'_>| Group {
             cluster: number,
             size: members.len(),
             kept_id: self.name(kept),

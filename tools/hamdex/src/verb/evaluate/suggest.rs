@@ -265,7 +265,8 @@ fn perturbed<F: Fingerprint>(
         Verification::None
         | Verification::Jaccard(_)
         | Verification::Zhou { .. }
-        | Verification::Contains(_) => 0.9,
+        | Verification::Contains(_)
+        | _ => 0.9,
     };
     let near_from = args.min_similarity.unwrap_or(usual);
     let ignored_from = args.ignore_above.unwrap_or(near_from - 0.1);

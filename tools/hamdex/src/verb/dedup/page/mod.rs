@@ -110,7 +110,7 @@ impl Page {
 
 /// Returns the largest groups, each with its first member farthest from the kept one.
 fn groups<F: Fingerprint>(decisions: &Decisions<F>) -> Vec<Group> {
-    let group = |Cluster { number, kept, members }: Cluster<'_>| {
+    let group = |Cluster { number, kept, members, .. }: Cluster<'_>| {
         let apart = |at: u32| decisions.fingerprint(at).distance(decisions.fingerprint(kept));
         let others = members.iter().copied().filter(|&at| at != kept);
         // Of equally far ones the last to come counts: the first member.

@@ -1,6 +1,6 @@
 //! Settings: resolves the settings that a call leaves open from a sample of the column.
 
-use hamdex::advice::{self, Advice, Choice, Kind, SAMPLE, Sampler, Settled, Support, Wishes};
+use hamdex::advice::{self, Advice, Choice, Kind, Overrides, Resolved, SAMPLE, Sampler, Support};
 use hamdex::inspect::Header;
 use hamdex::text::IdfTable;
 use hamdex::verify::Verification;
@@ -25,35 +25,35 @@ pub(crate) fn sample(texts: &TextColumn) -> Result<Vec<String>> {
 /// Chooses the settings that the caller did not pass.
 pub(crate) fn resolve(
     asked: &Asked,
-    mut wishes: Wishes,
+    mut overrides: Overrides,
     learn: Learn<'_>,
     sample: impl FnOnce() -> Result<Vec<String>>,
-) -> Result<Settled> {
+) -> Result<Resolved> {
     let seed = match asked {
         Asked::Own(own) => {
-            return advice::settle_with(&sample()?, &wishes, true, |_| Ok(own.clone()));
+            return advice::resolve_with(&sample()?, &overrides, true, |_| Ok(own.clone()));
         }
         Asked::Learning(options) => {
             let make = |_| pipeline::learnt(options, learn);
-            return advice::settle_with(&sample()?, &wishes, true, make);
+            return advice::resolve_with(&sample()?, &overrides, true, make);
         }
         Asked::Open(seed) => seed,
         Asked::Preset(kind, seed) => {
-            wishes.kind = Some(*kind);
+            overrides.kind = Some(*kind);
             seed
         }
     };
-    let named = wishes.kind;
-    if let (Some(kind), Some(_)) = (named, wishes.distance)
+    let named = overrides.kind;
+    if let (Some(kind), Some(_)) = (named, overrides.distance)
         && kind != Kind::Text
     {
         // All settings were passed, so no sample is needed.
-        let advice::Settings { distance, verification, .. } = wishes.settings(kind);
+        let advice::Settings { distance, verification, .. } = overrides.settings(kind);
         let pipeline = Some(pipeline::preset(Choice::of(kind), seed.as_ref())?);
-        return Ok(Settled { pipeline, distance, verification, advice: None });
+        return Ok(Resolved { pipeline, distance, verification, advice: None });
     }
     let make = |choice| pipeline::preset(choice, seed.as_ref());
-    advice::settle_with(&sample()?, &wishes, false, make)
+    advice::resolve_with(&sample()?, &overrides, false, make)
 }
 
 /// Returns the recommended verification for texts of a pipeline.
@@ -78,7 +78,7 @@ pub(crate) fn resolve_by_index(
     asked: &Asked,
     distance: Option<u32>,
     verify: Option<Verification>,
-) -> Result<Settled> {
+) -> Result<Resolved> {
     let pipeline = by_index(header, pipeline, asked)?;
     let verification = match verify {
         Some(verification) => verification,
@@ -86,7 +86,7 @@ pub(crate) fn resolve_by_index(
     };
     require_stored(verification, header.keeps_features)?;
     let distance = distance.unwrap_or(header.distance);
-    Ok(Settled { pipeline: Some(pipeline), distance, verification, advice: None })
+    Ok(Resolved { pipeline: Some(pipeline), distance, verification, advice: None })
 }
 
 /// Returns the pipeline of an index, or an error if the call requests a different one.
@@ -141,7 +141,7 @@ pub(crate) fn require_stored(verification: Verification, keeps_features: bool) -
         Verification::Edit(_) | Verification::EditByLength { .. } => Err(Failure::usage(
             "edit:T compares texts, which an index does not store; use jaccard:T or zhou:K,T",
         )),
-        Verification::Contains(_) => Err(Failure::usage(
+        Verification::Contains(_) | _ => Err(Failure::usage(
             "contains:T compares all words, which an index does not store; use jaccard:T or \
              zhou:K,T",
         )),
@@ -150,7 +150,7 @@ pub(crate) fn require_stored(verification: Verification, keeps_features: bool) -
 
 /// Returns the advice as the command line reports it.
 pub(crate) fn to_dict<'py>(py: Python<'py>, advice: &Advice) -> PyResult<Bound<'py, PyDict>> {
-    let Advice { settings, pipeline, reason, profile, features, warnings } = advice;
+    let Advice { settings, pipeline, reason, profile, features, warnings, .. } = advice;
     let dict = PyDict::new(py);
     dict.set_item("kind", settings.kind.to_string())?;
     dict.set_item("pipeline", pipeline)?;

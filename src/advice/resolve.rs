@@ -2,10 +2,10 @@
 
 use super::choice::{Choice, HABITS};
 use super::kind::Kind;
+use super::overrides::Overrides;
 use super::profile::{Features, Profile};
 use super::settings::Settings;
 use super::warning::warnings;
-use super::wishes::Wishes;
 use crate::error::{Error, Result};
 use crate::sketch::SketchKind;
 use crate::text::{Centre, Clean, Pipeline};
@@ -20,9 +20,18 @@ const PAGES: f64 = 0.5;
 /// Minimum share of short texts with a habit for which texts are cleaned of it.
 const HABIT: f64 = 0.03;
 
-/// Fully resolved settings, as returned by [`settle`].
+/// Fully resolved settings, as returned by [`resolve`].
+///
+/// ```
+/// use hamdex::advice::{self, Resolved, Overrides};
+///
+/// let resolved: Resolved = advice::resolve(&["good morning", "good evening"], &Overrides::new())?;
+/// let pipeline = resolved.pipeline.expect("texts have a pipeline");
+/// println!("{}: {} bits, {}", pipeline.descriptor(), resolved.distance, resolved.verification);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone)]
-pub struct Settled {
+pub struct Resolved {
     /// The pipeline; `None` if documents have fingerprints already.
     pub pipeline: Option<Pipeline>,
     /// Maximum distance of near-duplicates, in bits.
@@ -34,7 +43,17 @@ pub struct Settled {
 }
 
 /// The settings chosen from a sample, with the reasons and warnings.
+///
+/// ```
+/// use hamdex::advice::{self, Advice, Overrides};
+///
+/// let resolved = advice::resolve(&["good morning", "good evening"], &Overrides::new())?;
+/// let advice: Advice = resolved.advice.expect("no setting was passed");
+/// assert_eq!((advice.profile.texts, advice.pipeline), (2, "text"));
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Advice {
     /// Distance and verification, and their kind of texts.
     pub settings: Settings,
@@ -61,37 +80,37 @@ pub struct Advice {
 /// Returns [`Error::InvalidOption`] if the pipeline cannot be created.
 ///
 /// ```
-/// use hamdex::advice::{self, Kind, Wishes};
+/// use hamdex::advice::{self, Kind, Overrides};
 ///
-/// let settled = advice::settle(&["今天是晴天", "good morning all", "早上好"], &Wishes::new())?;
-/// assert_eq!((settled.distance, settled.verification.to_string()), (16, "edit:0.78,0.88,30".into()));
-/// let advice = settled.advice.expect("no setting was passed");
+/// let resolved = advice::resolve(&["今天是晴天", "good morning all", "早上好"], &Overrides::new())?;
+/// assert_eq!((resolved.distance, resolved.verification.to_string()), (16, "edit:0.78,0.88,30".into()));
+/// let advice = resolved.advice.expect("no setting was passed");
 /// assert_eq!((advice.settings.kind, advice.pipeline), (Kind::Text, "text"));
 /// assert!(advice.warnings[0].contains("only 3 texts"));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
-pub fn settle<T: AsRef<str> + Sync>(texts: &[T], wishes: &Wishes) -> Result<Settled> {
+pub fn resolve<T: AsRef<str> + Sync>(texts: &[T], overrides: &Overrides) -> Result<Resolved> {
     let pipeline = |choice: Choice| -> Result<Pipeline> {
         let mut options = choice.options()?;
-        if let Some(sketch) = wishes.sketch {
+        if let Some(sketch) = overrides.sketch {
             options = options.sketch(sketch);
         }
         Pipeline::new(&options)
     };
-    if let (Some(kind), Some(_)) = (wishes.kind, wishes.distance)
-        && (wishes.verification.is_some() || texts.is_empty())
+    if let (Some(kind), Some(_)) = (overrides.kind, overrides.distance)
+        && (overrides.verification.is_some() || texts.is_empty())
     {
-        let Settings { distance, verification, .. } = wishes.settings(kind);
+        let Settings { distance, verification, .. } = overrides.settings(kind);
         let mut pipeline = pipeline(Choice::of(kind))?;
         if kind == Kind::Text {
-            pipeline = balanced(pipeline, texts, wishes)?;
+            pipeline = balanced(pipeline, texts, overrides)?;
         }
-        return Ok(Settled { pipeline: Some(pipeline), distance, verification, advice: None });
+        return Ok(Resolved { pipeline: Some(pipeline), distance, verification, advice: None });
     }
-    settle_with(texts, wishes, false, pipeline)
+    resolve_with(texts, overrides, false, pipeline)
 }
 
-/// Resolves settings as [`settle`] does, with a pipeline from the caller.
+/// Resolves settings as [`resolve`] does, with a pipeline from the caller.
 ///
 /// `make` gets the choice made from the texts; if the kind is passed, this is its preset without
 /// changes. Set `own` if `make` ignores the choice: then distance and verification are those of the
@@ -102,23 +121,23 @@ pub fn settle<T: AsRef<str> + Sync>(texts: &[T], wishes: &Wishes) -> Result<Sett
 /// Returns the errors of `make`.
 ///
 /// ```
-/// use hamdex::advice::{self, Wishes};
+/// use hamdex::advice::{self, Overrides};
 /// use hamdex::text::Pipeline;
 /// use hamdex::{Error, PipelineOptions};
 ///
 /// let make = |_| Pipeline::new(&PipelineOptions::preset("code")?);
-/// let settled = advice::settle_with::<_, Error>(&["let a = b;"], &Wishes::new(), true, make)?;
-/// assert_eq!((settled.distance, settled.verification.to_string()), (6, "jaccard:0.8".into()));
+/// let resolved = advice::resolve_with::<_, Error>(&["let a = b;"], &Overrides::new(), true, make)?;
+/// assert_eq!((resolved.distance, resolved.verification.to_string()), (6, "jaccard:0.8".into()));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
-pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
+pub fn resolve_with<T: AsRef<str> + Sync, E: From<Error>>(
     texts: &[T],
-    wishes: &Wishes,
+    overrides: &Overrides,
     own: bool,
     make: impl FnOnce(Choice) -> Result<Pipeline, E>,
-) -> Result<Settled, E> {
+) -> Result<Resolved, E> {
     let profile = Profile::of(texts);
-    let choice = wishes.kind.map_or(
+    let choice = overrides.kind.map_or(
         Choice { kind: Kind::Text, html: profile.markup >= PAGES, short_clean: habit(&profile) },
         Choice::of,
     );
@@ -127,14 +146,14 @@ pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
     let of_descriptor = if own { Kind::of_pipeline(&pipeline)? } else { None };
     let kind = of_descriptor.unwrap_or(choice.kind);
     if !own && kind == Kind::Text {
-        pipeline = balanced(pipeline, texts, wishes)?;
+        pipeline = balanced(pipeline, texts, overrides)?;
     }
-    let settings = wishes.settings(kind);
+    let settings = overrides.settings(kind);
     let mut reason = kind.reason(&profile);
     let counted = texts.split_at(texts.len().min(COUNTED)).0;
     let features = Features::of(&pipeline, counted);
     // Signatures of the longest sentences need only a few features.
-    let sentences = matches!(wishes.sketch, Some(SketchKind::Longest(_)));
+    let sentences = matches!(overrides.sketch, Some(SketchKind::Longest(_)));
     let relevant = (!sentences).then_some(features);
     if own && of_descriptor.is_none() {
         reason.push_str("; distance and verification were not measured with this pipeline");
@@ -145,9 +164,9 @@ pub fn settle_with<T: AsRef<str> + Sync, E: From<Error>>(
         reason,
         profile,
         features,
-        warnings: warnings(&profile, relevant, &settings, wishes.bits),
+        warnings: warnings(&profile, relevant, &settings, overrides.bits),
     };
-    Ok(Settled {
+    Ok(Resolved {
         pipeline: Some(pipeline),
         distance: settings.distance,
         verification: settings.verification,
@@ -175,10 +194,10 @@ fn habit(profile: &Profile) -> Clean {
 fn balanced<T: AsRef<str> + Sync>(
     pipeline: Pipeline,
     texts: &[T],
-    wishes: &Wishes,
+    overrides: &Overrides,
 ) -> Result<Pipeline> {
-    let simhash = matches!(wishes.sketch, None | Some(SketchKind::SimHash));
-    if !wishes.centre || !simhash || pipeline.has_centre() {
+    let simhash = matches!(overrides.sketch, None | Some(SketchKind::SimHash));
+    if !overrides.centre || !simhash || pipeline.has_centre() {
         return Ok(pipeline);
     }
     match Centre::learn(&pipeline, texts)? {
@@ -198,23 +217,23 @@ mod tests {
 
     #[test]
     fn passed_settings_need_no_advice() {
-        let wishes = Wishes::new().kind(Kind::Code).distance(5);
-        let settled = settle(&posts(), &wishes.verify(Verification::None)).unwrap();
-        assert_eq!((settled.distance, settled.verification), (5, Verification::None));
-        assert_eq!(settled.advice, None);
-        let settled = settle::<&str>(&[], &wishes).unwrap();
-        assert_eq!((settled.distance, settled.verification), (5, Verification::Jaccard(0.8)));
-        assert_eq!(settled.advice, None);
-        let pipeline = settled.pipeline.unwrap();
+        let overrides = Overrides::new().kind(Kind::Code).distance(5);
+        let resolved = resolve(&posts(), &overrides.verify(Verification::None)).unwrap();
+        assert_eq!((resolved.distance, resolved.verification), (5, Verification::None));
+        assert_eq!(resolved.advice, None);
+        let resolved = resolve::<&str>(&[], &overrides).unwrap();
+        assert_eq!((resolved.distance, resolved.verification), (5, Verification::Jaccard(0.8)));
+        assert_eq!(resolved.advice, None);
+        let pipeline = resolved.pipeline.unwrap();
         assert_eq!(Kind::of_pipeline(&pipeline).unwrap(), Some(Kind::Code));
     }
 
     #[test]
     fn a_passed_kind_takes_precedence() {
-        let settled = settle(&posts(), &Wishes::new().kind(Kind::Page)).unwrap();
-        let advice = settled.advice.unwrap();
+        let resolved = resolve(&posts(), &Overrides::new().kind(Kind::Page)).unwrap();
+        let advice = resolved.advice.unwrap();
         assert_eq!((advice.settings.kind, advice.pipeline), (Kind::Page, "page"));
-        assert_eq!((settled.distance, settled.verification), (12, Verification::Edit(0.88)));
+        assert_eq!((resolved.distance, resolved.verification), (12, Verification::Edit(0.88)));
     }
 
     #[test]
@@ -225,39 +244,39 @@ mod tests {
             words.join(" ")
         };
         let mut texts: Vec<String> = (0..100).map(&mut text).collect();
-        let descriptor = |texts: &[String], wishes: Wishes| {
-            settle(texts, &wishes).unwrap().pipeline.unwrap().descriptor().to_owned()
+        let descriptor = |texts: &[String], overrides: Overrides| {
+            resolve(texts, &overrides).unwrap().pipeline.unwrap().descriptor().to_owned()
         };
-        let open = descriptor(&texts, Wishes::new());
+        let open = descriptor(&texts, Overrides::new());
         assert!(open.contains(";centre=") && open.contains(";short=200,none;"), "{open}");
-        let all = Wishes::new().kind(Kind::Text).distance(9).verify(Verification::None);
+        let all = Overrides::new().kind(Kind::Text).distance(9).verify(Verification::None);
         assert!(descriptor(&texts, all).contains(";centre="));
-        assert!(!descriptor(&texts, Wishes::new().centre(false)).contains(";centre="));
-        assert!(!descriptor(&texts[..60], Wishes::new()).contains(";centre="));
-        let minhash = Wishes { sketch: Some(SketchKind::MinHash), ..Wishes::new() };
+        assert!(!descriptor(&texts, Overrides::new().centre(false)).contains(";centre="));
+        assert!(!descriptor(&texts[..60], Overrides::new()).contains(";centre="));
+        let minhash = Overrides { sketch: Some(SketchKind::MinHash), ..Overrides::new() };
         assert!(!descriptor(&texts, minhash).contains(";centre="));
-        assert!(!descriptor(&texts, Wishes::new().kind(Kind::Page)).contains(";centre="));
+        assert!(!descriptor(&texts, Overrides::new().kind(Kind::Page)).contains(";centre="));
         texts.extend(posts().into_iter().map(|post| format!("@bob {post}")));
-        assert!(descriptor(&texts, Wishes::new()).contains(";short=200,links;"));
+        assert!(descriptor(&texts, Overrides::new()).contains(";short=200,links;"));
         texts.extend(posts().into_iter().map(|post| format!("{post}//@张三:哈哈")));
-        assert!(descriptor(&texts, Wishes::new()).contains(";short=200,weibo,links;"));
+        assert!(descriptor(&texts, Overrides::new()).contains(";short=200,weibo,links;"));
     }
 
     #[test]
     fn pages_with_tags_are_read_as_pages() {
         let pages = vec!["<!doctype html><html><p>a</p></html>".repeat(20); 30];
-        let html = |wishes: &Wishes| {
-            let pipeline = settle(&pages, wishes).unwrap().pipeline.unwrap();
+        let html = |overrides: &Overrides| {
+            let pipeline = resolve(&pages, overrides).unwrap().pipeline.unwrap();
             pipeline.descriptor().contains("html=reader")
         };
-        assert!(html(&Wishes::new()) && !html(&Wishes::new().kind(Kind::Page)));
+        assert!(html(&Overrides::new()) && !html(&Overrides::new().kind(Kind::Page)));
     }
 
     #[test]
     fn a_pipeline_of_the_caller_gets_the_settings_of_an_equal_preset() {
         let advice = |options: &PipelineOptions| {
             let make = |_| Pipeline::new(options);
-            settle_with(&posts(), &Wishes::new(), true, make).unwrap().advice.unwrap()
+            resolve_with(&posts(), &Overrides::new(), true, make).unwrap().advice.unwrap()
         };
         let preset = advice(&PipelineOptions::preset("code").unwrap());
         assert_eq!((preset.settings.kind, preset.pipeline), (Kind::Code, "of your own"));

@@ -13,18 +13,25 @@ use crate::verify::Verification;
 ///
 /// ```
 /// use hamdex::verify::Verification;
-/// use hamdex::advice::{Kind, Wishes};
+/// use hamdex::advice::{Kind, Overrides};
 ///
-/// let wishes = Wishes::new().distance(6);
-/// let settings = wishes.settings(Kind::Post);
+/// let overrides = Overrides::new().distance(6);
+/// let settings = overrides.settings(Kind::Post);
 /// assert_eq!((settings.distance, settings.verification), (6, Verification::Edit(0.8)));
-/// let alone = wishes.verify(Verification::None).settings(Kind::Post);
+/// let alone = overrides.verify(Verification::None).settings(Kind::Post);
 /// assert_eq!((alone.distance, alone.verification), (6, Verification::None));
-/// assert_eq!(Wishes::new().bits(128).settings(Kind::Post).distance, 28);
+/// assert_eq!(Overrides::new().bits(128).settings(Kind::Post).distance, 28);
+///
+/// use hamdex::advice::Support;
+///
+/// let overrides = Overrides::new().kind(Kind::Page).support(Support::Nothing).centre(false);
+/// assert_eq!((overrides.kind, overrides.centre), (Some(Kind::Page), false));
+/// assert_eq!(overrides.settings(Kind::Page).verification, Verification::None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 #[must_use]
-pub struct Wishes {
+pub struct Overrides {
     /// Kind of texts, whose preset is the pipeline; `None` chooses it from the texts.
     pub kind: Option<Kind>,
     /// Maximum distance of near-duplicates in bits; `None` chooses it by the kind of texts.
@@ -42,7 +49,7 @@ pub struct Wishes {
     pub centre: bool,
 }
 
-impl Default for Wishes {
+impl Default for Overrides {
     fn default() -> Self {
         Self {
             kind: None,
@@ -56,7 +63,7 @@ impl Default for Wishes {
     }
 }
 
-impl Wishes {
+impl Overrides {
     /// Overrides nothing, for available texts and fingerprints of 64 bits.
     pub fn new() -> Self {
         Self::default()
@@ -129,11 +136,11 @@ mod tests {
 
     #[test]
     fn overrides_take_precedence_over_measured_settings() {
-        let resolved = |wishes: Wishes| {
-            let settings = wishes.settings(Kind::Post);
+        let resolved = |overrides: Overrides| {
+            let settings = overrides.settings(Kind::Post);
             (settings.distance, settings.verification)
         };
-        let (open, jaccard) = (Wishes::new(), Verification::Jaccard(0.5));
+        let (open, jaccard) = (Overrides::new(), Verification::Jaccard(0.5));
         assert_eq!(resolved(open), (14, Verification::Edit(0.8)));
         assert_eq!(resolved(open.distance(3)), (3, Verification::Edit(0.8)));
         assert_eq!(resolved(open.verify(Verification::None).distance(3)), (3, Verification::None));
@@ -145,8 +152,9 @@ mod tests {
 
     #[test]
     fn a_distance_is_verified_with_the_available_evidence() {
-        let verification =
-            |kind, support| Wishes::new().distance(5).support(support).settings(kind).verification;
+        let verification = |kind, support| {
+            Overrides::new().distance(5).support(support).settings(kind).verification
+        };
         assert_eq!(verification(Kind::Page, Support::Texts), Verification::Edit(0.88));
         assert_eq!(verification(Kind::Page, Support::Features), Verification::Jaccard(0.78));
         assert_eq!(verification(Kind::Page, Support::Nothing), Verification::None);
@@ -155,13 +163,16 @@ mod tests {
 
     #[test]
     fn longest_sentences_are_searched_at_distance_zero() {
-        let wishes = Wishes { sketch: Some(SketchKind::Longest(3)), ..Wishes::new() };
-        let settings = |wishes: Wishes| {
-            let settings = wishes.settings(Kind::Page);
+        let overrides = Overrides { sketch: Some(SketchKind::Longest(3)), ..Overrides::new() };
+        let settings = |overrides: Overrides| {
+            let settings = overrides.settings(Kind::Page);
             (settings.distance, settings.verification)
         };
-        assert_eq!(settings(wishes), (0, Verification::None));
-        assert_eq!(settings(wishes.verify(Verification::Edit(0.9))), (0, Verification::Edit(0.9)));
-        assert_eq!(settings(wishes.distance(2)), (2, Verification::None));
+        assert_eq!(settings(overrides), (0, Verification::None));
+        assert_eq!(
+            settings(overrides.verify(Verification::Edit(0.9))),
+            (0, Verification::Edit(0.9))
+        );
+        assert_eq!(settings(overrides.distance(2)), (2, Verification::None));
     }
 }

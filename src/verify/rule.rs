@@ -1,18 +1,19 @@
-//! Nearness: the distance and the verification that make two documents near-duplicates.
+//! Duplicate rules: the distance and the verification that make two documents near-duplicates.
 
 use super::Verification;
 
 /// Which documents of a chain a cluster holds.
 ///
 /// ```
-/// use hamdex::verify::Nearness;
+/// use hamdex::verify::DuplicateRule;
 /// use hamdex::join::Linkage;
 ///
-/// assert_eq!(Nearness::new(3).linkage, Linkage::Chain);
-/// let nearness = Nearness::new(3).linkage(Linkage::Representative);
-/// assert_eq!(nearness.linkage, Linkage::Representative);
+/// assert_eq!(DuplicateRule::new(3).linkage, Linkage::Chain);
+/// let rule = DuplicateRule::new(3).linkage(Linkage::Representative);
+/// assert_eq!(rule.linkage, Linkage::Representative);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Linkage {
     /// All documents that chains of near pairs connect.
     #[default]
@@ -23,18 +24,20 @@ pub enum Linkage {
 
 /// When two documents are near-duplicates of each other.
 ///
-/// A distance converts to a nearness without a check.
+/// A distance converts to a rule without a check.
 ///
 /// ```
-/// use hamdex::verify::{Nearness, Verification};
+/// use hamdex::verify::{Linkage, DuplicateRule, Verification};
 ///
-/// let nearness = Nearness::new(12).verify(Verification::Jaccard(0.8)).memory(1 << 30);
-/// assert_eq!(Nearness::from(3), Nearness::new(3));
-/// assert_eq!((nearness.distance, nearness.memory), (12, 1 << 30));
+/// let rule = DuplicateRule::new(12).verify(Verification::Jaccard(0.8)).memory(1 << 30);
+/// assert_eq!(DuplicateRule::from(3), DuplicateRule::new(3));
+/// assert_eq!((rule.distance, rule.memory), (12, 1 << 30));
+/// assert_eq!(rule.linkage(Linkage::Representative).linkage, Linkage::Representative);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 #[must_use]
-pub struct Nearness {
+pub struct DuplicateRule {
     /// Largest distance of near-duplicates in bits: 0 to a quarter of the width.
     pub distance: u32,
     /// The check that a pair within the distance must pass.
@@ -45,8 +48,8 @@ pub struct Nearness {
     pub memory: usize,
 }
 
-impl Nearness {
-    /// Creates a nearness with a distance and without a check.
+impl DuplicateRule {
+    /// Creates a rule with a distance and without a check.
     pub fn new(distance: u32) -> Self {
         Self {
             distance,
@@ -80,7 +83,7 @@ impl Nearness {
     }
 }
 
-impl From<u32> for Nearness {
+impl From<u32> for DuplicateRule {
     fn from(distance: u32) -> Self {
         Self::new(distance)
     }
