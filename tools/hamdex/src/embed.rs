@@ -7,45 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
-use hamdex::Fault;
 
 use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::session::Session;
 use crate::usage::Refused;
 use crate::verb::dedup::{self, DedupArgs};
-
-/// Why a verb ended early.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stopped {
-    /// The party that has to act on the failure.
-    pub fault: Fault,
-    /// A short name of the kind of failure, which does not change between versions.
-    pub code: &'static str,
-    /// The status that the command line would have ended with.
-    pub status: u8,
-    /// The message: what happened, with both sides of a mismatch.
-    pub message: String,
-}
-
-impl From<Failure> for Stopped {
-    fn from(failure: Failure) -> Self {
-        Self {
-            fault: failure.fault(),
-            code: failure.code(),
-            status: failure.status(),
-            message: failure.to_string(),
-        }
-    }
-}
-
-impl From<clap::Error> for Stopped {
-    fn from(error: clap::Error) -> Self {
-        // The hints are for people at a keyboard.
-        Failure::Usage(Refused::new(&error).message).into()
-    }
-}
 
 /// The result of a verb for the program around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +44,11 @@ struct Dedup {
 pub fn dedup(
     arguments: impl IntoIterator<Item = OsString>,
     cancelled: Arc<AtomicBool>,
-) -> Result<Done, Stopped> {
-    let Dedup { dedup, overwrite } = Dedup::try_parse_from(arguments)?;
+) -> Result<Done> {
+    // The hints are for people at a keyboard.
+    let parsed = Dedup::try_parse_from(arguments)
+        .map_err(|error| Failure::Usage(Refused::new(&error).message));
+    let Dedup { dedup, overwrite } = parsed?;
     let console = Console::embedded(cancelled);
     let session = Session { console, json: true, overwrite: overwrite.into() };
     let report = dedup.summary(&session)?;
@@ -90,15 +60,17 @@ pub fn dedup(
 /// # Errors
 ///
 /// A file that cannot be written or is no page by its name, or a summary that lacks something.
-pub fn page(summary: &str, file: &str) -> Result<(), Stopped> {
-    Ok(dedup::page_of(summary, file)?)
+pub fn page(summary: &str, file: &str) -> Result<()> {
+    dedup::page_of(summary, file)
 }
 
 #[cfg(test)]
 mod tests {
+    use hamdex::Fault;
+
     use super::*;
 
-    fn run(arguments: &[&str], cancelled: bool) -> Result<Done, Stopped> {
+    fn run(arguments: &[&str], cancelled: bool) -> Result<Done> {
         dedup(arguments.iter().map(OsString::from), Arc::new(AtomicBool::new(cancelled)))
     }
 
@@ -114,13 +86,19 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "{\"text\":\"sunny days\"}\n");
 
         let stopped = run(&[&rows, "-o", &path("c.jsonl")], true).unwrap_err();
-        assert_eq!(stopped.message, hamdex::Error::Cancelled.to_string());
+        assert_eq!(stopped.to_string(), hamdex::Error::Cancelled.to_string());
         assert!(!directory.path().join("c.jsonl").exists());
         let stopped = run(&[&rows, "-o", &out, "--verify", "cosine:1"], false).unwrap_err();
-        assert_eq!((stopped.fault, stopped.code, stopped.status), (Fault::Caller, "usage", 2));
-        assert!(stopped.message.starts_with("invalid value 'cosine:1'"), "{}", stopped.message);
-        assert!(!stopped.message.contains('\n'));
+        assert_eq!(
+            (stopped.fault(), stopped.code(), stopped.status()),
+            (Fault::Caller, "usage", 2)
+        );
+        let message = stopped.to_string();
+        assert!(
+            message.starts_with("invalid value 'cosine:1'") && !message.contains('\n'),
+            "{message}"
+        );
         let stopped = run(&[&path("none.jsonl"), "-o", &out], false).unwrap_err();
-        assert_eq!((stopped.fault, stopped.code), (Fault::Environment, "no-such-file"));
+        assert_eq!((stopped.fault(), stopped.code()), (Fault::Environment, "no-such-file"));
     }
 }

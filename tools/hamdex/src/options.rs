@@ -13,11 +13,12 @@ use hamdex::text::{
     Centre, Clean, Encoding, IdfLearner, IdfTable, Pipeline, PipelineOptions, Segment,
 };
 use hamdex_io::host::Host;
+use hamdex_io::tables::WeightsArg;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Bring, Format, Inputs, MaxBad, Names, Policy, Rejects, Walking, WarcId};
-use crate::resource_options::{ResourceArgs, SeedArg, Wanted, WeightsArg};
+use crate::resource_options::{ResourceArgs, SeedArg, Wanted};
 use crate::session::Session;
 use crate::size::Size;
 
@@ -98,12 +99,10 @@ impl RowArgs {
         Names {
             id: self.id_field.clone(),
             text: self.text_field.clone(),
-            stamp: None,
-            unique: None,
-            source: None,
             encoding: self.encoding,
             warc_id: self.warc_id,
             delimiter: self.delimiter,
+            ..Names::default()
         }
     }
 

@@ -14,7 +14,7 @@ use hamdex::text::{self, Encoding};
 use super::columnar::{Batch, Columnar};
 use super::exported;
 use super::fields::Fields;
-use super::flow::{End, Event, Gate, for_each_made};
+use super::flow::{End, Event, Gate, Unit, for_each_made};
 use super::inputs::Inputs;
 use super::open::{Meter, Reader, is_html};
 use super::reject::Reason;
@@ -165,6 +165,7 @@ type Stop = Option<Failure>;
 /// What every reading thread reads with.
 pub(crate) struct Out {
     pub(crate) gate: Arc<Gate>,
+    pub(crate) units: Arc<[Unit]>,
     pub(crate) read: Sender<Event>,
     pub(crate) rows: Rows,
     /// Rows that an earlier pass read of each source.
@@ -173,19 +174,25 @@ pub(crate) struct Out {
 }
 
 impl Out {
-    /// Reads one source after another, until all are read or no result is wanted.
+    /// Reads one unit after another, until all are read or no result is wanted.
     pub(crate) fn run(&self, inputs: &Inputs) {
-        while let Some(position) = self.gate.next_source(inputs.sources.len()) {
-            let Some(source) = inputs.sources.get(position) else { return };
+        while let Some((position, unit)) = self.gate.next(&self.units) {
+            let Some(source) = inputs.sources.get(unit.source) else { return };
             let (before, base) = match &self.before {
                 Some(before) => {
-                    let earlier = before.get(..position).unwrap_or_default();
-                    (before.get(position).copied(), Some(earlier.iter().sum()))
+                    let earlier = before.get(..unit.source).unwrap_or_default();
+                    (before.get(unit.source).copied(), Some(earlier.iter().sum()))
                 }
                 None => (None, None),
             };
+            let before = match (before, &unit.part) {
+                (Some(before), Some(part)) => {
+                    Some(before.saturating_sub(part.first).min(part.rows))
+                }
+                (before, _) => before,
+            };
             let mut reading =
-                One { out: self, source, position, before, base, sent: 0, grown: false };
+                One { out: self, source, unit, position, before, base, sent: 0, grown: false };
             let read = catch_unwind(AssertUnwindSafe(|| reading.run()));
             let event = match read {
                 Ok(Err(None)) => return,
@@ -203,10 +210,12 @@ impl Out {
     }
 }
 
-/// A source that is being read.
+/// A source that is being read, or a part of it.
 struct One<'a> {
     out: &'a Out,
     source: &'a Source,
+    unit: &'a Unit,
+    /// Position among the units.
     position: usize,
     /// Its rows in an earlier pass.
     before: Option<u64>,
@@ -237,10 +246,10 @@ impl One<'_> {
 
     fn send(&mut self, body: Body) -> Result<(), Stop> {
         let known = self.out.gate.admit(self.position, body.bytes()).map_err(|()| None)?;
-        let (source, read) = (self.position, self.out.meter.bytes());
+        let (source, read) = (self.unit.source, self.out.meter.bytes());
         let chunk = Chunk { source, base: self.base.or(known), read, body };
         self.sent += 1;
-        self.out.read.send(Event::Chunk(self.sent - 1, chunk)).map_err(|_| None)
+        self.out.read.send(Event::Chunk(self.position, self.sent - 1, chunk)).map_err(|_| None)
     }
 
     /// Returns the bytes of the next chunk: the first ones are small, so that all threads begin.
@@ -256,10 +265,12 @@ impl One<'_> {
     fn table(&mut self, columnar: &Columnar) -> Result<u64, Stop> {
         let mut rows = 0;
         let most = self.before.unwrap_or(u64::MAX);
-        for batch in columnar.batches_of(self.out.rows == Rows::Whole, &self.out.meter)? {
+        let (part, whole) = (self.unit.part.as_ref(), self.out.rows == Rows::Whole);
+        let first = part.map_or(0, |part| part.first);
+        for batch in columnar.batches_of(whole, part, &self.out.meter)? {
             let batch = batch.map_err(|e| Failure::io(&self.source.name, e))?;
             self.grown = batch.rows() > most - rows;
-            let batch = batch.beginning_at(rows, most - rows);
+            let batch = batch.beginning_at(first + rows, most - rows);
             rows += batch.rows();
             if batch.rows() > 0 {
                 self.send(Body::Table(batch))?;

@@ -138,26 +138,7 @@ impl Failure {
 
     /// Returns the system's message alone, for callers that name the path themselves.
     pub fn cause(&self) -> String {
-        match self {
-            Self::Io { source, .. } => source.to_string(),
-            Self::Library(_)
-            | Self::Usage(_)
-            | Self::Row { .. }
-            | Self::TooManyBad { .. }
-            | Self::NoUsableRows { .. }
-            | Self::LeftOut { .. }
-            | Self::Unreached { .. }
-            | Self::NoTextField { .. }
-            | Self::NoField { .. }
-            | Self::Table { .. }
-            | Self::WouldOverwrite { .. }
-            | Self::File { .. }
-            | Self::Refused { .. }
-            | Self::Findings { .. }
-            | Self::Unfit { .. }
-            | Self::OutputClosed
-            | Self::Interrupted { .. } => self.to_string(),
-        }
+        if let Self::Io { source, .. } = self { source.to_string() } else { self.to_string() }
     }
 
     /// Returns the exit status of the process.

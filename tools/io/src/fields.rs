@@ -14,7 +14,7 @@ pub(crate) const FINGERPRINT: &str = "fingerprint";
 pub(crate) const FEATURES: &str = "hamdex_features";
 
 /// Default fields of the text, in the order of the search.
-pub(crate) const TEXT_FIELDS: [&str; 7] =
+pub const TEXT_FIELDS: [&str; 7] =
     ["text", "content", "body", "raw_content", "document", "markdown", "article"];
 
 /// Default field of the id.
@@ -39,6 +39,8 @@ pub struct Names {
     pub warc_id: WarcId,
     /// The byte between cells of CSV; `None` is found out from the header.
     pub delimiter: Option<u8>,
+    /// Read only the fields that are named here: no default id, no fingerprints.
+    pub alone: bool,
 }
 
 /// The use of a value of a row.
@@ -100,9 +102,13 @@ impl Fields {
         for (at, text) in fields.texts.iter().enumerate() {
             grow(&mut nodes, text, Role::Text(at));
         }
-        grow(&mut nodes, &fields.id, Role::Id);
-        grow(&mut nodes, FINGERPRINT, Role::Fingerprint);
-        grow(&mut nodes, FEATURES, Role::Features);
+        if names.id.is_some() || !names.alone {
+            grow(&mut nodes, &fields.id, Role::Id);
+        }
+        if !names.alone {
+            grow(&mut nodes, FINGERPRINT, Role::Fingerprint);
+            grow(&mut nodes, FEATURES, Role::Features);
+        }
         for (name, role) in [
             (&fields.stamp, Role::Stamp),
             (&fields.unique, Role::Unique),

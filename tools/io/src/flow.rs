@@ -1,9 +1,10 @@
 //! Flow: chunks are read, made into results on all threads, and handed on in order.
 //!
-//! Up to one reading thread per processor reads sources, one source each. A chunk becomes a job of
-//! the pool as soon as it is read. The caller's thread receives the results in the order of the
-//! sources. A stage waits for another one only if the chunks and results in flight reach a limit
-//! of bytes; the source that is handed on always continues, so that the limit cannot block it.
+//! Up to one reading thread per processor reads units: sources, or some row groups of a Parquet
+//! file. A chunk becomes a job of the pool as soon as it is read. The caller's thread receives the
+//! results in the order of the units. A stage waits for another one only if the chunks and results
+//! in flight reach a limit of bytes; the unit that is handed on always continues, so that the limit
+//! cannot block it.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -15,15 +16,17 @@ use std::time::Duration;
 use rayon::Yield;
 
 use super::chunk::{CHUNK, Chunk, Extents, Out, Rows};
+use super::columnar::Part;
 use super::inputs::Inputs;
 use super::open::Meter;
+use super::source::Kind;
 use crate::failure::{Failure, Result};
 use crate::host::Host;
 
-/// Chunks in flight of the source that is handed on, besides two per thread.
+/// Chunks in flight of the unit that is handed on, besides two per thread.
 const FRONT: usize = 8;
 
-/// Bytes in flight of all later sources, chunks and results.
+/// Bytes in flight of all later units, chunks and results.
 const AHEAD: usize = 64 << 20;
 
 /// How long a worker of the pool waits before it looks for another job.
@@ -31,9 +34,9 @@ const IDLE: Duration = Duration::from_millis(1);
 
 /// What a reading thread reports.
 pub(crate) enum Event {
-    /// The chunk with this number of its source.
-    Chunk(u64, Chunk),
-    /// A source ended after this number of chunks, or with a failure.
+    /// The chunk with this number of a unit.
+    Chunk(usize, u64, Chunk),
+    /// A unit ended after this number of chunks, or with a failure.
     End(usize, u64, Result<End>),
     /// A reading thread panicked.
     Panic(Box<dyn Any + Send>),
@@ -41,7 +44,33 @@ pub(crate) enum Event {
     Stop,
 }
 
-/// The end of a source.
+/// What one thread reads at a time.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    /// Position of the source among the inputs.
+    pub(crate) source: usize,
+    /// `None` is the whole source.
+    pub(crate) part: Option<Part>,
+    /// Whether the source ends with it.
+    last: bool,
+}
+
+/// Cuts the sources into units, in order.
+fn units(inputs: &Inputs) -> Arc<[Unit]> {
+    let mut units = Vec::with_capacity(inputs.sources.len());
+    for (source, kind) in inputs.sources.iter().map(|source| &source.kind).enumerate() {
+        let parts = if let Kind::Columnar(file) = kind { file.parts() } else { Vec::new() };
+        let last = parts.len().saturating_sub(1);
+        let part = |(at, part)| Unit { source, part: Some(part), last: at == last };
+        if parts.is_empty() {
+            units.push(Unit { source, part: None, last: true });
+        }
+        units.extend(parts.into_iter().enumerate().map(part));
+    }
+    units.into()
+}
+
+/// The end of a unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {
     /// Its rows.
@@ -52,9 +81,19 @@ pub(crate) struct End {
 
 /// A result of the pool.
 enum Made<T> {
-    Chunk { source: usize, number: u64, kept: usize, read: u64, rows: u64, made: Result<T> },
+    Chunk(usize, u64, Done<T>),
     End(usize, u64, Result<End>),
     Panic(Box<dyn Any + Send>),
+}
+
+/// What became of a chunk.
+struct Done<T> {
+    /// Bytes of the result.
+    kept: usize,
+    /// Bytes read of all sources.
+    read: u64,
+    rows: u64,
+    made: Result<T>,
 }
 
 /// Calls `make` with every chunk on all threads, and `visit` with the results in order.
@@ -75,20 +114,21 @@ pub fn for_each_made<T: Send>(
     let extents = extents.or(inputs.drawn.as_ref().map(|drawn| &drawn.extents));
     let gate = Arc::new(Gate::new(CHUNK * (FRONT + 2 * threads)));
     let (read, reads) = channel();
-    let meter = Meter::default();
+    let (units, meter) = (units(inputs), Meter::default());
     let mut readers = Vec::new();
-    for _ in 0..threads.min(inputs.sources.len()) {
+    for _ in 0..threads.min(units.len()) {
         let (inputs, gate, read) = (Arc::clone(inputs), Arc::clone(&gate), read.clone());
-        let out = Out { gate, read, rows, before: extents.cloned(), meter: meter.clone() };
+        let (units, meter) = (Arc::clone(&units), meter.clone());
+        let out = Out { gate, units, read, rows, before: extents.cloned(), meter };
         // Not a scoped thread: it may wait for a terminal long after the work has failed.
         let thread = std::thread::Builder::new().name("reader".to_owned());
         let reader = thread.spawn(move || out.run(&inputs));
         readers.push(reader.map_err(|e| Failure::io("reading thread", e))?);
     }
     let (made, results) = channel();
-    let flow = Flow { inputs, console, gate: &gate, results };
+    let flow = Flow { inputs, units: &units, console, gate: &gate, results };
     let make = |chunk| make(inputs.leave_drawn(chunk)?);
-    let make = |number, chunk| made_of(number, chunk, &make, &gate);
+    let make = |unit, number, chunk| made_of(unit, number, chunk, &make, &gate);
     let make = &make;
     let extents = rayon::in_place_scope(|scope| {
         std::thread::scope(|threads| {
@@ -97,13 +137,11 @@ pub fn for_each_made<T: Send>(
                 for event in reads {
                     let made = made.clone();
                     let sent = match event {
-                        Event::Chunk(number, chunk) => {
-                            scope.spawn(move |_| drop(made.send(make(number, chunk))));
+                        Event::Chunk(unit, number, chunk) => {
+                            scope.spawn(move |_| drop(made.send(make(unit, number, chunk))));
                             Ok(())
                         }
-                        Event::End(source, chunks, end) => {
-                            made.send(Made::End(source, chunks, end))
-                        }
+                        Event::End(unit, chunks, end) => made.send(Made::End(unit, chunks, end)),
                         Event::Panic(panic) => made.send(Made::Panic(panic)),
                         Event::Stop => break,
                     };
@@ -127,34 +165,36 @@ pub fn for_each_made<T: Send>(
 }
 
 fn made_of<T>(
+    unit: usize,
     number: u64,
     chunk: Chunk,
     make: &(impl Fn(Chunk) -> Result<(T, usize)> + Sync),
     gate: &Gate,
 ) -> Made<T> {
-    let (source, read, rows) = (chunk.source, chunk.read, chunk.body.rows());
+    let (read, rows) = (chunk.read, chunk.body.rows());
     let bytes = chunk.body.bytes();
     let (made, kept) = match catch_unwind(AssertUnwindSafe(|| make(chunk))) {
         Ok(Ok((made, kept))) => (Ok(made), kept),
         Ok(Err(failure)) => (Err(failure), 0),
         Err(panic) => return Made::Panic(panic),
     };
-    gate.resize(source, bytes, kept);
-    Made::Chunk { source, number, kept, read, rows, made }
+    gate.resize(unit, bytes, kept);
+    Made::Chunk(unit, number, Done { kept, read, rows, made })
 }
 
 /// The caller's side: results become ordered.
 struct Flow<'a, T> {
     inputs: &'a Inputs,
+    units: &'a [Unit],
     console: &'a dyn Host,
     gate: &'a Gate,
     results: Receiver<Made<T>>,
 }
 
-/// Results of one source that wait for their turn.
+/// Results of one unit that wait for their turn.
 struct Waiting<T> {
-    /// By number: bytes kept, bytes read of all sources, rows, the result.
-    made: BTreeMap<u64, (usize, u64, u64, Result<T>)>,
+    /// By number.
+    made: BTreeMap<u64, Done<T>>,
     /// How many chunks there are, and the end.
     end: Option<(u64, Result<End>)>,
 }
@@ -168,14 +208,14 @@ impl<T> Default for Waiting<T> {
 impl<T> Flow<'_, T> {
     fn hand_on(&self, mut visit: impl FnMut(usize, u64, T) -> Result<()>) -> Result<Extents> {
         let mut waiting: HashMap<usize, Waiting<T>> = HashMap::new();
-        let (mut extents, mut base, mut due) = (Extents::new(), 0, 0);
+        let (mut extents, mut base, mut rows_of_source) = (Extents::new(), 0, 0);
         let mut grown = Vec::new();
-        while let Some(source) = self.inputs.sources.get(extents.len()) {
-            let front = extents.len();
+        let (mut front, mut due) = (0, 0);
+        while let Some(unit) = self.units.get(front) {
             let next = waiting.entry(front).or_default();
-            if let Some((kept, read, rows, made)) = next.made.remove(&due) {
+            if let Some(Done { kept, read, rows, made }) = next.made.remove(&due) {
                 self.console.check()?;
-                visit(front, base, made?)?;
+                visit(unit.source, base, made?)?;
                 self.gate.resize(front, kept, 0);
                 self.console.reach(read, rows);
                 due += 1;
@@ -184,25 +224,31 @@ impl<T> Flow<'_, T> {
             if let Some((_, end)) = next.end.take_if(|(chunks, _)| *chunks == due) {
                 let end = end?;
                 waiting.remove(&front);
-                grown.extend(end.grown.then_some(&source.name));
-                extents.push(end.rows);
-                (base, due) = (base + end.rows, 0);
+                grown.extend(end.grown.then_some(unit.source));
+                rows_of_source += end.rows;
+                if unit.last {
+                    extents.push(rows_of_source);
+                    base += rows_of_source;
+                    rows_of_source = 0;
+                }
+                (front, due) = (front + 1, 0);
                 self.gate.pass(base);
                 continue;
             }
             match next_of(&self.results) {
-                Some(Made::Chunk { source, number, kept, read, rows, made }) => {
-                    let made = (kept, read, rows, made);
-                    waiting.entry(source).or_default().made.insert(number, made);
+                Some(Made::Chunk(unit, number, done)) => {
+                    waiting.entry(unit).or_default().made.insert(number, done);
                 }
-                Some(Made::End(source, chunks, end)) => {
-                    waiting.entry(source).or_default().end = Some((chunks, end));
+                Some(Made::End(unit, chunks, end)) => {
+                    waiting.entry(unit).or_default().end = Some((chunks, end));
                 }
                 Some(Made::Panic(panic)) => resume_unwind(panic),
-                None => unreachable!("every source ends"),
+                None => unreachable!("every unit ends"),
             }
         }
-        for name in grown {
+        grown.dedup();
+        let name = |at: usize| self.inputs.sources.get(at).map(|source| &source.name);
+        for name in grown.into_iter().filter_map(name) {
             self.console.warn(&format!("{name} grew while it was read; the new rows are skipped"));
         }
         Ok(extents)
@@ -247,18 +293,18 @@ impl Drop for Closing<'_> {
 pub(crate) struct Gate {
     state: Mutex<State>,
     moved: Condvar,
-    /// Bytes in flight of the source that is handed on.
+    /// Bytes in flight of the unit that is handed on.
     front: usize,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The next source to read.
+    /// The next unit to read.
     next: usize,
-    /// The source that is handed on, and the origin of its first row.
+    /// The unit that is handed on, and the origin of the first row of its source.
     front: usize,
     base: u64,
-    /// Bytes in flight by source, and of all sources behind the front.
+    /// Bytes in flight by unit, and of all units behind the front.
     used: HashMap<usize, usize>,
     ahead: usize,
     closed: bool,
@@ -273,28 +319,28 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the position of the next source to read; `None` once it is not wanted.
-    pub(crate) fn next_source(&self, sources: usize) -> Option<usize> {
+    /// Returns the next unit to read, with its position; `None` once it is not wanted.
+    pub(crate) fn next<'u>(&self, units: &'u [Unit]) -> Option<(usize, &'u Unit)> {
         let mut state = self.lock();
         let next = state.next;
         state.next += 1;
-        (next < sources && !state.closed).then_some(next)
+        units.get(next).filter(|_| !state.closed).map(|unit| (next, unit))
     }
 
     /// Waits until there is room for a chunk, and returns the origin of the source's first row if
     /// it is known; fails once no result is wanted.
-    pub(crate) fn admit(&self, source: usize, bytes: usize) -> Result<Option<u64>, ()> {
+    pub(crate) fn admit(&self, unit: usize, bytes: usize) -> Result<Option<u64>, ()> {
         let mut state = self.lock();
         loop {
             if state.closed {
                 return Err(());
             }
-            let front = source == state.front;
-            let used = if front { state.used.get(&source).copied() } else { Some(state.ahead) };
+            let front = unit == state.front;
+            let used = if front { state.used.get(&unit).copied() } else { Some(state.ahead) };
             let used = used.unwrap_or(0);
             let limit = if front { self.front } else { AHEAD };
             if used + bytes <= limit || (front && used == 0) {
-                *state.used.entry(source).or_default() += bytes;
+                *state.used.entry(unit).or_default() += bytes;
                 if !front {
                     state.ahead += bytes;
                 }
@@ -305,18 +351,18 @@ impl Gate {
     }
 
     /// Changes the bytes of something in flight.
-    pub(crate) fn resize(&self, source: usize, from: usize, to: usize) {
+    pub(crate) fn resize(&self, unit: usize, from: usize, to: usize) {
         let mut state = self.lock();
-        let used = state.used.entry(source).or_default();
+        let used = state.used.entry(unit).or_default();
         *used = (*used + to).saturating_sub(from);
-        if source != state.front {
+        if unit != state.front {
             state.ahead = (state.ahead + to).saturating_sub(from);
         }
         drop(state);
         self.moved.notify_all();
     }
 
-    /// Makes the next source the one that is handed on.
+    /// Makes the next unit the one that is handed on; `base` is the origin of its source.
     fn pass(&self, base: u64) {
         let mut state = self.lock();
         let done = state.front;

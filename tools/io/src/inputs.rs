@@ -74,6 +74,21 @@ impl Inputs {
         Ok(inputs)
     }
 
+    /// Takes rows in memory as the only source, whose name is empty.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a column that is named cannot be what it is named for.
+    #[cfg(feature = "parquet")]
+    pub fn of_rows(
+        schema: arrow_schema::SchemaRef,
+        batches: Vec<arrow_array::RecordBatch>,
+        names: Names,
+    ) -> Result<Self> {
+        let sources = vec![Source::memory(schema, batches, &names)?];
+        Ok(Self { sources, names, drawn: None })
+    }
+
     /// Reports the field of the texts if it is not the default, and warns of an id field that no
     /// row has.
     fn announce(&self, console: &dyn Host) {

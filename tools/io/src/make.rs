@@ -59,10 +59,10 @@ impl Maker<'_> {
     pub(crate) fn line<F: Fingerprint>(
         &self,
         fields: &Fields,
-        (file, ordinal): (&str, u64),
+        place: (&str, u64),
         bytes: &[u8],
     ) -> Result<Made<F>, Reason> {
-        self.row(fields, (file, ordinal), row::parse(fields, bytes)?)
+        self.row(fields, place, row::parse(fields, bytes)?)
     }
 
     /// Fingerprints a row by its fields.
@@ -174,10 +174,11 @@ pub fn row_text<'a>(fields: &Fields, bytes: &'a [u8]) -> Option<Cow<'a, str>> {
     row::parse(fields, bytes).ok()?.text
 }
 
-/// Returns the key of a row; without an id it is named by file and line.
+/// Returns the key of a row; without an id it is named by file and line, in memory by its number.
 fn key_of(row: &Row<'_>, file: &str, ordinal: u64) -> Result<Vec<u8>, Reason> {
     match row.id.map(key::of_json).transpose()?.flatten() {
         Some(key) => Ok(key),
+        None if file.is_empty() => Ok(key::of_number(ordinal).to_vec()),
         None => key::of_text(&format!("{file}:{}", ordinal + 1)),
     }
 }

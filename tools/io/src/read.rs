@@ -42,6 +42,7 @@ pub struct Document<'a, F> {
 /// A good row with nothing to compare.
 #[derive(Debug)]
 pub struct Blank {
+    pub reason: &'static str,
     pub length: u64,
     pub stamp: Stamp,
     pub unique: Option<u128>,
@@ -418,9 +419,9 @@ impl<F: Fingerprint> Work<'_, F> {
         let Sketch { fingerprint, features, proofs } = match sketch {
             Ok(sketch) => sketch,
             Err(reason) => match reason.not_compared().filter(|_| self.reading.keep_blank) {
-                Some(kind) => {
-                    *self.totals.blank.entry(kind).or_default() += 1;
-                    let blank = Blank { length, stamp, unique, source, origin };
+                Some(reason) => {
+                    *self.totals.blank.entry(reason).or_default() += 1;
+                    let blank = Blank { reason, length, stamp, unique, source, origin };
                     return self.sink.blank(blank);
                 }
                 None => return self.rejects.add(place, reason, row),

@@ -158,6 +158,8 @@ pub struct Policy {
     pub append: bool,
     pub strict: bool,
     pub max_bad: MaxBad,
+    /// Take inputs without a usable row, too.
+    pub all_unusable: bool,
 }
 
 /// How many rows may be bad.
@@ -199,6 +201,9 @@ impl fmt::Display for MaxBad {
 }
 
 impl MaxBad {
+    /// Any number of rows.
+    pub const ANY: Self = Self::Percent(100.0);
+
     fn allows(self, bad: u64, rows: u64) -> bool {
         match self {
             Self::Rows(allowed) => bad <= allowed,
@@ -322,7 +327,7 @@ impl Rejects {
     /// to compare that are no rejects.
     pub fn judge(&mut self, rows: u64, usable: u64, kept: &Kinds) -> Result<()> {
         self.flush()?;
-        if rows > 0 && usable == 0 {
+        if rows > 0 && usable == 0 && !self.policy.all_unusable {
             let reasons = [self.reasons(), listed(kept)];
             let reasons = reasons.into_iter().filter(|reasons| !reasons.is_empty());
             let reasons = reasons.collect::<Vec<_>>().join(", ");

@@ -94,9 +94,9 @@ pub(crate) fn parse_beside<'a>(
 
 /// Returns the parts of the text of a good row, each with the bytes of its value in the line.
 pub fn text_parts<'a>(fields: &Fields, line: &'a [u8]) -> Vec<(Range<usize>, Cow<'a, str>)> {
-    let mut parts = vec![None; fields.texts.len()];
+    let mut parts = Parts(vec![None; fields.texts.len()]);
     let mut json = serde_json::Deserializer::from_slice(line);
-    let visitor = PartsVisitor { nodes: &fields.nodes, parts: &mut parts };
+    let visitor = RowVisitor { nodes: &fields.nodes, found: &mut parts };
     if json.deserialize_map(visitor).is_err() {
         return Vec::new();
     }
@@ -105,44 +105,7 @@ pub fn text_parts<'a>(fields: &Fields, line: &'a [u8]) -> Vec<(Range<usize>, Cow
         let text = serde_json::from_str::<Cow<'a, str>>(raw).ok()?;
         Some((start..start + raw.len(), text))
     };
-    parts.into_iter().flatten().filter_map(part).collect()
-}
-
-/// Finds the values that make the text; of equal field names the last one counts.
-struct PartsVisitor<'f, 'r, 'a> {
-    nodes: &'f [Node],
-    parts: &'r mut Vec<Option<&'a str>>,
-}
-
-impl<'de> Visitor<'de> for PartsVisitor<'_, '_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(node) = map.next_key_seed(NodeSeed(self.nodes))? {
-            let Some(node) = node else {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            let raw = map.next_value::<&'de RawValue>()?.get();
-            for role in &node.roles {
-                if let Role::Text(at) = role
-                    && let Some(part) = self.parts.get_mut(*at)
-                {
-                    *part = Some(raw);
-                }
-            }
-            if !node.inner.is_empty() && raw.starts_with('{') {
-                let mut json = serde_json::Deserializer::from_str(raw);
-                let inner = PartsVisitor { nodes: &node.inner, parts: &mut *self.parts };
-                json.deserialize_map(inner).map_err(serde::de::Error::custom)?;
-            }
-        }
-        Ok(())
-    }
+    parts.0.into_iter().flatten().filter_map(part).collect()
 }
 
 /// Joins the parts of a text, without null parts.
@@ -243,8 +206,16 @@ enum Scalar<'a> {
     Other,
 }
 
-impl<'a> Found<'a> {
+/// Takes values of a row; of equal field names the last one counts.
+trait Take<'a> {
     /// Returns the place of a value that is read as a scalar.
+    fn slot(&mut self, role: Role) -> Option<&mut Scalar<'a>>;
+
+    /// Takes any other value, as JSON.
+    fn take(&mut self, role: Role, raw: &'a str);
+}
+
+impl<'a> Take<'a> for Found<'a> {
     fn slot(&mut self, role: Role) -> Option<&mut Scalar<'a>> {
         match role {
             Role::Text(at) => self.texts.get_mut(at),
@@ -254,37 +225,40 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Takes a value that has several roles, or fields inside that matter.
-    fn take(&mut self, node: &Node, raw: &'a str) -> serde_json::Result<()> {
-        for &role in &node.roles {
-            match role {
-                Role::Id => self.id = Some(raw),
-                Role::Unique => self.unique = Some(raw),
-                Role::Source => self.source = Some(raw),
-                Role::Stamp => self.stamp = stamp(raw),
-                Role::Text(_) | Role::Fingerprint | Role::Features => {
-                    let mut json = serde_json::Deserializer::from_str(raw);
-                    let value = ScalarSeed.deserialize(&mut json)?;
-                    if let Some(slot) = self.slot(role) {
-                        *slot = value;
-                    }
-                }
-            }
+    fn take(&mut self, role: Role, raw: &'a str) {
+        match role {
+            Role::Id => self.id = Some(raw),
+            Role::Unique => self.unique = Some(raw),
+            Role::Source => self.source = Some(raw),
+            Role::Stamp => self.stamp = stamp(raw),
+            Role::Text(_) | Role::Fingerprint | Role::Features => {}
         }
-        if !node.inner.is_empty() && raw.starts_with('{') {
-            let mut json = serde_json::Deserializer::from_str(raw);
-            json.deserialize_map(RowVisitor { nodes: &node.inner, found: self })?;
-        }
-        Ok(())
     }
 }
 
-struct RowVisitor<'f, 'r, 'a> {
-    nodes: &'f [Node],
-    found: &'r mut Found<'a>,
+/// The values that make the text, as JSON.
+struct Parts<'a>(Vec<Option<&'a str>>);
+
+impl<'a> Take<'a> for Parts<'a> {
+    fn slot(&mut self, _: Role) -> Option<&mut Scalar<'a>> {
+        None
+    }
+
+    fn take(&mut self, role: Role, raw: &'a str) {
+        if let Role::Text(at) = role
+            && let Some(part) = self.0.get_mut(at)
+        {
+            *part = Some(raw);
+        }
+    }
 }
 
-impl<'de> Visitor<'de> for RowVisitor<'_, '_, 'de> {
+struct RowVisitor<'f, 'r, T> {
+    nodes: &'f [Node],
+    found: &'r mut T,
+}
+
+impl<'de, T: Take<'de>> Visitor<'de> for RowVisitor<'_, '_, T> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -297,16 +271,33 @@ impl<'de> Visitor<'de> for RowVisitor<'_, '_, 'de> {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            let alone = if node.inner.is_empty() { node.roles.as_slice() } else { &[] };
-            if let [role @ (Role::Text(_) | Role::Fingerprint | Role::Features)] = alone {
-                let value = map.next_value_seed(ScalarSeed)?;
-                if let Some(slot) = self.found.slot(*role) {
-                    *slot = value;
-                }
-            } else {
-                let raw = map.next_value::<&'de RawValue>()?.get();
-                self.found.take(node, raw).map_err(serde::de::Error::custom)?;
+            if let ([role], true) = (node.roles.as_slice(), node.inner.is_empty())
+                && let Some(slot) = self.found.slot(*role)
+            {
+                *slot = map.next_value_seed(ScalarSeed)?;
+                continue;
             }
+            let raw = map.next_value::<&'de RawValue>()?.get();
+            node.take(raw, self.found).map_err(serde::de::Error::custom)?;
+        }
+        Ok(())
+    }
+}
+
+impl Node {
+    /// Hands on a value that has several roles, or fields inside that matter.
+    fn take<'de>(&self, raw: &'de str, found: &mut impl Take<'de>) -> serde_json::Result<()> {
+        for &role in &self.roles {
+            match found.slot(role) {
+                Some(slot) => {
+                    *slot = ScalarSeed.deserialize(&mut serde_json::Deserializer::from_str(raw))?;
+                }
+                None => found.take(role, raw),
+            }
+        }
+        if !self.inner.is_empty() && raw.starts_with('{') {
+            let mut json = serde_json::Deserializer::from_str(raw);
+            json.deserialize_map(RowVisitor { nodes: &self.inner, found })?;
         }
         Ok(())
     }

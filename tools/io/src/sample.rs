@@ -3,6 +3,7 @@
 //! The sample has the beginning of every source, and rows at even distances of sources with random
 //! access, so that the first rows of a sorted file do not dominate.
 
+use std::borrow::Cow;
 use std::io::{BufRead, Read};
 
 use hamdex::advice::Sampler;
@@ -41,6 +42,15 @@ impl Inputs {
         for source in chosen {
             match &source.kind {
                 Kind::Raw(_) => {}
+                // All rows are there, so each of them has the same chance.
+                Kind::Columnar(columnar) if columnar.in_memory() => {
+                    for batch in columnar.batches_of(false, None, &Meter::default())? {
+                        let batch = batch.map_err(|e| Failure::io(&source.name, e))?;
+                        batch.each(&source.fields, |_, row| {
+                            sampler.row(|| row.ok()?.text.map(Cow::into_owned));
+                        })?;
+                    }
+                }
                 Kind::Columnar(columnar) => {
                     let mut reader = columnar.sample(quota)?;
                     let mut rows = Rows::new(&source.fields, &source.name, budget);

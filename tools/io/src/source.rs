@@ -112,6 +112,19 @@ impl Source {
         Self::over(name.to_owned(), path, Kind::Directory(listing), names)
     }
 
+    /// Takes rows in memory.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn memory(
+        schema: arrow_schema::SchemaRef,
+        batches: Vec<arrow_array::RecordBatch>,
+        names: &Names,
+    ) -> Result<Self> {
+        let mut columnar = Columnar::memory(schema, batches);
+        let none = Self::over(String::new(), Path::new(""), Kind::Text, names);
+        columnar.choose(&none.fields)?;
+        Ok(Self { kind: Kind::Columnar(columnar), ..none })
+    }
+
     /// Takes a file of rows that was found in a directory.
     pub(crate) fn data(
         root: &Path,

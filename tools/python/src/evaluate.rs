@@ -1,25 +1,24 @@
 //! Evaluation: measures the chosen and all other settings on labelled pairs.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use arrow_array::Array;
 use hamdex::Fingerprint;
-use hamdex::advice::{Overrides, Resolved};
+use hamdex::advice::{Resolved, Overrides};
 use hamdex::evaluate::{Count, Labels, Tally};
+use hamdex::verify::BOILERPLATE_DOCUMENTS;
 use hamdex::verify::Verification;
-use hamdex::verify::{BOILERPLATE_DOCUMENTS, Evidence, EvidenceWriter, FeatureSet};
+use hamdex_io::evidence::{Keeper, Kept};
+use hamdex_io::{Document, Ids, MaxBad, Wanted as Evidence};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::column::Ids;
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
 use crate::interrupt::{Watch, interruptible};
 use crate::name;
 use crate::pipeline::Asked;
-use crate::read::{self, Rows};
+use crate::rows::{self, Columns, Rows};
 use crate::resolve;
 use crate::table::Table;
 use crate::tables::Tables;
@@ -43,7 +42,7 @@ struct Wanted {
 /// The result of a measurement.
 struct Measured {
     documents: usize,
-    rejects: usize,
+    rejects: u64,
     unknown: usize,
     largest: u32,
     /// Whether similarities were measured in addition to distances.
@@ -76,7 +75,7 @@ pub(crate) fn evaluate<'py>(
     tmp: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let asked = Asked::of(pipeline, &tables)?;
-    let verify = verify.map(str::parse).transpose().map_err(Failure::Library)?;
+    let verify = verify.map(str::parse).transpose().map_err(Failure::from)?;
     if let Some(Verification::Contains(_)) = verify {
         let refused = "evaluate supports distance, jaccard, zhou and edit, but not contains:T";
         return Err(Failure::usage(refused).into());
@@ -114,62 +113,31 @@ fn measure<F: Fingerprint>(
         let (bits, max) = (F::BITS, F::MAX_DISTANCE);
         return Err(hamdex::Error::InvalidDistance { distance: largest, bits, max }.into());
     }
-    let rows = Rows::of(table, &wanted.text, wanted.id.as_deref(), wanted.odd.clone())?;
+    let columns = Columns { text: &wanted.text, id: wanted.id.as_deref(), ..Columns::default() };
+    wanted.id.as_deref().map(|id| rows::require_ids(table, id)).transpose()?;
+    let rows = Rows::of(table, &columns, wanted.odd.clone())?;
     let mut overrides = Overrides::new().bits(F::BITS);
     overrides.verification = wanted.verify;
-    let learn = |pipeline: &hamdex::Pipeline| read::learn(&rows.texts, pipeline, watch);
-    let resolved = resolve::resolve(asked, overrides, &learn, || resolve::sample(&rows.texts))?;
+    let learn = |pipeline: &hamdex::Pipeline| rows.learn(pipeline, watch);
+    let resolved = resolve::resolve(asked, overrides, &learn, || rows.sample())?;
     let Some(pipeline) = &resolved.pipeline else {
         return Err(Failure::usage("there is no pipeline for texts"));
     };
     let verified = wanted.largest.is_none() || wanted.verify.is_some();
-    let writer =
-        |kind| verified.then(|| EvidenceWriter::new(kind, wanted.tmp.as_deref())).transpose();
-    let (mut features, texts) = (writer(Evidence::Features)?, writer(Evidence::Text)?);
     let boilerplate = resolved.verification.boilerplate().or(Some(BOILERPLATE_DOCUMENTS));
-    let mut texts = texts.map(|texts| texts.boilerplate(boilerplate));
-    let extra = |_: usize, text: &str| {
-        verified.then(|| {
-            let features = FeatureSet::of_text(pipeline, text).encode();
-            (features, pipeline.cleaned(text).into_bytes())
-        })
-    };
-    let keys = wanted.id.as_deref().map(|id| keys(table, id)).transpose()?;
+    let evidence =
+        if verified { Evidence { boilerplate, ..Evidence::ALL } } else { Evidence::NOTHING };
+    let mut keeper = Keeper::new(evidence, wanted.tmp.as_deref())?;
     let (mut prints, mut positions) = (Vec::<F>::new(), HashMap::new());
-    let mut unnamed = 0;
-    let mut sink = |row: u64, print, extra| {
-        let key = match &keys {
-            None => Ok(Some(name::of_number(i128::from(row)))),
-            Some(keys) => {
-                keys.get(usize::try_from(row).unwrap_or(usize::MAX)).cloned().unwrap_or(Ok(None))
-            }
-        };
-        // Pairs identify documents by id, so further documents with the same id are skipped.
+    let mut sink = |document: Document<'_, F>| {
         let Ok(position) = u32::try_from(prints.len()) else { return Ok(()) };
-        match key {
-            Ok(Some(key)) => match positions.entry(key) {
-                Entry::Occupied(_) => {
-                    unnamed += 1;
-                    return Ok(());
-                }
-                Entry::Vacant(free) => _ = free.insert(position),
-            },
-            Ok(None) => {}
-            Err(_) => {
-                unnamed += 1;
-                return Ok(());
-            }
-        }
-        prints.push(print);
-        if let (Some((set, text)), Some(features), Some(texts)) = (extra, &mut features, &mut texts)
-        {
-            let (set, text): (Vec<u8>, Vec<u8>) = (set, text);
-            features.push(&set)?;
-            texts.push(&text)?;
-        }
-        Ok(())
+        positions.insert(document.key.to_vec(), position);
+        prints.push(document.fingerprint);
+        keeper.push(&document.proofs)
     };
-    let read = read::read(&rows, pipeline, watch, |_| false, extra, &mut sink)?;
+    // Pairs identify documents by id, so further documents with the same id are skipped.
+    let keys = (Ids::Keys { unique: true }, MaxBad::ANY);
+    let read = rows.read(pipeline, watch, keys, evidence, &mut sink)?;
     let mut seen = HashSet::new();
     let mut unknown = 0;
     let mut known = |pairs: &[(Vec<u8>, Vec<u8>)]| -> Vec<(u32, u32)> {
@@ -187,22 +155,12 @@ fn measure<F: Fingerprint>(
         found
     };
     let labels = Labels { near: known(&wanted.near), ignored: known(&wanted.ignored) };
-    let features = features.map(EvidenceWriter::finish).transpose()?;
-    let texts = texts.map(EvidenceWriter::finish).transpose()?;
+    let Kept { features, texts, .. } = keeper.finish()?;
     let tally =
         Tally::measure(&prints, features.as_ref(), texts.as_ref(), &labels, largest, watch)?;
-    let (documents, rejects) = (prints.len(), read.blank.len() + unnamed);
+    let (documents, rejects) =
+        (prints.len(), read.rejects + read.totals.blank.values().sum::<u64>());
     Ok(Measured { documents, rejects, unknown, largest, verified, tally, resolved })
-}
-
-/// Returns the key of every row, or why its id is invalid.
-fn keys(table: &Table, id: &str) -> Result<Vec<Result<Option<Vec<u8>>, String>>> {
-    let mut keys = Vec::with_capacity(table.rows());
-    for piece in table.column(id)? {
-        let ids = Ids::of(&piece, id)?;
-        keys.extend((0..piece.len()).map(|row| ids.key(row)));
-    }
-    Ok(keys)
 }
 
 impl Measured {

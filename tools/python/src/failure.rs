@@ -2,7 +2,7 @@
 
 use arrow_schema::ArrowError;
 use hamdex::{Error, Fault};
-use hamdex_cli::embed::Stopped;
+use hamdex_io::failure::{self, Status};
 use pyo3::prelude::*;
 
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -10,10 +10,8 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 /// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    Library(Error),
-    /// A failure of the command line.
-    Stopped(Stopped),
-    Usage(String),
+    /// A failure that the command line has too.
+    Rows(failure::Failure),
     /// The rows are unusable.
     Data(String),
     Python(PyErr),
@@ -21,7 +19,15 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::Usage(message.into())
+        failure::Failure::Usage(message.into()).into()
+    }
+
+    /// Returns the failure of a file that an argument names.
+    pub(crate) fn of_argument(failure: failure::Failure) -> Self {
+        if let failure::Failure::File { .. } = failure {
+            return Self::usage(failure.to_string());
+        }
+        failure.into()
     }
 
     pub(crate) fn data(message: impl Into<String>) -> Self {
@@ -31,13 +37,13 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Library(error)
+        failure::Failure::from(error).into()
     }
 }
 
-impl From<Stopped> for Failure {
-    fn from(stopped: Stopped) -> Self {
-        Self::Stopped(stopped)
+impl From<failure::Failure> for Failure {
+    fn from(failure: failure::Failure) -> Self {
+        Self::Rows(failure)
     }
 }
 
@@ -47,30 +53,27 @@ impl From<PyErr> for Failure {
     }
 }
 
-/// The exit status of the command line for unusable rows.
-const DATA: u8 = 3;
-
 impl From<ArrowError> for Failure {
     fn from(error: ArrowError) -> Self {
-        Self::Usage(format!("Arrow data: {error}"))
+        Self::usage(format!("Arrow data: {error}"))
     }
 }
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
-        let of = |fault| match fault {
-            Fault::Caller => "UsageError",
-            Fault::Environment => "StorageError",
-            Fault::Damage => "DamageError",
-        };
         let (class, message) = match failure {
             Failure::Python(error) => return error,
-            Failure::Usage(message) => ("UsageError", message),
-            Failure::Data(message) | Failure::Stopped(Stopped { status: DATA, message, .. }) => {
-                ("DataError", message)
+            Failure::Data(message) => ("DataError", message),
+            Failure::Rows(failure) => {
+                let library = matches!(failure, failure::Failure::Library(_));
+                let class = match failure.fault() {
+                    _ if !library && failure.status() == Status::Data.number() => "DataError",
+                    Fault::Caller => "UsageError",
+                    Fault::Environment => "StorageError",
+                    Fault::Damage => "DamageError",
+                };
+                (class, failure.to_string())
             }
-            Failure::Stopped(Stopped { fault, message, .. }) => (of(fault), message),
-            Failure::Library(error) => (of(error.fault()), error.to_string()),
         };
         // The classes have two bases each, which only Python can define.
         Python::attach(|py| {

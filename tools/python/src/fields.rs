@@ -3,35 +3,19 @@
 //! A name is a column or a path into struct columns, `a.b`. Several comma-separated names are
 //! joined by line ends. A column with exactly the given name takes precedence.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, BinaryArray, make_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+use hamdex::dedup::Stamp;
+use hamdex_io::{TEXT_FIELDS, columnar};
 use pyo3::prelude::*;
 
-use crate::column::Texts;
 use crate::failure::{Failure, Result};
+use crate::interrupt::detached;
 use crate::table::Table;
-
-/// Default text columns, in order of preference.
-const USUAL: [&str; 7] =
-    ["text", "content", "body", "raw_content", "document", "markdown", "article"];
-
-/// Returns the default text field among some columns.
-///
-/// # Errors
-///
-/// A usage error if no column has a default name.
-pub(crate) fn detected(names: &[String]) -> Result<&'static str> {
-    let known = |usual: &&&str| names.iter().any(|name| name == **usual);
-    USUAL.iter().find(known).copied().ok_or_else(|| {
-        Failure::usage(format!(
-            "no column is named {}; set text to one of {}",
-            USUAL.join(", "),
-            names.join(", ")
-        ))
-    })
-}
 
 /// A column, and the fields to follow within its structs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,16 +64,23 @@ pub(crate) fn columns_of(names: Vec<String>, field: &str) -> PyResult<Vec<String
     Ok(paths(&names, field)?.into_iter().map(|path| path.column).collect())
 }
 
-/// Returns the default text field.
+/// Returns the default text field among some columns.
 #[pyfunction]
 #[pyo3(name = "_text_field")]
 #[allow(clippy::needless_pass_by_value)] // extracted from a list of Python
 pub(crate) fn text_field(names: Vec<String>) -> PyResult<&'static str> {
-    Ok(detected(&names)?)
+    let known = TEXT_FIELDS.into_iter().find(|usual| names.iter().any(|name| name == usual));
+    Ok(known.ok_or_else(|| {
+        Failure::usage(format!(
+            "no column is named {}; set text to one of {}",
+            TEXT_FIELDS.join(", "),
+            names.join(", ")
+        ))
+    })?)
 }
 
 /// Returns one column of a table, followed into structs, batch by batch.
-pub(crate) fn pieces(table: &Table, field: &str) -> Result<Vec<Followed>> {
+pub(crate) fn pieces(table: &Table, field: &str) -> Result<Vec<ArrayRef>> {
     let paths = paths(&table.names(), field)?;
     match paths.as_slice() {
         [path] => followed(table, path, field),
@@ -97,106 +88,81 @@ pub(crate) fn pieces(table: &Table, field: &str) -> Result<Vec<Followed>> {
     }
 }
 
-fn followed(table: &Table, path: &Path, field: &str) -> Result<Vec<Followed>> {
-    let follow = |array: ArrayRef| {
-        let mut found = Followed { array, within: Vec::new() };
-        for name in &path.below {
-            let inner = found
-                .array
-                .as_struct_opt()
-                .and_then(|fields| fields.column_by_name(name))
-                .map(ArrayRef::clone)
-                .ok_or_else(|| {
-                    let kind = found.array.data_type();
-                    Failure::usage(format!(
-                        "there is no column \"{field}\": no field \"{name}\" in {kind}"
-                    ))
-                })?;
-            found.within.push(std::mem::replace(&mut found.array, inner));
+/// Returns the columns that make up the text, batch by batch.
+pub(crate) fn texts(table: &Table, field: &str) -> Result<Vec<Vec<ArrayRef>>> {
+    let mut columns = Vec::new();
+    for path in paths(&table.names(), field)? {
+        let pieces = followed(table, &path, field)?;
+        if let Some(other) = pieces.iter().map(Array::data_type).find(|kind| !is_text(kind)) {
+            return Err(Failure::usage(format!(
+                "column \"{field}\" is of type {other}; supported are string, large_string, \
+                 string_view and dictionaries of them"
+            )));
         }
-        Ok(found)
+        columns.push(pieces);
+    }
+    Ok(columns)
+}
+
+/// Returns whether values of a type are texts.
+pub(crate) fn is_text(kind: &DataType) -> bool {
+    if let DataType::Dictionary(_, values) = kind {
+        return is_text(values);
+    }
+    kind.is_string() || kind.is_null()
+}
+
+fn followed(table: &Table, path: &Path, field: &str) -> Result<Vec<ArrayRef>> {
+    let follow = |array: ArrayRef| {
+        path.below.iter().try_fold(array, |outer, name| {
+            let inner = outer.as_struct_opt().and_then(|fields| fields.column_by_name(name));
+            let inner = inner.ok_or_else(|| {
+                let kind = outer.data_type();
+                Failure::usage(format!(
+                    "there is no column \"{field}\": no field \"{name}\" in {kind}"
+                ))
+            })?;
+            if outer.null_count() == 0 || inner.data_type().is_null() {
+                return Ok(Arc::clone(inner));
+            }
+            // The nulls of a struct are those of its fields.
+            let nulls = NullBuffer::union(outer.nulls(), inner.nulls());
+            Ok(make_array(inner.to_data().into_builder().nulls(nulls).build()?))
+        })
     };
     table.column(&path.column)?.into_iter().map(follow).collect()
 }
 
-/// A batch of a column, and the structs around it, whose nulls are its nulls.
-#[derive(Debug)]
-pub(crate) struct Followed {
-    pub(crate) array: ArrayRef,
-    within: Vec<ArrayRef>,
-}
-
-impl Followed {
-    /// Returns another array in the same structs.
-    pub(crate) fn with(&self, array: ArrayRef) -> Self {
-        Self { array, within: self.within.clone() }
-    }
-
-    pub(crate) fn is_valid(&self, row: usize) -> bool {
-        self.within.iter().all(|array| array.is_valid(row))
-    }
-}
-
-/// The texts of a table, by row.
-#[derive(Debug)]
-pub(crate) struct TextColumn {
-    field: String,
-    /// For each batch of the table, the fields that make up a text.
-    pieces: Vec<Vec<Followed>>,
-    pub(crate) len: usize,
-}
-
-impl TextColumn {
-    pub(crate) fn of(table: &Table, field: &str) -> Result<Self> {
-        let len = table.rows();
-        let mut pieces: Vec<Vec<Followed>> = Vec::new();
-        pieces.resize_with(table.batches().len(), Vec::new);
-        for path in paths(&table.names(), field)? {
-            for (piece, found) in pieces.iter_mut().zip(followed(table, &path, field)?) {
-                piece.push(found);
-            }
+/// Refuses a column whose values have no order.
+pub(crate) fn require_order(pieces: &[ArrayRef], column: &str) -> Result<()> {
+    fn ordered(kind: &DataType) -> bool {
+        if let DataType::Dictionary(_, values) = kind {
+            return ordered(values);
         }
-        Ok(Self { field: field.to_owned(), pieces, len })
+        let time = matches!(kind, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..));
+        time || kind.is_numeric() || is_text(kind)
     }
-
-    /// Returns the batches, each with the number of its first row.
-    pub(crate) fn pieces(&self) -> Result<Vec<(usize, TextPiece<'_>)>> {
-        let mut all = Vec::with_capacity(self.pieces.len());
-        let mut first = 0;
-        for fields in &self.pieces {
-            let len = fields.first().map_or(0, |field| field.array.len());
-            let mut parts = Vec::with_capacity(fields.len());
-            for field in fields {
-                parts.push((field, Texts::of(field.array.as_ref(), &self.field)?));
-            }
-            all.push((first, TextPiece { parts, len }));
-            first += len;
-        }
-        Ok(all)
+    match pieces.iter().map(Array::data_type).find(|kind| !ordered(kind)) {
+        None => Ok(()),
+        Some(other) => Err(Failure::usage(format!(
+            "keep: values of column \"{column}\" of type {other} have no order; supported are \
+             numbers, dates, timestamps and strings"
+        ))),
     }
 }
 
-/// The texts of one batch.
-#[derive(Debug)]
-pub(crate) struct TextPiece<'a> {
-    parts: Vec<(&'a Followed, Texts<'a>)>,
-    pub(crate) len: usize,
-}
-
-impl<'a> TextPiece<'a> {
-    /// Returns the text of a row; `None` if all of its fields are null.
-    pub(crate) fn get(&self, row: usize) -> Option<Cow<'a, str>> {
-        let mut found = self
-            .parts
-            .iter()
-            .filter_map(|(part, texts)| texts.get(row).filter(|_| part.is_valid(row)));
-        let first = found.next()?;
-        let Some(second) = found.next() else { return Some(Cow::Borrowed(first)) };
-        let mut joined = format!("{first}\n{second}");
-        for text in found {
-            joined.push('\n');
-            joined.push_str(text);
+/// Returns binary keys that sort like the values of a column; null for a missing value.
+#[pyfunction]
+#[pyo3(name = "_stamps")]
+pub(crate) fn stamps(py: Python<'_>, table: &Table, column: &str) -> PyResult<Table> {
+    Ok(detached(py, || {
+        let pieces = pieces(table, column)?;
+        require_order(&pieces, column)?;
+        let mut keys = Vec::with_capacity(table.rows());
+        let key = |stamp: Stamp| (!stamp.is_missing()).then(|| stamp.to_key());
+        for piece in &pieces {
+            keys.extend(columnar::stamps(piece)?.into_iter().map(key));
         }
-        Some(Cow::Owned(joined))
-    }
+        Table::of(vec![("key", Arc::new(keys.into_iter().collect::<BinaryArray>()))])
+    })?)
 }

@@ -1,21 +1,19 @@
 //! Fingerprints: computes the fingerprints of a column or a list of texts.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::{ArrayRef, UInt32Array, UInt64Array};
 use hamdex::Fingerprint;
+use hamdex_io::{Document, Wanted};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyList;
-use rayon::prelude::*;
 
 use crate::failure::{Failure, Result};
-use crate::fields::TextColumn;
 use crate::interrupt::{Watch, interruptible};
 use crate::pipeline::Asked;
-use crate::read;
+use crate::rows::{Columns, LABELS, Rows};
 use crate::table::Table;
 use crate::tables::Tables;
 
@@ -77,17 +75,18 @@ fn prints<F: Fingerprint>(
     asked: &Asked,
     watch: &Watch,
 ) -> Result<Vec<Option<F>>> {
-    let texts = TextColumn::of(table, column)?;
-    let pipeline = asked.pipeline(&|pipeline| read::learn(&texts, pipeline, watch))?;
-    let mut prints = Vec::with_capacity(texts.len);
-    for (_, piece) in texts.pieces()? {
-        for first in (0..piece.len).step_by(read::BATCH) {
-            watch.check()?;
-            let batch = (first..piece.len.min(first + read::BATCH)).into_par_iter();
-            let sketch = |text: Cow<'_, str>| pipeline.fingerprint::<F>(&text);
-            prints.par_extend(batch.map(|row| Some(sketch(piece.get(row)?)?.fingerprint)));
+    let columns = Columns { text: column, ..Columns::default() };
+    let rows = Rows::of(table, &columns, Vec::new())?;
+    let pipeline = asked.pipeline(&|pipeline| rows.learn(pipeline, watch))?;
+    let mut prints = vec![None; rows.len];
+    let mut sink = |document: Document<'_, F>| {
+        let row = usize::try_from(document.origin).ok();
+        if let Some(slot) = row.and_then(|row| prints.get_mut(row)) {
+            *slot = Some(document.fingerprint);
         }
-    }
+        Ok(())
+    };
+    rows.read(&pipeline, watch, LABELS, Wanted::NOTHING, &mut sink)?;
     Ok(prints)
 }
 

@@ -11,10 +11,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use hamdex::any::AnyIndex;
 use hamdex::verify::DuplicateRule;
 use hamdex::{Durability, IndexOptions};
+use hamdex_io::MaxBad;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 
-use self::build::MaxBad;
 pub(crate) use self::open::Texts;
 use self::snapshot::Found;
 pub(crate) use self::snapshot::{Match, Snapshot};
@@ -263,8 +263,8 @@ impl Index {
             keep_features,
             memory,
             tmp,
-            on_repeat: on_repeat.map(build::OnRepeat::of).transpose()?,
-            max_bad: max_bad.map_or(Ok(MaxBad::default()), MaxBad::of)?,
+            repeats: build::repeats(on_repeat)?,
+            max_bad: max_bad.map_or(Ok(MaxBad::default()), build::max_bad)?,
         };
         let (open, summary, texts) = interruptible(py, |watch| job.run(watch))?;
         let open = RwLock::new(Some(Arc::new(open)));

@@ -5,7 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hamdex::{Error, Progress};
+use hamdex::Progress;
+use hamdex_io::host::Host;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -15,15 +16,10 @@ use crate::failure::{Failure, Result};
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A flag that cancels work.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Watch(Arc<AtomicBool>);
 
 impl Watch {
-    /// Returns an error if the work is cancelled.
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.cancelled() { Err(Error::Cancelled.into()) } else { Ok(()) }
-    }
-
     /// Returns the flag, which is true once the work is cancelled.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
@@ -34,6 +30,23 @@ impl Progress for Watch {
     fn cancelled(&self) -> bool {
         self.0.load(Relaxed)
     }
+}
+
+/// Nothing is shown; the counts of a call are in its result.
+impl Host for Watch {
+    fn share(&self) -> Arc<dyn Host> {
+        Arc::new(self.clone())
+    }
+
+    fn say(&self, _: &str) {}
+
+    fn warn(&self, _: &str) {}
+
+    fn begin_reading(&self, _: &str, _: Option<u64>) {}
+
+    fn reach(&self, _: u64, _: u64) {}
+
+    fn end_phase(&self) {}
 }
 
 /// Runs short work without the GIL.

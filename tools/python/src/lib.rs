@@ -3,7 +3,6 @@
 //! The public functions are in `hamdex/`, written in Python; they call this module with checked
 //! arguments. All decisions are made by the library.
 
-mod column;
 mod dedup;
 mod evaluate;
 mod failure;
@@ -14,10 +13,9 @@ mod index;
 mod interrupt;
 mod name;
 mod pipeline;
-mod read;
+mod rows;
 mod resolve;
 mod spark;
-mod stamps;
 mod table;
 mod tables;
 
@@ -44,6 +42,6 @@ fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::dedup_page, module)?)?;
     module.add_function(wrap_pyfunction!(files::command, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
-    module.add_function(wrap_pyfunction!(stamps::keys, module)?)?;
+    module.add_function(wrap_pyfunction!(fields::stamps, module)?)?;
     Ok(())
 }

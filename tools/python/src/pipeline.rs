@@ -90,7 +90,7 @@ impl Asked {
         let Some(name) = name else { return Ok(Self::Open(seed)) };
         match Kind::of_preset(&name) {
             Some(kind) => Ok(Self::Preset(kind, seed)),
-            None => Err(Failure::Library(no_preset(&name))),
+            None => Err(no_preset(&name).into()),
         }
     }
 

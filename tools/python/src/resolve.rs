@@ -1,6 +1,6 @@
 //! Settings: resolves the settings that a call leaves open from a sample of the column.
 
-use hamdex::advice::{self, Advice, Choice, Kind, Overrides, Resolved, SAMPLE, Sampler, Support};
+use hamdex::advice::{self, Advice, Choice, Kind, Resolved, Support, Overrides};
 use hamdex::inspect::Header;
 use hamdex::text::IdfTable;
 use hamdex::verify::Verification;
@@ -8,19 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::failure::{Failure, Result};
-use crate::fields::TextColumn;
 use crate::pipeline::{self, Asked, Learn};
-
-/// Returns a sample from the whole column.
-pub(crate) fn sample(texts: &TextColumn) -> Result<Vec<String>> {
-    let mut sampler = Sampler::new(SAMPLE);
-    for (_, piece) in texts.pieces()? {
-        for row in 0..piece.len {
-            sampler.row(|| piece.get(row).map(std::borrow::Cow::into_owned));
-        }
-    }
-    Ok(sampler.finish())
-}
 
 /// Chooses the settings that the caller did not pass.
 pub(crate) fn resolve(

@@ -11,6 +11,7 @@ use arrow_pyarrow::FromPyArrow;
 use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::concat::concat;
 use arrow_select::filter::filter_record_batch;
+use hamdex_io::host::Host;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyCapsule;

@@ -2,21 +2,16 @@
 //!
 //! The keywords are those of the command line.
 
-use std::fs::File;
-use std::io::Read;
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-use hamdex::text::{
-    self, Dictionary, IdfTable, Resources, Secret, StopWords, WeightTable, Weights,
-};
-use hamdex::{Error, PipelineOptions};
+use hamdex::PipelineOptions;
+use hamdex::text::{Resources, Secret};
+use hamdex_io::tables::{self, IdfArg, WeightsArg};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
 use crate::failure::{Failure, Result};
-
-/// Maximum size of a secret's file; a longer file was named by mistake.
-const SEED_MAX: u64 = 4096;
 
 /// What a call adds to a pipeline.
 #[derive(Debug, Default, Clone, FromPyObject)]
@@ -43,9 +38,31 @@ impl Tables {
             || self.idf.is_some()
     }
 
+    fn named(&self) -> tables::Tables {
+        let word = |path: &PathBuf| path.to_string_lossy().into_owned();
+        tables::Tables {
+            stop_words: self.stop_words.as_ref().map(|path| word(path).as_str().into()),
+            dictionary: self.dictionary.clone(),
+            idf: self.idf.as_ref().map(|path| word(path).as_str().into()),
+            centre: None,
+        }
+    }
+
+    fn weights(&self) -> Result<Option<WeightsArg>> {
+        let Some(weights) = &self.weights else { return Ok(None) };
+        let named = weights.to_string_lossy().parse();
+        named.map(Some).map_err(|_| {
+            Failure::usage(format!(
+                "weights is \"{}\"; supported are uniform, tf, tfidf, levels and a file of lines \
+                 'word<TAB>weight'",
+                weights.display()
+            ))
+        })
+    }
+
     /// Returns true if the IDF table is learned from the texts of the call.
     pub(crate) fn learns(&self) -> bool {
-        is(self.idf.as_deref(), "learn")
+        self.named().idf == Some(IdfArg::Learn)
     }
 
     /// Reads the secret, if one is given.
@@ -58,36 +75,10 @@ impl Tables {
         if self.simplified {
             options = options.simplified(true);
         }
-        if let Some(weights) = &self.weights {
-            options = match weights_kind(weights) {
-                Some(kind) => options.weights(kind),
-                None if weights.is_file() => {
-                    options.weight_table(table(weights, WeightTable::parse)?)
-                }
-                None => {
-                    return Err(Failure::usage(format!(
-                        "weights is \"{}\"; supported are uniform, tf, tfidf, levels and a file \
-                         of lines 'word<TAB>weight'",
-                        weights.display()
-                    )));
-                }
-            };
+        if let Some(weights) = self.weights()? {
+            options = weights.apply(options).map_err(Failure::of_argument)?;
         }
-        options = match self.stop_words.as_deref() {
-            None => options,
-            words if is(words, "none") => options.stop_words(StopWords::none()),
-            words if is(words, "builtin") => options.stop_words(StopWords::builtin()),
-            Some(path) => options.stop_words(table(path, StopWords::parse)?),
-        };
-        if let Some(path) = &self.dictionary {
-            options = options.dictionary(table(path, Dictionary::parse)?);
-        }
-        match self.idf.as_deref() {
-            Some(path) if !is(Some(path), "jieba") && !is(Some(path), "learn") => {
-                Ok(options.idf(idf(path)?))
-            }
-            _ => Ok(options),
-        }
+        self.named().apply(options).map_err(Failure::of_argument)
     }
 
     /// Reads the files that a descriptor names by their digests.
@@ -96,31 +87,16 @@ impl Tables {
     ///
     /// A usage error for a keyword instead of a file, because a descriptor is complete.
     pub(crate) fn resources(&self) -> Result<Resources> {
-        let mut resources = Resources::default();
-        let words = |given: Option<&Path>, known: &[&str]| {
-            given.is_some() && known.iter().any(|word| is(given, word))
-        };
-        if self.simplified
-            || words(self.stop_words.as_deref(), &["none", "builtin"])
-            || words(self.idf.as_deref(), &["jieba", "learn"])
-            || self.weights.as_deref().is_some_and(|given| weights_kind(given).is_some())
-        {
+        let (named, weights) = (self.named(), self.weights()?);
+        let kind = weights.as_ref().is_some_and(|weights| !weights.is_file());
+        if self.simplified || named.words_given() || kind {
             return Err(Failure::usage(
                 "a descriptor is complete; add only the files of the tables that it names",
             ));
         }
-        if let Some(path) = &self.stop_words {
-            let words = table(path, StopWords::parse)?;
-            resources.insert("stop-words", words.own().unwrap_or_default().as_bytes())?;
-        }
-        if let Some(path) = &self.dictionary {
-            resources.insert("dictionary", table(path, Dictionary::parse)?.as_str().as_bytes())?;
-        }
-        if let Some(path) = &self.weights {
-            resources.insert("weights", table(path, WeightTable::parse)?.as_str().as_bytes())?;
-        }
-        if let Some(path) = &self.idf {
-            resources.insert("idf", &idf(path)?.to_bytes())?;
+        let mut resources = named.resources().map_err(Failure::of_argument)?;
+        if let Some(weights) = weights {
+            weights.insert(&mut resources).map_err(Failure::of_argument)?;
         }
         Ok(resources)
     }
@@ -140,26 +116,13 @@ impl Seed {
     }
 
     fn read(path: &Path) -> Result<Self> {
-        let failed = |source| Error::Io { path: path.to_owned(), source };
-        let file = File::open(path).map_err(failed)?;
-        warn_of_readers(path, &file)?;
-        let mut bytes = Vec::new();
-        file.take(SEED_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
-        let refused = |reason: String| {
-            let path = path.display();
-            Failure::usage(format!(
-                "{path} is not a secret: {reason}; make one with 'openssl rand -hex 32'"
-            ))
-        };
-        if bytes.len() as u64 > SEED_MAX {
-            return Err(refused(format!("longer than {SEED_MAX} bytes")));
+        let mut warning = None;
+        let (secret, bytes) = tables::secret(path, |line| warning = CString::new(line).ok())
+            .map_err(Failure::of_argument)?;
+        if let Some(warning) = warning {
+            Python::attach(|py| PyErr::warn(py, &py.get_type::<PyUserWarning>(), &warning, 1))?;
         }
-        Self::of(bytes).map_err(|failure| {
-            if let Failure::Library(Error::InvalidOption { reason, .. }) = failure {
-                return refused(reason);
-            }
-            failure
-        })
+        Ok(Self { bytes, secret })
     }
 }
 
@@ -168,54 +131,4 @@ impl std::fmt::Debug for Seed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Seed")
     }
-}
-
-/// Warns about a secret that other users of the machine can read.
-fn warn_of_readers(path: &Path, file: &File) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = file.metadata().map_or(0, |found| found.permissions().mode());
-    // The last six bits are the permissions of the group and of others.
-    if mode.trailing_zeros() >= 6 {
-        return Ok(());
-    }
-    let path = path.display();
-    let text = format!("{path}: other users can read this secret; run 'chmod 600 {path}'");
-    // A path contains no NUL.
-    let text = std::ffi::CString::new(text).unwrap_or_default();
-    Python::attach(|py| PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1))?;
-    Ok(())
-}
-
-fn is(given: Option<&Path>, word: &str) -> bool {
-    given.is_some_and(|given| given.as_os_str() == word)
-}
-
-/// Returns the kind of weights with that name; other values are files.
-fn weights_kind(given: &Path) -> Option<Weights> {
-    given.to_str()?.parse().ok()
-}
-
-/// Reads a table with one entry per line, in any encoding.
-fn table<T>(path: &Path, parse: impl Fn(&str) -> hamdex::Result<T>) -> Result<T> {
-    let bytes = read(path)?;
-    if text::looks_binary(&bytes) {
-        return Err(Failure::usage(format!("{} is not a text file", path.display())));
-    }
-    parse(&text::decode(&bytes).text).map_err(|error| {
-        if let Error::InvalidLine { line, reason, .. } = error {
-            return Failure::usage(format!("{}:{line}: {reason}", path.display()));
-        }
-        error.into()
-    })
-}
-
-fn idf(path: &Path) -> Result<IdfTable> {
-    IdfTable::from_bytes(&read(path)?).map_err(|_| {
-        let path = path.display();
-        Failure::usage(format!("{path} is not a table of 'hamdex fingerprint --save-idf'"))
-    })
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    Ok(std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?)
 }

@@ -156,7 +156,7 @@ def test_invalid_tables_are_rejected_with_the_reason(tmp_path, secret):
         (lambda: hamdex.Pipeline(seed_file=short), hamdex.UsageError, "is not a secret"),
         (lambda: hamdex.Pipeline(seed_file=tmp_path / "none"), hamdex.StorageError, "none"),
         (lambda: hamdex.Pipeline(stop_words=binary), hamdex.UsageError, "not a text file"),
-        (lambda: hamdex.Pipeline(idf=binary), hamdex.UsageError, "not a table"),
+        (lambda: hamdex.Pipeline(idf=binary), hamdex.UsageError, "--save-idf"),
         (lambda: hamdex.Pipeline(weights="heavy"), hamdex.UsageError, 'weights is "heavy"'),
         (
             lambda: hamdex.dedup([RAIN], pipeline=hamdex.Pipeline("post"), seed_file=secret),

@@ -18,10 +18,11 @@ use arrow_cast::cast;
 use arrow_json::WriterBuilder;
 use arrow_json::writer::LineDelimited;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use hamdex::dedup::Stamp;
 
-use crate::chunk::MAX_ROW;
 use crate::failure::{Failure, Result};
 use crate::fields::{FINGERPRINT, Fields, Names};
+use crate::key;
 use crate::reject::Reason;
 use crate::row::{Row, parse, parse_beside};
 
@@ -31,19 +32,17 @@ const STEP: usize = 256;
 /// Consecutive rows of a file.
 #[derive(Debug)]
 pub struct Batch {
-    rows: RecordBatch,
+    pub(super) rows: RecordBatch,
     /// Ordinal of the first row within the file.
-    first: u64,
-    path: Arc<Path>,
+    pub(super) first: u64,
+    pub(super) path: Arc<Path>,
     /// Columns of bytes that are texts.
-    texts: Arc<Vec<String>>,
+    pub(super) texts: Arc<Vec<String>>,
+    /// Bytes that a text may have.
+    pub(super) longest: u64,
 }
 
 impl Batch {
-    pub(super) fn new(rows: RecordBatch, path: Arc<Path>, texts: Arc<Vec<String>>) -> Self {
-        Self { rows, first: 0, path, texts }
-    }
-
     /// Sets the ordinal of the first row, and keeps at most `most` rows.
     pub(crate) fn beginning_at(self, first: u64, most: u64) -> Self {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -87,6 +86,7 @@ impl Batch {
             first: 0,
             path: Arc::clone(&self.path),
             texts: Arc::clone(&self.texts),
+            longest: self.longest,
         };
         Ok(one.json()?.0)
     }
@@ -119,8 +119,8 @@ impl Batch {
         let row = |(row, line): (usize, &[u8])| {
             let parts = texts.iter().map(|(part, texts)| (*part, texts.get(row)));
             let longest = parts.clone().filter_map(|(_, text)| text).map(str::len).max();
-            let parsed = if longest.is_some_and(|bytes| bytes as u64 > MAX_ROW) {
-                Err(Reason::TooLong(MAX_ROW))
+            let parsed = if longest.is_some_and(|bytes| bytes as u64 > self.longest) {
+                Err(Reason::TooLong(self.longest))
             } else {
                 parse_beside(fields, line, parts)
             };
@@ -179,10 +179,49 @@ fn write(rows: &RecordBatch, buffer: &mut Vec<u8>) -> Result<(), ArrowError> {
 }
 
 /// Returns the values of a column as `--source-field` reads them; `None` of nulls and blank texts.
+///
+/// # Errors
+///
+/// Returns an error for a type that Arrow does not write as JSON.
 pub fn source_values(column: &ArrayRef) -> Result<Vec<Option<Box<str>>>, ArrowError> {
-    const NAME: &str = "source";
-    let fields = Fields::of(&Names { source: Some(NAME.to_owned()), ..Names::default() }, "text");
-    let schema = Schema::new(vec![Field::new(NAME, column.data_type().clone(), true)]);
+    let names = Names { source: Some(VALUE.to_owned()), ..Names::default() };
+    values(column, names, |row| row.source.as_deref().map(Box::from))
+}
+
+/// Returns the values of a column as `--prefer newest` compares them.
+///
+/// # Errors
+///
+/// Returns an error for a type that Arrow does not write as JSON.
+pub fn stamps(column: &ArrayRef) -> Result<Vec<Stamp>, ArrowError> {
+    let names = Names { stamp: Some(VALUE.to_owned()), ..Names::default() };
+    values(column, names, |row| row.stamp)
+}
+
+/// The key of an id, or why it cannot be one; `None` of a null.
+pub type Key = Result<Option<Vec<u8>>, Reason>;
+
+/// Returns the key of every id of a column.
+///
+/// # Errors
+///
+/// Returns an error for a type that Arrow does not write as JSON.
+pub fn keys(column: &ArrayRef) -> Result<Vec<Key>, ArrowError> {
+    let names = Names { id: Some(VALUE.to_owned()), ..Names::default() };
+    values(column, names, |row| row.id.map_or(Ok(None), key::of_json))
+}
+
+/// The field that a value alone has.
+const VALUE: &str = "value";
+
+/// Reads the values of a column as a field of rows.
+fn values<T>(
+    column: &ArrayRef,
+    names: Names,
+    read: impl Fn(Row<'_>) -> T,
+) -> Result<Vec<T>, ArrowError> {
+    let fields = Fields::of(&Names { alone: true, ..names }, "text");
+    let schema = Schema::new(vec![Field::new(VALUE, column.data_type().clone(), true)]);
     let schema = Arc::new(schema);
     let mut values = Vec::with_capacity(column.len());
     let mut buffer = Vec::new();
@@ -191,8 +230,7 @@ pub fn source_values(column: &ArrayRef) -> Result<Vec<Option<Box<str>>>, ArrowEr
         buffer.clear();
         write(&RecordBatch::try_new(Arc::clone(&schema), vec![some])?, &mut buffer)?;
         let lines = buffer.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        let value = |line| parse(&fields, line).ok()?.source.map(Box::from);
-        values.extend(lines.map(value));
+        values.extend(lines.map(|line| read(parse(&fields, line).unwrap_or_default())));
     }
     Ok(values)
 }

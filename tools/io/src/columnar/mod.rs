@@ -7,10 +7,19 @@ mod read;
 #[cfg(feature = "parquet")]
 mod write;
 
+/// Row groups that one thread reads.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) groups: std::ops::Range<usize>,
+    /// Ordinal of the first row within the file.
+    pub(crate) first: u64,
+    pub(crate) rows: u64,
+}
+
 #[cfg(not(feature = "parquet"))]
 pub use absent::{Batch, Columnar, agree, filter, from_lines, require};
 #[cfg(feature = "parquet")]
-pub use batch::{Batch, source_values};
+pub use batch::{Batch, Key, keys, source_values, stamps};
 #[cfg(feature = "parquet")]
 pub use read::Columnar;
 #[cfg(feature = "parquet")]
@@ -62,13 +71,22 @@ mod absent {
             match *self {}
         }
 
+        pub(crate) fn in_memory(&self) -> bool {
+            match *self {}
+        }
+
         pub(crate) fn lines(&self) -> Result<Reader> {
+            match *self {}
+        }
+
+        pub(crate) fn parts(&self) -> Vec<Part> {
             match *self {}
         }
 
         pub(crate) fn batches_of(
             &self,
             _: bool,
+            _: Option<&Part>,
             _: &Meter,
         ) -> Result<std::iter::Empty<std::io::Result<Batch>>> {
             match *self {}

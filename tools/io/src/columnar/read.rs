@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,14 +16,18 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::metadata::RowGroupMetaData;
 
+use super::Part;
 use super::batch::Batch;
-use crate::chunk::{CHUNK, ROWS};
+use crate::chunk::{CHUNK, MAX_ROW, ROWS};
 use crate::failure::{Failure, Result};
 use crate::fields::{FINGERPRINT, Fields};
 use crate::open::{self, Meter, Pieces, Reader};
 
 /// Rows that are decoded together at least.
 const FEWEST: usize = 256;
+
+/// Bytes of the row groups that are read by one thread, at least, before they are compressed.
+const PART: i64 = 4 << 20;
 
 /// Row groups that a sample is taken from.
 const SAMPLED_GROUPS: usize = 16;
@@ -45,6 +50,16 @@ enum Table {
     File(SchemaRef),
     /// An Arrow stream.
     Stream(SchemaRef),
+    Memory(SchemaRef, Vec<RecordBatch>),
+}
+
+/// The rows to read.
+enum Chosen {
+    All,
+    /// Those of some row groups; only Parquet has them.
+    Groups(Range<usize>),
+    /// That many from all over a Parquet file, else from the beginning.
+    Sample(usize),
 }
 
 /// Batches of rows, in order.
@@ -73,6 +88,16 @@ impl Columnar {
             Table::Stream(reader.schema())
         };
         Ok(Self::over(path, table))
+    }
+
+    /// Takes rows in memory.
+    pub(crate) fn memory(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Self::over(Path::new(""), Table::Memory(schema, batches))
+    }
+
+    /// Returns true if the rows are in memory.
+    pub(crate) fn in_memory(&self) -> bool {
+        matches!(self.table, Table::Memory(..))
     }
 
     fn over(path: &Path, table: Table) -> Self {
@@ -124,7 +149,7 @@ impl Columnar {
     pub(super) fn schema(&self) -> &SchemaRef {
         match &self.table {
             Table::Parquet(metadata) => metadata.schema(),
-            Table::File(schema) | Table::Stream(schema) => schema,
+            Table::File(schema) | Table::Stream(schema) | Table::Memory(schema, _) => schema,
         }
     }
 
@@ -140,17 +165,38 @@ impl Columnar {
 
     /// Reads all columns of all rows.
     pub(super) fn batches(&self) -> Result<Batches> {
-        self.read(None, None)
+        self.read(None, Chosen::All)
     }
 
-    /// Reads all rows in batches: the columns that matter, or `whole` rows.
+    /// Returns the parts that threads can read side by side; none if the file has only one.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let Table::Parquet(metadata) = &self.table else { return Vec::new() };
+        let (mut parts, mut first, mut bytes) = (Vec::<Part>::new(), 0, 0);
+        for (at, group) in metadata.metadata().row_groups().iter().enumerate() {
+            let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+            if let Some(part) = parts.last_mut().filter(|_| bytes < PART) {
+                part.groups.end = at + 1;
+                part.rows += rows;
+            } else {
+                bytes = 0;
+                parts.push(Part { groups: at..at + 1, first, rows });
+            }
+            first += rows;
+            bytes += group.total_byte_size();
+        }
+        if parts.len() > 1 { parts } else { Vec::new() }
+    }
+
+    /// Reads all rows, or those of a part, in batches: the columns that matter, or `whole` rows.
     pub(crate) fn batches_of(
         &self,
         whole: bool,
+        part: Option<&Part>,
         meter: &Meter,
     ) -> Result<impl Iterator<Item = io::Result<Batch>> + use<>> {
-        let batches = self.read((!whole).then_some(&self.needed), None)?;
-        let bytes = self.path.metadata().map_err(|e| Failure::io(&self.path, e))?.len();
+        let rows = part.map_or(Chosen::All, |part| Chosen::Groups(part.groups.clone()));
+        let batches = self.read((!whole).then_some(&self.needed), rows)?;
+        let bytes = self.path.metadata().map_or(0, |found| found.len());
         let rows = self.rows().unwrap_or(0);
         let meter = meter.clone();
         Ok(self.cut(batches).inspect(move |batch| {
@@ -163,17 +209,20 @@ impl Columnar {
 
     /// Reads rows as lines of JSON: that many from all over a Parquet file, else from the beginning.
     pub(crate) fn sample(&self, rows: usize) -> Result<Reader> {
-        Ok(open::joined(Lines { batches: self.cut(self.read(Some(&self.needed), Some(rows))?) }))
+        Ok(open::joined(Lines {
+            batches: self.cut(self.read(Some(&self.needed), Chosen::Sample(rows))?),
+        }))
     }
 
     /// Reads the rows from the beginning as lines of JSON.
     pub(crate) fn lines(&self) -> Result<Reader> {
-        Ok(open::joined(Lines { batches: self.cut(self.read(Some(&self.needed), None)?) }))
+        Ok(open::joined(Lines { batches: self.cut(self.read(Some(&self.needed), Chosen::All)?) }))
     }
 
     fn cut(&self, batches: Batches) -> Cut {
         let (path, texts) = (Arc::from(self.path.as_path()), Arc::clone(&self.bytes));
-        Cut { batches, waiting: None, path, texts }
+        let longest = if self.in_memory() { u64::MAX } else { MAX_ROW };
+        Cut { batches, waiting: None, path, texts, longest }
     }
 
     /// Returns the rows to decode together, by the bytes that they have on average.
@@ -185,7 +234,15 @@ impl Columnar {
         fitting(usize::try_from(bytes).unwrap_or(0), usize::try_from(rows).unwrap_or(0))
     }
 
-    fn read(&self, columns: Option<&Vec<usize>>, sampled: Option<usize>) -> Result<Batches> {
+    fn read(&self, columns: Option<&Vec<usize>>, rows: Chosen) -> Result<Batches> {
+        if let Table::Memory(_, batches) = &self.table {
+            let columns = columns.cloned();
+            let batches = batches.clone().into_iter().map(move |batch| match &columns {
+                Some(columns) => batch.project(columns),
+                None => Ok(batch),
+            });
+            return Ok(Box::new(batches));
+        }
         let file = File::open(&self.path).map_err(|e| Failure::io(&self.path, e))?;
         let failed = |e: ArrowError| Failure::file(&self.path, e.to_string());
         let batches: Batches = match &self.table {
@@ -197,9 +254,13 @@ impl Columnar {
                     let mask = ProjectionMask::roots(builder.parquet_schema(), columns);
                     builder = builder.with_projection(mask);
                 }
-                if let Some(rows) = sampled {
-                    let (groups, selection) = spread(metadata, rows);
-                    builder = builder.with_row_groups(groups).with_row_selection(selection);
+                match rows {
+                    Chosen::All => {}
+                    Chosen::Groups(groups) => builder = builder.with_row_groups(groups.collect()),
+                    Chosen::Sample(rows) => {
+                        let (groups, selection) = spread(metadata, rows);
+                        builder = builder.with_row_groups(groups).with_row_selection(selection);
+                    }
                 }
                 let reader = builder.with_batch_size(self.batch_rows()).build();
                 return Ok(Box::new(reader.map_err(|e| failed(e.into()))?));
@@ -208,14 +269,14 @@ impl Columnar {
                 let reader = FileReader::try_new(BufReader::new(file), columns.cloned());
                 Box::new(reader.map_err(failed)?)
             }
-            Table::Stream(_) => {
+            Table::Stream(_) | Table::Memory(..) => {
                 let reader = StreamReader::try_new(BufReader::new(file), columns.cloned());
                 Box::new(reader.map_err(failed)?)
             }
         };
-        Ok(match sampled {
-            Some(rows) => Box::new(First { batches, left: rows }),
-            None => batches,
+        Ok(match rows {
+            Chosen::Sample(rows) => Box::new(First { batches, left: rows }),
+            Chosen::All | Chosen::Groups(_) => batches,
         })
     }
 }
@@ -294,6 +355,7 @@ struct Cut {
     waiting: Option<RecordBatch>,
     path: Arc<Path>,
     texts: Arc<Vec<String>>,
+    longest: u64,
 }
 
 impl Iterator for Cut {
@@ -312,8 +374,13 @@ impl Iterator for Cut {
         if rows > some {
             self.waiting = Some(batch.slice(some, rows - some));
         }
-        let batch = batch.slice(0, rows.min(some));
-        Some(Ok(Batch::new(batch, Arc::clone(&self.path), Arc::clone(&self.texts))))
+        Some(Ok(Batch {
+            rows: batch.slice(0, rows.min(some)),
+            first: 0,
+            path: Arc::clone(&self.path),
+            texts: Arc::clone(&self.texts),
+            longest: self.longest,
+        }))
     }
 }
 
@@ -327,5 +394,56 @@ impl Pieces for Lines {
         let Some(batch) = self.batches.next() else { return Ok(false) };
         batch?.write(buffer).map_err(io::Error::other)?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::StringArray;
+    use arrow_schema::{Field, Schema};
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+    use crate::host::Silent;
+    use crate::{Body, Chunk, Inputs, Options, Rows, for_each_made};
+
+    #[test]
+    fn parts_of_a_file_are_read_side_by_side_and_handed_on_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.parquet");
+        let schema = Arc::new(Schema::new(vec![Field::new("text", DataType::Utf8, true)]));
+        let texts = (0..12_000).map(|row| format!("{row} {}", "x".repeat(900)));
+        let texts = Arc::new(StringArray::from_iter_values(texts));
+        let properties = WriterProperties::builder()
+            .set_max_row_group_row_count(Some(1000))
+            .set_dictionary_enabled(false);
+        let file = File::create(&path).unwrap();
+        let mut writer =
+            ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties.build())).unwrap();
+        writer.write(&RecordBatch::try_new(schema, vec![texts]).unwrap()).unwrap();
+        writer.close().unwrap();
+
+        let parts = Columnar::parquet(&path).unwrap().parts();
+        assert!(parts.len() > 1, "{parts:?}");
+        assert_eq!(parts.iter().map(|part| part.rows).sum::<u64>(), 12_000);
+        let inputs = Arc::new(Inputs::resolve(&[path], &Options::default(), &Silent).unwrap());
+        for before in [None, Some(vec![12_000]), Some(vec![7500])] {
+            let mut ordinals = Vec::new();
+            let make = |chunk: Chunk| {
+                let Body::Table(batch) = &chunk.body else { panic!("no table") };
+                Ok((batch.first()..batch.first() + batch.rows(), 64))
+            };
+            let visit = |_, base, rows| {
+                assert_eq!(base, 0);
+                ordinals.extend::<Range<u64>>(rows);
+                Ok(())
+            };
+            let extents =
+                for_each_made(&inputs, Rows::Needed, before.as_ref(), &Silent, make, visit);
+            assert_eq!(extents.unwrap(), before.unwrap_or_else(|| vec![12_000]));
+            assert!(ordinals.iter().copied().eq(0..ordinals.len() as u64), "out of order");
+            assert!([7500, 12_000].contains(&ordinals.len()));
+        }
     }
 }

@@ -12,16 +12,15 @@ use arrow_schema::Field;
 use arrow_select::take::take;
 use hamdex::Fingerprint;
 use hamdex::advice::Resolved;
-use hamdex::dedup::{Decision, Decisions, DedupOptions};
+use hamdex::dedup::{Decision, DedupOptions};
 use hamdex::join::Linkage;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::sources::{Account, Column};
-use super::{Wanted, numbers};
+use super::sources::Account;
+use super::{Found, Wanted, numbers};
 use crate::failure::Result;
 use crate::name;
-use crate::read::{Read, Rows};
 use crate::resolve;
 use crate::table::Table;
 
@@ -56,35 +55,35 @@ pub(crate) struct Report {
 
 /// The inputs of the outcome.
 pub(super) struct Done<'a, F> {
-    pub(super) decisions: &'a Decisions<F>,
-    pub(super) read: &'a Read,
-    /// For each row, whether it repeats a value of a preferred row; empty without `unique_by`.
-    pub(super) repeated: &'a [bool],
-    pub(super) rows: &'a Rows,
+    pub(super) found: &'a Found<F>,
+    /// The labels of all rows.
+    pub(super) labels: ArrayRef,
+    pub(super) rows: usize,
     pub(super) resolved: &'a Resolved,
     pub(super) settings: &'a DedupOptions,
     pub(super) drop_empty: bool,
-    /// The source of each row, if sources are counted.
-    pub(super) sources: Option<&'a Column>,
+    /// Whether sources are counted.
+    pub(super) sourced: bool,
     pub(super) against: bool,
     pub(super) started: Instant,
 }
 
 pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
-    let Done { decisions, read, repeated, rows, resolved, settings, .. } = *done;
-    let mut mask = vec![1; rows.len()];
+    let Done { rows, resolved, settings, .. } = *done;
+    let Found { decisions, documents, repeated, .. } = done.found;
+    let mut mask = vec![1; rows];
     let mut drop = |row: u64| {
         if let Some(slot) = mask.get_mut(at(row)) {
             *slot = 0;
         }
     };
-    for (decision, &row) in decisions.iter().zip(&read.rows) {
+    for (decision, &row) in decisions.iter().zip(documents) {
         if !matches!(decision, Decision::Kept { .. }) {
             drop(row);
         }
     }
     (0..).zip(repeated).filter(|(_, repeated)| **repeated).for_each(|(row, _)| drop(row));
-    let rejects = if done.drop_empty { read.blank.as_slice() } else { &[] };
+    let rejects = if done.drop_empty { done.found.blank.as_slice() } else { &[] };
     for &(row, _) in rejects {
         drop(row);
     }
@@ -92,25 +91,32 @@ pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
         let rejected = rejects.binary_search_by_key(&(row as u64), |&(row, _)| row).is_ok();
         (!rejected).then(|| mask.get(row) == Some(&1))
     };
-    let account = |column| Account::of(column, decisions, (rows, read), kept);
-    let sources = done.sources.map(account).transpose()?.unwrap_or_default();
-    let reasons = rejects.iter().map(|(_, blank)| blank.reason());
+    let sources = if done.sourced {
+        Account::of(done.found, &done.labels, kept)?
+    } else {
+        Account::default()
+    };
+    let reasons = rejects.iter().map(|(_, reason)| *reason);
     let removed_unique_by = repeated.iter().filter(|repeated| **repeated).count();
     let removed = decisions.removed() + removed_unique_by;
     Ok(Outcome {
-        duplicates: duplicates(decisions, read, rows, done.against)?,
-        clusters: clusters(decisions, read, rows)?,
+        duplicates: duplicates(done)?,
+        clusters: clusters(done)?,
         rejects: Table::of(vec![
             ("row", Arc::new(UInt64Array::from_iter_values(rejects.iter().map(|r| r.0)))),
             ("reason", Arc::new(StringArray::from_iter_values(reasons))),
         ])?,
         report: Report {
-            rows: rows.len(),
-            kept: rows.len() - removed - rejects.len(),
+            rows,
+            kept: rows - removed - rejects.len(),
             removed,
             removed_unique_by,
             removed_against_index: decisions.near_stored(),
-            not_compared: if done.drop_empty { BTreeMap::new() } else { read.not_compared() },
+            not_compared: if done.drop_empty {
+                BTreeMap::new()
+            } else {
+                done.found.read.totals.blank.clone()
+            },
             clusters: decisions.clusters().len(),
             rejects: rejects.len(),
             sources,
@@ -123,23 +129,22 @@ pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
     })
 }
 
-fn at(row: u64) -> usize {
+/// Returns the index of a row.
+pub(super) fn at(row: u64) -> usize {
     usize::try_from(row).unwrap_or(usize::MAX)
 }
 
-/// Returns the rows of the documents at some positions.
-fn numbered(read: &Read, positions: impl Iterator<Item = Option<u32>>) -> UInt64Array {
-    let row = |position: u32| read.rows.get(position as usize).copied();
-    positions.map(|position| position.and_then(row)).collect()
-}
+impl<F> Done<'_, F> {
+    /// Returns the rows of the documents at some positions.
+    fn numbered(&self, positions: impl Iterator<Item = Option<u32>>) -> UInt64Array {
+        let row = |position: u32| self.found.documents.get(position as usize).copied();
+        positions.map(|position| position.and_then(row)).collect()
+    }
 
-/// Returns the labels of the documents at some positions.
-fn names(
-    rows: &Rows,
-    read: &Read,
-    positions: impl Iterator<Item = Option<u32>>,
-) -> Result<ArrayRef> {
-    Ok(take(&rows.names, &numbered(read, positions), None)?)
+    /// Returns the labels of the documents at some positions.
+    fn names(&self, positions: impl Iterator<Item = Option<u32>>) -> Result<ArrayRef> {
+        Ok(take(&self.labels, &self.numbered(positions), None)?)
+    }
 }
 
 /// A removed document: distance, similarity, cluster, and the position or key of the kept one.
@@ -153,12 +158,8 @@ struct Duplicate<'a> {
 }
 
 /// Returns a row for each removed document, in table order.
-fn duplicates<F: Fingerprint>(
-    decisions: &Decisions<F>,
-    read: &Read,
-    rows: &Rows,
-    against: bool,
-) -> Result<Table> {
+fn duplicates<F: Fingerprint>(done: &Done<'_, F>) -> Result<Table> {
+    let decisions = &done.found.decisions;
     let duplicate = |(position, decision)| match decision {
         Decision::Kept { .. } => None,
         Decision::Duplicate { kept, distance, similarity, cluster } => Some(Duplicate {
@@ -180,10 +181,10 @@ fn duplicates<F: Fingerprint>(
     };
     let all: Vec<Duplicate<'_>> = (0..).zip(decisions.iter()).filter_map(duplicate).collect();
     let mut columns: Vec<(&str, ArrayRef)> = vec![
-        ("id", names(rows, read, all.iter().map(|found| Some(found.position)))?),
-        ("row", Arc::new(numbered(read, all.iter().map(|found| Some(found.position))))),
-        ("kept_id", names(rows, read, all.iter().map(|found| found.kept))?),
-        ("kept_row", Arc::new(numbered(read, all.iter().map(|found| found.kept)))),
+        ("id", done.names(all.iter().map(|found| Some(found.position)))?),
+        ("row", Arc::new(done.numbered(all.iter().map(|found| Some(found.position))))),
+        ("kept_id", done.names(all.iter().map(|found| found.kept))?),
+        ("kept_row", Arc::new(done.numbered(all.iter().map(|found| found.kept)))),
         ("distance", Arc::new(numbers(all.iter().map(|found| Some(found.distance))))),
         (
             "similarity",
@@ -191,7 +192,7 @@ fn duplicates<F: Fingerprint>(
         ),
         ("cluster", Arc::new(numbers(all.iter().map(|found| found.cluster)))),
     ];
-    if against {
+    if done.against {
         let stored = all.iter().map(|found| found.stored.map(name::to_text));
         columns.push(("stored_id", Arc::new(stored.collect::<StringArray>())));
     }
@@ -199,10 +200,11 @@ fn duplicates<F: Fingerprint>(
 }
 
 /// Returns a row for each group, the largest first.
-fn clusters<F: Fingerprint>(decisions: &Decisions<F>, read: &Read, rows: &Rows) -> Result<Table> {
+fn clusters<F: Fingerprint>(done: &Done<'_, F>) -> Result<Table> {
+    let decisions = &done.found.decisions;
     let clusters: Vec<_> = decisions.clusters().collect();
     let members = clusters.iter().flat_map(|cluster| cluster.members).map(|&at| Some(at));
-    let ids = names(rows, read, members)?;
+    let ids = done.names(members)?;
     let field = Arc::new(Field::new("item", ids.data_type().clone(), true));
     let lengths = OffsetBuffer::from_lengths(clusters.iter().map(|found| found.members.len()));
     let diameters: Vec<_> = clusters.iter().map(|&found| decisions.diameter(found)).collect();
@@ -213,7 +215,7 @@ fn clusters<F: Fingerprint>(decisions: &Decisions<F>, read: &Read, rows: &Rows) 
     Table::of(vec![
         ("cluster", Arc::new(numbers(clusters.iter().map(|found| Some(found.number))))),
         ("size", Arc::new(sizes.collect::<UInt32Array>())),
-        ("kept_id", names(rows, read, clusters.iter().map(|found| Some(found.kept)))?),
+        ("kept_id", done.names(clusters.iter().map(|found| Some(found.kept)))?),
         ("ids", Arc::new(ListArray::try_new(field, lengths, ids, None)?)),
         ("diameter", Arc::new(numbers(diameter(true)))),
         ("diameter_at_least", Arc::new(numbers(diameter(false)))),

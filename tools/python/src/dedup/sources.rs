@@ -3,68 +3,53 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StringArray, UInt64Array};
+use arrow_cast::cast;
+use arrow_schema::DataType;
 use arrow_select::take::take;
 use hamdex::Fingerprint;
-use hamdex::dedup::{self, Decisions, SourceCounts, Sources};
+use hamdex::dedup::{self, SourceCounts, Sources};
 use hamdex_io::columnar;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::column::Ids;
-use crate::failure::{Failure, Result};
-use crate::fields;
+use super::Found;
+use crate::failure::Result;
+use crate::fields::{self, is_text};
 use crate::interrupt::detached;
-use crate::read::{Read, Rows};
 use crate::table::Table;
 
 /// The values of the source column.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Column {
-    values: Vec<Option<Box<str>>>,
+    known: HashMap<Option<Box<str>>, usize>,
     /// For each row, the index of its value.
     of_row: Vec<usize>,
 }
 
 impl Column {
-    /// Reads a column of a table.
-    ///
-    /// # Errors
-    ///
-    /// A usage error if there is no such column, a data error if it has no value.
-    pub(super) fn of(table: &Table, name: &str) -> Result<Self> {
-        let mut column = Self { values: Vec::new(), of_row: Vec::with_capacity(table.rows()) };
-        let mut known = HashMap::new();
-        for value in values(table, name)? {
-            let next = column.values.len();
-            let place = *known.entry(value).or_insert_with_key(|value| {
-                column.values.push(value.clone());
-                next
-            });
-            column.of_row.push(place);
-        }
-        if !column.of_row.is_empty() && column.values.iter().all(Option::is_none) {
-            return Err(Failure::data(format!(
-                "source_field=\"{name}\": no row has a value in that column"
-            )));
-        }
-        Ok(column)
+    /// Notes the value of the next row.
+    pub(super) fn push(&mut self, value: Option<Box<str>>) {
+        let next = self.known.len();
+        self.of_row.push(*self.known.entry(value).or_insert(next));
     }
 
-    fn value(&self, row: usize) -> Option<&str> {
-        self.values.get(*self.of_row.get(row)?)?.as_deref()
+    /// Returns true if no row has a value.
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.keys().all(Option::is_none)
     }
-}
 
-/// Reads the values of a column as the command line reads those of `--source-field`.
-fn values(table: &Table, name: &str) -> Result<Vec<Option<Box<str>>>> {
-    let mut all = Vec::with_capacity(table.rows());
-    for piece in fields::pieces(table, name)? {
-        let values = columnar::source_values(&piece.array)?;
-        let rows = values.into_iter().enumerate();
-        all.extend(rows.map(|(row, value)| value.filter(|_| piece.is_valid(row))));
+    /// Returns the values by their indices.
+    fn values(&self) -> Vec<Option<&str>> {
+        let mut values = vec![None; self.known.len()];
+        for (value, &at) in &self.known {
+            if let Some(slot) = values.get_mut(at) {
+                *slot = value.as_deref();
+            }
+        }
+        values
     }
-    Ok(all)
 }
 
 /// The counts of all sources.
@@ -84,29 +69,29 @@ struct Row {
 #[derive(Debug, Clone, IntoPyObject)]
 enum Label {
     Text(String),
-    Signed(i64),
-    Unsigned(u64),
+    Number(i128),
 }
 
 impl Account {
     /// Counts rows by source; `kept` returns `None` for rows that are not counted.
     pub(super) fn of<F: Fingerprint>(
-        column: &Column,
-        decisions: &Decisions<F>,
-        (rows, read): (&Rows, &Read),
+        found: &Found<F>,
+        labels: &ArrayRef,
         kept: impl Fn(usize) -> Option<bool>,
     ) -> Result<Self> {
+        let Found { decisions, documents, sources: column, .. } = found;
+        let values = column.values();
         let mut sources = Sources::new();
-        let mut numbers = Vec::with_capacity(rows.len());
-        for row in 0..rows.len() {
+        let mut numbers = Vec::with_capacity(column.of_row.len());
+        for (row, &value) in column.of_row.iter().enumerate() {
             let counted = kept(row).map(|kept| {
-                let number = sources.number(column.value(row));
+                let number = sources.number(values.get(value).copied().flatten());
                 sources.count(number, kept);
                 number
             });
             numbers.push(counted.unwrap_or(u32::MAX));
         }
-        let row = |position: u32| read.rows.get(position as usize).copied();
+        let row = |position: u32| documents.get(position as usize).copied();
         let source = |position: u32| {
             let row = row(position).and_then(|row| usize::try_from(row).ok());
             row.and_then(|row| numbers.get(row).copied()).unwrap_or(u32::MAX)
@@ -117,7 +102,7 @@ impl Account {
             None => [None, None],
         };
         let pairs: UInt64Array = counts.iter().flat_map(pair).collect();
-        let labels = labels(&rows.names, &pairs)?;
+        let labels = self::labels(labels, &pairs)?;
         let warnings = dedup::source_warnings(&counts);
         let mut labels = labels.into_iter();
         let mut label = || labels.next().flatten();
@@ -162,17 +147,17 @@ impl Account {
 /// Returns the labels of some rows: integers and texts unchanged, others as JSON.
 fn labels(names: &ArrayRef, rows: &UInt64Array) -> Result<Vec<Option<Label>>> {
     let names = take(names, rows, None)?;
-    let valid = |row: usize| names.is_valid(row);
-    let label = |row: usize, ids: &Ids<'_>| match ids {
-        Ids::Texts(texts) => texts.get(row).map(|text| Label::Text(text.to_owned())),
-        Ids::Signed(ids) => valid(row).then(|| Label::Signed(ids.value(row))),
-        Ids::Unsigned(ids) => valid(row).then(|| Label::Unsigned(ids.value(row))),
-    };
-    if let Ok(ids) = Ids::of(&names, "id") {
-        return Ok((0..names.len()).map(|row| label(row, &ids)).collect());
+    if is_text(names.data_type()) {
+        let texts = cast(&names, &DataType::LargeUtf8)?;
+        let texts = texts.as_string::<i64>().iter();
+        return Ok(texts.map(|text| text.map(|text| Label::Text(text.to_owned()))).collect());
     }
+    let label = |text: Box<str>| match text.parse() {
+        Ok(number) if names.data_type().is_integer() => Label::Number(number),
+        _ => Label::Text(text.into()),
+    };
     let texts = columnar::source_values(&names)?.into_iter();
-    Ok(texts.map(|text| text.map(|text| Label::Text(text.into()))).collect())
+    Ok(texts.map(|text| text.map(label)).collect())
 }
 
 /// Returns the source of every row by the values of a column.
@@ -180,7 +165,10 @@ fn labels(names: &ArrayRef, rows: &UInt64Array) -> Result<Vec<Option<Label>>> {
 #[pyo3(name = "_source_values")]
 pub(crate) fn source_values(py: Python<'_>, table: &Table, column: &str) -> PyResult<Table> {
     Ok(detached(py, || {
-        let values = values(table, column)?;
+        let mut values = Vec::with_capacity(table.rows());
+        for piece in fields::pieces(table, column)? {
+            values.extend(columnar::source_values(&piece)?);
+        }
         let names = values.iter().map(|value| value.as_deref().unwrap_or(Sources::NONE));
         Table::of(vec![("source", Arc::new(StringArray::from_iter_values(names)))])
     })?)

@@ -2,6 +2,7 @@
 
 use hamdex::any::AnyReader;
 use hamdex::verify::Verification;
+use hamdex_io::host::Host;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 

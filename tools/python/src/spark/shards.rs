@@ -10,14 +10,15 @@ use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringAr
 use arrow_schema::DataType;
 use hamdex::build::shards::{Layout, Manifest, Shard, ShardWriter};
 use hamdex::plan::Plan;
+use hamdex_io::columnar;
 use pyo3::prelude::*;
 
 use super::columns::{Column, fingerprints};
 use super::finished;
-use crate::column::Ids;
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
 use crate::interrupt::detached;
+use crate::rows::require_ids;
 use crate::table::Table;
 
 /// The settings of an index of shards.
@@ -154,10 +155,11 @@ fn rows<F: Column>(layout: &Layout, table: &Table) -> Result<Table> {
     let prints = fingerprints::<F>(table, "fingerprint")?;
     let mut prints = prints.into_iter();
     let (mut families, mut keys, mut values) = (Vec::new(), BinaryBuilder::new(), Vec::new());
+    require_ids(table, "id")?;
     for piece in table.column("id")? {
-        let ids = Ids::of(&piece, "id")?;
-        for (row, fingerprint) in (0..piece.len()).zip(prints.by_ref()) {
-            let key = ids.key(row).map_err(Failure::Usage)?.ok_or_else(|| missing("id"))?;
+        for (key, fingerprint) in columnar::keys(&piece)?.into_iter().zip(prints.by_ref()) {
+            let key = key.map_err(|reason| Failure::usage(reason.to_string()))?;
+            let key = key.ok_or_else(|| missing("id"))?;
             layout.rows(&key, fingerprint, |family, key, fingerprint: Option<F>| {
                 families.push(i32::try_from(family).unwrap_or(i32::MAX));
                 keys.append_value(key);

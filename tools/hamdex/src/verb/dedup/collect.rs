@@ -358,7 +358,7 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
     }
 
     fn blank(&mut self, blank: Blank) -> Result<()> {
-        let Blank { length, stamp, unique, source, origin } = blank;
+        let Blank { length, stamp, unique, source, origin, .. } = blank;
         if let Some(named) = &mut self.named {
             named.blank(source.as_deref());
         }
