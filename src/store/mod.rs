@@ -178,9 +178,9 @@ impl Store {
         require_database(path)?;
         let read_only = access == Access::Read;
         let lock = if read_only { None } else { Some(Lock::of_index(path)?) };
-        let open = || {
+        let open = |directory: &Path| {
             // Read before the database is opened: a concurrent writer only exceeds these bounds.
-            let bounds = match Bounds::of_files(path) {
+            let bounds = match Bounds::of_files(directory) {
                 // Another format may have another kind of seal: report the format instead.
                 Err(error) => match Self::peek(path) {
                     Err(format @ Error::FormatVersion { .. }) => return Err(format),
@@ -188,7 +188,7 @@ impl Store {
                 },
                 bounds => bounds?,
             };
-            let opened = open_families(path, bounds, memory, read_only, |tuning| {
+            let opened = open_families(directory, bounds, memory, read_only, |tuning| {
                 let mut options = tuning.database_as_it_is();
                 if read_only {
                     // Keep all files open: a writer deletes files that it no longer needs.
@@ -200,11 +200,12 @@ impl Store {
             Ok((opened, header))
         };
         let (Opened { names, tuning, db, bounds }, header) =
-            if read_only { settled::when_settled(path, open)? } else { open()? };
+            if read_only { settled::open_settled(path, open)? } else { open(path)? };
         let tables = tables(&header)?;
         fail_point!("open.recovered");
         if access == Access::Write {
             directory::remove_stage(path)?;
+            directory::remove_stale_views(path)?;
         }
         let seal = if read_only { None } else { Some(Seal::begin(path, bounds)?) };
         let mut store = Self {
@@ -244,16 +245,16 @@ impl Store {
         names: &[&str],
     ) -> Result<(HeaderRecord, Vec<Option<Vec<u8>>>)> {
         require_database(path)?;
-        settled::when_settled(path, || {
+        settled::open_settled(path, |directory| {
             // These records never change, so the beginning of a log is enough.
-            let (families, cut) = families_of_cut(path)?;
-            require_meta(path, &families)?;
+            let (families, cut) = families_of_cut(directory)?;
+            require_meta(directory, &families)?;
             let meta = Family::Meta.name(0);
             let tuning = Tuning::new(MIN_MEMORY, 2);
             let descriptors = ["default", &meta].map(|name| tuning.descriptor(name));
             let db = Db::open_cf_descriptors_read_only(
                 &tuning.database_as_it_is(),
-                cut.as_ref().map_or(path, TempDir::path),
+                cut.as_ref().map_or(directory, TempDir::path),
                 descriptors,
                 false,
             )
