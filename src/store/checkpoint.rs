@@ -32,7 +32,7 @@ impl Store {
     /// Copies the database's files and returns the least sequence number that they reach.
     pub(super) fn copy_to(&self, stage: &Path) -> Result<u64> {
         let sequence = self.db.latest_sequence_number();
-        if self.seal.is_none() {
+        if self.role.seal().is_none() {
             return link_beside_writer(&self.path, stage).map(|sealed| sealed.max(sequence));
         }
         Checkpoint::new(&*self.db)
