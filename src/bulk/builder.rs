@@ -17,7 +17,7 @@ use crate::fingerprint::Fingerprint;
 use crate::index::{Header, IndexOptions, NewDocument, new_header, plan_of};
 use crate::plan::Plan;
 use crate::progress::{self, Progress};
-use crate::store::{Access, MIN_MEMORY, Store, keys, make_directory};
+use crate::store::{Access, MIN_MEMORY, Opening, Store, keys, make_directory};
 
 /// Longest time of pushing that a kill may lose.
 const CHECKPOINT_EVERY: Duration = Duration::from_mins(1);
@@ -211,13 +211,10 @@ impl<F: Fingerprint> Builder<F> {
     }
 
     fn open(path: &Path, access: Access) -> Result<(Store, Plan)> {
-        let mut plan = None;
-        let store = Store::open(path, MIN_MEMORY, access, |record| {
-            Header::of(record).require_width::<F>()?;
-            let built = plan_of(record)?;
-            Ok(plan.insert(built).tables().len())
-        })?;
-        Ok((store, plan.expect("opening reads the header")))
+        let opening = Opening::new(path, MIN_MEMORY, access)?;
+        Header::of(opening.header()).require_width::<F>()?;
+        let plan = plan_of(opening.header())?;
+        Ok((opening.with_tables(plan.tables().len())?, plan))
     }
 
     fn over(

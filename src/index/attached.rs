@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use super::core::plan_of;
 use super::steps::Step;
 use super::write::Outcome;
-use super::{Durability, Header, Index, IndexOptions, Match, Reader, new_header};
+use super::{Durability, Index, IndexOptions, Match, Reader, new_header};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::{Db, HostBatch, HostSnapshot, Store};
+use crate::store::{Db, HostBatch, HostSnapshot, Opening, Store};
 
 /// A host's batch with an index's changes, and the counts of these changes.
 pub(crate) struct Done<F> {
@@ -31,14 +30,9 @@ impl<F: Fingerprint> Index<F> {
 
     /// Opens an index in a host's database.
     pub(crate) fn attach(db: Arc<Db>, name: &str, options: &IndexOptions) -> Result<Self> {
-        let mut plan = None;
-        let store = Store::attach(db, name, |record| {
-            let header = Header::of(record);
-            header.require_width::<F>()?;
-            options.require(&header)?;
-            Ok(plan.insert(plan_of(record)?).tables().len())
-        })?;
-        let plan = plan.expect("attaching reads the header");
+        let opening = Opening::in_host(db, name)?;
+        let plan = options.plan_of::<F>(opening.header())?;
+        let store = opening.with_tables(plan.tables().len())?;
         Self::over(store, plan, options)
     }
 

@@ -68,7 +68,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::Plan;
 use crate::resident::NearFingerprint;
-use crate::store::{self, Access, Store};
+use crate::store::{self, Access, Opening, Store};
 
 /// A durable index of fingerprints of one width.
 ///
@@ -198,15 +198,9 @@ impl<F: Fingerprint> Index<F> {
     /// index differs from the stored one.
     pub fn open_with(path: impl AsRef<Path>, options: &IndexOptions) -> Result<Self> {
         let access = if options.read_only { Access::Read } else { Access::Write };
-        let mut plan = None;
-        let store = Store::open(path.as_ref(), options.memory, access, |record| {
-            let header = Header::of(record);
-            header.require_width::<F>()?;
-            options.require(&header)?;
-            let built = plan_of(record)?;
-            Ok(plan.insert(built).tables().len())
-        })?;
-        let plan = plan.expect("opening reads the header");
+        let opening = Opening::new(path.as_ref(), options.memory, access)?;
+        let plan = options.plan_of::<F>(opening.header())?;
+        let store = opening.with_tables(plan.tables().len())?;
         Self::over(store, plan, options)
     }
 

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use super::Header;
+use super::core::plan_of;
 use super::health::{Event, Events};
 use crate::error::Result;
+use crate::fingerprint::Fingerprint;
 use crate::plan::{Costs, Plan};
+use crate::store::codec::HeaderRecord;
 use crate::text::{Pipeline, Resources};
 
 /// Default memory budget of an open index: 512 MiB.
@@ -212,6 +215,14 @@ impl IndexOptions {
     pub fn scratch(mut self, directory: impl Into<PathBuf>) -> Self {
         self.scratch = Some(directory.into());
         self
+    }
+
+    /// Returns the plan of a header whose width is right and that meets the expectations.
+    pub(super) fn plan_of<F: Fingerprint>(&self, record: &HeaderRecord) -> Result<Plan> {
+        let header = Header::of(record);
+        header.require_width::<F>()?;
+        self.require(&header)?;
+        plan_of(record)
     }
 
     /// Merges delta entries into runs in a background thread. Default: false.

@@ -5,12 +5,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::core::plan_of;
 use super::health::Event;
-use super::{Header, Index, IndexOptions, Match, Query, Reader};
+use super::{Index, IndexOptions, Match, Query, Reader};
 use crate::error::Result;
 use crate::exclusion::Lock;
 use crate::fingerprint::Fingerprint;
 use crate::plan::Plan;
-use crate::store::Store;
+use crate::store::{Opening, Store};
 
 /// A read-only index that follows the process that writes it.
 ///
@@ -202,13 +202,8 @@ fn moved(mut store: Store) -> Result<Option<(Store, Plan)>> {
 }
 
 fn open_store<F: Fingerprint>(path: &Path, options: &IndexOptions) -> Result<(Store, Plan)> {
-    let mut plan: Option<Plan> = None;
-    let scratch = options.scratch.as_deref();
-    let store = Store::open_secondary(path, scratch, options.memory, |record| {
-        let header = Header::of(record);
-        header.require_width::<F>()?;
-        options.require(&header)?;
-        Ok(plan.insert(plan_of(record)?).tables().len())
-    })?;
-    Ok((store, plan.expect("opening reads the header")))
+    let opening = Opening::to_follow(path, options.scratch.as_deref(), options.memory)?;
+    let plan = options.plan_of::<F>(opening.header())?;
+    let store = opening.with_tables(plan.tables().len())?;
+    Ok((store, plan))
 }

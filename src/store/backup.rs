@@ -14,7 +14,7 @@ use super::directory::{STAGE_DIR, exists, make, remove_stage};
 use super::lock::Lock;
 use super::staging::Staging;
 use super::tuning::MIN_MEMORY;
-use super::{Access, HeaderRecord, Store, engine_error};
+use super::{Access, HeaderRecord, Opening, Store, engine_error};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -43,14 +43,16 @@ impl Store {
         require_outside(&self.path, directory)?;
         let _lock = begin(directory)?;
         fail_point!("backup.begun");
-        if self.seal.is_some() {
+        if self.role.seal().is_some() {
             let done = self.back_up_locked(directory, keep)?;
             self.follow()?;
             return Ok(done);
         }
         let stage = directory.join(STAGE_DIR);
         let sequence = self.copy_to(&stage)?;
-        let copy = Self::open(&stage, MIN_MEMORY, Access::Write, tables)?;
+        let copy = Opening::new(&stage, MIN_MEMORY, Access::Write)?;
+        let tables = tables(copy.header())?;
+        let copy = copy.with_tables(tables)?;
         copy.require_sequence(sequence)?;
         let done = copy.back_up_locked(directory, keep)?;
         drop(copy);

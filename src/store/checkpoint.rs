@@ -8,8 +8,9 @@ use rocksdb::checkpoint::Checkpoint;
 
 use super::directory::clear;
 use super::seal::Bounds;
+use super::settled::{self, FileKind, take_files};
 use super::staging::Staging;
-use super::{HeaderRecord, Store, engine_error, settled};
+use super::{HeaderRecord, Store, engine_error};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -31,7 +32,7 @@ impl Store {
     /// Copies the database's files and returns the least sequence number that they reach.
     pub(super) fn copy_to(&self, stage: &Path) -> Result<u64> {
         let sequence = self.db.latest_sequence_number();
-        if self.seal.is_none() {
+        if self.role.seal().is_none() {
             return link_beside_writer(&self.path, stage).map(|sealed| sealed.max(sequence));
         }
         Checkpoint::new(&*self.db)
@@ -44,29 +45,20 @@ impl Store {
 
 /// Copies a database that another process may be writing to.
 ///
-/// Table files never change, so links keep them even if the writer deletes them. All other files
-/// are copied. The copy is valid only if the writer switched no file meanwhile: otherwise it may
-/// lack a log whose records the copied MANIFEST does not have in a table file.
+/// Table files are linked, all other files are copied.
 fn link_beside_writer(path: &Path, stage: &Path) -> Result<u64> {
     std::fs::create_dir_all(stage).map_err(|e| Error::io(stage, e))?;
     let sequence = Bounds::of_files(path)?.map_or(0, |bounds| bounds.sequence());
     settled::when_settled(path, || {
         clear(stage, &[])?;
-        for entry in std::fs::read_dir(path).map_err(|e| Error::io(path, e))? {
-            let name = entry.map_err(|e| Error::io(path, e))?.file_name();
-            let Some(text) = name.to_str() else { continue };
-            let (from, to) = (path.join(&name), stage.join(&name));
-            let extension = from.extension().and_then(|extension| extension.to_str());
-            let whole = ["MANIFEST-", "OPTIONS-", "CURRENT"];
-            let done = match extension {
-                Some("sst") => link(&from, &to),
-                Some("log") => copy(&from, &to),
-                _ if whole.iter().any(|start| text.starts_with(start)) => copy(&from, &to),
-                _ => Ok(()),
-            };
-            done.map_err(|e| Error::io(&from, e))?;
-        }
-        Ok(())
+        take_files(path, |kind, from| {
+            let to = stage.join(from.file_name().unwrap_or_default());
+            match kind {
+                FileKind::Table => link(from, &to),
+                FileKind::Log | FileKind::Other => copy(from, &to),
+                FileKind::Own => Ok(()),
+            }
+        })
     })?;
     Ok(sequence)
 }

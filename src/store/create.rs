@@ -8,7 +8,7 @@ use super::lock::Lock;
 use super::resources::{self, Resource};
 use super::seal::Seal;
 use super::tuning::Tuning;
-use super::{Database, Db, Family, HEADER, Store, engine_error};
+use super::{Database, Db, Family, HEADER, Role, Store, engine_error};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -43,11 +43,7 @@ impl Store {
             header,
             generation,
             tables,
-            tuning: Some(tuning),
-            writable: true,
-            seal: Some(seal),
-            secondary: None,
-            _lock: Some(lock),
+            role: Role::Primary { tuning, seal, _lock: lock },
         };
         store.write_header(resources)?;
         fail_point!("create.written");

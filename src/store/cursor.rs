@@ -9,7 +9,7 @@ use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 use rocksdb::{DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
-use super::{Db, Family, Store, engine_error};
+use super::{Db, Family, Role, Store, engine_error};
 use crate::error::Result;
 use crate::exclusion;
 
@@ -65,7 +65,9 @@ self_cell!(
 
 /// Takes a snapshot of the store.
 pub(super) fn snapshot(store: Arc<Store>) -> Arc<Snapshot> {
-    Arc::new(Snapshot::new(store, |store| store.secondary.is_none().then(|| store.db.snapshot())))
+    Arc::new(Snapshot::new(store, |store| {
+        (!matches!(store.role, Role::Follower(_))).then(|| store.db.snapshot())
+    }))
 }
 
 impl Snapshot {

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use super::seal::SEAL_FILE;
 use crate::error::{Error, Result};
@@ -18,6 +19,12 @@ const NEW_MARK: &str = "hamdex.creating.tmp";
 
 /// Subdirectory of the target in which a copy of an index is prepared.
 pub(super) const STAGE_DIR: &str = "hamdex.stage";
+
+/// Beginning of the names of directories of links that readers open; see `settled`.
+pub(super) const VIEW_DIR: &str = "hamdex.view-";
+
+/// Age above which a view is that of a killed reader. An opening takes seconds.
+const STALE_VIEW: Duration = Duration::from_hours(1);
 
 /// Content of the mark for a copy of an index. The mark of a new index is empty.
 const RESTORING: &[u8] = b"restoring\n";
@@ -148,7 +155,8 @@ fn is_own_file(name: &str) -> bool {
 
 /// Returns true for directory names that an index uses. `bulk` is that of builds.
 fn is_own_directory(name: &str) -> bool {
-    name == "bulk" || name == STAGE_DIR || name.strip_prefix(STAGE_DIR) == Some(".tmp")
+    let is_stage = name == STAGE_DIR || name.strip_prefix(STAGE_DIR) == Some(".tmp");
+    is_stage || name == "bulk" || name.starts_with(VIEW_DIR)
 }
 
 /// Removes what an interrupted copy left. The caller holds the lock, so no copy is running.
@@ -160,6 +168,26 @@ pub(super) fn remove_stage(path: &Path) -> Result<()> {
                 return Err(Error::io(&stage, error));
             }
             _ => (),
+        }
+    }
+    Ok(())
+}
+
+/// Removes views that killed readers left.
+pub(super) fn remove_stale_views(path: &Path) -> Result<()> {
+    for entry in fs::read_dir(path).map_err(|e| Error::io(path, e))? {
+        let entry = entry.map_err(|e| Error::io(path, e))?;
+        if !entry.file_name().to_str().is_some_and(|name| name.starts_with(VIEW_DIR)) {
+            continue;
+        }
+        let modified = entry.metadata().and_then(|view| view.modified());
+        let is_stale = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE_VIEW));
+        // A view of another user stays; it costs space and nothing else.
+        if is_stale
+            && let Err(error) = fs::remove_dir_all(entry.path())
+            && ![ErrorKind::NotFound, ErrorKind::PermissionDenied].contains(&error.kind())
+        {
+            return Err(Error::io(entry.path(), error));
         }
     }
     Ok(())

@@ -11,9 +11,10 @@ use rocksdb::{ColumnFamilyDescriptor, SnapshotWithThreadMode, WriteBatch};
 
 use super::codec::HeaderRecord;
 use super::meta::decode_header;
+use super::opening::Kind;
 use super::resources::Resource;
 use super::tuning::Tuning;
-use super::{Batch, Database, Db, Family, HEADER, Snapshot, Store, engine_error};
+use super::{Batch, Database, Db, Family, HEADER, Opening, Snapshot, Store, engine_error};
 use crate::error::{Error, Result};
 
 /// The type of batch to which a host adds its own changes.
@@ -26,7 +27,7 @@ pub(crate) type HostSnapshot<'a> = SnapshotWithThreadMode<'a, Db>;
 const MAX_NAME: usize = 64;
 
 /// The only generation: bulk builds, which create others, need a store's own database.
-const GENERATION: u32 = 1;
+pub(super) const GENERATION: u32 = 1;
 
 /// Attached databases and names. Prevents two handles from writing to the same index.
 static ATTACHED: Mutex<BTreeSet<(usize, String)>> = Mutex::new(BTreeSet::new());
@@ -112,6 +113,23 @@ pub(crate) fn descriptors(
     Ok(families(tables).map(descriptor).collect())
 }
 
+impl Opening {
+    /// Opens the index of a name.
+    pub(crate) fn in_host(db: Arc<Db>, name: &str) -> Result<Self> {
+        let Some(header) = Store::attached_header(&db, name)? else {
+            return Err(Error::NotFound { path: db.path().join(prefix(name)) });
+        };
+        Self::attached(db, name, header, false)
+    }
+
+    /// Registers the name in the database. A new index has no state yet.
+    fn attached(db: Arc<Db>, name: &str, header: HeaderRecord, new: bool) -> Result<Self> {
+        let path = db.path().join(prefix(name));
+        let db = Database::Host(Attachment::new(db, name)?);
+        Ok(Self { db, path, header, kind: Kind::Guest { new } })
+    }
+}
+
 impl Store {
     /// Creates an empty index in families that hold nothing.
     pub(crate) fn attach_new(
@@ -121,28 +139,13 @@ impl Store {
         resources: &[Resource<'_>],
         tables: usize,
     ) -> Result<Self> {
-        let store = Self::attached(db, name, header, tables)?;
+        let store = Opening::attached(db, name, header, true)?.with_tables(tables)?;
         for family in families(tables) {
             if store.sweep(family)?.entry()?.is_some() {
                 return Err(Error::AlreadyExists { path: store.path.clone() });
             }
         }
         store.write_header(resources)?;
-        Ok(store)
-    }
-
-    /// Opens the index of a name. `tables` returns the number of tables of the header's plan.
-    pub(crate) fn attach(
-        db: Arc<Db>,
-        name: &str,
-        tables: impl FnOnce(&HeaderRecord) -> Result<usize>,
-    ) -> Result<Self> {
-        let Some(header) = Self::attached_header(&db, name)? else {
-            return Err(Error::NotFound { path: db.path().join(prefix(name)) });
-        };
-        let tables = tables(&header)?;
-        let store = Self::attached(db, name, header, tables)?;
-        store.state()?;
         Ok(store)
     }
 
@@ -157,36 +160,23 @@ impl Store {
         header.map(|bytes| decode_header(&bytes)).transpose()
     }
 
-    /// Registers the name in the database, whose families must match the plan.
-    fn attached(db: Arc<Db>, name: &str, header: HeaderRecord, tables: usize) -> Result<Self> {
-        let attachment = Attachment::new(db, name)?;
-        let db = attachment.db();
-        for family in families(tables) {
-            let family = attachment.family(family);
-            if db.cf_handle(&family).is_none() {
-                return Err(Error::MissingFamily { family });
-            }
+    /// Fails unless the host has opened the families of the plan and no others.
+    pub(super) fn require_guest_families(&self) -> Result<()> {
+        let missing = |family: Family| {
+            let family = self.db.name(family, GENERATION);
+            self.db.cf_handle(&family).is_none().then_some(family)
+        };
+        if let Some(family) = families(self.tables).find_map(missing) {
+            return Err(Error::MissingFamily { family });
         }
         // More families than the plan has tables were opened for another plan.
-        let opened = (tables..)
-            .take_while(|&table| db.cf_handle(&attachment.family(Family::Table(table))).is_some());
+        let opened = (self.tables..).take_while(|&table| missing(Family::Table(table)).is_none());
         let beyond = opened.count();
         if beyond > 0 {
-            let (stored, wanted) = (tables.to_string(), (tables + beyond).to_string());
+            let (stored, wanted) = (self.tables.to_string(), (self.tables + beyond).to_string());
             return Err(Error::HeaderMismatch { what: "number of tables", stored, wanted });
         }
-        Ok(Self {
-            path: db.path().join(prefix(name)),
-            db: Database::Host(attachment),
-            header,
-            generation: GENERATION,
-            tables,
-            tuning: None,
-            writable: true,
-            seal: None,
-            secondary: None,
-            _lock: None,
-        })
+        Ok(())
     }
 
     /// Creates a batch that appends to the host's changes.

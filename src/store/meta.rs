@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use super::codec::{self, HeaderRecord};
-use super::{Db, FORMAT, Family, HEADER, MAGIC, engine_error, no_index};
+use super::opening::no_index;
+use super::{Db, FORMAT, Family, HEADER, MAGIC, engine_error};
 use crate::error::{Error, Result};
 
 /// Reads the header of an open database.
@@ -41,7 +42,7 @@ pub(crate) fn decode_header(bytes: &[u8]) -> Result<HeaderRecord> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Access, Store, header};
+    use super::super::{Access, Opening, Store, header};
     use super::*;
 
     const MEMORY: usize = 16 << 20;
@@ -57,7 +58,8 @@ mod tests {
         batch.commit().unwrap();
         store.sync().unwrap();
         drop(store);
-        let open = |access| Store::open(&path, MEMORY, access, |_| Ok(4)).err();
+        let open =
+            |access| Opening::new(&path, MEMORY, access).and_then(|o| o.with_tables(4)).err();
         let opened = [Access::Read, Access::Write, Access::Build].map(open);
         opened.into_iter().chain([Store::peek(&path).err()]).flatten().collect()
     }

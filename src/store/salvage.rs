@@ -6,15 +6,15 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::codec::{HeaderRecord, State};
+use super::directory::{CREATING_FILE, LOCK_FILE, exists};
 use super::files::log_number;
 use super::generation::BUILDING;
+use super::meta::read_header;
+use super::opening::{families_of_cut, require_database, require_meta};
 use super::seal::Bounds;
 use super::tuning::{MIN_MEMORY, Tuning};
 use super::wreck::Wreck;
-use super::{
-    CREATING_FILE, Cursor, Db, Family, LOCK_FILE, engine_error, exists, families_of_cut,
-    read_header, require_database, require_meta, resources,
-};
+use super::{Cursor, Db, Family, engine_error, resources};
 use crate::error::{Error, Result};
 
 /// `meta` and at most one family of the live generation, opened read-only.

@@ -13,13 +13,12 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::log_records::LogRecords;
+use super::meta::read_header;
+use super::opening::{Kind, families, require_database, require_meta};
 use super::seal::Bounds;
 use super::settled::Stamp;
 use super::tuning::Tuning;
-use super::{
-    Database, Db, HeaderRecord, Store, engine_error, families, read_header, require_database,
-    require_meta, settled,
-};
+use super::{Database, Db, Opening, Role, Store, engine_error, settled};
 use crate::error::{Error, Result};
 
 /// The extra state of a store that follows another process.
@@ -32,16 +31,11 @@ pub(super) struct Following {
     _scratch: TempDir,
 }
 
-impl Store {
-    /// Opens the live generation as a secondary. Ignores an unfinished build.
+impl Opening {
+    /// Opens the database as a secondary. Ignores an unfinished build.
     ///
     /// `scratch` is where the engine may write its own text log.
-    pub(crate) fn open_secondary(
-        path: &Path,
-        scratch: Option<&Path>,
-        memory: usize,
-        tables: impl FnOnce(&HeaderRecord) -> Result<usize>,
-    ) -> Result<Self> {
+    pub(crate) fn to_follow(path: &Path, scratch: Option<&Path>, memory: usize) -> Result<Self> {
         require_database(path)?;
         let mut builder = tempfile::Builder::new();
         let builder = builder.prefix("hamdex-secondary-");
@@ -49,7 +43,7 @@ impl Store {
             Some(place) => builder.tempdir_in(place).map_err(|e| Error::io(place, e))?,
             None => builder.tempdir().map_err(|e| Error::io(std::env::temp_dir(), e))?,
         };
-        let ((db, tuning, header), stamp) = settled::when_settled_at(path, || {
+        let ((db, header), stamp) = settled::when_settled_at(path, || {
             let bounds = Bounds::of_files(path)?;
             let names = families(path)?;
             require_meta(path, &names)?;
@@ -64,34 +58,25 @@ impl Store {
                 bounds.require_sequence(db.latest_sequence_number())?;
             }
             let header = read_header(&db, path)?;
-            Ok((db, tuning, header))
+            Ok((db, header))
         })?;
-        let mut store = Self {
-            db: Database::Own(db),
-            path: path.to_owned(),
-            tables: tables(&header)?,
-            header,
-            generation: 0,
-            tuning: Some(tuning),
-            writable: false,
-            seal: None,
-            secondary: Some(Following { stamp, records: LogRecords::default(), _scratch: scratch }),
-            _lock: None,
-        };
-        store.generation = store.state()?.generation;
-        store.require_generation()?;
-        Ok(store)
+        let following = Following { stamp, records: LogRecords::default(), _scratch: scratch };
+        let kind = Kind::Follower(following);
+        Ok(Self { db: Database::Own(db), path: path.to_owned(), header, kind })
     }
+}
 
+impl Store {
     /// Applies what was written since. Returns false if the store must be opened again.
     ///
     /// After false or an error, the store must not be used.
     pub(crate) fn catch_up(&mut self) -> Result<bool> {
         require_database(&self.path)?;
         let same = |path: &Path, following: &Following| Stamp::of(path) == following.stamp;
-        let Some(following) = self.secondary.as_mut().filter(|f| same(&self.path, f)) else {
+        let Role::Follower(following) = &mut self.role else { return Ok(false) };
+        if !same(&self.path, following) {
             return Ok(false);
-        };
+        }
         let bounds = Bounds::read(&self.path)?;
         following.records.require(&self.path)?;
         self.db.try_catch_up_with_primary().map_err(|e| engine_error("database", e))?;

@@ -12,7 +12,7 @@ use super::directory::{
 };
 use super::lock::Lock;
 use super::tuning::MIN_MEMORY;
-use super::{Access, HeaderRecord, Store};
+use super::{Access, HeaderRecord, Opening};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -77,7 +77,9 @@ impl Staging {
         sequence: u64,
         tables: impl FnOnce(&HeaderRecord) -> Result<usize>,
     ) -> Result<u64> {
-        let store = Store::open(&self.stage(), MIN_MEMORY, Access::Write, tables)?;
+        let opening = Opening::new(&self.stage(), MIN_MEMORY, Access::Write)?;
+        let tables = tables(opening.header())?;
+        let store = opening.with_tables(tables)?;
         store.require_sequence(sequence)?;
         Ok(store.state()?.documents)
     }

@@ -23,8 +23,9 @@ use tempfile::TempDir;
 use super::codec::{self, Document, HeaderRecord, State};
 use super::generation::BUILDING;
 use super::log_batches::{self, Visit};
+use super::meta::read_header;
 use super::tuning::{MIN_MEMORY, Tuning};
-use super::{Db, Family, STATE, engine_error, read_header};
+use super::{Db, Family, STATE, engine_error};
 use crate::error::{Error, Result};
 
 /// Id of `meta`, which is always the first family created.

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Header, plan_of};
 use crate::progress::{self, Progress};
-use crate::store::{Access, MIN_MEMORY, Store, make_directory};
+use crate::store::{Access, MIN_MEMORY, Opening, Store, make_directory};
 
 /// Returns the fingerprint width of a directory of shards, in bits.
 ///
@@ -55,14 +55,14 @@ pub fn ingest<F: Fingerprint>(
 
     let header = layout.header::<F>()?;
     let tables = layout.plan().tables().len();
-    let open = |record: &_| {
-        Header::of(record).require_width::<F>()?;
-        Ok(plan_of(record)?.tables().len())
-    };
-    let mut store = match Store::open(path, MIN_MEMORY, Access::Write, open) {
-        Ok(store) => {
+    let mut store = match Opening::new(path, MIN_MEMORY, Access::Write) {
+        Ok(opening) => {
+            let stored = Header::of(opening.header());
+            stored.require_width::<F>()?;
+            let tables = plan_of(opening.header())?.tables().len();
+            let store = opening.with_tables(tables)?;
             let wanted = Header::of(&header);
-            Header::of(store.header()).require(
+            stored.require(
                 Some(wanted.plan),
                 Some(wanted.distance),
                 Some(wanted.pipeline),

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use arrow_array::UInt32Array;
 use hamdex::Fingerprint;
-use hamdex::advice::{Resolved, Overrides};
+use hamdex::advice::{Overrides, Resolved};
 use hamdex::any::AnyIndex;
 use hamdex::dedup::{Decisions, Dedup, DedupOptions, Stamp};
 use hamdex::join::Linkage;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use hamdex::Fingerprint;
-use hamdex::advice::{Resolved, Overrides};
+use hamdex::advice::{Overrides, Resolved};
 use hamdex::evaluate::{Count, Labels, Tally};
 use hamdex::verify::BOILERPLATE_DOCUMENTS;
 use hamdex::verify::Verification;
@@ -18,8 +18,8 @@ use crate::fingerprints::for_width;
 use crate::interrupt::{Watch, interruptible};
 use crate::name;
 use crate::pipeline::Asked;
-use crate::rows::{self, Columns, Rows};
 use crate::resolve;
+use crate::rows::{self, Columns, Rows};
 use crate::table::Table;
 use crate::tables::Tables;
 

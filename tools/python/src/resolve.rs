@@ -1,6 +1,6 @@
 //! Settings: resolves the settings that a call leaves open from a sample of the column.
 
-use hamdex::advice::{self, Advice, Choice, Kind, Resolved, Support, Overrides};
+use hamdex::advice::{self, Advice, Choice, Kind, Overrides, Resolved, Support};
 use hamdex::inspect::Header;
 use hamdex::text::IdfTable;
 use hamdex::verify::Verification;

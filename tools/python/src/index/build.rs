@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use arrow_array::Array;
-use hamdex::advice::{Support, Overrides};
+use hamdex::advice::{Overrides, Support};
 use hamdex::any::AnyIndex;
 use hamdex::build::{BuildOptions, Builder, Repeats};
 use hamdex::inspect::Header;
@@ -19,8 +19,8 @@ use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
 use crate::interrupt::Watch;
 use crate::pipeline::Asked;
-use crate::rows::{self, Columns, Rows};
 use crate::resolve;
+use crate::rows::{self, Columns, Rows};
 use crate::table::Table;
 use crate::tables::Seed;
 
