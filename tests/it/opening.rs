@@ -161,6 +161,29 @@ fn a_read_only_handle_reads_files_that_the_writer_has_deleted() -> Result<()> {
 }
 
 #[test]
+fn open_files_take_little_memory_beside_the_cache() -> Result<()> {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = options::<u64>("4");
+    let mut builder =
+        Builder::<u64>::create(directory.path(), &plan, &BuildOptions::new().memory(32 << 20))?;
+    let mut rng = Rng::new(82);
+    let documents = 200_000_u64;
+    for at in 0..documents {
+        builder.push(&at.to_be_bytes(), rng.fingerprint::<u64>(), at)?;
+    }
+    builder.finish(&(), &mut |_, _| ())?;
+    let index = Index::<u64>::open_with(directory.path(), &IndexOptions::new().memory(16 << 20))?;
+    for at in (0..documents).step_by(97) {
+        assert!(index.get(&at.to_be_bytes())?.is_some());
+    }
+    let used = index.memory_usage()?;
+    // A filter outside the cache takes 1.25 bytes for each document.
+    assert!(used.file_indexes < documents / 2, "{used:?}");
+    assert!(used.block_cache < 16 << 20, "{used:?}");
+    Ok(())
+}
+
+#[test]
 fn handles_and_readers_are_send_and_sync() {
     fn shared<T: Send + Sync>() {}
     shared::<Index<u32>>();
