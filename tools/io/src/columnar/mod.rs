@@ -10,6 +10,7 @@ mod write;
 /// Row groups that one thread reads.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
+    #[cfg(feature = "parquet")]
     pub(crate) groups: std::ops::Range<usize>,
     /// Ordinal of the first row within the file.
     pub(crate) first: u64,
