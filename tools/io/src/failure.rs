@@ -30,7 +30,7 @@ pub enum Status {
 
 impl Status {
     /// Every status, with its meaning.
-    const ALL: [(Self, &'static str); 9] = [
+    pub const ALL: [(Self, &'static str); 9] = [
         (Self::Done, "done"),
         (Self::Failed, "general failure; or 'index check' or 'doctor' found a problem"),
         (Self::Usage, "wrong call: no such option or value, or a result that exists"),
