@@ -1,6 +1,5 @@
 //! Options that several verbs share: groups of arguments become settings of the library.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -115,7 +114,7 @@ impl RowArgs {
     ) -> Result<Inputs> {
         let mut paths = paths.to_vec();
         if let Some(list) = &self.files_from {
-            paths.extend(files_from(list)?);
+            paths.extend(input::files_from(list)?);
         }
         let reading = Walking {
             format: self.input_format,
@@ -142,26 +141,6 @@ impl RowArgs {
             ..Policy::default()
         }
     }
-}
-
-/// Reads names of files, separated by zero bytes if there are any, else by line ends.
-fn files_from(list: &Path) -> Result<Vec<PathBuf>> {
-    let mut bytes = Vec::new();
-    let read = if list.as_os_str() == "-" {
-        std::io::stdin().read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(list).and_then(|mut file| file.read_to_end(&mut bytes))
-    };
-    read.map_err(|e| Failure::io(list, e))?;
-    let separator = if bytes.contains(&0) { 0 } else { b'\n' };
-    let names = bytes.split(|&byte| byte == separator);
-    let names = names.map(|name| name.strip_suffix(b"\r").unwrap_or(name));
-    Ok(names.filter(|name| !name.is_empty()).map(path_of).collect())
-}
-
-fn path_of(name: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    std::ffi::OsStr::from_bytes(name).into()
 }
 
 /// Fingerprint width.

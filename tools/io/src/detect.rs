@@ -3,12 +3,13 @@
 //! A file whose lines are JSON objects holds rows, under any name.
 
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
 
 use serde::de::IgnoredAny;
 
-use super::open::{self, Compression};
+use super::json;
+use super::open::{self, Compression, Meter};
 use crate::failure::{Failure, Result};
 
 /// Bytes to inspect.
@@ -157,6 +158,19 @@ fn begins_values(text: &[u8]) -> bool {
         Some(Err(error)) => error.is_eof(),
         None => false,
     }
+}
+
+/// Returns true if a file contains one JSON object and nothing else.
+pub(crate) fn alone(path: &Path, (format, compression): (Format, Option<Compression>)) -> bool {
+    let reader = || {
+        let reader = open::counted(path, compression, &Meter::default()).ok()?;
+        Some(if format == Format::Json { json::lines(reader) } else { reader })
+    };
+    matches!(format, Format::Json | Format::Jsonl)
+        && reader().is_some_and(|reader| {
+            let lines = reader.split(b'\n').take(2).flatten();
+            lines.filter(|line| !line.trim_ascii().is_empty()).count() == 1
+        })
 }
 
 #[cfg(test)]

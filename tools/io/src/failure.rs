@@ -30,7 +30,7 @@ pub enum Status {
 
 impl Status {
     /// Every status, with its meaning.
-    const ALL: [(Self, &'static str); 9] = [
+    pub const ALL: [(Self, &'static str); 9] = [
         (Self::Done, "done"),
         (Self::Failed, "general failure; or 'index check' or 'doctor' found a problem"),
         (Self::Usage, "wrong call: no such option or value, or a result that exists"),
@@ -143,128 +143,99 @@ impl Failure {
 
     /// Returns the exit status of the process.
     pub fn status(&self) -> u8 {
-        self.ending().number()
+        self.report().0.number()
     }
 
     /// Returns true if the data are at fault, so that other data may do.
     pub fn is_of_data(&self) -> bool {
-        self.ending() == Status::Data
-    }
-
-    /// Returns the status that the cause maps to.
-    fn ending(&self) -> Status {
-        match self {
-            Self::OutputClosed => Status::Done,
-            Self::Refused { .. } | Self::Findings { .. } | Self::Unfit { .. } => Status::Failed,
-            Self::Usage(_) | Self::WouldOverwrite { .. } => Status::Usage,
-            Self::Row { .. }
-            | Self::TooManyBad { .. }
-            | Self::NoUsableRows { .. }
-            | Self::LeftOut { .. }
-            | Self::Unreached { .. }
-            | Self::NoTextField { .. }
-            | Self::NoField { .. }
-            | Self::Table { .. }
-            | Self::File { .. } => Status::Data,
-            Self::Io { source, .. } if is_bad_data(source) => Status::Data,
-            Self::Io { .. } => Status::Environment,
-            Self::Interrupted { status, .. } => *status,
-            Self::Library(error) => status_of(error),
-        }
+        self.report().0 == Status::Data
     }
 
     /// Returns a short code of the failure, which does not change between versions.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Library(error) => error.code(),
-            Self::Usage(_) => "usage",
-            Self::Row { .. } => "row",
-            Self::TooManyBad { .. } => "too-many-bad",
-            Self::NoUsableRows { .. } => "no-usable-rows",
-            Self::Unreached { .. } => "target-unreached",
-            Self::NoTextField { .. } => "no-text-field",
-            Self::NoField { .. } => "no-field",
-            Self::Table { .. } => "bad-table",
-            Self::WouldOverwrite { .. } => "would-overwrite",
-            Self::File { .. } | Self::LeftOut { .. } => "bad-input",
-            Self::Io { source, .. } if is_bad_data(source) => "bad-input",
-            Self::Io { source, .. } => {
-                let (path, source) = (std::path::PathBuf::new(), source.kind().into());
-                Error::Io { path, source }.code()
-            }
-            Self::Refused { .. } => "refused",
-            Self::Findings { .. } | Self::Unfit { .. } => "findings",
-            Self::OutputClosed => "output-closed",
-            Self::Interrupted { .. } => "interrupted",
-        }
+        self.report().1
     }
 
     /// Returns the party that has to act on the failure.
     pub fn fault(&self) -> Fault {
-        match self {
-            Self::Library(error) => error.fault(),
-            Self::Usage(_)
-            | Self::Row { .. }
-            | Self::TooManyBad { .. }
-            | Self::NoUsableRows { .. }
-            | Self::LeftOut { .. }
-            | Self::Unreached { .. }
-            | Self::NoTextField { .. }
-            | Self::NoField { .. }
-            | Self::Table { .. }
-            | Self::WouldOverwrite { .. }
-            | Self::File { .. }
-            | Self::Refused { .. } => Fault::Caller,
-            Self::Io { .. }
-            | Self::Unfit { .. }
-            | Self::OutputClosed
-            | Self::Interrupted { .. } => Fault::Environment,
-            Self::Findings { .. } => Fault::Damage,
-        }
+        self.report().2
     }
 
     /// Returns what the user can do about the failure.
     pub fn remedy(&self) -> Option<&'static str> {
+        self.report().3
+    }
+
+    /// Returns status, code and fault, and the remedy unless the message has it.
+    fn report(&self) -> (Status, &'static str, Fault, Option<&'static str>) {
+        use Fault::{Caller, Damage, Environment};
+        use Status::{Data, Done, Failed, Usage};
         match self {
-            Self::Row { .. } => Some("fix the row, or drop --strict to skip bad rows"),
+            Self::Library(error) => {
+                (status_of(error), error.code(), error.fault(), remedy::of_library(error))
+            }
+            Self::Usage(_) => (Usage, "usage", Caller, None),
+            Self::Row { .. } => {
+                (Data, "row", Caller, Some("fix the row, or drop --strict to skip bad rows"))
+            }
             Self::TooManyBad { .. } => {
-                Some("fix the rows (--rejects FILE lists them) or raise --max-bad")
+                let remedy = "fix the rows (--rejects FILE lists them) or raise --max-bad";
+                (Data, "too-many-bad", Caller, Some(remedy))
             }
             Self::NoUsableRows { .. } => {
-                Some("nothing was written; pass --text-field if the text has another field")
+                let remedy = "nothing was written; pass --text-field if the text has another field";
+                (Data, "no-usable-rows", Caller, Some(remedy))
             }
             Self::LeftOut { .. } => {
-                Some("the others are done; fix these inputs and run the same command again")
+                let remedy = "the others are done; fix these inputs and run the same command again";
+                (Data, "bad-input", Caller, Some(remedy))
             }
             Self::Unreached { .. } => {
-                Some("all results are written; a wider -k or a lower --verify removes more")
+                let remedy = "all results are written; a wider -k or a lower --verify removes more";
+                (Data, "target-unreached", Caller, Some(remedy))
             }
-            Self::NoTextField { .. } => Some(
-                "name the field with --text-field NAME, or read whole files with --as-documents",
-            ),
-            Self::NoField { .. } => Some("check the spelling; a path has dots, such as meta.date"),
-            Self::WouldOverwrite { .. } => Some("choose another name, or pass --overwrite"),
-            Self::Io { source, .. } => Some(remedy::of_system(source)),
+            Self::NoTextField { .. } => {
+                let remedy = "name the field with --text-field NAME, or read whole files with \
+                              --as-documents";
+                (Data, "no-text-field", Caller, Some(remedy))
+            }
+            Self::NoField { .. } => {
+                let remedy = "check the spelling; a path has dots, such as meta.date";
+                (Data, "no-field", Caller, Some(remedy))
+            }
+            Self::Table { .. } => (Data, "bad-table", Caller, None),
+            Self::WouldOverwrite { .. } => {
+                let remedy = "choose another name, or pass --overwrite";
+                (Usage, "would-overwrite", Caller, Some(remedy))
+            }
+            Self::Io { source, .. } if is_bad_data(source) => {
+                (Data, "bad-input", Environment, Some(remedy::of_system(source)))
+            }
+            Self::Io { source, .. } => {
+                let (path, kind) = (std::path::PathBuf::new(), source.kind().into());
+                let code = Error::Io { path, source: kind }.code();
+                (Status::Environment, code, Environment, Some(remedy::of_system(source)))
+            }
+            Self::File { .. } => (Data, "bad-input", Caller, None),
+            Self::Refused { .. } => (Failed, "refused", Caller, None),
             Self::Findings { .. } => {
-                Some("restore the index from a backup, or build it again from its documents")
+                let remedy =
+                    "restore the index from a backup, or build it again from its documents";
+                (Failed, "findings", Damage, Some(remedy))
             }
-            Self::Library(error) => remedy::of_library(error),
-            Self::Unfit { .. } => Some("see the remedies above"),
-            Self::Interrupted { .. } => {
-                Some("temporary files were removed; run the same command again")
+            Self::Unfit { .. } => (Failed, "findings", Environment, Some("see the remedies above")),
+            Self::OutputClosed => (Done, "output-closed", Environment, None),
+            Self::Interrupted { status, .. } => {
+                let remedy = "temporary files were removed; run the same command again";
+                (*status, "interrupted", Environment, Some(remedy))
             }
-            // These messages include their remedy.
-            Self::Usage(_)
-            | Self::File { .. }
-            | Self::Table { .. }
-            | Self::Refused { .. }
-            | Self::OutputClosed => None,
         }
     }
 
     /// Returns the failure as the object that `--json` writes to standard error.
     pub fn object(&self) -> Value {
-        object(self.code(), self.ending(), &self.to_string(), self.remedy())
+        let (status, code, _, remedy) = self.report();
+        object(code, status, &self.to_string(), remedy)
     }
 
     /// Returns the findings, even if printing them failed.
@@ -349,7 +320,7 @@ mod tests {
             (io(ErrorKind::NotFound), Status::Environment, "no-such-file"),
         ] {
             let failure = Failure::from(error);
-            assert_eq!((failure.ending(), failure.code()), (status, code), "{failure}");
+            assert_eq!((failure.report().0, failure.code()), (status, code), "{failure}");
         }
     }
 

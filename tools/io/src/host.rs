@@ -14,19 +14,19 @@ pub trait Host: Progress + Debug + Send + Sync {
     fn share(&self) -> Arc<dyn Host>;
 
     /// Shows a remark for people.
-    fn say(&self, line: &str);
+    fn say(&self, _line: &str) {}
 
     /// Reports a warning.
-    fn warn(&self, line: &str);
+    fn warn(&self, _line: &str) {}
 
     /// Begins a phase that is measured in bytes of input and also counts rows.
-    fn begin_reading(&self, name: &str, total: Option<u64>);
+    fn begin_reading(&self, _name: &str, _total: Option<u64>) {}
 
     /// Sets the bytes that were read so far, and adds rows.
-    fn reach(&self, bytes: u64, rows: u64);
+    fn reach(&self, _bytes: u64, _rows: u64) {}
 
     /// Ends a phase: results follow.
-    fn end_phase(&self);
+    fn end_phase(&self) {}
 
     /// Writes results to standard output, which is a terminal.
     ///
@@ -59,14 +59,4 @@ impl Host for Silent {
     fn share(&self) -> Arc<dyn Host> {
         Arc::new(Self)
     }
-
-    fn say(&self, _: &str) {}
-
-    fn warn(&self, _: &str) {}
-
-    fn begin_reading(&self, _: &str, _: Option<u64>) {}
-
-    fn reach(&self, _: u64, _: u64) {}
-
-    fn end_phase(&self) {}
 }

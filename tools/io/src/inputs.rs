@@ -1,6 +1,8 @@
 //! Inputs: paths become sources, in the order given.
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -232,6 +234,26 @@ fn directory(
     }
     sources.extend(rows);
     Ok(())
+}
+
+/// Reads names of files, separated by zero bytes if there are any, else by line ends.
+pub fn files_from(list: &Path) -> Result<Vec<PathBuf>> {
+    let mut bytes = Vec::new();
+    let read = if list.as_os_str() == STDIN {
+        io::stdin().read_to_end(&mut bytes)
+    } else {
+        File::open(list).and_then(|mut file| file.read_to_end(&mut bytes))
+    };
+    read.map_err(|e| Failure::io(list, e))?;
+    let separator = if bytes.contains(&0) { 0 } else { b'\n' };
+    let names = bytes.split(|&byte| byte == separator);
+    let names = names.map(|name| name.strip_suffix(b"\r").unwrap_or(name));
+    Ok(names.filter(|name| !name.is_empty()).map(path_of).collect())
+}
+
+fn path_of(name: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    std::ffi::OsStr::from_bytes(name).into()
 }
 
 /// Finds the file and line of an origin again.

@@ -51,7 +51,7 @@ pub use detect::Format;
 pub use exported::Export;
 pub use fields::{Fields, Names, TEXT_FIELDS};
 pub use flow::for_each_made;
-pub use inputs::{Draw, Inputs, Origins};
+pub use inputs::{Draw, Inputs, Origins, files_from};
 pub use learn::{learn, readable_twice};
 pub use look::Bring;
 pub use make::{json_string, row_label, row_text, says_html, takes_html};

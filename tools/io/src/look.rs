@@ -5,10 +5,11 @@
 use std::io::{BufRead, Read};
 
 use super::chunk::MAX_ROW;
+use super::columnar::Columnar;
 use super::exported::{self, Export};
 use super::fields::{FINGERPRINT, Fields, Names, TEXT_FIELDS};
-use super::open::Reader;
-use super::row::{self, Missing};
+use super::open::{Meter, Reader};
+use super::row::{self, Missing, Row};
 use crate::failure::{Failure, Result};
 
 /// Rows to inspect.
@@ -83,21 +84,13 @@ impl Head {
 
     /// Returns whether the rows have texts or fingerprints.
     pub(crate) fn bring(&self, fields: &Fields) -> Bring {
-        let (mut fingerprints, mut nulls) = (false, false);
-        for line in self.lines() {
-            let Ok(row) = row::parse(fields, line) else { continue };
-            if row.text.is_some() {
-                return Bring::Texts;
+        let mut found = Found::default();
+        for row in self.lines().filter_map(|line| row::parse(fields, line).ok()) {
+            if found.note(&row) {
+                break;
             }
-            fingerprints |= row.fingerprint.is_some();
-            nulls |= row.missing != Missing::Absent;
         }
-        match (fingerprints, nulls) {
-            (true, _) => Bring::Fingerprints,
-            // Later rows may have what these ones lack.
-            (false, true) => Bring::Texts,
-            (false, false) => Bring::Nothing,
-        }
+        found.bring()
     }
 
     /// Returns whether a row has the field, null or not, as [`choose`] asks.
@@ -111,6 +104,48 @@ impl Head {
     pub(crate) fn has_id(&self, fields: &Fields) -> bool {
         self.lines().any(|line| row::parse(fields, line).is_ok_and(|row| row.id.is_some()))
     }
+}
+
+/// What the first rows have.
+#[derive(Debug, Default)]
+struct Found {
+    texts: bool,
+    fingerprints: bool,
+    nulls: bool,
+}
+
+impl Found {
+    /// Takes a row; true once no other row matters.
+    fn note(&mut self, row: &Row<'_>) -> bool {
+        self.texts |= row.text.is_some();
+        self.fingerprints |= row.fingerprint.is_some();
+        self.nulls |= row.missing != Missing::Absent;
+        self.texts
+    }
+
+    fn bring(&self) -> Bring {
+        match self {
+            Self { texts: true, .. } => Bring::Texts,
+            Self { fingerprints: true, .. } => Bring::Fingerprints,
+            // Later rows may have what these ones lack.
+            Self { nulls: true, .. } => Bring::Texts,
+            Self { .. } => Bring::Nothing,
+        }
+    }
+}
+
+/// Returns whether the first rows of a columnar file have texts or fingerprints.
+pub(crate) fn bring_of(name: &str, columnar: &Columnar, fields: &Fields) -> Result<Bring> {
+    let (mut found, mut rows, mut bytes) = (Found::default(), 0, 0);
+    for batch in columnar.batches_of(false, None, &Meter::default())? {
+        let batch = batch.map_err(|e| Failure::io(name, e))?;
+        batch.each(fields, |_, row| row.is_ok_and(|row| found.note(&row)))?;
+        (rows, bytes) = (rows + batch.rows(), bytes + batch.bytes());
+        if found.texts || rows >= ROWS as u64 || bytes >= BYTES {
+            break;
+        }
+    }
+    Ok(found.bring())
 }
 
 /// Returns true if one row of a live source decides what its rows have.

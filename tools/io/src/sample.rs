@@ -42,20 +42,22 @@ impl Inputs {
         for source in chosen {
             match &source.kind {
                 Kind::Raw(_) => {}
-                // All rows are there, so each of them has the same chance.
-                Kind::Columnar(columnar) if columnar.in_memory() => {
-                    for batch in columnar.batches_of(false, None, &Meter::default())? {
+                Kind::Columnar(columnar) => {
+                    let mut used = 0;
+                    for batch in columnar.sample(quota)? {
                         let batch = batch.map_err(|e| Failure::io(&source.name, e))?;
                         batch.each(&source.fields, |_, row| {
-                            sampler.row(|| row.ok()?.text.map(Cow::into_owned));
+                            let text = || row.ok()?.text;
+                            if columnar.in_memory() {
+                                // All rows are there, so each of them has the same chance.
+                                sampler.row(|| text().map(Cow::into_owned));
+                            } else if used < budget
+                                && let Some(text) = text()
+                            {
+                                used += text.len() as u64;
+                                texts.push(beginning(&text));
+                            }
                         })?;
-                    }
-                }
-                Kind::Columnar(columnar) => {
-                    let mut reader = columnar.sample(quota)?;
-                    let mut rows = Rows::new(&source.fields, &source.name, budget);
-                    while let Some(line) = rows.next(&mut reader)? {
-                        texts.extend(rows.text(&line));
                     }
                 }
                 Kind::Lines | Kind::Json | Kind::Delimited(_) => {
@@ -239,9 +241,13 @@ impl<'a> Rows<'a> {
 
     /// Returns the beginning of a row's text; `None` for a row that is no document, or has none.
     fn text(&self, line: &[u8]) -> Option<String> {
-        let text = row::parse(self.fields, line).ok()?.text?;
-        Some(text.get(..text.floor_char_boundary(LONGEST_TEXT)).unwrap_or(&text).to_owned())
+        row::parse(self.fields, line).ok()?.text.as_deref().map(beginning)
     }
+}
+
+/// Returns as much of a text as is looked at.
+fn beginning(text: &str) -> String {
+    text.get(..text.floor_char_boundary(LONGEST_TEXT)).unwrap_or(text).to_owned()
 }
 
 #[cfg(test)]

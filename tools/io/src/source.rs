@@ -136,7 +136,7 @@ impl Source {
         let made = Self::regular(&path, found, options);
         let source = match made {
             // A lone JSON object without a text is a document among others, such as a setting.
-            Err(Failure::NoTextField { .. }) if alone(&path, found) => return Ok(None),
+            Err(Failure::NoTextField { .. }) if detect::alone(&path, found) => return Ok(None),
             made => made?,
         };
         Ok(Some(Self { within: Some(file.name), ..source }))
@@ -312,7 +312,11 @@ impl Source {
         let texts = self.fields.texts.iter().any(|text| columns.iter().any(|name| name == text));
         self.bring = match (texts, fingerprints) {
             (true, true) if self.stream.is_none() && !self.converted => {
-                self.head()?.bring(&self.fields)
+                if let Kind::Columnar(columnar) = &self.kind {
+                    look::bring_of(&self.name, columnar, &self.fields)?
+                } else {
+                    self.head()?.bring(&self.fields)
+                }
             }
             (false, true) => Bring::Fingerprints,
             _ => Bring::Texts,
@@ -344,16 +348,18 @@ impl Source {
     /// Opens the source for reading rows of JSON from its start.
     pub(crate) fn open_rows(&self, meter: &Meter) -> Result<Reader> {
         match &self.kind {
-            Kind::Columnar(columnar) => columnar.lines(),
             Kind::Delimited(delimiter) => {
                 let reader = self.open(meter)?;
                 let table = delimited::begin(&self.name, *delimiter, &self.names, reader)?;
                 Ok(delimited::lines(table))
             }
             Kind::Json => Ok(json::lines(self.open(meter)?)),
-            Kind::Lines | Kind::Raw(_) | Kind::Warc | Kind::Text | Kind::Directory(_) => {
-                self.open(meter)
-            }
+            Kind::Lines
+            | Kind::Columnar(_)
+            | Kind::Raw(_)
+            | Kind::Warc
+            | Kind::Text
+            | Kind::Directory(_) => self.open(meter),
         }
     }
 
@@ -490,17 +496,4 @@ impl Source {
             | Kind::Warc => format!("{}:{}", self.name, ordinal + 1),
         }
     }
-}
-
-/// Returns true if a file contains one JSON object and nothing else.
-fn alone(path: &Path, (format, compression): (Format, Option<Compression>)) -> bool {
-    let reader = || {
-        let reader = open::counted(path, compression, &Meter::default()).ok()?;
-        Some(if format == Format::Json { json::lines(reader) } else { reader })
-    };
-    matches!(format, Format::Json | Format::Jsonl)
-        && reader().is_some_and(|reader| {
-            let lines = reader.split(b'\n').take(2).flatten();
-            lines.filter(|line| !line.trim_ascii().is_empty()).count() == 1
-        })
 }

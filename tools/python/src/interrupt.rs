@@ -37,16 +37,6 @@ impl Host for Watch {
     fn share(&self) -> Arc<dyn Host> {
         Arc::new(self.clone())
     }
-
-    fn say(&self, _: &str) {}
-
-    fn warn(&self, _: &str) {}
-
-    fn begin_reading(&self, _: &str, _: Option<u64>) {}
-
-    fn reach(&self, _: u64, _: u64) {}
-
-    fn end_phase(&self) {}
 }
 
 /// Runs short work without the GIL.

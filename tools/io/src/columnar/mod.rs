@@ -10,6 +10,7 @@ mod write;
 /// Row groups that one thread reads.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
+    #[cfg(feature = "parquet")]
     pub(crate) groups: std::ops::Range<usize>,
     /// Ordinal of the first row within the file.
     pub(crate) first: u64,
@@ -31,10 +32,11 @@ mod absent {
     use std::fs::File;
     use std::path::Path;
 
+    use super::Part;
     use crate::failure::{Failure, Result};
     use crate::fields::Fields;
     use crate::host::Host;
-    use crate::open::{Meter, Reader};
+    use crate::open::Meter;
     use crate::output::Output;
     use crate::reject::Reason;
     use crate::row::Row;
@@ -54,47 +56,6 @@ mod absent {
         pub(crate) fn arrow(path: &Path) -> Result<Self> {
             Err(Failure::file(path, REASON))
         }
-
-        pub(crate) fn choose(&mut self, _: &Fields) -> Result<()> {
-            match *self {}
-        }
-
-        pub(crate) fn rows(&self) -> Option<u64> {
-            match *self {}
-        }
-
-        pub(crate) fn names(&self) -> Vec<String> {
-            match *self {}
-        }
-
-        pub(crate) fn has(&self, _: &str) -> bool {
-            match *self {}
-        }
-
-        pub(crate) fn in_memory(&self) -> bool {
-            match *self {}
-        }
-
-        pub(crate) fn lines(&self) -> Result<Reader> {
-            match *self {}
-        }
-
-        pub(crate) fn parts(&self) -> Vec<Part> {
-            match *self {}
-        }
-
-        pub(crate) fn batches_of(
-            &self,
-            _: bool,
-            _: Option<&Part>,
-            _: &Meter,
-        ) -> Result<std::iter::Empty<std::io::Result<Batch>>> {
-            match *self {}
-        }
-
-        pub(crate) fn sample(&self, _: usize) -> Result<Reader> {
-            match *self {}
-        }
     }
 
     /// Rows of a columnar file.
@@ -106,26 +67,6 @@ mod absent {
             self
         }
 
-        pub(crate) fn first(&self) -> u64 {
-            match *self {}
-        }
-
-        pub(crate) fn rows(&self) -> u64 {
-            match *self {}
-        }
-
-        pub(crate) fn bytes(&self) -> usize {
-            match *self {}
-        }
-
-        pub(crate) fn json(&self) -> Result<(Vec<u8>, Vec<usize>)> {
-            match *self {}
-        }
-
-        pub(crate) fn line(&self, _: usize) -> Result<Vec<u8>> {
-            match *self {}
-        }
-
         pub(crate) fn each<T>(
             &self,
             _: &Fields,
@@ -133,6 +74,38 @@ mod absent {
         ) -> Result<Vec<T>> {
             match *self {}
         }
+    }
+
+    type Batches = Result<std::iter::Empty<std::io::Result<Batch>>>;
+
+    /// Adds methods that nothing can call.
+    macro_rules! never {
+        ($kind:ident: $($name:ident($($argument:ty),*) -> $result:ty;)*) => {
+            impl $kind {
+                $(pub(crate) fn $name(&self, $(_: $argument),*) -> $result {
+                    match *self {}
+                })*
+            }
+        };
+    }
+
+    never! { Columnar:
+        choose(&Fields) -> Result<()>;
+        rows() -> Option<u64>;
+        names() -> Vec<String>;
+        has(&str) -> bool;
+        in_memory() -> bool;
+        parts() -> Vec<Part>;
+        batches_of(bool, Option<&Part>, &Meter) -> Batches;
+        sample(usize) -> Batches;
+    }
+
+    never! { Batch:
+        first() -> u64;
+        rows() -> u64;
+        bytes() -> usize;
+        json() -> Result<(Vec<u8>, Vec<usize>)>;
+        line(usize) -> Result<Vec<u8>>;
     }
 
     pub fn require() -> Result<()> {

@@ -21,7 +21,7 @@ use super::batch::Batch;
 use crate::chunk::{CHUNK, MAX_ROW, ROWS};
 use crate::failure::{Failure, Result};
 use crate::fields::{FINGERPRINT, Fields};
-use crate::open::{self, Meter, Pieces, Reader};
+use crate::open::Meter;
 
 /// Rows that are decoded together at least.
 const FEWEST: usize = 256;
@@ -207,16 +207,9 @@ impl Columnar {
         }))
     }
 
-    /// Reads rows as lines of JSON: that many from all over a Parquet file, else from the beginning.
-    pub(crate) fn sample(&self, rows: usize) -> Result<Reader> {
-        Ok(open::joined(Lines {
-            batches: self.cut(self.read(Some(&self.needed), Chosen::Sample(rows))?),
-        }))
-    }
-
-    /// Reads the rows from the beginning as lines of JSON.
-    pub(crate) fn lines(&self) -> Result<Reader> {
-        Ok(open::joined(Lines { batches: self.cut(self.read(Some(&self.needed), Chosen::All)?) }))
+    /// Reads that many rows from all over a Parquet file, else from the beginning; in memory all.
+    pub(crate) fn sample(&self, rows: usize) -> Result<impl Iterator<Item = io::Result<Batch>>> {
+        Ok(self.cut(self.read(Some(&self.needed), Chosen::Sample(rows))?))
     }
 
     fn cut(&self, batches: Batches) -> Cut {
@@ -381,19 +374,6 @@ impl Iterator for Cut {
             texts: Arc::clone(&self.texts),
             longest: self.longest,
         }))
-    }
-}
-
-/// Lines of JSON, made as they are read.
-struct Lines {
-    batches: Cut,
-}
-
-impl Pieces for Lines {
-    fn next_into(&mut self, buffer: &mut Vec<u8>) -> io::Result<bool> {
-        let Some(batch) = self.batches.next() else { return Ok(false) };
-        batch?.write(buffer).map_err(io::Error::other)?;
-        Ok(true)
     }
 }
 
