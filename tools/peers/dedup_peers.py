@@ -4,7 +4,7 @@
 Usage:
   dedup_peers.py TOOL CORPUS.jsonl OUT   write the kept rows to the directory OUT
   dedup_peers.py ids TOOL OUT            print the ids of the kept rows
-  dedup_peers.py settings TOOL           print the settings of a tool, hamdex too
+  dedup_peers.py settings TOOL           print the settings of a package
 
 Each function uses its package as the package's documentation shows for near-duplicates, with the
 documented defaults; its documentation names them.
@@ -175,7 +175,7 @@ def ids_of(tool, out):
         yield from load_from_disk(str(out / "kept"))["id"]
         return
     places = {"hamdex": "clean/kept.jsonl", "datatrove": "kept/*.jsonl"}
-    for path in sorted(out.glob(places.get(tool, "kept.jsonl"))):
+    for path in sorted(out.glob(places.get(tool.split()[0], "kept.jsonl"))):
         for row, _ in rows_of(path):
             yield row["id"]
 
@@ -186,8 +186,8 @@ def main(arguments):
             print(id)
     elif arguments[:1] == ["settings"]:
         tool = arguments[1]
-        words = TOOLS[tool].__doc__ if tool in TOOLS else "`hamdex dedup` without options"
-        print(f"- {tool}: {words}.")
+        if tool in TOOLS:
+            print(f"- {tool}: {TOOLS[tool].__doc__}.")
     elif len(arguments) == 3 and arguments[0] in TOOLS:
         TOOLS[arguments[0]](Path(arguments[1]), Path(arguments[2]))
     else:
