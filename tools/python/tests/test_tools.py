@@ -158,7 +158,8 @@ def test_the_nearest_kept_row_has_the_exact_edit_similarity(bench):
 
 def test_a_measurement_includes_the_children_of_a_process(bench):
     child = "a = bytearray(60_000_000); import time; time.sleep(0.5)"
-    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    command = f"[sys.executable, '-c', {child!r}]"
+    code = f"import subprocess, sys; subprocess.run({command}, start_new_session=True)"
     with open(os.devnull, "w") as log:
         done = bench.measure([sys.executable, "-c", code], log, 60)
         assert done["status"] == 0 and 60e6 < done["peak"] < 200e6
