@@ -11,7 +11,7 @@
 //! | shards of training texts | [A training set](training_set) |
 //! | new files every day | [A daily feed](daily_feed) |
 //! | a service in Rust that must not store copies | [A service](service) |
-//! | a data frame | [pandas](mod@pandas), [Polars](mod@polars), [DuckDB](mod@duckdb) |
+//! | a data frame or a query | [pandas](mod@pandas), [Polars](mod@polars), [DuckDB](mod@duckdb) |
 //! | a cluster | [Spark](mod@spark) |
 //! | a program in C or C++ | [C and C++](c) |
 //! | pictures, or fingerprints of any kind | [Images](images) |

@@ -2,10 +2,12 @@
 
 `dedup` keeps one row of each group of near-duplicates in a table or data frame; `dedup_file` does
 the same from file to file. `Index` stores documents on disk and returns every one near a text, and
-no other. `fingerprint` computes fingerprints; `evaluate` measures settings on labelled pairs.
+no other. `fingerprint` computes fingerprints, and `groups` finds those that are near; `evaluate`
+measures settings on labelled pairs.
 
 Tables are exchanged as Arrow data, without copying: those of pyarrow, pandas, Polars and datasets,
-and any object with `__arrow_c_stream__`.
+and any object with `__arrow_c_stream__`. `hamdex.polars` has expressions of Polars, and
+`hamdex.spark` works on a cluster.
 """
 
 from ._dedup import DedupResult, dedup
@@ -19,7 +21,7 @@ from ._errors import (
 )
 from ._evaluate import evaluate
 from ._files import dedup_file
-from ._fingerprint import fingerprint
+from ._fingerprint import fingerprint, groups
 from ._hamdex import Index, Match, Pipeline, Snapshot, Table, __version__
 
 __all__ = [
@@ -40,4 +42,5 @@ __all__ = [
     "dedup_file",
     "evaluate",
     "fingerprint",
+    "groups",
 ]

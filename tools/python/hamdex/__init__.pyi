@@ -31,6 +31,7 @@ __all__ = [
     "dedup_file",
     "evaluate",
     "fingerprint",
+    "groups",
 ]
 
 __version__: str
@@ -311,6 +312,17 @@ def fingerprint(
     seed_file: _Path | None = None,
 ) -> _Column:
     """Returns the fingerprint of each text, None for a text without features."""
+
+@overload
+def groups(
+    fingerprints: list[int] | list[int | None] | tuple[int | None, ...],
+    *,
+    distance: int,
+    tmp: _Path | None = None,
+) -> list[int | None]: ...
+@overload
+def groups(fingerprints: _Column, *, distance: int, tmp: _Path | None = None) -> _Column:
+    """Returns the group of each fingerprint, None if no other one is near."""
 
 @final
 class Table:

@@ -4,10 +4,13 @@ Imports only libraries that the caller has already imported: an object of a libr
 that library is loaded.
 """
 
+import array
+import itertools
 import os
 import sys
+import zlib
 
-from ._errors import UsageError
+from ._errors import DataError, UsageError
 from ._hamdex import Table, _columns_of, _text_field
 
 TEXT = "text"
@@ -160,6 +163,133 @@ class _Datasets(Form):
         return zip(*(list(self.data[name]) for name in names))
 
 
+class _Stream(Form):
+    """A streaming dataset, which is read once for texts and once for the kept rows."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        #: The columns that were compared, and a checksum of them for each row.
+        self.read, self.sums = [], array.array("I")
+
+    def names(self):
+        return self.data.column_names or list(next(iter(self.data), {}))
+
+    def columns(self, names):
+        pa = _need("pyarrow", "a streaming dataset")
+        self.read, self.sums = names, array.array("I")
+        features = self.data.features
+        schema = features.arrow_schema if features is not None else None
+        fields = None if schema is None else pa.schema([schema.field(name) for name in names])
+        batches = []
+        for rows in self.data.select_columns(names).iter(STREAMED):
+            self.sums.extend(map(_checksum, zip(*(rows[name] for name in names))))
+            batches.append(pa.table({name: rows[name] for name in names}, schema=fields))
+        if not batches:
+            return Table(fields.empty_table() if fields else pa.table({n: [] for n in names}))
+        return Table(pa.concat_tables(batches, promote_options="permissive"))
+
+    def chosen(self, mask):
+        import datasets
+
+        stream, read, sums = self.data, self.read, self.sums
+
+        # A generator, because a filter by row number would meet other rows once it is shuffled or
+        # split among workers.
+        def kept():
+            row = -1
+            for row, values in enumerate(stream):
+                if row >= len(sums) or sums[row] != _checksum(values[name] for name in read):
+                    raise DataError(f"row {row} of the stream is not the row that was compared")
+                if mask[row]:
+                    yield values
+            if row + 1 < len(sums):
+                raise DataError(f"the stream ends after {row + 1} of {len(sums)} rows")
+
+        return datasets.IterableDataset.from_generator(kept, features=stream.features)
+
+    def like(self, table):
+        return _Datasets(self.data).like(table)
+
+    def rows(self, names):
+        return (tuple(row[name] for name in names) for row in self.data)
+
+
+#: Rows of a stream that are converted to Arrow at once.
+STREAMED = 1000
+
+
+def _checksum(values):
+    return zlib.crc32(repr(tuple(values)).encode("utf-8", "surrogatepass"))
+
+
+class _Daft(Form):
+    """A data frame of Daft, which is collected."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.table = _Pyarrow(data.to_arrow())
+
+    def names(self):
+        return self.table.names()
+
+    def columns(self, names):
+        return self.table.columns(names)
+
+    def chosen(self, mask):
+        return self.like(self.table.chosen(mask))
+
+    def like(self, table):
+        import daft
+        import pyarrow as pa
+
+        return daft.from_arrow(pa.table(table))
+
+    def rows(self, names):
+        return self.table.rows(names)
+
+
+class _Ray(Form):
+    """A dataset of Ray, whose rows stay in the object store; compared columns are collected."""
+
+    def __init__(self, data):
+        super().__init__(data.materialize())
+        self.blocks, self.lengths = self.data.to_arrow_refs(), []
+
+    def names(self):
+        return self.data.schema().names
+
+    def columns(self, names):
+        import pyarrow as pa
+        import ray
+
+        cut = ray.remote(lambda block: block.select(names))
+        tables = ray.get([cut.remote(block) for block in self.blocks])
+        self.lengths = [len(table) for table in tables]
+        return Table(pa.concat_tables(tables, promote_options="permissive"))
+
+    def chosen(self, mask):
+        import ray
+
+        @ray.remote
+        def kept(block, some):
+            import numpy as np
+
+            return block.filter(np.frombuffer(some, dtype=np.uint8).astype(bool))
+
+        ends = list(itertools.accumulate(self.lengths, initial=0))
+        pieces = [mask[begin:end] for begin, end in itertools.pairwise(ends)]
+        return ray.data.from_arrow_refs([kept.remote(*both) for both in zip(self.blocks, pieces)])
+
+    def like(self, table):
+        import pyarrow as pa
+        import ray
+
+        return ray.data.from_arrow(pa.table(table))
+
+    def rows(self, names):
+        return (tuple(row[name] for name in names) for row in self.data.iter_rows())
+
+
 class _Texts(Form):
     """A list of texts."""
 
@@ -208,6 +338,12 @@ def form(data):
     """Returns the kind of some data."""
     if isinstance(data, _class("datasets", "Dataset")):
         return _Datasets(data)
+    if isinstance(data, _class("datasets", "IterableDataset")):
+        return _Stream(data)
+    if isinstance(data, _class("daft", "DataFrame")):
+        return _Daft(data)
+    if isinstance(data, _class("ray.data", "Dataset")):
+        return _Ray(data)
     if isinstance(data, _class("pandas", "DataFrame")):
         return _Pandas(data)
     if isinstance(data, _class("polars", "LazyFrame")):
@@ -226,8 +362,8 @@ def form(data):
     if hasattr(data, "__arrow_c_stream__"):
         return _Arrow(data)
     raise UsageError(
-        f"{type(data).__name__} is not a table; pass a table of pyarrow, pandas, Polars or "
-        "datasets, an object with __arrow_c_stream__, or a list of texts"
+        f"{type(data).__name__} is not a table; pass a table of pyarrow, pandas, Polars, datasets, "
+        "Daft or Ray, an object with __arrow_c_stream__, or a list of texts"
     )
 
 
@@ -286,13 +422,17 @@ def pairs(data, similarity):
 
 
 class _Series:
-    """A column of a library, and how to create another one of its kind."""
+    """A column of a library, and how to create another one of its kind.
 
-    def __init__(self, table, like):
-        self.table, self.like = table, like
+    table: returns the column as a table; like: converts a table to such a column; values: returns
+    the column's numbers or None; numbers: creates such a column of numbers or None.
+    """
+
+    def __init__(self, table, like, values, numbers):
+        self.table, self.like, self.values, self.numbers = table, like, values, numbers
 
 
-def series(data):
+def series(data, what="texts"):
     """Returns the kind of a column."""
     if isinstance(data, (_class("pyarrow", "Array"), _class("pyarrow", "ChunkedArray"))):
         import pyarrow as pa
@@ -300,6 +440,8 @@ def series(data):
         return _Series(
             lambda: Table(pa.table({TEXT: data})),
             lambda table: pa.table(table).column(0).combine_chunks(),
+            data.to_pylist,
+            lambda numbers: pa.array(numbers, pa.uint64()),
         )
     if isinstance(data, _class("polars", "Series")):
         import polars as pl
@@ -307,6 +449,8 @@ def series(data):
         return _Series(
             lambda: Table(pl.DataFrame({TEXT: data})),
             lambda table: pl.DataFrame(table).to_series().alias(data.name),
+            data.to_list,
+            lambda numbers: pl.Series(data.name, numbers, pl.UInt64),
         )
     if isinstance(data, _class("pandas", "Series")):
         pa = _need("pyarrow", "a pandas Series")
@@ -316,9 +460,14 @@ def series(data):
             values = pa.table(table).column(0).to_pandas(types_mapper=_integers(pd).get)
             return pd.Series(values.array, index=data.index, name=data.name)
 
-        return _Series(lambda: Table(pa.table({TEXT: pa.array(data, from_pandas=True)})), like)
+        return _Series(
+            lambda: Table(pa.table({TEXT: pa.array(data, from_pandas=True)})),
+            like,
+            lambda: pa.array(data, from_pandas=True).to_pylist(),
+            lambda numbers: pd.Series(numbers, data.index, "UInt64", data.name),
+        )
     raise UsageError(
-        f"{type(data).__name__} is not a column of texts; pass a list, a pyarrow array or a "
+        f"{type(data).__name__} is not a column of {what}; pass a list, a pyarrow array or a "
         "Series of pandas or Polars"
     )
 

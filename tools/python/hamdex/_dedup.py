@@ -82,8 +82,10 @@ def dedup(
     reason and warnings. Every row is kept, removed or, with `drop_empty`, rejected. Rows with
     nothing to compare are kept; `report["not_compared"]` counts them by reason.
 
-    data: a table or data frame of pyarrow, pandas, Polars or datasets, any object with
-        `__arrow_c_stream__`, or a list of texts.
+    data: a table or data frame of pyarrow, pandas, Polars, datasets, Daft or Ray, any object with
+        `__arrow_c_stream__`, or a list of texts. A streaming dataset is read once here and once by
+        `kept`; frames of Daft and lazy frames of Polars are collected; of a Ray dataset only the
+        columns that are compared.
     text: column of texts: string, large_string, string_view or a dictionary of them. A path such as
         "meta.body" selects a field of a struct; "title,body" joins columns by a line end. Default:
         the first that exists of text, content, body, raw_content, document, markdown and article.

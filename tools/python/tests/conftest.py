@@ -1,4 +1,4 @@
-"""Generated data of the tests, and the command line that they compare with."""
+"""Data of the tests, made or of tests/first_contact.json, and the command line to compare with."""
 
 import json
 import os
@@ -15,6 +15,10 @@ WORDS = (
     "公园 天气 电影 地铁 手机 孩子 餐厅 考试 咖啡 球赛"
 ).split()
 
+
+FILE = Path(__file__).parents[3] / "tests" / "first_contact.json"
+#: Folders, calls and expected results.
+CASES = json.loads(FILE.read_text(encoding="utf-8"))
 
 def made(count, seed=11):
     """Posts, a third of which differ from an earlier one in a few words or punctuation marks."""
@@ -103,3 +107,16 @@ def guide(tmp_path, monkeypatch, capsys):
         assert sum(map(bool, printed)) > 1
 
     return run
+
+
+def content(given):
+    """Returns the bytes of a file, given as lines or as hexadecimal digits."""
+    return bytes.fromhex(given["hex"]) if isinstance(given, dict) else "\n".join(given).encode()
+
+
+def lay_out(case, place):
+    """Creates the folder of a case; returns the paths of its files, in order."""
+    for name, given in case["files"].items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(content(given))
+    return sorted(place / name for name in case["files"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import hamdex
 import pytest
 
-from first_contact import CASES, lay_out
+from conftest import CASES, lay_out
 
 #: Options of the command line with another name in Python.
 KEYWORDS = {"text-field": "text", "id-field": "id"}

@@ -79,6 +79,7 @@ SAMPLE = """
         assert_type(index.search("text", limit=3)[0].key, str | int | bytes)
         assert_type([len(found) for found in index.snapshot().search_batch(["a", 1])], list[int])
         print("a" in index, len(index), index.built)
+    assert_type(hamdex.groups([1, None], distance=3), list[int | None])
     assert_type(hamdex.evaluate(frame, [(0, 1)])["curve"][0]["f1"], float | None)
 """
 
@@ -123,9 +124,9 @@ def test_stubs_match_the_module(tmp_path):
     settings.write_text("[mypy]\nignore_missing_imports = True\n")
     command = [sys.executable, "-m", "mypy.stubtest", "hamdex", "--mypy-config-file", settings]
     command.append("--ignore-disjoint-bases")
-    # It has inline types, and cannot be imported without pyspark.
+    # They have inline types, and cannot be imported without pyspark and Polars.
     allowed = tmp_path / "allowed"
-    allowed.write_text("hamdex\\.spark.*\n")
+    allowed.write_text("hamdex\\.spark.*\nhamdex\\.polars.*\n")
     command += ["--allowlist", allowed, "--ignore-unused-allowlist"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

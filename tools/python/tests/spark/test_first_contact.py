@@ -8,7 +8,7 @@ from pathlib import PurePath
 import pyarrow.parquet as pq
 import pytest
 
-from first_contact import CASES, content, lay_out
+from conftest import CASES, content, lay_out
 
 hs = pytest.importorskip("hamdex.spark", reason="no Spark here", exc_type=ImportError)
 
