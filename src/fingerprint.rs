@@ -28,6 +28,9 @@ mod sealed {
 /// let a = u64::from_hex("00ff00ff00ff00ff")?;
 /// assert_eq!(a.distance(a ^ 0b101), 2);
 /// assert_eq!(a.hex().to_string(), "00ff00ff00ff00ff");
+/// assert_eq!(u64::from_bytes(&a.to_bytes()), Some(a));
+/// assert_eq!((u32::truncate(a.widen()), u32::high_mask(4)), (0x00ff_00ff, 0xf000_0000));
+/// assert_eq!(1_u64.overflowing_sub(2), (u64::MAX, true));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 pub trait Fingerprint:

@@ -17,6 +17,27 @@
 ///     }
 /// }
 /// ```
+///
+/// ```
+/// // Cancels after a time.
+/// struct Until(std::time::Instant);
+///
+/// impl hamdex::Progress for Until {
+///     fn begin(&self, phase: &str, total: Option<u64>) {
+///         println!("{phase}: {total:?}");
+///     }
+///
+///     fn cancelled(&self) -> bool {
+///         std::time::Instant::now() > self.0
+///     }
+/// }
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
+/// let minute = std::time::Duration::from_secs(60);
+/// index.check(&Until(std::time::Instant::now() + minute))?;
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 pub trait Progress: Sync {
     /// Reports the start of a phase and its total units of work, if known.
     fn begin(&self, _phase: &str, _total: Option<u64>) {}

@@ -74,12 +74,13 @@ impl<F: Fingerprint> Index<F> {
     /// Takes microseconds and never blocks.
     ///
     /// ```
+    /// use hamdex::health::Health;
     /// use hamdex::health::Merging;
     /// use hamdex::{Index, IndexOptions};
     ///
     /// # let directory = tempfile::tempdir().unwrap();
     /// let index = Index::<u64>::create(directory.path(), &IndexOptions::new())?;
-    /// let health = index.health()?;
+    /// let health: Health = index.health()?;
     /// assert_eq!(health.merging, Merging::Off);
     /// assert_eq!(health.background_errors, 0);
     /// # Ok::<(), hamdex::Error>(())

@@ -19,9 +19,10 @@ pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 
 /// Settings for creating or opening an index.
 ///
-/// The first four setters are the index's settings, fixed when it is created. If you set one to open
-/// an existing index, a different stored value fails with
-/// [`Error::HeaderMismatch`](crate::Error::HeaderMismatch). The others are this handle's.
+/// Plan, distance, pipeline and feature sets are settings of the index, fixed when it is created. If
+/// you set one to open an existing index, opening fails with
+/// [`Error::HeaderMismatch`](crate::Error::HeaderMismatch) unless the stored one is equal. All other
+/// settings apply to the handle.
 ///
 /// ```
 /// use hamdex::plan::{Costs, Plan};
@@ -96,7 +97,8 @@ impl IndexOptions {
 
     /// Sets the descriptor of the text pipeline, in the caller's words. Default: empty.
     ///
-    /// For fingerprints made elsewhere: opening the index with another descriptor is then refused. For a [`Pipeline`] of this library use [`IndexOptions::text`].
+    /// For fingerprints made elsewhere: opening the index with another descriptor is then refused.
+    /// For a [`Pipeline`] of this library use [`IndexOptions::text`].
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions};

@@ -287,6 +287,30 @@ impl<F: Fingerprint> Attached<F> {
     ///
     /// Waits for conflicting writers, and for an fsync of the log if `durability` is synced.
     ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use hamdex::interop::{Refusal, Staged, StagedReport};
+    /// # use hamdex::interop::{Attached, HostDb, rocksdb::{Options, WriteBatch}};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let settings = hamdex::IndexOptions::new();
+    /// # let mut options = Options::default();
+    /// # options.create_if_missing(true);
+    /// # options.create_missing_column_families(true);
+    /// # let families = Attached::<u64>::families("pages", &settings)?;
+    /// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
+    /// # let pages = Attached::<u64>::create(db, "pages", &settings)?;
+    /// # let (batch, buffered) = (WriteBatch::default(), hamdex::Durability::Buffered);
+    ///
+    /// let mut staged = Staged::new();
+    /// staged.insert(b"page", 0xff);
+    /// staged.insert_if_new(b"mirror", 0xfe, 3);
+    /// let report: StagedReport<u64> = pages.commit(&staged, batch, buffered)?;
+    /// assert_eq!((report.inserted, report.refused.len()), (1, 1));
+    /// let refusal: &Refusal<u64> = &report.refused[0];
+    /// assert_eq!((&refusal.key[..], &refusal.near.key[..]), (&b"mirror"[..], &b"page"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns the errors of [`Index::insert_batch`], and those of [`Index::insert_batch_if_new`]

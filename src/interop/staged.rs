@@ -28,31 +28,7 @@ pub struct Staged<'a, F> {
     pub(super) steps: Vec<Step<'a, F>>,
 }
 
-/// Result of committing staged changes.
-///
-/// ```
-/// # use std::sync::Arc;
-/// use hamdex::interop::{Refusal, Staged, StagedReport};
-/// # use hamdex::interop::{Attached, HostDb, rocksdb::{Options, WriteBatch}};
-/// # let directory = tempfile::tempdir()?;
-/// # let settings = hamdex::IndexOptions::new();
-/// # let mut options = Options::default();
-/// # options.create_if_missing(true);
-/// # options.create_missing_column_families(true);
-/// # let families = Attached::<u64>::families("pages", &settings)?;
-/// # let db = Arc::new(HostDb::open_cf_descriptors(&options, directory.path(), families)?);
-/// # let pages = Attached::<u64>::create(db, "pages", &settings)?;
-/// # let (batch, buffered) = (WriteBatch::default(), hamdex::Durability::Buffered);
-///
-/// let mut staged = Staged::new();
-/// staged.insert(b"page", 0xff);
-/// staged.insert_if_new(b"mirror", 0xfe, 3);
-/// let report: StagedReport<u64> = pages.commit(&staged, batch, buffered)?;
-/// assert_eq!((report.inserted, report.refused.len()), (1, 1));
-/// let refusal: &Refusal<u64> = &report.refused[0];
-/// assert_eq!((&refusal.key[..], &refusal.near.key[..]), (&b"mirror"[..], &b"page"[..]));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// Result of committing staged changes. [`Attached::commit`](super::Attached::commit) has an example.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StagedReport<F> {

@@ -10,7 +10,8 @@ const COMPARED: usize = 2000;
 /// ```
 /// use hamdex::join::{self, Diameter};
 ///
-/// assert_eq!(join::diameter(&[0b00_u64, 0b11]), Diameter { bits: 2, exact: true });
+/// let Diameter { bits, exact, .. } = join::diameter(&[0b00_u64, 0b11]);
+/// assert_eq!((bits, exact), (2, true));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]

@@ -24,9 +24,16 @@ const EQUAL_CHUNK: usize = 1 << 12;
 ///
 /// ```
 /// use hamdex::join::DocumentPair;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
 ///
-/// let pair = DocumentPair { a: b"copy", b: b"page", distance: 1, similarity: None };
-/// assert_eq!(pair.a.escape_ascii().to_string(), "copy");
+/// index.insert(b"page", 0xff)?;
+/// index.insert(b"copy", 0xfe)?;
+/// index.pairs(3, &(), &mut |DocumentPair { a, b, distance, .. }| {
+///     assert_eq!((a, b, distance), (&b"copy"[..], &b"page"[..], 1));
+///     Ok(())
+/// })?;
+/// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
@@ -46,11 +53,15 @@ pub struct DocumentPair<'a> {
 /// Returned by [`Index::clusters`].
 ///
 /// ```
-/// use hamdex::join::{Cluster, Diameter};
+/// use hamdex::join::Cluster;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
 ///
-/// let diameter = Diameter { bits: 1, exact: true };
-/// let cluster = Cluster { keys: vec![b"copy".to_vec(), b"page".to_vec()], diameter };
-/// assert_eq!(cluster.keys.len(), 2);
+/// index.insert(b"page", 0xff)?;
+/// index.insert(b"copy", 0xfe)?;
+/// let cluster: Cluster = index.clusters(3, &())?.remove(0);
+/// assert_eq!((cluster.keys.len(), cluster.diameter.bits), (2, 1));
+/// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

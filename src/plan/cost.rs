@@ -35,7 +35,8 @@ pub struct Census {
 /// ```
 /// use hamdex::plan::Costs;
 ///
-/// let costs = Costs { seek_ns: 90_000.0, ..Costs::default() }; // tables on a cold disk
+/// let mut costs = Costs::default();
+/// costs.seek_ns = 90_000.0; // tables on a cold disk
 /// assert_eq!(costs.scan_nanos(1000), 4400.0);
 /// assert_eq!(costs.to_string().parse::<Costs>()?, costs);
 /// # Ok::<(), hamdex::Error>(())

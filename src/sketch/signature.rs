@@ -22,6 +22,13 @@ use crate::fingerprint::Fingerprint;
 /// assert_eq!(sign(BitSums::new(), &[7]), Some(7));
 /// assert_eq!(sign(BitSums::new(), &[]), None);
 /// assert_eq!(sign(MinHash::new(), &[1, 2]), sign(MinHash::new(), &[2, 1, 2]));
+///
+/// let mut sums = BitSums::<u64>::new();
+/// sums.add_all([7, 7].into_iter());
+/// sums.add_weighted([(0, 3)].into_iter());
+/// assert_eq!(sums.signature(), Some(0));
+/// Signature::clear(&mut sums);
+/// assert_eq!(sums.signature(), None);
 /// ```
 pub trait Signature<F: Fingerprint> {
     /// Adds one feature, given by its hash; weight 0 adds nothing.

@@ -294,7 +294,9 @@ impl PipelineOptions {
     /// use hamdex::{Pipeline, PipelineOptions};
     ///
     /// let options = PipelineOptions::preset("text")?;
-    /// let sample: Vec<String> = (0..200).map(|n| format!("{n} days of {} weeks", n * n)).collect();
+    /// let word = |n: u64| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    /// let text = |n| format!("the {} of {}", word(n), word(n + 100));
+    /// let sample: Vec<String> = (1..100).map(text).collect();
     /// let centre = Centre::learn(&Pipeline::new(&options)?, &sample)?.expect("enough texts");
     /// let pipeline = Pipeline::new(&options.centre(centre))?;
     /// assert!(pipeline.descriptor().contains("centre"));

@@ -43,9 +43,13 @@ pub struct PhraseSet {
 /// The smaller of two documents may be contained in the larger.
 ///
 /// ```
-/// use hamdex::verify::Extent;
+/// use hamdex::verify::{Extent, PhraseSet};
+/// use hamdex::{Pipeline, PipelineOptions};
 ///
-/// assert!(Extent { words: 3, phrases: 1 } < Extent { words: 4, phrases: 0 });
+/// let pipeline = Pipeline::new(&PipelineOptions::new())?;
+/// let extent = |text: &str| -> Extent { PhraseSet::of_text(&pipeline, text).extent() };
+/// assert!(extent("rain and snow") < extent("rain and snow are expected"));
+/// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[non_exhaustive]

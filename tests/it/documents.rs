@@ -158,6 +158,17 @@ const WORDS: &[(&str, &str)] = &[
     ("such as it is", "unchanged"),
 ];
 
+/// Former words of public names, each with the term of the glossary.
+const NAMES: &[(&str, &str)] = &[
+    ("fold", "merge"),
+    ("folded", "merged"),
+    ("folding", "merging"),
+    ("unfolded", "unmerged"),
+    ("single", "delta entry"),
+    ("nearness", "duplicate rule"),
+    ("settle", "resolve"),
+];
+
 /// Returns every Markdown file of the project with its text.
 fn documents() -> Vec<(PathBuf, String)> {
     let root = root();
@@ -292,6 +303,29 @@ fn the_command_line_is_written_and_documented_in_plain_words() {
         }
     }
     assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn public_names_follow_the_glossary() {
+    let api = fs::read_to_string(root().join("src/API.txt")).unwrap();
+    let mut found = Vec::new();
+    for line in api.lines().filter(|line| !line.starts_with('#')) {
+        // The case of letters is folded there, and a name of RocksDB's.
+        let line = line.replace("LowerFold", "").replace("SingleThreaded", "");
+        let mut spaced = String::new();
+        for c in line.chars() {
+            if c.is_uppercase() {
+                spaced.push(' ');
+            }
+            spaced.push(if c.is_alphanumeric() { c.to_ascii_lowercase() } else { ' ' });
+        }
+        for (word, instead) in WORDS.iter().chain(NAMES) {
+            if spaced.split(' ').any(|part| part == *word) {
+                found.push(format!("{}: {word}; write: {instead}", line.trim()));
+            }
+        }
+    }
+    assert!(api.lines().count() > 1000 && found.is_empty(), "{found:#?}");
 }
 
 #[test]

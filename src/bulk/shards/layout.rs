@@ -18,7 +18,7 @@ const FIRST_TABLE: u32 = 2;
 ///
 /// let layout = Layout::new(Plan::named("10", 64)?, 3, "")?;
 /// assert_eq!(layout.families(), 12);
-/// assert_eq!(layout.plan().tables().len(), 4);
+/// assert_eq!(layout.plan().tables().len(), 10);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -91,7 +91,7 @@ pub struct Decided<F> {
 ///
 /// let (directory, settings) = (tempfile::tempdir()?, DedupOptions::new(2));
 /// let state = State::<u64>::create(directory.path(), &IndexOptions::new(), &settings)?;
-/// let decided: Decided<u64> = state.decide(Dedup::new(&settings)?, &())?;
+/// let decided: Decided<u64> = state.decide(Dedup::<u64>::new(&settings)?, &())?;
 /// let trail: Trail = decided.trail;
 /// assert_eq!(trail.known(b"1"), None); // nothing is near an earlier document
 /// # Ok::<(), Box<dyn std::error::Error>>(())
