@@ -7,11 +7,11 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::Lines;
 
 use super::directory::exists;
+use super::files::read_some;
 use crate::error::{Error, Result};
 
 /// Subdirectory of the records in a directory of backups.
@@ -113,7 +113,7 @@ impl Records {
         let mut buffer = vec![0; BUFFER];
         let mut checksum = 0;
         loop {
-            let read = open.read(&mut buffer).map_err(|e| Error::io(&name, e))?;
+            let read = read_some(&mut open, &mut buffer).map_err(|e| Error::io(&name, e))?;
             if read == 0 {
                 break;
             }

@@ -36,7 +36,6 @@ impl Store {
             .map_err(|e| engine_error("database", e))?;
         fail_point!("create.opened");
         let seal = Seal::begin(path, None)?;
-        seal.sync()?;
         let store = Self {
             db: Database::Own(db),
             path: path.to_owned(),

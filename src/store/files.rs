@@ -1,5 +1,6 @@
 //! Files: finds the MANIFEST and the logs, and reads all files again, bypassing all caches.
 
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use rocksdb::DBRecoveryMode;
@@ -56,6 +57,16 @@ fn open(path: &Path) -> Result<Opened> {
         options.set_wal_recovery_mode(DBRecoveryMode::AbsoluteConsistency);
         options
     })
+}
+
+/// Reads some bytes, also if signals interrupt it; returns 0 at the end.
+pub(crate) fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match reader.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => (),
+            read => return read,
+        }
+    }
 }
 
 /// Returns name and number of the current MANIFEST.

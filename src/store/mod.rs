@@ -53,7 +53,7 @@ pub(crate) use directory::{
     make as make_directory, rename as rename_durably, sync as sync_directory,
 };
 pub(crate) use family::Family;
-pub(crate) use files::read_files;
+pub(crate) use files::{read_files, read_some};
 #[cfg(feature = "rocksdb-interop")]
 pub(crate) use host::{HostBatch, HostSnapshot, descriptors};
 use lock::Lock;

@@ -8,11 +8,11 @@
 //! length and checksum of the last log, which must then match exactly.
 //!
 //! The file has two slots, written alternately, so a torn write leaves the previous record. The
-//! file itself need not be synced: an older bound is weaker, never wrong.
+//! file is synced when it is created. Later it need not be: an older bound is weaker, never wrong.
 
 use std::cmp::Ordering;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{self, AtomicBool};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -21,7 +21,7 @@ use bincode::{Decode, Encode};
 
 use super::codec;
 use super::directory::open_kept;
-use super::files::{current, last_log, log_name};
+use super::files::{current, last_log, log_name, read_some};
 use crate::error::{Error, Result};
 
 /// The file's name in the index's directory.
@@ -244,14 +244,19 @@ impl SealState {
 fn read_slots(path: &Path) -> Result<Option<[Option<Bounds>; 2]>> {
     let name = path.join(SEAL_FILE);
     let mut file = match File::open(&name) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(|e| Error::io(&name, e))?,
     };
-    Ok(Some(SLOTS.map(|at| {
+    let mut slot = |at| {
         let mut bytes = [0; RECORD];
-        file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes)).ok()?;
-        codec::decode(SEAL_FILE, KEY, &bytes).ok()
-    })))
+        match file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes)) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(Error::io(&name, error)),
+            Ok(()) => Ok(codec::decode(SEAL_FILE, KEY, &bytes).ok()),
+        }
+    };
+    let [first, second] = SLOTS;
+    Ok(Some([slot(first)?, slot(second)?]))
 }
 
 /// Returns length and checksum of a file. A missing file has length 0 and an impossible checksum.
@@ -259,7 +264,7 @@ fn digest(file: &Path) -> Result<(u64, u64)> {
     let mut hasher = crc32fast::Hasher::new();
     match File::open(file).and_then(|mut file| hash(&mut file, &mut hasher)) {
         Ok(read) => Ok((read, u64::from(hasher.finalize()))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((0, u64::MAX)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok((0, u64::MAX)),
         Err(error) => Err(Error::io(file, error)),
     }
 }
@@ -276,7 +281,7 @@ fn hash(reader: &mut impl Read, hasher: &mut crc32fast::Hasher) -> std::io::Resu
     let mut buffer = vec![0; 1 << 16];
     let mut sum = 0;
     loop {
-        let read = reader.read(&mut buffer)?;
+        let read = read_some(reader, &mut buffer)?;
         if read == 0 {
             return Ok(sum);
         }
@@ -310,21 +315,27 @@ impl Seal {
     pub(super) fn begin(directory: &Path, bounds: Option<Bounds>) -> Result<Self> {
         let file = open_kept(&directory.join(SEAL_FILE))?;
         let (manifest, number) = open_current(directory)?;
+        let is_new = bounds.is_none();
         let bounds = Bounds { manifest: number, length: 0, log: 0, ..bounds.unwrap_or_default() };
         let mut state = State { file, bounds, manifest, hasher: crc32fast::Hasher::new() };
         // Write both slots: the older one names a MANIFEST that no longer exists.
         for _ in SLOTS {
             state.write(directory)?;
         }
-        Ok(Self {
+        let seal = Self {
             directory: directory.to_owned(),
             state: Mutex::new(state),
             ended: AtomicBool::new(false),
-        })
+        };
+        if is_new {
+            // A new file has no older record that a power loss would leave.
+            seal.sync()?;
+        }
+        Ok(seal)
     }
 
     /// Makes the seal itself survive a power loss.
-    pub(super) fn sync(&self) -> Result<()> {
+    fn sync(&self) -> Result<()> {
         self.state().file.sync_all().map_err(|e| Error::io(self.directory.join(SEAL_FILE), e))
     }
 

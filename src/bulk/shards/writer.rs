@@ -1,7 +1,6 @@
 //! The writer: writes the sorted rows of a range to one file per family.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -13,7 +12,7 @@ use crate::fingerprint::Fingerprint;
 use crate::store::codec::{self, Document};
 use crate::store::keys::{Kind, TableKey};
 use crate::store::run::{self, RUN_MEMBERS};
-use crate::store::{Family, LoneSstFile, SstBlock};
+use crate::store::{Family, LoneSstFile, SstBlock, read_some};
 
 /// Bytes that are buffered before they are written to the file.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -179,7 +178,7 @@ pub(super) fn checksum(path: &Path, tick: &mut dyn FnMut(u64) -> Result<()>) -> 
     let (mut hash, mut bytes) = (Xxh3::new(), 0);
     let mut buffer = vec![0; 1 << 20];
     loop {
-        let read = file.read(&mut buffer).map_err(fail)?;
+        let read = read_some(&mut file, &mut buffer).map_err(fail)?;
         if read == 0 {
             return Ok((bytes, hash.digest()));
         }

@@ -123,3 +123,34 @@ fn after_a_regular_end_the_last_log_is_exact() {
     fs::write(&log, b"more records, and some").unwrap();
     require(path).expect("the log of an open index may grow");
 }
+
+/// Reads a byte at a time, interrupted before each.
+struct Interrupted(bool, &'static [u8]);
+
+impl Read for Interrupted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0 = !self.0;
+        if self.0 {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        let length = buffer.len().min(1);
+        self.1.read(&mut buffer[..length])
+    }
+}
+
+#[test]
+fn interrupted_and_short_reads_give_the_same_checksum() {
+    let bytes = b"edits of a MANIFEST";
+    let mut hasher = crc32fast::Hasher::new();
+    assert_eq!(hash(&mut Interrupted(false, bytes), &mut hasher).unwrap(), bytes.len() as u64);
+    assert_eq!(hasher.finalize(), crc32fast::hash(bytes));
+}
+
+#[test]
+fn a_seal_that_cannot_be_read_is_no_damage() {
+    let directory = sealed(b"edits");
+    // Reading a directory fails with an error of the system.
+    fs::create_dir(directory.path().join(SEAL_FILE)).unwrap();
+    let error = Bounds::read(directory.path()).unwrap_err();
+    assert_eq!(error.fault(), crate::error::Fault::Environment, "{error}");
+}

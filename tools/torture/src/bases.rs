@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use fastrand::Rng;
-use hamdex::build::{BuildOptions, Builder};
-use hamdex::{Durability, Index};
+use hamdex::Durability;
 
-use crate::operation::{fingerprint, open};
-use crate::oracle::{Model, copy, small};
+use crate::operation::{fingerprint, finish};
+use crate::oracle::{Model, copy};
 use crate::report::Verdict;
+use crate::setup::Setup;
 
 /// The kinds of bases.
 pub(crate) const BASES: [Base; 4] = [Base::Tables, Base::Log, Base::Killed, Base::Built];
@@ -31,56 +31,57 @@ impl Base {
         format!("base-{self:?}").to_lowercase()
     }
 
+    /// Returns the settings of the base of a seed; each base has other ones.
+    pub(crate) fn setup(self, seed: u64) -> Setup {
+        let place = BASES.iter().position(|base| *base == self).unwrap_or(0);
+        Setup::drawn(seed.wrapping_add(place as u64)).own()
+    }
+
     /// Creates the index.
     pub(crate) fn make(self, directory: &Path, seed: u64) -> Verdict {
         let path = directory.join(self.name());
-        let documents = documents(seed);
+        let setup = self.setup(seed);
+        let documents = documents(setup, seed);
         let (most, rest) = documents.split_at(documents.len() * 4 / 5);
         match self {
             Self::Tables => {
-                let index = Index::create(&path, &small())?;
-                index.insert_batch(most, Durability::Buffered)?;
-                index.merge(&())?;
-                index.insert_batch(rest, Durability::Buffered)?;
+                let index = setup.create(&path)?;
+                index.insert(most, Durability::Buffered)?;
+                index.merge()?;
+                index.insert(rest, Durability::Buffered)?;
                 index.flush()?;
             }
             Self::Log => {
-                drop(Index::<u64>::create(&path, &small())?);
-                drop(open(&path)?);
-                let index = open(&path)?;
+                drop(setup.create(&path)?);
+                drop(setup.open(&path)?);
+                let index = setup.open(&path)?;
                 for batch in documents.chunks(40) {
-                    index.insert_batch(batch, Durability::Buffered)?;
+                    index.insert(batch, Durability::Buffered)?;
                 }
             }
             Self::Killed => {
                 let open = directory.join("open");
-                let index = Index::create(&open, &small())?;
-                index.insert_batch(most, Durability::Buffered)?;
-                index.merge(&())?;
+                let index = setup.create(&open)?;
+                index.insert(most, Durability::Buffered)?;
+                index.merge()?;
                 for batch in rest.chunks(20) {
-                    index.insert_batch(batch, Durability::Synced)?;
+                    index.insert(batch, Durability::Synced)?;
                 }
                 copy(&open, &path)?;
             }
-            Self::Built => {
-                let build = BuildOptions::new().memory(16 << 20);
-                let mut builder = Builder::<u64>::create(&path, &small(), &build)?;
-                for (origin, (key, fingerprint)) in (0..).zip(&documents) {
-                    builder.push(key, *fingerprint, origin)?;
-                }
-                builder.finish(&(), &mut |_, _| ())?;
-            }
+            Self::Built => finish(setup, setup.build(&path)?, &documents)?,
         }
         Ok(())
     }
+
+    /// Returns the documents of the base.
+    pub(crate) fn model(self, seed: u64) -> Model {
+        documents(self.setup(seed), seed).into_iter().collect()
+    }
 }
 
-fn documents(seed: u64) -> Vec<(Vec<u8>, u64)> {
+fn documents(setup: Setup, seed: u64) -> Vec<(Vec<u8>, u128)> {
     let rng = &mut Rng::with_seed(seed);
-    (0..500_u32).map(|at| (format!("document-{at:05}").into_bytes(), fingerprint(rng))).collect()
-}
-
-/// Returns the documents of every base.
-pub(crate) fn model(seed: u64) -> Model {
-    documents(seed).into_iter().collect()
+    let key = |at: u32| format!("document-{at:05}").into_bytes();
+    (0..500).map(|at| (key(at), fingerprint(setup, rng))).collect()
 }

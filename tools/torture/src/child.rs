@@ -32,8 +32,8 @@ pub(crate) enum End {
 
 /// Returns this program, even if another build has replaced its file.
 fn program() -> std::io::Result<PathBuf> {
-    let running = Path::new("/proc/self/exe");
-    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
+    let running = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
+    if running.exists() { Ok(running) } else { std::env::current_exe() }
 }
 
 /// Sends a line to the parent.
@@ -46,7 +46,40 @@ pub(crate) fn send(line: &str) {
 impl Running {
     /// Starts this program with a child task.
     pub(crate) fn start(task: &str, directory: &Path, arguments: &[String]) -> Verdict<Self> {
-        let mut child = Command::new(program()?)
+        Self::run(Command::new(program()?), task, directory, arguments)
+    }
+
+    /// Starts a child with variables for the shim.
+    pub(crate) fn start_with(
+        variables: &[(&str, String)],
+        task: &str,
+        directory: &Path,
+        arguments: &[String],
+    ) -> Verdict<Self> {
+        let mut command = Command::new(program()?);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        Self::run(command, task, directory, arguments)
+    }
+
+    /// Starts a child whose data may take so many KiB of memory.
+    pub(crate) fn start_within(
+        kib: u64,
+        task: &str,
+        directory: &Path,
+        arguments: &[String],
+    ) -> Verdict<Self> {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -d {kib} && exec \"$0\" \"$@\"")]).arg(program()?);
+        Self::run(command, task, directory, arguments)
+    }
+
+    fn run(
+        mut command: Command,
+        task: &str,
+        directory: &Path,
+        arguments: &[String],
+    ) -> Verdict<Self> {
+        let mut child = command
             .args(["child", task, "--directory"])
             .arg(directory)
             .args(arguments)

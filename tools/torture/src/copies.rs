@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
+use hamdex::any::AnyIndex;
 use hamdex::backup::{Backup, BackupOptions, RestoreOptions};
-use hamdex::{Error, Index, Result};
+use hamdex::{Error, IndexOptions, Result};
 
-use crate::operation::open;
 use crate::oracle::{Model, compare, documents, verify};
 use crate::report::{Finding, Verdict};
+use crate::setup::{Handle, Setup};
 
 /// Number of backups to keep.
 const KEPT: u32 = 2;
@@ -42,13 +43,14 @@ pub(crate) fn remove(path: &Path) {
 }
 
 /// Backs up an index, every second time through a read-only handle.
-pub(crate) fn back_up(index: &Index<u64>, path: &Path, number: u64) -> Result<()> {
+pub(crate) fn back_up(index: &Handle, path: &Path, number: u64) -> Result<()> {
     let options = BackupOptions::new().keep(KEPT);
     let report = if (number / crate::operation::CYCLE).is_multiple_of(2) {
-        index.backup_with(backups(path), &options)?
+        index.own()?.backup_with(backups(path), &options)?
     } else {
         let options = options.clone();
-        Index::<u64>::open_read_only(path)?.backup_with(backups(path), &options)?
+        AnyIndex::open_with(path, &IndexOptions::new().read_only(true))?
+            .backup_with(backups(path), &options)?
     };
     Backup::open(backups(path))?.verify(Some(report.id), &()).map(drop)
 }
@@ -60,7 +62,7 @@ pub(crate) fn restore(path: &Path) -> Result<()> {
 }
 
 /// Replaces the checkpoint by a new one.
-pub(crate) fn checkpoint(index: &Index<u64>, path: &Path) -> Result<()> {
+pub(crate) fn checkpoint(index: &Handle, path: &Path) -> Result<()> {
     let (target, old) = (beside(path, ".checkpoint"), beside(path, ".old"));
     // Renamed before it is deleted, so that a kill does not leave a part of it under its name.
     clear(&old)?;
@@ -77,13 +79,14 @@ pub(crate) fn checkpoint(index: &Index<u64>, path: &Path) -> Result<()> {
 ///
 /// `held` are the documents of the last acknowledged backup; a newer backup equals the index.
 pub(crate) fn look(
+    setup: Setup,
     path: &Path,
     held: Option<&Model>,
     model: &Model,
     rng: &mut Rng,
 ) -> Verdict<bool> {
     let target = beside(path, ".checkpoint");
-    match open(&target) {
+    match setup.open(&target) {
         Err(Error::NotFound { .. } | Error::RestoreUnfinished { .. }) => (),
         // It may be old, but must be complete.
         opened => {
@@ -113,7 +116,7 @@ pub(crate) fn look(
     }
     let restored = beside(path, ".restored");
     backup.restore(&restored)?;
-    let index = open(&restored)?;
+    let index = setup.open(&restored)?;
     let stored = documents(&index)?;
     let expected = if stored == *model { model } else { held.unwrap_or(model) };
     compare(&stored, expected).map_err(|found| found.within("restored"))?;
@@ -121,4 +124,15 @@ pub(crate) fn look(
     drop(index);
     clear(&restored)?;
     Ok(true)
+}
+
+/// Fails unless an acknowledged backup can be restored, whatever a newer one lacks.
+pub(crate) fn held(setup: Setup, path: &Path, id: u32, held: &Model, rng: &mut Rng) -> Verdict {
+    let restored = beside(path, ".restored");
+    Backup::open(backups(path))?.restore_with(&restored, &RestoreOptions::new().id(id))?;
+    let index = setup.open(&restored)?;
+    verify(&index, held, rng).map_err(|found| found.within("restored"))?;
+    drop(index);
+    clear(&restored)?;
+    Ok(())
 }

@@ -6,19 +6,22 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hamdex::Error;
-use hamdex::build::Builder;
+use hamdex::any::AnyBuilder;
 use hamdex::inspect::Header;
 
 use crate::child::{End, Running, send};
 use crate::copies;
-use crate::effort::Limit;
-use crate::operation::{CYCLE, Operation, Size, open, open_or_create, operation, resume};
+use crate::operation::{CYCLE, Operation, Size, operation, resume};
 use crate::oracle::{Model, compare, documents, verify};
 use crate::points::{self, POINTS, Point};
-use crate::report::{Account, Finding, Verdict};
+use crate::report::{Account, Finding, Limit, Verdict};
+use crate::setup::Setup;
 
 /// Number of rounds for one index.
-const ROUNDS: u64 = 12;
+const ROUNDS: u64 = 4;
+
+/// Beginnings of the moments that an index in a host's database reaches.
+const OF_GUESTS: [&str; 5] = ["insert.", "replace.", "write.", "fold.", "compact."];
 
 /// The task of a child until it is killed.
 #[derive(Debug, clap::Args)]
@@ -42,35 +45,40 @@ pub(crate) struct Task {
     /// Abandons an unfinished build
     #[arg(long)]
     abandon: bool,
+    /// Stores the index in a directory and not in a host's database
+    #[arg(long)]
+    own: bool,
 }
 
 /// Works until it is killed, and reports begun and acknowledged operations, in a child.
 pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
     points::end_at(task.point.as_deref(), task.nth);
     let size = if task.large { Size::Large } else { Size::Small };
+    let setup = Setup::drawn(task.seed);
+    let setup = if task.own { setup.own() } else { setup };
     let mut from = task.from;
     if task.abandon {
         send("abandoning");
-        Builder::<u64>::abandon(directory)?;
+        AnyBuilder::abandon(directory)?;
         send("abandoned");
     }
-    let mut index = match open_or_create(directory) {
+    let mut index = match setup.open_or_create(directory) {
         Err(Error::BuildUnfinished { .. }) => {
             send(&format!("begin {from}"));
-            let Operation::Build(documents) = operation(task.seed, from, size) else {
+            let Operation::Build(documents) = operation(setup, task.seed, from, size) else {
                 return Err(Error::NothingToResume { path: directory.to_owned() });
             };
-            resume(directory, &documents)?;
+            resume(setup, directory, &documents)?;
             send(&format!("done {from}"));
             from += 1;
-            open(directory)?
+            setup.open(directory)?
         }
         opened => opened?,
     };
     send("ready");
     for number in from..from + task.count {
         send(&format!("begin {number}"));
-        index = operation(task.seed, number, size).run(index, directory)?;
+        index = operation(setup, task.seed, number, size).run(index, directory)?;
         send(&format!("done {number}"));
     }
     Ok(())
@@ -80,6 +88,7 @@ pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
 struct Victim {
     path: PathBuf,
     seed: u64,
+    setup: Setup,
     size: Size,
     model: Model,
     /// The documents of the last acknowledged backup.
@@ -90,8 +99,9 @@ struct Victim {
 }
 
 impl Victim {
-    fn new(path: PathBuf, seed: u64, size: Size) -> Self {
-        Self { path, seed, size, model: Model::new(), backed_up: None, next: 0, exists: false }
+    fn new(path: PathBuf, seed: u64, setup: Setup, size: Size) -> Self {
+        let model = Model::new();
+        Self { path, seed, setup, size, model, backed_up: None, next: 0, exists: false }
     }
 
     fn remove(&self) {
@@ -99,7 +109,7 @@ impl Victim {
     }
 
     fn operation(&self, number: u64) -> Operation {
-        operation(self.seed, number, self.size)
+        operation(self.setup, self.seed, number, self.size)
     }
 
     /// Runs a child and kills it; returns true if it was killed before its exit.
@@ -112,7 +122,11 @@ impl Victim {
         if let Some((name, nth)) = point {
             arguments.extend([format!("--point={name}"), format!("--nth={nth}")]);
         }
-        for (given, name) in [(self.size == Size::Large, "--large"), (abandon, "--abandon")] {
+        for (given, name) in [
+            (self.size == Size::Large, "--large"),
+            (abandon, "--abandon"),
+            (!self.setup.attached, "--own"),
+        ] {
             arguments.extend(given.then(|| name.to_owned()));
         }
         let mut lines = if point.is_none() { rng.u32(0..40) } else { u32::MAX };
@@ -163,7 +177,7 @@ impl Victim {
     fn look(&mut self, rng: &mut Rng) -> Verdict<&'static str> {
         let mut left = "between calls";
         if matches!(self.operation(self.next), Operation::Return(_))
-            && matches!(open(&self.path), Err(Error::RestoreUnfinished { .. }))
+            && matches!(self.setup.open(&self.path), Err(Error::RestoreUnfinished { .. }))
         {
             copies::restore(&self.path).map_err(|error| {
                 Finding::lost(format!("an interrupted restore cannot be repeated: {error}"))
@@ -171,10 +185,11 @@ impl Victim {
             left = "in a restoring";
         }
         match Header::read(&self.path) {
+            _ if self.setup.attached => (),
             Err(Error::NotFound { .. }) if !self.exists => (),
             header => drop(header?),
         }
-        let index = match open(&self.path) {
+        let index = match self.setup.open(&self.path) {
             Err(Error::NotFound { .. }) if !self.exists => return Ok("before creation"),
             Err(Error::BuildUnfinished { .. }) => {
                 let in_flight = self.operation(self.next);
@@ -199,7 +214,7 @@ impl Victim {
         }
         verify(&index, &self.model, rng)?;
         drop(index);
-        if copies::look(&self.path, self.backed_up.as_ref(), &self.model, rng)? {
+        if copies::look(self.setup, &self.path, self.backed_up.as_ref(), &self.model, rng)? {
             // The backup may be of an unacknowledged call; from now on it must survive.
             self.backed_up.get_or_insert_with(|| self.model.clone());
         }
@@ -225,7 +240,7 @@ impl Victim {
         });
         let mut left = self.look(rng)?;
         if left == "in a build" && rng.bool() {
-            Builder::<u64>::abandon(&self.path)?;
+            AnyBuilder::abandon(&self.path)?;
             left = self.look(rng)?;
             account.count("builds abandoned");
         }
@@ -260,12 +275,18 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
                     None => old.iter().for_each(Victim::remove),
                 }
                 let spills = special.is_some_and(|point| point.spills);
-                Victim::new(path, seed + lives, if spills { Size::Large } else { Size::Small })
+                let size = if spills { Size::Large } else { Size::Small };
+                let setup = Setup::drawn(seed + lives);
+                let setup = if special.is_some() { setup.own() } else { setup };
+                Victim::new(path, seed + lives, setup, size)
             }
         };
+        let reached = |point: &Point| OF_GUESTS.iter().any(|start| point.name.starts_with(start));
+        let point = point.filter(|point| !one.setup.attached || reached(point));
         rounds += 1;
         let context = format!(
-            "crash, seed {seed}, round {rounds}, index {lives}, operation {}, at {:?}",
+            "crash, seed {seed}, round {rounds}, index {lives} ({}), operation {}, at {:?}",
+            one.setup,
             one.next,
             point.map(|point| point.name)
         );

@@ -7,19 +7,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
-use hamdex::build::{BuildOptions, repair};
+use hamdex::any::AnyIndex;
+use hamdex::build::{BuildOptions, repair_any};
 use hamdex::inspect::Header;
-use hamdex::{Durability, Error, Fault, Index, IndexOptions, Query, SearchPath};
+use hamdex::{Durability, Error, Fault, Query, SearchPath, each_width};
 
-use crate::bases::{self, BASES, Base};
+use crate::bases::{BASES, Base};
 use crate::child::{End, Running, send};
 use crate::damage_backup;
-use crate::effort::Limit;
 use crate::oracle::{self, Model};
-use crate::report::{self, Account, Finding, Verdict};
+use crate::report::{self, Account, Finding, Limit, Verdict};
+use crate::setup::Setup;
 
 /// Number of runs of one child.
 const RUNS: u64 = 40;
+
+/// Memory of a child in KiB: a length that damage has made large must not be allocated.
+const MEMORY: u64 = 512 << 10;
 
 /// The task of a child.
 #[derive(Debug, clap::Args)]
@@ -63,7 +67,7 @@ impl Outcome {
 
 /// Damages copies one after the other and reports each outcome, in a child.
 pub(crate) fn child(directory: &Path, task: &Task) -> Verdict {
-    let model = bases::model(task.seed);
+    let bases = BASES.map(|base| (base, base.setup(task.seed), base.model(task.seed)));
     for run in task.from..task.to {
         let rng = &mut Rng::with_seed(task.seed.wrapping_mul(1_000_003).wrapping_add(run));
         let place = directory.join(format!("damaged-{}", task.from));
@@ -71,15 +75,18 @@ pub(crate) fn child(directory: &Path, task: &Task) -> Verdict {
         if rng.u32(0..6) == 0 {
             let what = damage_backup::damage(directory, &place.join("backups"), rng)?;
             send(&format!("run {run} backup: {what}"));
-            send_outcome(backed_up(&place, &copy, &model, rng));
+            let [.., (_, setup, model)] = &bases;
+            send_outcome(backed_up(*setup, &place, &copy, model, rng));
             fs::remove_dir_all(&place)?;
             continue;
         }
-        let base = *rng.choice(&BASES).unwrap_or(&Base::Tables);
+        let [first, ..] = &bases;
+        let (base, setup, model) = rng.choice(&bases).unwrap_or(first);
+        let (base, setup) = (*base, *setup);
         oracle::copy(&directory.join(base.name()), &copy)?;
         let what = damage(directory, &copy, base, rng)?;
         send(&format!("run {run} {base:?}: {what}"));
-        send_outcome(judge(&copy, &place, &model, rng));
+        send_outcome(judge(setup, &copy, &place, model, rng));
         fs::remove_dir_all(&place)?;
     }
     Ok(())
@@ -89,15 +96,21 @@ pub(crate) fn child(directory: &Path, task: &Task) -> Verdict {
 fn send_outcome(verdict: Verdict<Outcome>) {
     match verdict {
         Ok(outcome) => send(&format!("outcome {}", outcome.words())),
-        Err(Finding { fault, text }) => {
+        Err(Finding { fault, text, .. }) => {
             let word = if fault == report::Fault::Lost { "lost" } else { "wrong" };
             send(&format!("{word} {}", text.replace('\n', " ")));
         }
     }
 }
 
-fn backed_up(place: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict<Outcome> {
-    let refused = damage_backup::judge(&place.join("backups"), target, model, rng)?;
+fn backed_up(
+    setup: Setup,
+    place: &Path,
+    target: &Path,
+    model: &Model,
+    rng: &mut Rng,
+) -> Verdict<Outcome> {
+    let refused = damage_backup::judge(setup, &place.join("backups"), target, model, rng)?;
     Ok(if refused { Outcome::NotRestored } else { Outcome::Harmless })
 }
 
@@ -195,24 +208,30 @@ pub(crate) fn change(name: &str, bytes: &mut [u8], at: usize, rng: &mut Rng) -> 
 }
 
 /// Opens and reads in every way; every result must be an error or right.
-fn judge(path: &Path, place: &Path, model: &Model, rng: &mut Rng) -> Verdict<Outcome> {
+fn judge(
+    setup: Setup,
+    path: &Path,
+    place: &Path,
+    model: &Model,
+    rng: &mut Rng,
+) -> Verdict<Outcome> {
     let read_only = rng.bool();
     let repairs = rng.u32(0..4) == 0;
     if repairs {
-        check_repair(path, &place.join("repaired"), model, rng)?;
+        check_repair(setup, path, &place.join("repaired"), model, rng)?;
     }
     if let Err(error) = Header::read(path) {
         typed(&error, true)?;
     }
-    let options = IndexOptions::new().read_only(read_only).memory(16 << 20);
-    let index = match Index::<u64>::open_with(path, &options) {
+    let options = setup.opening().read_only(read_only);
+    let index = match AnyIndex::open_with(path, &options) {
         Ok(index) => index,
         Err(error) => {
             typed(&error, true)?;
             return Ok(Outcome::Refused);
         }
     };
-    let failed = read(&index, model, rng)?;
+    let failed = read(setup, &index, model, rng)?;
     let report = index
         .check_deep(&())
         .map_err(|error| Finding::wrong(format!("check --deep failed: {error}")))?;
@@ -226,7 +245,7 @@ fn judge(path: &Path, place: &Path, model: &Model, rng: &mut Rng) -> Verdict<Out
         return Ok(Outcome::Checked);
     }
     if !read_only {
-        write(index, path, model, rng)?;
+        write(setup, index, path, model, rng)?;
     }
     Ok(Outcome::Harmless)
 }
@@ -241,14 +260,14 @@ fn typed(error: &Error, opening: bool) -> Verdict {
 }
 
 /// Reads everything; returns the last error.
-fn read(index: &Index<u64>, model: &Model, rng: &mut Rng) -> Verdict<Option<Error>> {
+fn read(setup: Setup, index: &AnyIndex, model: &Model, rng: &mut Rng) -> Verdict<Option<Error>> {
     let mut failed = None;
     let mut fail = |error: Error| {
         typed(&error, false)?;
         failed = Some(error);
         Ok::<(), Finding>(())
     };
-    for query in oracle::queries(rng, model, 12) {
+    for query in oracle::queries(setup, rng, model, 12) {
         for way in [SearchPath::Tables, SearchPath::Scan] {
             match index.search(Query::new(query).distance(4).path(way)) {
                 Ok(found) if found == oracle::scan(model, query, 4) => (),
@@ -268,7 +287,7 @@ fn read(index: &Index<u64>, model: &Model, rng: &mut Rng) -> Verdict<Option<Erro
             Err(error) => fail(error)?,
         }
     }
-    match oracle::documents(index) {
+    match index.reader().and_then(|reader| reader.documents()?.collect()) {
         Ok(found) => oracle::compare(&found, model)?,
         Err(error) => fail(error)?,
     }
@@ -277,34 +296,34 @@ fn read(index: &Index<u64>, model: &Model, rng: &mut Rng) -> Verdict<Option<Erro
         Ok(len) => return Err(Finding::wrong(format!("{len} documents are counted"))),
         Err(error) => fail(error)?,
     }
-    if let Err(error) = index.clusters(3, &()) {
+    if let Err(error) = each_width!(AnyIndex, index, index => index.clusters(3, &()).map(drop)) {
         fail(error)?;
     }
     Ok(failed)
 }
 
 /// Writes to an index without visible damage, and verifies it.
-fn write(index: Index<u64>, path: &Path, model: &Model, rng: &mut Rng) -> Verdict {
+fn write(setup: Setup, index: AnyIndex, path: &Path, model: &Model, rng: &mut Rng) -> Verdict {
     let mut model = model.clone();
-    let documents: Vec<_> = (0..20_u8).map(|at| (vec![at], rng.u64(..))).collect();
-    index.insert_batch(&documents, Durability::Synced)?;
+    let documents: Vec<_> = (0..20_u8).map(|at| (vec![at], setup.narrow(rng.u128(..)))).collect();
+    index.insert_batch(&setup.with_features(&documents), Durability::Synced)?;
     model.extend(documents);
     let gone: Vec<_> = model.keys().step_by(9).cloned().collect();
     index.remove_batch(&gone, Durability::Synced)?;
     model.retain(|key, _| !gone.contains(key));
     index.merge(&())?;
     drop(index);
-    oracle::verify(&crate::operation::open(path)?, &model, rng)
+    oracle::verify(&setup.open(path)?, &model, rng)
 }
 
 /// Repairs into a new directory; the result must be sound, with documents of the original only.
-fn check_repair(path: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict {
+fn check_repair(setup: Setup, path: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict {
     let build = BuildOptions::new().memory(16 << 20);
-    let report = match repair::<u64>(path, target, &build, &()) {
+    let report = match repair_any(path, target, &build, &()) {
         Ok(report) => report,
         Err(error) => return typed(&error, true),
     };
-    let index = crate::operation::open(target)?;
+    let index = setup.open(target)?;
     let documents = oracle::documents(&index)?;
     if let Some((key, _)) = documents.iter().find(|(key, f)| model.get(*key) != Some(f)) {
         return Err(Finding::wrong(format!("repair invented {}", key.escape_ascii())));
@@ -324,7 +343,7 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
             return account;
         }
     }
-    let made = damage_backup::make(directory, &Base::Built.name());
+    let made = damage_backup::make(directory, Base::Built.setup(seed), &Base::Built.name());
     if !account.judge(made.map_err(|found| found.within("backups"))) {
         return account;
     }
@@ -354,7 +373,7 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
 fn some(directory: &Path, seed: u64, runs: std::ops::Range<u64>, account: &mut Account) -> Verdict {
     let arguments =
         [format!("--seed={seed}"), format!("--from={}", runs.start), format!("--to={}", runs.end)];
-    let mut running = Running::start("damage", directory, &arguments)?;
+    let mut running = Running::start_within(MEMORY, "damage", directory, &arguments)?;
     let mut current = String::new();
     while let Some(line) = running.line().map_err(|found| found.within(&current))? {
         if let Some(run) = line.strip_prefix("run ") {

@@ -4,21 +4,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
-use hamdex::backup::Backup;
+use hamdex::backup::{Backup, BackupOptions};
 use hamdex::{Error, Fault};
 
 use crate::damage::{change, cut};
 use crate::oracle::{self, Model, copy};
 use crate::report::{Finding, Verdict};
+use crate::setup::Setup;
 
 /// Directory of the sound backups.
 const SOUND: &str = "base-backups";
 
 /// Backs up a base twice, so that the backups share files.
-pub(crate) fn make(directory: &Path, base: &str) -> Verdict {
-    let index = crate::operation::open(&directory.join(base))?;
-    index.backup(directory.join(SOUND))?;
-    index.backup(directory.join(SOUND))?;
+pub(crate) fn make(directory: &Path, setup: Setup, base: &str) -> Verdict {
+    let index = setup.open(&directory.join(base))?;
+    let index = index.own()?;
+    index.backup_with(directory.join(SOUND), &BackupOptions::new())?;
+    index.backup_with(directory.join(SOUND), &BackupOptions::new())?;
     Ok(())
 }
 
@@ -65,7 +67,13 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 }
 
 /// Lists, verifies and restores; returns true if the damage was reported.
-pub(crate) fn judge(backups: &Path, target: &Path, model: &Model, rng: &mut Rng) -> Verdict<bool> {
+pub(crate) fn judge(
+    setup: Setup,
+    backups: &Path,
+    target: &Path,
+    model: &Model,
+    rng: &mut Rng,
+) -> Verdict<bool> {
     let backup = Backup::open(backups)?;
     let listed = backup.list()?;
     if listed.len() != 2 {
@@ -80,7 +88,7 @@ pub(crate) fn judge(backups: &Path, target: &Path, model: &Model, rng: &mut Rng)
             if let Err(error) = verified {
                 return Err(Finding::wrong(format!("restored although verify failed: {error}")));
             }
-            oracle::verify(&crate::operation::open(target)?, model, rng)?;
+            oracle::verify(&setup.open(target)?, model, rng)?;
             Ok(false)
         }
         Err(error) => {

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fastrand::Rng;
-use hamdex::build::Builder;
-use hamdex::{Error, Fault, Index};
+use hamdex::any::AnyBuilder;
+use hamdex::{Error, Fault};
 
 use crate::copies;
-use crate::effort::Limit;
-use crate::operation::{CYCLE, Operation, Size, open, operation, resume};
-use crate::oracle::{Model, compare, documents, search, small, verify};
+use crate::operation::{CYCLE, Operation, Size, operation, resume};
+use crate::oracle::{Model, compare, documents, search, verify};
 use crate::points::{self, POINTS, Point};
-use crate::report::{Account, Finding, Verdict};
+use crate::report::{Account, Finding, Limit, Verdict};
+use crate::setup::{Handle, Setup};
 
 /// Size of the file system in MiB.
 const SPACE: u64 = 24;
@@ -78,22 +78,30 @@ impl Filler {
 }
 
 /// An index to which calls may fail.
-struct Patient {
-    path: PathBuf,
-    seed: u64,
-    next: u64,
-    model: Model,
+pub(crate) struct Patient {
+    pub(crate) path: PathBuf,
+    pub(crate) setup: Setup,
+    pub(crate) seed: u64,
+    pub(crate) next: u64,
+    pub(crate) model: Model,
 }
 
 impl Patient {
+    /// Creates an index.
+    pub(crate) fn new(path: PathBuf, seed: u64) -> hamdex::Result<Self> {
+        let setup = Setup::drawn(seed).own();
+        drop(setup.create(&path)?);
+        Ok(Self { path, setup, seed, next: 0, model: Model::new() })
+    }
+
     fn operation(&self) -> Operation {
-        operation(self.seed, self.next, Size::Small)
+        operation(self.setup, self.seed, self.next, Size::Small)
     }
 
     /// Makes the next call; an error must be a fault of the environment.
     ///
     /// Returns true if the call failed.
-    fn call(&mut self, index: Index<u64>) -> Verdict<bool> {
+    pub(crate) fn call(&mut self, index: Handle) -> Verdict<bool> {
         let operation = self.operation();
         // A reader keeps the index open, but some calls need it closed.
         let reader = if operation.closes() { None } else { Some(index.reader()?) };
@@ -118,7 +126,7 @@ impl Patient {
     }
 
     /// Fails unless the call in flight may cause this error at the next opening.
-    fn expected(&self, error: &Error) -> Verdict {
+    pub(crate) fn expected(&self, error: &Error) -> Verdict {
         match (error, self.operation()) {
             (Error::BuildUnfinished { .. }, Operation::Build(_))
             | (Error::RestoreUnfinished { .. }, Operation::Return(_)) => Ok(()),
@@ -127,27 +135,27 @@ impl Patient {
     }
 
     /// Opens with the cause removed: all acknowledged data is there, and the call succeeds.
-    fn recover(&mut self, rng: &mut Rng) -> Verdict {
+    pub(crate) fn recover(&mut self, rng: &mut Rng) -> Verdict {
         let operation = self.operation();
-        let index = match open(&self.path) {
+        let index = match self.setup.open(&self.path) {
             Err(Error::BuildUnfinished { .. }) => {
                 let Operation::Build(documents) = &operation else {
                     return Err(Finding::wrong(format!("{operation:?} left a build")));
                 };
                 if rng.bool() {
-                    Builder::<u64>::abandon(&self.path)?;
-                    let index = open(&self.path)?;
+                    AnyBuilder::abandon(&self.path)?;
+                    let index = self.setup.open(&self.path)?;
                     verify(&index, &self.model, rng)?;
                 } else {
-                    resume(&self.path, documents)?;
+                    resume(self.setup, &self.path, documents)?;
                     operation.apply(&mut self.model);
                     self.next += 1;
                 }
-                open(&self.path)?
+                self.setup.open(&self.path)?
             }
             Err(Error::RestoreUnfinished { .. }) if matches!(operation, Operation::Return(_)) => {
                 copies::restore(&self.path)?;
-                open(&self.path)?
+                self.setup.open(&self.path)?
             }
             opened => opened?,
         };
@@ -165,7 +173,7 @@ impl Patient {
         if self.call(index)? {
             return Err(Finding::wrong("the call fails again without a cause"));
         }
-        verify(&open(&self.path)?, &self.model, rng)
+        verify(&self.setup.open(&self.path)?, &self.model, rng)
     }
 }
 
@@ -179,20 +187,20 @@ fn environment(error: &Error) -> Verdict {
 /// Fills the disk at a random moment in a sequence of calls.
 fn fill(patient: &mut Patient, filler: &Filler, rng: &mut Rng) -> Verdict<&'static str> {
     filler.remove()?;
-    let mut index = Some(open(&patient.path)?);
+    let mut index = Some(patient.setup.open(&patient.path)?);
     for _ in 0..rng.u64(0..CYCLE) {
         if let Some(open_index) = index.take() {
             if patient.call(open_index)? {
                 return Err(Finding::wrong("a call failed on a disk with space"));
             }
-            index = Some(open(&patient.path)?);
+            index = Some(patient.setup.open(&patient.path)?);
         }
     }
     filler.leave(rng.u64(0..1500))?;
     for _ in 0..4 * CYCLE {
         let opened = match index.take() {
             Some(index) => Ok(index),
-            None => open(&patient.path),
+            None => patient.setup.open(&patient.path),
         };
         let failed = match opened {
             Ok(index) => patient.call(index)?,
@@ -202,7 +210,7 @@ fn fill(patient: &mut Patient, filler: &Filler, rng: &mut Rng) -> Verdict<&'stat
             }
         };
         if failed {
-            if let Ok(index) = Index::<u64>::open_read_only(&patient.path) {
+            if let Ok(index) = patient.setup.open_read_only(&patient.path) {
                 search(&index, &documents(&index)?, rng, 4)?;
             }
             filler.remove()?;
@@ -217,7 +225,7 @@ fn fill(patient: &mut Patient, filler: &Filler, rng: &mut Rng) -> Verdict<&'stat
 
 /// Makes one step fail, as with a failing disk.
 fn break_step(patient: &mut Patient, name: &str, rng: &mut Rng) -> Verdict<&'static str> {
-    let mut index = open(&patient.path)?;
+    let mut index = patient.setup.open(&patient.path)?;
     points::fail_once(name);
     for _ in 0..CYCLE + 2 {
         if patient.call(index)? {
@@ -225,7 +233,7 @@ fn break_step(patient: &mut Patient, name: &str, rng: &mut Rng) -> Verdict<&'sta
             patient.recover(rng)?;
             return Ok("calls failed at a step");
         }
-        index = match open(&patient.path) {
+        index = match patient.setup.open(&patient.path) {
             Ok(index) => index,
             Err(error) => {
                 patient.expected(&error)?;
@@ -259,15 +267,12 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
     while limit.goes_on(&account) {
         account.tried();
         let round = account.tries();
-        let context = format!("full disk, seed {seed}, round {round}");
+        let setup = Setup::drawn(seed + round).own();
+        let context = format!("full disk, seed {seed}, round {round} ({setup})");
         let place = mount.as_ref().map_or(directory, |mount| &mount.0);
         let path = place.join("patient");
-        let outcome =
-            Index::<u64>::create(&path, &small()).map_err(Finding::from).and_then(|new| {
-                drop(new);
-                let model = Model::new();
-                let mut patient =
-                    Patient { path: path.clone(), seed: seed + round, next: 0, model };
+        let outcome = Patient::new(path.clone(), seed + round).map_err(Finding::from).and_then(
+            |mut patient| {
                 if let Some(mount) = &mount {
                     let filler = Filler { path: mount.0.join("filler") };
                     account.count(fill(&mut patient, &filler, rng)?);
@@ -279,7 +284,8 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit) -> Account {
                     }
                 }
                 Ok(())
-            });
+            },
+        );
         account.judge(outcome.map_err(|found| found.within(&context)));
         copies::remove(&path);
     }

@@ -11,6 +11,8 @@
 //! | crash | kills a process at random and named moments of every operation with several steps |
 //! | shards | kills a deduplication with a state; it must end as one run over all shards |
 //! | lost power | cuts the log at every offset, and rolls unsynced data back |
+//! | disk images | rebuilds disks from a record of writes and syncs, torn and in any order |
+//! | faults | makes one call of the system fail, each in turn; interrupts and shortens calls |
 //! | full disk | calls fail on a full disk or at a step, and succeed once there is space |
 //! | damage | changes bytes; cuts, exchanges and removes files |
 //! | concurrency | readers, writers, offers, merges and removals at the same time |
@@ -27,13 +29,15 @@ mod crash;
 mod damage;
 mod damage_backup;
 mod disk;
-mod effort;
+mod faults;
 mod hostile;
+mod images;
 mod operation;
 mod oracle;
 mod points;
 mod power;
 mod report;
+mod setup;
 mod shards;
 mod soak;
 
@@ -43,7 +47,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::effort::Effort;
+use crate::report::Effort;
 
 /// Kills, cuts, fills and damages indexes, and compares them with an oracle
 #[derive(Debug, Parser)]
@@ -68,6 +72,8 @@ enum Task {
     Crash(Place<crash::Task>),
     /// Deduplicates shards until it is killed
     Shards(Place<shards::Task>),
+    /// Makes calls, one of which fails
+    Faults(Place<faults::Task>),
     /// Damages copies and reads them
     Damage(Place<damage::Task>),
     /// Builds and searches hostile documents
@@ -115,6 +121,8 @@ enum Scenario {
     Crash,
     Shards,
     Power,
+    Images,
+    Faults,
     Disk,
     Damage,
     Concurrency,
@@ -146,6 +154,9 @@ fn work(task: Task) -> Result<bool, String> {
         }
         Task::Shards(Place { directory, task }) => {
             shards::child(&directory, &task).map_err(|error| error.to_string())?;
+        }
+        Task::Faults(Place { directory, task }) => {
+            faults::child(&directory, &task);
         }
         Task::Damage(Place { directory, task }) => {
             damage::child(&directory, &task).map_err(|finding| finding.text)?;
@@ -193,6 +204,8 @@ fn torture(args: &Args) -> Result<bool, String> {
             Scenario::Crash => crash::run(path, seed, effort.kills),
             Scenario::Shards => shards::run(path, seed, effort.shards),
             Scenario::Power => power::run(path, seed, effort.rollbacks, effort.stride),
+            Scenario::Images => power::run_images(path, seed, effort.images),
+            Scenario::Faults => faults::run(path, seed, effort.faults),
             Scenario::Disk => disk::run(path, seed, effort.disks),
             Scenario::Damage => damage::run(path, seed, effort.damages),
             Scenario::Concurrency => concurrency::run(path, seed, effort.concurrency),

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use fastrand::Rng;
-use hamdex::build::{BuildOptions, Builder};
-use hamdex::{Durability, Error, Index, IndexOptions, Result};
+use hamdex::any::AnyBuilder;
+use hamdex::build::BuildOptions;
+use hamdex::{Durability, NewDocument, Result};
 
 use crate::copies;
 use crate::oracle::Model;
+use crate::setup::{Handle, Setup};
 
 /// Number of operations after which the kinds repeat.
 pub(crate) const CYCLE: u64 = 16;
@@ -28,10 +30,10 @@ pub(crate) enum Size {
 /// A call on an index.
 #[derive(Debug)]
 pub(crate) enum Operation {
-    Insert(Vec<(Vec<u8>, u64)>, Durability),
-    InsertIfNew(Vec<(Vec<u8>, u64)>),
+    Insert(Vec<(Vec<u8>, u128)>, Durability),
+    InsertIfNew(Vec<(Vec<u8>, u128)>),
     Remove(Vec<Vec<u8>>, Durability),
-    Build(Vec<(Vec<u8>, u64)>),
+    Build(Vec<(Vec<u8>, u128)>),
     Fold,
     FoldStep,
     Flush,
@@ -48,45 +50,50 @@ fn key(owner: u64, at: u64) -> Vec<u8> {
 }
 
 /// Draws a fingerprint: shared, near others, in the last range of a table, or random.
-pub(crate) fn fingerprint(rng: &mut Rng) -> u64 {
+pub(crate) fn fingerprint(setup: Setup, rng: &mut Rng) -> u128 {
+    let all = setup.narrow(!0);
     match rng.u32(0..8) {
-        0 => rng.u64(0..4),
-        1 => !0 ^ 1_u64.checked_shl(rng.u32(0..72)).unwrap_or(0),
+        0 => rng.u128(0..4),
+        1 => all ^ setup.narrow(1_u128.checked_shl(rng.u32(0..144)).unwrap_or(0)),
         2..=4 => {
-            let mut near = rng.u64(0..12).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mut near = rng.u128(0..12).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
             for _ in 0..rng.u32(0..6) {
-                near ^= 1 << rng.u32(0..64);
+                near ^= 1 << rng.u32(0..setup.bits);
             }
-            near
+            setup.narrow(near)
         }
-        _ => rng.u64(..),
+        _ => setup.narrow(rng.u128(..)),
     }
 }
 
-fn documents(rng: &mut Rng, owner: u64, count: u64) -> Vec<(Vec<u8>, u64)> {
-    (0..count).map(|at| (key(owner, at), fingerprint(rng))).collect()
+fn documents(setup: Setup, rng: &mut Rng, owner: u64, count: u64) -> Vec<(Vec<u8>, u128)> {
+    (0..count).map(|at| (key(owner, at), fingerprint(setup, rng))).collect()
 }
 
 /// Returns an operation by its number in the sequence of a seed.
-pub(crate) fn operation(seed: u64, number: u64, size: Size) -> Operation {
+pub(crate) fn operation(setup: Setup, seed: u64, number: u64, size: Size) -> Operation {
     let rng = &mut Rng::with_seed(seed.wrapping_mul(31).wrapping_add(number));
     let synced = Durability::Synced;
     let buffered = Durability::Buffered;
     match number % CYCLE {
-        1 | 6 => Operation::Insert(documents(rng, number, 30), synced),
-        2 => Operation::Insert(documents(rng, number.saturating_sub(1), 20), synced),
+        // A host's database is backed up by the host, and is not built.
+        0 | 11 | BUILD | 15 if setup.attached => {
+            Operation::Insert(documents(setup, rng, number, 40), synced)
+        }
+        1 | 6 => Operation::Insert(documents(setup, rng, number, 30), synced),
+        2 => Operation::Insert(documents(setup, rng, number.saturating_sub(1), 20), synced),
         3 => {
             let gone = (0..40).step_by(3).map(|at| key(number.saturating_sub(3), at));
             Operation::Remove(gone.collect(), synced)
         }
-        4 => Operation::InsertIfNew(documents(rng, number, 15)),
+        4 => Operation::InsertIfNew(documents(setup, rng, number, 15)),
         5 => Operation::Fold,
         7 => Operation::Remove((0..30).map(|at| key(number - 1, at)).collect(), buffered),
         8 => Operation::Flush,
-        9 => Operation::Insert(documents(rng, number.saturating_sub(9), 25), buffered),
+        9 => Operation::Insert(documents(setup, rng, number.saturating_sub(9), 25), buffered),
         10 => Operation::Compact,
         11 => Operation::BackUp(number),
-        BUILD => Operation::Build(build(rng, number, size)),
+        BUILD => Operation::Build(build(setup, rng, number, size)),
         13 => Operation::FoldStep,
         14 => {
             // Removes documents of an earlier cycle, so that the index stays small.
@@ -96,18 +103,18 @@ pub(crate) fn operation(seed: u64, number: u64, size: Size) -> Operation {
         }
         15 => Operation::Return(number),
         0 if number > 0 => Operation::Checkpoint,
-        _ => Operation::Insert(documents(rng, number, 40), buffered),
+        _ => Operation::Insert(documents(setup, rng, number, 40), buffered),
     }
 }
 
-fn build(rng: &mut Rng, number: u64, size: Size) -> Vec<(Vec<u8>, u64)> {
-    let mut all = documents(rng, number, 150);
-    all.extend(documents(rng, number - 1, 20));
+fn build(setup: Setup, rng: &mut Rng, number: u64, size: Size) -> Vec<(Vec<u8>, u128)> {
+    let mut all = documents(setup, rng, number, 150);
+    all.extend(documents(setup, rng, number - 1, 20));
     if size == Size::Large {
         all.extend((0..60_000_u64).map(|at| {
             let mut long = format!("{number:07}-{at:06}-").into_bytes();
             long.resize(200, b'.');
-            (long, rng.u64(..))
+            (long, setup.narrow(rng.u128(..)))
         }));
     }
     all
@@ -122,7 +129,7 @@ impl Operation {
             }
             Self::InsertIfNew(documents) => {
                 for (key, new) in documents {
-                    let near = |(other, f): (&Vec<u8>, &u64)| {
+                    let near = |(other, f): (&Vec<u8>, &u128)| {
                         other != key && (f ^ new).count_ones() <= NEAR
                     };
                     if !model.iter().any(near) {
@@ -168,38 +175,33 @@ impl Operation {
     }
 
     /// Makes the call; if it needs the index closed, closes and reopens it.
-    pub(crate) fn run(&self, index: Index<u64>, path: &Path) -> Result<Index<u64>> {
+    pub(crate) fn run(&self, index: Handle, path: &Path) -> Result<Handle> {
+        let setup = index.setup;
         match self {
-            Self::Insert(documents, durability) => {
-                index.insert_batch(documents, *durability)?;
-            }
+            Self::Insert(documents, durability) => index.insert(documents, *durability)?,
             Self::InsertIfNew(documents) => {
-                index.insert_batch_if_new(documents, NEAR, Durability::Buffered)?;
+                index.insert_if_new(documents, NEAR)?;
             }
             Self::Remove(keys, durability) => {
-                index.remove_batch(keys, *durability)?;
+                index.remove(keys, *durability)?;
             }
             Self::Build(documents) => {
                 drop(index);
-                finish(begin(path)?, documents)?;
-                return open(path);
+                finish(setup, setup.build(path)?, documents)?;
+                return setup.open(path);
             }
-            Self::Fold => {
-                index.merge(&())?;
-            }
+            Self::Fold => index.merge()?,
             Self::FoldStep => {
                 index.merge_step()?;
             }
             Self::Flush => index.flush()?,
-            Self::Compact => {
-                index.compact()?;
-            }
+            Self::Compact => index.compact()?,
             Self::BackUp(number) => copies::back_up(&index, path, *number)?,
             Self::Return(number) => {
                 copies::back_up(&index, path, *number)?;
                 drop(index);
                 copies::restore(path)?;
-                return open(path);
+                return setup.open(path);
             }
             Self::Checkpoint => copies::checkpoint(&index, path)?,
         }
@@ -207,38 +209,29 @@ impl Operation {
     }
 }
 
-/// Opens an index with little memory.
-pub(crate) fn open(path: &Path) -> Result<Index<u64>> {
-    Index::open_with(path, &hamdex::IndexOptions::new().memory(16 << 20))
-}
-
-fn memory() -> BuildOptions {
-    BuildOptions::new().memory(16 << 20)
-}
-
-fn begin(path: &Path) -> Result<Builder<u64>> {
-    Builder::create(path, &IndexOptions::new(), &memory())
-}
-
 /// Resumes an unfinished build of the same documents.
-pub(crate) fn resume(path: &Path, documents: &[(Vec<u8>, u64)]) -> Result<()> {
-    finish(Builder::resume(path, &memory())?, documents)
+pub(crate) fn resume(setup: Setup, path: &Path, documents: &[(Vec<u8>, u128)]) -> Result<()> {
+    let builder = AnyBuilder::resume(path, &BuildOptions::new().memory(16 << 20))?;
+    finish(setup, builder, documents)
 }
 
-fn finish(mut builder: Builder<u64>, documents: &[(Vec<u8>, u64)]) -> Result<()> {
+/// Pushes the documents that a build does not have yet, and finishes it.
+pub(crate) fn finish(
+    setup: Setup,
+    mut builder: AnyBuilder,
+    documents: &[(Vec<u8>, u128)],
+) -> Result<()> {
     let first = builder.resume_after().map_or(0, |last| last + 1);
     for (origin, (key, fingerprint)) in (0..).zip(documents) {
         if origin >= first {
-            builder.push(key, *fingerprint, origin)?;
+            let features = setup.features_of(*fingerprint);
+            let document = NewDocument::new(key, *fingerprint);
+            let document = match &features {
+                Some(features) => document.features(features),
+                None => document,
+            };
+            builder.push_document(&document, origin)?;
         }
     }
     builder.finish(&(), &mut |_, _| ()).map(drop)
-}
-
-/// Opens an index, or creates it if it does not exist.
-pub(crate) fn open_or_create(path: &Path) -> Result<Index<u64>> {
-    match open(path) {
-        Err(Error::NotFound { .. }) => Index::create(path, &crate::oracle::small()),
-        opened => opened,
-    }
 }

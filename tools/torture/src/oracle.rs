@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use hamdex::plan::Plan;
-use hamdex::{Index, IndexOptions, Match, Query, SearchPath};
+use hamdex::any::AnyReader;
+use hamdex::{Match, Query, SearchPath};
 
 use crate::report::{Finding, Verdict};
+use crate::setup::{Handle, Setup};
 
 /// The expected documents of an index.
-pub(crate) type Model = BTreeMap<Vec<u8>, u64>;
+pub(crate) type Model = BTreeMap<Vec<u8>, u128>;
 
 /// Maximum time to wait until the files of an index no longer change.
 const REST: Duration = Duration::from_secs(20);
@@ -21,7 +22,7 @@ const REST: Duration = Duration::from_secs(20);
 const DISTANCES: [u32; 4] = [0, 3, 6, 12];
 
 /// Compares the query with every document.
-pub(crate) fn scan(model: &Model, query: u64, distance: u32) -> Vec<Match<u64>> {
+pub(crate) fn scan(model: &Model, query: u128, distance: u32) -> Vec<Match<u128>> {
     let mut matches: Vec<_> = model
         .iter()
         .map(|(key, &fingerprint)| Match {
@@ -37,8 +38,8 @@ pub(crate) fn scan(model: &Model, query: u64, distance: u32) -> Vec<Match<u64>> 
 }
 
 /// Reads all documents of an index.
-pub(crate) fn documents(index: &Index<u64>) -> hamdex::Result<Model> {
-    index.documents()?.collect()
+pub(crate) fn documents(index: &Handle) -> hamdex::Result<Model> {
+    index.reader()?.documents()?.collect()
 }
 
 /// Fails unless two sets of documents are equal; distinguishes missing and wrong documents.
@@ -55,13 +56,14 @@ pub(crate) fn compare(found: &Model, expected: &Model) -> Verdict {
 }
 
 /// Draws queries: stored fingerprints with flipped bits, and the borders of ranges.
-pub(crate) fn queries(rng: &mut Rng, model: &Model, count: usize) -> Vec<u64> {
-    let stored: Vec<u64> = model.values().copied().collect();
-    let mut queries = vec![0, !0, !0 ^ 1 << 40];
+pub(crate) fn queries(setup: Setup, rng: &mut Rng, model: &Model, count: usize) -> Vec<u128> {
+    let stored: Vec<u128> = model.values().copied().collect();
+    let mut queries = vec![0, setup.narrow(!0), setup.narrow(!0 ^ 1 << 20)];
     while queries.len() < count + 3 {
-        let mut query = rng.choice(&stored).copied().unwrap_or_else(|| rng.u64(..));
+        let any = setup.narrow(rng.u128(..));
+        let mut query = rng.choice(&stored).copied().unwrap_or(any);
         for _ in 0..rng.u32(0..5) {
-            query ^= 1 << rng.u32(0..64);
+            query ^= 1 << rng.u32(0..setup.bits);
         }
         queries.push(query);
     }
@@ -69,12 +71,21 @@ pub(crate) fn queries(rng: &mut Rng, model: &Model, count: usize) -> Vec<u64> {
 }
 
 /// Fails unless searches by every path equal the linear scan.
-pub(crate) fn search(index: &Index<u64>, model: &Model, rng: &mut Rng, count: usize) -> Verdict {
-    let reader = index.reader()?;
-    for query in queries(rng, model, count) {
-        let distance = *rng.choice(&DISTANCES).unwrap_or(&3);
+pub(crate) fn search(index: &Handle, model: &Model, rng: &mut Rng, count: usize) -> Verdict {
+    searches(index.setup, &index.reader()?, model, rng, count)
+}
+
+fn searches(
+    setup: Setup,
+    reader: &AnyReader,
+    model: &Model,
+    rng: &mut Rng,
+    count: usize,
+) -> Verdict {
+    for query in queries(setup, rng, model, count) {
+        let distance = setup.at_most(*rng.choice(&DISTANCES).unwrap_or(&3));
         let expected = scan(model, query, distance);
-        for way in [SearchPath::Tables, SearchPath::Scan] {
+        for way in [SearchPath::Auto, SearchPath::Tables, SearchPath::Scan] {
             let found = reader.search(Query::new(query).distance(distance).path(way))?;
             if found != expected {
                 return Err(Finding::wrong(format!(
@@ -89,32 +100,24 @@ pub(crate) fn search(index: &Index<u64>, model: &Model, rng: &mut Rng, count: us
 }
 
 /// Fails unless an index passes all checks and holds exactly these documents.
-pub(crate) fn verify(index: &Index<u64>, model: &Model, rng: &mut Rng) -> Verdict {
-    compare(&documents(index)?, model)?;
-    if index.len()? != model.len() as u64 {
-        let text = format!("{} documents are counted, {} are stored", index.len()?, model.len());
+pub(crate) fn verify(index: &Handle, model: &Model, rng: &mut Rng) -> Verdict {
+    let reader = index.reader()?;
+    compare(&reader.documents()?.collect::<hamdex::Result<_>>()?, model)?;
+    if reader.len() != model.len() as u64 {
+        let text = format!("{} documents are counted, {} are stored", reader.len(), model.len());
         return Err(Finding::wrong(text));
     }
-    let report = index.check_deep(&())?;
+    for (key, fingerprint) in model.iter().skip(rng.usize(0..7)).step_by(7) {
+        if reader.features(key)? != index.setup.features_of(*fingerprint) {
+            let text = format!("{} has other features", key.escape_ascii());
+            return Err(Finding::wrong(text));
+        }
+    }
+    let report = index.check_deep()?;
     if report.problem_count > 0 {
         return Err(Finding::wrong(format!("check: {}", report.problems.join("; "))));
     }
-    search(index, model, rng, 6)
-}
-
-/// Fails unless every table and posting of an index agrees with its documents.
-pub(crate) fn sound(index: &Index<u64>) -> Verdict {
-    let report = index.check(&())?;
-    if report.problem_count > 0 {
-        return Err(Finding::wrong(format!("check: {}", report.problems.join("; "))));
-    }
-    Ok(())
-}
-
-/// Returns options of an index with little memory.
-pub(crate) fn small() -> IndexOptions {
-    let plan = Plan::named("4", 64).expect("there is a plan of four tables");
-    IndexOptions::new().plan(plan).memory(16 << 20)
+    searches(index.setup, &reader, model, rng, 6)
 }
 
 /// Copies a directory in a consistent state.

@@ -1,21 +1,25 @@
 //! Lost power: unsynced data is cut off; synced calls must survive, and the rest is a prefix.
 //!
-//! RocksDB syncs its MANIFEST and its table files before it relies on them, so a power loss affects
-//! only the logs and the seal. The first part cuts one log at every offset. The second part runs
-//! all operations. After each, it truncates every log to a random offset after its last sync, and
-//! replaces the seal by any of its versions.
+//! The first part cuts one log at every offset. The second part runs all operations. After each, it
+//! truncates every log to a random offset after its last sync, and replaces the seal by any of its
+//! versions. `disk images` records every write and sync of a process, and opens what a disk may
+//! hold at any moment of it ([`images`](crate::images)); in a quarter of them one sync was a lie.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
-use hamdex::{Durability, Index};
+use hamdex::any::AnyBuilder;
+use hamdex::{Durability, Error, Fault};
 
-use crate::effort::Limit;
-use crate::operation::{CYCLE, Size, fingerprint, open, operation};
-use crate::oracle::{Model, compare, copy, documents, small, verify};
-use crate::report::{Account, Finding, Verdict};
+use crate::child::Running;
+use crate::copies;
+use crate::images::{Disk, Recording};
+use crate::operation::{CYCLE, Operation, Size, fingerprint, operation};
+use crate::oracle::{Model, compare, copy, documents, verify};
+use crate::report::{Account, Finding, Limit, Verdict};
+use crate::setup::{Handle, Setup};
 
 const SEAL: &str = "hamdex.seal";
 
@@ -44,6 +48,7 @@ fn logs(path: &Path) -> std::io::Result<BTreeMap<PathBuf, u64>> {
 struct Written {
     /// The directory as after a power loss.
     path: PathBuf,
+    setup: Setup,
     name: PathBuf,
     log: Vec<u8>,
     /// After each call: the log's length, the documents, the seal.
@@ -51,12 +56,12 @@ struct Written {
 }
 
 /// Writes calls into one log, every second one synced.
-fn write(directory: &Path, rng: &mut Rng, calls: u64, size: u64) -> Verdict<Written> {
+fn write(directory: &Path, setup: Setup, rng: &mut Rng, calls: u64, size: u64) -> Verdict<Written> {
     let path = directory.join(format!("written-{calls}"));
-    let index = Index::<u64>::create(&path, &small())?;
+    let index = setup.create(&path)?;
     // Reopening flushes the log of the creation, so that every cut can be opened.
     drop(index);
-    let index = open(&path)?;
+    let index = setup.open(&path)?;
     let mut model = Model::new();
     let mut written = Vec::new();
     let note = |model: &Model, written: &mut Vec<_>| -> Verdict<PathBuf> {
@@ -73,13 +78,15 @@ fn write(directory: &Path, rng: &mut Rng, calls: u64, size: u64) -> Verdict<Writ
         let durability = if call % 2 == 0 { Durability::Synced } else { Durability::Buffered };
         if call % 5 == 4 {
             let gone: Vec<_> = model.keys().step_by(3).cloned().collect();
-            index.remove_batch(&gone, durability)?;
+            index.remove(&gone, durability)?;
             model.retain(|key, _| !gone.contains(key));
         } else {
             let batch: Vec<_> = (0..size)
-                .map(|at| (format!("{:03}-{at:04}", call % 6).into_bytes(), fingerprint(rng)))
+                .map(|at| {
+                    (format!("{:03}-{at:04}", call % 6).into_bytes(), fingerprint(setup, rng))
+                })
                 .collect();
-            index.insert_batch(&batch, durability)?;
+            index.insert(&batch, durability)?;
             model.extend(batch);
         }
         name = note(&model, &mut written)?;
@@ -87,7 +94,7 @@ fn write(directory: &Path, rng: &mut Rng, calls: u64, size: u64) -> Verdict<Writ
     let stopped = directory.join(format!("stopped-{calls}"));
     copy(&path, &stopped)?;
     let log = fs::read(stopped.join(&name))?;
-    Ok(Written { path: stopped, name, log, calls: written })
+    Ok(Written { path: stopped, setup, name, log, calls: written })
 }
 
 impl Written {
@@ -108,7 +115,7 @@ impl Written {
         if let Some((.., seal)) = self.calls.get(version) {
             fs::write(copied.join(SEAL), seal)?;
         }
-        let index = open(&copied)?;
+        let index = self.setup.open(&copied)?;
         compare(&documents(&index)?, expected)?;
         if rng.u32(0..8) == 0 {
             verify(&index, expected, rng)?;
@@ -122,6 +129,7 @@ impl Written {
 /// An index that runs all operations and is checked after a simulated power loss at each.
 struct Rollback {
     path: PathBuf,
+    setup: Setup,
     seed: u64,
     next: u64,
     /// The documents after the last synced call and after each later one.
@@ -132,16 +140,18 @@ struct Rollback {
 }
 
 impl Rollback {
-    fn begin(path: PathBuf, seed: u64) -> Verdict<(Self, Index<u64>)> {
-        let index = Index::create(&path, &small())?;
+    fn begin(path: PathBuf, seed: u64) -> Verdict<(Self, Handle)> {
+        let setup = Setup::drawn(seed).own();
+        let index = setup.create(&path)?;
         let synced = logs(&path)?;
         let seals = vec![fs::read(path.join(SEAL))?];
-        Ok((Self { path, seed, next: 0, states: vec![Model::new()], synced, seals }, index))
+        let states = vec![Model::new()];
+        Ok((Self { path, setup, seed, next: 0, states, synced, seals }, index))
     }
 
     /// Makes the next call.
-    fn step(&mut self, index: Index<u64>) -> Verdict<Index<u64>> {
-        let call = operation(self.seed, self.next, Size::Small);
+    fn step(&mut self, index: Handle) -> Verdict<Handle> {
+        let call = operation(self.setup, self.seed, self.next, Size::Small);
         let index = call.run(index, &self.path)?;
         let mut state = self.states.last().cloned().unwrap_or_default();
         call.apply(&mut state);
@@ -171,7 +181,7 @@ impl Rollback {
         if let Some(seal) = rng.choice(&self.seals) {
             fs::write(copied.join(SEAL), seal)?;
         }
-        let index = open(&copied)?;
+        let index = self.setup.open(&copied)?;
         let found = documents(&index)?;
         let Some(at) = self.states.iter().rposition(|state| *state == found) else {
             if let Some(oldest) = self.states.first() {
@@ -186,6 +196,204 @@ impl Rollback {
     }
 }
 
+/// Images of one recording.
+const IMAGES: u64 = 30;
+
+/// What a child has reported when the power was lost.
+struct Reported {
+    /// The index was created.
+    ready: bool,
+    /// The documents after each call, from none to those of the call in flight.
+    states: Vec<Model>,
+    /// The position of the last state that a synced call made durable.
+    synced: usize,
+    in_flight: Option<Operation>,
+    /// Number and documents of the last acknowledged backup.
+    backed_up: Option<(u32, Model)>,
+}
+
+impl Reported {
+    fn of(setup: Setup, seed: u64, lines: &[String]) -> Self {
+        let ready = lines.iter().any(|line| line == "ready");
+        let (mut states, mut synced, mut backed_up) = (vec![Model::new()], 0, None);
+        let (mut in_flight, mut backups) = (None, 0);
+        for line in lines {
+            if let Some(number) = line.strip_prefix("begin ") {
+                let call = operation(setup, seed, number.parse().unwrap_or(0), Size::Small);
+                let mut state = states.last().cloned().unwrap_or_default();
+                call.apply(&mut state);
+                states.push(state);
+                in_flight = Some(call);
+            } else if line.starts_with("done ")
+                && let Some(call) = in_flight.take()
+            {
+                if call.is_synced() {
+                    synced = states.len() - 1;
+                }
+                if matches!(call, Operation::BackUp(_) | Operation::Return(_)) {
+                    backups += 1;
+                    backed_up = states.last().map(|state| (backups, state.clone()));
+                }
+            }
+        }
+        Self { ready, states, synced, in_flight, backed_up }
+    }
+}
+
+/// Opens an image; it must hold what was synced, and of later calls the first ones.
+fn judge(setup: Setup, reported: &Reported, path: &Path, rng: &mut Rng) -> Verdict<&'static str> {
+    let index = match setup.open(path) {
+        Err(Error::NotFound { .. }) if !reported.ready => return Ok("before the creation"),
+        Err(Error::BuildUnfinished { .. })
+            if matches!(reported.in_flight, Some(Operation::Build(_))) =>
+        {
+            AnyBuilder::abandon(path)?;
+            setup.open(path)?
+        }
+        Err(Error::RestoreUnfinished { .. })
+            if matches!(reported.in_flight, Some(Operation::Return(_))) =>
+        {
+            copies::restore(path)?;
+            setup.open(path)?
+        }
+        opened => opened?,
+    };
+    let found = documents(&index)?;
+    let states = reported.states.get(reported.synced..).unwrap_or_default();
+    let Some(at) = states.iter().rposition(|state| *state == found) else {
+        if let Some(oldest) = states.first() {
+            compare(&found, oldest)?;
+        }
+        return Err(Finding::wrong("the documents match no state"));
+    };
+    verify(&index, &found, rng)?;
+    drop(index);
+    if let Some((id, held)) = reported.backed_up.as_ref().filter(|_| rng.bool()) {
+        copies::held(setup, path, *id, held, rng)?;
+    }
+    Ok(if at + 1 == states.len() { "with every call" } else { "without unsynced ones" })
+}
+
+/// Opens an image of a disk that lied once: damage is reported, or the last calls are missing.
+fn judge_lie(
+    setup: Setup,
+    reported: &Reported,
+    path: &Path,
+    rng: &mut Rng,
+) -> Verdict<&'static str> {
+    const FOUND: &str = "lies reported as damage";
+    const LOST: &str = "lies that cost the last calls";
+    let index = match setup.open(path) {
+        Err(Error::NotFound { .. } | Error::RestoreUnfinished { .. }) => return Ok(LOST),
+        Err(Error::BuildUnfinished { .. }) => {
+            match AnyBuilder::abandon(path) {
+                Err(error) if error.fault() == Fault::Damage => return Ok(FOUND),
+                abandoned => abandoned?,
+            };
+            setup.open(path)
+        }
+        opened => opened,
+    };
+    let index = match index {
+        Err(error) if error.fault() == Fault::Damage => return Ok(FOUND),
+        opened => opened?,
+    };
+    let sound = index.check_deep()?.problem_count == 0;
+    let found = match documents(&index) {
+        Err(error) if error.fault() == Fault::Damage && !sound => return Ok(FOUND),
+        found => found?,
+    };
+    if !sound {
+        return Ok(FOUND);
+    }
+    let Some(at) = reported.states.iter().rposition(|state| *state == found) else {
+        return Err(Finding::wrong("the documents match no state, and check --deep finds nothing"));
+    };
+    verify(&index, &found, rng)?;
+    Ok(if at < reported.synced { LOST } else { "lies without effect" })
+}
+
+/// Records a child that makes two cycles of calls.
+fn record(directory: &Path, setup: Setup, seed: u64) -> Verdict<Option<Recording>> {
+    let (place, file) = (directory.join("recorded"), directory.join("record"));
+    // The names of index and backups are in a directory of the record.
+    fs::create_dir(&place)?;
+    let path = place.join("index");
+    let below = place.display().to_string();
+    let variables =
+        [("HAMDEX_IO_BELOW", below.clone()), ("HAMDEX_IO_LOG", file.display().to_string())];
+    let arguments = [
+        format!("--seed={seed}"),
+        "--from=0".into(),
+        format!("--count={}", 2 * CYCLE),
+        "--own".into(),
+    ];
+    let mut running = Running::start_with(&variables, "crash", &path, &arguments)?;
+    while running.line()?.is_some() {}
+    running.end()?;
+    debug_assert!(!setup.attached, "the child was started with --own");
+    let recording = if file.exists() { Some(Recording::read(&file, &below)?) } else { None };
+    fs::remove_dir_all(&place)?;
+    // Without the shim there is none.
+    let _ = fs::remove_file(&file);
+    Ok(recording)
+}
+
+/// Judges images of a recording.
+fn rebuild(
+    directory: &Path,
+    seed: u64,
+    limit: Limit,
+    account: &mut Account,
+    rng: &mut Rng,
+) -> Verdict {
+    let setup = Setup::drawn(seed).own();
+    let Some(recording) = record(directory, setup, seed)? else {
+        account.count("not possible here");
+        account.tried();
+        return Ok(());
+    };
+    let syncs = recording.syncs();
+    for _ in 0..IMAGES {
+        if !limit.goes_on(account) {
+            break;
+        }
+        account.tried();
+        let place = directory.join(format!("image-{}", account.tries()));
+        let path = place.join("index");
+        let at = rng.usize(0..=recording.len());
+        let lie = rng.choice(&syncs).copied().filter(|lie| *lie < at && rng.u32(0..4) == 0);
+        let disk: Disk = recording.replay(at, lie);
+        let reported = Reported::of(setup, seed, &disk.lines);
+        let context = format!("event {at} of {}, sync {lie:?} a lie", recording.len());
+        fs::create_dir(&place)?;
+        disk.write(&place.display().to_string(), rng)?;
+        let outcome = match lie {
+            None => judge(setup, &reported, &path, rng),
+            Some(_) => judge_lie(setup, &reported, &path, rng),
+        };
+        account.count(outcome.map_err(|found| found.within(&context))?);
+        fs::remove_dir_all(&place)?;
+    }
+    Ok(())
+}
+
+/// Rebuilds disks until the limit.
+pub(crate) fn run_images(directory: &Path, seed: u64, limit: Limit) -> Account {
+    let mut account = Account::new("disk images");
+    let rng = &mut Rng::with_seed(seed);
+    let mut life = 0;
+    while limit.goes_on(&account) {
+        life += 1;
+        let setup = Setup::drawn(seed + life).own();
+        let outcome = rebuild(directory, seed + life, limit, &mut account, rng);
+        let context = format!("disk images, seed {seed}, recording {life} ({setup})");
+        account.judge(outcome.map_err(|found| found.within(&context)));
+    }
+    account.end();
+    account
+}
+
 /// Cuts and rolls back until the limit.
 ///
 /// `stride` is the number of bytes between two cuts. `limit` applies to the roll-backs; if it is a
@@ -198,7 +406,8 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit, stride: usize) -> A
     };
     let rng = &mut Rng::with_seed(seed);
     for (calls, size, step) in [(14, 3, stride), (30, 60, PAGE)] {
-        let written = match write(directory, rng, calls, size) {
+        let setup = Setup::drawn(seed + calls).own();
+        let written = match write(directory, setup, rng, calls, size) {
             Ok(written) => written,
             Err(finding) => {
                 account.find(finding.within(&format!("lost power, seed {seed}, writing")));
@@ -233,7 +442,8 @@ pub(crate) fn run(directory: &Path, seed: u64, limit: Limit, stride: usize) -> A
         life += 1;
         let path = directory.join(format!("power-{life}"));
         let outcome = roll_back(directory, path, seed + life, limit, &mut account, rng);
-        let context = format!("lost power, seed {seed}, index {life}");
+        let setup = Setup::drawn(seed + life).own();
+        let context = format!("lost power, seed {seed}, index {life} ({setup})");
         account.judge(outcome.map_err(|found| found.within(&context)));
     }
     account.end();

@@ -15,9 +15,8 @@ use hamdex::{Error, IndexOptions};
 
 use crate::child::{End, Running, send};
 use crate::copies;
-use crate::effort::Limit;
 use crate::points::{self, POINTS};
-use crate::report::{Account, Finding, Verdict};
+use crate::report::{Account, Finding, Limit, Verdict};
 
 /// Number of shards of one state.
 const SHARDS: u64 = 5;

@@ -19,7 +19,6 @@ use hamdex::{Durability, Index, IndexOptions};
 use self::load::{Load, MEMORY, fingerprint, key};
 use self::phases::Phases;
 use self::sample::{Flatness, Sample};
-use crate::oracle::small;
 use crate::report::{Account, Finding, Verdict};
 
 /// Documents removed by one call at the end.
@@ -108,12 +107,16 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
     if settings.time >= JUDGED && !steep.is_empty() {
         return Err(Finding::wrong(format!("not flat: {}", steep.join(", "))));
     }
-    crate::oracle::sound(&Index::open_read_only(path)?)
+    let report = Index::<u64>::open_read_only(path)?.check(&())?;
+    if report.problem_count > 0 {
+        return Err(Finding::wrong(format!("check: {}", report.problems.join("; "))));
+    }
+    Ok(())
 }
 
 fn build(path: &Path, seed: u64, documents: u64) -> Verdict {
     let build = BuildOptions::new().memory(MEMORY);
-    let mut builder = Builder::<u64>::create(path, &small(), &build)?;
+    let mut builder = Builder::<u64>::create(path, &IndexOptions::new().memory(16 << 20), &build)?;
     for id in 0..documents {
         builder.push(&key(id), fingerprint(seed, id), id)?;
     }
