@@ -50,7 +50,7 @@ pub use boilerplate::{
 };
 pub use decisions::{Cluster, Decision, Decisions};
 pub use engine::Dedup;
-pub use groups::{groups, labels};
+pub use groups::{Groups, groups, labels};
 pub use settings::Settings;
 pub use sources::{
     FarthestPair, LargestGroup, SourceCounts, Sources, gone_sources, sort_sources, source_warnings,

@@ -368,7 +368,7 @@ impl DedupArgs {
         let seen = page.as_mut().map(|page| page.choose(&choice.decisions, pipeline));
         let (rows, kept) = {
             let shown = (seen, &mut samples);
-            pass::run(session, inputs, files, (&choice, &totals), shown, cutting.as_ref())?
+            pass::run(session, inputs, files, (&choice, &totals), shown, (cutting.as_ref(), &near))?
         };
         let members = Members {
             choice: &choice,
@@ -394,10 +394,11 @@ impl DedupArgs {
         if let (Some(file), Some(cutting)) = (&mut boilerplate, &cutting) {
             cutting.write(file)?;
         }
-        let account = Account::of(&members);
+        let account = Account::of(&members)?;
         let (removed, seconds) = (total - kept.count, started.elapsed().as_secs_f64());
         let fingerprint = F::BYTES;
-        let spent = Spent { documents: total, removed, evidence, fingerprint, seconds };
+        let limit = near.memory;
+        let spent = Spent { documents: total, removed, evidence, fingerprint, limit, seconds };
         let mut report = Report {
             rows: totals.rows,
             documents: total,
@@ -429,7 +430,7 @@ impl DedupArgs {
                 state: self.state.as_ref().map(|index| index.display().to_string()),
             },
             advice: resolved.advice.as_ref(),
-            largest: members.largest(),
+            largest: members.largest()?,
             crowds: samples.crowds(),
             sources: account.rows,
             gone: account.gone,
@@ -470,6 +471,7 @@ impl DedupArgs {
         dedup::Settings {
             linkage: Some(self.linkage(verification)),
             tmp: self.tmp.tmp.clone(),
+            memory: self.memory.memory.0,
             ..dedup::Settings::new(distance).verify(verification)
         }
     }
