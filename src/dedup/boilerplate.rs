@@ -92,7 +92,8 @@ impl<F: Fingerprint> BoilerplateFinder<F> {
     ///
     /// Those of [`Dedup::new`].
     pub fn new(options: &BoilerplateOptions) -> Result<Self> {
-        let settings = options.settings();
+        let memory = options.near.memory.min(options.memory / 4);
+        let settings = options.settings().memory(memory);
         let tmp = settings.tmp.as_deref();
         Ok(Self {
             known: HashMap::new(),

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::groups::groups;
+use super::groups::{Groups, groups};
 use super::stored::Stored;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -13,6 +13,9 @@ use crate::verify::{EvidenceFile, Verification};
 
 /// Documents measured between two checks for cancellation.
 const MEASURED_TOGETHER: usize = 1024;
+
+/// Documents measured before their results are stored.
+const SLAB: usize = 64 * MEASURED_TOGETHER;
 
 /// The decision about one document: kept, duplicate or already stored.
 ///
@@ -102,21 +105,30 @@ pub struct Decisions<F> {
     fingerprints: Vec<F>,
     /// Number of each document's cluster, from 1; 0 if it is in none.
     cluster_of: Vec<u32>,
-    /// Members of each cluster.
-    groups: Vec<Vec<u32>>,
+    groups: Groups,
     /// Position of the kept document of each cluster.
     kept: Vec<u32>,
-    /// Every duplicate, by ascending position.
-    removed: Vec<Removed>,
+    removed: Removed,
     stored: Stored,
 }
 
-/// A duplicate, compared with the kept document of its cluster.
-#[derive(Debug, Clone, Copy)]
+/// The duplicates, each compared with the kept document of its cluster.
+#[derive(Debug, Default)]
 struct Removed {
-    position: u32,
-    distance: u32,
-    similarity: Option<f64>,
+    /// Ascending.
+    positions: Vec<u32>,
+    distances: Vec<u8>,
+    /// Not a number if the two were not compared.
+    similarities: Vec<f64>,
+}
+
+impl Removed {
+    /// Returns distance and similarity of a duplicate.
+    fn of(&self, position: u32) -> Option<(u32, Option<f64>)> {
+        let at = self.positions.binary_search(&position).ok()?;
+        let similarity = self.similarities[at];
+        Some((self.distances[at].into(), Some(similarity).filter(|found| !found.is_nan())))
+    }
 }
 
 impl<F: Fingerprint> Decisions<F> {
@@ -125,33 +137,29 @@ impl<F: Fingerprint> Decisions<F> {
     /// Measures the duplicates that were not yet compared with the kept document.
     pub(super) fn new(
         fingerprints: Vec<F>,
-        Labelled { labels, similarities }: &Labelled,
+        Labelled { labels, similarities }: Labelled,
         stored: Stored,
         (evidence, verification): (Option<&EvidenceFile>, Verification),
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let groups = groups(labels);
-        let mut cluster_of = vec![0; labels.len()];
-        let mut kept = Vec::with_capacity(groups.len());
-        let mut pairs = Vec::new();
+        let groups = groups(&labels);
+        let kept: Vec<u32> = groups.iter().map(|group| labels[group[0] as usize]).collect();
+        let mut cluster_of = labels;
+        cluster_of.fill(0);
         for (group, number) in groups.iter().zip(1..) {
-            let label = labels[group[0] as usize];
-            kept.push(label);
             for &position in group {
                 cluster_of[position as usize] = number;
-                if position != label {
-                    pairs.push((position, label));
-                }
             }
         }
-        pairs.par_sort_unstable();
-        progress.begin("measuring", Some(pairs.len() as u64));
+        let kept_of = |position: u32| {
+            let cluster = cluster_of[position as usize] as usize;
+            cluster.checked_sub(1).map(|at| kept[at]).filter(|&kept| kept != position)
+        };
         let measuring = measuring(verification);
-        let measure = |&(position, kept): &(u32, u32)| -> Result<Removed> {
+        let measure = |&(position, kept): &(u32, u32)| -> Result<(u8, f64)> {
             let (a, b) = (position as usize, kept as usize);
             let distance = fingerprints[a].distance(fingerprints[b]);
-            // `similarities` is empty if no two documents were compared.
-            let known = similarities.get(a).copied().flatten();
+            let known = similarities.get(position);
             let similarity = match evidence {
                 Some(evidence) if known.is_none() => {
                     evidence.check_while(measuring, (distance, a, b), progress)?
@@ -159,15 +167,32 @@ impl<F: Fingerprint> Decisions<F> {
                 Some(_) => known,
                 None => None,
             };
-            Ok(Removed { position, distance, similarity })
+            let distance = u8::try_from(distance).expect("fingerprints have at most 128 bits");
+            Ok((distance, similarity.unwrap_or(f64::NAN)))
         };
-        let batches = pairs.par_chunks(MEASURED_TOGETHER).map(|batch| {
-            progress::check(progress)?;
-            let measured = batch.iter().map(measure).collect::<Result<Vec<_>>>()?;
-            progress.advance(batch.len() as u64);
-            Ok(measured)
-        });
-        let removed = batches.collect::<Result<Vec<_>>>()?.concat();
+        let members = groups.iter().map(<[u32]>::len).sum::<usize>() - groups.len();
+        progress.begin("measuring", Some(members as u64));
+        let mut removed = Removed::default();
+        let mut pairs = (0..).zip(&cluster_of).filter_map(|(at, _)| Some((at, kept_of(at)?)));
+        loop {
+            let slab: Vec<(u32, u32)> = pairs.by_ref().take(SLAB).collect();
+            if slab.is_empty() {
+                break;
+            }
+            let batches = slab.par_chunks(MEASURED_TOGETHER).map(|batch| {
+                progress::check(progress)?;
+                let measured = batch.iter().map(measure).collect::<Result<Vec<_>>>()?;
+                progress.advance(batch.len() as u64);
+                Ok(measured)
+            });
+            for (distance, similarity) in batches.collect::<Result<Vec<_>>>()?.into_iter().flatten()
+            {
+                removed.distances.push(distance);
+                removed.similarities.push(similarity);
+            }
+            removed.positions.extend(slab.iter().map(|&(position, _)| position));
+        }
+        drop(pairs);
         Ok(Self { fingerprints, cluster_of, groups, kept, removed, stored })
     }
 
@@ -179,10 +204,8 @@ impl<F: Fingerprint> Decisions<F> {
             return Decision::Stored { key, distance, similarity };
         }
         let cluster = self.cluster(position);
-        let removed = self.removed.binary_search_by_key(&position, |removed| removed.position);
-        match (cluster, removed) {
-            (Some(cluster), Ok(at)) => {
-                let Removed { distance, similarity, .. } = self.removed[at];
+        match (cluster, self.removed.of(position)) {
+            (Some(cluster), Some((distance, similarity))) => {
                 let kept = self.kept_of(cluster).expect("a cluster keeps a document");
                 Decision::Duplicate { kept, distance, similarity, cluster }
             }
@@ -212,7 +235,7 @@ impl<F: Fingerprint> Decisions<F> {
 
     /// Returns the number of removed documents.
     pub fn removed(&self) -> usize {
-        self.removed.len() + self.stored.len()
+        self.removed.positions.len() + self.stored.len()
     }
 
     /// Returns the number of documents removed because a stored one is near.
@@ -286,11 +309,12 @@ pub(super) fn measuring(verification: Verification) -> Verification {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::join::Similarities;
 
     fn decisions(labels: &[u32]) -> Decisions<u64> {
         let fingerprints = (0..labels.len() as u64).collect();
         let nothing = (None, Verification::None);
-        let labels = &Labelled { labels: labels.to_vec(), similarities: Vec::new() };
+        let labels = Labelled { labels: labels.to_vec(), similarities: Similarities::default() };
         Decisions::new(fingerprints, labels, Stored::default(), nothing, &()).unwrap()
     }
 

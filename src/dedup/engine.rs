@@ -12,7 +12,7 @@ use super::target::Target;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Index;
-use crate::join::Labelled;
+use crate::join::{Labelled, Similarities};
 use crate::progress::Progress;
 use crate::text::Pipeline;
 use crate::verify::{Evidence, EvidenceFile, EvidenceWriter, Verification};
@@ -71,6 +71,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         let kind = verification.needs();
         let writer = || {
             let writer = EvidenceWriter::new(kind, settings.tmp.as_deref())?;
+            let writer = writer.memory(settings.evidence_memory());
             Ok::<_, Error>(writer.boilerplate(verification.boilerplate()))
         };
         let evidence = (kind != Evidence::Nothing).then(writer).transpose()?;
@@ -321,7 +322,7 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
             labelled(&fingerprints, evidence, &settings, all, progress)?
         };
         drop(order);
-        Decisions::new(fingerprints, &labels, stored, (evidence, settings.verification), progress)
+        Decisions::new(fingerprints, labels, stored, (evidence, settings.verification), progress)
     }
 }
 
@@ -358,17 +359,16 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
         drop(ranks);
         let first = u32::try_from(own).expect("positions have 32 bits");
         let order: Vec<u32> = (first..).take(keys.len()).chain(ranked).collect();
-        let Labelled { mut labels, mut similarities } =
+        let Labelled { mut labels, similarities } =
             labelled(&fingerprints, evidence.as_ref(), &settings, (Some(&order), first), progress)?;
         drop(order);
         let of_kept = Behind { first, keys: &keys, fingerprints: &fingerprints };
         let verified = (evidence.as_ref(), settings.verification);
         labels.truncate(own);
         let stored = of_kept.take_out(&mut labels, &similarities, verified, progress)?;
-        similarities.truncate(own);
         fingerprints.truncate(own);
         let labelled = Labelled { labels, similarities };
-        let decisions = Decisions::new(fingerprints, &labelled, stored, verified, progress)?;
+        let decisions = Decisions::new(fingerprints, labelled, stored, verified, progress)?;
         Ok((decisions, evidence))
     }
 }
@@ -386,7 +386,7 @@ impl<F: Fingerprint> Behind<'_, F> {
     fn take_out(
         &self,
         labels: &mut [u32],
-        similarities: &[Option<f64>],
+        similarities: &Similarities,
         (evidence, verification): (Option<&EvidenceFile>, Verification),
         progress: &dyn Progress,
     ) -> Result<Stored> {
@@ -395,8 +395,7 @@ impl<F: Fingerprint> Behind<'_, F> {
             let Some(at) = label.checked_sub(self.first) else { continue };
             let (a, b) = (position as usize, *label as usize);
             let distance = self.fingerprints[a].distance(self.fingerprints[b]);
-            // `similarities` is empty if no two documents were compared.
-            let known = similarities.get(a).copied().flatten();
+            let known = similarities.get(position);
             let similarity = match evidence {
                 Some(evidence) if known.is_none() => {
                     evidence.check_while(measuring(verification), (distance, a, b), progress)?

@@ -11,8 +11,9 @@ use rayon::prelude::*;
 use super::settings::DedupOptions;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::join::{self, Labelled};
+use crate::join::{self, Grouping, Labelled, Similarities};
 use crate::progress::Progress;
+use crate::verify::spilled::Bits;
 use crate::verify::{EvidenceFile, Linkage, Verification};
 
 /// Returns, for every position, the position that names its group.
@@ -21,8 +22,8 @@ use crate::verify::{EvidenceFile, Linkage, Verification};
 /// falling preference. Positions missing from `order` are in no group. With
 /// [`Verification::Contains`] it is the largest document of the group by
 /// [`Extent`](crate::verify::Extent), and the first among equals. `evidence` is what the
-/// verification of `settings` compares; without it the distance decides. Takes about 60 bytes of
-/// memory per document.
+/// verification of `settings` compares; without it the distance decides. Takes about 200 bytes of
+/// memory per document, or what [`DedupOptions::memory`] allows and 10 bytes per document.
 ///
 /// # Errors
 ///
@@ -41,7 +42,7 @@ use crate::verify::{EvidenceFile, Linkage, Verification};
 /// assert_eq!(labels, [0, 1, 0, 0]);
 /// let last_first = dedup::labels(&fingerprints, None, &settings, Some(&[3, 2, 1, 0]), &())?;
 /// assert_eq!(last_first, [3, 1, 3, 3]);
-/// assert_eq!(dedup::groups(&last_first), [[0, 2, 3]]);
+/// assert_eq!(dedup::groups(&last_first).get(0), Some(&[0, 2, 3][..]));
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 pub fn labels<F: Fingerprint>(
@@ -74,27 +75,21 @@ pub(super) fn labelled<F: Fingerprint>(
     progress: &dyn Progress,
 ) -> Result<Labelled> {
     let evidence = evidence.filter(|_| settings.verification != Verification::None);
-    let linking = Linking { settings, evidence, kept, progress };
     let largest = evidence
         .filter(|_| matches!(settings.verification, Verification::Contains(_)))
-        .map(|evidence| largest_first(evidence, fingerprints.len(), order));
+        .map(|evidence| largest_first(evidence, fingerprints.len(), order))
+        .transpose()?;
     let order = largest.as_deref().or(order);
-    let Some(order) = order else { return linking.labelled(fingerprints, &|position| position) };
+    let linking = Linking { settings, evidence, order, kept, progress };
+    let grouped = linking.labelled(fingerprints)?;
+    let Some(order) = order else { return Ok(grouped) };
     let at = |place: u32| order[place as usize];
-    let ordered: Vec<F> = order.iter().map(|&position| fingerprints[position as usize]).collect();
-    let grouped = linking.labelled(&ordered, &at)?;
-    let labels = (0..).zip(fingerprints).map(|(position, _)| position).collect();
-    let mut all = Labelled { labels, similarities: Vec::new() };
-    if !grouped.similarities.is_empty() {
-        all.similarities.resize(fingerprints.len(), None);
+    let mut labels: Vec<u32> = (0..).zip(fingerprints).map(|(position, _)| position).collect();
+    for (&position, &label) in order.iter().zip(&grouped.labels) {
+        labels[position as usize] = at(label);
     }
-    for (&position, label) in order.iter().zip(grouped.labels) {
-        all.labels[position as usize] = at(label);
-    }
-    for (&position, similarity) in order.iter().zip(grouped.similarities) {
-        all.similarities[position as usize] = similarity;
-    }
-    Ok(all)
+    let similarities = grouped.similarities.iter().map(|(place, found)| (at(place), found));
+    Ok(Labelled { labels, similarities: Similarities::new(similarities.collect()) })
 }
 
 /// Lists positions by falling extent, so that containing documents precede contained ones.
@@ -102,56 +97,106 @@ pub(super) fn largest_first(
     evidence: &EvidenceFile,
     documents: usize,
     order: Option<&[u32]>,
-) -> Vec<u32> {
+) -> Result<Vec<u32>> {
+    let extents = (0..documents).into_par_iter().map(|position| evidence.extent(position));
+    let extents = extents.collect::<Result<Vec<_>>>()?;
     let mut largest: Vec<u32> = match order {
         Some(order) => order.to_vec(),
         None => (0..).take(documents).collect(),
     };
-    largest.par_sort_by_key(|&position| Reverse(evidence.extent(position as usize)));
-    largest
+    largest.par_sort_by_key(|&position| Reverse(extents[position as usize]));
+    Ok(largest)
 }
 
 /// What decides whether two documents are linked.
 struct Linking<'a> {
     settings: &'a DedupOptions,
     evidence: Option<&'a EvidenceFile>,
+    /// Positions by falling preference; `None` is all in their own order.
+    order: Option<&'a [u32]>,
     /// Position of the first document that is always kept.
     kept: u32,
     progress: &'a dyn Progress,
 }
 
 impl Linking<'_> {
-    /// Groups fingerprints; `at` maps each one's index to the position of its document.
-    fn labelled<F: Fingerprint>(
-        &self,
-        fingerprints: &[F],
-        at: &(dyn Fn(u32) -> u32 + Sync),
-    ) -> Result<Labelled> {
+    /// Groups the documents; labels are places in the order.
+    fn labelled<F: Fingerprint>(&self, fingerprints: &[F]) -> Result<Labelled> {
         let DedupOptions { distance, verification, .. } = *self.settings;
         let linkage = self.settings.linking();
-        if self.evidence.is_none() && linkage == Linkage::Chain {
-            let labels = join::clusters(fingerprints, distance, self.progress)?;
-            return Ok(Labelled { labels, similarities: Vec::new() });
+        let at = |place: u32| self.order.map_or(place, |order| order[place as usize]) as usize;
+        let fingerprint = |place: u32| fingerprints[at(place)];
+        let count = self.order.map_or(fingerprints.len(), <[u32]>::len);
+        let count = u32::try_from(count).map_err(|_| Error::InvalidOption {
+            name: "fingerprints",
+            reason: format!("{count} are too many; the maximum is {}", u32::MAX),
+        })?;
+        let block = self.settings.block::<F>(count);
+        if self.evidence.is_none() && linkage == Linkage::Chain && block >= count {
+            let ordered: Vec<F> = (0..count).map(fingerprint).collect();
+            let labels = join::clusters(&ordered, distance, self.progress)?;
+            return Ok(Labelled { labels, similarities: Similarities::default() });
         }
-        let piece = |place: u32| {
-            self.evidence.map_or(0, |evidence| u64::from(evidence.piece(at(place) as usize)))
-        };
-        let digests: Vec<u64> = (0..).zip(fingerprints).map(|(place, _)| piece(place)).collect();
+        let digest =
+            |place: u32| self.evidence.map_or(Ok(0), |evidence| evidence.digest(at(place)));
         let verify = |a: u32, b: u32, apart: u32| match self.evidence {
-            _ if at(a).min(at(b)) >= self.kept => Ok(None),
+            _ if at(a).min(at(b)) >= self.kept as usize => Ok(None),
             None => Ok((apart <= distance).then_some(0.0)),
             Some(evidence) => {
-                let (a, b) = (at(a) as usize, at(b) as usize);
-                evidence.check_within(verification, distance, (apart, a, b), self.progress)
+                let pair = (apart, at(a), at(b));
+                evidence.check_within(verification, distance, pair, self.progress)
             }
         };
-        join::labelled(fingerprints, &digests, distance, linkage, self.progress, &verify)
+        let grouping = Grouping { count, fingerprint: &fingerprint, digest: &digest, block };
+        join::labelled(&grouping, distance, linkage, self.progress, &verify)
+    }
+}
+
+/// Groups of at least two positions, the largest first.
+///
+/// Groups of equal size are ordered by their first position. Takes 4 bytes per member and 8 per
+/// group.
+///
+/// ```
+/// use hamdex::dedup;
+///
+/// let groups = dedup::groups(&[0, 1, 0, 3, 1, 1]);
+/// assert_eq!(groups.iter().collect::<Vec<_>>(), [&[1, 4, 5][..], &[0, 2]]);
+/// assert_eq!((groups.len(), groups.get(2)), (2, None));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Groups {
+    /// The positions of one group after another.
+    members: Vec<u32>,
+    /// Where each group ends.
+    ends: Vec<usize>,
+}
+
+impl Groups {
+    /// Returns the number of groups.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns true if no two positions are in one group.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Returns the positions of a group, ascending; `None` after the last group.
+    pub fn get(&self, group: usize) -> Option<&[u32]> {
+        let &end = self.ends.get(group)?;
+        let start = group.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.members.get(start..end)
+    }
+
+    /// Returns the positions of each group.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        (0..self.len()).map(|group| self.get(group).expect("the group exists"))
     }
 }
 
 /// Converts labels to groups of at least two positions.
-///
-/// The largest group is first; ties are ordered by first position.
 ///
 /// # Panics
 ///
@@ -160,26 +205,33 @@ impl Linking<'_> {
 /// ```
 /// use hamdex::dedup;
 ///
-/// assert_eq!(dedup::groups(&[0, 1, 0, 3, 1, 1]), [vec![1, 4, 5], vec![0, 2]]);
+/// assert_eq!(dedup::groups(&[0, 1, 0, 3, 1, 1]).get(0), Some(&[1, 4, 5][..]));
 /// ```
-pub fn groups(labels: &[u32]) -> Vec<Vec<u32>> {
-    let mut sizes = vec![0_u32; labels.len()];
-    for &label in labels {
-        sizes[label as usize] += 1;
+pub fn groups(labels: &[u32]) -> Groups {
+    let Some(last) = labels.len().checked_sub(1) else { return Groups::default() };
+    let mut shared = Bits::new(u32::try_from(last).expect("positions have 32 bits"));
+    for (position, &label) in (0..).zip(labels) {
+        assert!(label as usize <= last, "label {label} is not a position");
+        if label != position {
+            shared.set(label);
+        }
     }
-    let mut members: Vec<(u32, u32)> = labels
-        .iter()
-        .zip(0..)
-        .filter(|&(&label, _)| sizes[label as usize] > 1)
+    let labelled = labels.iter().zip(0..);
+    let mut members: Vec<(u32, u32)> = labelled
+        .filter(|&(&label, _)| shared.has(label))
         .map(|(&label, position)| (label, position))
         .collect();
-    members.sort_unstable();
-    let mut groups: Vec<Vec<u32>> = members
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|group| group.iter().map(|&(_, position)| position).collect())
-        .collect();
-    groups.sort_by_key(|group| (Reverse(group.len()), group[0]));
-    groups
+    drop(shared);
+    members.par_sort_unstable();
+    let groups = members.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1);
+    let mut groups: Vec<&[(u32, u32)]> = groups.collect();
+    groups.par_sort_unstable_by_key(|group| (Reverse(group.len()), group[0].1));
+    let mut all = Groups::default();
+    for group in groups {
+        all.members.extend(group.iter().map(|&(_, position)| position));
+        all.ends.push(all.members.len());
+    }
+    all
 }
 
 #[cfg(test)]
@@ -189,8 +241,11 @@ mod tests {
 
     #[test]
     fn groups_come_largest_first_and_leave_out_single_documents() {
-        assert_eq!(groups(&[0, 1, 0, 3, 1, 1]), [vec![1, 4, 5], vec![0, 2]]);
-        assert_eq!(groups(&[0, 0, 2, 2]), [vec![0, 1], vec![2, 3]]);
+        let listed = |labels: &[u32]| -> Vec<Vec<u32>> {
+            groups(labels).iter().map(<[u32]>::to_vec).collect()
+        };
+        assert_eq!(listed(&[0, 1, 0, 3, 1, 1]), [vec![1, 4, 5], vec![0, 2]]);
+        assert_eq!(listed(&[0, 0, 2, 2]), [vec![0, 1], vec![2, 3]]);
         assert!(groups(&[0, 1, 2]).is_empty());
         assert!(groups(&[]).is_empty());
     }

@@ -48,7 +48,7 @@ mod unit;
 pub use boilerplate::{Boilerplate, BoilerplateFinder, BoilerplateGroup, DocumentUnits};
 pub use decisions::{Cluster, Decision, Decisions};
 pub use engine::Dedup;
-pub use groups::{groups, labels};
+pub use groups::{Groups, groups, labels};
 pub use settings::{BoilerplateOptions, DedupOptions};
 pub use sources::{
     FarthestPair, LargestGroup, SourceCounts, Sources, gone_sources, sort_sources, source_warnings,

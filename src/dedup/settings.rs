@@ -9,6 +9,7 @@ use bincode::{Decode, Encode};
 use super::unit::Unit;
 use crate::advice::Resolved;
 use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
 use crate::store::{codec, rename_durably};
 use crate::verify::{Linkage, Verification};
 
@@ -49,12 +50,29 @@ pub struct DedupOptions {
     pub linkage: Option<Linkage>,
     /// Directory for temporary files; `None` is the system's.
     pub tmp: Option<PathBuf>,
+    /// Most bytes of memory; what exceeds them is in temporary files.
+    pub memory: usize,
 }
+
+/// Part of the memory that evidence may take.
+const EVIDENCE_PART: usize = 3;
+
+/// Most blocks that documents are grouped in, since the time grows with their square.
+const BLOCKS: u32 = 64;
+
+/// Fewest documents of a block.
+const BLOCK: u32 = 64;
 
 impl DedupOptions {
     /// Creates settings with a distance and without a verification.
     pub fn new(distance: u32) -> Self {
-        Self { distance, verification: Verification::None, linkage: None, tmp: None }
+        Self {
+            distance,
+            verification: Verification::None,
+            linkage: None,
+            tmp: None,
+            memory: usize::MAX,
+        }
     }
 
     /// Uses the distance and verification that were chosen from texts.
@@ -90,6 +108,40 @@ impl DedupOptions {
     pub fn tmp(mut self, directory: impl Into<PathBuf>) -> Self {
         self.tmp = Some(directory.into());
         self
+    }
+
+    /// Limits the memory of a deduplication, in bytes. Default = unlimited.
+    ///
+    /// What does not fit is in temporary files, and documents are grouped in blocks. The decisions
+    /// are the same. Some bytes per document always stay in memory: the fingerprint, 8 for labels
+    /// and clusters, the rank, 17 per duplicate, and what a 64th of the documents takes while it
+    /// is grouped. `README.md` of the command line has figures.
+    ///
+    /// ```
+    /// use hamdex::dedup::DedupOptions;
+    ///
+    /// assert_eq!(DedupOptions::new(3).memory(512 << 20).memory, 512 << 20);
+    /// ```
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Returns the memory for evidence.
+    pub(super) fn evidence_memory(&self) -> usize {
+        if self.memory == usize::MAX { self.memory } else { self.memory / EVIDENCE_PART }
+    }
+
+    /// Returns how many documents are grouped together.
+    pub(super) fn block<F: Fingerprint>(&self, documents: u32) -> u32 {
+        if self.memory == usize::MAX {
+            return documents;
+        }
+        let held = (documents as usize).saturating_mul(F::BYTES + 4);
+        let left = self.memory.saturating_sub(self.evidence_memory()).saturating_sub(held);
+        let block = left / (200 + 12 * F::BYTES);
+        let block = u32::try_from(block).unwrap_or(u32::MAX);
+        block.max(documents.div_ceil(BLOCKS)).max(BLOCK)
     }
 
     /// Returns which documents a group holds, with the default filled in.

@@ -15,7 +15,7 @@ use super::groups::{labelled, largest_first};
 use super::settings::DedupOptions;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::join::{self, Labelled, Linkage};
+use crate::join::{self, Grouping, Labelled, Linkage, Similarities};
 use crate::progress::Progress;
 use crate::verify::{EvidenceFile, Verification};
 
@@ -39,7 +39,7 @@ impl<F: Fingerprint> Target<'_, F> {
         let settings = self.settings.clone().linkage(Linkage::Representative);
         let all = (order, u32::MAX);
         let widest = labelled(self.fingerprints, self.evidence, &settings, all, self.progress)?;
-        let order = self.order(order);
+        let order = self.order(order)?;
         let wanted = documents as usize;
         if left(&widest, &order) >= wanted {
             return Ok(widest);
@@ -49,16 +49,16 @@ impl<F: Fingerprint> Target<'_, F> {
     }
 
     /// Lists the positions in the order in which they stand for a group.
-    fn order(&self, order: Option<&[u32]>) -> Vec<u32> {
-        match (self.settings.verification, self.evidence) {
+    fn order(&self, order: Option<&[u32]>) -> Result<Vec<u32>> {
+        Ok(match (self.settings.verification, self.evidence) {
             (Verification::Contains(_), Some(evidence)) => {
-                largest_first(evidence, self.fingerprints.len(), order)
+                largest_first(evidence, self.fingerprints.len(), order)?
             }
             _ => match order {
                 Some(order) => order.to_vec(),
                 None => (0..).zip(self.fingerprints).map(|(position, _)| position).collect(),
             },
-        }
+        })
     }
 
     /// Finds two neighbouring steps, the first with fewer groups and the second with enough.
@@ -98,13 +98,9 @@ impl<F: Fingerprint> Target<'_, F> {
         let first = kept.len();
         let places: Vec<u32> = [kept, removed].concat();
         let position = |place: u32| places[place as usize] as usize;
-        let some: Vec<F> =
-            places.iter().map(|&position| self.fingerprints[position as usize]).collect();
         let evidence = self.evidence.filter(|_| self.settings.verification != Verification::None);
-        let piece = |&position: &u32| {
-            evidence.map_or(0, |evidence| u64::from(evidence.piece(position as usize)))
-        };
-        let digests: Vec<u64> = places.iter().map(piece).collect();
+        let digest =
+            |place: u32| evidence.map_or(Ok(0), |evidence| evidence.digest(position(place)));
         let (verification, distance) = tightened(self.settings, step);
         let verify = |a: u32, b: u32, apart: u32| match evidence {
             _ if (a.max(b) as usize) < first => Ok(None),
@@ -115,13 +111,22 @@ impl<F: Fingerprint> Target<'_, F> {
             }
         };
         let linkage = Linkage::Representative;
-        let grouped = join::labelled(&some, &digests, distance, linkage, self.progress, &verify)?;
+        let count = u32::try_from(places.len()).expect("places are positions");
+        let grouping = Grouping {
+            count,
+            fingerprint: &|place| self.fingerprints[position(place)],
+            digest: &digest,
+            block: self.settings.block::<F>(count),
+        };
+        let grouped = join::labelled(&grouping, distance, linkage, self.progress, &verify)?;
         let mut all = self.alone();
-        for ((&position, label), similarity) in
-            places.iter().zip(grouped.labels).zip(grouped.similarities)
-        {
+        for (&position, label) in places.iter().zip(grouped.labels) {
             all.labels[position as usize] = places[label as usize];
-            all.similarities[position as usize] = similarity.filter(|_| evidence.is_some());
+        }
+        if evidence.is_some() {
+            let found = grouped.similarities.iter();
+            let found = found.map(|(place, found)| (places[place as usize], found)).collect();
+            all.similarities = Similarities::new(found);
         }
         Ok(all)
     }
@@ -129,7 +134,7 @@ impl<F: Fingerprint> Target<'_, F> {
     /// Every document in a group of its own.
     fn alone(&self) -> Labelled {
         let labels = (0..).zip(self.fingerprints).map(|(position, _)| position).collect();
-        Labelled { labels, similarities: vec![None; self.fingerprints.len()] }
+        Labelled { labels, similarities: Similarities::default() }
     }
 
     /// Brings back the documents that are least like the kept one of their group.
@@ -155,31 +160,32 @@ impl<F: Fingerprint> Target<'_, F> {
             .collect::<Result<Vec<Close>>>()?;
         // Stable, so that the first of equally close ones come back.
         measured.par_sort_by(Close::farthest_first);
-        let mut labels = lower;
-        for close in measured.into_iter().take(missing) {
-            labels.labels[close.position as usize] = close.position;
-            if let Some(similarity) = labels.similarities.get_mut(close.position as usize) {
-                *similarity = None;
-            }
+        let mut found: Vec<Option<f64>> = vec![None; self.fingerprints.len()];
+        for (position, similarity) in lower.similarities.iter() {
+            found[position as usize] = Some(similarity);
         }
-        let Some(upper) = upper else { return Ok(labels) };
-        labels.similarities.resize(self.fingerprints.len(), None);
-        for &position in order {
+        let mut labels = lower.labels;
+        for close in measured.into_iter().take(missing) {
+            labels[close.position as usize] = close.position;
+            found[close.position as usize] = None;
+        }
+        for (&position, upper) in order.iter().filter_map(|at| Some((at, upper?))) {
             let at = position as usize;
             let closer = upper.labels[at];
-            let is_removed = labels.labels[at] != position && closer != position;
-            if is_removed && labels.labels[closer as usize] == closer {
-                labels.labels[at] = closer;
-                labels.similarities[at] = upper.similarities[at];
+            let is_removed = labels[at] != position && closer != position;
+            if is_removed && labels[closer as usize] == closer {
+                labels[at] = closer;
+                found[at] = upper.similarities.get(position);
             }
         }
-        Ok(labels)
+        let similarities = (0..).zip(found).filter_map(|(at, found)| Some((at, found?)));
+        Ok(Labelled { labels, similarities: Similarities::new(similarities.collect()) })
     }
 
     fn measured(&self, position: u32, labels: &Labelled) -> Result<Close> {
         let (a, b) = (position as usize, labels.labels[position as usize] as usize);
         let distance = self.fingerprints[a].distance(self.fingerprints[b]);
-        let known = labels.similarities.get(a).copied().flatten();
+        let known = labels.similarities.get(position);
         let similarity = match self.evidence {
             Some(evidence) if known.is_none() => evidence.check_while(
                 measuring(self.settings.verification),

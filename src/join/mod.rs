@@ -59,7 +59,7 @@ pub use self::documents::{Cluster, DocumentPair};
 pub use self::options::{JoinOptions, JoinReport};
 use self::source::Source;
 pub use self::union_find::UnionFind;
-pub(crate) use self::verified::{Labelled, labelled};
+pub(crate) use self::verified::{Documents as Grouping, Labelled, Similarities, labelled};
 pub use self::verified::{Verify, verified_clusters};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;

@@ -4,7 +4,8 @@
 //! the earlier half among itself, then the later half against the representatives of the earlier
 //! one, then the remaining units among themselves. So two halves cost one join of two sets, and
 //! units that have joined a representative are not compared again. Many copies of one template cost
-//! one comparison each, and many distinct documents cost one join.
+//! one comparison each, and many distinct documents cost one join. What does not fit the memory is
+//! processed in blocks in the same way: a block against all earlier representatives, then alone.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -46,22 +47,6 @@ pub(super) struct Unit<F> {
     pub(super) fingerprint: F,
 }
 
-/// Calls `label` with each unit's number, its representative's position and their similarity.
-///
-/// Units are passed by ascending position. A representative is labelled with its position and no
-/// similarity. Each unit is labelled once, in no particular order. Labels equal those of the
-/// sequential rule for any number of threads.
-pub(super) fn under_representatives<F: Fingerprint>(
-    units: &[Unit<F>],
-    distance: u32,
-    progress: &dyn Progress,
-    verify: &Verify<'_>,
-    label: &mut Label<'_>,
-) -> Result<()> {
-    let rule = Rule { distance, progress, verify };
-    rule.among(units, label).map(drop)
-}
-
 /// Receives the number of a unit, the position of its representative, and their similarity.
 pub(super) type Label<'a> = dyn FnMut(u32, u32, Option<f64>) + 'a;
 
@@ -69,10 +54,16 @@ pub(super) type Label<'a> = dyn FnMut(u32, u32, Option<f64>) + 'a;
 type Joined = (u32, f64);
 
 /// Decides whether a unit joins another.
-struct Rule<'a> {
-    distance: u32,
-    progress: &'a dyn Progress,
-    verify: &'a Verify<'a>,
+///
+/// Units are given by ascending position. A representative is labelled with its position and no
+/// similarity. Each unit is labelled once, in no particular order. Labels equal those of the
+/// sequential rule for any number of threads.
+pub(super) struct Rule<'a> {
+    pub(super) distance: u32,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) verify: &'a Verify<'a>,
+    /// Near pairs that are buffered, so that a unit meets its representatives in order.
+    pub(super) waiting: usize,
 }
 
 impl Rule<'_> {
@@ -100,7 +91,7 @@ impl Rule<'_> {
     }
 
     /// Applies the rule to the units alone; returns the representatives by ascending position.
-    fn among<F: Fingerprint>(
+    pub(super) fn among<F: Fingerprint>(
         &self,
         units: &[Unit<F>],
         label: &mut Label<'_>,
@@ -147,7 +138,7 @@ impl Rule<'_> {
     }
 
     /// Labels the units that join an earlier representative and returns the others.
-    fn apart<F: Fingerprint>(
+    pub(super) fn apart<F: Fingerprint>(
         &self,
         kept: &[Unit<F>],
         units: &[Unit<F>],
@@ -248,14 +239,15 @@ impl Rule<'_> {
                 let (a, b) = (our_places.place(pair.a), their_places.place(pair.b));
                 for &unit in theirs.units(b) {
                     near.extend(ours.units(a).iter().map(|&representative| (unit, representative)));
-                    if near.len() >= WAITING {
+                    if near.len() >= self.waiting {
                         check(std::mem::take(&mut near))?;
                     }
                 }
             }
             let mut all = waiting.lock().unwrap_or_else(PoisonError::into_inner);
             all.append(&mut near);
-            let full = if all.len() >= WAITING { std::mem::take(&mut *all) } else { Vec::new() };
+            let full =
+                if all.len() >= self.waiting { std::mem::take(&mut *all) } else { Vec::new() };
             drop(all);
             check(full)
         };
@@ -271,8 +263,8 @@ impl Rule<'_> {
     }
 }
 
-/// Near pairs that are buffered, so that a unit meets its representatives in order: 16 MiB.
-const WAITING: usize = 1 << 21;
+/// Near pairs that are buffered if memory allows: 16 MiB.
+pub(super) const WAITING: usize = 1 << 21;
 
 /// The first representative found so far that a unit joins.
 #[derive(Debug)]

@@ -3,12 +3,13 @@
 //! Documents with equal fingerprint and evidence are one unit and linked without a verification, so
 //! a million copies cost as much as one. Links are merged as they are found and not stored.
 
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
 use super::directory::Directory;
-use super::representatives::{Unit, under_representatives};
+use super::representatives::{Rule, Unit, WAITING};
 use super::union_find::UnionFind;
 use super::{JoinOptions, Pair, join};
 use crate::error::{Error, Result};
@@ -40,9 +41,65 @@ pub type Verify<'a> = dyn Fn(u32, u32, u32) -> Result<Option<f64>> + Sync + 'a;
 pub(crate) struct Labelled {
     /// The position that labels each position's cluster.
     pub(crate) labels: Vec<u32>,
-    /// Similarity to the labelling position as the verification returned it; `None` if the two were
-    /// not compared. Empty if no two were.
-    pub(crate) similarities: Vec<Option<f64>>,
+    /// Similarities to the labelling position, of those that were compared with it.
+    pub(crate) similarities: Similarities,
+}
+
+/// Similarities of some positions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Similarities {
+    /// Ascending.
+    positions: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Similarities {
+    /// Takes positions in any order, each once.
+    pub(crate) fn new(mut found: Vec<(u32, f64)>) -> Self {
+        found.par_sort_unstable_by_key(|&(position, _)| position);
+        let positions = found.iter().map(|&(position, _)| position).collect();
+        Self { positions, values: found.into_iter().map(|(_, value)| value).collect() }
+    }
+
+    pub(crate) fn get(&self, position: u32) -> Option<f64> {
+        let at = self.positions.binary_search(&position).ok()?;
+        self.values.get(at).copied()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.positions.iter().copied().zip(self.values.iter().copied())
+    }
+}
+
+/// The documents to group, by place, and how many of them are processed together.
+pub(crate) struct Documents<'a, F> {
+    pub(crate) count: u32,
+    pub(crate) fingerprint: &'a (dyn Fn(u32) -> F + Sync),
+    /// Returns a hash of what `verify` compares.
+    pub(crate) digest: &'a (dyn Fn(u32) -> Result<u64> + Sync),
+    /// Documents of a block; memory is about 300 bytes for each at 64 bits.
+    pub(crate) block: u32,
+}
+
+impl<F: Fingerprint> Documents<'_, F> {
+    /// Returns the blocks in order.
+    fn blocks(&self) -> impl DoubleEndedIterator<Item = Range<u32>> + Clone {
+        let (count, block) = (self.count, self.block.max(1));
+        (0..count.div_ceil(block)).map(move |at| {
+            let first = at * block;
+            first..first.saturating_add(block).min(count)
+        })
+    }
+
+    /// Reads the documents of some blocks, one after another.
+    fn units(&self, blocks: &[Range<u32>]) -> Result<Units<F>> {
+        let places = || blocks.iter().cloned().flatten();
+        let fps: Vec<F> = places().map(self.fingerprint).collect();
+        let digests = blocks.iter().map(|block| {
+            block.clone().into_par_iter().map(self.digest).collect::<Result<Vec<_>>>()
+        });
+        Ok(Units::new(&fps, &digests.collect::<Result<Vec<_>>>()?.concat()))
+    }
 }
 
 /// Returns, for every position, the position that labels its cluster.
@@ -57,7 +114,7 @@ pub(crate) struct Labelled {
 /// representative, whose position is the label. So a chain A-B-C-D does not put A and D together.
 ///
 /// `verify` is called from several threads, and not for pairs that are already connected. The
-/// result does not depend on the order of calls. Memory is about 110 bytes per document and 32 MiB
+/// result does not depend on the order of calls. Memory is about 200 bytes per document and 32 MiB
 /// for buffered pairs.
 ///
 /// # Errors
@@ -89,13 +146,30 @@ pub fn verified_clusters<F: Fingerprint>(
     progress: &dyn Progress,
     verify: &Verify<'_>,
 ) -> Result<Vec<u32>> {
-    labelled(fps, digests, distance, linkage, progress, verify).map(|labelled| labelled.labels)
+    let invalid = |name, reason| Error::InvalidOption { name, reason };
+    let count = u32::try_from(fps.len()).map_err(|_| {
+        let reason =
+            format!("{} fingerprints are too many; the maximum is {}", fps.len(), u32::MAX);
+        invalid("fps", reason)
+    })?;
+    if digests.len() != fps.len() {
+        let reason = format!("{} for {} fingerprints", digests.len(), fps.len());
+        return Err(invalid("digests", reason));
+    }
+    let documents = Documents {
+        count,
+        fingerprint: &|place| fps[place as usize],
+        digest: &|place| Ok(digests[place as usize]),
+        block: u32::MAX,
+    };
+    Ok(labelled(&documents, distance, linkage, progress, verify)?.labels)
 }
 
 /// [`verified_clusters`] that also returns the similarities of the verifications.
+///
+/// The block size decides what it costs in memory and time, never the result.
 pub(crate) fn labelled<F: Fingerprint>(
-    fps: &[F],
-    digests: &[u64],
+    documents: &Documents<'_, F>,
     distance: u32,
     linkage: Linkage,
     progress: &dyn Progress,
@@ -105,14 +179,99 @@ pub(crate) fn labelled<F: Fingerprint>(
     if distance > max {
         return Err(Error::InvalidDistance { distance, bits, max });
     }
-    let units = Units::new(fps, digests)?;
-    let of_unit = match linkage {
-        Linkage::Chain => units.chained(distance, progress, verify)?,
-        Linkage::Representative => units.represented(fps, distance, progress, verify)?,
-    };
-    let of = units.of.iter().map(|&unit| of_unit[unit as usize]);
-    let (labels, similarities) = of.unzip();
-    Ok(Labelled { labels, similarities })
+    match linkage {
+        Linkage::Chain => chained(documents, distance, progress, verify),
+        Linkage::Representative => represented(documents, distance, progress, verify),
+    }
+}
+
+/// Labels every document with the smallest place of its connected component.
+fn chained<F: Fingerprint>(
+    documents: &Documents<'_, F>,
+    distance: u32,
+    progress: &dyn Progress,
+    verify: &Verify<'_>,
+) -> Result<Labelled> {
+    let sets = Mutex::new(UnionFind::new(documents.count));
+    for later in documents.blocks() {
+        for earlier in documents.blocks().take_while(|earlier| earlier.start <= later.start) {
+            let own = earlier == later;
+            let blocks = [earlier.clone(), later.clone()];
+            let units = documents.units(if own { &blocks[1..] } else { &blocks })?;
+            let boundary = if own { 0 } else { earlier.end - earlier.start };
+            let place = |local: u32| match local.checked_sub(boundary) {
+                Some(local) => later.start + local,
+                None => earlier.start + local,
+            };
+            // A block is compared with itself once.
+            let across = |a: u32, b: u32, apart: u32| {
+                if own || (a < boundary && b >= boundary) {
+                    verify(place(a), place(b), apart)
+                } else {
+                    Ok(None)
+                }
+            };
+            let links =
+                Links { units: &units, place: &place, sets: &sets, progress, verify: &across };
+            links.join_copies();
+            links.join_equal()?;
+            links.join_near(distance)?;
+        }
+    }
+    progress::check(progress)?;
+    let mut sets = sets.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let labels = (0..documents.count).map(|place| sets.root(place)).collect();
+    Ok(Labelled { labels, similarities: Similarities::default() })
+}
+
+/// Labels every document with the place of its representative.
+///
+/// A document that passes with a representative is linked to it, so no chains are needed.
+fn represented<F: Fingerprint>(
+    documents: &Documents<'_, F>,
+    distance: u32,
+    progress: &dyn Progress,
+    verify: &Verify<'_>,
+) -> Result<Labelled> {
+    progress::check(progress)?;
+    progress.begin("grouping", Some(u64::from(documents.count)));
+    let waiting = (documents.block as usize).clamp(1 << 12, WAITING);
+    let rule = Rule { distance, progress, verify, waiting };
+    let mut labels: Vec<u32> = Vec::with_capacity(documents.count as usize);
+    let mut similarities = Vec::new();
+    for block in documents.blocks() {
+        let units = documents.units(std::slice::from_ref(&block))?;
+        let mut of_unit = vec![(0, None); units.firsts.len()];
+        let mut label = |number: u32, label, similarity| {
+            of_unit[number as usize] = (label, similarity);
+        };
+        let unit = |position: u32, number: u32| {
+            let fingerprint = (documents.fingerprint)(position);
+            Unit { position, number, fingerprint }
+        };
+        let numbered = (0..).zip(&units.firsts);
+        let mut left: Vec<Unit<F>> =
+            numbered.map(|(number, &first)| unit(block.start + first, number)).collect();
+        left.par_sort_unstable_by_key(|unit| unit.position);
+        let copies = units.of.len() - left.len();
+        let mut earlier = (0..).zip(&labels).filter(|&(place, &label)| place == label);
+        while !left.is_empty() {
+            let some = earlier.by_ref().take(documents.block as usize);
+            let kept: Vec<Unit<F>> = some.map(|(place, _)| unit(place, 0)).collect();
+            if kept.is_empty() {
+                break;
+            }
+            left = rule.apart(&kept, &left, &mut label)?;
+        }
+        rule.among(&left, &mut label)?;
+        for (place, &unit) in block.zip(&units.of) {
+            let (label, similarity) = of_unit[unit as usize];
+            labels.push(label);
+            similarities.extend(similarity.map(|similarity| (place, similarity)));
+        }
+        progress.advance(copies as u64);
+    }
+    Ok(Labelled { labels, similarities: Similarities::new(similarities) })
 }
 
 /// Documents grouped into units of one fingerprint and one digest.
@@ -128,17 +287,8 @@ struct Units<F> {
 }
 
 impl<F: Fingerprint> Units<F> {
-    fn new(fps: &[F], digests: &[u64]) -> Result<Self> {
-        let invalid = |name, reason| Error::InvalidOption { name, reason };
-        let count = u32::try_from(fps.len()).map_err(|_| {
-            let reason =
-                format!("{} fingerprints are too many; the maximum is {}", fps.len(), u32::MAX);
-            invalid("fps", reason)
-        })?;
-        if digests.len() != fps.len() {
-            let reason = format!("{} for {} fingerprints", digests.len(), fps.len());
-            return Err(invalid("digests", reason));
-        }
+    fn new(fps: &[F], digests: &[u64]) -> Self {
+        let count = u32::try_from(fps.len()).expect("blocks have 32-bit places");
         let mut sorted: Vec<(F, u64, u32)> =
             fps.iter().zip(digests).zip(0..count).map(|((&f, &d), at)| (f, d, at)).collect();
         sorted.par_sort_unstable();
@@ -161,57 +311,7 @@ impl<F: Fingerprint> Units<F> {
             }
         }
         units.starts.push(units.count());
-        Ok(units)
-    }
-
-    /// Returns, for each unit, the smallest position of its connected component.
-    fn chained(
-        &self,
-        distance: u32,
-        progress: &dyn Progress,
-        verify: &Verify<'_>,
-    ) -> Result<Vec<(u32, Option<f64>)>> {
-        let sets = Mutex::new(UnionFind::new(self.count()));
-        let links = Links { units: self, sets, progress, verify };
-        links.join_equal()?;
-        links.join_near(distance)?;
-        progress::check(progress)?;
-        let mut sets = links.sets.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let roots: Vec<u32> = (0..self.count()).map(|unit| sets.root(unit)).collect();
-        let mut smallest = vec![u32::MAX; roots.len()];
-        for (&root, &first) in roots.iter().zip(&self.firsts) {
-            let smallest = &mut smallest[root as usize];
-            *smallest = first.min(*smallest);
-        }
-        let label = |&root: &u32| (smallest[root as usize], None);
-        Ok(roots.iter().map(label).collect())
-    }
-
-    /// Returns the representative of each unit.
-    ///
-    /// A unit that passes with a representative is linked to it, so no chains are needed.
-    fn represented(
-        &self,
-        fps: &[F],
-        distance: u32,
-        progress: &dyn Progress,
-        verify: &Verify<'_>,
-    ) -> Result<Vec<(u32, Option<f64>)>> {
-        progress::check(progress)?;
-        let unit = |(number, &position): (u32, &u32)| Unit {
-            position,
-            number,
-            fingerprint: fps[position as usize],
-        };
-        let mut rising: Vec<Unit<F>> = (0..).zip(&self.firsts).map(unit).collect();
-        rising.par_sort_unstable_by_key(|unit| unit.position);
-        progress.begin("grouping", Some(rising.len() as u64));
-        let mut labels = vec![(0, None); rising.len()];
-        let mut label = |number: u32, label, similarity| {
-            labels[number as usize] = (label, similarity);
-        };
-        under_representatives(&rising, distance, progress, verify, &mut label)?;
-        Ok(labels)
+        units
     }
 
     /// Returns the number of units, which is at most the number of positions.
@@ -232,15 +332,31 @@ impl<F: Fingerprint> Units<F> {
     }
 }
 
-/// The units that are linked so far.
+/// The documents that are linked so far.
 struct Links<'a, F> {
     units: &'a Units<F>,
-    sets: Mutex<UnionFind>,
+    /// Maps a position within the blocks to its place among all documents.
+    place: &'a (dyn Fn(u32) -> u32 + Sync),
+    /// Sets of places; a unit is represented by its first document.
+    sets: &'a Mutex<UnionFind>,
     progress: &'a dyn Progress,
     verify: &'a Verify<'a>,
 }
 
 impl<F: Fingerprint> Links<'_, F> {
+    /// Links the documents of each unit.
+    fn join_copies(&self) {
+        let mut sets = self.sets();
+        for (position, &unit) in (0..).zip(&self.units.of) {
+            sets.union(self.item(unit), (self.place)(position));
+        }
+    }
+
+    /// Returns the place of a unit's first document.
+    fn item(&self, unit: u32) -> u32 {
+        (self.place)(self.units.firsts[unit as usize])
+    }
+
     /// Links units with equal fingerprints.
     ///
     /// A linked unit is verified only with units that are not linked yet. So a group whose units
@@ -265,7 +381,7 @@ impl<F: Fingerprint> Links<'_, F> {
                     apart.clear();
                     for (b, passed) in checked {
                         if passed {
-                            self.sets().union(a, b);
+                            self.sets().union(self.item(a), self.item(b));
                             pending.push(b);
                         } else {
                             apart.push(b);
@@ -311,7 +427,7 @@ impl<F: Fingerprint> Links<'_, F> {
             return false;
         }
         let mut sets = self.sets();
-        let mut roots = a.chain(b).map(|unit| sets.root(unit));
+        let mut roots = a.chain(b).map(|unit| sets.root(self.item(unit)));
         let first = roots.next();
         roots.all(|root| Some(root) == first)
     }
@@ -338,14 +454,14 @@ impl<'a, 'b, F: Fingerprint> Waiting<'a, 'b, F> {
     }
 
     fn check(&mut self) -> Result<()> {
-        let mut sets = self.links.sets();
-        self.pairs.retain(|&(a, b, _)| sets.root(a) != sets.root(b));
+        let (mut sets, item) = (self.links.sets(), |unit| self.links.item(unit));
+        self.pairs.retain(|&(a, b, _)| sets.root(item(a)) != sets.root(item(b)));
         drop(sets);
         for (a, b, distance) in self.pairs.drain(..) {
             progress::check(self.links.progress)?;
             let (first, second) = self.links.units.positions(a, b);
             if (self.links.verify)(first, second, distance)?.is_some() {
-                self.links.sets().union(a, b);
+                self.links.sets().union(item(a), item(b));
             }
         }
         Ok(())

@@ -11,13 +11,13 @@
 )]
 
 use std::num::NonZeroU8;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Verification;
 use super::edit::{self, LongText};
-use super::long_texts::LongTexts;
+use super::long_texts::{Cache, Cached, LongTexts};
 use super::outline::Outline;
 use crate::error::Result;
 
@@ -148,46 +148,50 @@ impl OwnLines {
     }
 }
 
+impl Cached for OwnLines {
+    fn bytes(&self) -> usize {
+        // The cache takes as much again for each.
+        2 * size_of::<Self>() + self.lines.len()
+    }
+}
+
 /// Own lines of texts, computed on first use.
 #[derive(Debug)]
 pub(super) struct OwnTexts {
     counts: LineCounts,
-    known: Vec<OnceLock<OwnLines>>,
+    lines: Cache<OwnLines>,
     texts: LongTexts,
 }
 
 impl OwnTexts {
-    /// Uses the final counts, for `texts` different texts.
-    pub(super) fn new(counts: LineCounts, texts: usize) -> Self {
-        let known = std::iter::repeat_with(OnceLock::new).take(texts).collect();
-        Self { counts, known, texts: LongTexts::new(TEXT_BYTES) }
+    /// Uses the final counts, and caches `bytes` bytes of summaries.
+    pub(super) fn new(counts: LineCounts, bytes: usize) -> Self {
+        Self { counts, lines: Cache::new(bytes), texts: LongTexts::new(TEXT_BYTES) }
     }
 
     /// Returns the summary of a text's own lines; `read` returns the text.
-    ///
-    /// Returns `None` if the piece is out of range.
     pub(super) fn lines(
         &self,
-        piece: u32,
+        digest: u64,
         read: impl FnOnce() -> Result<String>,
-    ) -> Result<Option<&OwnLines>> {
-        let Some(slot) = self.known.get(piece as usize) else { return Ok(None) };
-        if let Some(known) = slot.get() {
-            return Ok(Some(known));
-        }
-        let text = read()?;
-        Ok(Some(slot.get_or_init(|| OwnLines::new(&text, self.counts.own_lines(&text)))))
+    ) -> Result<Arc<OwnLines>> {
+        self.lines.get(digest, || {
+            let text = read()?;
+            Ok(OwnLines::new(&text, self.counts.own_lines(&text)))
+        })
     }
 
-    /// Returns the own lines of a text, after a call of [`lines`](Self::lines).
+    /// Returns the own lines of a text.
     pub(super) fn text(
         &self,
-        piece: u32,
-        read: impl FnOnce() -> Result<String>,
+        digest: u64,
+        read: impl Fn() -> Result<String>,
     ) -> Result<Arc<LongText<'static>>> {
-        let known = self.known[piece as usize].get();
-        let lines = &known.expect("`lines` was called for the piece").lines;
-        self.texts.get(piece, || Ok(chosen_lines(&read()?, lines)))
+        self.texts.get(digest, || {
+            let text = read()?;
+            let lines = self.lines(digest, || Ok(text.clone()))?;
+            Ok(LongText::new(chosen_lines(&text, &lines.lines)))
+        })
     }
 }
 

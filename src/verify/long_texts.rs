@@ -1,5 +1,5 @@
-//! A cache of long texts and their chunks, because pages are compared with the same pages again.
-#![expect(clippy::indexing_slicing, reason = "places are those of cached texts")]
+//! A cache of what is computed from texts, because pages are compared with the same pages again.
+#![expect(clippy::indexing_slicing, reason = "places are those of cached values")]
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,74 +10,92 @@ use crate::error::Result;
 /// Parts of the cache, each with its own lock.
 const SHARDS: usize = 16;
 
-/// Texts by number of their piece of evidence.
+/// Long texts and their chunks.
+pub(super) type LongTexts = Cache<LongText<'static>>;
+
+/// A value that a cache can hold.
+pub(super) trait Cached {
+    /// Returns the bytes that the value takes in a cache.
+    fn bytes(&self) -> usize;
+}
+
+impl Cached for LongText<'static> {
+    fn bytes(&self) -> usize {
+        LongText::bytes(self)
+    }
+}
+
+/// Values by the digest of the evidence that they are computed from.
 #[derive(Debug)]
-pub(super) struct LongTexts {
-    shards: [Mutex<Shard>; SHARDS],
-    /// Most bytes of texts and chunks that a shard caches.
+pub(super) struct Cache<T> {
+    shards: [Mutex<Shard<T>>; SHARDS],
+    /// Most bytes of values that a shard holds.
     bytes: usize,
 }
 
-#[derive(Debug, Default)]
-struct Shard {
-    texts: Vec<(u32, Arc<LongText<'static>>)>,
-    places: HashMap<u32, usize>,
+#[derive(Debug)]
+struct Shard<T> {
+    values: Vec<(u64, Arc<T>)>,
+    places: HashMap<u64, usize>,
     bytes: usize,
-    /// State of the generator that picks the text to evict. Random eviction has no access order
+    /// State of the generator that picks the value to evict. Random eviction has no access order
     /// that always misses.
     next: u64,
 }
 
-impl LongTexts {
-    /// Creates a cache of `bytes` bytes of texts and chunks.
-    pub(super) fn new(bytes: usize) -> Self {
-        Self { shards: Default::default(), bytes: bytes / SHARDS }
-    }
-
-    /// Returns the text of a piece, reading and chunking it unless it is cached.
-    pub(super) fn get(
-        &self,
-        piece: u32,
-        read: impl FnOnce() -> Result<String>,
-    ) -> Result<Arc<LongText<'static>>> {
-        let shard = &self.shards[piece as usize % SHARDS];
-        let lock = || shard.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().get(piece) {
-            return Ok(known);
-        }
-        let text = Arc::new(LongText::new(read()?));
-        lock().insert(piece, &text, self.bytes);
-        Ok(text)
+impl<T> Default for Shard<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), places: HashMap::new(), bytes: 0, next: 0 }
     }
 }
 
-impl Shard {
-    fn get(&self, piece: u32) -> Option<Arc<LongText<'static>>> {
-        let place = *self.places.get(&piece)?;
-        Some(Arc::clone(&self.texts[place].1))
+impl<T: Cached> Cache<T> {
+    /// Creates a cache of `bytes` bytes.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self { shards: std::array::from_fn(|_| Mutex::default()), bytes: bytes / SHARDS }
     }
 
-    fn insert(&mut self, piece: u32, text: &Arc<LongText<'static>>, most: usize) {
-        let bytes = text.bytes();
+    /// Returns the value of a digest, making it unless it is cached.
+    pub(super) fn get(&self, digest: u64, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        let part = usize::try_from(digest % SHARDS as u64).expect("below the number of shards");
+        let shard = &self.shards[part];
+        let lock = || shard.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(digest) {
+            return Ok(known);
+        }
+        let value = Arc::new(make()?);
+        lock().insert(digest, &value, self.bytes);
+        Ok(value)
+    }
+}
+
+impl<T: Cached> Shard<T> {
+    fn get(&self, digest: u64) -> Option<Arc<T>> {
+        let place = *self.places.get(&digest)?;
+        Some(Arc::clone(&self.values[place].1))
+    }
+
+    fn insert(&mut self, digest: u64, value: &Arc<T>, most: usize) {
+        let bytes = value.bytes();
         // Another thread may have inserted it in the meantime.
-        if bytes > most / 4 || self.places.contains_key(&piece) {
+        if bytes > most / 4 || self.places.contains_key(&digest) {
             return;
         }
-        while self.bytes + bytes > most && !self.texts.is_empty() {
+        while self.bytes + bytes > most && !self.values.is_empty() {
             self.remove_any();
         }
-        self.places.insert(piece, self.texts.len());
-        self.texts.push((piece, Arc::clone(text)));
+        self.places.insert(digest, self.values.len());
+        self.values.push((digest, Arc::clone(value)));
         self.bytes += bytes;
     }
 
     fn remove_any(&mut self) {
         self.next = self.next.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let place = usize::try_from(self.next >> 33).expect("31 bits") % self.texts.len();
-        let (piece, text) = self.texts.swap_remove(place);
-        self.places.remove(&piece);
-        self.bytes -= text.bytes();
-        if let Some((moved, _)) = self.texts.get(place) {
+        let place = usize::try_from(self.next >> 33).expect("31 bits") % self.values.len();
+        let (digest, value) = self.values.swap_remove(place);
+        self.places.remove(&digest);
+        self.bytes -= value.bytes();
+        if let Some((moved, _)) = self.values.get(place) {
             self.places.insert(*moved, place);
         }
     }
@@ -97,16 +115,16 @@ mod tests {
         for piece in (0..300).chain(0..300) {
             let text = texts.get(piece, || {
                 reads += 1;
-                Ok(format!("{piece} {long}"))
+                Ok(LongText::new(format!("{piece} {long}")))
             });
             assert!(text.unwrap().text.starts_with(&format!("{piece} ")));
         }
         assert!((301..600).contains(&reads), "{reads}");
         for shard in texts.shards {
             let shard = shard.into_inner().unwrap();
-            assert_eq!(shard.bytes, shard.texts.iter().map(|(_, text)| text.bytes()).sum());
+            assert_eq!(shard.bytes, shard.values.iter().map(|(_, text)| text.bytes()).sum());
             assert!(shard.bytes <= BYTES / SHARDS && shard.bytes > BYTES / SHARDS * 3 / 4);
-            assert_eq!(shard.places.len(), shard.texts.len());
+            assert_eq!(shard.places.len(), shard.values.len());
         }
     }
 
@@ -114,7 +132,8 @@ mod tests {
     fn a_text_that_cannot_be_read_is_not_cached() {
         let texts = LongTexts::new(BYTES);
         assert!(texts.get(7, || Err(crate::Error::Cancelled)).is_err());
-        assert_eq!(texts.get(7, || Ok("seven".to_owned())).unwrap().text, "seven");
+        let seven = || Ok(LongText::new("seven".to_owned()));
+        assert_eq!(texts.get(7, seven).unwrap().text, "seven");
         assert_eq!(texts.get(7, || Err(crate::Error::Cancelled)).unwrap().text, "seven");
     }
 }

@@ -9,12 +9,14 @@ mod boilerplate;
 pub(crate) mod by_length;
 mod edit;
 mod evidence_file;
+mod evidence_writer;
 mod feature_set;
 mod long_texts;
 mod options;
 mod outline;
 mod phrase_set;
 mod rule;
+pub(crate) mod spilled;
 mod varint;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -26,7 +28,8 @@ use crate::text::{Pipeline, Sketch};
 
 pub use boilerplate::BOILERPLATE_DOCUMENTS;
 pub use edit::edit_similarity;
-pub use evidence_file::{EvidenceFile, EvidenceWriter};
+pub use evidence_file::EvidenceFile;
+pub use evidence_writer::EvidenceWriter;
 pub use feature_set::{FeatureSet, KEPT_FEATURES};
 pub use options::{Evidence, Verification};
 pub use phrase_set::{Extent, PhraseSet};

@@ -37,6 +37,26 @@ impl Outline {
         Self { chars, letters: chars.saturating_add(dense), shift, counts }
     }
 
+    /// Bytes of an encoded outline.
+    pub(super) const BYTES: usize = 12 + COUNTERS;
+
+    /// Appends the outline to a record.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        for number in [self.chars, self.letters, self.shift] {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+        out.extend_from_slice(&self.counts);
+    }
+
+    /// Reads an outline that [`encode`](Self::encode) wrote.
+    pub(super) fn decode(bytes: &[u8; Self::BYTES]) -> Self {
+        let (numbers, counts) = bytes.split_at(12);
+        let (numbers, _) = numbers.as_chunks::<4>();
+        let number = |at: usize| u32::from_be_bytes(numbers[at]);
+        let counts = counts.try_into().expect("the rest has a byte for every counter");
+        Self { chars: number(0), letters: number(1), shift: number(2), counts }
+    }
+
     /// Returns a lower bound of the number of edits between two texts.
     pub(super) fn least_edits(&self, other: &Self) -> u32 {
         let (mut more, mut fewer) = (0_u32, 0_u32);
@@ -121,6 +141,15 @@ mod tests {
         let (a, b) = (Outline::new(a), Outline::new(b));
         assert_eq!(a.least_edits(&b), b.least_edits(&a));
         a.least_edits(&b)
+    }
+
+    #[test]
+    fn outlines_decode_to_what_was_encoded() {
+        for text in ["", "a text", &"晴 long ".repeat(500)] {
+            let (outline, mut bytes) = (Outline::new(text), Vec::new());
+            outline.encode(&mut bytes);
+            assert_eq!(Outline::decode(&bytes.try_into().unwrap()), outline);
+        }
     }
 
     #[test]

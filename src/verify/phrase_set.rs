@@ -138,6 +138,25 @@ impl PhraseOutline {
     pub(super) const NOTHING: Self =
         Self { extent: Extent { words: 0, phrases: 0 }, counts: [0; COUNTERS] };
 
+    /// Bytes of an encoded outline.
+    pub(super) const BYTES: usize = 8 + COUNTERS;
+
+    /// Appends the outline to a record.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.extent.words.to_be_bytes());
+        out.extend_from_slice(&self.extent.phrases.to_be_bytes());
+        out.extend_from_slice(&self.counts);
+    }
+
+    /// Reads an outline that [`encode`](Self::encode) wrote.
+    pub(super) fn decode(bytes: &[u8; Self::BYTES]) -> Self {
+        let (extent, counts) = bytes.split_at(8);
+        let (words, phrases) = extent.split_at(4);
+        let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().expect("four bytes"));
+        let extent = Extent { words: number(words), phrases: number(phrases) };
+        Self { extent, counts: counts.try_into().expect("a byte for every counter") }
+    }
+
     /// Counts the phrases of an encoded set.
     #[expect(clippy::indexing_slicing, reason = "there is a counter for each value of the bits")]
     pub(super) fn of_encoded(bytes: &[u8]) -> Result<Self> {

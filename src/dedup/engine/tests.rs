@@ -256,6 +256,50 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
+fn decisions_are_the_same_for_any_memory() {
+    let seed = 8;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let words = ["rain", "snow", "town", "road", "river", "market", "bridge", "music", "frost"];
+    let mut texts: Vec<String> = Vec::new();
+    for _ in 0..700 {
+        let text = match rng.u32(0..4) {
+            0 if !texts.is_empty() => rng.choice(&texts).unwrap().clone(),
+            1 if !texts.is_empty() => {
+                rng.choice(&texts).unwrap().replacen(words[rng.usize(0..9)], "hail", 1)
+            }
+            _ => (0..12).map(|_| words[rng.usize(0..9)]).collect::<Vec<_>>().join(" "),
+        };
+        texts.push(text);
+    }
+    let pipeline = pipeline();
+    let contains: Verification = "contains:0.8".parse().unwrap();
+    let by_length: Verification = "edit:0.7,0.8,5".parse().unwrap();
+    for verification in [Verification::None, EDIT, by_length, Verification::Jaccard(0.7), contains]
+    {
+        for linkage in [Linkage::Chain, Linkage::Representative] {
+            let decide = |memory: usize| {
+                let settings = DedupOptions::new(10).verify(verification).linkage(linkage);
+                let mut dedup = Dedup::<u64, u32>::new(&settings.memory(memory)).unwrap();
+                for (text, rank) in texts.iter().zip([3, 1, 2].into_iter().cycle()) {
+                    let fingerprint = pipeline.fingerprint(text).unwrap().fingerprint;
+                    let evidence = verification.evidence(&pipeline, text);
+                    dedup.push(fingerprint, &evidence, rank).unwrap();
+                }
+                dedup.exclude(7);
+                dedup.finish(&()).unwrap()
+            };
+            let all = decide(usize::MAX);
+            assert!(all.removed() > 100, "{verification} {linkage:?}: {}", all.removed());
+            for memory in [0, 100_000] {
+                let few = decide(memory);
+                assert!(few.iter().eq(all.iter()), "seed {seed}: {verification} {linkage:?}");
+                assert!(few.clusters().eq(all.clusters()));
+            }
+        }
+    }
+}
+
+#[test]
 fn invalid_settings_are_refused_at_the_start() {
     let refused = Dedup::<u64>::new(&DedupOptions::new(17)).unwrap_err();
     assert!(matches!(refused, Error::InvalidDistance { distance: 17, bits: 64, max: 16 }));

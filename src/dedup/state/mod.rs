@@ -62,7 +62,7 @@ const FOUND: usize = 1 << 21;
 ///         dedup.push(fingerprint, &[], ())?;
 ///     }
 ///     let Decided { decisions, trail, .. } = state.decide(dedup, &())?;
-///     let show = |at: u32| Known { label: format!("{at}"), place: format!("{input}:{at}") };
+///     let show = |at: u32| Ok(Known { label: format!("{at}"), place: format!("{input}:{at}") });
 ///     let shard = NewShard { input, content: "", results: None };
 ///     state.commit(&shard, (&decisions, &trail), &show, &())?;
 ///     if let Decision::Stored { key, .. } = decisions.of(0) {
@@ -240,7 +240,7 @@ impl<F: Fingerprint> State<F> {
     /// std::fs::write(stage.join("kept.jsonl"), "")?;
     /// let decided = state.decide(Dedup::<u64>::new(&settings)?, &())?;
     /// let shard = NewShard { input: "monday", content: "", results: Some((&stage, &results)) };
-    /// let show = |_| Known { label: String::new(), place: String::new() };
+    /// let show = |_| Ok(Known { label: String::new(), place: String::new() });
     /// state.commit(&shard, (&decided.decisions, &decided.trail), &show, &())?;
     /// assert!(results.join("kept.jsonl").exists());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -362,7 +362,7 @@ impl<F: Fingerprint> State<F> {
         &mut self,
         shard: &NewShard<'_>,
         (decisions, trail): (&Decisions<F>, &Trail),
-        show: &dyn Fn(u32) -> Known,
+        show: &dyn Fn(u32) -> Result<Known>,
         progress: &dyn Progress,
     ) -> Result<()> {
         self.require_sound()?;
@@ -377,7 +377,7 @@ impl<F: Fingerprint> State<F> {
             if !matches!(decision, Decision::Kept { .. }) {
                 continue;
             }
-            let Known { label, place } = show(position);
+            let Known { label, place } = show(position)?;
             let evidence = match &trail.evidence {
                 Some(evidence) => evidence.read(position as usize)?,
                 None => Vec::new(),

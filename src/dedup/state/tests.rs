@@ -91,8 +91,9 @@ fn by_shards(bench: &Bench, texts: &[String], cuts: &[usize]) -> Vec<Outcome> {
                 }
             });
         }
-        let show =
-            |at: u32| Known { label: format!("{at}"), place: format!("{}", start + at as usize) };
+        let show = |at: u32| {
+            Ok(Known { label: format!("{at}"), place: format!("{}", start + at as usize) })
+        };
         let input = format!("shard {number}");
         let shard = NewShard { input: &input, content: "", results: None };
         state.commit(&shard, (&decided.decisions, &decided.trail), &show, &()).unwrap();
@@ -129,7 +130,7 @@ fn chains_through_removed_documents_are_not_remembered() {
             dedup.push(fingerprint, &[], ()).unwrap();
         }
         let decided = state.decide(dedup, &()).unwrap();
-        let show = |_| Known { label: String::new(), place: String::new() };
+        let show = |_| Ok(Known { label: String::new(), place: String::new() });
         let shard = NewShard { input, content: "", results: None };
         state.commit(&shard, (&decided.decisions, &decided.trail), &show, &()).unwrap();
         decided.decisions.kept()
@@ -156,7 +157,7 @@ fn ranks_decide_within_a_shard_and_never_against_an_earlier_one() {
             .map(|(_, at)| at)
             .collect();
         assert_eq!(found, kept, "{input}");
-        let show = |at: u32| Known { label: format!("\"{input}{at}\""), place: String::new() };
+        let show = |at: u32| Ok(Known { label: format!("\"{input}{at}\""), place: String::new() });
         let shard = NewShard { input, content: "1", results: None };
         state.commit(&shard, (&decided.decisions, &decided.trail), &show, &()).unwrap();
         if input == "b" {
@@ -203,7 +204,7 @@ fn results_are_renamed_once_and_replace_nothing() {
         dedup.push(7, &[], ()).unwrap();
         dedup
     };
-    let show = |_| Known { label: String::new(), place: String::new() };
+    let show = |_| Ok(Known { label: String::new(), place: String::new() });
     let stage = state.stage(&out).unwrap();
     fs::create_dir_all(&stage).unwrap();
     fs::write(stage.join("kept"), "row").unwrap();
@@ -231,7 +232,7 @@ fn an_unfinished_commit_is_finished_by_the_next_opening() {
     let texts = texts(5, 60);
     let mut state = bench.create().unwrap();
     let decided = state.decide(bench.dedup(&texts), &()).unwrap();
-    let show = |at: u32| Known { label: format!("{at}"), place: format!("{at}") };
+    let show = |at: u32| Ok(Known { label: format!("{at}"), place: format!("{at}") });
     let shard = NewShard { input: "a", content: "", results: None };
     state.commit(&shard, (&decided.decisions, &decided.trail), &show, &()).unwrap();
     let documents = |state: &State<u64>| -> Vec<Vec<u8>> {
@@ -270,7 +271,7 @@ fn kept_documents_stay_separate_when_boilerplate_is_recounted() {
     let pages = pages.map(page);
     let bench = Bench::new(DedupOptions::new(16).verify("edit:0.6,0.6,3".parse().unwrap()));
     let mut state = bench.create().unwrap();
-    let show = |_| Known { label: String::new(), place: String::new() };
+    let show = |_| Ok(Known { label: String::new(), place: String::new() });
     let mut kept = Vec::new();
     // The second shard is compared with only two of the four pages, so that the menu occurs in two
     // texts. Its last page is near the second page, but not near the first.

@@ -51,7 +51,7 @@ fn labels(
     let mut label = |number, label, similarity: Option<f64>| {
         labels.push((number, label, similarity.map(f64::to_bits)));
     };
-    under_representatives(units, distance, progress, verify, &mut label)?;
+    Rule { distance, progress, verify, waiting: WAITING }.among(units, &mut label)?;
     Ok(labels)
 }
 

@@ -1,6 +1,8 @@
-//! Texts from templates: notices, weather lines and copies of a licence, as JSON Lines.
+//! Texts from templates: notices, weather lines, copies of a licence, and rows, as JSON Lines.
 //!
-//! Such texts are near each other without being copies, the most work for a verification.
+//! Most such texts are near each other without being copies, the most work for a verification.
+//! Rows are for runs of any length: one in ten is a copy of an earlier one, three in twenty have
+//! one to three other words, and one in ten is of one of 100,000 templates.
 
 use std::io::{self, BufWriter, Write};
 
@@ -27,7 +29,21 @@ enum Template {
     Weather,
     /// The first 600 words of a licence with up to 60 changed
     Licences,
+    /// Sentences of 200 characters, a quarter of them copies and near-duplicates
+    Rows,
 }
+
+/// Characters of a row.
+const ROW: usize = 200;
+
+/// Templates of rows.
+const TEMPLATES: u32 = 100_000;
+
+/// Different words of rows.
+const WORDS: usize = 30_000;
+
+/// Words of a row of a template that are not the template's.
+const SLOTS: usize = 6;
 
 const LICENCE: &str = include_str!("../../../LICENSE-APACHE");
 
@@ -95,6 +111,7 @@ pub(crate) fn run(texts: &Texts) -> Result<(), Box<dyn std::error::Error>> {
             Template::Notices => notice(&mut rng),
             Template::Weather => weather(&mut rng),
             Template::Licences => licence(&mut rng, &words),
+            Template::Rows => row(texts.seed, id),
         };
         serde_json::to_writer(&mut out, &serde_json::json!({ "id": id, "text": text }))?;
         out.write_all(b"\n")?;
@@ -150,4 +167,78 @@ fn licence(rng: &mut fastrand::Rng, words: &[&str]) -> String {
         }
     }
     words.join(" ")
+}
+
+/// Returns a row; equal seeds and numbers give equal rows, so that any earlier one can be repeated.
+fn row(seed: u64, id: u32) -> String {
+    let mut rng =
+        fastrand::Rng::with_seed(seed ^ u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let kind = rng.u32(0..20);
+    if kind < 5 && id > 0 {
+        // Only fresh rows and those of templates are repeated, so that no chain of repeats is long.
+        let mut other = rng.u32(0..id);
+        while other > 0 && is_repeat(seed, other) {
+            other -= 1;
+        }
+        let mut words: Vec<String> = row(seed, other).split(' ').map(str::to_owned).collect();
+        if kind > 1 {
+            change(&mut rng, &mut words, kind as usize - 1);
+        }
+        return cut(&words);
+    }
+    if kind < 7 {
+        let template = u64::from(rng.u32(0..TEMPLATES));
+        let mut words = sentence(&mut fastrand::Rng::with_seed(!seed ^ template));
+        change(&mut rng, &mut words, SLOTS);
+        return cut(&words);
+    }
+    cut(&sentence(&mut rng))
+}
+
+fn is_repeat(seed: u64, id: u32) -> bool {
+    let mixed = seed ^ u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fastrand::Rng::with_seed(mixed).u32(0..20) < 5
+}
+
+fn change(rng: &mut fastrand::Rng, words: &mut [String], count: usize) {
+    for _ in 0..count {
+        let (at, word) = (rng.usize(0..words.len()), word(rng));
+        if let Some(changed) = words.get_mut(at) {
+            *changed = word;
+        }
+    }
+}
+
+/// Returns words of more than a row, frequent ones more often.
+fn sentence(rng: &mut fastrand::Rng) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut chars = 0;
+    while chars < ROW + 40 {
+        let word = word(rng);
+        chars += word.len() + 1;
+        words.push(word);
+    }
+    words
+}
+
+/// Returns one of 30,000 words of one to three syllables.
+fn word(rng: &mut fastrand::Rng) -> String {
+    const HEADS: [&str; 16] =
+        ["b", "br", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "st", "t", "v", "w"];
+    const TAILS: [&str; 12] = ["a", "an", "e", "en", "er", "i", "in", "o", "on", "or", "u", "us"];
+    // The product is small more often than large.
+    let mut number = rng.usize(0..WORDS) * rng.usize(0..WORDS) / WORDS;
+    let mut word = String::new();
+    loop {
+        word.push_str(HEADS.get(number % 16).copied().unwrap_or_default());
+        word.push_str(TAILS.get(number / 16 % 12).copied().unwrap_or_default());
+        number /= 16 * 12;
+        if number == 0 {
+            return word;
+        }
+    }
+}
+
+fn cut(words: &[String]) -> String {
+    words.join(" ").chars().take(ROW).collect()
 }

@@ -28,9 +28,12 @@ pub struct Kept {
 }
 
 impl Keeper {
-    pub fn new(wanted: Wanted, directory: Option<&Path>) -> Result<Self> {
-        let writer =
-            |kind, wanted: bool| wanted.then(|| EvidenceWriter::new(kind, directory)).transpose();
+    /// Creates a keeper; each kind may take `memory` bytes.
+    pub fn new(wanted: Wanted, directory: Option<&Path>, memory: usize) -> Result<Self> {
+        let writer = |kind, wanted: bool| {
+            let writer = wanted.then(|| EvidenceWriter::new(kind, directory)).transpose();
+            writer.map(|writer| writer.map(|writer| writer.memory(memory)))
+        };
         let texts = writer(Evidence::Text, wanted.text)?;
         Ok(Self {
             features: writer(Evidence::Features, wanted.features)?,

@@ -127,7 +127,7 @@ fn measure<F: Fingerprint>(
     let boilerplate = resolved.verification.boilerplate().or(Some(BOILERPLATE_DOCUMENTS));
     let evidence =
         if verified { Evidence { boilerplate, ..Evidence::ALL } } else { Evidence::NOTHING };
-    let mut keeper = Keeper::new(evidence, wanted.tmp.as_deref())?;
+    let mut keeper = Keeper::new(evidence, wanted.tmp.as_deref(), usize::MAX)?;
     let (mut prints, mut positions) = (Vec::<F>::new(), HashMap::new());
     let mut sink = |document: Document<'_, F>| {
         let Ok(position) = u32::try_from(prints.len()) else { return Ok(()) };

@@ -96,7 +96,7 @@ pub(crate) fn child(directory: &Path, task: &Task) -> hamdex::Result<()> {
         let kept = stage.join("kept");
         let written = fs::create_dir_all(&stage).and_then(|()| fs::write(&kept, lines));
         written.map_err(|source| Error::Io { path: kept, source })?;
-        let show = |at: u32| Known { label: format!("{at}"), place: format!("{input}:{at}") };
+        let show = |at: u32| Ok(Known { label: format!("{at}"), place: format!("{input}:{at}") });
         let results = out.join(shard.to_string());
         let new = NewShard { input: &input, content: "", results: Some((&stage, &results)) };
         state.commit(&new, (&decisions, &trail), &show, &())?;

@@ -6,7 +6,8 @@ use std::time::{Instant, UNIX_EPOCH};
 use clap::Args;
 use hamdex::any::AnyIndex;
 use hamdex::backup::{Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions};
-use hamdex::{Error, IndexOptions, Progress};
+use hamdex::dedup::{DedupOptions, State};
+use hamdex::{Error, IndexOptions, Progress, for_width};
 use hamdex_io::host::Host;
 use serde::Serialize;
 
@@ -22,6 +23,8 @@ use crate::table::Table;
 /// Copies only what no earlier backup in the directory has. Another process may continue to write
 /// to the index; the backup then holds whole batches, and all that were acknowledged before it
 /// began.
+///
+/// What `dedup --state` remembers in an index is not copied; a warning says so.
 ///
 /// A kill leaves every earlier backup and the index intact. The same command makes the backup, and
 /// removes what the killed one left.
@@ -69,7 +72,16 @@ impl BackupArgs {
         if self.list {
             return list(&Backup::open(dir)?.list()?, session);
         }
-        stored::require(&self.index, None)?;
+        let header = stored::require(&self.index, None)?;
+        let state: Option<DedupOptions> =
+            for_width!(header.bits, F => Ok::<_, Failure>(State::<F>::settings_at(&self.index)?))?;
+        if state.is_some() {
+            session.console.warn(&format!(
+                "the backup does not have what `dedup --state` remembers of {0}; copy \
+                    {0}/dedup.state too while no run is under way",
+                self.index.display()
+            ));
+        }
         let begun = Instant::now();
         session.console.begin("copying", None);
         let report = self.make(dir)?;

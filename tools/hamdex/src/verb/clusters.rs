@@ -141,21 +141,24 @@ impl ClustersArgs {
             session,
             inputs,
             &self.rows,
-            &self.tmp,
+            (&self.tmp, self.memory.memory.0),
             pipeline,
             (wanted, Ids::Labels),
         )?;
         let Gathered { fingerprints, evidence, .. } = &gathered;
         let linkage = self.linkage.or_chain();
-        let settings =
-            DedupOptions::new(resolved.distance).verify(resolved.verification).linkage(linkage);
+        let settings = DedupOptions::new(resolved.distance)
+            .verify(resolved.verification)
+            .linkage(linkage)
+            .memory(self.memory.memory.0);
         let evidence = evidence.of(resolved.verification);
         let labels = dedup::labels(fingerprints, evidence, &settings, None, &session.console)?;
         session.console.end_phase();
         let groups = groups(&labels);
         for (group, number) in groups.iter().zip(1..) {
-            let ids = group.iter().map(|&at| Name::of(gathered.key(at as usize)));
-            let ids = ids.collect::<Vec<_>>();
+            let keys = group.iter().map(|&at| gathered.key(at as usize));
+            let keys = keys.collect::<hamdex::Result<Vec<_>>>()?;
+            let ids = keys.iter().map(|key| Name::of(key)).collect::<Vec<_>>();
             let members: Vec<F> =
                 group.iter().filter_map(|&at| fingerprints.get(at as usize).copied()).collect();
             output.json(&Line::new(number, ids, join::diameter(&members)))?;

@@ -1,11 +1,13 @@
-//! Gathering: the documents of INPUT become two flat arrays, fingerprints and keys, in memory.
+//! Gathering: the documents of INPUT become fingerprints in memory, and keys and evidence that are
+//! partly on disk.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hamdex::Fingerprint;
 use hamdex::inspect::Header;
 use hamdex::text::Pipeline;
+use hamdex::verify::{Evidence, EvidenceFile, EvidenceWriter};
 
 use crate::advise;
 use crate::evidence::{Keeper, Kept};
@@ -24,42 +26,69 @@ pub(super) struct Gathered<F> {
     pub(super) evidence: Kept,
 }
 
-/// Keys one after another in one buffer.
-#[derive(Debug, Default)]
-pub(super) struct Keys {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+/// Part of the memory that evidence may take.
+const EVIDENCE_PART: usize = 3;
+
+/// Part of the memory that keys may take.
+const KEYS_PART: usize = 8;
+
+/// Keys one after another; those that do not fit into a part of the memory are on disk.
+///
+/// They are pushed, then finished, then read.
+#[derive(Debug)]
+pub(super) enum Keys {
+    Pushed(Box<EvidenceWriter>),
+    Finished(Box<EvidenceFile>),
 }
 
 impl Keys {
-    pub(super) fn push(&mut self, key: &[u8]) {
-        self.bytes.extend_from_slice(key);
-        self.ends.push(self.bytes.len());
+    pub(super) fn new(memory: usize, tmp: Option<&Path>) -> Result<Self> {
+        let writer = EvidenceWriter::new(Evidence::Nothing, tmp)?;
+        Ok(Self::Pushed(Box::new(writer.memory(memory / KEYS_PART))))
+    }
+
+    pub(super) fn push(&mut self, key: &[u8]) -> Result<()> {
+        match self {
+            Self::Pushed(writer) => Ok(writer.push(key)?),
+            Self::Finished(_) => unreachable!("keys are pushed before they are read"),
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<Self> {
+        Ok(match self {
+            Self::Pushed(writer) => Self::Finished(Box::new(writer.finish()?)),
+            Self::Finished(keys) => Self::Finished(keys),
+        })
     }
 
     /// Returns the key at a position, empty beyond the last.
-    pub(super) fn get(&self, position: usize) -> &[u8] {
-        let start =
-            position.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        let end = self.ends.get(position).copied().unwrap_or(start);
-        self.bytes.get(start..end).unwrap_or_default()
+    pub(super) fn get(&self, position: usize) -> hamdex::Result<Vec<u8>> {
+        match self {
+            Self::Finished(keys) => keys.read(position),
+            Self::Pushed(_) => unreachable!("keys are finished before they are read"),
+        }
     }
 }
 
 impl<F: Fingerprint> Gathered<F> {
     /// Reads all inputs; positions are 32-bit numbers in the joins.
-    fn read(reading: &Reading<'_>, rejects: &mut Rejects, tmp: &TmpArg) -> Result<Self> {
-        let (mut fingerprints, mut keys) = (Vec::new(), Keys::default());
-        let mut keeper = Keeper::new(reading.wanted, tmp.directory())?;
+    fn read(
+        reading: &Reading<'_>,
+        rejects: &mut Rejects,
+        (tmp, memory): (&TmpArg, usize),
+    ) -> Result<Self> {
+        let tmp = tmp.directory();
+        let (mut fingerprints, mut keys) = (Vec::new(), Keys::new(memory, tmp)?);
+        let mut keeper = Keeper::new(reading.wanted, tmp, memory / EVIDENCE_PART)?;
         reading.run::<F>(rejects, &mut |document: Document<'_, F>| {
             fingerprints.push(document.fingerprint);
-            keys.push(document.key);
+            keys.push(document.key)?;
             keeper.push(&document.proofs)
         })?;
-        Ok(Self { fingerprints, keys, evidence: keeper.finish()? })
+        Ok(Self { fingerprints, keys: keys.finish()?, evidence: keeper.finish()? })
     }
 
-    pub(super) fn key(&self, position: usize) -> &[u8] {
+    pub(super) fn key(&self, position: usize) -> hamdex::Result<Vec<u8>> {
         self.keys.get(position)
     }
 }
@@ -112,7 +141,7 @@ pub(super) fn gather<F: Fingerprint>(
     session: &Session,
     inputs: &Arc<Inputs>,
     rows: &RowArgs,
-    tmp: &TmpArg,
+    (tmp, memory): (&TmpArg, usize),
     pipeline: Option<&Pipeline>,
     (wanted, ids): (Wanted, Ids),
 ) -> Result<Gathered<F>> {
@@ -126,7 +155,7 @@ pub(super) fn gather<F: Fingerprint>(
         wanted,
     };
     let mut rejects = rows.rejects(session)?;
-    let gathered = Gathered::read(&reading, &mut rejects, tmp)?;
+    let gathered = Gathered::read(&reading, &mut rejects, (tmp, memory))?;
     rejects.finish()?;
     advise::say_unverified(&session.console, gathered.evidence.without);
     Ok(gathered)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use hamdex::join::{self, Copies, DocumentPair};
+use hamdex::join::{self, Copies, DocumentPair, JoinOptions};
 use hamdex::verify::EvidenceFile;
 use hamdex::verify::{DuplicateRule, Verification};
 use hamdex::{Fingerprint, Index, for_width};
@@ -189,7 +189,7 @@ impl PairsArgs {
             session,
             inputs,
             &self.rows,
-            &self.tmp,
+            (&self.tmp, self.memory.memory.0),
             pipeline,
             (wanted, Ids::Labels),
         )?;
@@ -217,7 +217,9 @@ impl PairsArgs {
         });
         let joined = equal.and_then(|()| {
             let (fingerprints, console) = (&gathered.fingerprints, &session.console);
-            join::self_join(fingerprints, resolved.distance, console, &|batch| {
+            // The fingerprints and their copies take half of the memory or more already.
+            let options = JoinOptions::new(resolved.distance).memory(self.memory.memory.0 / 2);
+            join::self_join(fingerprints, options, console, &|batch| {
                 batch.iter().try_for_each(|pair| {
                     let (ours, theirs) = (copies.of(pair.a), copies.of(pair.b));
                     carrier.stop(check.write(ours, theirs, pair.distance))
@@ -256,10 +258,10 @@ impl<F: Fingerprint> Checked<'_, F> {
                         passed
                     }
                 };
+                let (a, b) = (self.gathered.key(first)?, self.gathered.key(second)?);
                 let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
                 let (writer, found) = &mut *shared;
-                let (a, b) = (self.gathered.key(first), self.gathered.key(second));
-                writer.pair(a, b, distance, similarity)?;
+                writer.pair(&a, &b, distance, similarity)?;
                 *found += 1;
             }
         }

@@ -101,10 +101,10 @@ impl To {
 #[derive(Debug)]
 pub(super) struct Documents<F> {
     ranked: Ranked<F>,
-    /// Ordinal of each document's row over all inputs, rising.
-    origins: Vec<u64>,
+    /// Ordinal of each document's row over all inputs.
+    origins: Ordinals,
     /// The same of rows with nothing to compare.
-    blanks: Vec<u64>,
+    blanks: Ordinals,
     /// Whether a row has a value that decides which one is kept.
     stamped: bool,
     /// Where rows come from; `None` if that is their file.
@@ -176,8 +176,8 @@ impl<F: Fingerprint> Documents<F> {
         };
         Ok(Self {
             ranked,
-            origins: Vec::new(),
-            blanks: Vec::new(),
+            origins: Ordinals::default(),
+            blanks: Ordinals::default(),
             stamped: false,
             named: purpose.sourced.then(Named::default),
             unique: purpose.unique.then(Unique::default),
@@ -188,7 +188,7 @@ impl<F: Fingerprint> Documents<F> {
 
     /// Numbers of documents and of rows with nothing to compare.
     pub(super) fn len(&self) -> u64 {
-        (self.origins.len() + self.blanks.len()) as u64
+        (self.origins.len + self.blanks.len) as u64
     }
 
     /// Returns the bytes that verifications compare.
@@ -255,7 +255,7 @@ impl<F: Fingerprint> Documents<F> {
     ) -> Result<Choice<F>> {
         let (repeats, excluded) = self.unique.map_or_else(Default::default, Unique::repeats);
         // Rows with nothing to compare are left in any case.
-        let blanks = self.blanks.len() - (repeats.len() - excluded.len());
+        let blanks = self.blanks.len - (repeats.len() - excluded.len());
         let leave = leave.map(|rows| rows.saturating_sub(blanks as u64));
         let leave = leave.map(|documents| u32::try_from(documents).unwrap_or(u32::MAX));
         let excluded = (&*excluded, leave);
@@ -322,7 +322,7 @@ impl Unique {
 impl<F: Fingerprint> Choice<F> {
     /// Returns true if this row is a document that is kept.
     pub(super) fn keeps(&self, origin: u64) -> bool {
-        let found = self.origins.binary_search(&origin).ok();
+        let found = self.origins.find(origin);
         let position = found.and_then(|position| u32::try_from(position).ok());
         !self.repeats.contains_key(&origin)
             && position.is_some_and(|position| {
@@ -339,7 +339,7 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
             named.document(source.as_deref());
         }
         if unique.is_some() {
-            let position = u32::try_from(self.origins.len()).ok();
+            let position = u32::try_from(self.origins.len).ok();
             self.note(unique, origin, position, self.rank(length, &stamp));
         }
         self.stamped |= !stamp.is_missing();
@@ -375,10 +375,10 @@ pub(super) struct Choice<F> {
     pub(super) decisions: Decisions<F>,
     /// The additions to the state; `None` without one.
     pub(super) trail: Option<Trail>,
-    /// Ordinal of each document's row over all inputs, rising.
-    pub(super) origins: Vec<u64>,
+    /// Ordinal of each document's row over all inputs.
+    pub(super) origins: Ordinals,
     /// The same of rows with nothing to compare, which are kept.
-    pub(super) blanks: Vec<u64>,
+    pub(super) blanks: Ordinals,
     /// Where they come from; `None` if that is their file.
     pub(super) named: Option<Named>,
     /// Rows that share a value with a kept one, by ordinal, and the ordinal of that one.
@@ -400,6 +400,50 @@ impl<F: Fingerprint> Choice<F> {
     }
 }
 
+/// Rising ordinals, held as runs of adjacent ones.
+#[derive(Debug, Default)]
+pub(super) struct Ordinals {
+    /// Place and ordinal of the first of each run.
+    runs: Vec<(usize, u64)>,
+    pub(super) len: usize,
+    /// The ordinal after the last one.
+    next: u64,
+}
+
+impl Ordinals {
+    fn push(&mut self, ordinal: u64) {
+        if self.len == 0 || ordinal != self.next {
+            self.runs.push((self.len, ordinal));
+        }
+        self.len += 1;
+        self.next = ordinal + 1;
+    }
+
+    /// Returns the ordinal at a place.
+    pub(super) fn get(&self, place: usize) -> Option<u64> {
+        let run = self.runs.partition_point(|&(first, _)| first <= place).checked_sub(1)?;
+        let &(first, ordinal) = self.runs.get(run).filter(|_| place < self.len)?;
+        Some(ordinal + (place - first) as u64)
+    }
+
+    /// Returns how many ordinals are below this one.
+    pub(super) fn before(&self, ordinal: u64) -> usize {
+        let after = self.runs.partition_point(|&(_, first)| first < ordinal);
+        let end = self.runs.get(after).map_or(self.len, |&(first, _)| first);
+        let run = after.checked_sub(1).and_then(|run| self.runs.get(run));
+        run.map_or(0, |&(place, first)| {
+            let within = usize::try_from(ordinal - first).unwrap_or(usize::MAX);
+            place.saturating_add(within).min(end)
+        })
+    }
+
+    /// Returns the place of an ordinal.
+    fn find(&self, ordinal: u64) -> Option<usize> {
+        let place = self.before(ordinal);
+        (self.get(place) == Some(ordinal)).then_some(place)
+    }
+}
+
 /// Reads all inputs once.
 pub(super) fn collect<F: Fingerprint>(
     reading: &Reading<'_>,
@@ -414,6 +458,24 @@ pub(super) fn collect<F: Fingerprint>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ordinals_are_found_at_their_places() {
+        let seed = 3;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (mut all, mut ordinals, mut next) = (Vec::new(), Ordinals::default(), 0);
+        for _ in 0..2000 {
+            next += if rng.u32(0..5) == 0 { rng.u64(1..4) } else { 0 };
+            all.push(next);
+            ordinals.push(next);
+            next += 1;
+        }
+        assert!((0..2001).all(|place| ordinals.get(place) == all.get(place).copied()));
+        for ordinal in 0..next + 2 {
+            assert_eq!(ordinals.before(ordinal), all.partition_point(|&other| other < ordinal));
+            assert_eq!(ordinals.find(ordinal), all.binary_search(&ordinal).ok(), "seed {seed}");
+        }
+    }
 
     #[test]
     fn targets_are_counts_or_shares_of_all_rows() {

@@ -31,12 +31,17 @@ const SOURCES: usize = 16;
 const CHUNKS: usize = 128;
 /// Texts that are deduplicated as a trial.
 const TEXTS: usize = 2000;
-/// Bytes of memory of a run without documents: buffers of both passes and evidence. With what
-/// follows, 235 MiB for 147,869 pages of documentation, 1 GB, which take 230 (`hamdex dedup`,
-/// peak).
-const BASE: f64 = 176.0 * (1 << 20) as f64;
-/// Bytes of memory a document while groups are formed, besides its fingerprint.
-const PER_DOCUMENT: f64 = 400.0;
+/// Bytes of memory of a run without documents: buffers of both passes.
+const BASE: f64 = 64.0 * (1 << 20) as f64;
+/// Bytes of memory per document, besides its fingerprint, if everything fits. With `BASE`, 100,000
+/// made rows of 200 characters take 84 MB and 500,000 take 147 (`hamdex dedup`, peak).
+const PER_DOCUMENT: f64 = 152.0;
+/// Bytes per document that are never on disk: labels, clusters and the smallest block.
+const LEAST: f64 = 17.0;
+/// Bytes of a document's record beside its evidence, which is on disk if many are.
+const RECORD: f64 = 76.0;
+/// Part of the memory that records may take.
+const RECORDS_PART: u64 = 12;
 
 /// Seed of all samples, so that equal inputs give equal ones.
 const SEED: u64 = 0x68_61_6d_64_65_78;
@@ -150,11 +155,25 @@ fn estimate<'a, F: Fingerprint>(
         verification: resolved.verification.to_string(),
         pipeline: resolved.pipeline.as_ref().map_or("", |pipeline| pipeline.descriptor()),
         keep,
-        memory: scaled(rows, PER_DOCUMENT + F::BYTES as f64).saturating_add(scaled(1, BASE)),
-        temporary: scaled(rows, trial.evidence_each),
+        memory: memory(rows, F::BYTES, near.memory),
+        temporary: temporary(rows, trial.evidence_each, near.memory),
         results: scaled(bytes, expansion.max(1.0)),
         seconds: (seconds * 10.0).ceil() / 10.0,
     })
+}
+
+/// Estimates the memory at the peak under a limit.
+fn memory(documents: u64, fingerprint: usize, limit: usize) -> u64 {
+    let all = scaled(documents, PER_DOCUMENT + fingerprint as f64);
+    let least = scaled(documents, LEAST + fingerprint as f64);
+    scaled(1, BASE).saturating_add(all.min(least.max(limit as u64)))
+}
+
+/// Estimates the temporary files under a limit of memory.
+fn temporary(documents: u64, evidence: f64, limit: usize) -> u64 {
+    let records = if evidence > 0.0 { scaled(documents, RECORD) } else { 0 };
+    let spilled = if records > limit as u64 / RECORDS_PART { records } else { 0 };
+    scaled(documents, evidence).saturating_add(spilled)
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an estimate, never negative
@@ -286,6 +305,8 @@ pub(super) struct Spent {
     pub(super) evidence: u64,
     /// Bytes of a fingerprint.
     pub(super) fingerprint: usize,
+    /// Most bytes of memory.
+    pub(super) limit: usize,
     /// Seconds without those of drawing.
     pub(super) seconds: f64,
 }
@@ -316,7 +337,7 @@ impl Drawn {
         let times = self.of as f64 / self.rows.max(1) as f64;
         let share = spent.removed as f64 / spent.documents.max(1) as f64;
         let documents = scaled(spent.documents, times);
-        let per_document = PER_DOCUMENT + spent.fingerprint as f64;
+        let evidence = spent.evidence as f64 / spent.documents.max(1) as f64;
         let work = (spent.seconds - 2.0 * self.seconds).max(0.0);
         let seconds = 2.0 * self.seconds + work * times;
         Sampled {
@@ -324,8 +345,8 @@ impl Drawn {
             of: self.of,
             removed_share_at_least: size::similarity(share),
             removed_share_at_most: size::similarity((share * times).min(1.0)),
-            memory: scaled(documents, per_document).saturating_add(scaled(1, BASE)),
-            temporary: scaled(spent.evidence, times),
+            memory: memory(documents, spent.fingerprint, spent.limit),
+            temporary: temporary(documents, evidence, spent.limit),
             results: self.bytes.max(self.plain),
             seconds: (seconds * 10.0).ceil() / 10.0,
         }

@@ -369,7 +369,7 @@ impl DedupArgs {
         let seen = page.as_mut().map(|page| page.choose(&choice.decisions, pipeline));
         let (rows, kept) = {
             let shown = (seen, &mut samples);
-            pass::run(session, inputs, files, (&choice, &totals), shown, cutting.as_ref())?
+            pass::run(session, inputs, files, (&choice, &totals), shown, (cutting.as_ref(), &near))?
         };
         let members = Members {
             choice: &choice,
@@ -395,10 +395,11 @@ impl DedupArgs {
         if let (Some(file), Some(cutting)) = (&mut boilerplate, &cutting) {
             cutting.write(file)?;
         }
-        let account = Account::of(&members);
+        let account = Account::of(&members)?;
         let (removed, seconds) = (total - kept.count, started.elapsed().as_secs_f64());
         let fingerprint = F::BYTES;
-        let spent = Spent { documents: total, removed, evidence, fingerprint, seconds };
+        let limit = near.memory;
+        let spent = Spent { documents: total, removed, evidence, fingerprint, limit, seconds };
         let mut report = Report {
             rows: totals.rows,
             documents: total,
@@ -430,7 +431,7 @@ impl DedupArgs {
                 state: self.state.as_ref().map(|index| index.display().to_string()),
             },
             advice: resolved.advice.as_ref(),
-            largest: members.largest(),
+            largest: members.largest()?,
             crowds: samples.crowds(),
             sources: account.rows,
             gone: account.gone,
@@ -471,6 +472,7 @@ impl DedupArgs {
         let linkage = self.linkage(verification);
         let mut near = dedup::DedupOptions::new(distance).verify(verification).linkage(linkage);
         near.tmp.clone_from(&self.tmp.tmp);
+        near.memory = self.memory.memory.0;
         near
     }
 

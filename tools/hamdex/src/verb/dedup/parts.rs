@@ -87,7 +87,8 @@ impl PartsArgs {
     ) -> Result<Option<Cutting<'a>>> {
         let (Some(unit), Some(pipeline)) = (self.unit, pipeline) else { return Ok(None) };
         let options = BoilerplateOptions::new(unit, near.clone());
-        let options = options.documents(self.boilerplate).memory(memory);
+        // The decisions about the documents take the other half.
+        let options = options.documents(self.boilerplate).memory(memory / 2);
         let mut finder = BoilerplateFinder::<F>::new(&options)?;
         let html = takes_html(pipeline);
         console.begin_reading("counting units", inputs.bytes());

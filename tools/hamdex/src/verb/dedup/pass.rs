@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hamdex::Fingerprint;
-use hamdex::dedup::{Decision, Sources};
+use hamdex::dedup::{Decision, DedupOptions, Sources};
 use hamdex_io::host::Host;
 
 use super::collect::Choice;
@@ -47,7 +47,7 @@ pub(super) struct Dropped {
 }
 
 /// Ids of the documents that are not alone, in the order of the inputs; of all with a state.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ids {
     keys: Keys,
     /// Position of each among the documents.
@@ -55,22 +55,22 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], u32)> {
-        self.positions.iter().enumerate().map(|(slot, &at)| (self.keys.get(slot), at))
+    /// Returns the positions of the documents.
+    pub(super) fn positions(&self) -> impl Iterator<Item = u32> {
+        self.positions.iter().copied()
     }
 
-    pub(super) fn get(&self, slot: usize) -> &[u8] {
-        self.keys.get(slot)
+    /// Returns the id of a document; empty if it is alone.
+    pub(super) fn get(&self, position: u32) -> hamdex::Result<Vec<u8>> {
+        match self.positions.binary_search(&position) {
+            Ok(slot) => self.keys.get(slot),
+            Err(_) => Ok(Vec::new()),
+        }
     }
 
-    /// Returns the place of a document's id.
-    pub(super) fn slot(&self, position: u32) -> Option<usize> {
-        self.positions.binary_search(&position).ok()
-    }
-
-    fn note(&mut self, key: &[u8], position: u32) {
-        self.keys.push(key);
+    fn note(&mut self, key: &[u8], position: u32) -> Result<()> {
         self.positions.push(position);
+        self.keys.push(key)
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) fn run<F: Fingerprint>(
     files: &Files,
     (choice, totals): (&Choice<F>, &Totals),
     (seen, samples): (Option<&mut Seen>, &mut Samples),
-    cutting: Option<&Cutting<'_>>,
+    (cutting, near): (Option<&Cutting<'_>>, &DedupOptions),
 ) -> Result<(Sinks, Kept)> {
     let rows = Sinks::new(files, inputs, &totals.origins, session)?;
     let read = rows.reads();
@@ -91,7 +91,7 @@ pub(super) fn run<F: Fingerprint>(
     };
     let kept = Kept {
         count: 0,
-        ids: Ids::default(),
+        ids: Ids { keys: Keys::new(near.memory, near.tmp.as_deref())?, positions: Vec::new() },
         labels: HashMap::new(),
         sources,
         parts: cutting.map(|cutting| cutting.parts.clone()),
@@ -121,13 +121,16 @@ pub(super) fn run<F: Fingerprint>(
         pass.chunk(source, base, labelled)
     })?;
     session.console.end_phase();
-    let all = (pass.next as usize) < choice.origins.len() || pass.next_blank < choice.blanks.len();
+    let all = (pass.next as usize) < choice.origins.len || pass.next_blank < choice.blanks.len;
     if all {
-        let missing = choice.origins.get(pass.next as usize).or(choice.blanks.get(pass.next_blank));
-        let at = missing.map_or_else(String::new, |&origin| inputs.at(&totals.origins, origin));
+        let missing = choice.origins.get(pass.next as usize);
+        let missing = missing.or_else(|| choice.blanks.get(pass.next_blank));
+        let at = missing.map_or_else(String::new, |origin| inputs.at(&totals.origins, origin));
         return Err(changed(&at));
     }
-    Ok((pass.rows, pass.kept))
+    let Pass { rows, mut kept, .. } = pass;
+    kept.ids.keys = kept.ids.keys.finish()?;
+    Ok((rows, kept))
 }
 
 /// A chunk with the labels of those rows that need one, and what is left of those that are cut.
@@ -151,10 +154,10 @@ impl Labelled {
         let mut labels = Vec::new();
         if let (Body::Lines { bytes, lines }, Some(source)) = (&body, inputs.sources.get(at)) {
             let first = lines.first().map_or(base, |line| base + line.ordinal);
-            let mut next = choice.origins.partition_point(|&origin| origin < first);
+            let mut next = choice.origins.before(first);
             for line in lines {
                 let (ordinal, origin) = (line.ordinal, base + line.ordinal);
-                let document = choice.origins.get(next) == Some(&origin);
+                let document = choice.origins.get(next) == Some(origin);
                 let position = u32::try_from(next).ok().filter(|_| document);
                 next += usize::from(document);
                 if choice.is_labelled(position, origin) {
@@ -230,7 +233,7 @@ impl<F: Fingerprint> Pass<'_, F> {
         cut: Option<CutRow>,
     ) -> Result<()> {
         let position = self.next;
-        let document = self.choice.origins.get(position as usize) == Some(&origin);
+        let document = self.choice.origins.get(position as usize) == Some(origin);
         let named = self.choice.named.as_ref();
         let from = match named {
             Some(named) if document => named.of_document(position),
@@ -239,7 +242,7 @@ impl<F: Fingerprint> Pass<'_, F> {
         };
         if document {
             self.next += 1;
-        } else if self.choice.blanks.get(self.next_blank) == Some(&origin) {
+        } else if self.choice.blanks.get(self.next_blank) == Some(origin) {
             self.next_blank += 1;
         } else {
             // A bad row, which the first pass has dealt with.
@@ -260,7 +263,7 @@ impl<F: Fingerprint> Pass<'_, F> {
             }
             self.samples.row(row, position);
             if decision != (Decision::Kept { cluster: None }) || self.choice.trail.is_some() {
-                self.kept.ids.note(row.label()?.as_bytes(), position);
+                self.kept.ids.note(row.label()?.as_bytes(), position)?;
             }
             if !matches!(decision, Decision::Kept { .. }) {
                 self.kept.sources.count(from, false);

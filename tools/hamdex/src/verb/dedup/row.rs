@@ -208,12 +208,18 @@ impl<F: Fingerprint> Row<'_, F> {
 
 /// The id of a row, or its place where it has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Label<'a>(std::borrow::Cow<'a, str>);
+pub(super) struct Label<'a>(Cow<'a, str>);
 
 impl<'a> Label<'a> {
     /// Takes JSON.
     pub(super) fn of(json: &'a [u8]) -> Self {
         Self(String::from_utf8_lossy(json))
+    }
+
+    /// Takes JSON that nobody else needs.
+    pub(super) fn owned(json: Vec<u8>) -> Self {
+        let text = String::from_utf8(json);
+        Self(text.unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()).into())
     }
 
     /// Takes the key of a stored document.

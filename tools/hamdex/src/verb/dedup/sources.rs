@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::Label;
 use super::write::Members;
+use crate::failure::Result;
 
 /// Source of rows, by a field.
 #[derive(Debug, Default)]
@@ -79,26 +80,32 @@ pub(super) struct Account<'a> {
 
 impl<'a> Account<'a> {
     /// Counts all sources, those first that lost the largest share.
-    pub(super) fn of<F: Fingerprint>(members: &Members<'a, F>) -> Self {
+    pub(super) fn of<F: Fingerprint>(members: &Members<'a, F>) -> Result<Self> {
         let source = |position| members.source(position);
         let counts = members.kept.sources.counts(&members.choice.decisions, source);
-        let row = |counts: &SourceCounts| SourceRow {
-            name: counts.name.clone(),
-            documents: counts.documents(),
-            kept: counts.kept,
-            removed: counts.removed,
-            removed_share: counts.removed_share(),
-            largest_group: counts
-                .largest_group
-                .map(|group| LargestGroup { cluster: group.cluster, documents: group.documents }),
-            farthest: counts.farthest.map(|pair| FarthestPair {
-                id: members.name(pair.removed),
-                kept_id: members.name(pair.kept),
-                distance: pair.distance,
-                similarity: pair.similarity,
-            }),
+        let row = |counts: &SourceCounts| {
+            let farthest = counts.farthest.map(|pair| {
+                Ok::<_, hamdex::Error>(FarthestPair {
+                    id: members.name(pair.removed)?,
+                    kept_id: members.name(pair.kept)?,
+                    distance: pair.distance,
+                    similarity: pair.similarity,
+                })
+            });
+            Ok(SourceRow {
+                name: counts.name.clone(),
+                documents: counts.documents(),
+                kept: counts.kept,
+                removed: counts.removed,
+                removed_share: counts.removed_share(),
+                largest_group: counts.largest_group.map(|group| LargestGroup {
+                    cluster: group.cluster,
+                    documents: group.documents,
+                }),
+                farthest: farthest.transpose()?,
+            })
         };
-        Self::told(counts.iter().map(row).collect(), &counts)
+        Ok(Self::told(counts.iter().map(row).collect::<Result<_>>()?, &counts))
     }
 
     /// Takes rows that another engine has counted.

@@ -74,17 +74,14 @@ impl<'a, F: Fingerprint> Members<'a, F> {
         found.and_then(|(at, _)| u32::try_from(at).ok()).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn name(&self, position: u32) -> Label<'a> {
-        let ids = &self.kept.ids;
-        Label::of(ids.slot(position).map_or(&[], |slot| ids.get(slot)))
+    pub(super) fn name(&self, position: u32) -> hamdex::Result<Label<'a>> {
+        self.kept.ids.get(position).map(Label::owned)
     }
 
     /// Returns what a state shows of a kept document later.
-    pub(super) fn known(&self, position: u32) -> Known {
-        let ids = &self.kept.ids;
-        let label = ids.slot(position).map_or(&[][..], |slot| ids.get(slot));
-        let label = String::from_utf8_lossy(label).into_owned();
-        Known { label, place: self.at(self.origin(position)) }
+    pub(super) fn known(&self, position: u32) -> hamdex::Result<Known> {
+        let label = String::from_utf8_lossy(&self.kept.ids.get(position)?).into_owned();
+        Ok(Known { label, place: self.at(self.origin(position)) })
     }
 
     fn at(&self, origin: u64) -> String {
@@ -92,7 +89,7 @@ impl<'a, F: Fingerprint> Members<'a, F> {
     }
 
     fn origin(&self, position: u32) -> u64 {
-        self.choice.origins.get(position as usize).copied().unwrap_or_default()
+        self.choice.origins.get(position as usize).unwrap_or_default()
     }
 
     /// Writes a line for every removed row, in the order of the inputs, if a file is named.
@@ -112,12 +109,12 @@ impl<'a, F: Fingerprint> Members<'a, F> {
         let mut others: Vec<(u64, Other<'_>)> = repeats.chain(dropped).collect();
         others.sort_unstable_by_key(|&(row, _)| row);
         let mut others = others.into_iter().peekable();
-        for (id, position) in self.kept.ids.iter() {
+        for position in self.kept.ids.positions() {
             let origin = self.origin(position);
             while let Some((row, other)) = others.next_if(|&(row, _)| row < origin) {
                 write(&self.other(row, other))?;
             }
-            let (id, at) = (Label::of(id), self.at(origin));
+            let (id, at) = (self.name(position)?, self.at(origin));
             let (kept_id, kept_at, distance, similarity, cluster) =
                 match self.decisions().of(position) {
                     Decision::Kept { .. } => continue,
@@ -133,7 +130,7 @@ impl<'a, F: Fingerprint> Members<'a, F> {
                     }
                     Decision::Duplicate { kept, distance, similarity, cluster } => {
                         let kept_at = Some(self.at(self.origin(kept)));
-                        (self.name(kept), kept_at, distance, similarity, Some(cluster))
+                        (self.name(kept)?, kept_at, distance, similarity, Some(cluster))
                     }
                 };
             let similarity = similarity.map(size::similarity);
@@ -193,8 +190,8 @@ impl<'a, F: Fingerprint> Members<'a, F> {
     /// Writes a line for every group, the largest first.
     pub(super) fn write_clusters(&self, file: &mut Output) -> Result<()> {
         for cluster in self.decisions().clusters() {
-            let names: Vec<Label<'_>> =
-                cluster.members.iter().map(|&position| self.name(position)).collect();
+            let names = cluster.members.iter().map(|&position| self.name(position));
+            let names = names.collect::<hamdex::Result<Vec<Label<'_>>>>()?;
             let diameter = self.decisions().diameter(cluster);
             file.json(&ClusterLine::new(cluster.number as usize, names, diameter))?;
         }
@@ -211,11 +208,9 @@ impl<'a, F: Fingerprint> Members<'a, F> {
     }
 
     /// Names the largest groups.
-    pub(super) fn largest(&self) -> Vec<Group<'a>> {
-        let group = |Cluster { number, kept, members, .. }: Cluster<'_>| Group {
-            cluster: number,
-            size: members.len(),
-            kept_id: self.name(kept),
+    pub(super) fn largest(&self) -> Result<Vec<Group<'a>>> {
+        let group = |Cluster { number, kept, members, .. }: Cluster<'_>| {
+            Ok(Group { cluster: number, size: members.len(), kept_id: self.name(kept)? })
         };
         self.decisions().clusters().take(LARGEST).map(group).collect()
     }

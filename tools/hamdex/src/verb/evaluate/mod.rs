@@ -152,11 +152,19 @@ impl EvaluateArgs {
         };
         // Labels name documents by their ids.
         let ids = Ids::Keys { unique: true };
-        let gathered: Gathered<F> =
-            gather::gather(session, inputs, &self.rows, &self.tmp, pipeline, (wanted, ids))?;
+        let gathered: Gathered<F> = gather::gather(
+            session,
+            inputs,
+            &self.rows,
+            (&self.tmp, usize::MAX),
+            pipeline,
+            (wanted, ids),
+        )?;
         let Gathered { fingerprints, evidence, .. } = &gathered;
         let keys = (0..fingerprints.len()).map(|position| gathered.key(position));
-        let judged = labels.judge(keys, self.min_similarity, self.ignore_above);
+        let keys = keys.collect::<hamdex::Result<Vec<_>>>()?;
+        let judged =
+            labels.judge(keys.iter().map(Vec::as_slice), self.min_similarity, self.ignore_above);
         if judged.unknown > 0 {
             let unknown = size::thousands(judged.unknown);
             session

@@ -191,7 +191,7 @@ fn prepare<F: Fingerprint>(
         None => (feature_hash(&position.to_be_bytes(), SEED), Proofs::default()),
     };
     let made: Vec<(F, Proofs)> = texts.par_iter().enumerate().map(|(n, t)| make((n, t))).collect();
-    let mut keeper = Keeper::new(Wanted::ALL, args.tmp.directory())?;
+    let mut keeper = Keeper::new(Wanted::ALL, args.tmp.directory(), usize::MAX)?;
     let mut fingerprints = Vec::with_capacity(made.len());
     for (fingerprint, proofs) in made {
         fingerprints.push(fingerprint);

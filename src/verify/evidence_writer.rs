@@ -1,0 +1,285 @@
+//! Evidence writer: takes the evidence of one document after another.
+//!
+//! Copies of one text are written once, as long as the hashes of all texts fit the memory. What
+//! does not fit is written again; whether two documents have equal evidence never depends on it.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::num::NonZeroU8;
+use std::path::{Path, PathBuf};
+
+use super::Evidence;
+use super::boilerplate::{LineCounts, OwnTexts};
+use super::evidence_file::{EvidenceFile, Piece, Summary};
+use super::long_texts::LongTexts;
+use super::outline::Outline;
+use super::phrase_set::PhraseOutline;
+use super::spilled::{Hashes, SpillingBytes};
+use crate::error::{Error, Result};
+use crate::sketch::feature_hash;
+
+/// Most bytes of evidence held in memory.
+const HELD: usize = 8 << 20;
+
+/// Most bytes of long texts that are cached.
+const LONG_BYTES: usize = 10 << 20;
+
+/// Bytes of memory of a known hash while the table grows.
+const PER_HASH: usize = 88;
+
+/// Collects evidence, document by document, in memory and unnamed temporary files.
+///
+/// Takes up to 8 MiB of memory for evidence, 10 MiB for cached long texts, 32 bytes per document,
+/// 44 more per text and 72 more per set of phrases, and up to 58 bytes per distinct piece while it
+/// is written. [`memory`](Self::memory) limits that.
+///
+/// ```
+/// use hamdex::verify::{Evidence, EvidenceWriter, Verification};
+///
+/// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;
+/// for text in ["sunny days", "sunny day", "sunny days"] {
+///     writer.push(text.as_bytes())?;
+/// }
+/// let evidence = writer.finish()?;
+/// assert_eq!(evidence.check(Verification::Edit(0.9), 3, 0, 1)?, Some(0.9));
+/// assert_eq!(evidence.digest(0)?, evidence.digest(2)?);
+/// assert_eq!(evidence.read(1)?, b"sunny day");
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct EvidenceWriter {
+    kind: Evidence,
+    directory: Option<PathBuf>,
+    memory: usize,
+    /// The pieces one after another.
+    bytes: SpillingBytes,
+    /// A [`Piece`] per document.
+    records: SpillingBytes,
+    record: Vec<u8>,
+    documents: u64,
+    /// Start of each distinct piece by its hash, up to the memory.
+    known: HashMap<[u64; 2], u64>,
+    seed: u64,
+    /// `None` if no line is boilerplate.
+    lines: Option<LineCounts>,
+    /// Texts that are perhaps copies, whose lines are not counted yet.
+    uncounted: Option<Hashes>,
+}
+
+impl EvidenceWriter {
+    /// Creates a writer with unnamed files; `None` is the system's directory.
+    ///
+    /// `kind` is what will be pushed; texts and phrases get outlines, so that fewer are read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if a file cannot be created.
+    pub fn new(kind: Evidence, directory: Option<&Path>) -> Result<Self> {
+        Ok(Self {
+            kind,
+            directory: directory.map(Path::to_path_buf),
+            memory: usize::MAX,
+            bytes: SpillingBytes::new(directory, HELD)?,
+            records: SpillingBytes::new(directory, usize::MAX)?,
+            record: Vec::new(),
+            documents: 0,
+            known: HashMap::new(),
+            // Under an unknown seed, nobody can prepare texts that collide.
+            seed: RandomState::new().hash_one(0),
+            lines: None,
+            uncounted: None,
+        })
+    }
+
+    /// Limits the memory for evidence, in bytes. Default = unlimited.
+    ///
+    /// What exceeds it is in temporary files. The answers are the same.
+    ///
+    /// ```
+    /// use hamdex::verify::{Evidence, EvidenceWriter};
+    ///
+    /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?.memory(1 << 20);
+    /// writer.push(b"sunny days")?;
+    /// assert_eq!(writer.finish()?.read(0)?, b"sunny days");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self.bytes.limit(HELD.min(bytes / 16));
+        self.records.limit(bytes / 4);
+        self
+    }
+
+    /// Counts the lines of texts, for a check that excludes boilerplate.
+    ///
+    /// A line of at least `documents` different texts is boilerplate. Default = `None`: no line is.
+    /// Takes 10 MiB, and about 150 bytes per text. See [`Verification::boilerplate`].
+    ///
+    /// [`Verification::boilerplate`]: super::Verification::boilerplate
+    ///
+    /// ```
+    /// use hamdex::verify::{Evidence, EvidenceWriter, Verification};
+    ///
+    /// let check: Verification = "edit:0.6,0.6,3".parse()?;
+    /// let writer = EvidenceWriter::new(Evidence::Text, None)?;
+    /// let mut writer = writer.boilerplate(check.boilerplate());
+    /// for page in ["the first page is about rain", "a second one about frost", "more rain"] {
+    ///     let text = format!("home\nsearch and contact of this site\nlicence\n{page}");
+    ///     writer.push(text.as_bytes())?;
+    /// }
+    /// let evidence = writer.finish()?;
+    /// assert!(evidence.check("edit:0.6,0.6".parse()?, 3, 0, 1)?.is_some());
+    /// assert_eq!(evidence.check(check, 3, 0, 1)?, None);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    #[must_use]
+    pub fn boilerplate(mut self, documents: Option<NonZeroU8>) -> Self {
+        self.lines = documents.map(LineCounts::new);
+        self
+    }
+
+    /// Appends the evidence of the next document; empty if it has none.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Io`] if a file cannot be written.
+    /// - [`Error::InvalidOption`] if there are more than `u32::MAX` documents.
+    /// - [`Error::Corrupt`] if a text is not UTF-8 or phrases do not decode.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        let number = u32::try_from(self.documents).map_err(|_| Error::InvalidOption {
+            name: "documents",
+            reason: format!("at most {} are supported", u32::MAX),
+        })?;
+        let summary = match self.kind {
+            Evidence::Text => Summary::Text(Outline::new(super::utf8(bytes)?)),
+            Evidence::Phrases if bytes.is_empty() => Summary::Phrases(PhraseOutline::NOTHING),
+            Evidence::Phrases => Summary::Phrases(PhraseOutline::of_encoded(bytes)?),
+            Evidence::Nothing | Evidence::Features => Summary::Nothing,
+        };
+        let hash = feature_hash::<u128>(bytes, self.seed);
+        let start = self.start(bytes, hash, number)?;
+        let piece = Piece { hash, start, end: start + bytes.len() as u64, summary };
+        piece.encode(&mut self.record);
+        self.records.push(&self.record)?;
+        self.documents += 1;
+        Ok(())
+    }
+
+    /// Returns the offset of a piece, which is appended unless it is known.
+    fn start(&mut self, bytes: &[u8], hash: u128, number: u32) -> Result<u64> {
+        let key = halves(hash);
+        if let Some(&known) = self.known.get(&key) {
+            return Ok(known);
+        }
+        let start = self.bytes.push(bytes)?;
+        let fits = self.known.len() < self.memory / 4 / PER_HASH;
+        if fits {
+            self.known.insert(key, start);
+        }
+        match &mut self.lines {
+            Some(lines) if fits => lines.add(super::utf8(bytes)?),
+            Some(_) => {
+                if self.uncounted.is_none() {
+                    self.uncounted = Some(Hashes::new(self.directory.as_deref())?);
+                }
+                if let Some(uncounted) = &mut self.uncounted {
+                    uncounted.push(hash, number)?;
+                }
+            }
+            None => {}
+        }
+        Ok(start)
+    }
+
+    /// Finishes writing and makes the evidence readable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the rest cannot be written or lines cannot be counted.
+    pub fn finish(self) -> Result<EvidenceFile> {
+        let Self { kind, memory, bytes, records, known, lines, uncounted, .. } = self;
+        drop(known);
+        let long = LongTexts::new(LONG_BYTES.min(memory / 16));
+        let (bytes, records) = (bytes.finish()?, records.finish()?);
+        let mut file =
+            EvidenceFile { kind, bytes, records, documents: self.documents, own: None, long };
+        if let Some(mut lines) = lines {
+            if let Some(uncounted) = uncounted {
+                for position in uncounted.firsts()?.iter() {
+                    lines.add(super::utf8(&file.read(position as usize)?)?);
+                }
+            }
+            file.own = Some(OwnTexts::new(lines, memory / 4));
+        }
+        Ok(file)
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the halves of a hash")]
+fn halves(hash: u128) -> [u64; 2] {
+    [(hash >> 64) as u64, hash as u64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::Verification;
+
+    #[test]
+    fn evidence_answers_the_same_for_any_memory() {
+        let check: Verification = "edit:0.6,0.7,5".parse().unwrap();
+        let seed = 5;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let word = |rng: &mut fastrand::Rng| format!("word{}", rng.u32(0..40));
+        let texts: Vec<String> = (0..300)
+            .map(|at| {
+                let own: Vec<String> = (0..rng.usize(1..12)).map(|_| word(&mut rng)).collect();
+                let site = "home and search of this site\nlicence and contact\n";
+                format!("{}{}", if at % 3 == 0 { site } else { "" }, own.join(" "))
+            })
+            .collect();
+        let texts: Vec<&String> =
+            (0..900).map(|_| rng.choice(&texts).expect("there are some")).collect();
+        let evidence = |memory: usize| {
+            let writer = EvidenceWriter::new(Evidence::Text, None).unwrap().memory(memory);
+            let mut writer = writer.boilerplate(check.boilerplate());
+            for text in &texts {
+                writer.push(text.as_bytes()).unwrap();
+            }
+            writer.finish().unwrap()
+        };
+        let all = evidence(usize::MAX);
+        for memory in [0, 1 << 10, 1 << 14] {
+            let few = evidence(memory);
+            let mut passed = 0;
+            for (a, text) in texts.iter().enumerate() {
+                assert_eq!(few.read(a).unwrap(), text.as_bytes(), "seed {seed}: {memory}");
+                for b in (0..texts.len()).step_by(7) {
+                    let found = few.check(check, 3, a, b).unwrap();
+                    assert_eq!(found, all.check(check, 3, a, b).unwrap(), "seed {seed}: {a} {b}");
+                    passed += u32::from(found.is_some());
+                    let alike =
+                        |file: &EvidenceFile| file.digest(a).unwrap() == file.digest(b).unwrap();
+                    assert_eq!(alike(&few), text == &texts[b], "seed {seed}: {a} {b}");
+                    assert_eq!(alike(&all), alike(&few));
+                }
+            }
+            assert!(passed > 1000, "{passed}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_refused_when_pushed() {
+        let mut writer = EvidenceWriter::new(Evidence::Text, None).unwrap();
+        assert!(matches!(writer.push(&[0xff]), Err(Error::Corrupt { .. })));
+    }
+
+    #[test]
+    fn an_absent_directory_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let absent = directory.path().join("absent");
+        let refused = EvidenceWriter::new(Evidence::Text, Some(&absent)).unwrap_err();
+        assert!(matches!(refused, Error::Io { path, .. } if path == absent));
+    }
+}
