@@ -142,13 +142,21 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// Separates corruption from all other errors that `RocksDB` reports.
+/// Separates damage from all other errors that `RocksDB` reports.
+///
+/// With many tables `RocksDB` opens some only when they are read, and reports one that is missing
+/// as an I/O error.
 fn engine_error(family: &str, error: rocksdb::Error) -> Error {
-    if error.kind() == ErrorKind::Corruption {
-        return Error::corrupt(family, error.into_string());
+    let (kind, message) = (error.kind(), error.into_string());
+    let missing_table = kind == ErrorKind::IOError && message.contains(MISSING_TABLE);
+    if kind == ErrorKind::Corruption || missing_table {
+        return Error::corrupt(family, message);
     }
-    Error::Store { message: error.into_string() }
+    Error::Store { message }
 }
+
+/// Part of the message about a table file that does not exist.
+const MISSING_TABLE: &str = ".sst: No such file or directory";
 
 impl Store {
     pub(crate) fn path(&self) -> &Path {

@@ -188,6 +188,38 @@ fn check_reports_unreadable_blocks_and_continues() {
 }
 
 #[test]
+fn a_missing_table_among_many_is_damage_wherever_it_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().join("base");
+    let index = Index::<u64>::create(&base, &options::<u64>("10")).unwrap();
+    let mut rng = Rng::new(11);
+    // With more than 16 tables, the engine opens some only when they are read.
+    for round in 0..4_u8 {
+        let documents: Vec<_> =
+            (0..=99).map(|at| (vec![round, at], rng.fingerprint::<u64>())).collect();
+        index.insert_batch(&documents, Durability::Buffered).unwrap();
+        index.flush().unwrap();
+    }
+    drop(index);
+    let mut opened = 0;
+    let tables: Vec<_> = files(&base, is_table).into_iter().step_by(5).collect();
+    for table in &tables {
+        let away = directory.path().join("away");
+        fs::rename(table, &away).unwrap();
+        match Index::<u64>::open(&base) {
+            Ok(index) => {
+                opened += 1;
+                let report = index.check_deep(&()).unwrap();
+                assert!(report.problem_count > 0, "{}", table.display());
+            }
+            Err(error) => assert_eq!(error.fault(), Fault::Damage, "{error}"),
+        }
+        fs::rename(&away, table).unwrap();
+    }
+    assert!(opened > 3, "{opened} of {}", tables.len());
+}
+
+#[test]
 fn check_deep_reads_past_what_the_caches_hold() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().join("base");
