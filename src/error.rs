@@ -365,6 +365,30 @@ fn code_of_system(kind: ErrorKind) -> &'static str {
     }
 }
 
+/// Maximum number of messages in a list.
+const MAX_MESSAGES: usize = 1000;
+
+/// Counts a problem and keeps its message while there are fewer than [`MAX_MESSAGES`].
+pub(crate) fn add_problem(problem: String, messages: &mut Vec<String>, count: &mut u64) {
+    *count += 1;
+    if messages.len() < MAX_MESSAGES {
+        messages.push(problem);
+    }
+}
+
+/// Records damage as a problem; returns any other error to the caller.
+pub(crate) fn note_problem(
+    error: Error,
+    messages: &mut Vec<String>,
+    count: &mut u64,
+) -> Result<()> {
+    if error.fault() != Fault::Damage {
+        return Err(error);
+    }
+    add_problem(error.to_string(), messages, count);
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

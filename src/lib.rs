@@ -74,7 +74,6 @@ pub mod join;
 mod kernel;
 mod pages;
 pub mod plan;
-mod problems;
 mod progress;
 pub mod resident;
 pub mod sketch;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::choice::{Choice, HABITS};
 use super::profile::Profile;
+use super::settings::{Choice, HABITS};
 use crate::error::Result;
 use crate::text::{self, Pipeline};
 

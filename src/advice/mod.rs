@@ -4,7 +4,6 @@
 //! preset `text` with a centre learnt from the sample, a large distance, and a verification whose
 //! threshold rises with the length of the texts. Older presets keep the settings measured for them.
 
-mod choice;
 mod kind;
 mod looks;
 mod overrides;
@@ -15,12 +14,11 @@ mod sampler;
 mod settings;
 mod warning;
 
-pub use choice::Choice;
 pub use kind::Kind;
 pub use overrides::Overrides;
 pub use perturb::Perturber;
 pub use profile::{Features, Profile, SHORT_TEXT};
 pub use resolve::{Advice, Resolved, resolve, resolve_with};
 pub use sampler::{SAMPLE, Sampler};
-pub use settings::{Settings, Support};
+pub use settings::{Choice, Settings, Support};
 pub use warning::warnings;

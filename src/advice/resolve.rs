@@ -1,10 +1,9 @@
 //! Resolution: chooses the settings that the caller did not pass from a sample of texts.
 
-use super::choice::{Choice, HABITS};
 use super::kind::Kind;
 use super::overrides::Overrides;
 use super::profile::{Features, Profile};
-use super::settings::Settings;
+use super::settings::{Choice, HABITS, Settings};
 use super::warning::warnings;
 use crate::error::{Error, Result};
 use crate::sketch::SketchKind;

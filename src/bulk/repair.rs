@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::builder::Builder;
 use super::options::BuildOptions;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, note_problem};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Header, IndexOptions, NewDocument, plan_of};
-use crate::problems;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
 use crate::store::{Family, MIN_MEMORY, Salvage, Store, keys};
@@ -41,7 +40,7 @@ pub struct RepairReport {
 impl RepairReport {
     /// Records damage and returns other errors.
     fn note(&mut self, error: Error) -> Result<()> {
-        problems::note(error, &mut self.problems, &mut self.problem_count)
+        note_problem(error, &mut self.problems, &mut self.problem_count)
     }
 }
 

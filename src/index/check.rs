@@ -9,10 +9,9 @@ use super::Index;
 use super::entries::Entries;
 use super::pipeline;
 use super::reader::Reader;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Fault, Result, add_problem, note_problem};
 use crate::fingerprint::Fingerprint;
 use crate::plan::Table;
-use crate::problems;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
 use crate::store::{self, Family, keys, resources};
@@ -49,12 +48,12 @@ pub struct CheckReport {
 
 impl CheckReport {
     fn problem(&mut self, text: String) {
-        problems::tell(text, &mut self.problems, &mut self.problem_count);
+        add_problem(text, &mut self.problems, &mut self.problem_count);
     }
 
     /// Adds damage to the problems. Returns failures of the environment.
     fn note(&mut self, error: Error) -> Result<()> {
-        problems::note(error, &mut self.problems, &mut self.problem_count)
+        note_problem(error, &mut self.problems, &mut self.problem_count)
     }
 }
 

@@ -14,7 +14,6 @@ mod create;
 mod cursor;
 mod database;
 mod directory;
-mod family;
 mod files;
 mod generation;
 #[cfg(feature = "rocksdb-interop")]
@@ -52,8 +51,8 @@ pub(crate) use database::Db;
 pub(crate) use directory::{
     make as make_directory, rename as rename_durably, sync as sync_directory,
 };
-pub(crate) use family::Family;
 pub(crate) use files::{read_files, read_some};
+pub(crate) use generation::Family;
 #[cfg(feature = "rocksdb-interop")]
 pub(crate) use host::{HostBatch, HostSnapshot, descriptors};
 use lock::Lock;
