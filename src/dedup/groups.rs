@@ -162,7 +162,7 @@ impl Linking<'_> {
 ///
 /// let groups = dedup::groups(&[0, 1, 0, 3, 1, 1]);
 /// assert_eq!(groups.iter().collect::<Vec<_>>(), [&[1, 4, 5][..], &[0, 2]]);
-/// assert_eq!((groups.len(), groups.get(2)), (2, None));
+/// assert_eq!((groups.len(), groups.is_empty(), groups.get(2)), (2, false, None));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Groups {

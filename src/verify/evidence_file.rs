@@ -148,8 +148,21 @@ impl Two {
 
 /// Evidence of many documents, readable in any order and from many threads.
 ///
-/// Its files have no names and are removed when this is dropped. See
-/// [`EvidenceWriter`](super::EvidenceWriter) for an example.
+/// Its files have no names and are removed when this is dropped.
+///
+/// ```
+/// use hamdex::verify::{Evidence, EvidenceFile, EvidenceWriter, Verification};
+///
+/// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;
+/// for text in ["sunny days", "sunny day", "sunny days"] {
+///     writer.push(text.as_bytes())?;
+/// }
+/// let evidence: EvidenceFile = writer.finish()?;
+/// assert_eq!(evidence.check(Verification::Edit(0.9), 3, 0, 1)?, Some(0.9));
+/// assert_eq!(evidence.digest(0)?, evidence.digest(2)?);
+/// assert_eq!(evidence.read(1)?, b"sunny day");
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct EvidenceFile {
     pub(super) kind: Evidence,

@@ -128,10 +128,8 @@ impl Hashes {
 
     pub(super) fn push(&mut self, hash: u128, number: u32) -> Result<()> {
         let part = usize::try_from(hash % PARTS as u128).expect("below the number of parts");
-        let Some((pending, blocks)) = self.pending.get_mut(part).zip(self.blocks.get_mut(part))
-        else {
-            return Ok(());
-        };
+        let pending = self.pending.get_mut(part).expect("one for each part");
+        let blocks = self.blocks.get_mut(part).expect("one for each part");
         pending.extend_from_slice(&hash.to_be_bytes());
         pending.extend_from_slice(&number.to_be_bytes());
         if pending.len() == BLOCK {
@@ -153,7 +151,8 @@ impl Hashes {
         for (pending, blocks) in pending.iter().zip(blocks) {
             entries.clear();
             let mut add = |bytes: &[u8]| {
-                let (whole, []) = bytes.as_chunks::<ENTRY>() else { return };
+                let (whole, rest) = bytes.as_chunks::<ENTRY>();
+                debug_assert!(rest.is_empty(), "blocks hold whole entries");
                 entries.extend_from_slice(whole);
             };
             add(pending);
@@ -182,9 +181,8 @@ impl Bits {
     }
 
     pub(crate) fn set(&mut self, number: u32) {
-        if let Some(word) = self.0.get_mut(number as usize / 64) {
-            *word |= 1 << (number % 64);
-        }
+        let word = self.0.get_mut(number as usize / 64).expect("no number exceeds the last");
+        *word |= 1 << (number % 64);
     }
 
     pub(crate) fn has(&self, number: u32) -> bool {
