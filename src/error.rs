@@ -32,6 +32,30 @@ pub enum Fault {
     Damage,
 }
 
+/// Why the storage engine failed, in [`Error::Store`].
+///
+/// ```
+/// use hamdex::{Error, StoreErrorKind};
+///
+/// fn is_worth_repeating(error: &Error) -> bool {
+///     matches!(error, Error::Store { kind: StoreErrorKind::Busy, .. })
+/// }
+/// let kind = StoreErrorKind::Busy;
+/// assert!(is_worth_repeating(&Error::Store { kind, message: "in use".to_owned() }));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// A file cannot be read or written.
+    Io,
+    /// The disk is full; free space and repeat the call.
+    NoSpace,
+    /// Another operation is in the way; repeat the call.
+    Busy,
+    /// Anything else.
+    Other,
+}
+
 /// Every error of the library, each with the expected and the actual value.
 ///
 /// [`code`](Self::code) is stable between versions; messages are not.
@@ -239,6 +263,8 @@ pub enum Error {
     /// The storage engine failed although the stored data is intact.
     #[error("storage engine: {message}")]
     Store {
+        /// What failed.
+        kind: StoreErrorKind,
         /// The message of the storage engine.
         message: String,
     },

@@ -84,7 +84,7 @@ mod sync;
 pub mod text;
 pub mod verify;
 
-pub use error::{Error, Fault, Result};
+pub use error::{Error, Fault, Result, StoreErrorKind};
 pub use fingerprint::Fingerprint;
 pub use index::{
     AsDocument, BatchReport, Documents, Durability, Index, IndexOptions, Match, NewDocument, Query,

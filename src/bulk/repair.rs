@@ -193,7 +193,7 @@ fn run<F: Fingerprint>(
 
 /// A listed file that is missing is damage, even if the engine reports another error.
 fn unopened(error: Error) -> Error {
-    if let Error::Store { message } = error {
+    if let Error::Store { message, .. } = error {
         return Error::corrupt("list of files", message);
     }
     if let Error::NotFound { .. } = error {

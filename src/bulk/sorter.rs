@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use super::chunk::Chunk;
 use super::merge::{Run, Sorted, names, next_merge};
 use super::spill::{OwnedFile, SpillFile, SpillReader, SpillWriter, block_bytes};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, StoreErrorKind};
 
 /// Sorts records by key bytes in bounded memory; equal keys stay in push order.
 ///
@@ -212,7 +212,7 @@ impl RecordSorter {
         }
         let lost = self.records.saturating_sub(records);
         let message = format!("sorting {}: an earlier error lost {lost} records", self.name);
-        Err(Error::Store { message })
+        Err(Error::Store { kind: StoreErrorKind::Other, message })
     }
 }
 

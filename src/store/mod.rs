@@ -71,7 +71,7 @@ pub(crate) use sst::{SstBlock, SstFile, SstOptions};
 use tuning::Tuning;
 pub(crate) use tuning::{MIN_MEMORY, lower_compactions};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, StoreErrorKind};
 use crate::exclusion;
 
 /// Version of the stored format: keys, runs, records and the meaning of the header.
@@ -151,7 +151,31 @@ fn engine_error(family: &str, error: rocksdb::Error) -> Error {
     if kind == ErrorKind::Corruption || missing_table {
         return Error::corrupt(family, message);
     }
-    Error::Store { message }
+    Error::Store { kind: kind_of(&kind, &message), message }
+}
+
+fn kind_of(kind: &ErrorKind, message: &str) -> StoreErrorKind {
+    match kind {
+        ErrorKind::IOError if message.contains("No space left on device") => {
+            StoreErrorKind::NoSpace
+        }
+        ErrorKind::IOError => StoreErrorKind::Io,
+        ErrorKind::Busy
+        | ErrorKind::TryAgain
+        | ErrorKind::TimedOut
+        | ErrorKind::Aborted
+        | ErrorKind::Incomplete
+        | ErrorKind::MergeInProgress => StoreErrorKind::Busy,
+        ErrorKind::NotFound
+        | ErrorKind::Corruption
+        | ErrorKind::NotSupported
+        | ErrorKind::InvalidArgument
+        | ErrorKind::ShutdownInProgress
+        | ErrorKind::Expired
+        | ErrorKind::CompactionTooLarge
+        | ErrorKind::ColumnFamilyDropped
+        | ErrorKind::Unknown => StoreErrorKind::Other,
+    }
 }
 
 /// Part of the message about a table file that does not exist.

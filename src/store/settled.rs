@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::directory::{LOCK_FILE, VIEW_DIR, clear};
 use super::seal::SEAL_FILE;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, StoreErrorKind};
 
 /// Number of attempts while a writer keeps switching files.
 const ATTEMPTS: u32 = 200;
@@ -69,7 +69,8 @@ pub(super) fn when_settled_at<T>(
         }
         std::thread::sleep(PAUSE);
     }
-    Err(Error::Store { message: "the index changed at every attempt to open it".to_owned() })
+    let message = "the index changed at every attempt to open it".to_owned();
+    Err(Error::Store { kind: StoreErrorKind::Busy, message })
 }
 
 /// Calls `open` once. `None` if the files changed during it.

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use hamdex::Error;
+use hamdex::{Error, StoreErrorKind};
 
 /// Files that a process, and the whole system, may have open.
 const TOO_MANY_FILES: [i32; 2] = [24, 23];
@@ -47,6 +47,7 @@ pub(crate) fn of_library(error: &Error) -> Option<&'static str> {
         Error::ReadOnly { .. } => "stop the writing process, and try again",
         Error::Cancelled => "run the same command again",
         Error::Io { source, .. } => of_system(source),
+        Error::Store { kind: StoreErrorKind::NoSpace, .. } => "free space on the disk",
         Error::Store { .. } => {
             "check the disk and its permissions with 'hamdex doctor INDEX', then try again"
         }
@@ -140,7 +141,8 @@ mod tests {
             Error::Cancelled,
             Error::Locked { path: path.clone() },
             Error::Io { path, source: io(ErrorKind::TimedOut) },
-            Error::Store { message: text() },
+            Error::Store { kind: StoreErrorKind::Io, message: text() },
+            Error::Store { kind: StoreErrorKind::NoSpace, message: text() },
             Error::FormatVersion { stored: 2, supported: 1 },
             Error::Corrupt { family: text(), detail: text() },
         ];

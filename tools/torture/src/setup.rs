@@ -12,7 +12,7 @@ use hamdex::interop::rocksdb::{Options, WriteBatch};
 use hamdex::interop::{Attached, HostDb, Staged};
 use hamdex::plan::Plan;
 use hamdex::verify::FeatureSet;
-use hamdex::{Durability, Error, IndexOptions, Result, each_width, for_width};
+use hamdex::{Durability, Error, IndexOptions, Result, StoreErrorKind, each_width, for_width};
 
 /// Name of an index in a host's database.
 const NAME: &str = "near";
@@ -129,7 +129,10 @@ impl Setup {
         let guest: Result<Guest> = for_width!(self.bits, F => {
             let families = Attached::<F>::families(NAME, &settings)?;
             let db = HostDb::open_cf_descriptors(&host, path, families)
-                .map_err(|error| Error::Store { message: error.to_string() })?;
+                .map_err(|error| Error::Store {
+                    kind: StoreErrorKind::Other,
+                    message: error.to_string(),
+                })?;
             let db = Arc::new(db);
             let near = match Attached::<F>::open_with(Arc::clone(&db), NAME, &self.opening()) {
                 Err(Error::NotFound { .. }) if creates => Attached::create(db, NAME, &settings)?,

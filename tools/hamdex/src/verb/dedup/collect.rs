@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hamdex::dedup::{
-    Decided, Decision, Decisions, Dedup, DedupOptions, Stamp, State, Trail, key_hash,
-};
+use hamdex::dedup::{Decided, Decision, Decisions, Dedup, DedupOptions, Stamp, State, Trail};
 use hamdex::{Fingerprint, Index, Progress};
 
 use super::sources::Named;
@@ -352,7 +350,7 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
         };
         self.origins.push(origin);
         if let Some(keys) = &mut self.keys {
-            keys.push(Some(key_hash(key)));
+            keys.push(Some(hamdex::dedup::key_hash(key)));
         }
         Ok(())
     }
