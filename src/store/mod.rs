@@ -51,7 +51,9 @@ pub(crate) use database::Db;
 pub(crate) use directory::{
     make as make_directory, rename as rename_durably, sync as sync_directory,
 };
-pub(crate) use files::{read_files, read_some};
+pub(crate) use files::read_files;
+#[cfg(feature = "distributed")]
+pub(crate) use files::read_some;
 pub(crate) use generation::Family;
 #[cfg(feature = "rocksdb-interop")]
 pub(crate) use host::{HostBatch, HostSnapshot, descriptors};

@@ -22,7 +22,7 @@ use crate::verify::EvidenceFile;
 /// dedup.push(0xff, &[], ())?;
 /// let decided = state.decide(dedup, &())?;
 /// let shard = NewShard { input: "monday", content: "crc32c 1f0a", results: None };
-/// let show = |at: u32| Known { label: format!("{at}"), place: format!("monday:{at}") };
+/// let show = |at: u32| Ok(Known { label: format!("{at}"), place: format!("monday:{at}") });
 /// state.commit(&shard, (&decided.decisions, &decided.trail), &show, &())?;
 /// let committed: &ShardInfo = &state.shards()[0];
 /// assert_eq!((&committed.content[..], committed.kept), ("crc32c 1f0a", 1));
