@@ -332,7 +332,8 @@ fn check_repair(setup: Setup, path: &Path, target: &Path, model: &Model, rng: &m
         let text = format!("repair reported {report:?}, but stored {}", documents.len());
         return Err(Finding::wrong(text));
     }
-    oracle::verify(&index, &documents, rng).map_err(|found| found.within("repaired"))
+    let verified = oracle::verify_repaired(&index, &documents, rng, report.from_postings);
+    verified.map_err(|found| found.within("repaired"))
 }
 
 /// Damages copies until the limit.
