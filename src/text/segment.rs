@@ -47,7 +47,7 @@ pub enum Segment {
     /// Character n-grams fitted to the script, with words separated by one space.
     ///
     /// N letters of an alphabet. Half as many, rounded up, of Chinese characters, kana and Hangul,
-    /// because each of these counts as two letters; up to N = 3, single ones too.
+    /// because each of these has the weight of two letters; up to N = 3, single ones too.
     Grams,
     /// Character n-grams of two lengths, fitted to the script; the shorter ones count double.
     ///

@@ -15,7 +15,7 @@ use hamdex::text::{Clean, Pipeline, PipelineOptions, Segment, SketchKind, Weight
 
 use crate::{Args, report};
 
-/// Passes over all texts; the best time of each text counts.
+/// Passes through all texts; the best time of each text is used.
 const REPEATS: u32 = 7;
 
 /// Bytes of text for Python packages, which are slow.

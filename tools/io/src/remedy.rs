@@ -47,7 +47,9 @@ pub(crate) fn of_library(error: &Error) -> Option<&'static str> {
         Error::ReadOnly { .. } => "stop the writing process, and try again",
         Error::Cancelled => "run the same command again",
         Error::Io { source, .. } => of_system(source),
-        Error::Store { kind: StoreErrorKind::NoSpace, .. } => "free space on the disk",
+        Error::Store { kind: StoreErrorKind::NoSpace, .. } => {
+            of_system(&ErrorKind::StorageFull.into())
+        }
         Error::Store { .. } => {
             "check the disk and its permissions with 'hamdex doctor INDEX', then try again"
         }

@@ -61,7 +61,7 @@ impl Running {
         Self::run(command, task, directory, arguments)
     }
 
-    /// Starts a child whose data may take so many KiB of memory.
+    /// Starts a child whose data segment has a limit, in KiB.
     pub(crate) fn start_within(
         kib: u64,
         task: &str,
