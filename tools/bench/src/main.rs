@@ -3,6 +3,7 @@
 //! Each run generates its data from a fixed seed and prints one Markdown row per figure. No figure
 //! makes a run fail. The subcommand `report` also measures peers, and writes tables and plots.
 
+mod billion;
 mod build;
 mod data;
 mod evenness;
@@ -43,6 +44,8 @@ enum Command {
     Texts(texts::Texts),
     /// Rewrites the tables of FIGURES.md from reports
     Tables(suite::readme::TablesArgs),
+    /// Measures one large index: build, searches, a batch, the join, a check
+    Billion(billion::Billion),
     /// Measures one engine for a report
     #[command(hide = true)]
     Measure(measure::Job),
@@ -137,6 +140,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(Command::Report(args)) => return suite::run(args),
         Some(Command::Texts(args)) => return texts::run(args),
         Some(Command::Tables(args)) => return suite::readme::run(args),
+        Some(Command::Billion(args)) => return billion::run(args),
         Some(Command::Measure(job)) => return measure::run(job),
         None => {}
     }
