@@ -6,7 +6,7 @@
 use crate::fingerprint::Fingerprint;
 use crate::index::Header;
 use crate::store::codec::{self, Document, HeaderRecord, Lane, ResourcePart, State};
-use crate::store::{decode_header, keys, run};
+use crate::store::{Family, decode_header, keys, pack, run};
 use crate::text::{IdfTable, Pipeline};
 use crate::verify::FeatureSet;
 
@@ -58,6 +58,30 @@ fn run_of<F: Fingerprint>(mut bytes: &[u8]) {
     run::decode(last, &value, 0, &mut part).expect("an encoded run decodes");
     part.reverse();
     assert_eq!(part, whole);
+}
+
+/// Decodes a pack: what decodes encodes to a pack of the same members under the same key.
+pub fn pack(mut bytes: &[u8]) {
+    let kind = choice(&mut bytes);
+    let family = if kind & 1 == 0 { Family::DocPacks } else { Family::PostingPacks };
+    let bits = [32, 64, 128].into_iter().cycle().nth(usize::from(kind >> 1)).unwrap_or(64);
+    let layout = pack::Layout::of(family, bits);
+    let Some((key, body)) = bytes.split_at_checked(layout.key_bytes()) else { return };
+    let mut value = body.to_vec();
+    if kind & 0x80 == 0 {
+        value.extend_from_slice(&codec::checksum(key, body).to_be_bytes());
+    }
+    let mut members = Vec::new();
+    if layout.decode(key, &value, &mut members).is_err() {
+        return;
+    }
+    members.reverse();
+    let again = layout.encode(&members, &mut value).expect("a pack has members");
+    assert_eq!(again.as_ref(), key);
+    let mut back = Vec::new();
+    layout.decode(key, &value, &mut back).expect("an encoded pack decodes");
+    back.reverse();
+    assert_eq!(back, members);
 }
 
 /// Decodes a record of each kind and checks that its encoding is unique.

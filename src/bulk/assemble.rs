@@ -17,6 +17,7 @@ use crate::plan::{Plan, Table};
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
 use crate::store::keys::{self, Kind, TableKey};
+use crate::store::pack::{self, Member, PACK_MEMBERS, PACKED_KEY};
 use crate::store::run::{self, RUN_MEMBERS};
 use crate::store::{Cursor, Family, Store};
 
@@ -37,46 +38,59 @@ pub(super) struct Assembly<'a, F> {
 }
 
 impl<F: Fingerprint> Assembly<'_, F> {
-    /// Writes and ingests every family.
+    /// Writes and ingests every family. Also returns whether any documents are packed.
     pub(super) fn run(
         &self,
         documents: RecordSorter,
         duplicate: &mut dyn FnMut(&[u8], u64),
-    ) -> Result<BuildReport> {
+    ) -> Result<(BuildReport, bool)> {
         let mut report = BuildReport::default();
-        let postings = self.documents(documents, duplicate, &mut report)?;
+        let (postings, packed) = self.documents(documents, duplicate, &mut report)?;
         let fingerprints = self.postings(postings, &mut report)?;
         for (number, table) in self.plan.tables().iter().enumerate() {
             self.table(number, table, &fingerprints, &mut report)?;
         }
-        Ok(report)
+        Ok((report, packed))
+    }
+
+    /// Returns the key if documents with it are packed: a number, without features beside it.
+    fn packed_key(&self, key: &[u8]) -> Option<u64> {
+        let number = <[u8; PACKED_KEY]>::try_from(key).ok().map(u64::from_be_bytes);
+        number.filter(|_| !self.store.header().keeps_features)
     }
 
     /// Records are many and small, so their files are written in parallel. A search moves between
     /// all files of a table, so a table has as few files as possible.
     fn layout(&self, family: Family) -> Layout {
         match family {
-            Family::Meta | Family::Docs | Family::Postings => Layout {
+            Family::Table(_) => Layout { block_bytes: 1 << 20, blocks_per_file: 512 },
+            Family::Meta
+            | Family::Docs
+            | Family::Postings
+            | Family::DocPacks
+            | Family::PostingPacks => Layout {
                 block_bytes: (self.memory / 32).clamp(1 << 20, 32 << 20),
                 blocks_per_file: 1,
             },
-            Family::Table(_) => Layout { block_bytes: 1 << 20, blocks_per_file: 512 },
         }
     }
 
     /// Merges pushed and stored documents by key and returns their postings, unsorted.
+    ///
+    /// Also returns whether any documents are packed.
     fn documents(
         &self,
         documents: RecordSorter,
         duplicate: &mut dyn FnMut(&[u8], u64),
         report: &mut BuildReport,
-    ) -> Result<RecordSorter> {
+    ) -> Result<(RecordSorter, bool)> {
         self.progress.begin("sorting documents", None);
         let mut pushed = documents.finish()?;
         let old = self.store.state()?.documents;
         self.progress.begin("writing documents", Some(pushed.len() + old));
         let mut postings = RecordSorter::new(self.spills, self.memory / 2, "postings");
-        self.family(Family::Docs, report, |report, writers| {
+        let mut packed = false;
+        self.with_packs(Family::Docs, report, |report, writers, packer| {
             let mut posting = Vec::new();
             let mut record = Vec::new();
             let mut stored = self.store.sweep(Family::Docs)?;
@@ -92,22 +106,31 @@ impl<F: Fingerprint> Assembly<'_, F> {
                         report.documents += 1;
                         keys::posting_into(&mut posting, fingerprint, key);
                         postings.push(&posting, &[])?;
-                        writers.put(key, bytes)?;
+                        match self.packed_key(key) {
+                            Some(key) => packer.push(fingerprint, key)?,
+                            None => writers.put(key, bytes)?,
+                        }
                     }
                     Step::Pushed(key, fingerprint, features) => {
                         report.documents += 1;
                         keys::posting_into(&mut posting, fingerprint, key);
                         postings.push(&posting, &[])?;
-                        let features = features.map(<[u8]>::to_vec);
-                        let document = Document { fingerprint, features };
-                        codec::encode_into(&mut record, key, &document);
-                        writers.put(key, &record)?;
+                        if let Some(key) = self.packed_key(key) {
+                            packer.push(fingerprint, key)?;
+                        } else {
+                            let features = features.map(<[u8]>::to_vec);
+                            let document = Document { fingerprint, features };
+                            codec::encode_into(&mut record, key, &document);
+                            writers.put(key, &record)?;
+                        }
                     }
                 }
                 self.tick(&mut ticks)
-            })
+            })?;
+            packed = packer.finish()?;
+            Ok(())
         })?;
-        Ok(postings)
+        Ok((postings, packed))
     }
 
     /// Writes the postings in order and returns their distinct fingerprints.
@@ -120,12 +143,12 @@ impl<F: Fingerprint> Assembly<'_, F> {
         let mut postings = postings.finish()?;
         self.progress.begin("writing postings", Some(postings.len()));
         let mut spool = FingerprintSpool::new(self.spills, self.memory / 4, "distinct");
-        self.family(Family::Postings, report, |report, writers| {
+        self.with_packs(Family::Postings, report, |report, writers, packer| {
             let mut ticks = 0;
             let mut last = None;
             let mut distinct = Vec::with_capacity(1 << 12);
             while let Some((key, _)) = postings.next()? {
-                let (fingerprint, _) = keys::split_posting::<F>(key)?;
+                let (fingerprint, document) = keys::split_posting::<F>(key)?;
                 if last != Some(fingerprint) {
                     last = Some(fingerprint);
                     report.fingerprints += 1;
@@ -135,9 +158,13 @@ impl<F: Fingerprint> Assembly<'_, F> {
                         distinct.clear();
                     }
                 }
-                writers.put(key, &[])?;
+                match self.packed_key(document) {
+                    Some(key) => packer.push(fingerprint, key)?,
+                    None => writers.put(key, &[])?,
+                }
                 self.tick(&mut ticks)?;
             }
+            packer.finish()?;
             spool.push_all(&distinct)
         })?;
         spool.finish()
@@ -184,6 +211,24 @@ impl<F: Fingerprint> Assembly<'_, F> {
         })
     }
 
+    /// Writes the files of a family and of the packs beneath it, and ingests them.
+    fn with_packs(
+        &self,
+        family: Family,
+        report: &mut BuildReport,
+        produce: impl FnOnce(&mut BuildReport, &mut Writers, &mut Packer<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(packs) = family.beneath() else {
+            return Err(Error::corrupt(family.to_string(), "has no packs"));
+        };
+        self.family(family, report, |report, entries| {
+            self.family(packs, report, |report, writers| {
+                let mut packer = Packer::new(pack::Layout::of(packs, F::BITS), writers);
+                produce(report, entries, &mut packer)
+            })
+        })
+    }
+
     /// Writes the files of one family and ingests them.
     fn family(
         &self,
@@ -211,6 +256,41 @@ impl<F: Fingerprint> Assembly<'_, F> {
             progress::check(self.progress)?;
         }
         Ok(())
+    }
+}
+
+/// Fills packs and passes them to the writers of their family.
+struct Packer<'w> {
+    layout: pack::Layout,
+    members: Vec<Member>,
+    value: Vec<u8>,
+    writers: &'w mut Writers,
+    packed: bool,
+}
+
+impl<'w> Packer<'w> {
+    fn new(layout: pack::Layout, writers: &'w mut Writers) -> Self {
+        let (members, value) = (Vec::with_capacity(PACK_MEMBERS), Vec::new());
+        Self { layout, members, value, writers, packed: false }
+    }
+
+    /// Adds the next member in the order of the family.
+    fn push<F: Fingerprint>(&mut self, fingerprint: F, key: u64) -> Result<()> {
+        self.members.push(Member { fingerprint: fingerprint.widen(), key });
+        if self.members.len() < PACK_MEMBERS { Ok(()) } else { self.put() }
+    }
+
+    fn put(&mut self) -> Result<()> {
+        let Some(key) = self.layout.encode(&self.members, &mut self.value) else { return Ok(()) };
+        self.members.clear();
+        self.packed = true;
+        self.writers.put(key.as_ref(), &self.value)
+    }
+
+    /// Writes the last pack, and returns whether there are any.
+    fn finish(&mut self) -> Result<bool> {
+        self.put()?;
+        Ok(self.packed)
     }
 }
 

@@ -409,8 +409,8 @@ impl<F: Fingerprint> Builder<F> {
             progress,
             width: std::marker::PhantomData,
         };
-        let report = assembly.run(self.sorter, duplicate)?;
-        self.store.finish_build(self.generation, report.documents)?;
+        let (report, packed) = assembly.run(self.sorter, duplicate)?;
+        self.store.finish_build(self.generation, report.documents, packed)?;
         fail_point!("build.finished");
         clear(self.store.path())?;
         Ok(report)

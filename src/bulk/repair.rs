@@ -215,6 +215,8 @@ struct Repair<'a, F: Fingerprint> {
 struct Unread {
     /// Keys of single unreadable records.
     keys: HashSet<Vec<u8>>,
+    /// Unreadable packs: the last key before each, and the key of its last document.
+    packs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The last key before records that cannot be reached.
     after: Option<Vec<u8>>,
     /// Whether a file of records may be missing, so that any key may be affected.
@@ -223,7 +225,13 @@ struct Unread {
 
 impl Unread {
     fn holds(&self, key: &[u8]) -> bool {
-        self.after.as_deref().is_some_and(|last| key > last) || self.keys.contains(key)
+        self.after.as_deref().is_some_and(|last| key > last)
+            || self.keys.contains(key)
+            || self.packs.iter().any(|(before, last)| key > &before[..] && key <= &last[..])
+    }
+
+    fn is_empty(&self) -> bool {
+        self.after.is_none() && self.keys.is_empty() && self.packs.is_empty() && !self.any
     }
 }
 
@@ -241,7 +249,7 @@ impl<F: Fingerprint> Repair<'_, F> {
             Some(docs) => self.records(docs)?,
             None => Unread { after: Some(Vec::new()), ..Unread::default() },
         };
-        if unread.after.is_none() && unread.keys.is_empty() {
+        if unread.is_empty() {
             return Ok(());
         }
         self.progress.begin("reading postings", Some(self.report.counted));
@@ -256,7 +264,7 @@ impl<F: Fingerprint> Repair<'_, F> {
         self.progress.begin("reading documents", Some(self.report.counted));
         let mut unread = self.records(files)?;
         unread.any = self.origin < self.report.counted;
-        if unread.after.is_none() && unread.keys.is_empty() && !unread.any {
+        if unread.is_empty() {
             return Ok(());
         }
         self.progress.begin("reading postings", Some(self.report.counted));
@@ -309,8 +317,11 @@ impl<F: Fingerprint> Repair<'_, F> {
                 }
                 Err(error) => {
                     self.report.note(error)?;
-                    unread.after = Some(last);
-                    return Ok(unread);
+                    let Some(end) = cursor.damaged_up_to() else {
+                        unread.after = Some(last);
+                        return Ok(unread);
+                    };
+                    unread.packs.push((last.clone(), end.to_vec()));
                 }
             }
             self.tick()?;
@@ -331,7 +342,14 @@ impl<F: Fingerprint> Repair<'_, F> {
             let posting = match cursor.entry() {
                 Ok(None) => return Ok(()),
                 Ok(Some((posting, _))) => posting,
-                Err(error) => return self.report.note(error),
+                Err(error) => {
+                    self.report.note(error)?;
+                    if cursor.damaged_up_to().is_none() {
+                        return Ok(());
+                    }
+                    cursor.next();
+                    continue;
+                }
             };
             match keys::split_posting::<F>(posting) {
                 Ok((fingerprint, key)) if unread.holds(key) || unread.any => {

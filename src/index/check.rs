@@ -214,7 +214,9 @@ impl<F: Fingerprint> Check<'_, F> {
                 },
                 Err(error) => {
                     self.report.note(error)?;
-                    break;
+                    if cursor.damaged_up_to().is_none() {
+                        break;
+                    }
                 }
             }
             self.tick()?;
@@ -244,7 +246,9 @@ impl<F: Fingerprint> Check<'_, F> {
                 },
                 Err(error) => {
                     self.report.note(error)?;
-                    break;
+                    if cursor.damaged_up_to().is_none() {
+                        break;
+                    }
                 }
             }
             self.tick()?;

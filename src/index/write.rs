@@ -292,7 +292,7 @@ impl<F: Fingerprint> Shared<F> {
         }
         for (fingerprint, documents) in dropped {
             for document in documents {
-                batch.delete_posting(&keys::posting(*fingerprint, document));
+                batch.delete_posting(&keys::posting(*fingerprint, document))?;
             }
         }
         added.sort_unstable();
@@ -375,7 +375,7 @@ fn stage_documents<'a, F: Fingerprint>(
             (None, Some(_)) => staged.outcome.inserted += 1,
             (Some(_), None) => {
                 staged.outcome.removed += 1;
-                batch.delete_document(key);
+                batch.delete_document(key)?;
             }
             (Some(_), Some(_)) => staged.outcome.replaced += 1,
         }

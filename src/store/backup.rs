@@ -10,8 +10,7 @@ use rocksdb::backup::{BackupEngine, BackupEngineOptions, RestoreOptions};
 use rocksdb::{Env, ErrorKind};
 
 use super::backup_record::{BACKUP_LOCK, Record, Records};
-use super::directory::{STAGE_DIR, exists, make, remove_stage};
-use super::lock::Lock;
+use super::directory::{Lock, STAGE_DIR, exists, make, remove_stage};
 use super::staging::Staging;
 use super::tuning::MIN_MEMORY;
 use super::{Access, HeaderRecord, Opening, Store, engine_error};

@@ -1,9 +1,10 @@
 //! Write batches: all changes of one call in all families, applied atomically.
 
-use rocksdb::{ColumnFamily, WriteBatch};
+use rocksdb::{ColumnFamily, ReadOptions, WriteBatch};
 
 use super::codec::{Lane, State};
 use super::keys::{Delta, Kind, TableKey};
+use super::overlay::{Base, REMOVED};
 use super::{Family, LANE_KEYS, STATE, Store, codec, engine_error};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -16,6 +17,8 @@ pub(crate) struct Batch<'a> {
     docs: &'a ColumnFamily,
     postings: &'a ColumnFamily,
     tables: Vec<&'a ColumnFamily>,
+    /// A cursor over packed documents, opened by the first removal.
+    packed: Option<Base<'a>>,
 }
 
 impl<'a> Batch<'a> {
@@ -30,6 +33,7 @@ impl<'a> Batch<'a> {
             tables: (0..store.tables)
                 .map(|table| store.handle(Family::Table(table)))
                 .collect::<Result<_>>()?,
+            packed: None,
         })
     }
 
@@ -60,16 +64,48 @@ impl<'a> Batch<'a> {
         self.writes.put_cf(self.docs, key, record);
     }
 
-    pub(crate) fn delete_document(&mut self, key: &[u8]) {
-        self.writes.delete_cf(self.docs, key);
+    /// Removes a document, if it is packed by an entry that says so.
+    pub(crate) fn delete_document(&mut self, key: &[u8]) -> Result<()> {
+        if self.packed_fingerprint(key)?.is_some() {
+            self.writes.put_cf(self.docs, key, REMOVED);
+        } else {
+            self.writes.delete_cf(self.docs, key);
+        }
+        Ok(())
+    }
+
+    /// Returns the fingerprint of a packed document, even if the overlay replaces it.
+    fn packed_fingerprint(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.store.packs(Family::Docs)? {
+            Some(packs) if packs.may_hold(key) => {
+                let base = self.packed.get_or_insert_with(|| packs.base(ReadOptions::default()));
+                base.fingerprint(key)
+            }
+            _ => Ok(None),
+        }
     }
 
     pub(crate) fn put_posting(&mut self, key: &[u8]) {
         self.writes.put_cf(self.postings, key, []);
     }
 
-    pub(crate) fn delete_posting(&mut self, key: &[u8]) {
-        self.writes.delete_cf(self.postings, key);
+    /// Removes a posting, if it is packed by an entry that says so.
+    ///
+    /// A posting is packed if its document is packed with the same fingerprint.
+    pub(crate) fn delete_posting(&mut self, key: &[u8]) -> Result<()> {
+        let width = (self.store.header.bits / 8) as usize;
+        let packed = match key.split_at_checked(width) {
+            Some((fingerprint, document)) => self
+                .packed_fingerprint(document)?
+                .is_some_and(|packed| packed.as_slice() == fingerprint),
+            None => false,
+        };
+        if packed {
+            self.writes.put_cf(self.postings, key, REMOVED);
+        } else {
+            self.writes.delete_cf(self.postings, key);
+        }
+        Ok(())
     }
 
     pub(crate) fn put_run<F: Fingerprint>(

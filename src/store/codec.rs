@@ -99,6 +99,16 @@ pub(crate) fn encode_into<T: Encode>(out: &mut Vec<u8>, key: &[u8], record: &T) 
     out.extend_from_slice(&sum.to_be_bytes());
 }
 
+/// Encodes the record of a document without features, given the bytes of its fingerprint.
+pub(super) fn encode_plain(out: &mut Vec<u8>, key: &[u8], fingerprint: &[u8]) {
+    out.clear();
+    out.push(RECORD_VERSION);
+    out.extend_from_slice(fingerprint);
+    out.push(0);
+    let sum = checksum(key, out);
+    out.extend_from_slice(&sum.to_be_bytes());
+}
+
 /// Encodes a record under a key.
 pub(crate) fn encode<T: Encode>(key: &[u8], record: &T) -> Vec<u8> {
     let mut out = Vec::new();
@@ -164,7 +174,8 @@ pub(crate) fn sealed(key: &[u8], body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn checksum(key: &[u8], body: &[u8]) -> u32 {
+/// Returns the checksum of bytes that are stored under a key.
+pub(crate) fn checksum(key: &[u8], body: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(key);
     hasher.update(body);
@@ -185,6 +196,9 @@ mod tests {
             encode(b"a", &document()),
             [1, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0xca, 0x25, 0x94, 0xbe]
         );
+        let mut plain = Vec::new();
+        encode_plain(&mut plain, b"a", &document().fingerprint.to_be_bytes());
+        assert_eq!(plain, encode(b"a", &document()), "a packed document has the same record");
         let kept = Document { features: Some(vec![2, 7]), ..document() };
         assert_eq!(
             encode(b"a", &kept)[9..20],

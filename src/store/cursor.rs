@@ -9,6 +9,7 @@ use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 use rocksdb::{DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
+use super::overlay::{Base, Beneath};
 use super::{Db, Family, Role, Store, engine_error};
 use crate::error::Result;
 use crate::exclusion;
@@ -17,23 +18,39 @@ use crate::exclusion;
 pub(crate) struct Cursor<'a> {
     iterator: DBRawIteratorWithThreadMode<'a, Db>,
     family: Family,
+    /// The packs that the family overrides.
+    beneath: Option<Box<Beneath<'a>>>,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(iterator: DBRawIteratorWithThreadMode<'a, Db>, family: Family) -> Self {
-        Self { iterator, family }
+    pub(super) fn new(
+        iterator: DBRawIteratorWithThreadMode<'a, Db>,
+        family: Family,
+        base: Option<Base<'a>>,
+    ) -> Self {
+        let beneath = base.map(|base| Box::new(Beneath::new(base)));
+        Self { iterator, family, beneath }
     }
 
     /// Moves to the first entry at or after the key.
     #[inline]
     pub(crate) fn seek(&mut self, key: &[u8]) {
-        self.iterator.seek(key);
+        match &mut self.beneath {
+            None => self.iterator.seek(key),
+            Some(beneath) => beneath.seek(&mut self.iterator, key),
+        }
     }
 
-    /// Moves to the next entry. Call only after [`Cursor::entry`] returned an entry.
+    /// Moves to the next entry.
+    ///
+    /// Call only after [`Cursor::entry`] returned an entry, or damage that
+    /// [`Cursor::damaged_up_to`] limits.
     #[inline]
     pub(crate) fn next(&mut self) {
-        self.iterator.next();
+        match &mut self.beneath {
+            None => self.iterator.next(),
+            Some(beneath) => beneath.next(&mut self.iterator),
+        }
     }
 
     /// Returns key and value, or `None` after the last entry.
@@ -43,11 +60,19 @@ impl<'a> Cursor<'a> {
     /// Returns the error of a failed read, which otherwise looks like the end of the data.
     #[inline]
     pub(crate) fn entry(&self) -> Result<Option<(&[u8], &[u8])>> {
+        if let Some(beneath) = &self.beneath {
+            return beneath.entry(&self.iterator, self.family);
+        }
         if let Some(item) = self.iterator.item() {
             return Ok(Some(item));
         }
         self.iterator.status().map_err(|e| engine_error(&self.family.to_string(), e))?;
         Ok(None)
+    }
+
+    /// Returns the last key that the present damage affects, if the cursor can move behind it.
+    pub(crate) fn damaged_up_to(&self) -> Option<&[u8]> {
+        self.beneath.as_ref().and_then(|beneath| beneath.damaged_up_to(&self.iterator))
     }
 }
 
@@ -78,41 +103,47 @@ impl Snapshot {
 
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let store = self.borrow_owner();
-        match self.borrow_dependent() {
-            Some(snapshot) => snapshot
-                .get_cf(store.handle(family)?, key)
-                .map_err(|e| engine_error(&family.to_string(), e)),
-            None => store.get(family, key),
+        let Some(snapshot) = self.borrow_dependent() else { return store.get(family, key) };
+        let found = snapshot.get_cf(store.handle(family)?, key);
+        let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
+        match store.packs(family)? {
+            Some(packs) => packs.beneath(found, key, &mut None, ReadOptions::default),
+            None => Ok(found),
         }
     }
 
     /// Opens a cursor that reads ahead and bypasses the cache.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
         exclusion::require_none();
-        let mut cursor = self.cursor(family, sweeping())?;
+        let mut cursor = self.cursor(family, sweeping)?;
         cursor.seek(&[]);
         Ok(cursor)
     }
 
     /// Opens a cursor for one pass over part of a family, which leaves the cache to searches.
     pub(crate) fn pass(&self, family: Family) -> Result<Cursor<'_>> {
-        let mut options = ReadOptions::default();
-        options.fill_cache(false);
-        self.cursor(family, options)
+        self.cursor(family, || {
+            let mut options = ReadOptions::default();
+            options.fill_cache(false);
+            options
+        })
     }
 
     /// Opens a cursor for many seeks, which keeps its blocks in the cache.
     pub(crate) fn probe(&self, family: Family) -> Result<Cursor<'_>> {
-        self.cursor(family, ReadOptions::default())
+        self.cursor(family, ReadOptions::default)
     }
 
-    fn cursor(&self, family: Family, mut options: ReadOptions) -> Result<Cursor<'_>> {
+    fn cursor(&self, family: Family, options: impl Fn() -> ReadOptions) -> Result<Cursor<'_>> {
         let store = self.borrow_owner();
+        let mut of_snapshot = options();
         if let Some(snapshot) = self.borrow_dependent() {
-            options.set_snapshot(snapshot);
+            of_snapshot.set_snapshot(snapshot);
         }
         let handle = store.handle(family)?;
-        Ok(Cursor::new(store.db.raw_iterator_cf_opt(handle, options), family))
+        // Packs never change, so they need no snapshot.
+        let base = store.packs(family)?.map(|packs| packs.base(options()));
+        Ok(Cursor::new(store.db.raw_iterator_cf_opt(handle, of_snapshot), family, base))
     }
 }
 

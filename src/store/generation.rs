@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
-use super::codec::State;
-use super::{Store, codec, engine_error};
+use super::codec::{HeaderRecord, State};
+use super::{FORMAT, HEADER, PACKED_FORMAT, Store, codec, engine_error};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -21,6 +22,10 @@ pub(crate) enum Family {
     Postings,
     /// Permuted fingerprints of one table, as runs and delta entries.
     Table(usize),
+    /// Packed documents, beneath those of `Docs`.
+    DocPacks,
+    /// Packed postings, beneath those of `Postings`.
+    PostingPacks,
 }
 
 impl Family {
@@ -31,12 +36,26 @@ impl Family {
             Self::Docs => format!("docs.{generation}"),
             Self::Postings => format!("postings.{generation}"),
             Self::Table(table) => format!("table{table:03}.{generation}"),
+            Self::DocPacks => format!("doc_packs.{generation}"),
+            Self::PostingPacks => format!("posting_packs.{generation}"),
         }
     }
 
-    /// Returns every family that belongs to a generation.
+    /// The families of packs, which a generation has if a build packed documents.
+    pub(crate) const PACKS: [Self; 2] = [Self::DocPacks, Self::PostingPacks];
+
+    /// Returns every family that belongs to a generation without packs.
     pub(crate) fn of_generation(tables: usize) -> impl Iterator<Item = Self> {
         [Self::Docs, Self::Postings].into_iter().chain((0..tables).map(Self::Table))
+    }
+
+    /// Returns the packs beneath a family.
+    pub(crate) fn beneath(self) -> Option<Self> {
+        match self {
+            Self::Docs => Some(Self::DocPacks),
+            Self::Postings => Some(Self::PostingPacks),
+            Self::Meta | Self::Table(_) | Self::DocPacks | Self::PostingPacks => None,
+        }
     }
 }
 
@@ -47,6 +66,8 @@ impl fmt::Display for Family {
             Self::Docs => f.write_str("docs"),
             Self::Postings => f.write_str("postings"),
             Self::Table(table) => write!(f, "table {table}"),
+            Self::DocPacks => f.write_str("doc packs"),
+            Self::PostingPacks => f.write_str("posting packs"),
         }
     }
 }
@@ -73,7 +94,7 @@ impl Store {
 
     /// Creates the families of a generation that do not exist yet, empty.
     pub(crate) fn create_generation(&mut self, generation: u32) -> Result<()> {
-        for family in Family::of_generation(self.tables) {
+        for family in self.possible_families() {
             let name = family.name(generation);
             if self.db.cf_handle(&name).is_none() {
                 let options = self.tuning()?.family(&name);
@@ -102,16 +123,35 @@ impl Store {
     }
 
     /// Makes a generation live and clears the marker in one write, then drops the old generation.
-    pub(crate) fn finish_build(&mut self, generation: u32, documents: u64) -> Result<()> {
+    ///
+    /// The same write states the format: packs need a later one than an index without them.
+    pub(crate) fn finish_build(
+        &mut self,
+        generation: u32,
+        documents: u64,
+        packed: bool,
+    ) -> Result<()> {
+        let format = if packed { PACKED_FORMAT } else { FORMAT };
+        let header = HeaderRecord { format, ..self.header.clone() };
         let mut batch = self.batch()?;
         batch.put_state(&State { generation, documents });
         batch.delete_meta(BUILDING);
+        if header != self.header {
+            batch.put_meta(HEADER, &codec::encode(HEADER, &header));
+        }
         fail_point!("build.switching");
         batch.commit()?;
         fail_point!("build.switched");
         self.sync()?;
         fail_point!("build.live");
         let old = std::mem::replace(&mut self.generation, generation);
+        self.header = header;
+        self.packed_up_to = OnceLock::new();
+        if !packed {
+            for family in Family::PACKS {
+                self.drop_if_present(&family.name(generation))?;
+            }
+        }
         self.drop_generation(old)
     }
 
@@ -129,13 +169,24 @@ impl Store {
     }
 
     pub(crate) fn drop_generation(&mut self, generation: u32) -> Result<()> {
-        for family in Family::of_generation(self.tables) {
-            let name = family.name(generation);
-            if self.db.cf_handle(&name).is_some() {
-                self.db.drop_family(&name)?;
-                fail_point!("generation.dropping");
-            }
+        for family in self.possible_families() {
+            self.drop_if_present(&family.name(generation))?;
         }
         Ok(())
+    }
+
+    fn drop_if_present(&mut self, name: &str) -> Result<()> {
+        if self.db.cf_handle(name).is_some() {
+            self.db.drop_family(name)?;
+            fail_point!("generation.dropping");
+        }
+        Ok(())
+    }
+
+    /// Returns every family that a generation may have.
+    ///
+    /// Packs are last: a wreck finds `postings` by its number, the one after that of `docs`.
+    fn possible_families(&self) -> impl Iterator<Item = Family> + use<> {
+        Family::of_generation(self.tables).chain(Family::PACKS)
     }
 }

@@ -90,6 +90,8 @@ fn family_name(name: &str, family: Family) -> String {
         Family::Docs => format!("{prefix}.docs"),
         Family::Postings => format!("{prefix}.postings"),
         Family::Table(table) => format!("{prefix}.table{table:03}"),
+        Family::DocPacks => format!("{prefix}.doc_packs"),
+        Family::PostingPacks => format!("{prefix}.posting_packs"),
     }
 }
 

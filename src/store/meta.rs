@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::codec::{self, HeaderRecord};
 use super::opening::no_index;
-use super::{Db, FORMAT, Family, HEADER, MAGIC, engine_error};
+use super::{Db, FORMAT, Family, HEADER, MAGIC, PACKED_FORMAT, engine_error};
 use crate::error::{Error, Result};
 
 /// Reads the header of an open database.
@@ -29,9 +29,9 @@ pub(super) fn read_header(db: &Db, path: &Path) -> Result<HeaderRecord> {
 pub(crate) fn decode_header(bytes: &[u8]) -> Result<HeaderRecord> {
     // The version is stored in front of everything that another version may lay out differently.
     if let Some(stored) = codec::format_version(bytes, MAGIC)
-        && stored != FORMAT
+        && !(FORMAT..=PACKED_FORMAT).contains(&stored)
     {
-        return Err(Error::FormatVersion { stored, supported: FORMAT });
+        return Err(Error::FormatVersion { stored, supported: PACKED_FORMAT });
     }
     let header: HeaderRecord = codec::decode("meta", HEADER, bytes)?;
     if header.magic != MAGIC {
@@ -97,13 +97,13 @@ mod tests {
     #[test]
     fn a_later_format_is_refused_by_number_whatever_follows_it() {
         let later = changed(|bytes| {
-            bytes.splice(6.., [0, 0, 0, 2]);
+            bytes.splice(6.., [0, 0, 0, 3]);
             bytes.extend_from_slice(b"laid out in another way");
         });
         let found = refusals(&later);
         assert_eq!(found.len(), 4);
         for error in found {
-            assert!(matches!(error, Error::FormatVersion { stored: 2, supported: 1 }), "{error}");
+            assert!(matches!(error, Error::FormatVersion { stored: 3, supported: 2 }), "{error}");
         }
     }
 }

@@ -10,7 +10,6 @@ mod backup_record;
 mod batch;
 mod checkpoint;
 pub(crate) mod codec;
-mod create;
 mod cursor;
 mod database;
 mod directory;
@@ -19,12 +18,12 @@ mod generation;
 #[cfg(feature = "rocksdb-interop")]
 mod host;
 pub(crate) mod keys;
-mod lock;
 mod log_batches;
 mod log_records;
 mod meta;
 mod opening;
-mod pressure;
+mod overlay;
+pub(crate) mod pack;
 pub(crate) mod resources;
 pub(crate) mod run;
 mod salvage;
@@ -37,9 +36,9 @@ mod tuning;
 mod wreck;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use rocksdb::{CompactOptions, ErrorKind};
+use rocksdb::{CompactOptions, ErrorKind, ReadOptions};
 
 pub(crate) use backup::RestoreFrom;
 pub(crate) use backup_record::{Record, Records};
@@ -48,6 +47,7 @@ use codec::{HeaderRecord, Lane, State};
 pub(crate) use cursor::{Cursor, Snapshot, View, counting_reads};
 use database::Database;
 pub(crate) use database::Db;
+use directory::Lock;
 pub(crate) use directory::{
     make as make_directory, rename as rename_durably, sync as sync_directory,
 };
@@ -57,12 +57,11 @@ pub(crate) use files::read_some;
 pub(crate) use generation::Family;
 #[cfg(feature = "rocksdb-interop")]
 pub(crate) use host::{HostBatch, HostSnapshot, descriptors};
-use lock::Lock;
 #[cfg(feature = "fuzzing")]
 pub(crate) use meta::decode_header;
 pub(crate) use opening::{Access, Opening};
 use opening::{Opened, open_families, require_database};
-pub(crate) use pressure::Pressure;
+use overlay::Packs;
 pub(crate) use salvage::Salvage;
 use seal::Seal;
 pub use seal::SealState;
@@ -71,13 +70,16 @@ use secondary::Following;
 pub(crate) use sst::LoneSstFile;
 pub(crate) use sst::{SstBlock, SstFile, SstOptions};
 use tuning::Tuning;
-pub(crate) use tuning::{MIN_MEMORY, lower_compactions};
+pub(crate) use tuning::{MIN_MEMORY, Pressure, lower_compactions};
 
 use crate::error::{Error, Result, StoreErrorKind};
 use crate::exclusion;
 
 /// Version of the stored format: keys, runs, records and the meaning of the header.
 pub(crate) const FORMAT: u32 = 1;
+
+/// Version of an index that has packs.
+pub(crate) const PACKED_FORMAT: u32 = 2;
 
 const MAGIC: [u8; 6] = *b"hamdex";
 const HEADER: &[u8] = b"header";
@@ -96,6 +98,8 @@ pub(crate) struct Store {
     header: HeaderRecord,
     generation: u32,
     tables: usize,
+    /// The key of the last pack of documents, empty if there is none; read at first use.
+    packed_up_to: OnceLock<Vec<u8>>,
     /// Dropped after the database.
     role: Role,
 }
@@ -226,7 +230,30 @@ impl Store {
 
     /// Fails unless every family of the live generation exists.
     fn require_generation(&self) -> Result<()> {
-        Family::of_generation(self.tables).try_for_each(|family| self.handle(family).map(drop))
+        self.families().try_for_each(|family| self.handle(family).map(drop))
+    }
+
+    /// Returns every family of the live generation.
+    pub(crate) fn families(&self) -> impl Iterator<Item = Family> + use<> {
+        let packs = if self.is_packed() { Some(Family::PACKS) } else { None };
+        Family::of_generation(self.tables).chain(packs.into_iter().flatten())
+    }
+
+    fn is_packed(&self) -> bool {
+        self.header.format >= PACKED_FORMAT
+    }
+
+    /// Returns the packs beneath a family, if there are any.
+    fn packs(&self, family: Family) -> Result<Option<Packs<'_>>> {
+        let Some(packed) = family.beneath().filter(|_| self.is_packed()) else { return Ok(None) };
+        let packs = Packs::new(&self.db, self.handle(packed)?, packed, self.header.bits);
+        if packed == Family::PostingPacks {
+            return Ok(Some(packs));
+        }
+        if self.packed_up_to.get().is_none() {
+            let _ = self.packed_up_to.set(packs.last()?);
+        }
+        Ok(Some(self.packed_up_to.get().map_or(packs, |end| packs.up_to(end))))
     }
 
     fn handle(&self, family: Family) -> Result<&rocksdb::ColumnFamily> {
@@ -262,17 +289,28 @@ impl Store {
     }
 
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.db.get_cf(self.handle(family)?, key).map_err(|e| engine_error(&family.to_string(), e))
+        let found = self.db.get_cf(self.handle(family)?, key);
+        let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
+        match self.packs(family)? {
+            Some(packs) => packs.beneath(found, key, &mut None, ReadOptions::default),
+            None => Ok(found),
+        }
     }
 
     /// Reads several keys of one family, in the order given.
     pub(crate) fn get_many(&self, family: Family, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.db
-            .batched_multi_get_cf(self.handle(family)?, keys.iter(), false)
-            .into_iter()
-            .map(|found| match found {
-                Ok(value) => Ok(value.map(|slice| slice.to_vec())),
-                Err(error) => Err(engine_error(&family.to_string(), error)),
+        let packs = self.packs(family)?;
+        let mut base = None;
+        let found = self.db.batched_multi_get_cf(self.handle(family)?, keys.iter(), false);
+        keys.iter()
+            .zip(found)
+            .map(|(key, found)| {
+                let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
+                let found = found.map(|slice| slice.to_vec());
+                match packs {
+                    Some(packs) => packs.beneath(found, key, &mut base, ReadOptions::default),
+                    None => Ok(found),
+                }
             })
             .collect()
     }
@@ -298,7 +336,7 @@ impl Store {
     /// Writes the memory tables to files.
     pub(crate) fn flush(&self) -> Result<()> {
         let mut families = vec![self.handle(Family::Meta)?];
-        for family in Family::of_generation(self.tables) {
+        for family in self.families() {
             families.push(self.handle(family)?);
         }
         self.db
@@ -324,7 +362,8 @@ impl Store {
     /// Opens a cursor for one pass over a family, without filling the cache.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
         let iterator = self.db.raw_iterator_cf_opt(self.handle(family)?, cursor::sweeping());
-        let mut cursor = Cursor::new(iterator, family);
+        let base = self.packs(family)?.map(|packs| packs.base(cursor::sweeping()));
+        let mut cursor = Cursor::new(iterator, family, base);
         cursor.seek(&[]);
         Ok(cursor)
     }

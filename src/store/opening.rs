@@ -1,23 +1,25 @@
-//! Openings: a database whose header is known, on the way to a store.
+//! Openings: a database whose header is known, on the way to a store. And creation, of an empty one.
 //!
 //! The number of tables follows from the plan in the header, which the store does not parse. So an
 //! opening reads the header first, its caller checks it, and [`Opening::with_tables`] continues.
 //! Until then nothing but the database's own recovery has changed the directory.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rocksdb::Options;
 use tempfile::TempDir;
 
-use super::codec::HeaderRecord;
-use super::directory::{self, LOCK_FILE, Mark, exists};
-use super::lock::Lock;
+use super::codec::{self, HeaderRecord, State};
+use super::directory::{self, CREATING_FILE, LOCK_FILE, Lock, Mark, begin_creation, exists};
+use super::directory::{make, require_vacant, sync};
 use super::log_records::{self, LogRecords};
 use super::meta::read_header;
+use super::resources::Resource;
 use super::seal::{Bounds, Seal};
 use super::secondary::Following;
 use super::tuning::{MIN_MEMORY, Tuning};
-use super::{Database, Db, Family, Role, Store, engine_error, resources, settled};
+use super::{Database, Db, FORMAT, Family, HEADER, Role, Store, engine_error, resources, settled};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -91,7 +93,15 @@ impl Opening {
     /// Opens the live generation, whose plan has this number of tables.
     pub(crate) fn with_tables(self, tables: usize) -> Result<Store> {
         let Self { db, path, header, kind } = self;
-        let store = |role| Store { db, path: path.clone(), header, generation: 0, tables, role };
+        let store = |role| Store {
+            db,
+            path: path.clone(),
+            header,
+            generation: 0,
+            tables,
+            packed_up_to: OnceLock::new(),
+            role,
+        };
         match kind {
             Kind::Primary { names, tuning, bounds, builds, lock } => {
                 fail_point!("open.recovered");
@@ -134,6 +144,62 @@ impl Opening {
 }
 
 impl Store {
+    /// Creates a database with a header, its resources and the empty families of generation 1.
+    pub(crate) fn create(
+        path: &Path,
+        header: HeaderRecord,
+        resources: &[Resource<'_>],
+        tables: usize,
+        memory: usize,
+    ) -> Result<Self> {
+        make(path)?;
+        require_vacant(path, Mark::Creating)?;
+        let lock = Lock::of_index(path)?;
+        // Check the directory again: another process may have held the lock meanwhile.
+        begin_creation(path, Mark::Creating)?;
+        fail_point!("create.marked");
+        let tuning = Tuning::new(memory, tables + 3);
+        let generation = 1;
+        let mut names = vec!["default".to_owned(), Family::Meta.name(generation)];
+        names.extend(Family::of_generation(tables).map(|family| family.name(generation)));
+        let descriptors = names.iter().map(|name| tuning.descriptor(name));
+        let db = Db::open_cf_descriptors(&tuning.database(), path, descriptors)
+            .map_err(|e| engine_error("database", e))?;
+        fail_point!("create.opened");
+        let seal = Seal::begin(path, None)?;
+        // The header may be that of an index with packs.
+        let header = HeaderRecord { format: FORMAT, ..header };
+        let store = Self {
+            db: Database::Own(db),
+            path: path.to_owned(),
+            header,
+            generation,
+            tables,
+            packed_up_to: OnceLock::new(),
+            role: Role::Primary { tuning, seal, _lock: lock },
+        };
+        store.write_header(resources)?;
+        fail_point!("create.written");
+        store.sync()?;
+        fail_point!("create.synced");
+        let mark = path.join(CREATING_FILE);
+        std::fs::remove_file(&mark).map_err(|e| Error::io(&mark, e))?;
+        // Otherwise a power loss could bring the mark back, and the next creation clears the index.
+        sync(path)?;
+        Ok(store)
+    }
+
+    /// Writes header, resources and the state of an empty index in one batch.
+    pub(super) fn write_header(&self, resources: &[Resource<'_>]) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.put_meta(HEADER, &codec::encode(HEADER, &self.header));
+        for (name, bytes) in resources {
+            resources::write(name, bytes, |key, record| batch.put_meta(key, record));
+        }
+        batch.put_state(&State { generation: self.generation, documents: 0 });
+        batch.commit()
+    }
+
     /// Selects the live generation.
     fn live(mut self) -> Result<Self> {
         self.generation = self.state()?.generation;
@@ -183,8 +249,7 @@ impl Store {
 
     /// Drops families that a finished, killed or abandoned build left behind.
     fn drop_stale_families(&mut self, names: &[String]) -> Result<()> {
-        let live: Vec<_> =
-            Family::of_generation(self.tables).map(|f| f.name(self.generation)).collect();
+        let live: Vec<_> = self.families().map(|f| f.name(self.generation)).collect();
         for name in names {
             if name != "default" && *name != Family::Meta.name(0) && !live.contains(name) {
                 self.db.drop_family(name)?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rocksdb::ReadOptions;
 use tempfile::TempDir;
 
 use super::codec::{HeaderRecord, State};
@@ -11,13 +12,14 @@ use super::files::log_number;
 use super::generation::BUILDING;
 use super::meta::read_header;
 use super::opening::{families_of_cut, require_database, require_meta};
+use super::overlay::Packs;
 use super::seal::Bounds;
 use super::tuning::{MIN_MEMORY, Tuning};
 use super::wreck::Wreck;
-use super::{Cursor, Db, Family, engine_error, resources};
+use super::{Cursor, Db, Family, PACKED_FORMAT, engine_error, resources};
 use crate::error::{Error, Result};
 
-/// `meta` and at most one family of the live generation, opened read-only.
+/// `meta` and at most one family of the live generation with its packs, opened read-only.
 pub(crate) struct Salvage {
     db: Db,
     path: PathBuf,
@@ -42,8 +44,8 @@ impl Salvage {
         require_meta(path, &names)?;
         let cut = cut.map(Arc::new);
         let readable = cut.as_ref().map_or(path, |cut| cut.path());
-        let read = |name| Self::read_meta(path, open(readable, name)?, cut.clone());
-        let meta = read(None)?;
+        let read = |names: &[String]| Self::read_meta(path, open(readable, names)?, cut.clone());
+        let meta = read(&[])?;
         if meta.db.get_cf(meta.handle(Family::Meta)?, BUILDING).is_ok_and(|mark| mark.is_some()) {
             // A log that lost its end may have lost the end of the build.
             meta.lost.map_or(Ok(()), Err)?;
@@ -51,7 +53,11 @@ impl Salvage {
         }
         match family {
             None => Ok(meta),
-            Some(family) => read(Some(&family.name(meta.state.generation))),
+            Some(family) => {
+                let packs = family.beneath().filter(|_| meta.header.format >= PACKED_FORMAT);
+                let families = [Some(family), packs].into_iter().flatten();
+                read(&families.map(|f| f.name(meta.state.generation)).collect::<Vec<_>>())
+            }
         }
     }
 
@@ -142,14 +148,26 @@ impl Salvage {
     }
 
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.db.get_cf(self.handle(family)?, key).map_err(|e| engine_error(&family.to_string(), e))
+        let found = self.db.get_cf(self.handle(family)?, key);
+        let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
+        match self.packs(family)? {
+            Some(packs) => packs.beneath(found, key, &mut None, ReadOptions::default),
+            None => Ok(found),
+        }
     }
 
     /// Opens a cursor for one pass over a family.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
-        let mut cursor = Cursor::new(self.db.raw_iterator_cf(self.handle(family)?), family);
+        let base = self.packs(family)?.map(|packs| packs.base(ReadOptions::default()));
+        let mut cursor = Cursor::new(self.db.raw_iterator_cf(self.handle(family)?), family, base);
         cursor.seek(&[]);
         Ok(cursor)
+    }
+
+    fn packs(&self, family: Family) -> Result<Option<Packs<'_>>> {
+        let packed = family.beneath().filter(|_| self.header.format >= PACKED_FORMAT);
+        let Some(packed) = packed else { return Ok(None) };
+        Ok(Some(Packs::new(&self.db, self.handle(packed)?, packed, self.header.bits)))
     }
 
     fn handle(&self, family: Family) -> Result<&rocksdb::ColumnFamily> {
@@ -160,14 +178,14 @@ impl Salvage {
     }
 }
 
-/// Opens `meta` and optionally another family, without checking the others.
-fn open(path: &Path, name: Option<&str>) -> Result<Db> {
+/// Opens `meta` and the named families, without checking the others.
+fn open(path: &Path, others: &[String]) -> Result<Db> {
     let tuning = Tuning::new(MIN_MEMORY, 3);
     let mut options = tuning.database_as_it_is();
     options.set_paranoid_checks(false);
     let meta = Family::Meta.name(0);
-    let names = ["default", &meta].into_iter().chain(name);
+    let names = ["default", &meta].into_iter().chain(others.iter().map(String::as_str));
     let descriptors = names.map(|name| tuning.descriptor(name));
     Db::open_cf_descriptors_read_only(&options, path, descriptors, false)
-        .map_err(|e| engine_error(name.unwrap_or("meta"), e))
+        .map_err(|e| engine_error(others.first().map_or("meta", String::as_str), e))
 }

@@ -7,10 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use super::directory::{
-    CREATING_FILE, LOCK_FILE, Mark, STAGE_DIR, begin_creation, clear, exists, make, mark_creation,
-    remove_stage, require_vacant, sync,
+    CREATING_FILE, LOCK_FILE, Lock, Mark, STAGE_DIR, begin_creation, clear, exists, make,
+    mark_creation, remove_stage, require_vacant, sync,
 };
-use super::lock::Lock;
 use super::tuning::MIN_MEMORY;
 use super::{Access, HeaderRecord, Opening};
 use crate::error::{Error, Result};

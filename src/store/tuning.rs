@@ -1,11 +1,14 @@
-//! `RocksDB` settings: each family gets suitable blocks, filters and buffers.
+//! `RocksDB` settings: each family gets suitable blocks, filters and buffers. And pressure: what
+//! its properties say about background work, write delays and memory use.
+
+use std::ffi::CStr;
 
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType,
-    DBRecoveryMode, Env, LogLevel, Options,
+    DBRecoveryMode, Env, LogLevel, Options, properties,
 };
 
-use super::engine_error;
+use super::{Family, Store, engine_error};
 use crate::error::Result;
 
 /// Smallest memory budget that leaves every family a usable buffer.
@@ -105,10 +108,11 @@ impl Tuning {
         options.set_max_bytes_for_level_base(LEVEL_BASE);
         options.set_target_file_size_base(LEVEL_BASE / 4);
         options.set_target_file_size_multiplier(4);
-        if name.starts_with("table") {
-            // Runs are already encoded, and their keys share too little for prefix compression.
+        if name.starts_with("table") || name.contains("_packs") {
+            // Runs are already encoded, and their keys share too little for prefix compression. So
+            // are packs.
             options.set_compression_type(DBCompressionType::None);
-            // A block holds eight or nine runs. Smaller blocks were not faster and have a larger
+            // A block holds eight or nine runs, or seven packs. Smaller blocks were not faster and have a larger
             // index.
             blocks.set_block_size(8 << 10);
             blocks.set_block_restart_interval(1);
@@ -129,5 +133,61 @@ impl Tuning {
         }
         options.set_block_based_table_factory(&blocks);
         options.get_options_from_string(FURTHER).expect("RocksDB parses its own options")
+    }
+}
+
+/// Background work and write delays of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pressure {
+    pub(crate) writes_stopped: bool,
+    pub(crate) writes_slowed_to: u64,
+    pub(crate) background_errors: u64,
+    pub(crate) flushes: u64,
+    pub(crate) compactions: u64,
+    pub(crate) bytes_to_compact: u64,
+}
+
+impl Store {
+    pub(crate) fn pressure(&self) -> Result<Pressure> {
+        Ok(Pressure {
+            writes_stopped: self.property(Family::Docs, properties::IS_WRITE_STOPPED)? > 0,
+            writes_slowed_to: self.property(Family::Docs, properties::ACTUAL_DELAYED_WRITE_RATE)?,
+            background_errors: self.property(Family::Docs, properties::BACKGROUND_ERRORS)?,
+            flushes: self.property(Family::Docs, properties::NUM_RUNNING_FLUSHES)?,
+            compactions: self.property(Family::Docs, properties::NUM_RUNNING_COMPACTIONS)?,
+            bytes_to_compact: self.properties(properties::ESTIMATE_PENDING_COMPACTION_BYTES)?,
+        })
+    }
+
+    /// Returns the bytes of block cache, write buffers, and indexes and filters outside the cache.
+    pub(crate) fn memory_usage(&self) -> Result<(u64, u64, u64)> {
+        Ok((
+            // All families share one cache.
+            self.property(Family::Docs, properties::BLOCK_CACHE_USAGE)?,
+            self.properties(properties::SIZE_ALL_MEM_TABLES)?,
+            self.properties(properties::ESTIMATE_TABLE_READERS_MEM)?,
+        ))
+    }
+
+    /// Returns the size of a family on disk and in memory tables, in bytes, with its packs.
+    pub(crate) fn bytes(&self, family: Family) -> Result<u64> {
+        let files = self.property(family, properties::LIVE_SST_FILES_SIZE)?;
+        let bytes = files + self.property(family, properties::CUR_SIZE_ALL_MEM_TABLES)?;
+        match family.beneath().filter(|_| self.is_packed()) {
+            Some(packs) => Ok(bytes + self.bytes(packs)?),
+            None => Ok(bytes),
+        }
+    }
+
+    /// Returns the sum of a property over all families.
+    fn properties(&self, name: &CStr) -> Result<u64> {
+        let families = self.families().chain([Family::Meta]);
+        families.map(|family| self.property(family, name)).sum()
+    }
+
+    fn property(&self, family: Family, name: &CStr) -> Result<u64> {
+        let found = self.db.property_int_value_cf(self.handle(family)?, name);
+        let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
+        Ok(found.expect("RocksDB has every property that its bindings name"))
     }
 }

@@ -8,22 +8,28 @@
 //!   `RocksDB`'s own repair joins them, in a directory of links.
 //! - Files that a build wrote name no family. They were ingested into empty families, so they are
 //!   older than all other entries. Their first entry shows what they hold: the checksum of a
-//!   document's record covers its key. They are ingested behind the others.
+//!   document's record, or of a pack, covers its key. They are ingested behind the others.
 //! - Logs hold the latest batches, which are complete. They are applied last.
 //!
 //! The notes list what the files alone cannot prove: files of an earlier generation or from before
 //! a compaction may still exist, and a missing file may have held removals.
 
+mod packs;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rocksdb::{DBCompactionStyle, IngestExternalFileOptions, Options, WriteBatch, WriteOptions};
+use rocksdb::{
+    DBCompactionStyle, DBRawIteratorWithThreadMode, IngestExternalFileOptions, Options, WriteBatch,
+    WriteOptions,
+};
 use tempfile::TempDir;
 
 use super::codec::{self, Document, HeaderRecord, State};
 use super::generation::BUILDING;
 use super::log_batches::{self, Visit};
 use super::meta::read_header;
+use super::overlay::REMOVED;
 use super::tuning::{MIN_MEMORY, Tuning};
 use super::{Db, Family, STATE, engine_error};
 use crate::error::{Error, Result};
@@ -50,6 +56,8 @@ pub(super) struct Wreck {
 enum Content {
     Documents,
     Postings,
+    /// Packs of documents or of postings.
+    Packs(Family),
     /// Tables are rebuilt, so their files are not needed.
     Other,
 }
@@ -97,7 +105,7 @@ impl Wreck {
         })?;
         let state = work.state()?;
         let building = work.building();
-        for family in [Family::Docs, Family::Postings] {
+        for family in [Family::Docs, Family::Postings, Family::DocPacks, Family::PostingPacks] {
             work.make(&family.name(state.generation))?;
         }
         work.ingest(of_builds, &header, state.generation, building)?;
@@ -214,6 +222,7 @@ impl Work<'_> {
             files.reverse();
         }
         let mut beneath = false;
+        let mut packs = Vec::new();
         for (number, file) in files {
             let name = format!("{number:06}.sst");
             let content = match self.content(&file, header) {
@@ -227,6 +236,10 @@ impl Work<'_> {
             let family = match content {
                 Content::Documents => Family::Docs,
                 Content::Postings => Family::Postings,
+                Content::Packs(family) => {
+                    packs.push((family, name, file));
+                    continue;
+                }
                 Content::Other => continue,
             };
             let family = family.name(generation);
@@ -246,16 +259,12 @@ impl Work<'_> {
                 self.merge_beneath(&family.name(generation))?;
             }
         }
-        Ok(())
+        self.ingest_packs(packs, header, generation)
     }
 
     /// Classifies a file that a build wrote by its first entry.
     fn content(&mut self, file: &Path, header: &HeaderRecord) -> Result<Content> {
-        const PROBE: &str = "probe";
-        self.make(PROBE)?;
-        let ingested = self.ingest_linked(file, PROBE, false);
-        let content = ingested.and_then(|()| {
-            let mut entries = self.db.raw_iterator_cf(self.handle(PROBE)?);
+        self.probe(file, |entries| {
             entries.seek_to_first();
             if !entries.valid() {
                 // The first block may be the damaged one.
@@ -269,12 +278,27 @@ impl Work<'_> {
                 Content::Documents
             } else if value.is_empty() {
                 Content::Postings
+            } else if let Some(family) = packs::family_of(header, key, value) {
+                Content::Packs(family)
             } else {
                 Content::Other
             })
-        });
+        })
+    }
+
+    /// Passes a cursor over one file to `read`.
+    fn probe<T>(
+        &mut self,
+        file: &Path,
+        read: impl FnOnce(&mut DBRawIteratorWithThreadMode<'_, Db>) -> Result<T>,
+    ) -> Result<T> {
+        const PROBE: &str = "probe";
+        self.make(PROBE)?;
+        let ingested = self.ingest_linked(file, PROBE, false);
+        let outcome =
+            ingested.and_then(|()| read(&mut self.db.raw_iterator_cf(self.handle(PROBE)?)));
         self.db.drop_cf(PROBE).map_err(|e| engine_error("file", e))?;
-        content
+        outcome
     }
 
     fn ingest_linked(&self, file: &Path, family: &str, behind: bool) -> Result<()> {
@@ -338,9 +362,9 @@ impl Work<'_> {
                 Some(value) if is_document(header, change.key, value) => {
                     documents = documents.max(Some(change.family));
                 }
-                Some(_) => {}
+                Some(value) if value != REMOVED => {}
                 // Removing a document also removes its posting, whose family has the next id.
-                None => {
+                _ => {
                     if removed.0 != number {
                         removed = (number, Vec::new());
                     }

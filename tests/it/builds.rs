@@ -2,13 +2,18 @@
 //!
 //! And cancelled calls: every long call stops when its caller asks, without damage.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hamdex::build::{BuildOptions, Builder, Repeats};
-use hamdex::{Durability, Error, Index, IndexOptions, Progress, Result, join};
+use hamdex::build::{BuildOptions, Builder, Repeats, repair};
+use hamdex::inspect::Header;
+use hamdex::{Durability, Error, Fingerprint, Index, IndexOptions, Progress, Query, Result, join};
 
-use crate::support::{Model, Rng, assert_holds, copy_directory, keyed, options, random};
+use crate::support::{
+    Model, Rng, assert_holds, clusters_of, copy_directory, keyed, mixed, options, pairs_of, random,
+    scan, scan_clusters, scan_pairs,
+};
 
 /// Enough documents for several spill files with the smallest memory.
 const ROWS: u64 = 1_000_000;
@@ -304,4 +309,120 @@ fn an_error_of_the_visitor_stops_the_pairs() {
     });
     assert!(matches!(error, Err(Error::InvalidOption { name: "visitor", .. })));
     assert_eq!(seen, 1);
+}
+
+/// Asserts that an index answers as the sorted map and the linear scan do.
+fn assert_answers<F: Fingerprint>(index: &Index<F>, model: &Model<F>, context: &str) -> Result<()> {
+    assert_holds(index, model, context);
+    for query in model.values().step_by(17) {
+        for distance in [0, 3, 8] {
+            let found = index.search(Query::new(*query).distance(distance))?;
+            assert!(found == scan(model, *query, distance), "{context}, distance {distance}");
+        }
+    }
+    for (key, fingerprint) in model.iter().step_by(11) {
+        assert_eq!(index.get(key)?, Some(*fingerprint), "{context}");
+    }
+    assert!(pairs_of(index, 3)? == scan_pairs(model, 3), "pairs, {context}");
+    assert!(clusters_of(index, 3)? == scan_clusters(model, 3), "clusters, {context}");
+    let deep = index.check_deep(&())?;
+    assert_eq!(deep.problems, [""; 0], "{context}");
+    Ok(())
+}
+
+fn packed_as_others<F: Fingerprint>(seed: u64) -> Result<()> {
+    let directory = tempfile::tempdir().unwrap();
+    // Row numbers are packed, names are not; a mixed index has both.
+    for (kind, format) in [("rows", 2), ("names", 1), ("both", 2)] {
+        let mut rng = Rng::new(seed);
+        let key = |row: usize| match kind {
+            "rows" => (row as u64).to_be_bytes().to_vec(),
+            "both" if row.is_multiple_of(3) => (row as u64).to_be_bytes().to_vec(),
+            _ => format!("row {row}").into_bytes(),
+        };
+        let path = directory.path().join(kind);
+        let fingerprints = mixed::<F>(&mut rng, 500);
+        let mut model = Model::new();
+        for _ in 0..2 {
+            let mut builder = Builder::<F>::create(&path, &options::<F>("4"), &small())?;
+            let mut pushed = Model::new();
+            for origin in 0..300 {
+                let (key, fingerprint) = (key(rng.below(600)), *rng.pick(&fingerprints));
+                builder.push(&key, fingerprint, origin)?;
+                pushed.entry(key).or_insert(fingerprint);
+            }
+            builder.finish(&(), &mut |_, _| ())?;
+            model.append(&mut pushed);
+            let index = Index::<F>::open(&path)?;
+            assert_eq!(index.header().format, format, "{kind}");
+            assert_answers(&index, &model, kind)?;
+            for _ in 0..12 {
+                let keys: Vec<_> = (0..8).map(|_| key(rng.below(700))).collect();
+                let documents: Vec<_> =
+                    keys.iter().map(|key| (&key[..], *rng.pick(&fingerprints))).collect();
+                match rng.below(3) {
+                    0 => {
+                        let stored = keys.iter().collect::<BTreeSet<_>>();
+                        let stored = stored.into_iter().filter(|key| model.remove(*key).is_some());
+                        let stored = stored.count() as u64;
+                        assert_eq!(index.remove_batch(&keys, Durability::Buffered)?, stored);
+                    }
+                    1 => {
+                        index.insert_batch(&documents, Durability::Buffered)?;
+                        model.extend(documents.iter().map(|(key, f)| (key.to_vec(), *f)));
+                    }
+                    _ => {
+                        for (key, fingerprint) in documents {
+                            let mut others = model.clone();
+                            others.remove(key);
+                            let near = scan(&others, fingerprint, 3).into_iter().next();
+                            let durability = Durability::Buffered;
+                            let refused = index.insert_if_new(key, fingerprint, 3, durability)?;
+                            assert_eq!(refused, near, "{kind}");
+                            if near.is_none() {
+                                model.insert(key.to_vec(), fingerprint);
+                            }
+                        }
+                    }
+                }
+            }
+            index.merge(&())?;
+            index.compact()?;
+            assert_answers(&index, &model, kind)?;
+            drop(index);
+            assert_holds(&Index::<F>::open_read_only(&path)?, &model, kind);
+        }
+        let repaired = directory.path().join(format!("{kind} repaired"));
+        let report = repair::<F>(&path, &repaired, &small(), &())?;
+        assert_eq!((report.documents, report.from_postings), (model.len() as u64, 0));
+        assert_answers(&Index::<F>::open(&repaired)?, &model, kind)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn packed_documents_answer_as_all_others_do() -> Result<()> {
+    packed_as_others::<u32>(32)?;
+    packed_as_others::<u64>(64)?;
+    packed_as_others::<u128>(128)
+}
+
+#[test]
+fn a_build_without_row_numbers_makes_an_index_that_earlier_versions_open() -> Result<()> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    for (key, format) in [(&b"12345678"[..], 2), (b"123456789", 2), (b"1", 2)] {
+        let mut builder = Builder::<u64>::create(path, &IndexOptions::new(), &small())?;
+        builder.push(key, 7, 0)?;
+        builder.finish(&(), &mut |_, _| ())?;
+        assert_eq!(Header::read(path)?.format, format);
+    }
+    let index = Index::<u64>::open(path)?;
+    assert!(index.remove(b"12345678")?);
+    drop(index);
+    let builder = Builder::<u64>::create(path, &IndexOptions::new(), &small())?;
+    builder.finish(&(), &mut |_, _| ())?;
+    assert_eq!(Header::read(path)?.format, 1, "no document is packed any more");
+    assert_eq!(Index::<u64>::open(path)?.len()?, 2);
+    Ok(())
 }

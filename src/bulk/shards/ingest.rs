@@ -97,7 +97,7 @@ pub fn ingest<F: Fingerprint>(
         }
         store.ingest(layout.family(family)?, generation, &files)?;
     }
-    store.finish_build(generation, report.documents)?;
+    store.finish_build(generation, report.documents, false)?;
     clear(path)?;
     Ok(report)
 }

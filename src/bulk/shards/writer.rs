@@ -105,14 +105,14 @@ impl<F: Fingerprint> ShardWriter<F> {
         let Some(open) = &mut self.open else { return Ok(()) };
         open.shard.members += 1;
         match open.family {
-            Family::Docs | Family::Meta => {
+            Family::Docs | Family::DocPacks | Family::Meta => {
                 let fingerprint = fingerprint
                     .ok_or_else(|| invalid("fingerprint", "a document has none".to_owned()))?;
                 let document = Document { fingerprint, features: None };
                 codec::encode_into(&mut self.record, key, &document);
                 open.put(key, &self.record)
             }
-            Family::Postings => open.put(key, &[]),
+            Family::Postings | Family::PostingPacks => open.put(key, &[]),
             Family::Table(_) => {
                 let member = F::from_bytes(key).ok_or_else(|| {
                     invalid("key", format!("{} bytes are not a fingerprint", key.len()))

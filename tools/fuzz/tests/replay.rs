@@ -6,6 +6,7 @@ use hamdex_fuzz::replay;
 #[test]
 fn the_corpora_of_the_decoders_hold() {
     replay("run", fuzzing::run);
+    replay("pack", fuzzing::pack);
     replay("record", fuzzing::record);
     replay("header", fuzzing::header);
     replay("key", fuzzing::key);

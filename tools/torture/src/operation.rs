@@ -45,7 +45,11 @@ pub(crate) enum Operation {
     Checkpoint,
 }
 
-fn key(owner: u64, at: u64) -> Vec<u8> {
+/// Returns a row number, which a build packs, or a text.
+fn key(setup: Setup, owner: u64, at: u64) -> Vec<u8> {
+    if setup.rows {
+        return (owner * 1000 + at).to_be_bytes().to_vec();
+    }
     format!("{owner:07}-{at:03}").into_bytes()
 }
 
@@ -67,7 +71,7 @@ pub(crate) fn fingerprint(setup: Setup, rng: &mut Rng) -> u128 {
 }
 
 fn documents(setup: Setup, rng: &mut Rng, owner: u64, count: u64) -> Vec<(Vec<u8>, u128)> {
-    (0..count).map(|at| (key(owner, at), fingerprint(setup, rng))).collect()
+    (0..count).map(|at| (key(setup, owner, at), fingerprint(setup, rng))).collect()
 }
 
 /// Returns an operation by its number in the sequence of a seed.
@@ -83,12 +87,12 @@ pub(crate) fn operation(setup: Setup, seed: u64, number: u64, size: Size) -> Ope
         1 | 6 => Operation::Insert(documents(setup, rng, number, 30), synced),
         2 => Operation::Insert(documents(setup, rng, number.saturating_sub(1), 20), synced),
         3 => {
-            let gone = (0..40).step_by(3).map(|at| key(number.saturating_sub(3), at));
+            let gone = (0..40).step_by(3).map(|at| key(setup, number.saturating_sub(3), at));
             Operation::Remove(gone.collect(), synced)
         }
         4 => Operation::InsertIfNew(documents(setup, rng, number, 15)),
         5 => Operation::Fold,
-        7 => Operation::Remove((0..30).map(|at| key(number - 1, at)).collect(), buffered),
+        7 => Operation::Remove((0..30).map(|at| key(setup, number - 1, at)).collect(), buffered),
         8 => Operation::Flush,
         9 => Operation::Insert(documents(setup, rng, number.saturating_sub(9), 25), buffered),
         10 => Operation::Compact,
@@ -98,7 +102,7 @@ pub(crate) fn operation(setup: Setup, seed: u64, number: u64, size: Size) -> Ope
         14 => {
             // Removes documents of an earlier cycle, so that the index stays small.
             let old = number.saturating_sub(3 * CYCLE)..number.saturating_sub(2 * CYCLE);
-            let gone = old.flat_map(|owner| (0..200).map(move |at| key(owner, at)));
+            let gone = old.flat_map(|owner| (0..200).map(move |at| key(setup, owner, at)));
             Operation::Remove(gone.collect(), buffered)
         }
         15 => Operation::Return(number),

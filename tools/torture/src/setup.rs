@@ -32,6 +32,8 @@ pub(crate) struct Setup {
     pub(crate) features: bool,
     folds: bool,
     pub(crate) attached: bool,
+    /// Whether keys are row numbers, which a build packs.
+    pub(crate) rows: bool,
 }
 
 impl Setup {
@@ -48,6 +50,7 @@ impl Setup {
             features: rng.u32(0..3) == 0,
             folds: rng.u32(0..3) == 0,
             attached: rng.u32(0..5) == 0,
+            rows: rng.bool(),
         }
     }
 
@@ -175,6 +178,7 @@ impl fmt::Display for Setup {
             (self.features, "features"),
             (self.folds, "background merge"),
             (self.attached, "attached"),
+            (self.rows, "row numbers"),
         ] {
             if is {
                 write!(f, ", {name}")?;

@@ -13,6 +13,7 @@ fn chosen() -> fn(&[u8]) {
     let name = std::env::var("HAMDEX_FUZZ").unwrap_or_default();
     match name.as_str() {
         "run" => fuzzing::run,
+        "pack" => fuzzing::pack,
         "record" => fuzzing::record,
         "header" => fuzzing::header,
         "key" => fuzzing::key,
