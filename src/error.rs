@@ -269,11 +269,11 @@ pub enum Error {
         message: String,
     },
     /// The index has a format version that this library does not read.
-    #[error("index has format version {stored}; this library reads version {supported}")]
+    #[error("index has format version {stored}; this library reads versions up to {supported}")]
     FormatVersion {
         /// Version in the header.
         stored: u32,
-        /// Version this library reads and writes.
+        /// Latest version that this library reads and writes.
         supported: u32,
     },
     /// Stored bytes do not decode, or contradict each other.

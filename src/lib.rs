@@ -98,7 +98,8 @@ pub mod build {
     #[cfg(feature = "distributed")]
     pub use crate::bulk::shards;
     pub use crate::bulk::{
-        Abandoned, BuildOptions, BuildReport, Builder, RepairReport, Repeats, repair, repair_any,
+        Abandoned, BuildOptions, BuildReport, Builder, DiskNeeds, RepairReport, Repeats, repair,
+        repair_any,
     };
 }
 

@@ -210,12 +210,14 @@ fn build(directory: &Path, count: u64) -> Result<()> {
         builder.push(&key, fingerprint, origin)?;
     }
     let mut repeated = 0_u64;
+    let resumed = first > 0;
     let report = builder.finish(&(), &mut |_, origin| {
         assert_eq!(origin % 1000, 999, "only these rows repeat a key");
         repeated += 1;
     })?;
-    assert_eq!(report.duplicates, repeated);
-    assert_eq!(repeated, count / 1000, "repeated rows of {count}");
+    // A build that was killed after its documents were written does not name them again.
+    assert!(report.duplicates == repeated || resumed && repeated == 0);
+    assert_eq!(report.duplicates, count / 1000, "repeated rows of {count}");
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use super::fingerprints::FingerprintSorter;
+use super::manifest::Written;
 use super::merge::Sorted;
 use super::options::{BuildReport, Repeats};
 use super::sorter::RecordSorter;
@@ -38,19 +39,55 @@ pub(super) struct Assembly<'a, F> {
 }
 
 impl<F: Fingerprint> Assembly<'_, F> {
-    /// Writes and ingests every family. Also returns whether any documents are packed.
-    pub(super) fn run(
+    /// Writes and ingests postings and tables, after the documents.
+    ///
+    /// Postings that were not collected with the documents are read from them.
+    pub(super) fn rest(
         &self,
-        documents: RecordSorter,
-        duplicate: &mut dyn FnMut(&[u8], u64),
-    ) -> Result<(BuildReport, bool)> {
-        let mut report = BuildReport::default();
-        let (postings, packed) = self.documents(documents, duplicate, &mut report)?;
+        written: Written,
+        postings: Option<RecordSorter>,
+    ) -> Result<BuildReport> {
+        let Written { documents, duplicates, replaced, bytes, .. } = written;
+        let mut report = BuildReport { documents, duplicates, replaced, bytes, fingerprints: 0 };
+        self.progress.begin("sorting postings", None);
+        let postings = match postings {
+            Some(collected) => collected,
+            None => self.collect(documents)?,
+        };
         let fingerprints = self.postings(postings, &mut report)?;
         for (number, table) in self.plan.tables().iter().enumerate() {
             self.table(number, table, &fingerprints, &mut report)?;
         }
-        Ok((report, packed))
+        Ok(report)
+    }
+
+    /// Returns true if postings are collected while documents are written.
+    ///
+    /// To read the documents again costs time if they have features. To collect them costs space
+    /// while the spill files of the documents exist.
+    fn collects(&self) -> bool {
+        self.store.header().keeps_features
+    }
+
+    /// Reads the postings of the written documents, unsorted.
+    fn collect(&self, documents: u64) -> Result<RecordSorter> {
+        let mut postings = RecordSorter::new(self.spills, self.memory / 2, "postings");
+        let mut posting = Vec::new();
+        let mut cursor = self.store.sweep_built(self.generation)?;
+        while let Some((key, bytes)) = cursor.entry()? {
+            let document = codec::decode::<Document<F>>("docs", key, bytes)?;
+            keys::posting_into(&mut posting, document.fingerprint, key);
+            postings.push(&posting, &[])?;
+            if postings.len().is_multiple_of(REPORT_EVERY) {
+                progress::check(self.progress)?;
+            }
+            cursor.next();
+        }
+        if postings.len() != documents {
+            let detail = format!("{} documents, {documents} were written", postings.len());
+            return Err(Error::corrupt("docs", detail));
+        }
+        Ok(postings)
     }
 
     /// Returns the key if documents with it are packed: a number, without features beside it.
@@ -75,23 +112,29 @@ impl<F: Fingerprint> Assembly<'_, F> {
         }
     }
 
-    /// Merges pushed and stored documents by key and returns their postings, unsorted.
+    /// Merges pushed and stored documents by key, and writes and ingests them.
     ///
-    /// Also returns whether any documents are packed.
-    fn documents(
+    /// Also returns their postings, unsorted, if they are collected here.
+    pub(super) fn documents(
         &self,
         documents: RecordSorter,
         duplicate: &mut dyn FnMut(&[u8], u64),
-        report: &mut BuildReport,
-    ) -> Result<(RecordSorter, bool)> {
+    ) -> Result<(Written, Option<RecordSorter>)> {
+        let report = &mut BuildReport::default();
         self.progress.begin("sorting documents", None);
         let mut pushed = documents.finish()?;
         let old = self.store.state()?.documents;
         self.progress.begin("writing documents", Some(pushed.len() + old));
-        let mut postings = RecordSorter::new(self.spills, self.memory / 2, "postings");
+        let mut posting = Vec::new();
+        let mut postings =
+            self.collects().then(|| RecordSorter::new(self.spills, self.memory / 2, "postings"));
+        let mut collect = |fingerprint: F, key: &[u8]| {
+            let Some(postings) = &mut postings else { return Ok(()) };
+            keys::posting_into(&mut posting, fingerprint, key);
+            postings.push(&posting, &[])
+        };
         let mut packed = false;
         self.with_packs(Family::Docs, report, |report, writers, packer| {
-            let mut posting = Vec::new();
             let mut record = Vec::new();
             let mut stored = self.store.sweep(Family::Docs)?;
             let mut ticks = 0;
@@ -104,8 +147,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
                     Step::Replaced => report.replaced += 1,
                     Step::Stored(key, fingerprint, bytes) => {
                         report.documents += 1;
-                        keys::posting_into(&mut posting, fingerprint, key);
-                        postings.push(&posting, &[])?;
+                        collect(fingerprint, key)?;
                         match self.packed_key(key) {
                             Some(key) => packer.push(fingerprint, key)?,
                             None => writers.put(key, bytes)?,
@@ -113,8 +155,7 @@ impl<F: Fingerprint> Assembly<'_, F> {
                     }
                     Step::Pushed(key, fingerprint, features) => {
                         report.documents += 1;
-                        keys::posting_into(&mut posting, fingerprint, key);
-                        postings.push(&posting, &[])?;
+                        collect(fingerprint, key)?;
                         if let Some(key) = self.packed_key(key) {
                             packer.push(fingerprint, key)?;
                         } else {
@@ -130,7 +171,8 @@ impl<F: Fingerprint> Assembly<'_, F> {
             packed = packer.finish()?;
             Ok(())
         })?;
-        Ok((postings, packed))
+        let BuildReport { documents, duplicates, replaced, bytes, .. } = *report;
+        Ok((Written { documents, duplicates, replaced, bytes, packed }, postings))
     }
 
     /// Writes the postings in order and returns their distinct fingerprints.
@@ -139,7 +181,6 @@ impl<F: Fingerprint> Assembly<'_, F> {
         postings: RecordSorter,
         report: &mut BuildReport,
     ) -> Result<SpooledFingerprints<F>> {
-        self.progress.begin("sorting postings", None);
         let mut postings = postings.finish()?;
         self.progress.begin("writing postings", Some(postings.len()));
         let mut spool = FingerprintSpool::new(self.spills, self.memory / 4, "distinct");

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use super::STAGING;
 use super::assemble::Assembly;
 use super::manifest::Manifest;
-use super::options::{Abandoned, BuildOptions, BuildReport, Repeats};
+use super::options::{Abandoned, BuildOptions, BuildReport, DiskNeeds, Repeats};
 use super::sorter::RecordSorter;
+use super::spill::SpillFile;
 use super::spills::Outside;
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
@@ -118,6 +119,8 @@ impl<F: Fingerprint> Builder<F> {
     /// Resumes a build that was killed or dropped.
     ///
     /// Push the same documents again, except those up to and including [`Builder::resume_after`].
+    /// A build that was killed after its documents were written accepts no others, and does not
+    /// report their repeated keys again.
     /// An index that was moved can be resumed, unless its spill files are outside and on another
     /// file system.
     ///
@@ -173,7 +176,10 @@ impl<F: Fingerprint> Builder<F> {
         let spills = manifest.directory(&staging);
         let files = manifest.spill_files(&spills);
         let sorter = RecordSorter::resume(&spills, documents_budget(build), DOCUMENTS, files)?;
-        store.drop_generation(generation)?;
+        match manifest.written {
+            Some(_) => store.keep_documents(generation)?,
+            None => store.drop_generation(generation)?,
+        }
         fail_point!("resume.dropped");
         Ok(Self::over(store, plan, generation, build, sorter, manifest))
     }
@@ -320,6 +326,10 @@ impl<F: Fingerprint> Builder<F> {
     #[inline]
     pub fn push_document(&mut self, document: &NewDocument<'_, F>, origin: u64) -> Result<()> {
         let NewDocument { key, fingerprint, features } = *document;
+        if self.manifest.written.is_some() {
+            let reason = "the documents of this build are written; finish or abandon it".to_owned();
+            return Err(Error::InvalidOption { name: "build", reason });
+        }
         keys::check_document(key)?;
         document.check_features(self.store.header().keeps_features)?;
         self.payload.clear();
@@ -378,11 +388,13 @@ impl<F: Fingerprint> Builder<F> {
     /// Sorts the documents, writes all families and makes the result live.
     ///
     /// Calls `duplicate` with key and origin of every document that was dropped because of another
-    /// one with its key.
+    /// one with its key. Spill files are removed as soon as the documents are written.
     ///
     /// # Errors
     ///
     /// - [`Error::RepeatedKey`] if repeats are refused; nothing is visible then.
+    /// - [`Error::Store`] of the kind `NoSpace` if the disk cannot hold the index
+    ///   ([`DiskNeeds`]); the build can be resumed.
     /// - [`Error::Cancelled`], [`Error::Io`], and damage or failures of the store; the build can be
     ///   resumed.
     pub fn finish(
@@ -397,6 +409,7 @@ impl<F: Fingerprint> Builder<F> {
             self.seal()?;
         }
         fail_point!("build.sealed");
+        self.require_space()?;
         self.store.create_generation(self.generation)?;
         let assembly = Assembly::<F> {
             store: &self.store,
@@ -409,11 +422,49 @@ impl<F: Fingerprint> Builder<F> {
             progress,
             width: std::marker::PhantomData,
         };
-        let (report, packed) = assembly.run(self.sorter, duplicate)?;
-        self.store.finish_build(self.generation, report.documents, packed)?;
+        let (written, postings) = match self.manifest.written {
+            Some(written) => (written, None),
+            None => assembly.documents(self.sorter, duplicate)?,
+        };
+        if self.manifest.written.is_none() && postings.is_none() {
+            let files = self.manifest.spill_files(&self.spills);
+            self.manifest.written = Some(written);
+            self.manifest.last_origin = self.last_origin;
+            self.manifest.files.clear();
+            self.manifest.write(&self.staging)?;
+            fail_point!("build.documents");
+            for SpillFile { path, .. } in files {
+                fs::remove_file(&path).map_err(|e| Error::io(&path, e))?;
+            }
+        }
+        let report = assembly.rest(written, postings)?;
+        self.store.finish_build(self.generation, report.documents, written.packed)?;
         fail_point!("build.finished");
         clear(self.store.path())?;
         Ok(report)
+    }
+}
+
+impl<F: Fingerprint> Builder<F> {
+    /// Fails if the disk cannot hold the index and its spill files.
+    ///
+    /// Builds that fit the memory are not compared, and those of other keys than row numbers only
+    /// with half of the estimate, because their keys compress.
+    fn require_space(&self) -> Result<()> {
+        let files = self.manifest.spill_files(&self.spills);
+        let sum = |of: fn(&SpillFile) -> u64| files.iter().map(of).sum::<u64>();
+        let (records, spilled) = (sum(|file| file.records), sum(|file| file.bytes));
+        let Some(each) = spilled.checked_div(records) else { return Ok(()) };
+        let key_bytes = each.saturating_sub(F::BYTES as u64 + 10);
+        let documents = records.max(self.store.state()?.documents);
+        let needs = DiskNeeds::of(&self.plan, documents, key_bytes);
+        let outside = self.spills != self.staging;
+        let needed = match key_bytes {
+            8 if outside || self.store.header().keeps_features => needs.index,
+            8 => needs.peak,
+            _ => needs.index / 2,
+        };
+        DiskNeeds::require(needed, if outside { 0 } else { spilled }, &self.staging)
     }
 }
 

@@ -17,8 +17,9 @@ use crate::store::{codec, sync_directory};
 
 const NAME: &str = "manifest";
 
-/// Keys that the checksum covers, so that neither layout decodes as the other.
-const KEY: &[u8] = b"manifest/2";
+/// Keys that the checksum covers, so that no layout decodes as another.
+const KEY: &[u8] = b"manifest/3";
+const SECOND_KEY: &[u8] = b"manifest/2";
 const OLD_KEY: &[u8] = b"manifest";
 
 /// What resuming a build requires.
@@ -34,6 +35,36 @@ pub(super) struct Manifest {
     pub(super) inputs: Option<String>,
     /// Whether this build created the index.
     pub(super) made_index: bool,
+    /// Set once the families of documents are complete. Then the spill files are not needed.
+    pub(super) written: Option<Written>,
+}
+
+/// The documents that a build has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+pub(super) struct Written {
+    pub(super) documents: u64,
+    pub(super) duplicates: u64,
+    pub(super) replaced: u64,
+    pub(super) bytes: u64,
+    /// Whether any documents are packed.
+    pub(super) packed: bool,
+}
+
+/// The second layout, from before builds recorded what they had written.
+#[derive(Encode, Decode)]
+struct SecondManifest {
+    outside: Option<Outside>,
+    files: Vec<(String, u64, u64)>,
+    last_origin: Option<u64>,
+    inputs: Option<String>,
+    made_index: bool,
+}
+
+impl From<SecondManifest> for Manifest {
+    fn from(second: SecondManifest) -> Self {
+        let SecondManifest { outside, files, last_origin, inputs, made_index } = second;
+        Self { outside, files, last_origin, inputs, made_index, written: None }
+    }
 }
 
 /// The layout of hamdex 0.1.0, which stored the directory as an absolute path.
@@ -55,6 +86,7 @@ impl From<OldManifest> for Manifest {
             last_origin: old.last_origin,
             inputs: None,
             made_index: false,
+            written: None,
         }
     }
 }
@@ -73,8 +105,11 @@ impl Manifest {
             Err(error) => return Err(Error::io(&path, error)),
         };
         let manifest = codec::decode("build manifest", KEY, &bytes).or_else(|error| {
-            codec::decode::<OldManifest>("build manifest", OLD_KEY, &bytes)
+            codec::decode::<SecondManifest>("build manifest", SECOND_KEY, &bytes)
                 .map(Self::from)
+                .or_else(|_| {
+                    codec::decode::<OldManifest>("build manifest", OLD_KEY, &bytes).map(Self::from)
+                })
                 .map_err(|_| error)
         })?;
         match manifest.files.iter().find(|(name, ..)| !spills::is_spill_file(name)) {
@@ -151,6 +186,27 @@ mod tests {
         assert_eq!(read, Manifest { files, last_origin: Some(7), ..Manifest::default() });
         let file = &read.spill_files(&read.directory(staging.path()))[0];
         assert_eq!(file.path, staging.path().join("documents-0000.run"));
+    }
+
+    #[test]
+    fn a_manifest_of_the_second_layout_has_written_no_documents() {
+        let staging = tempfile::tempdir().unwrap();
+        let (inputs, files) =
+            (Some("may".to_owned()), vec![("documents-0001.run".to_owned(), 2, 60)]);
+        let second = SecondManifest {
+            outside: None,
+            files: files.clone(),
+            last_origin: Some(9),
+            inputs: inputs.clone(),
+            made_index: true,
+        };
+        fs::write(staging.path().join(NAME), codec::encode(SECOND_KEY, &second)).unwrap();
+        let read = Manifest::read(staging.path()).unwrap().unwrap();
+        let (last_origin, made_index) = (Some(9), true);
+        let expected = Manifest { files, last_origin, inputs, made_index, ..Manifest::default() };
+        assert_eq!(read, expected);
+        read.write(staging.path()).unwrap();
+        assert_eq!(Manifest::read(staging.path()).unwrap(), Some(expected));
     }
 
     #[test]

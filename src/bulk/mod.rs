@@ -20,7 +20,7 @@ mod spool;
 mod writers;
 
 pub use builder::Builder;
-pub use options::{Abandoned, BuildOptions, BuildReport, Repeats};
+pub use options::{Abandoned, BuildOptions, BuildReport, DiskNeeds, Repeats};
 pub use repair::{RepairReport, repair, repair_any};
 
 /// Directory inside the index for the files of a build.

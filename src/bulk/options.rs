@@ -1,6 +1,10 @@
-//! Options and reports of a bulk build.
+//! Options, needs and reports of a bulk build.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result, StoreErrorKind};
+use crate::plan::Plan;
+use crate::store::pack::{PACK_MEMBERS, PACKED_KEY};
 
 /// Which of several pushed documents with the same key is used.
 ///
@@ -165,4 +169,112 @@ pub struct Abandoned {
     pub made_index: bool,
     /// A directory of spill files that was not removed because it is not this index's.
     pub left: Option<PathBuf>,
+}
+
+/// Space on disk that a build needs, in bytes.
+///
+/// An estimate for distinct fingerprints without features, above what the memory holds. Keys of 8
+/// bytes are treated as row numbers, which are packed. [`Builder::finish`](crate::build::Builder::finish)
+/// compares it with the free space.
+///
+/// ```
+/// use hamdex::build::DiskNeeds;
+/// use hamdex::plan::Plan;
+///
+/// let rows = DiskNeeds::of(&Plan::named("4", 64)?, 1_000_000_000, 8);
+/// assert!(rows.index < 40_000_000_000);
+/// assert!(rows.peak < rows.index / 10 * 13);
+/// # Ok::<(), hamdex::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DiskNeeds {
+    /// Bytes of the finished index.
+    pub index: u64,
+    /// Most bytes that index and spill files take at the same time.
+    pub peak: u64,
+}
+
+/// Bytes that an entry takes in a file beside its key and value.
+const ENTRY: u64 = 15;
+
+impl DiskNeeds {
+    /// Estimates a build of a number of documents with keys of `key_bytes` bytes.
+    pub fn of(plan: &Plan, documents: u64, key_bytes: u64) -> Self {
+        let width = u64::from(plan.bits() / 8);
+        let rank = u64::from(documents.max(1).ilog2());
+        // The largest of 128 gaps is five times the mean.
+        let gap = (8 * width + 2).saturating_sub(rank).div_ceil(8).clamp(1, width);
+        let runs = documents.div_ceil(PACK_MEMBERS as u64);
+        let table = documents * gap + runs * (2 + width + ENTRY);
+        let (docs, postings) = if key_bytes == PACKED_KEY as u64 {
+            let row = (rank + 1).div_ceil(8);
+            let postings = documents * (gap + row) + runs * (15 + width + key_bytes + ENTRY);
+            (documents * width + runs * (6 + key_bytes + ENTRY), postings)
+        } else {
+            (documents * (key_bytes + width + 8), documents * (key_bytes + width + 2))
+        };
+        let index = docs + postings + table * plan.tables().len() as u64;
+        let pushed = documents * (key_bytes + width + 10);
+        let sorted = documents * (key_bytes + width + 2);
+        let spooled = documents * width;
+        let phases = [
+            pushed + docs,
+            docs + sorted + postings + spooled,
+            index.saturating_sub(table) + 2 * spooled,
+            index + spooled,
+        ];
+        Self { index, peak: phases.into_iter().max().unwrap_or(index) }
+    }
+
+    /// Fails if `place` has too little space beside the bytes that are spilled there already.
+    pub(super) fn require(needed: u64, spilled: u64, place: &Path) -> Result<()> {
+        match available(place) {
+            Some(available) if needed.saturating_sub(spilled) > available => {
+                let (needed, place) = (needed - spilled, place.display());
+                let message = format!(
+                    "the build needs about {needed} more bytes in {place}, {available} are \
+                     available; free some and resume it"
+                );
+                Err(Error::Store { kind: StoreErrorKind::NoSpace, message })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the free bytes of a file system, if the system tells.
+fn available(place: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    return rustix::fs::statvfs(place).ok().map(|space| space.f_bavail * space.f_frsize);
+    #[cfg(not(unix))]
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_billion_rows_need_forty_bytes_each_and_a_third_more_while_they_are_built() {
+        let plan = Plan::named("4", 64).unwrap();
+        let rows = DiskNeeds::of(&plan, 1_000_000_000, 8);
+        assert!((37_000_000_000..40_000_000_000).contains(&rows.index), "{rows:?}");
+        assert!(rows.peak < rows.index / 10 * 13, "{rows:?}");
+        let names = DiskNeeds::of(&plan, 1_000_000_000, 9);
+        assert!(names.index > rows.index && names.peak > names.index, "{names:?}");
+        assert_eq!(DiskNeeds::of(&plan, 0, 8).index, 0);
+    }
+
+    #[test]
+    fn a_build_that_the_disk_cannot_hold_is_refused_with_both_numbers() {
+        let place = tempfile::tempdir().unwrap();
+        DiskNeeds::require(u64::MAX, u64::MAX, place.path()).unwrap();
+        DiskNeeds::require(1 << 10, 0, place.path()).unwrap();
+        let error = DiskNeeds::require(1 << 60, 1, place.path()).unwrap_err();
+        assert!(matches!(&error, Error::Store { kind: StoreErrorKind::NoSpace, .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("needs about 1152921504606846975 more bytes"), "{text}");
+        assert!(text.contains("are available"), "{text}");
+    }
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::codec::{HeaderRecord, State};
-use super::{FORMAT, HEADER, PACKED_FORMAT, Store, codec, engine_error};
+use super::overlay::Packs;
+use super::{Cursor, FORMAT, HEADER, PACKED_FORMAT, Store, codec, cursor, engine_error};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -173,6 +174,40 @@ impl Store {
             self.drop_if_present(&family.name(generation))?;
         }
         Ok(())
+    }
+
+    /// Drops the families of a generation that follow from its documents.
+    ///
+    /// `postings` stays if it is empty, because its number follows that of `docs`.
+    pub(crate) fn keep_documents(&mut self, generation: u32) -> Result<()> {
+        let derived = |family: &Family| !matches!(family, Family::Docs | Family::DocPacks);
+        for family in self.possible_families().filter(derived) {
+            let name = family.name(generation);
+            let is_empty = family == Family::Postings
+                && self.db.cf_handle(&name).is_some_and(|handle| {
+                    let mut entries = self.db.raw_iterator_cf(handle);
+                    entries.seek_to_first();
+                    !entries.valid() && entries.status().is_ok()
+                });
+            if !is_empty {
+                self.drop_if_present(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a cursor over the documents that a build has written.
+    pub(crate) fn sweep_built(&self, generation: u32) -> Result<Cursor<'_>> {
+        let handle = |family: Family| {
+            let name = family.name(generation);
+            self.db.cf_handle(&name).ok_or_else(|| Error::corrupt(&name, "family is missing"))
+        };
+        let (packs, bits) = (handle(Family::DocPacks)?, self.header.bits);
+        let base = Packs::new(&self.db, packs, Family::DocPacks, bits).base(cursor::sweeping());
+        let entries = self.db.raw_iterator_cf_opt(handle(Family::Docs)?, cursor::sweeping());
+        let mut cursor = Cursor::new(entries, Family::Docs, Some(base));
+        cursor.seek(&[]);
+        Ok(cursor)
     }
 
     fn drop_if_present(&mut self, name: &str) -> Result<()> {

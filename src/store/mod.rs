@@ -8,7 +8,6 @@
 mod backup;
 mod backup_record;
 mod batch;
-mod checkpoint;
 pub(crate) mod codec;
 mod cursor;
 mod database;

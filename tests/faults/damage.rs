@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hamdex::build::{BuildOptions, repair};
+use hamdex::build::{BuildOptions, Builder, repair};
 use hamdex::{Durability, Error, Fault, Index, Query, Result, SearchPath};
 
 use crate::support::{
@@ -279,6 +279,79 @@ fn a_repair_rebuilds_the_tables_from_the_documents() {
     }
     assert!(refused > 3, "{refused} damaged indexes were refused");
     assert!(whole > 8, "{whole} indexes were repaired whole");
+}
+
+/// Creates an index of packed documents, some of which are replaced and removed later.
+fn packed_index(path: &Path) -> Model<u64> {
+    let mut rng = Rng::new(72);
+    let fingerprints = mixed::<u64>(&mut rng, 1200);
+    let mut model: Model<u64> =
+        (0_u64..).map(|row| row.to_be_bytes().to_vec()).zip(fingerprints).collect();
+    // The second build leaves no file of the first generation.
+    for part in 0..2 {
+        let mut builder =
+            Builder::<u64>::create(path, &options("4"), &BuildOptions::new()).unwrap();
+        for ((key, fingerprint), origin) in model.iter().skip(part * 600).take(600).zip(0..) {
+            builder.push(key, *fingerprint, origin).unwrap();
+        }
+        builder.finish(&(), &mut |_, _| ()).unwrap();
+    }
+    let index = Index::<u64>::open(path).unwrap();
+    for (round, step) in [(1, 7), (2, 5)] {
+        let mut keys: Vec<_> = model.keys().step_by(step).cloned().collect();
+        let gone = keys.split_off(keys.len() / 2);
+        index.remove_batch(&gone, Durability::Buffered).unwrap();
+        model.retain(|key, _| !gone.contains(key));
+        let new: Vec<_> = keys.into_iter().map(|key| (key, round)).collect();
+        index.insert_batch(&new, Durability::Buffered).unwrap();
+        model.extend(new);
+        if round == 1 {
+            index.flush().unwrap();
+        }
+    }
+    assert_holds(&index, &model, "before the damage");
+    model
+}
+
+#[test]
+fn packed_documents_are_repaired_from_files_alone_and_from_their_postings() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().join("base");
+    let model = packed_index(&base);
+    let damaged = directory.path().join("damaged");
+    let target = directory.path().join("repaired");
+    let mut whole = 0;
+    let tables = files(&base, is_table);
+    for file in tables.iter().map(Some).chain([None]) {
+        copy_directory(&base, &damaged).unwrap();
+        if let Some(file) = file {
+            let name = damaged.join(file.file_name().unwrap());
+            let mut bytes = fs::read(&name).unwrap();
+            let at = bytes.len() / 3;
+            bytes[at] ^= 0x10;
+            fs::write(&name, bytes).unwrap();
+        } else {
+            fs::remove_file(damaged.join("CURRENT")).unwrap();
+        }
+        match repair::<u64>(&damaged, &target, &BuildOptions::new(), &()) {
+            Ok(report) => {
+                let index = Index::<u64>::open(&target).unwrap();
+                let documents = documents_of(&index).unwrap();
+                assert!(documents.iter().all(|(key, f)| model.get(key) == Some(f)), "{report:?}");
+                let complete = documents.len() == model.len();
+                assert!(complete || report.problem_count > 0, "{report:?}");
+                if file.is_none() {
+                    assert!(complete && report.from_files, "{report:?}");
+                }
+                whole += u32::from(complete);
+                drop(index);
+                fs::remove_dir_all(&target).unwrap();
+            }
+            Err(error) => assert_eq!(error.fault(), Fault::Damage, "{error}"),
+        }
+        fs::remove_dir_all(&damaged).unwrap();
+    }
+    assert!(whole > 4, "{whole} of {} indexes were repaired whole", tables.len() + 1);
 }
 
 #[test]

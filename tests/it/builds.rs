@@ -4,15 +4,15 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hamdex::build::{BuildOptions, Builder, Repeats, repair};
 use hamdex::inspect::Header;
 use hamdex::{Durability, Error, Fingerprint, Index, IndexOptions, Progress, Query, Result, join};
 
 use crate::support::{
-    Model, Rng, assert_holds, clusters_of, copy_directory, keyed, mixed, options, pairs_of, random,
-    scan, scan_clusters, scan_pairs,
+    Model, Rng, assert_holds, clusters_of, copy_directory, documents_of, keyed, mixed, options,
+    pairs_of, random, scan, scan_clusters, scan_pairs,
 };
 
 /// Enough documents for several spill files with the smallest memory.
@@ -424,5 +424,46 @@ fn a_build_without_row_numbers_makes_an_index_that_earlier_versions_open() -> Re
     builder.finish(&(), &mut |_, _| ())?;
     assert_eq!(Header::read(path)?.format, 1, "no document is packed any more");
     assert_eq!(Index::<u64>::open(path)?.len()?, 2);
+    Ok(())
+}
+
+/// Cancels when a phase begins.
+struct StopsAt(&'static str, AtomicBool);
+
+impl Progress for StopsAt {
+    fn begin(&self, phase: &str, _: Option<u64>) {
+        self.1.fetch_or(phase == self.0, Ordering::Relaxed);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.1.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn a_build_drops_spill_files_once_its_documents_are_written_and_resumes_from_these() -> Result<()> {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("index");
+    let spilled = || {
+        let is_spill = |path: &PathBuf| path.extension().is_some_and(|e| e == "run");
+        names(&path.join("bulk")).into_iter().filter(is_spill).count()
+    };
+    let mut builder = Builder::<u64>::create(&path, &options::<u64>("4"), &small())?;
+    push_from(&mut builder, 0)?;
+    assert!(spilled() > 0);
+    let stops = StopsAt("writing table 2 of 4", AtomicBool::new(false));
+    assert!(matches!(builder.finish(&stops, &mut |_, _| ()), Err(Error::Cancelled)));
+    assert_eq!(spilled(), 0);
+    let mut builder = Builder::<u64>::resume(&path, &small())?;
+    assert_eq!(builder.resume_after(), Some(ROWS - 1));
+    let refused = builder.push(&key(ROWS), 7, ROWS);
+    assert!(matches!(refused, Err(Error::InvalidOption { name: "build", .. })));
+    let report = builder.finish(&(), &mut |_, _| ())?;
+    assert_eq!((report.documents, report.fingerprints), (ROWS, ROWS));
+    let index = Index::<u64>::open(&path)?;
+    assert_eq!(index.check(&())?.problems, [""; 0]);
+    assert_eq!(index.get(&key(ROWS - 1))?, Some(fingerprint(ROWS - 1)));
+    let model = documents_of(&index)?;
+    assert!(model.into_iter().eq((0..ROWS).map(|row| (key(row).to_vec(), fingerprint(row)))));
     Ok(())
 }

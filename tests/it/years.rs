@@ -1,6 +1,6 @@
 //! Indexes that an earlier version stored: they open and answer, or are refused by name.
 //!
-//! The archives in `tests/fixtures/format-1` are never rewritten. A version that changes the format
+//! The archives in `tests/fixtures/format-1` and `format-2` are never rewritten. A version that changes the format
 //! adds a folder of archives, and either reads the old ones or refuses them with
 //! [`Error::FormatVersion`]. `cargo nextest run --run-ignored only years` writes the missing
 //! archives of the present format.
@@ -33,7 +33,8 @@ const POSTS: [(&[u8], &str); 6] = [
 const CASE_THEN: (u8, u8, u8) = (17, 0, 0);
 
 fn stored(name: &str) -> PathBuf {
-    root().join("tests/fixtures/format-1").join(name).with_extension("tar")
+    let format = if name == "rows-64" { "format-2" } else { "format-1" };
+    root().join("tests/fixtures").join(format).join(name).with_extension("tar")
 }
 
 fn tar(action: &str, archive: &Path, directory: &Path, what: &str) {
@@ -100,6 +101,48 @@ fn an_index_of_fingerprints_of_format_1_is_searched_checked_and_written() -> Res
     Ok(())
 }
 
+/// Row numbers with few distinct fingerprints, as a build packs them.
+fn packed_rows() -> Vec<(Vec<u8>, u64)> {
+    let mut rng = Rng::new(64);
+    let centres: Vec<u64> = (0..5).map(|_| rng.fingerprint()).chain([0, u64::MAX]).collect();
+    let mut fingerprint = || {
+        let (centre, flips) = (*rng.pick(&centres), rng.up_to(4));
+        rng.flipped(centre, flips)
+    };
+    (0..400_u64).map(|row| (row.to_be_bytes().to_vec(), fingerprint())).collect()
+}
+
+/// The rows that remain: one in seven was removed, and the last hundred were inserted.
+fn rows_left() -> Model<u64> {
+    packed_rows().into_iter().filter(|(key, _)| key[7] % 7 != 0).collect()
+}
+
+#[test]
+fn an_index_of_row_numbers_of_format_2_is_searched_checked_and_written() -> Result<()> {
+    let (_directory, path) = unpacked("rows-64");
+    let header = Header::read(&path)?;
+    assert_eq!((header.format, header.bits, header.distance), (2, 64, 3));
+    let mut model = rows_left();
+    assert_holds(&Index::<u64>::open_read_only(&path)?, &model, "read only");
+    let index = Index::<u64>::open(&path)?;
+    for query in model.values().step_by(7) {
+        for distance in [0, 3, 8] {
+            let found = index.search(Query::new(*query).distance(distance))?;
+            assert_eq!(found, scan(&model, *query, distance));
+        }
+    }
+    assert_eq!(index.check_deep(&())?.problem_count, 0);
+    let row = 9_u64.to_be_bytes();
+    assert!(index.remove(&row)?);
+    index.insert(&[0; 8], 77)?;
+    model.remove(&row[..]);
+    model.insert(vec![0; 8], 77);
+    drop(index);
+    let index = Index::<u64>::open(&path)?;
+    assert_holds(&index, &model, "written by this version");
+    Ok(())
+}
+
 #[test]
 fn an_index_of_texts_of_format_1_is_searched_by_text_or_refused_by_name() -> Result<()> {
     let (_directory, path) = unpacked("text-64");
@@ -150,6 +193,20 @@ fn years_are_prepared_for() -> Result<()> {
             numbers.iter().map(|(key, _)| key).filter(|key| key[3] % 10 == 0).collect();
         index.remove_batch(&gone, Durability::Synced)?;
     }
+    if !stored("rows-64").exists() {
+        let rows = directory.path().join("rows-64");
+        let options = IndexOptions::new().memory(16 << 20);
+        let (bulk, rest) = (packed_rows(), packed_rows().split_off(300));
+        let mut builder = Builder::<u64>::create(&rows, &options, &BuildOptions::new())?;
+        for ((key, fingerprint), origin) in bulk.iter().take(300).zip(0..) {
+            builder.push(key, *fingerprint, origin)?;
+        }
+        builder.finish(&(), &mut |_, _| ())?;
+        let index = Index::<u64>::open(&rows)?;
+        index.insert_batch(&rest, Durability::Synced)?;
+        let gone: Vec<_> = bulk.iter().map(|(key, _)| key).filter(|key| key[7] % 7 == 0).collect();
+        index.remove_batch(&gone, Durability::Synced)?;
+    }
     if !stored("text-64").exists() {
         let text = directory.path().join("text-64");
         let pipeline = pipeline()?;
@@ -164,7 +221,7 @@ fn years_are_prepared_for() -> Result<()> {
         }
         index.flush()?;
     }
-    for name in ["raw-128", "text-64"] {
+    for name in ["raw-128", "rows-64", "text-64"] {
         let folder = directory.path().join(name);
         if !folder.exists() {
             continue;

@@ -64,6 +64,7 @@ pub(crate) const POINTS: [Point; 53] = [
     point("build.marked"),
     Point { spills: true, ..point("build.spilled") },
     point("build.sealed"),
+    point("build.documents"),
     point("build.family"),
     point("build.files"),
     point("build.ingested"),
