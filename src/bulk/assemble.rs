@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::path::Path;
 
-use super::fingerprints::FingerprintSorter;
+use super::fingerprints::{FingerprintSorter, SortedFingerprints};
 use super::manifest::Written;
 use super::merge::Sorted;
 use super::options::{BuildReport, Repeats};
@@ -54,9 +54,14 @@ impl<F: Fingerprint> Assembly<'_, F> {
             Some(collected) => collected,
             None => self.collect(documents)?,
         };
-        let fingerprints = self.postings(postings, &mut report)?;
+        let mut fingerprints = Some(self.postings(postings, &mut report)?);
+        let last = self.plan.tables().len().saturating_sub(1);
         for (number, table) in self.plan.tables().iter().enumerate() {
-            self.table(number, table, &fingerprints, &mut report)?;
+            let Some(spooled) = fingerprints.take() else { break };
+            let sorted = self.sorted(number, table, &spooled)?;
+            // The spool of the last table is removed before that table is written.
+            fingerprints = (number < last).then_some(spooled);
+            self.table(number, sorted, &mut report)?;
         }
         Ok(report)
     }
@@ -211,14 +216,13 @@ impl<F: Fingerprint> Assembly<'_, F> {
         spool.finish()
     }
 
-    /// Permutes and sorts the distinct fingerprints and writes them as the runs of one table.
-    fn table(
+    /// Permutes and sorts the distinct fingerprints for one table.
+    fn sorted(
         &self,
         number: usize,
         table: &Table,
         fingerprints: &SpooledFingerprints<F>,
-        report: &mut BuildReport,
-    ) -> Result<()> {
+    ) -> Result<SortedFingerprints<F>> {
         let phase = format!("writing table {} of {}", number + 1, self.plan.tables().len());
         self.progress.begin(&phase, Some(fingerprints.len()));
         let mut sorter = FingerprintSorter::new(self.spills, self.memory / 2, "table");
@@ -228,7 +232,17 @@ impl<F: Fingerprint> Assembly<'_, F> {
             sorter.push_permuted(&chunk, |f| table.permutation().apply(f))?;
             progress::check(self.progress)?;
         }
-        let mut sorted = sorter.finish()?;
+        sorter.finish()
+    }
+
+    /// Writes sorted fingerprints as the runs of one table.
+    fn table(
+        &self,
+        number: usize,
+        mut sorted: SortedFingerprints<F>,
+        report: &mut BuildReport,
+    ) -> Result<()> {
+        let mut chunk = Vec::new();
         self.family(Family::Table(number), report, |_, writers| {
             let mut waiting: Vec<F> = Vec::new();
             let mut value = Vec::new();

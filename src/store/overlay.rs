@@ -364,7 +364,7 @@ mod tests {
             assert_eq!(drain(&mut snapshot.sweep(family).unwrap(), usize::MAX), all, "{family}");
             let mut cursor = snapshot.probe(family).unwrap();
             for _ in 0..40 {
-                let mut from = match all.get(rng.usize(..all.len() + 1)) {
+                let mut from = match all.get(rng.usize(..=all.len())) {
                     Some((key, _)) => key.clone(),
                     None => vec![rng.u8(..); rng.usize(..12)],
                 };

@@ -290,7 +290,7 @@ fn packed_index(path: &Path) -> Model<u64> {
     // The second build leaves no file of the first generation.
     for part in 0..2 {
         let mut builder =
-            Builder::<u64>::create(path, &options("4"), &BuildOptions::new()).unwrap();
+            Builder::<u64>::create(path, &options::<u64>("4"), &BuildOptions::new()).unwrap();
         for ((key, fingerprint), origin) in model.iter().skip(part * 600).take(600).zip(0..) {
             builder.push(key, *fingerprint, origin).unwrap();
         }

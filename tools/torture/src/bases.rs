@@ -82,9 +82,12 @@ impl Base {
 
 fn documents(setup: Setup, seed: u64) -> Vec<(Vec<u8>, u128)> {
     let rng = &mut Rng::with_seed(seed);
-    let key = |at: u64| match setup.rows {
-        true => at.to_be_bytes().to_vec(),
-        false => format!("document-{at:05}").into_bytes(),
+    let key = |at: u64| {
+        if setup.rows {
+            at.to_be_bytes().to_vec()
+        } else {
+            format!("document-{at:05}").into_bytes()
+        }
     };
     (0..500).map(|at| (key(at), fingerprint(setup, rng))).collect()
 }

@@ -40,7 +40,7 @@ const fn abandoning(name: &'static str) -> Point {
 }
 
 /// Every fail point of the library; a test compares this list with the sources.
-pub(crate) const POINTS: [Point; 53] = [
+pub(crate) const POINTS: [Point; 54] = [
     creating("create.marked"),
     creating("create.opened"),
     creating("create.written"),
