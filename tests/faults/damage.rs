@@ -286,7 +286,7 @@ fn packed_index(path: &Path) -> Model<u64> {
     let mut rng = Rng::new(72);
     let fingerprints = mixed::<u64>(&mut rng, 1200);
     let mut model: Model<u64> =
-        (0_u64..).map(|row| row.to_be_bytes().to_vec()).zip(fingerprints).collect();
+        (0_u64..).map(|row| row.to_be_bytes().to_vec()).zip(fingerprints).take(1200).collect();
     // The second build leaves no file of the first generation.
     for part in 0..2 {
         let mut builder =
