@@ -18,7 +18,7 @@ mod lanes;
 mod sse2;
 mod variant;
 
-pub(crate) use self::lanes::{LANES, Lanes};
+pub(crate) use self::lanes::{BESIDE, LANES, Lanes, ROWS, WORDS, any_beside, any_near, near};
 use self::variant::Variant;
 pub use self::variant::instructions;
 use crate::fingerprint::Fingerprint;

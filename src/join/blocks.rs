@@ -1,9 +1,10 @@
-//! Blocks: cuts the bits of a set into spans that split it about equally.
+//! Blocks: cuts the bits of a set into spans, and chooses which of them lead each table.
 //!
-//! Two fingerprints within k bits differ in at most k of m disjoint blocks. So they agree on all
-//! blocks of at least one choice of m - k, for any choice of spans.
+//! A split has sections, and a section has blocks. The proof that every near pair belongs to exactly one
+//! table is in `PROOFS.md`, "Sections".
 
-use super::permutation::{Permutation, Span};
+use super::digits::{self, Digits, Span};
+use super::partition;
 use crate::fingerprint::Fingerprint;
 
 /// Sample size for choosing the blocks of a set.
@@ -49,25 +50,34 @@ impl Weights {
         self.bits.iter().filter(|&&weight| weight > 0.0).count()
     }
 
-    /// Cuts the varying bits into `blocks` spans of about equal weight; `None` if there are fewer.
-    pub(super) fn cut(&self, blocks: u32) -> Option<Vec<Span>> {
-        let blocks = blocks as usize;
-        let share = self.total / blocks as f64;
-        let mut spans: Vec<Span> = Vec::with_capacity(blocks);
+    /// Cuts the varying bits into spans whose weights have the ratios of `shares`.
+    ///
+    /// Returns `None` if fewer bits vary.
+    pub(super) fn cut(&self, shares: &[f64]) -> Option<Vec<Span>> {
+        let mut ends = shares.iter().scan(0.0, |sum, share| {
+            *sum += share;
+            Some(*sum)
+        });
+        let whole = shares.iter().sum::<f64>();
+        let mut start_of_next = 0.0;
+        let mut spans: Vec<Span> = Vec::with_capacity(shares.len());
         let mut weight_before = 0.0;
         let mut bits_left = self.varying();
         for (bit, &weight) in (0..).zip(&self.bits).filter(|(_, weight)| **weight > 0.0) {
-            let full = weight_before + weight / 2.0 >= spans.len() as f64 * share;
-            let last_chance = bits_left <= blocks.saturating_sub(spans.len());
-            let open = spans.len() < blocks && (full || last_chance);
+            let full = weight_before + weight / 2.0 >= start_of_next;
+            let last_chance = bits_left <= shares.len().saturating_sub(spans.len());
+            let open = spans.len() < shares.len() && (full || last_chance);
             match spans.last_mut() {
                 Some(span) if !open => span.end = bit + 1,
-                _ => spans.push(Span { start: bit, end: bit + 1 }),
+                _ => {
+                    spans.push(Span { start: bit, end: bit + 1 });
+                    start_of_next = ends.next().unwrap_or(whole) / whole * self.total;
+                }
             }
             weight_before += weight;
             bits_left -= 1;
         }
-        (spans.len() == blocks).then_some(spans)
+        (spans.len() == shares.len()).then_some(spans)
     }
 }
 
@@ -88,49 +98,112 @@ pub(super) fn sample<F: Fingerprint>(sets: &[&[F]]) -> Vec<F> {
     sets.iter().flat_map(scattered).collect()
 }
 
-/// One sorted copy of a set, given by the blocks that lead it.
+/// A cut of the bits into sections, after which only members of one group are compared.
 #[derive(Debug)]
-pub(super) struct Table<F> {
-    /// Moves the leading bits to the front.
-    pub(super) permutation: Permutation<F>,
-    /// Number of leading bits; members that agree on them are compared.
-    pub(super) lead: u32,
-    /// Mask of the leading blocks, before the permutation.
-    pub(super) blocks: F,
-    /// Masks of the blocks skipped before the last leading block.
-    pub(super) skipped: Vec<F>,
+pub(super) struct Split {
+    /// Sections with disjoint blocks.
+    pub(super) sections: Vec<Section>,
+    /// Maximum bits that a table is grouped by.
+    pub(super) lead_max: u32,
 }
 
-/// Returns a table for each choice of `leading` blocks, with at most `lead_max` leading bits.
-///
-/// Each pair that agrees on enough blocks has exactly one table that its first equal blocks lead:
-/// it agrees on the table's blocks and differs in every skipped one. A shorter lead makes larger
-/// groups and never loses a pair.
-pub(super) fn tables<F: Fingerprint>(
-    blocks: &[Span],
-    leading: usize,
-    lead_max: u32,
-) -> Vec<Table<F>> {
-    let mut tables = Vec::new();
-    choose(blocks, leading, &mut Vec::new(), &mut |chosen| {
-        let last = chosen.last().map_or(0, |span| span.start);
-        let skipped = blocks.iter().filter(|span| span.start < last && !chosen.contains(span));
-        let mut lead = 0;
-        let mut spans = chosen.to_vec();
-        for span in &mut spans {
-            span.end = span.end.min(span.start + (lead_max - lead));
-            lead += span.width();
+/// Adjacent blocks, of which every choice of `leading` ones leads a table.
+#[derive(Debug)]
+pub(super) struct Section {
+    pub(super) blocks: Vec<Span>,
+    pub(super) leading: usize,
+}
+
+impl Section {
+    /// Returns the number of differing bits up to which a pair agrees on leading blocks.
+    fn flips(&self) -> u32 {
+        u32::try_from(self.blocks.len() - self.leading).expect("a section has at most 128 blocks")
+    }
+}
+
+/// Limits of the number of differing bits within a mask.
+#[derive(Debug, Clone)]
+pub(super) struct Bound<F> {
+    mask: F,
+    least: u32,
+    most: u32,
+}
+
+impl<F: Fingerprint> Bound<F> {
+    #[inline]
+    pub(super) fn holds(&self, differing: F) -> bool {
+        (self.least..=self.most).contains(&(differing & self.mask).distance(F::ZERO))
+    }
+}
+
+/// A copy of a set in buckets that serves some tables.
+#[derive(Debug)]
+pub(super) struct Pass<F> {
+    /// The bits that select a bucket.
+    pub(super) bucket: Digits<F>,
+    pub(super) tables: Vec<Table<F>>,
+}
+
+/// The bits by which one table groups a bucket, and the pairs that belong to it.
+#[derive(Debug)]
+pub(super) struct Table<F> {
+    pub(super) group: Digits<F>,
+    /// Bounds that a pair of this table keeps; those of other tables exclude them.
+    pub(super) bounds: Vec<Bound<F>>,
+}
+
+impl Split {
+    /// Returns the tables by the pass that they share, for buckets of about `bits` bits.
+    ///
+    /// A near pair keeps the bounds of exactly one table, and it agrees on the table's lead. A
+    /// shorter lead makes larger groups and never loses a pair.
+    pub(super) fn passes<F: Fingerprint>(&self, bits: u32) -> Vec<Pass<F>> {
+        let mut passes: Vec<(Vec<Span>, Pass<F>)> = Vec::new();
+        let mut earlier: Vec<Bound<F>> = Vec::new();
+        for section in &self.sections {
+            let mask = section.blocks.iter().fold(F::ZERO, |mask, span| mask | span.mask());
+            let flips = section.flips();
+            choose(&section.blocks, section.leading, &mut Vec::new(), &mut |chosen| {
+                let last = chosen.last().map_or(0, |span| span.start);
+                let skipped = section
+                    .blocks
+                    .iter()
+                    .filter(|span| span.start < last && !chosen.contains(span));
+                let skipped = skipped.map(|span| (span.mask(), 1, u32::MAX));
+                let equal = chosen.iter().fold(F::ZERO, |mask, span| mask | span.mask());
+                let of_table = [(equal, 0, 0), (mask, 0, flips)].into_iter().chain(skipped);
+                let of_table = of_table.map(|(mask, least, most)| Bound { mask, least, most });
+                let bounds = earlier.iter().cloned().chain(of_table).collect();
+                let (lead, _) = digits::split(chosen, self.lead_max);
+                debug_assert!(!lead.is_empty(), "without a lead all members are in one group");
+                let (bucket, group) = digits::split(&lead, bucket_bits(&lead, bits));
+                let (group, _) = digits::split(&group, super::groups::BITS_MAX);
+                let table = Table { group: Digits::new(&group), bounds };
+                match passes.last_mut() {
+                    Some((of_last, pass)) if *of_last == bucket => pass.tables.push(table),
+                    _ => {
+                        let pass = Pass { bucket: Digits::new(&bucket), tables: vec![table] };
+                        passes.push((bucket, pass));
+                    }
+                }
+            });
+            earlier.push(Bound { mask, least: flips + 1, most: u32::MAX });
         }
-        spans.retain(|span| span.width() > 0);
-        debug_assert!(lead > 0, "without a leading bit all members are in one group");
-        tables.push(Table {
-            permutation: Permutation::leading_with(&spans),
-            lead,
-            blocks: chosen.iter().fold(F::ZERO, |mask, span| mask | span.mask()),
-            skipped: skipped.map(|span| span.mask()).collect(),
-        });
+        passes.into_iter().map(|(_, pass)| pass).collect()
+    }
+}
+
+/// Returns how many leading bits select a bucket: whole blocks if they have about `bits` bits.
+///
+/// Tables that share whole blocks then share a pass.
+fn bucket_bits(lead: &[Span], bits: u32) -> u32 {
+    let most = partition::BITS_MAX.min(bits + 3);
+    let whole = lead.iter().scan(0, |sum, span| {
+        *sum += span.width();
+        Some(*sum)
     });
-    tables
+    let whole = whole.take_while(|&whole| whole <= most).last().unwrap_or(0);
+    if whole > 0 && whole + 1 >= bits { whole } else { bits.min(digits::width(lead)) }
 }
 
 /// Calls `visit` with every choice of `count` spans, in lexicographic order.
@@ -163,12 +236,13 @@ mod tests {
     fn even_sets_are_cut_into_even_blocks() {
         let weights = Weights::of(&spread(512));
         assert!(weights.total() > 63.0);
-        let widths = |blocks| -> Vec<u32> {
-            weights.cut(blocks).unwrap().iter().map(|span| span.width()).collect()
+        let widths = |shares: &[f64]| -> Vec<u32> {
+            weights.cut(shares).unwrap().iter().map(|span| span.width()).collect()
         };
-        assert_eq!(widths(4), [16; 4]);
-        assert!(widths(11).iter().all(|width| (5..=6).contains(width)));
-        assert_eq!(weights.cut(65), None);
+        assert_eq!(widths(&[1.0; 4]), [16; 4]);
+        assert!(widths(&[7.0; 11]).iter().all(|width| (5..=6).contains(width)));
+        assert_eq!(widths(&[2.0, 1.0, 1.0]), [32, 16, 16]);
+        assert_eq!(weights.cut(&[1.0; 65]), None);
     }
 
     #[test]
@@ -176,11 +250,11 @@ mod tests {
         let narrow: Vec<u64> = spread(512).iter().map(|x| (x >> 32) | (0xabcd << 48)).collect();
         let weights = Weights::of(&narrow);
         assert_eq!(weights.varying(), 32);
-        assert_eq!(weights.cut(2).unwrap().first().unwrap().start, 32);
+        assert_eq!(weights.cut(&[1.0; 2]).unwrap().first().unwrap().start, 32);
         for blocks in 1..=32 {
-            assert_eq!(weights.cut(blocks).unwrap().len(), blocks as usize);
+            assert_eq!(weights.cut(&vec![1.0; blocks]).unwrap().len(), blocks);
         }
-        assert_eq!(Weights::of(&[7_u64]).cut(1), None);
+        assert_eq!(Weights::of(&[7_u64]).cut(&[1.0]), None);
         assert_eq!(Weights::of::<u64>(&[]).varying(), 0);
     }
 
@@ -188,33 +262,55 @@ mod tests {
     fn a_few_dominant_bits_leave_no_block_empty() {
         let uneven = Weights { bits: vec![0.1, 1.0, 1.0, 0.1, 0.1, 0.0, 0.1, 0.1], total: 2.5 };
         for blocks in 1..=7 {
-            let spans = uneven.cut(blocks).unwrap();
-            assert_eq!(spans.len(), blocks as usize);
+            let spans = uneven.cut(&vec![1.0; blocks]).unwrap();
+            assert_eq!(spans.len(), blocks);
             assert!(spans.iter().all(|span| span.width() > 0));
             assert!(spans.windows(2).all(|two| two[0].end <= two[1].start), "{spans:?}");
         }
-        assert_eq!(uneven.cut(8), None);
+        assert_eq!(uneven.cut(&[1.0; 8]), None);
+    }
+
+    /// Calls `check` with every choice of up to `flips` bits.
+    fn flipped(flips: u32, from: u32, so_far: u64, check: &mut impl FnMut(u64)) {
+        check(so_far);
+        for bit in (from..64).filter(|_| flips > 0) {
+            flipped(flips - 1, bit + 1, so_far | 1 << bit, check);
+        }
     }
 
     #[test]
     fn any_few_flips_belong_to_exactly_one_table() {
         let weights = Weights::of(&spread(512));
-        for (blocks, leading, lead_max) in [(3, 1, 32), (4, 2, 32), (5, 3, 16), (6, 4, 24)] {
-            let cut = weights.cut(blocks).unwrap();
-            let tables = tables::<u64>(&cut, leading, lead_max);
-            assert!(tables.iter().all(|table| (1..=lead_max).contains(&table.lead)));
-            for a in 0..64 {
-                for b in 0..64 {
-                    let flips = (1_u64 << a) | (1 << b);
-                    let owners = tables.iter().filter(|table| {
-                        table.blocks & flips == 0 && table.skipped.iter().all(|x| x & flips != 0)
-                    });
-                    let leads = owners
-                        .map(|table| table.permutation.apply(flips) & u64::high_mask(table.lead));
-                    let leads: Vec<_> = leads.collect();
-                    assert_eq!(leads, [0], "{blocks} blocks, flips {flips:#018x}");
-                }
-            }
+        for (sections, lead_max, bits) in [
+            (&[(4, 1)][..], 32, 11),
+            (&[(5, 2)], 16, 4),
+            (&[(3, 2), (3, 2)], 22, 11),
+            (&[(2, 1), (3, 2)], 22, 8),
+            (&[(1, 1), (4, 2)], 23, 9),
+            (&[(1, 1), (2, 1), (1, 1)], 23, 9),
+        ] {
+            let shares = sections.iter().flat_map(|&(blocks, _)| vec![1.0; blocks]);
+            let mut spans = weights.cut(&shares.collect::<Vec<f64>>()).unwrap();
+            let split = sections.iter().map(|&(blocks, leading)| {
+                let others = spans.split_off(blocks);
+                Section { blocks: std::mem::replace(&mut spans, others), leading }
+            });
+            let split = Split { sections: split.collect(), lead_max };
+            let passes = split.passes::<u64>(bits);
+            let tables = || {
+                passes.iter().flat_map(|pass| pass.tables.iter().map(|table| (&pass.bucket, table)))
+            };
+            assert!(tables().all(|(bucket, table)| {
+                let width = bucket.bits() + table.group.bits();
+                bucket.bits() > 0 && width <= lead_max
+            }));
+            flipped(3, 0, 0, &mut |flips| {
+                let mut owners = tables()
+                    .filter(|(_, table)| table.bounds.iter().all(|bound| bound.holds(flips)));
+                let (bucket, table) = owners.next().expect("every near pair has a table");
+                assert_eq!((bucket.of(flips), table.group.of(flips)), (0, 0), "{flips:#x}");
+                assert!(owners.next().is_none(), "{sections:?} flips {flips:#018x}");
+            });
         }
     }
 }

@@ -6,30 +6,46 @@
 #![allow(clippy::inline_always)]
 
 use crate::fingerprint::Fingerprint;
+use crate::kernel::{self, BESIDE, Lanes, ROWS, WORDS};
 
 /// A word that a fingerprint is folded into.
+///
+/// The functions are those of [`Lanes`], which has them for 32 bits only.
 pub(super) trait Word: Fingerprint {
-    /// Masks for the block that starts after the first row: all ones where a lane is not after the
-    /// other rows.
-    const NOT_LATER: [[Self; LANES]; ROWS - 1];
+    #[inline(always)]
+    fn any_near<L: Lanes>(_: L, rows: [Self; ROWS], block: &[Self; WORDS], distance: u32) -> bool {
+        kernel::any_near(rows, block, distance)
+    }
+
+    #[inline(always)]
+    fn any_beside<L: Lanes>(_: L, words: &[Self; BESIDE], distance: u32) -> bool {
+        kernel::any_beside(words, distance)
+    }
+
+    #[inline(always)]
+    fn near<L: Lanes>(_: L, rows: [Self; ROWS], block: &[Self; WORDS], distance: u32) -> u64 {
+        kernel::near(rows, block, distance)
+    }
 }
 
-macro_rules! word {
-    ($int:ty) => {
-        impl Word for $int {
-            const NOT_LATER: [[Self; LANES]; ROWS - 1] = {
-                let mut masks = [[0; LANES]; ROWS - 1];
-                masks[0][0] = Self::MAX;
-                (masks[1][0], masks[1][1]) = (Self::MAX, Self::MAX);
-                (masks[2][0], masks[2][1], masks[2][2]) = (Self::MAX, Self::MAX, Self::MAX);
-                masks
-            };
-        }
-    };
+impl Word for u32 {
+    #[inline(always)]
+    fn any_near<L: Lanes>(lanes: L, rows: [u32; ROWS], block: &[u32; WORDS], near: u32) -> bool {
+        lanes.any_near(rows, block, near)
+    }
+
+    #[inline(always)]
+    fn any_beside<L: Lanes>(lanes: L, words: &[u32; BESIDE], distance: u32) -> bool {
+        lanes.any_beside(words, distance)
+    }
+
+    #[inline(always)]
+    fn near<L: Lanes>(lanes: L, rows: [u32; ROWS], block: &[u32; WORDS], near: u32) -> u64 {
+        lanes.near(rows, block, near)
+    }
 }
 
-word!(u32);
-word!(u64);
+impl Word for u64 {}
 
 /// The column width that members are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,12 +72,9 @@ impl Width {
     }
 }
 
-/// Number of other members in a block.
-const LANES: usize = 16;
-/// Number of members that are compared with a block at once.
-const ROWS: usize = 4;
 /// Number of words that must follow the last member.
-const PADDING: usize = LANES + ROWS;
+const PADDING: usize = WORDS + ROWS;
+
 /// Writes the column of all members, and the padding after it.
 #[inline(always)]
 pub(super) fn fill<F: Fingerprint, W: Word>(members: &[F], column: &mut Vec<W>) {
@@ -85,56 +98,92 @@ fn fold<F: Fingerprint, W: Word>(member: F) -> W {
     W::truncate(folded.widen())
 }
 
-/// Calls `near` for each pair of the first `len` members whose words are within the distance.
+/// Pairs of positions whose words are near, until their members are compared.
+#[derive(Debug)]
+pub(super) struct Hits {
+    pairs: Vec<(u32, u32)>,
+    /// The positions of the first word of each column.
+    first: (usize, usize),
+}
+
+impl Hits {
+    /// Number of pairs from which they should be taken out.
+    const MANY: usize = 4096;
+
+    pub(super) const fn new() -> Self {
+        Self { pairs: Vec::new(), first: (0, 0) }
+    }
+
+    /// Sets the positions of the first word of each column.
+    #[inline(always)]
+    pub(super) fn start_at(&mut self, first: (usize, usize)) {
+        self.first = first;
+    }
+
+    #[inline(always)]
+    fn push(&mut self, a: usize, b: usize) {
+        let position = |at: usize| u32::try_from(at).expect("a bucket has fewer than 2^32 members");
+        self.pairs.push((position(self.first.0 + a), position(self.first.1 + b)));
+    }
+
+    /// Takes all pairs out.
+    #[inline(always)]
+    pub(super) fn drain(&mut self) -> impl ExactSizeIterator<Item = (usize, usize)> {
+        self.pairs.drain(..).map(|(a, b)| (a as usize, b as usize))
+    }
+}
+
+/// Finds the pairs of the first `len` members whose words are within the distance.
 ///
-/// The column must have the padding of [`fill`].
+/// The column must have the padding of [`fill`]. `full` is called when there are many hits.
 #[inline(always)]
-pub(super) fn near_pairs<W: Word>(
-    column: &[W],
-    len: usize,
+pub(super) fn near_pairs<L: Lanes, W: Word>(
+    lanes: L,
+    (column, len): (&[W], usize),
     distance: u32,
-    near: &mut impl FnMut(usize, usize),
+    hits: &mut Hits,
+    full: &mut impl FnMut(&mut Hits),
 ) {
-    for first in (0..len.saturating_sub(1)).step_by(ROWS) {
-        let from = first + 1;
-        let to = from + (len - from).next_multiple_of(LANES);
-        let rows = rows(column, first);
-        let (blocks, _) = column[from..to].as_chunks::<LANES>();
-        let (block, blocks) = blocks.split_first().expect("a row is before the last member");
-        if any_later_within(*rows, block, distance) {
-            // In the first block each row must skip itself and the lanes before it.
-            test_block(rows, block, distance, &mut |row, lane| {
-                if lane >= row && from + lane < len {
-                    near(first + row, from + lane);
+    // A row is compared with the other rows beside it, and with all blocks after them.
+    for first in (0..len.saturating_sub(1)).step_by(WORDS) {
+        let words = column[first..].first_chunk().expect("the column has padding");
+        if W::any_beside(lanes, words, distance) {
+            for a in first..len.min(first + WORDS) {
+                for b in a + 1..len.min(a - a % ROWS + ROWS) {
+                    if column[a].distance(column[b]) <= distance {
+                        hits.push(a, b);
+                    }
                 }
-            });
-        }
-        near_blocks(rows, blocks, distance, &mut |row, at| {
-            let other = from + LANES + at;
-            // Lanes past the end belong to another group.
-            if other < len {
-                near(first + row, other);
             }
+        }
+    }
+    for first in (0..len.saturating_sub(ROWS)).step_by(ROWS) {
+        let from = first + ROWS;
+        let to = from + (len - from).next_multiple_of(WORDS);
+        let (blocks, _) = column[from..to].as_chunks();
+        near_blocks(lanes, rows(column, first), blocks, distance, hits, full, &mut |row, at| {
+            // Words past the end belong to another group.
+            (from + at < len).then_some((first + row, from + at))
         });
     }
 }
 
-/// Calls `near` for each pair between two columns whose words are within the distance.
+/// Finds the pairs between two columns whose words are within the distance.
 ///
 /// Each column is passed with its number of members and must have the padding of [`fill`].
 #[inline(always)]
-pub(super) fn near_across<W: Word>(
-    (column_a, len_a): (&[W], usize),
-    (column_b, len_b): (&[W], usize),
+pub(super) fn near_across<L: Lanes, W: Word>(
+    lanes: L,
+    [(column_a, len_a), (column_b, len_b)]: [(&[W], usize); 2],
     distance: u32,
-    near: &mut impl FnMut(usize, usize),
+    hits: &mut Hits,
+    full: &mut impl FnMut(&mut Hits),
 ) {
-    let (blocks, _) = column_b[..len_b.next_multiple_of(LANES)].as_chunks::<LANES>();
+    let (blocks, _) = column_b[..len_b.next_multiple_of(WORDS)].as_chunks();
     for first in (0..len_a).step_by(ROWS) {
-        near_blocks(rows(column_a, first), blocks, distance, &mut |row, other| {
-            if first + row < len_a && other < len_b {
-                near(first + row, other);
-            }
+        let rows = rows(column_a, first);
+        near_blocks(lanes, rows, blocks, distance, hits, full, &mut |row, other| {
+            (first + row < len_a && other < len_b).then_some((first + row, other))
         });
     }
 }
@@ -145,62 +194,47 @@ fn rows<W: Word>(column: &[W], first: usize) -> &[W; ROWS] {
     column[first..].first_chunk().expect("the column has padding")
 }
 
-/// Calls `near` with the row and position of each hit in all blocks.
+/// Finds the hits of four rows in all blocks; `pair` returns their members.
 #[inline(always)]
-fn near_blocks<W: Word>(
+fn near_blocks<L: Lanes, W: Word>(
+    lanes: L,
     rows: &[W; ROWS],
-    mut blocks: &[[W; LANES]],
+    blocks: &[[W; WORDS]],
     distance: u32,
-    near: &mut impl FnMut(usize, usize),
+    hits: &mut Hits,
+    full: &mut impl FnMut(&mut Hits),
+    pair: &mut impl FnMut(usize, usize) -> Option<(usize, usize)>,
 ) {
-    let mut at = 0;
-    while let Some(passed) = blocks.iter().position(|block| any_within(*rows, block, distance)) {
-        at += passed * LANES;
-        test_block(rows, &blocks[passed], distance, &mut |row, lane| near(row, at + lane));
-        at += LANES;
-        blocks = &blocks[passed + 1..];
-    }
-}
-
-/// Returns true if any lane of the block is near any row.
-#[inline(always)]
-fn any_within<W: Word>([a, b, c, d]: [W; ROWS], block: &[W; LANES], distance: u32) -> bool {
-    let near = |differing: W| differing.distance(W::ZERO) <= distance;
-    block.iter().fold(false, |any, &other| {
-        any | near(other ^ a) | near(other ^ b) | near(other ^ c) | near(other ^ d)
-    })
-}
-
-/// [`any_within`] for the block that starts after the first row.
-#[inline(always)]
-fn any_later_within<W: Word>([a, b, c, d]: [W; ROWS], block: &[W; LANES], distance: u32) -> bool {
-    let near = |differing: W| differing.distance(W::ZERO) <= distance;
-    let [after_a, after_b, after_c] = &W::NOT_LATER;
-    let masks = after_a.iter().zip(after_b).zip(after_c);
-    block.iter().zip(masks).fold(false, |any, (&other, ((&after_a, &after_b), &after_c))| {
-        any | near(other ^ a)
-            | near((other ^ b) | after_a)
-            | near((other ^ c) | after_b)
-            | near((other ^ d) | after_c)
-    })
-}
-
-/// Calls `near` with the row and lane of each hit.
-#[inline(always)]
-fn test_block<W: Word>(
-    rows: &[W; ROWS],
-    block: &[W; LANES],
-    distance: u32,
-    near: &mut impl FnMut(usize, usize),
-) {
-    for (at, &row) in rows.iter().enumerate() {
-        let near_lane = |other: W| u32::from(row.distance(other) <= distance);
-        let hits = (0..).zip(block);
-        let mut hits = hits.fold(0, |hits, (lane, &other)| hits | (near_lane(other) << lane));
-        while hits != 0 {
-            let lane = hits.trailing_zeros() as usize;
-            hits &= hits - 1;
-            near(at, lane);
+    for (first, blocks) in (0..).step_by(64).zip(blocks.chunks(64)) {
+        // Collected first, so that the loop needs few registers.
+        let mut near = 0_u64;
+        if W::BITS == u32::BITS {
+            for (at, block) in blocks.iter().enumerate() {
+                near |= u64::from(W::any_near(lanes, *rows, block, distance)) << at;
+            }
+        } else {
+            // Without the branch, compilers count the bits of wide words one by one for AVX2.
+            let mut at = 0;
+            let any_near = |block: &[W; WORDS]| W::any_near(lanes, *rows, block, distance);
+            while let Some(passed) = blocks[at..].iter().position(any_near) {
+                near |= 1 << (at + passed);
+                at += passed + 1;
+            }
+        }
+        while near != 0 {
+            let at = near.trailing_zeros() as usize;
+            near &= near - 1;
+            let mut words = W::near(lanes, *rows, &blocks[at], distance);
+            while words != 0 {
+                let word = words.trailing_zeros() as usize;
+                words &= words - 1;
+                if let Some((a, b)) = pair(word / WORDS, (first + at) * WORDS + word % WORDS) {
+                    hits.push(a, b);
+                }
+            }
+        }
+        if hits.pairs.len() >= Hits::MANY {
+            full(hits);
         }
     }
 }
@@ -208,22 +242,49 @@ fn test_block<W: Word>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::LaneWork;
+
+    /// Finds near words with all variants of the kernel.
+    struct Find<'a, W> {
+        columns: &'a [(&'a [W], usize)],
+        distance: u32,
+        found: &'a mut Vec<(usize, usize)>,
+    }
+
+    impl<W: Word> LaneWork for Find<'_, W> {
+        fn run<L: Lanes>(self, lanes: L) {
+            let Self { columns, distance, found } = self;
+            let mut hits = Hits::new();
+            let mut take = |hits: &mut Hits| found.extend(hits.drain());
+            match *columns {
+                [one] => near_pairs(lanes, one, distance, &mut hits, &mut take),
+                [a, b] => near_across(lanes, [a, b], distance, &mut hits, &mut take),
+                _ => unreachable!("one column or two"),
+            }
+            take(&mut hits);
+            found.sort_unstable();
+        }
+    }
+
+    fn find<W: Word>(columns: &[(&[W], usize)], distance: u32) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        kernel::dispatch_lanes(Find { columns, distance, found: &mut found });
+        found
+    }
 
     #[test]
     fn every_near_pair_is_reported_once_with_any_padding() {
         let mut column = Vec::<u32>::new();
-        for len in 0..100 {
+        for len in (0..100).chain([1500]) {
             // Few varying bits, so that many pairs are near, also with members past the end.
             let members: Vec<u64> =
                 (0..len as u64 + 30).map(|at| at.wrapping_mul(0x9e37_79b9) & 0x7f).collect();
             fill(&members, &mut column);
             for distance in 0..=8 {
-                let mut found = Vec::new();
-                near_pairs(&column, len, distance, &mut |a, b| found.push((a, b)));
-                found.sort_unstable();
                 let near = |&(a, b): &(usize, usize)| members[a].distance(members[b]) <= distance;
                 let pairs = (0..len).flat_map(|a| (a + 1..len).map(move |b| (a, b)));
-                assert_eq!(found, pairs.filter(near).collect::<Vec<_>>(), "{len} {distance}");
+                let found = find(&[(&column, len)], distance);
+                assert!(found == pairs.filter(near).collect::<Vec<_>>(), "{len} {distance}");
             }
         }
     }
@@ -238,29 +299,24 @@ mod tests {
                 let b: Vec<u64> = (100..len_b as u64 + 130).map(member).collect();
                 fill(&a, &mut column_a);
                 fill(&b, &mut column_b);
-                let mut found = Vec::new();
-                near_across((&column_a, len_a), (&column_b, len_b), 2, &mut |x, y| {
-                    found.push((x, y));
-                });
-                found.sort_unstable();
                 let pairs = (0..len_a).flat_map(|x| (0..len_b).map(move |y| (x, y)));
                 let near = pairs.filter(|&(x, y)| a[x].distance(b[y]) <= 2);
+                let found = find(&[(&column_a, len_a), (&column_b, len_b)], 2);
                 assert_eq!(found, near.collect::<Vec<_>>(), "{len_a} {len_b}");
             }
         }
     }
 
     #[test]
-    #[should_panic(expected = "out of range for slice")]
+    #[should_panic(expected = "the column has padding")]
     fn a_column_without_padding_panics() {
-        near_pairs(&[7_u32; 10], 10, 3, &mut |_, _| {});
+        find(&[(&[7_u32; 10], 10)], 3);
     }
 
     #[test]
     #[should_panic(expected = "out of range for slice")]
     fn a_second_column_without_padding_panics() {
-        let column = [7_u32; 10];
-        near_across((&[7; 30], 10), (&column, 10), 3, &mut |_, _| {});
+        find(&[(&[7_u32; 30], 10), (&[7; 10], 10)], 3);
     }
 
     fn columns_differ_in_no_more_bits_than_members<F: Fingerprint, W: Word>() {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use super::digits::Digits;
 use super::groups;
 use super::partition::{self, Partition};
-use super::permutation::Permutation;
 use crate::fingerprint::Fingerprint;
 use crate::pages::Pages;
 
@@ -32,8 +32,7 @@ pub(super) fn distinct<F: Fingerprint>(fps: &[F]) -> Cow<'_, [F]> {
 fn sort_distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
     let bits = partition::bits_for(fps.len());
     let mut room = Pages::zeroed(fps.len());
-    let identity = Permutation::leading_with(&[]);
-    let partition = Partition::new(fps, &identity, bits, room.as_mut_slice());
+    let partition = Partition::new(fps, &Digits::of_span(0, bits), room.as_mut_slice());
     let mut sorted = vec![F::ZERO; fps.len()];
     let mut rest = sorted.as_mut_slice();
     let mut buckets = Vec::new();
@@ -46,12 +45,14 @@ fn sort_distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
     let kept: Vec<(usize, usize)> = buckets
         .into_par_iter()
         .with_max_len(1)
-        .map_init(Vec::new, |ends, (bucket, to)| {
+        .map_init(Buffers::<F>::default, |buffers, (bucket, to)| {
+            let pieces = partition.pieces(bucket);
             if to.len() > average * SKEWED {
-                groups::gather(partition.pieces(bucket), to);
+                groups::gather(pieces, &mut buffers.0);
+                to.copy_from_slice(&buffers.0);
                 to.par_sort_unstable();
             } else {
-                sort(&partition, bucket, bits, to, ends);
+                sort(pieces, bits, to, buffers);
             }
             (to.len(), drop_repeated(to))
         })
@@ -68,16 +69,19 @@ fn sort_distinct<F: Fingerprint>(fps: &[F]) -> Vec<F> {
     sorted
 }
 
+/// The gathered members of a bucket, and the ends of its groups.
+type Buffers<F> = (Vec<F>, Vec<u32>);
+
 /// Sorts a bucket in groups of a few members.
-fn sort<F: Fingerprint>(
-    partition: &Partition<'_, F>,
-    bucket: usize,
+fn sort<'p, F: Fingerprint>(
+    pieces: impl Iterator<Item = &'p [F]>,
     skipped: u32,
     to: &mut [F],
-    ends: &mut Vec<u32>,
+    (gathered, ends): &mut Buffers<F>,
 ) {
     let bits = (to.len() / 4).checked_ilog2().unwrap_or(0).min(groups::BITS_MAX);
-    groups::group(partition.pieces(bucket), skipped, bits, to, ends);
+    groups::gather(pieces, gathered);
+    groups::group(gathered, &Digits::of_span(skipped, bits), to, ends);
     let mut start = 0;
     for &end in ends.iter() {
         to[start..end as usize].sort_unstable();

@@ -1,4 +1,4 @@
-//! Groups: splits one bucket of a table by the rest of the lead and compares each group.
+//! Groups: splits one bucket by the rest of a table's lead and compares each group.
 //!
 //! A bucket and its copies fit the second-level cache. Members are compared by a column of narrow
 //! words first, and only few pairs need a full comparison.
@@ -6,12 +6,13 @@
 
 use std::ops::Range;
 
-use super::column::{self, Width, Word};
+use super::column::{self, Hits, Width, Word};
 use super::cost;
-use super::partition::{digit, exclusive_sums};
+use super::digits::Digits;
+use super::partition::exclusive_sums;
 use super::sink::Sink;
 use crate::fingerprint::Fingerprint;
-use crate::kernel::{self, Work};
+use crate::kernel::{self, LaneWork, Lanes, Work};
 
 /// Maximum bits that split a bucket, so that the counts fit the first-level cache.
 pub(super) const BITS_MAX: u32 = 12;
@@ -19,12 +20,21 @@ pub(super) const BITS_MAX: u32 = 12;
 /// Buffers of one task, reused by the next.
 #[derive(Debug)]
 pub(super) struct Scratch<F, const S: usize> {
-    sets: [Grouped<F>; S],
+    gathered: [Vec<F>; S],
+    grouped: Grouped<F, S>,
+}
+
+/// The members of a bucket in groups.
+#[derive(Debug)]
+pub(super) struct Grouped<F, const S: usize> {
+    sets: [OfSet<F>; S],
+    hits: Hits,
+    near: Vec<(F, F, u32)>,
 }
 
 /// The members of one set that are in the bucket.
 #[derive(Debug)]
-struct Grouped<F> {
+struct OfSet<F> {
     members: Vec<F>,
     narrow: Vec<u32>,
     wide: Vec<u64>,
@@ -33,100 +43,100 @@ struct Grouped<F> {
 
 impl<F: Fingerprint, const S: usize> Scratch<F, S> {
     pub(super) fn new() -> Self {
-        Self { sets: std::array::from_fn(|_| Grouped::new()) }
+        let sets = std::array::from_fn(|_| OfSet::new());
+        let gathered = std::array::from_fn(|_| Vec::new());
+        Self { gathered, grouped: Grouped { sets, hits: Hits::new(), near: Vec::new() } }
+    }
+
+    /// Returns the members of a bucket in one slice for each set, and the buffers for groups.
+    pub(super) fn gather<'s, 'p: 's>(
+        &'s mut self,
+        pieces: [impl Iterator<Item = &'p [F]> + Clone; S],
+    ) -> ([&'s [F]; S], &'s mut Grouped<F, S>) {
+        let mut pieces = pieces.into_iter();
+        let gathered = self.gathered.each_mut().map(|to| {
+            let pieces = pieces.next().expect("there are pieces of each set");
+            let mut others = pieces.clone();
+            if let (Some(only), None) = (others.next(), others.next()) {
+                return only;
+            }
+            gather(pieces, to);
+            to.as_slice()
+        });
+        (gathered, &mut self.grouped)
     }
 }
 
 /// Compares all pairs of each small group of a bucket and returns the large groups.
 ///
-/// The bucket is passed as slices of each set whose members agree on the first `skipped` bits. A
-/// group agrees on `bits` more. A group is large if splitting it may cost less.
-pub(super) fn compare<'s, 'p, F: Fingerprint, const S: usize>(
-    pieces: [impl Iterator<Item = &'p [F]> + Clone; S],
-    (skipped, bits): (u32, u32),
-    scratch: &'s mut Scratch<F, S>,
+/// The members of a group agree on `digits`. A group is large if splitting it may cost less.
+pub(super) fn compare<'s, F: Fingerprint, const S: usize>(
+    bucket: [&[F]; S],
+    digits: &Digits<F>,
+    grouped: &'s mut Grouped<F, S>,
     sink: &mut Sink<'_, F>,
 ) -> Vec<[&'s [F]; S]> {
-    let large = kernel::dispatch(Compare { pieces, skipped, bits, scratch, sink });
-    let group = |at: usize| scratch.sets.each_ref().map(|set| set.group(at));
+    let mut large = Vec::new();
+    kernel::dispatch_lanes(Compare { bucket, digits, grouped, sink, large: &mut large });
+    let group = |at: usize| grouped.sets.each_ref().map(|set| set.group(at));
     large.into_iter().map(group).collect()
 }
 
-struct Compare<'a, 'b, I, F, const S: usize> {
-    pieces: [I; S],
-    skipped: u32,
-    bits: u32,
-    scratch: &'a mut Scratch<F, S>,
+struct Compare<'a, 'b, F, const S: usize> {
+    bucket: [&'a [F]; S],
+    digits: &'a Digits<F>,
+    grouped: &'a mut Grouped<F, S>,
     sink: &'a mut Sink<'b, F>,
+    /// The numbers of the large groups.
+    large: &'a mut Vec<usize>,
 }
 
-impl<'p, I, F, const S: usize> Work for Compare<'_, '_, I, F, S>
-where
-    I: Iterator<Item = &'p [F]> + Clone,
-    F: Fingerprint,
-{
-    /// The numbers of the large groups.
-    type Output = Vec<usize>;
-
+impl<F: Fingerprint, const S: usize> LaneWork for Compare<'_, '_, F, S> {
     #[inline(always)]
-    fn run(self) -> Self::Output {
-        let Self { pieces, skipped, bits, scratch, sink } = self;
+    fn run<L: Lanes>(self, lanes: L) {
+        let Self { bucket, digits, grouped, sink, large } = self;
         let width = Width::of::<F>(sink.distance());
-        for (set, pieces) in scratch.sets.iter_mut().zip(pieces) {
-            set.fill(pieces, skipped, bits, width);
+        for (set, members) in grouped.sets.iter_mut().zip(bucket) {
+            set.fill(members, digits, width);
         }
-        let mut large = Vec::new();
-        for at in 0..1 << bits {
-            let groups = scratch.sets.each_ref().map(|set| set.group(at));
-            let sizes = groups.map(<[F]>::len);
-            if cost::worth_splitting(sizes, sink.distance()) {
+        let Grouped { sets, hits, near } = grouped;
+        let distance = sink.distance();
+        for at in 0..1 << digits.bits() {
+            let sizes = sets.each_ref().map(|set| set.range(at).len());
+            if cost::worth_splitting(sizes, distance) {
                 large.push(at);
                 continue;
             }
             sink.count(cost::pairs(sizes));
+            let mut full = |hits: &mut Hits| kernel::dispatch(Offer { sets, hits, near, sink });
             match width {
                 Width::Narrow => {
-                    compare_columns(groups, scratch.columns(at, |set| &set.narrow), sink);
+                    let columns = sets.each_ref().map(|set| set.column(at, &set.narrow));
+                    compare_columns(lanes, &columns, distance, hits, &mut full);
                 }
-                Width::Wide => compare_columns(groups, scratch.columns(at, |set| &set.wide), sink),
-                Width::Whole => compare_whole(groups, sink),
+                Width::Wide => {
+                    let columns = sets.each_ref().map(|set| set.column(at, &set.wide));
+                    compare_columns(lanes, &columns, distance, hits, &mut full);
+                }
+                Width::Whole => compare_whole(sets.each_ref().map(|set| set.group(at)), sink),
             }
             if sink.stopped() {
                 break;
             }
         }
-        large
+        kernel::dispatch(Offer { sets, hits, near, sink });
     }
 }
 
-impl<F: Fingerprint, const S: usize> Scratch<F, S> {
-    /// Returns a column of each set, starting at a group.
-    #[inline(always)]
-    fn columns<'s, W>(
-        &'s self,
-        group: usize,
-        column: impl Fn(&'s Grouped<F>) -> &'s Vec<W>,
-    ) -> [&'s [W]; S] {
-        self.sets.each_ref().map(|set| &column(set)[set.range(group).start..])
-    }
-}
-
-impl<F: Fingerprint> Grouped<F> {
+impl<F: Fingerprint> OfSet<F> {
     const fn new() -> Self {
         Self { members: Vec::new(), narrow: Vec::new(), wide: Vec::new(), ends: Vec::new() }
     }
 
     #[inline(always)]
-    fn fill<'p>(
-        &mut self,
-        pieces: impl Iterator<Item = &'p [F]> + Clone,
-        skipped: u32,
-        bits: u32,
-        width: Width,
-    ) {
-        let len = pieces.clone().map(<[F]>::len).sum();
-        self.members.resize(len, F::ZERO);
-        group(pieces, skipped, bits, &mut self.members, &mut self.ends);
+    fn fill(&mut self, bucket: &[F], digits: &Digits<F>, width: Width) {
+        self.members.resize(bucket.len(), F::ZERO);
+        group(bucket, digits, &mut self.members, &mut self.ends);
         match width {
             Width::Narrow => column::fill(&self.members, &mut self.narrow),
             Width::Wide => column::fill(&self.members, &mut self.wide),
@@ -140,6 +150,13 @@ impl<F: Fingerprint> Grouped<F> {
         group.checked_sub(1).map_or(0, end)..end(group)
     }
 
+    /// Returns a column from the first word of a group, and the range of the group.
+    #[inline(always)]
+    fn column<'a, W>(&self, group: usize, column: &'a [W]) -> (&'a [W], Range<usize>) {
+        let range = self.range(group);
+        (&column[range.start..], range)
+    }
+
     /// Returns the members of a group.
     #[inline(always)]
     fn group(&self, at: usize) -> &[F] {
@@ -147,78 +164,92 @@ impl<F: Fingerprint> Grouped<F> {
     }
 }
 
-/// Sorts members into groups by `bits` bits and writes where each group ends.
+/// Replaces the items of a buffer by those of all pieces.
+pub(super) fn gather<'p, F: Fingerprint>(
+    pieces: impl Iterator<Item = &'p [F]>,
+    gathered: &mut Vec<F>,
+) {
+    gathered.clear();
+    for piece in pieces {
+        gathered.extend_from_slice(piece);
+    }
+}
+
+/// Sorts members into groups by their digits and writes where each group ends.
 ///
-/// `to` must be as long as all pieces together.
+/// `to` must be as long as the bucket.
 #[inline(always)]
-pub(super) fn group<'p, F: Fingerprint>(
-    pieces: impl Iterator<Item = &'p [F]> + Clone,
-    skipped: u32,
-    bits: u32,
+pub(super) fn group<F: Fingerprint>(
+    bucket: &[F],
+    digits: &Digits<F>,
     to: &mut [F],
     ends: &mut Vec<u32>,
 ) {
     ends.clear();
-    ends.resize(1 << bits, 0);
-    if bits == 0 {
-        ends.fill(u32::try_from(to.len()).expect("a bucket has fewer than 2^32 members"));
-        gather(pieces, to);
-        return;
-    }
-    for piece in pieces.clone() {
-        for &member in piece {
-            ends[digit(member, skipped, bits)] += 1;
-        }
-    }
+    ends.resize(1 << digits.bits(), 0);
+    digits.for_each(bucket, |_, digit| ends[digit] += 1);
     exclusive_sums(ends);
-    for piece in pieces {
-        for &member in piece {
-            let next = &mut ends[digit(member, skipped, bits)];
-            to[*next as usize] = member;
-            *next += 1;
-        }
-    }
-}
-
-/// Copies all pieces to `to`, which must be as long as they are.
-#[inline(always)]
-pub(super) fn gather<'p, F: Fingerprint>(pieces: impl Iterator<Item = &'p [F]>, to: &mut [F]) {
-    let mut rest = to;
-    for piece in pieces {
-        let (head, tail) = rest.split_at_mut(piece.len());
-        head.copy_from_slice(piece);
-        rest = tail;
-    }
-    debug_assert!(rest.is_empty(), "{} items were not written", rest.len());
+    digits.for_each(bucket, |member, digit| {
+        let next = &mut ends[digit];
+        to[*next as usize] = member;
+        *next += 1;
+    });
 }
 
 /// Compares a group with itself, or two groups with each other, by columns that start at them.
 #[inline(always)]
-fn compare_columns<F: Fingerprint, W: Word, const S: usize>(
-    groups: [&[F]; S],
-    columns: [&[W]; S],
-    sink: &mut Sink<'_, F>,
+fn compare_columns<L: Lanes, W: Word, const S: usize>(
+    lanes: L,
+    columns: &[(&[W], Range<usize>); S],
+    distance: u32,
+    hits: &mut Hits,
+    full: &mut impl FnMut(&mut Hits),
 ) {
-    let distance = sink.distance();
-    let mut offer = |a: F, b: F| {
-        let found = a.distance(b);
-        if found <= distance {
-            sink.offer(a, b, found);
+    match columns.as_slice() {
+        [(column, range)] => {
+            hits.start_at((range.start, range.start));
+            column::near_pairs(lanes, (column, range.len()), distance, hits, full);
         }
-    };
-    match (groups.as_slice(), columns.as_slice()) {
-        ([group], [column]) => {
-            column::near_pairs(column, group.len(), distance, &mut |a, b| {
-                offer(group[a], group[b]);
-            });
-        }
-        ([group_a, group_b], [column_a, column_b]) => {
-            let (a, b) = ((*column_a, group_a.len()), (*column_b, group_b.len()));
-            column::near_across(a, b, distance, &mut |a, b| {
-                offer(group_a[a], group_b[b]);
-            });
+        [(column_a, range_a), (column_b, range_b)] => {
+            hits.start_at((range_a.start, range_b.start));
+            let columns = [(*column_a, range_a.len()), (*column_b, range_b.len())];
+            column::near_across(lanes, columns, distance, hits, full);
         }
         _ => unreachable!("a join is of one set or two"),
+    }
+}
+
+/// Compares the members of all hits, and offers those that are near.
+///
+/// Separate work, because callbacks of other work are compiled without its instructions.
+struct Offer<'a, 'b, F, const S: usize> {
+    sets: &'a [OfSet<F>; S],
+    hits: &'a mut Hits,
+    near: &'a mut Vec<(F, F, u32)>,
+    sink: &'a mut Sink<'b, F>,
+}
+
+impl<F: Fingerprint, const S: usize> Work for Offer<'_, '_, F, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { sets, hits, near, sink } = self;
+        let (Some(set_a), Some(set_b)) = (sets.first(), sets.last()) else { return };
+        let distance = sink.distance();
+        let hits = hits.drain();
+        near.resize(hits.len(), (F::ZERO, F::ZERO, 0));
+        // Without a branch, which would be unpredictable.
+        let mut count = 0;
+        for (a, b) in hits {
+            let (a, b) = (set_a.members[a], set_b.members[b]);
+            let found = a.distance(b);
+            near[count] = (a, b, found);
+            count += usize::from(found <= distance);
+        }
+        for &(a, b, found) in &near[..count] {
+            sink.offer(a, b, found);
+        }
     }
 }
 

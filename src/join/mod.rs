@@ -5,18 +5,20 @@
 //!
 //! # Approach
 //!
-//! The bits are cut into m blocks. Two fingerprints within k bits differ in at most k blocks, so
-//! they agree on at least m - k blocks. For each choice of m - k blocks the set is partitioned by
-//! those blocks, in pieces that fit the cache. Only members that agree on them are compared, with
-//! the widest vector instructions of the machine. A group that stays large is split again on its
-//! other bits. Block boundaries follow the variance of the bits. A cost estimate chooses m from the
-//! size of the set and k; at large k, comparing all pairs may be the cheapest.
+//! The bits are cut into one or two sections, and each into blocks. A pair that differs in at most
+//! e bits of a section with m blocks agrees on at least m - e of them. For each choice of m - e
+//! blocks the set is bucketed by some of these bits and grouped by the others, in pieces that fit
+//! the cache. Only members of a group are compared, with the widest vector instructions of the
+//! machine. A group that stays large is split again on its other bits. Block boundaries follow the
+//! variance of the bits. A cost estimate chooses sections and blocks from the size of the set and k;
+//! at large k, comparing all pairs may be the cheapest.
 //!
 //! # References
 //!
 //! - Manku, Jain, Das Sarma: Detecting near-duplicates for web crawling. WWW 2007.
 //! - Tabei, Uno, Sugiyama, Tsuda: Single versus multiple sorting in all pairs similarity search.
 //!   ACML 2010.
+//! - Qin, Wang, Xiao, Wang: GPH, similarity search in Hamming space. ICDE 2018.
 #![doc = include_str!("JOINS.md")]
 #![expect(
     clippy::indexing_slicing,
@@ -32,6 +34,7 @@ mod column;
 mod copies;
 mod cost;
 mod diameter;
+mod digits;
 mod directory;
 mod distinct;
 mod documents;
@@ -40,7 +43,6 @@ mod options;
 mod pairing;
 mod partition;
 mod parts;
-mod permutation;
 mod postings;
 mod representatives;
 mod sink;

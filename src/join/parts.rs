@@ -1,15 +1,16 @@
-//! Parts: joins sets that exceed the memory limit by ranges of each table.
+//! Parts: joins sets that exceed the memory limit by ranges of each pass.
 //!
-//! For each table the members are counted by their leading bits. Adjacent prefixes that fit
-//! together are read and joined in memory, then the next ones. Members with an equal lead stay in
-//! one part, so each pair is returned once, from one part of one table.
+//! For each pass the members are counted by bucket. Adjacent buckets that fit together are read and
+//! joined in memory, then the next ones. A bucket stays in one part, so each pair is returned once,
+//! from one part of one pass.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::blocks::{self, Table};
+use super::blocks::Pass;
 use super::cost;
+use super::digits::Digits;
 use super::options::JoinReport;
-use super::partition::{self, digit};
+use super::partition;
 use super::sink::{Run, Space};
 use super::source::{self, Part, Source};
 use super::sweep::{self, Workshop, share};
@@ -38,12 +39,12 @@ pub(super) fn pairs<F: Fingerprint, const S: usize>(
     let Some(split) = cost::cheapest_split(sizes, || sample, run.distance) else {
         return in_memory(run, space, sources, units);
     };
-    let tables = blocks::tables::<F>(&split.blocks, split.leading, split.lead_max);
-    let count = tables.len() as u64;
+    let passes = split.passes::<F>(partition::BITS_MAX);
+    let count = passes.len() as u64;
     let mut report = JoinReport::default();
-    for (at, table) in (0..).zip(&tables) {
+    for (at, pass) in (0..).zip(&passes) {
         let units = share(units, at..at + 1, count);
-        report += by_parts(run, &space.below(table), sources, table, units)?;
+        report += by_parts(run, space, sources, pass, units)?;
     }
     Ok(report)
 }
@@ -66,19 +67,19 @@ fn load<F: Fingerprint, const S: usize>(sources: [&dyn Source<F>; S]) -> Result<
     Ok(sets)
 }
 
-/// Joins one table part by part.
+/// Joins the tables of one pass part by part.
 fn by_parts<F: Fingerprint, const S: usize>(
     run: &Run<'_, F>,
     space: &Space<'_, F>,
     sources: [&dyn Source<F>; S],
-    table: &Table<F>,
+    pass: &Pass<F>,
     units: u64,
 ) -> Result<JoinReport> {
     progress::check(run.progress)?;
-    let bits = table.lead.min(partition::BITS_MAX);
+    let bits = pass.bucket.bits();
     let mut counts: [Vec<usize>; S] = std::array::from_fn(|_| Vec::new());
     for (counts, source) in counts.iter_mut().zip(sources) {
-        *counts = count(source, table, bits)?;
+        *counts = count(source, &pass.bucket)?;
     }
     let members = |bucket: usize| counts.each_ref().map(|counts| counts[bucket]);
     let whole: usize = counts.iter().flatten().sum();
@@ -106,9 +107,8 @@ fn by_parts<F: Fingerprint, const S: usize>(
         let mut sizes_left = sizes.into_iter();
         let parts = sources.map(|source| Part {
             source,
-            permutation: &table.permutation,
-            bits,
-            prefixes: (F::truncate(first as u128), F::truncate(last as u128)),
+            bucket: &pass.bucket,
+            buckets: first..=last,
             len: sizes_left.next().expect("there is a size for each source"),
         });
         let parts = parts.each_ref().map(|part| part as &dyn Source<F>);
@@ -116,13 +116,12 @@ fn by_parts<F: Fingerprint, const S: usize>(
             run.progress.advance(units);
             JoinReport::default()
         } else if len > run.capacity {
-            // A single prefix exceeds the limit, so it is split again on its other bits.
-            pairs(run, space, parts, units)?
+            // A single bucket exceeds the limit, so it is split again on its other bits.
+            pairs(run, &space.below(&pass.tables), parts, units)?
         } else {
             let sets = load(parts)?;
-            let identity = super::permutation::Permutation::leading_with(&[]);
             let sets = sets.each_ref().map(Vec::as_slice);
-            Workshop::new(sizes).groups(run, space, sets, &identity, table.lead, units)?
+            Workshop::new(sizes).groups(run, space, sets, pass, units)?
         };
         first = last + 1;
     }
@@ -132,18 +131,12 @@ fn by_parts<F: Fingerprint, const S: usize>(
     Ok(report)
 }
 
-/// Counts the members of a table by leading bits.
-fn count<F: Fingerprint>(
-    source: &dyn Source<F>,
-    table: &Table<F>,
-    bits: u32,
-) -> Result<Vec<usize>> {
-    let counts: Vec<AtomicUsize> = (0..1 << bits).map(|_| AtomicUsize::new(0)).collect();
+/// Counts the members of every bucket.
+fn count<F: Fingerprint>(source: &dyn Source<F>, bucket: &Digits<F>) -> Result<Vec<usize>> {
+    let counts: Vec<AtomicUsize> = (0..1 << bucket.bits()).map(|_| AtomicUsize::new(0)).collect();
     source.scan(&|members| {
-        let mut here = vec![0_usize; 1 << bits];
-        table.permutation.for_each(members, |member| {
-            here[digit(member, 0, bits)] += 1;
-        });
+        let mut here = vec![0_usize; counts.len()];
+        bucket.for_each(members, |_, bucket| here[bucket] += 1);
         for (count, here) in counts.iter().zip(here) {
             if here > 0 {
                 count.fetch_add(here, Ordering::Relaxed);

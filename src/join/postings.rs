@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
+use super::digits::Digits;
 use super::directory::Directory;
-use super::partition::digit;
 use super::source::{CHUNK, Source};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -221,7 +221,7 @@ impl<F: Fingerprint> Held<F> {
     ) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
         let prefix = match self.bits {
             0 => 0,
-            bits => digit(self.fingerprints[position], 0, bits),
+            bits => Digits::of_span(0, bits).of(self.fingerprints[position]),
         };
         let range = &self.ranges[prefix];
         let local = position - range.before;

@@ -1,12 +1,10 @@
-//! Sink: converts near members of a permuted table into batches of pairs for the caller.
+//! Sink: collects near members of a group in batches of pairs for the caller.
 //!
-//! A pair is emitted only from the table that its first equal blocks lead, at every level of
-//! splitting. So each pair is returned once although no pair is remembered.
+//! A pair is emitted only from the table whose bounds it keeps, at every level of splitting. So each pair is returned once although no pair is remembered.
 
 use super::Pair;
 use super::blocks::Table;
 use super::options::{JoinOptions, JoinReport};
-use super::permutation::Permutation;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
@@ -58,46 +56,34 @@ impl<'a, F: Fingerprint> Run<'a, F> {
     }
 }
 
-/// The permutation of a set's bits, composed of the tables above it.
+/// The pairs that belong to some tables, within those of the tables above.
 pub(super) struct Space<'a, F> {
-    /// The leading blocks of all tables above; a pair must agree on all of them.
-    equal: F,
-    /// The blocks skipped before the last leading block; a pair must differ in each.
-    skipped: Vec<F>,
-    /// The permutation back to the space one level up; `None` at the caller's bit order.
-    up: Option<(Permutation<F>, &'a Space<'a, F>)>,
+    /// A pair keeps all bounds of one of these tables.
+    tables: &'a [Table<F>],
+    above: Option<&'a Space<'a, F>>,
 }
 
 impl<F: Fingerprint> Space<'_, F> {
-    /// The caller's bit order.
-    pub(super) const ROOT: Self = Self { equal: F::ZERO, skipped: Vec::new(), up: None };
+    /// All pairs.
+    pub(super) const ROOT: Self = Self { tables: &[], above: None };
 
-    /// Returns the space of a table below this one.
-    pub(super) fn below<'b>(&'b self, table: &Table<F>) -> Space<'b, F> {
-        let permutation = &table.permutation;
-        let skipped = self.skipped.iter().chain(&table.skipped);
-        Space {
-            equal: permutation.apply(self.equal | table.blocks),
-            skipped: skipped.map(|&block| permutation.apply(block)).collect(),
-            up: Some((permutation.inverse(), self)),
-        }
+    /// Returns the space of some tables below this one.
+    pub(super) fn below<'b>(&'b self, tables: &'b [Table<F>]) -> Space<'b, F> {
+        Space { tables, above: Some(self) }
     }
 
     /// Returns true if the pair is emitted from this space.
     #[inline]
     fn owns(&self, differing: F) -> bool {
-        differing & self.equal == F::ZERO
-            && self.skipped.iter().all(|&block| differing & block != F::ZERO)
-    }
-
-    fn back_to_root(&self, fingerprint: F) -> F {
         let mut space = self;
-        let mut fingerprint = fingerprint;
-        while let Some((back, above)) = &space.up {
-            fingerprint = back.apply(fingerprint);
+        while let Some(above) = space.above {
+            let holds = |table: &Table<F>| table.bounds.iter().all(|bound| bound.holds(differing));
+            if !space.tables.iter().any(holds) {
+                return false;
+            }
             space = above;
         }
-        fingerprint
+        true
     }
 }
 
@@ -139,7 +125,6 @@ impl<'a, F: Fingerprint> Sink<'a, F> {
     }
 
     fn push(&mut self, a: F, b: F, distance: u32) {
-        let (a, b) = (self.space.back_to_root(a), self.space.back_to_root(b));
         let (a, b) = if self.run.across { (a, b) } else { (a.min(b), a.max(b)) };
         self.batch.push(Pair { a, b, distance });
         if self.batch.len() >= BATCH {

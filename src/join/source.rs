@@ -1,10 +1,11 @@
 //! Source: a set that a join reads from end to end, possibly many times.
 
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::permutation::Permutation;
+use super::digits::Digits;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
@@ -55,14 +56,13 @@ impl<F: Fingerprint> Source<F> for &[F] {
     }
 }
 
-/// The members of a set that are in one part of a table.
+/// The members of a set that are in some adjacent buckets.
 pub(super) struct Part<'a, F, T: ?Sized> {
     pub(super) source: &'a T,
-    pub(super) permutation: &'a Permutation<F>,
-    /// Number of prefix bits that select the part; at least 1.
-    pub(super) bits: u32,
-    /// First and last prefix of the part.
-    pub(super) prefixes: (F, F),
+    /// The bits that select a bucket.
+    pub(super) bucket: &'a Digits<F>,
+    /// First and last bucket of the part.
+    pub(super) buckets: RangeInclusive<usize>,
     pub(super) len: usize,
 }
 
@@ -71,14 +71,11 @@ impl<F: Fingerprint, T: Source<F> + ?Sized> Source<F> for Part<'_, F, T> {
         self.len
     }
 
-    /// Passes the members permuted.
     fn scan(&self, visit: &(dyn Fn(&[F]) -> Result<()> + Sync)) -> Result<()> {
-        let (first, last) = self.prefixes;
         self.source.scan(&|members| {
             let mut chosen = Vec::new();
-            self.permutation.for_each(members, |member| {
-                let prefix = member >> (F::BITS - self.bits);
-                if first <= prefix && prefix <= last {
+            self.bucket.for_each(members, |member, bucket| {
+                if self.buckets.contains(&bucket) {
                     chosen.push(member);
                 }
             });

@@ -9,12 +9,11 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::all_pairs;
-use super::blocks;
-use super::cost::{self, Split};
+use super::blocks::{self, Pass, Split};
+use super::cost;
 use super::groups::{self, Scratch};
 use super::options::JoinReport;
 use super::partition::{self, Partition};
-use super::permutation::Permutation;
 use super::sink::{Run, Sink, Space};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -47,20 +46,20 @@ pub(super) fn split_pairs<F: Fingerprint, const S: usize>(
     split: &Split,
     units: u64,
 ) -> Result<JoinReport> {
-    let tables = blocks::tables::<F>(&split.blocks, split.leading, split.lead_max);
-    let count = tables.len() as u64;
-    let mut workshop = Workshop::new(sets.map(<[F]>::len));
+    let sizes = sets.map(<[F]>::len);
+    let passes = split.passes(partition::bits_for(sizes.iter().sum()));
+    let count = passes.len() as u64;
+    let mut workshop = Workshop::new(sizes);
     let mut report = JoinReport::default();
-    for (at, table) in (0..).zip(&tables) {
+    for (at, pass) in (0..).zip(&passes) {
         progress::check(run.progress)?;
-        let space = space.below(table);
         let units = share(units, at..at + 1, count);
-        report += workshop.groups(run, &space, sets, &table.permutation, table.lead, units)?;
+        report += workshop.groups(run, space, sets, pass, units)?;
     }
     Ok(report)
 }
 
-/// Buffers for one table of each set, reused by the next table.
+/// Buffers for one pass over each set, reused by the next pass.
 pub(super) struct Workshop<F, const S: usize> {
     rooms: [Pages<F>; S],
     /// Buffers of finished tasks, for later ones.
@@ -73,32 +72,28 @@ impl<F: Fingerprint, const S: usize> Workshop<F, S> {
         Self { rooms: sizes.map(Pages::zeroed), scratches: Mutex::new(Vec::new()) }
     }
 
-    /// Compares the members that agree on the first `lead` bits after the permutation.
-    ///
-    /// `space` is the space of the permuted members.
+    /// Compares the members that agree on the lead of a table of the pass.
     pub(super) fn groups(
         &mut self,
         run: &Run<'_, F>,
         space: &Space<'_, F>,
         sets: [&[F]; S],
-        permutation: &Permutation<F>,
-        lead: u32,
+        pass: &Pass<F>,
         units: u64,
     ) -> Result<JoinReport> {
         let len: usize = sets.iter().map(|set| set.len()).sum();
-        let bits = partition::bits_for(len).min(lead);
+        let bits = pass.bucket.bits();
         let mut members = sets.into_iter();
         let partitions = self.rooms.each_mut().map(|room| {
             let members = members.next().expect("there is room for each set");
-            Partition::new(members, permutation, bits, &mut room.as_mut_slice()[..members.len()])
+            Partition::new(members, &pass.bucket, &mut room.as_mut_slice()[..members.len()])
         });
         let task = Task {
             run,
             space,
+            pass,
             partitions,
             scratches: &self.scratches,
-            bits,
-            lead,
             skewed: (len >> bits).max(partition::BUCKET).saturating_mul(SKEWED),
         };
         let mut begin = 0;
@@ -119,16 +114,13 @@ impl<F: Fingerprint, const S: usize> Workshop<F, S> {
     }
 }
 
-/// One table of each set, in buckets.
+/// One pass over each set, in buckets.
 struct Task<'a, F, const S: usize> {
     run: &'a Run<'a, F>,
     space: &'a Space<'a, F>,
+    pass: &'a Pass<F>,
     partitions: [Partition<'a, F>; S],
     scratches: &'a Mutex<Vec<Scratch<F, S>>>,
-    /// Number of bits that select a bucket.
-    bits: u32,
-    /// Number of bits that select a group.
-    lead: u32,
     /// Maximum members of a bucket that one thread groups.
     skewed: usize,
 }
@@ -147,27 +139,31 @@ impl<F: Fingerprint, const S: usize> Task<'_, F, S> {
             return Ok(JoinReport::default());
         }
         let len: usize = sizes.iter().sum();
+        let pieces = self.partitions.each_ref().map(|partition| partition.pieces(bucket));
         if len > self.skewed {
-            let sets = self
-                .partitions
-                .each_ref()
-                .map(|partition| partition.pieces(bucket).flatten().copied().collect::<Vec<F>>());
-            return pairs(self.run, self.space, sets.each_ref().map(Vec::as_slice), units);
+            let sets = pieces.map(|pieces| pieces.flatten().copied().collect::<Vec<F>>());
+            let space = self.space.below(&self.pass.tables);
+            return pairs(self.run, &space, sets.each_ref().map(Vec::as_slice), units);
         }
         let mut scratch = self.lock().pop().unwrap_or_else(Scratch::new);
-        let mut sink = Sink::new(self.run, self.space);
-        let pieces = self.partitions.each_ref().map(|partition| partition.pieces(bucket));
-        let rest = (self.bits, (self.lead - self.bits).min(groups::BITS_MAX));
-        let large = groups::compare(pieces, rest, &mut scratch, &mut sink);
-        let mut report = sink.finish()?;
-        let mut done = 0;
-        for group in large {
-            let members = group.iter().map(|set| set.len() as u64).sum();
-            let units = share(units, 0..members, len as u64);
-            done += units;
-            report += pairs(self.run, self.space, group, units)?;
+        let (gathered, grouped) = scratch.gather(pieces);
+        let mut report = JoinReport::default();
+        let count = self.pass.tables.len() as u64;
+        for (at, table) in (0..).zip(&self.pass.tables) {
+            let space = self.space.below(std::slice::from_ref(table));
+            let mut sink = Sink::new(self.run, &space);
+            let large = groups::compare(gathered, &table.group, grouped, &mut sink);
+            report += sink.finish()?;
+            let units = share(units, at..at + 1, count);
+            let mut done = 0;
+            for group in large {
+                let members = group.iter().map(|set| set.len() as u64).sum();
+                let units = share(units, 0..members, len as u64);
+                done += units;
+                report += pairs(self.run, &space, group, units)?;
+            }
+            self.run.progress.advance(units - done);
         }
-        self.run.progress.advance(units - done);
         self.lock().push(scratch);
         Ok(report)
     }

@@ -2,8 +2,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::blocks::Weights;
-use super::cost::Split;
+use super::blocks::{Section, Split, Weights};
 use super::distinct::distinct;
 use super::*;
 use crate::error::Error;
@@ -152,6 +151,23 @@ fn in_memory<F>(
     sink::Run { distance, across: false, capacity: usize::MAX, progress: &(), visit }
 }
 
+/// Returns splits of one section and of two; fewer if too few bits vary.
+fn splits(set: &[u64], distance: u32) -> Vec<Split> {
+    let weights = Weights::of(&blocks::sample(&[set]));
+    let mut splits = Vec::new();
+    for (leading, lead_max) in [(1, 8), (1, 24), (2, 16), (2, 24), (3, 24)] {
+        for of_sections in [vec![distance], vec![0, distance - 1], vec![distance - 1, 0]] {
+            let blocks = |flips: u32| flips as usize + leading;
+            let all: usize = of_sections.iter().map(|&flips| blocks(flips)).sum();
+            let Some(mut spans) = weights.cut(&vec![1.0; all]) else { continue };
+            let section =
+                |&flips: &u32| Section { blocks: spans.drain(..blocks(flips)).collect(), leading };
+            splits.push(Split { sections: of_sections.iter().map(section).collect(), lead_max });
+        }
+    }
+    splits
+}
+
 /// Small sets are never worth a split, so the test chooses the split.
 #[test]
 fn every_split_finds_the_same_pairs() {
@@ -159,25 +175,17 @@ fn every_split_finds_the_same_pairs() {
         let sorted = distinct(&set);
         for distance in [1, 3, 6] {
             let expected = naive(&set, distance);
-            for leading in 1..=3 {
-                let Some(blocks) = Weights::of(&blocks::sample(&[&sorted])).cut(distance + leading)
-                else {
-                    continue;
+            for split in splits(&sorted, distance) {
+                let pairs = Mutex::new(Vec::new());
+                let visit = |batch: &[Pair<u64>]| {
+                    pairs.lock().unwrap().extend_from_slice(batch);
+                    Ok(())
                 };
-                for lead_max in [8, 16, 24, 32] {
-                    let split =
-                        Split { blocks: blocks.clone(), leading: leading as usize, lead_max };
-                    let pairs = Mutex::new(Vec::new());
-                    let visit = |batch: &[Pair<u64>]| {
-                        pairs.lock().unwrap().extend_from_slice(batch);
-                        Ok(())
-                    };
-                    let run = in_memory(distance, &visit);
-                    sweep::split_pairs(&run, &sink::Space::ROOT, [&sorted], &split, 0).unwrap();
-                    let mut pairs = pairs.into_inner().unwrap();
-                    pairs.sort_unstable();
-                    assert!(pairs == expected, "{name} distance {distance} {split:?} seed {SEED}");
-                }
+                let run = in_memory(distance, &visit);
+                sweep::split_pairs(&run, &sink::Space::ROOT, [&sorted], &split, 0).unwrap();
+                let mut pairs = pairs.into_inner().unwrap();
+                pairs.sort_unstable();
+                assert!(pairs == expected, "{name} distance {distance} {split:?} seed {SEED}");
             }
         }
     }
@@ -323,10 +331,10 @@ fn skewed_groups_are_split_again_where_their_members_differ() {
         (0..40_000).map(|_| random.word()).map(|x| two_values(x) | (x >> 16)).collect();
     let cheapest = |set: &[u64]| cost::cheapest_split([set.len()], || blocks::sample(&[set]), 3);
     let split = cheapest(&set).expect("a set of this size is split");
-    assert_eq!(split.blocks.first().unwrap().start, 0, "{split:?}");
+    assert_eq!(split.sections[0].blocks[0].start, 0, "{split:?}");
     let group: Vec<u64> = set.into_iter().filter(|x| x >> 48 == 0xa5c3).collect();
     let again = cheapest(&group).expect("half of it is split again");
-    assert_eq!(again.blocks.first().unwrap().start, 16, "{again:?}");
+    assert_eq!(again.sections[0].blocks[0].start, 16, "{again:?}");
 }
 
 #[test]

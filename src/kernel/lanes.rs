@@ -2,6 +2,8 @@
 //!
 //! The plain version is safe code for any instruction set. Tests compare the others with it.
 
+use crate::fingerprint::Fingerprint;
+
 /// Number of members that are compared at once.
 pub(crate) const LANES: usize = 32;
 
@@ -32,6 +34,66 @@ pub(crate) trait Lanes: Copy {
 
     /// Returns the members whose distance is within the threshold, which is at most 128.
     fn within(self, sums: Self::Sums, threshold: u32) -> u32;
+
+    /// Returns true if any word of the block is within the distance of any row.
+    #[inline(always)]
+    fn any_near(self, rows: [u32; ROWS], block: &[u32; WORDS], distance: u32) -> bool {
+        any_near(rows, block, distance)
+    }
+
+    /// Returns true if any of the first words is within the distance of one of the three after it.
+    #[inline(always)]
+    fn any_beside(self, words: &[u32; BESIDE], distance: u32) -> bool {
+        any_beside(words, distance)
+    }
+
+    /// Returns a mask of the words that are within the distance: 16 bits for each row.
+    #[inline(always)]
+    fn near(self, rows: [u32; ROWS], block: &[u32; WORDS], distance: u32) -> u64 {
+        near(rows, block, distance)
+    }
+}
+
+/// Number of words that are compared with a block at once.
+pub(crate) const ROWS: usize = 4;
+/// Number of words in a block.
+pub(crate) const WORDS: usize = 16;
+/// A block of words, and those that its last one is compared with.
+pub(crate) const BESIDE: usize = WORDS + ROWS - 1;
+
+/// [`Lanes::any_near`] for words of any width.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(crate) fn any_near<W: Fingerprint>(
+    [a, b, c, d]: [W; ROWS],
+    block: &[W; WORDS],
+    distance: u32,
+) -> bool {
+    let near = |differing: W| differing.distance(W::ZERO) <= distance;
+    block.iter().fold(false, |any, &other| {
+        any | near(other ^ a) | near(other ^ b) | near(other ^ c) | near(other ^ d)
+    })
+}
+
+/// [`Lanes::any_beside`] for words of any width.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(crate) fn any_beside<W: Fingerprint>(words: &[W; BESIDE], distance: u32) -> bool {
+    let near = |(&a, &b): (&W, &W)| a.distance(b) <= distance;
+    (1..ROWS).fold(false, |any, step| {
+        words.iter().zip(&words[step..WORDS + step]).fold(any, |any, pair| any | near(pair))
+    })
+}
+
+/// [`Lanes::near`] for words of any width.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(crate) fn near<W: Fingerprint>(rows: [W; ROWS], block: &[W; WORDS], distance: u32) -> u64 {
+    let of_row = |row: W| {
+        let near = |word: W| u32::from(word.distance(row) <= distance);
+        (0..).zip(block).fold(0, |mask, (at, &word)| mask | (near(word) << at))
+    };
+    rows.iter().rev().fold(0, |mask, &row| mask << WORDS | u64::from(of_row(row)))
 }
 
 /// The portable implementation, and the reference for the tests of the others.

@@ -138,3 +138,53 @@ fn every_variant_compares_sliced_members_alike() {
         }
     }
 }
+
+/// Collects the answers of lanes for words.
+struct NearWords<'a> {
+    rows: [u32; ROWS],
+    words: &'a [u32; BESIDE],
+    distance: u32,
+    found: &'a mut (u64, bool, bool),
+}
+
+impl LaneWork for NearWords<'_> {
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let block = self.words.first_chunk().unwrap();
+        *self.found = (
+            lanes.near(self.rows, block, self.distance),
+            lanes.any_near(self.rows, block, self.distance),
+            lanes.any_beside(self.words, self.distance),
+        );
+    }
+}
+
+#[test]
+fn every_variant_compares_rows_of_words_alike() {
+    const SEED: u64 = 13;
+    let mut random = Random(SEED);
+    for round in 0..400 {
+        // From no near words to many.
+        let narrow = round / 13;
+        let rows: [u32; ROWS] = std::array::from_fn(|_| random.next::<u32>() >> narrow);
+        let words: [u32; BESIDE] = std::array::from_fn(|_| random.next::<u32>() >> narrow);
+        for distance in [0, 1, 3, 6, 31, 32] {
+            let near = |a: u32, b: u32| (a ^ b).count_ones() <= distance;
+            let mut mask = 0_u64;
+            for (row, &a) in rows.iter().enumerate() {
+                for (at, &b) in words[..WORDS].iter().enumerate() {
+                    mask |= u64::from(near(a, b)) << (row * WORDS + at);
+                }
+            }
+            let beside =
+                (0..WORDS).any(|at| (1..ROWS).any(|step| near(words[at], words[at + step])));
+            for variant in Variant::all() {
+                let mut found = (0, false, false);
+                variant.run_lanes(NearWords { rows, words: &words, distance, found: &mut found });
+                let context = format!("{variant:?} round {round} distance {distance} seed {SEED}");
+                assert_eq!(found, (mask, mask != 0, beside), "{context}");
+            }
+        }
+    }
+}
