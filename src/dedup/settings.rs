@@ -23,7 +23,7 @@ const FAMILY: &str = "dedup state";
 /// Documents that may have a unit before it is boilerplate, by default.
 const DOCUMENTS: u32 = 10;
 
-/// Bytes of memory that distinct units may take, by default.
+/// Bytes of memory for the units of documents, by default.
 const MEMORY: usize = 512 << 20;
 
 /// Settings of a deduplication: distance, verification and linkage.
@@ -227,7 +227,7 @@ pub struct BoilerplateOptions {
     /// Groups have representatives. The third number of
     /// [`Verification::EditByLength`](crate::verify::Verification::EditByLength) is ignored.
     pub near: DedupOptions,
-    /// Bytes of memory for distinct units. Default = 512 MiB, which is two million units.
+    /// Bytes of memory; what exceeds them is in temporary files. Default = 512 MiB.
     pub memory: usize,
 }
 
@@ -243,7 +243,7 @@ impl BoilerplateOptions {
         self
     }
 
-    /// Sets the bytes of memory for distinct units. Default = 512 MiB.
+    /// Sets the bytes of memory. Default = 512 MiB.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::input::columnar::{self, Columnar};
+use crate::input::columnar::{self, Chosen, Columnar};
 use crate::input::{Inputs, Kind, Rows, Source, changed};
 use crate::output::Output;
 
@@ -79,7 +79,7 @@ pub(super) enum Sink {
 /// Rows of Parquet or Arrow files with equal columns, by their ordinals.
 #[derive(Debug)]
 pub(super) struct Ordinals {
-    wanted: Vec<u64>,
+    chosen: Chosen,
     sources: Range<usize>,
     /// Ordinal of the first row of these sources.
     base: u64,
@@ -105,7 +105,7 @@ impl Sink {
         }
         Ok(match form {
             Form::Parquet if columnar(some).is_some_and(|files| columnar::agree(&files)) => {
-                Self::Ordinals(Ordinals { wanted: Vec::new(), sources, base, output })
+                Self::Ordinals(Ordinals { chosen: Chosen::default(), sources, base, output })
             }
             Form::Parquet => {
                 // A file without a name, so that nothing is left of it.
@@ -122,18 +122,24 @@ impl Sink {
         if let Self::Ordinals(_) = self { Rows::Needed } else { Rows::Whole }
     }
 
-    /// Receives a row, which `copy` writes as a line of JSON.
+    /// Receives a row: a line of JSON with other texts than it had, or what `copy` writes as one.
     pub(super) fn row(
         &mut self,
         origin: u64,
+        line: Option<&[u8]>,
         copy: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<()> {
+        if let Self::Ordinals(ordinals) = self {
+            return ordinals.chosen.push(origin, line);
+        }
+        let copy = |out: &mut dyn Write| match line {
+            Some(line) => out.write_all(line),
+            None => copy(out),
+        };
         match self {
             Self::Lines(output) => output.with(copy),
-            Self::Ordinals(ordinals) => {
-                ordinals.wanted.push(origin);
-                Ok(())
-            }
+            // Its rows are not copied.
+            Self::Ordinals(_) => Ok(()),
             Self::Spool(file, _) => copy(file).map_err(|e| Failure::io(std::env::temp_dir(), e)),
             Self::Cells(cells) => {
                 let mut line = Vec::new();
@@ -147,12 +153,14 @@ impl Sink {
     pub(super) fn close(self, inputs: &Inputs, console: &Console) -> Result<Output> {
         match self {
             Self::Lines(output) => Ok(output),
-            Self::Ordinals(Ordinals { wanted, sources, base, output }) => {
+            Self::Ordinals(Ordinals { chosen, sources, base, output }) => {
                 let some = inputs.sources.get(sources).unwrap_or_default();
                 let Some(files) = columnar(some) else {
                     return Err(changed(output.name()));
                 };
-                columnar::filter(&files, base, &wanted, output, console)
+                let texts = some.iter().map(|source| source.fields.texts.as_slice());
+                let files: Vec<_> = files.into_iter().zip(texts).collect();
+                columnar::filter(&files, base, chosen, output, console)
             }
             Self::Spool(file, output) => {
                 let spool = file.into_inner();

@@ -37,7 +37,7 @@ use self::files::{Files, Place, publish};
 use self::form::Form;
 pub(super) use self::page::difference;
 use self::page::{Page, PageFile, Summary};
-use self::parts::{Parts, PartsArgs};
+use self::parts::PartsArgs;
 use self::report::{Report, Settings};
 use self::sources::Account;
 use self::state::Shard;
@@ -230,7 +230,7 @@ impl DedupArgs {
         } else {
             files.form.require(&inputs)?;
         }
-        self.parts.require(&inputs, &files)?;
+        self.parts.require(&inputs)?;
         files.check(&inputs, self.report.as_ref().map(PageFile::path))?;
         let header = self
             .against
@@ -437,8 +437,7 @@ impl DedupArgs {
             gone: account.gone,
             warnings: Vec::new(),
         };
-        let parts = kept.parts.as_ref().and_then(Parts::warning).into_iter().collect();
-        let alarms = [report.crowd_warnings(), account.warnings, parts].concat();
+        let alarms = [report.crowd_warnings(), account.warnings].concat();
         for alarm in &alarms {
             session.console.warn(alarm);
         }

@@ -78,21 +78,21 @@ impl Sinks {
         }
     }
 
-    /// Receives a row, which `copy` writes as a line of JSON.
+    /// Receives a row: a line of JSON with other texts than it had, or what `copy` writes as one.
     pub(super) fn row(
         &mut self,
         inputs: &Inputs,
         files: &Files,
-        (source, origin): (usize, u64),
+        (source, origin, line): (usize, u64, Option<&[u8]>),
         console: &Console,
         copy: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<()> {
         match self {
-            Self::One(sink) => sink.row(origin, copy),
+            Self::One(sink) => sink.row(origin, line, copy),
             Self::Shards(shards) => {
                 shards.reach(Some(source), inputs, files, console)?;
                 match &mut shards.current {
-                    Some((_, sink)) => sink.row(origin, copy),
+                    Some((_, sink)) => sink.row(origin, line, copy),
                     None => Ok(()),
                 }
             }
