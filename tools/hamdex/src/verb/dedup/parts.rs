@@ -13,11 +13,11 @@ use hamdex_io::host::Host;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::collect::Choice;
 use super::row::Row;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Bring, Inputs, Totals, for_each_chunk, takes_html};
+use crate::job::Choice;
 use crate::output::Output;
 use crate::size;
 use crate::table::Table;

@@ -9,16 +9,16 @@ use hamdex::Fingerprint;
 use hamdex::dedup::{Decision, DedupOptions, Sources};
 use hamdex_io::host::Host;
 
-use super::collect::Choice;
 use super::crowds::Samples;
 use super::files::Files;
+use super::form::Sinks;
 use super::page::Seen;
 use super::parts::{CutRow, Cutting, Parts};
 use super::row::Row;
-use super::sinks::Sinks;
 use crate::console::Console;
 use crate::failure::Result;
 use crate::input::{Body, Chunk, Inputs, Totals, changed, for_each_made, row_label};
+use crate::job::Choice;
 use crate::session::Session;
 use crate::verb::gather::Keys;
 
@@ -121,7 +121,8 @@ pub(super) fn run<F: Fingerprint>(
         pass.chunk(source, base, labelled)
     })?;
     session.console.end_phase();
-    let all = (pass.next as usize) < choice.origins.len || pass.next_blank < choice.blanks.len;
+    let all =
+        (pass.next as usize) < choice.origins.count() || pass.next_blank < choice.blanks.count();
     if all {
         let missing = choice.origins.get(pass.next as usize);
         let missing = missing.or_else(|| choice.blanks.get(pass.next_blank));
