@@ -10,11 +10,9 @@ use super::unit::Unit;
 use crate::advice::Resolved;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::store::{codec, rename_durably};
+use crate::store::{SETTINGS as FILE, codec, rename_durably};
 use crate::verify::{Linkage, Verification};
 
-/// Name of the file in a state's directory that holds its settings.
-const FILE: &str = "settings";
 /// Key that the checksum of that file covers.
 const KEY: &[u8] = b"dedup settings";
 /// Name of the file in errors.
