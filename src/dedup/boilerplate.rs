@@ -1,19 +1,18 @@
 //! Boilerplate: units that many documents have, exactly or nearly, are found and cut.
 //!
-//! A first reading counts the documents of every distinct unit. Their texts go to a temporary
-//! file, and the numbers of each document's units to another one. Then the units are deduplicated
-//! as documents are, by fingerprint and verification, and documents are counted for each group. A
-//! second reading looks up units by their cleaned text.
-#![expect(clippy::indexing_slicing, reason = "positions are those that a deduplication returned")]
+//! A first reading notes the documents of every unit. Then the distinct units are deduplicated as
+//! documents are, by fingerprint and verification, and documents are counted for each group. A
+//! second reading looks up units by their cleaned text. What grows with the documents is in
+//! temporary files.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry as Slot;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use rayon::prelude::*;
 
 use super::engine::Dedup;
-use super::grouped::{Grouped, Known, NOWHERE, Spool};
+use super::grouped::{Common, Occurrences};
 use super::settings::BoilerplateOptions;
 use super::unit::{Cut, Unit, says_something};
 use crate::error::{Error, Result};
@@ -22,10 +21,7 @@ use crate::progress::Progress;
 use crate::sketch::feature_hash;
 use crate::text::Pipeline;
 
-/// Bytes of a distinct unit while groups are formed; see [`Dedup`] and its evidence.
-const PER_UNIT: usize = 256;
-
-/// Least number of distinct units that are remembered, and documents that are made together.
+/// Documents whose units are made together.
 const BATCH: usize = 1024;
 
 /// Characters of a unit that a report shows.
@@ -36,10 +32,9 @@ const SHOWN: usize = 1000;
 /// Give it documents that are not near-duplicates of each other, such as those that a
 /// deduplication kept: the units of a document with many copies are not boilerplate.
 ///
-/// Memory is that of the options. If there are more distinct units, the half that fewer documents
-/// have is forgotten, the older ones first. A unit that is forgotten and comes again is counted
-/// from one, so boilerplate with few documents far apart may stay; what is cut has that many
-/// documents in any case. Temporary files hold the text of each distinct unit and four bytes a unit.
+/// Memory is that of the options, and never changes the answer: what exceeds it is in temporary
+/// files. They hold the texts of the units, and 36 bytes for each unit of a document. In memory stay
+/// 16 bytes per distinct unit, 33 more if it is near another one, and 16 for each unit that is cut.
 ///
 /// ```
 /// use hamdex::dedup::{BoilerplateFinder, BoilerplateOptions, DocumentUnits, DedupOptions, Unit};
@@ -66,46 +61,31 @@ const SHOWN: usize = 1000;
 #[derive(Debug)]
 pub struct BoilerplateFinder<F> {
     options: BoilerplateOptions,
-    /// Distinct units by the hash of their cleaned text.
-    known: HashMap<u128, Known>,
     seed: u64,
-    /// Number of the next distinct unit.
-    next: u32,
-    most: usize,
-    forgotten: u64,
     documents: u32,
-    texts: Spool,
-    /// For each document the number of its distinct units and their numbers.
-    lists: Spool,
-    units: Vec<u32>,
-    engine: Dedup<F, u32>,
+    occurrences: Occurrences,
+    engine: Dedup<F>,
 }
 
-/// The units of one document, made on any thread.
+/// The distinct units of one document, made on any thread.
 #[derive(Debug, Clone, Default)]
 pub struct DocumentUnits(Vec<(u128, Box<str>)>);
 
 impl<F: Fingerprint> BoilerplateFinder<F> {
-    /// Begins to count; makes three temporary files.
+    /// Begins to count; makes temporary files.
     ///
     /// # Errors
     ///
     /// Those of [`Dedup::new`].
     pub fn new(options: &BoilerplateOptions) -> Result<Self> {
-        let memory = options.near.memory.min(options.memory / 4);
+        let memory = options.near.memory.min(options.memory);
         let settings = options.settings().memory(memory);
         let tmp = settings.tmp.as_deref();
         Ok(Self {
-            known: HashMap::new(),
             // Nobody can prepare units that collide under a seed that is not known.
             seed: RandomState::new().hash_one(0),
-            next: 0,
-            most: (options.memory / PER_UNIT).max(BATCH),
-            forgotten: 0,
             documents: 0,
-            texts: Spool::new(tmp)?,
-            lists: Spool::new(tmp)?,
-            units: Vec::new(),
+            occurrences: Occurrences::new(tmp, options.memory)?,
             engine: Dedup::new(&settings)?,
             options: options.clone(),
         })
@@ -118,10 +98,13 @@ impl<F: Fingerprint> BoilerplateFinder<F> {
         parts: impl IntoIterator<Item = &'t str>,
     ) -> DocumentUnits {
         let mut units = DocumentUnits::default();
+        let mut known = HashSet::new();
         for part in parts {
             let texts = self.options.unit.ranges(part).into_iter().filter_map(|at| part.get(at));
             let texts = texts.filter(|unit| says_something(unit));
-            units.0.extend(texts.map(|unit| (key(pipeline, unit, self.seed), unit.into())));
+            let keyed = texts.map(|unit| (key(pipeline, unit, self.seed), unit));
+            let distinct = keyed.filter(|(key, _)| known.insert(*key));
+            units.0.extend(distinct.map(|(key, unit)| (key, unit.into())));
         }
         units
     }
@@ -131,40 +114,14 @@ impl<F: Fingerprint> BoilerplateFinder<F> {
     /// # Errors
     ///
     /// - [`Error::Io`] if a temporary file cannot be written.
-    /// - [`Error::InvalidOption`] for more than `u32::MAX` documents or distinct units.
+    /// - [`Error::InvalidOption`] for more than `u32::MAX` documents.
     pub fn push(&mut self, units: &DocumentUnits) -> Result<()> {
         let document = self.documents;
-        self.documents = next(document, "documents")?;
-        self.units.clear();
-        for (hash, unit) in &units.0 {
-            match self.known.entry(*hash) {
-                Slot::Occupied(mut known) => {
-                    let known = known.get_mut();
-                    if known.last != document {
-                        known.documents += 1;
-                        known.last = document;
-                        self.units.push(known.number);
-                    }
-                }
-                Slot::Vacant(slot) => {
-                    let number = self.next;
-                    self.next = next(number, "units")?;
-                    let offset = self.texts.write(unit.as_bytes())?;
-                    let bytes = u32::try_from(unit.len()).map_err(|_| too_many("bytes"))?;
-                    slot.insert(Known { number, documents: 1, last: document, offset, bytes });
-                    self.units.push(number);
-                }
-            }
-        }
-        let count = u32::try_from(self.units.len()).map_err(|_| too_many("units"))?;
-        self.lists.write(&count.to_be_bytes())?;
-        for number in &self.units {
-            self.lists.write(&number.to_be_bytes())?;
-        }
-        if self.known.len() > self.most {
-            self.forget();
-        }
-        Ok(())
+        self.documents = document.checked_add(1).ok_or_else(|| Error::InvalidOption {
+            name: "documents",
+            reason: format!("more than {} are too many", u32::MAX),
+        })?;
+        units.0.iter().try_for_each(|(hash, unit)| self.occurrences.push(*hash, document, unit))
     }
 
     /// Counts the units of several documents, made on all threads.
@@ -185,63 +142,39 @@ impl<F: Fingerprint> BoilerplateFinder<F> {
         Ok(())
     }
 
-    /// Drops half of the units: those with fewer documents, of equals the older ones.
-    fn forget(&mut self) {
-        let mut ranked: Vec<(u32, u32)> =
-            self.known.values().map(|known| (known.documents, known.number)).collect();
-        let half = ranked.len() / 2;
-        let (_, &mut least, _) = ranked.select_nth_unstable(half);
-        self.known.retain(|_, known| (known.documents, known.number) >= least);
-        self.forgotten += half as u64;
-    }
-
     /// Groups near units, and returns those that more documents have than allowed.
     ///
     /// # Errors
     ///
+    /// - [`Error::InvalidOption`] for more than `u32::MAX` distinct units.
     /// - [`Error::Io`] if a temporary file cannot be written or read.
     /// - [`Error::Cancelled`] once the progress sink asks to stop.
     pub fn finish(self, pipeline: &Pipeline, progress: &dyn Progress) -> Result<Boilerplate> {
-        let Self { options, known, seed, next, forgotten, documents, texts, lists, engine, .. } =
-            self;
-        let mut known: Vec<(u128, Known)> = known.into_iter().collect();
-        known.par_sort_unstable_by_key(|(_, known)| known.number);
-        let (texts, lists) = (texts.finish()?, lists.finish()?);
-        let grouped = Grouped::of(engine, &known, &texts, pipeline, progress)?;
-        let counts = grouped.documents(&known, documents, lists, progress)?;
-        let is_boilerplate = |group: u32| counts[group as usize] > options.documents;
-        let mut of_group: HashMap<u32, BoilerplateGroup> = HashMap::new();
-        let mut hashes = HashMap::new();
-        for (at, (hash, known)) in known.iter().enumerate() {
-            let Some(group) = grouped.group(at).filter(|&group| is_boilerplate(group)) else {
-                continue;
-            };
-            hashes.insert(*hash, group);
-            let found = of_group.entry(group).or_insert_with(|| BoilerplateGroup {
-                text: String::new(),
-                documents: counts[group as usize],
-                variants: 0,
+        let Self { options, seed, occurrences, engine, .. } = self;
+        let counted = occurrences.count(progress)?;
+        let distinct = counted.distinct;
+        let grouped = counted.group(engine, pipeline, progress)?;
+        let mut hashes = HashSet::new();
+        // Each with the place of its text, which orders units by their first occurrence.
+        let mut of_group: HashMap<u32, (u64, BoilerplateGroup)> = HashMap::new();
+        grouped.common(options.documents, progress, |common| {
+            let Common { unit, documents, kept, position } = common;
+            hashes.insert(unit.hash);
+            let (first, group) = of_group.entry(kept).or_insert_with(|| {
+                (0, BoilerplateGroup { text: String::new(), documents, variants: 0 })
             });
-            found.variants += 1;
-            if grouped.positions[at] == group {
-                found.text = texts.read(known)?.chars().take(SHOWN).collect();
+            group.variants += 1;
+            if position == kept {
+                *first = unit.text.offset;
+                group.text = grouped.text(&unit)?.chars().take(SHOWN).collect();
             }
-        }
-        // The most frequent ones first, of equals those that came first.
-        let mut groups: Vec<(u32, BoilerplateGroup)> = of_group.into_iter().collect();
-        groups.sort_unstable_by_key(|(at, group)| (std::cmp::Reverse(group.documents), *at));
+            Ok(())
+        })?;
+        let mut groups: Vec<(u64, BoilerplateGroup)> = of_group.into_values().collect();
+        groups.sort_unstable_by_key(|(first, group)| (Reverse(group.documents), *first));
         let groups = groups.into_iter().map(|(_, group)| group).collect();
-        let unit = options.unit;
-        Ok(Boilerplate { unit, seed, hashes, groups, distinct: u64::from(next), forgotten })
+        Ok(Boilerplate { unit: options.unit, seed, hashes, groups, distinct })
     }
-}
-
-fn next(number: u32, what: &'static str) -> Result<u32> {
-    number.checked_add(1).filter(|&next| next < NOWHERE).ok_or_else(|| too_many(what))
-}
-
-fn too_many(name: &'static str) -> Error {
-    Error::InvalidOption { name, reason: format!("more than {} are too many", u32::MAX) }
 }
 
 /// Returns what equal units share: case, width and white space do not matter.
@@ -262,7 +195,7 @@ fn key(pipeline: &Pipeline, unit: &str, seed: u64) -> u128 {
 /// let texts = ["All rights are reserved.\nSun", "All rights are reserved.\nRain"];
 /// finder.push_texts(&pipeline, &texts)?;
 /// let boilerplate: Boilerplate = finder.finish(&pipeline, &())?;
-/// assert_eq!((boilerplate.distinct(), boilerplate.forgotten()), (3, 0));
+/// assert_eq!(boilerplate.distinct(), 3);
 /// let most: &BoilerplateGroup = &boilerplate.groups()[0];
 /// assert_eq!((&most.text[..], most.documents), ("All rights are reserved.", 2));
 /// assert_eq!(boilerplate.cut(&pipeline, texts[1]).text, "Rain");
@@ -272,11 +205,10 @@ fn key(pipeline: &Pipeline, unit: &str, seed: u64) -> u128 {
 pub struct Boilerplate {
     unit: Unit,
     seed: u64,
-    /// The group of every variant, by the hash of its cleaned text.
-    hashes: HashMap<u128, u32>,
+    /// Hash of the cleaned text of every variant.
+    hashes: HashSet<u128>,
     groups: Vec<BoilerplateGroup>,
     distinct: u64,
-    forgotten: u64,
 }
 
 /// Near units that many documents have. [`Boilerplate`] has an example.
@@ -299,7 +231,7 @@ impl Boilerplate {
     /// in between their own ones, such as a heading, stays. Everything else keeps its bytes, except
     /// for white space in front of boilerplate at the end.
     pub fn cut<'t>(&self, pipeline: &Pipeline, text: &'t str) -> Cut<'t> {
-        self.unit.cut(text, &|unit| self.hashes.contains_key(&key(pipeline, unit, self.seed)))
+        self.unit.cut(text, &|unit| self.hashes.contains(&key(pipeline, unit, self.seed)))
     }
 
     /// Returns the groups of near units, those with the most documents first.
@@ -311,16 +243,11 @@ impl Boilerplate {
     pub fn distinct(&self) -> u64 {
         self.distinct
     }
-
-    /// Returns the number of distinct units that were forgotten for want of memory.
-    pub fn forgotten(&self) -> u64 {
-        self.forgotten
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeSet, HashSet};
+    use std::collections::BTreeSet;
 
     use super::*;
     use crate::dedup::DedupOptions;
@@ -417,7 +344,7 @@ mod tests {
             let units: BTreeSet<String> = texts
                 .iter()
                 .flat_map(|text| text.lines())
-                .filter(|unit| found.hashes.contains_key(&key(&pipeline, unit, found.seed)))
+                .filter(|unit| found.hashes.contains(&key(&pipeline, unit, found.seed)))
                 .map(|unit| pipeline.cleaned(unit.trim()).trim().to_owned())
                 .collect();
             assert_eq!(units, expected, "{documents}");
@@ -441,22 +368,22 @@ mod tests {
     }
 
     #[test]
-    fn want_of_memory_forgets_rare_units_and_counts_no_other_as_common() {
-        let mut rng = fastrand::Rng::with_seed(4);
-        let own = |rng: &mut fastrand::Rng| {
-            let word = |_| (0..8).map(|_| rng.alphabetic()).collect::<String>();
-            (0..5).map(word).collect::<Vec<_>>().join(" ")
-        };
-        let texts: Vec<String> = (0..2000)
-            .map(|_| {
-                format!("read our privacy notice and imprint\n{}\n{}", own(&mut rng), own(&mut rng))
-            })
-            .collect();
-        let scarce = found(&options(10).memory(0), &texts);
-        assert!(scarce.forgotten() > 2000, "{}", scarce.forgotten());
-        let plenty = found(&options(10), &texts);
-        assert_eq!((plenty.forgotten(), plenty.distinct()), (0, scarce.distinct()));
-        assert_eq!(scarce.groups(), plenty.groups());
-        assert_eq!(scarce.groups()[0].documents, 2000);
+    fn memory_changes_nothing_of_what_is_cut() {
+        let seed = 4;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let texts: Vec<String> = [texts(&mut rng, 300), texts(&mut rng, 300)].concat();
+        for unit in [Unit::Line, Unit::Paragraph] {
+            let options = BoilerplateOptions { unit, ..options(3) };
+            let plenty = found(&options.clone().memory(usize::MAX), &texts);
+            let near = DedupOptions { memory: 0, ..options.near.clone() };
+            let scarce = found(&BoilerplateOptions { near, ..options }.memory(0), &texts);
+            assert_eq!(scarce.groups(), plenty.groups(), "seed {seed}: {unit}");
+            assert_eq!(scarce.distinct(), plenty.distinct(), "seed {seed}: {unit}");
+            assert_eq!(scarce.hashes.len(), plenty.hashes.len(), "seed {seed}: {unit}");
+            let pipeline = pipeline();
+            for text in &texts {
+                assert_eq!(scarce.cut(&pipeline, text), plenty.cut(&pipeline, text));
+            }
+        }
     }
 }

@@ -38,6 +38,7 @@ mod grouped;
 mod groups;
 mod order;
 mod settings;
+mod sorter;
 mod sources;
 mod stamp;
 mod state;

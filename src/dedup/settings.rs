@@ -10,11 +10,9 @@ use super::unit::Unit;
 use crate::advice::Resolved;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::store::{codec, rename_durably};
+use crate::store::{SETTINGS as FILE, codec, rename_durably};
 use crate::verify::{Linkage, Verification};
 
-/// Name of the file in a state's directory that holds its settings.
-const FILE: &str = "settings";
 /// Key that the checksum of that file covers.
 const KEY: &[u8] = b"dedup settings";
 /// Name of the file in errors.
@@ -23,7 +21,7 @@ const FAMILY: &str = "dedup state";
 /// Documents that may have a unit before it is boilerplate, by default.
 const DOCUMENTS: u32 = 10;
 
-/// Bytes of memory that distinct units may take, by default.
+/// Bytes of memory for the units of documents, by default.
 const MEMORY: usize = 512 << 20;
 
 /// Settings of a deduplication: distance, verification and linkage.
@@ -227,7 +225,7 @@ pub struct BoilerplateOptions {
     /// Groups have representatives. The third number of
     /// [`Verification::EditByLength`](crate::verify::Verification::EditByLength) is ignored.
     pub near: DedupOptions,
-    /// Bytes of memory for distinct units. Default = 512 MiB, which is two million units.
+    /// Bytes of memory; what exceeds them is in temporary files. Default = 512 MiB.
     pub memory: usize,
 }
 
@@ -243,7 +241,7 @@ impl BoilerplateOptions {
         self
     }
 
-    /// Sets the bytes of memory for distinct units. Default = 512 MiB.
+    /// Sets the bytes of memory. Default = 512 MiB.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self

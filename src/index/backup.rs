@@ -9,7 +9,7 @@ use crate::error::{Error, Fault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 use crate::store::codec::HeaderRecord;
-use crate::store::{Record, Records, RestoreFrom};
+use crate::store::{Record, Records, RestoreFrom, StateCopy, restore_state, state_in};
 
 /// Settings for a backup: how many backups to keep.
 ///
@@ -229,7 +229,7 @@ impl Backup {
         let mut list = Vec::new();
         for id in self.records.ids()? {
             match self.records.read(Some(id)) {
-                Ok(record) => list.push(info(&record)),
+                Ok(record) => list.push(self.info(&record)?),
                 Err(error) if error.fault() == Fault::Damage => list.push(BackupInfo {
                     id,
                     created: SystemTime::UNIX_EPOCH,
@@ -261,7 +261,8 @@ impl Backup {
             self.records.verify(&record, file)?;
             progress.advance(file.bytes);
         }
-        Ok(info(&record))
+        restore_state(&self.directory, record.id, None)?;
+        self.info(&record)
     }
 
     /// Restores the newest backup into a new or empty directory.
@@ -296,20 +297,27 @@ impl Backup {
         Ok(RestoreReport {
             id: restored.record.id,
             documents: restored.documents,
-            files: restored.record.files.len() as u64,
-            bytes: restored.record.bytes(),
+            files: restored.record.files.len() as u64 + restored.state.files,
+            bytes: restored.record.bytes() + restored.state.bytes,
         })
     }
-}
 
-fn info(record: &Record) -> BackupInfo {
-    let created = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(record.created));
-    BackupInfo {
-        id: record.id,
-        created: created.unwrap_or(SystemTime::UNIX_EPOCH),
-        files: record.files.len() as u64,
-        bytes: record.bytes(),
-        damage: None,
+    fn info(&self, record: &Record) -> Result<BackupInfo> {
+        let created = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(record.created));
+        let (state, damage) = match state_in(&self.directory, record.id) {
+            Ok(state) => (state, None),
+            Err(error) if error.fault() == Fault::Damage => {
+                (StateCopy::default(), Some(error.to_string()))
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(BackupInfo {
+            id: record.id,
+            created: created.unwrap_or(SystemTime::UNIX_EPOCH),
+            files: record.files.len() as u64 + state.files,
+            bytes: record.bytes() + state.bytes,
+            damage,
+        })
     }
 }
 
@@ -322,7 +330,8 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// The backup holds every call that was acknowledged before it began, and some of those made
     /// meanwhile, each completely. Files that earlier backups in the directory have are not copied
-    /// again. Copied files are read back and compared.
+    /// again. Copied files are read back and compared. If the index has a
+    /// [`State`](crate::dedup::State), the backup has it too.
     ///
     /// A read-only handle backs up the current state of the index, also while another process
     /// writes. If the directory is on another file system, this temporarily needs space for a
@@ -382,10 +391,10 @@ impl<F: Fingerprint> Index<F> {
         let done = self.shared.store.back_up(directory.as_ref(), options.keep, tables)?;
         Ok(BackupReport {
             id: done.record.id,
-            files: done.record.files.len() as u64,
-            bytes: done.record.bytes(),
-            copied_files: done.copied_files,
-            copied_bytes: done.copied_bytes,
+            files: done.record.files.len() as u64 + done.state.files,
+            bytes: done.record.bytes() + done.state.bytes,
+            copied_files: done.copied_files + done.state.copied_files,
+            copied_bytes: done.copied_bytes + done.state.copied_bytes,
             removed: done.removed,
         })
     }

@@ -20,6 +20,9 @@ const NEW_MARK: &str = "hamdex.creating.tmp";
 /// Subdirectory of the target in which a copy of an index is prepared.
 pub(super) const STAGE_DIR: &str = "hamdex.stage";
 
+/// Directory of a deduplication's state, which copies of the index take along.
+pub(crate) const STATE_DIR: &str = "dedup.state";
+
 /// Beginning of the names of directories of links that readers open; see `settled`.
 pub(super) const VIEW_DIR: &str = "hamdex.view-";
 
@@ -156,7 +159,7 @@ fn is_own_file(name: &str) -> bool {
 /// Returns true for directory names that an index uses. `bulk` is that of builds.
 fn is_own_directory(name: &str) -> bool {
     let is_stage = name == STAGE_DIR || name.strip_prefix(STAGE_DIR) == Some(".tmp");
-    is_stage || name == "bulk" || name.starts_with(VIEW_DIR)
+    is_stage || name == "bulk" || name == STATE_DIR || name.starts_with(VIEW_DIR)
 }
 
 /// Removes what an interrupted copy left. The caller holds the lock, so no copy is running.

@@ -39,7 +39,7 @@ use std::sync::{Arc, OnceLock};
 
 use rocksdb::{CompactOptions, ErrorKind, ReadOptions};
 
-pub(crate) use backup::RestoreFrom;
+pub(crate) use backup::{DONE, PENDING, RestoreFrom, SETTINGS, StateCopy, restore_state, state_in};
 pub(crate) use backup_record::{Record, Records};
 pub(crate) use batch::Batch;
 use codec::{HeaderRecord, Lane, State};
@@ -48,7 +48,7 @@ use database::Database;
 pub(crate) use database::Db;
 use directory::Lock;
 pub(crate) use directory::{
-    make as make_directory, rename as rename_durably, sync as sync_directory,
+    STATE_DIR, make as make_directory, rename as rename_durably, sync as sync_directory,
 };
 pub(crate) use files::read_files;
 #[cfg(feature = "distributed")]

@@ -26,11 +26,9 @@ use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Durability, Index, IndexOptions, Query};
 use crate::progress::{self, Progress};
-use crate::store::{make_directory, rename_durably};
+use crate::store::{STATE_DIR, make_directory, rename_durably};
 use crate::verify::Verification;
 
-/// Name of the directory within the index.
-const DIRECTORY: &str = "dedup.state";
 /// Prefix of the directory of results that are not committed.
 const STAGE: &str = ".hamdex-shard-";
 
@@ -91,7 +89,7 @@ impl<F: Fingerprint> State<F> {
     ///
     /// [`Error::Corrupt`] or [`Error::Io`] if they cannot be read.
     pub fn settings_at(path: &Path) -> Result<Option<DedupOptions>> {
-        Ok(DedupOptions::read(&path.join(DIRECTORY))?.map(|(settings, _)| settings))
+        Ok(DedupOptions::read(&path.join(STATE_DIR))?.map(|(settings, _)| settings))
     }
 
     /// Creates and opens a state in an absent or empty directory.
@@ -112,7 +110,7 @@ impl<F: Fingerprint> State<F> {
             Err(Error::AlreadyExists { .. }) => adopted(path, &options)?,
             index => index?,
         };
-        let directory = path.join(DIRECTORY);
+        let directory = path.join(STATE_DIR);
         make_directory(&directory)?;
         fail_point!("state.created");
         settings.write(&directory, &format!("{:016x}", fastrand::u64(..)))?;
@@ -147,7 +145,7 @@ impl<F: Fingerprint> State<F> {
             return Err(Error::NotFound { path: path.to_owned() });
         }
         let index = Index::open_with(path, options)?;
-        Self::over(index, path.join(DIRECTORY), progress)
+        Self::over(index, path.join(STATE_DIR), progress)
     }
 
     fn over(index: Index<F>, directory: PathBuf, progress: &dyn Progress) -> Result<Self> {
@@ -156,13 +154,14 @@ impl<F: Fingerprint> State<F> {
         };
         let shards = Vec::new();
         let mut state = Self { index, directory, settings, token, shards, failed: false };
-        let mut pending = None;
+        // One after a kill; after a restore, all that were added during the backup.
+        let mut pending = Vec::new();
         for (number, extension) in numbers(&state.directory)? {
             let path = state.segment(number, extension);
             match extension {
                 WRITTEN => fs::remove_file(&path).map_err(|e| Error::io(&path, e))?,
                 PENDING => {
-                    pending = Some(number);
+                    pending.push(number);
                     state.shards.push(ShardInfo::of(number, &Segment::open(&path)?.foot));
                 }
                 _ => state.shards.push(ShardInfo::of(number, &Segment::open(&path)?.foot)),
@@ -170,7 +169,8 @@ impl<F: Fingerprint> State<F> {
         }
         state.shards.sort_by_key(|shard| shard.number);
         state.require_all()?;
-        if let Some(number) = pending {
+        pending.sort_unstable();
+        for number in pending {
             state.apply(number, progress)?;
         }
         Ok(state)

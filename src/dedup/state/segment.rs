@@ -13,6 +13,7 @@ use bincode::{Decode, Encode};
 
 use crate::error::{Error, Result};
 use crate::store::codec;
+pub(super) use crate::store::{DONE, PENDING};
 
 /// Last bytes of every segment; the digit is the version of the layout.
 const MARK: &[u8; 8] = b"hamdexS1";
@@ -21,10 +22,8 @@ const KEY: &[u8] = b"dedup segment";
 /// Name of segments in errors.
 pub(super) const FAMILY: &str = "dedup state";
 
-/// Extensions of segments: being written, committed, and in the index.
+/// Extension of segments that are being written.
 pub(super) const WRITTEN: &str = "part";
-pub(super) const PENDING: &str = "pending";
-pub(super) const DONE: &str = "segment";
 
 /// A kept document.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]

@@ -1,5 +1,6 @@
 use super::*;
 use crate::Pipeline;
+use crate::backup::{Backup, BackupOptions, RestoreOptions};
 use crate::text::PipelineOptions;
 use crate::verify::Linkage;
 
@@ -253,7 +254,7 @@ fn an_unfinished_commit_is_finished_by_the_next_opening() {
     assert!(done.exists() && !pending.exists() && !part.exists());
     drop(state);
     fs::rename(&done, bench.path().join("elsewhere")).unwrap();
-    fs::copy(bench.path().join("elsewhere"), bench.path().join(DIRECTORY).join("00000002.segment"))
+    fs::copy(bench.path().join("elsewhere"), bench.path().join(STATE_DIR).join("00000002.segment"))
         .unwrap();
     assert_eq!(bench.open().unwrap_err().code(), "damaged");
 }
@@ -289,4 +290,140 @@ fn kept_documents_stay_separate_when_boilerplate_is_recounted() {
         kept.push(decided.decisions.kept());
     }
     assert_eq!(kept, [4, 0]);
+}
+
+/// Adds a shard to a state, and returns how many of its texts are kept.
+fn add(bench: &Bench, state: &mut State<u64>, input: &str, texts: &[String]) -> u64 {
+    let decided = state.decide(bench.dedup(texts), &()).unwrap();
+    let show = |at: u32| Ok(Known { label: format!("{at}"), place: format!("{input}:{at}") });
+    let shard = NewShard { input, content: "", results: None };
+    state.commit(&shard, (&decided.decisions, &decided.trail), &show, &()).unwrap();
+    state.shard(input).unwrap().kept
+}
+
+#[test]
+fn a_backup_brings_the_state_back_as_it_was() {
+    let bench = Bench::new(DedupOptions::new(12).verify(EDIT));
+    let (texts, backups) = (texts(31, 300), bench.directory.path().join("backups"));
+    let mut state = bench.create().unwrap();
+    add(&bench, &mut state, "monday", &texts[..150]);
+    let first = state.index().backup(&backups).unwrap();
+    let tuesday = add(&bench, &mut state, "tuesday", &texts[150..]);
+    let second = state.index().backup(&backups).unwrap();
+    assert_eq!((first.id, second.id), (1, 2));
+    assert!(second.copied_files < second.files, "the settings and the first segment are shared");
+    drop(state);
+
+    let backup = Backup::open(&backups).unwrap();
+    assert_eq!(backup.list().unwrap()[1].files, second.files);
+    backup.verify(Some(1), &()).unwrap();
+    let restore = |id| RestoreOptions::new().id(id).replace(true);
+    assert_eq!(backup.restore_with(bench.path(), &restore(1)).unwrap().files, first.files);
+    let mut state = bench.open().unwrap();
+    assert_eq!(state.shards().len(), 1);
+    assert_eq!(add(&bench, &mut state, "tuesday", &texts[150..]), tuesday);
+    drop(state);
+    backup.restore_with(bench.path(), &restore(2)).unwrap();
+    assert_eq!(add(&bench, &mut bench.open().unwrap(), "again", &texts), 0);
+}
+
+#[test]
+fn shards_that_are_not_in_the_copied_index_are_added_after_a_restore() {
+    let bench = Bench::new(DedupOptions::new(12).verify(EDIT));
+    let (texts, backups) = (texts(32, 200), bench.directory.path().join("backups"));
+    let mut state = bench.create().unwrap();
+    state.index().backup(&backups).unwrap();
+    for (input, texts) in [("monday", &texts[..100]), ("tuesday", &texts[100..])] {
+        add(&bench, &mut state, input, texts);
+    }
+    let documents = state.index().len().unwrap();
+    drop(state);
+    // The index of the first backup beside the segments as they were a moment later.
+    let stored = bench.path().join("dedup.state");
+    let later = bench.directory.path().join("later");
+    std::fs::create_dir(&later).unwrap();
+    for (number, _) in numbers(&stored).unwrap() {
+        let name = |extension| format!("{number:08}.{extension}");
+        std::fs::copy(stored.join(name(DONE)), later.join(name(PENDING))).unwrap();
+    }
+    std::fs::copy(stored.join("settings"), later.join("settings")).unwrap();
+    let backup = Backup::open(&backups).unwrap();
+    backup.restore_with(bench.path(), &RestoreOptions::new().replace(true)).unwrap();
+    std::fs::remove_dir_all(&stored).unwrap();
+    std::fs::rename(&later, &stored).unwrap();
+    let mut state = bench.open().unwrap();
+    assert_eq!((state.shards().len(), state.index().len().unwrap()), (2, documents));
+    assert_eq!(add(&bench, &mut state, "again", &texts), 0);
+    drop(state);
+    // A shard that is still to be added when the backup is made.
+    std::fs::rename(stored.join("00000002.segment"), stored.join("00000002.pending")).unwrap();
+    let index = Index::<u64>::open(bench.path()).unwrap();
+    index.backup(&backups).unwrap();
+    drop(index);
+    let copy = bench.directory.path().join("copy");
+    backup.restore(&copy).unwrap();
+    let state = State::<u64>::open(&copy, &IndexOptions::new(), &()).unwrap();
+    assert_eq!((state.shards().len(), state.index().len().unwrap()), (3, documents));
+}
+
+#[test]
+fn damage_to_the_copy_of_a_state_is_found_before_anything_is_replaced() {
+    let bench = Bench::new(DedupOptions::new(12).verify(EDIT));
+    let (texts, backups) = (texts(33, 60), bench.directory.path().join("backups"));
+    let mut state = bench.create().unwrap();
+    let kept = add(&bench, &mut state, "monday", &texts);
+    state.index().backup(&backups).unwrap();
+    drop(state);
+    let backup = Backup::open(&backups).unwrap();
+    let refused = |what: &str| {
+        let target = bench.path();
+        let restored = backup.restore_with(&target, &RestoreOptions::new().replace(true));
+        assert!(matches!(restored, Err(Error::Corrupt { .. })), "{what}: {restored:?}");
+        assert!(matches!(backup.verify(None, &()), Err(Error::Corrupt { .. })), "{what}");
+        assert_eq!(bench.open().unwrap().shard("monday").unwrap().kept, kept, "{what}");
+    };
+    let mut rng = fastrand::Rng::with_seed(33);
+    for name in ["settings", "00000001.segment", "listing"] {
+        let file = backups.join("dedup.state/1").join(name);
+        let whole = std::fs::read(&file).unwrap();
+        for _ in 0..6 {
+            let mut damaged = whole.clone();
+            let at = rng.usize(..damaged.len());
+            damaged[at] ^= 1 << rng.u32(..8);
+            std::fs::write(&file, &damaged).unwrap();
+            refused(&format!("{name}: byte {at}"));
+        }
+        std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+        refused(&format!("{name}, truncated"));
+        std::fs::remove_file(&file).unwrap();
+        refused(&format!("{name}, removed"));
+        std::fs::write(&file, &whole).unwrap();
+    }
+    backup.restore_with(bench.path(), &RestoreOptions::new().replace(true)).unwrap();
+    assert_eq!(add(&bench, &mut bench.open().unwrap(), "again", &texts), 0);
+}
+
+#[test]
+fn copies_of_states_go_with_their_backups() {
+    let bench = Bench::new(DedupOptions::new(2));
+    let (texts, backups) = (texts(34, 20), bench.directory.path().join("backups"));
+    let mut state = bench.create().unwrap();
+    add(&bench, &mut state, "monday", &texts);
+    for _ in 0..3 {
+        state.index().backup_with(&backups, &BackupOptions::new().keep(2)).unwrap();
+    }
+    let copies = || {
+        let entries = std::fs::read_dir(backups.join("dedup.state")).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(copies(), ["2", "3"]);
+    // A backup that was killed before its state was complete.
+    std::fs::remove_file(backups.join("dedup.state/3/listing")).unwrap();
+    assert!(Backup::open(&backups).unwrap().list().unwrap()[1].damage.is_some());
+    assert_eq!(state.index().backup(&backups).unwrap().id, 3);
+    assert_eq!(copies(), ["2", "3"]);
+    Backup::open(&backups).unwrap().verify(None, &()).unwrap();
 }

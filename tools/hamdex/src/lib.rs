@@ -31,7 +31,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use hamdex_io::{self as input, evidence, failure, key, output, size, temporary, visible};
+use hamdex_io::{self as input, evidence, failure, job, key, output, size, temporary, visible};
 
 use crate::cli::Cli;
 use crate::console::complain;

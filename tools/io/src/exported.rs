@@ -10,9 +10,9 @@ use hamdex::text::{Pipeline, Resources, Secret};
 use hamdex::verify::FeatureSet;
 use serde::{Deserialize, Serialize};
 
+use super::evidence::{Proofs, Wanted};
 use super::fields::FEATURES;
 use super::inputs::Inputs;
-use super::proof::{Proofs, Wanted};
 use super::reject::Reason;
 
 use crate::failure::{Failure, Result};

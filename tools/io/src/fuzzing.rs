@@ -5,9 +5,9 @@ use std::io::BufRead;
 use hamdex::{Fingerprint, Pipeline, PipelineOptions};
 
 use super::chunk::Text;
+use super::evidence::Wanted;
 use super::fields::{Fields, Names};
 use super::make::{Maker, row_label};
-use super::proof::Wanted;
 use super::row;
 use super::seen::Seeds;
 use super::warc::Records;

@@ -7,9 +7,9 @@ use hamdex::dedup::Stamp;
 use hamdex::text::{self, Pipeline};
 
 use super::chunk::Text;
+use super::evidence::{Proofs, Wanted};
 use super::exported;
 use super::fields::Fields;
-use super::proof::{Proofs, Wanted};
 use super::reject::Reason;
 use super::row::{self, Missing, Row};
 use super::seen::Seeds;

@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::chunk::{Body, Chunk, Extents, Line, Rows, Text};
+use super::evidence::{Proofs, Wanted};
 use super::flow::for_each_made;
 use super::inputs::{Inputs, Origins};
 use super::make::{Made, Maker, Sketch};
-use super::proof::{Proofs, Wanted};
 use super::reject::{At, Kinds, Place, Reason, Rejects};
 use super::seen::{Seeds, Seen};
 use super::source::{Kind, Source};

@@ -79,6 +79,7 @@ class Settings(TypedDict):
 @type_check_only
 class TableSettings(Settings):
     text: str
+    to: int | None
     unique_by: str | None
 
 @type_check_only
@@ -155,6 +156,7 @@ def dedup(
     verify: str | None = None,
     pipeline: str | Pipeline | None = None,
     keep: str = "first",
+    to: int | float | str | None = None,
     unique_by: str | None = None,
     source_field: str | None = None,
     drop_empty: bool = False,

@@ -61,6 +61,7 @@ def dedup(
     verify=None,
     pipeline=None,
     keep="first",
+    to=None,
     unique_by=None,
     source_field=None,
     drop_empty=False,
@@ -102,6 +103,8 @@ def dedup(
         row with the largest value, such as a date or a score. Numbers, dates and timestamps are
         compared as such, also if they are texts; nulls come last. With "contains:T" it decides
         between equally long texts.
+    to: rows to leave, or a share of them such as 0.8 or "80%": only the closest duplicates are
+        removed. If the settings leave more rows, a `DataWarning` says so.
     unique_by: column whose values must be unique: of rows with equal values, only the one that
         `keep` prefers remains, before near-duplicates are searched. Nulls are never equal.
     source_field: column whose values are the sources in `report["sources"]`: documents, kept and
@@ -128,6 +131,8 @@ def dedup(
     >>> result = hamdex.dedup(["It will rain tomorrow", None, "it will rain tomorrow!"])
     >>> result.kept, result.report["not_compared"]
     (['It will rain tomorrow', None], {'null text': 1})
+    >>> len(hamdex.dedup(posts + posts, to=5).kept)
+    5
     >>> import pyarrow
     >>> hosts = pyarrow.table({"text": posts, "host": ["a.org", "a.org", "b.org"]})
     >>> sources = hamdex.dedup(hosts, source_field="host").report["sources"]
@@ -144,6 +149,7 @@ def dedup(
         "distance": distance,
         "verify": verify,
         "keep": keep,
+        "to": None if to is None else str(to),
         "unique_by": unique_by,
         "source_field": source_field,
         "drop_empty": drop_empty,

@@ -3,7 +3,6 @@
 mod outcome;
 pub(crate) mod sources;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -11,10 +10,11 @@ use arrow_array::UInt32Array;
 use hamdex::Fingerprint;
 use hamdex::advice::{Overrides, Resolved};
 use hamdex::any::AnyIndex;
-use hamdex::dedup::{Decisions, Dedup, DedupOptions, Stamp};
+use hamdex::dedup::DedupOptions;
 use hamdex::join::Linkage;
 use hamdex::verify::Verification;
 use hamdex_io::host::Host;
+use hamdex_io::job::{Against as Compared, Choice, Documents, Field, Keep, Purpose, To};
 use hamdex_io::{Blank, Document, Sink, Wanted as Evidence};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -33,34 +33,6 @@ use crate::{fields, resolve};
 /// Mask, duplicates, clusters, rejects and report.
 type Answer<'py> = (Bound<'py, PyBytes>, Table, Table, Table, Bound<'py, PyDict>);
 
-/// Which document of a group is kept; the first one of equals.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Keep {
-    First,
-    Longest,
-    /// The one with the largest value in this column; the keyword is "newest" or "best".
-    Largest(&'static str, String),
-}
-
-impl Keep {
-    fn of(text: &str) -> Result<Self> {
-        let refused = || {
-            Failure::usage(format!(
-                "keep is \"{text}\"; supported are first, longest, newest:COLUMN and best:COLUMN"
-            ))
-        };
-        match text.split_once(':') {
-            None if text == "first" => Ok(Self::First),
-            None if text == "longest" => Ok(Self::Longest),
-            Some((word, column)) if !column.is_empty() => {
-                let word = ["newest", "best"].into_iter().find(|known| *known == word);
-                word.map(|word| Self::Largest(word, column.to_owned())).ok_or_else(refused)
-            }
-            _ => Err(refused()),
-        }
-    }
-}
-
 /// The arguments of a call, without the pipeline.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
@@ -72,6 +44,7 @@ pub(crate) struct Wanted {
     distance: Option<u32>,
     verify: Option<String>,
     keep: String,
+    to: Option<String>,
     unique_by: Option<String>,
     source_field: Option<String>,
     drop_empty: bool,
@@ -97,7 +70,8 @@ pub(crate) fn dedup<'py>(
         table: data.get(),
         asked,
         verify: wanted.verify.as_deref().map(str::parse).transpose().map_err(Failure::from)?,
-        keep: Keep::of(&wanted.keep)?,
+        keep: keep_of(&wanted.keep)?,
+        to: wanted.to.as_deref().map(str::parse).transpose().map_err(Failure::usage)?,
         wanted: &wanted,
     };
     let against = against
@@ -116,6 +90,15 @@ pub(crate) fn dedup<'py>(
     Ok((PyBytes::new(py, &mask), duplicates, clusters, rejects, report))
 }
 
+/// Parses which document of a group is kept.
+fn keep_of(text: &str) -> Result<Keep> {
+    text.parse().map_err(|_| {
+        Failure::usage(format!(
+            "keep is \"{text}\"; supported are first, longest, newest:COLUMN and best:COLUMN"
+        ))
+    })
+}
+
 /// An index whose documents are compared too.
 #[derive(Clone, Copy)]
 struct Against<'a> {
@@ -129,6 +112,7 @@ struct Job<'a> {
     asked: Asked,
     verify: Option<Verification>,
     keep: Keep,
+    to: Option<To>,
     wanted: &'a Wanted,
 }
 
@@ -137,7 +121,7 @@ impl Job<'_> {
         let started = Instant::now();
         let Wanted { text, id, odd, distance, tmp, .. } = self.wanted;
         let stamp = match &self.keep {
-            Keep::Largest(_, column) => {
+            Keep::Largest(Field { name: column, .. }) => {
                 fields::require_order(&fields::pieces(self.table, column)?, column)?;
                 Some(column.as_str())
             }
@@ -165,21 +149,9 @@ impl Job<'_> {
         let mut settings = DedupOptions::of(&resolved);
         settings.linkage = linkage;
         settings.tmp.clone_from(tmp);
-        let engine = Engine {
-            rows: &rows,
-            resolved: &resolved,
-            settings: &settings,
-            against: against.map(|against| against.open),
-            watch,
-        };
-        let found = match self.keep {
-            Keep::First => engine.decide::<F, ()>(|_, _| ())?,
-            Keep::Longest => engine.decide::<F, u64>(|length, _| length)?,
-            Keep::Largest(..) => engine.decide::<F, Stamp>(|_, stamp| stamp)?,
-        };
+        let found = self.decide::<F>(&rows, &resolved, &settings, against, watch)?;
         watch.check()?;
-        self.require_values(&found, rows.len)?;
-        if found.documents.is_empty() && rows.len > 0 && found.repeated.is_empty() {
+        if found.choice.origins.count() == 0 && rows.len > 0 && found.choice.repeats.is_empty() {
             return Err(rows.unusable(&found.read));
         }
         outcome::outcome(&Done {
@@ -188,6 +160,7 @@ impl Job<'_> {
             rows: rows.len,
             resolved: &resolved,
             settings: &settings,
+            to: found.to,
             drop_empty: self.wanted.drop_empty,
             sourced: columns.source.is_some(),
             against: against.is_some(),
@@ -195,18 +168,66 @@ impl Job<'_> {
         })
     }
 
+    /// Decides on all rows.
+    fn decide<F: Fingerprint>(
+        &self,
+        rows: &Rows,
+        resolved: &Resolved,
+        settings: &DedupOptions,
+        against: Option<Against<'_>>,
+        watch: &Watch,
+    ) -> Result<Found<F>> {
+        let Some(pipeline) = &resolved.pipeline else {
+            return Err(Failure::usage("there is no pipeline for texts"));
+        };
+        let purpose = Purpose {
+            keep: &self.keep,
+            near: settings,
+            unique: self.wanted.unique_by.is_some(),
+            against: false,
+            sourced: false,
+        };
+        let mut taken = Taken {
+            rows,
+            drop_empty: self.wanted.drop_empty,
+            documents: Documents::<F>::new(&purpose)?,
+            blank: Vec::new(),
+            sources: sources::Column::default(),
+        };
+        let evidence = Evidence::by(settings.verification);
+        let mut read = rows.read(pipeline, watch, LABELS, evidence, &mut taken)?;
+        let Taken { documents, mut blank, sources, .. } = taken;
+        self.require_values(documents.stamped(), &sources, rows.len)?;
+        let against = match against {
+            Some(against) => Compared::Index(against.open.of_width::<F>()?),
+            None => Compared::Nothing,
+        };
+        let to = self.to.map(|to| to.rows(documents.rows()));
+        let choice = documents.decide(against, to, watch)?;
+        blank.retain(|&(row, reason)| {
+            let counted = !choice.repeats.contains_key(&row);
+            if !counted && let Some(count) = read.totals.blank.get_mut(reason) {
+                *count -= 1;
+            }
+            counted
+        });
+        read.totals.blank.retain(|_, count| *count > 0);
+        Ok(Found { choice, read, blank, sources, to })
+    }
+
     /// Refuses columns in which no row has a value.
-    fn require_values<F>(&self, found: &Found<F>, rows: usize) -> Result<()> {
+    fn require_values(&self, stamped: bool, sources: &sources::Column, rows: usize) -> Result<()> {
         if rows == 0 {
             return Ok(());
         }
-        if let (Keep::Largest(word, column), false) = (&self.keep, found.stamped) {
+        if let (Keep::Largest(_), false) = (&self.keep, stamped) {
+            let keep = &self.keep;
             return Err(Failure::usage(format!(
-                "keep=\"{word}:{column}\": no row has a value in that column"
+                "keep=\"{keep}\": no row has a value in that column"
             )));
         }
         match &self.wanted.source_field {
-            Some(column) if found.sources.is_empty() => Err(Failure::data(format!(
+            Some(column) if sources.is_empty() => Err(Failure::data(format!(
                 "source_field=\"{column}\": no row has a value in that column"
             ))),
             _ => Ok(()),
@@ -214,144 +235,38 @@ impl Job<'_> {
     }
 }
 
-/// One deduplication of one table.
-struct Engine<'a> {
-    rows: &'a Rows,
-    resolved: &'a Resolved,
-    settings: &'a DedupOptions,
-    against: Option<&'a AnyIndex>,
-    watch: &'a Watch,
-}
-
 /// The decisions, and what the rows are.
 #[derive(Debug)]
 struct Found<F> {
-    decisions: Decisions<F>,
+    choice: Choice<F>,
     read: Read,
-    /// The row of every document, ascending.
-    documents: Vec<u64>,
     /// Rows with nothing to compare and why, ascending.
     blank: Vec<(u64, &'static str)>,
-    /// For each row, whether it repeats a value of a preferred row; empty without `unique_by`.
-    repeated: Vec<bool>,
     sources: sources::Column,
-    /// Whether a row has a value that decides which one is kept.
-    stamped: bool,
-}
-
-impl Engine<'_> {
-    /// Decides on all rows.
-    fn decide<F: Fingerprint, R: Ord + Clone + Send + Sync>(
-        &self,
-        rank: impl Fn(u64, Stamp) -> R,
-    ) -> Result<Found<F>> {
-        let Self { rows, resolved, settings, against, watch } = *self;
-        let Some(pipeline) = &resolved.pipeline else {
-            return Err(Failure::usage("there is no pipeline for texts"));
-        };
-        let mut taken = Taken {
-            rows,
-            rank,
-            dedup: Dedup::<F, R>::new(settings)?,
-            documents: Vec::new(),
-            blank: Vec::new(),
-            unique: Vec::new(),
-            sources: sources::Column::default(),
-            stamped: false,
-        };
-        let evidence = Evidence::by(settings.verification);
-        let mut read = rows.read(pipeline, watch, LABELS, evidence, &mut taken)?;
-        let repeated = taken.repeated();
-        let Taken { dedup, documents, mut blank, sources, stamped, .. } = taken;
-        blank.retain(|&(row, reason)| {
-            let counted = repeated.get(outcome::at(row)) != Some(&true);
-            if !counted && let Some(count) = read.totals.blank.get_mut(reason) {
-                *count -= 1;
-            }
-            counted
-        });
-        read.totals.blank.retain(|_, count| *count > 0);
-        let decisions = match against {
-            Some(open) => dedup.finish_against(open.of_width::<F>()?, watch)?,
-            None => dedup.finish(watch)?,
-        };
-        Ok(Found { decisions, read, documents, blank, repeated, sources, stamped })
-    }
+    /// Rows to leave.
+    to: Option<u64>,
 }
 
 /// Rows that are collected.
-struct Taken<'a, F, R, K> {
+struct Taken<'a, F> {
     rows: &'a Rows,
-    /// Returns the rank of a row by the length of its text and its stamp.
-    rank: K,
-    dedup: Dedup<F, R>,
-    documents: Vec<u64>,
+    drop_empty: bool,
+    documents: Documents<F>,
     blank: Vec<(u64, &'static str)>,
-    /// Values that rows must not share.
-    unique: Vec<Unique<R>>,
     sources: sources::Column,
-    stamped: bool,
 }
 
-/// A value that one row may keep.
-struct Unique<R> {
-    value: u128,
-    row: u64,
-    /// Position among the documents; `None` of a row with nothing to compare.
-    position: Option<u32>,
-    rank: R,
-}
-
-impl<F: Fingerprint, R: Ord + Clone + Sync, K: Fn(u64, Stamp) -> R> Sink<F> for Taken<'_, F, R, K> {
+impl<F: Fingerprint> Sink<F> for Taken<'_, F> {
     fn document(&mut self, document: Document<'_, F>) -> hamdex_io::failure::Result<()> {
-        let Document { fingerprint, length, stamp, proofs, unique, source, origin, .. } = document;
-        self.stamped |= !stamp.is_missing();
-        self.sources.push(source);
-        let rank = (self.rank)(length, stamp);
-        if let Some(value) = unique {
-            let position = u32::try_from(self.documents.len()).ok();
-            self.unique.push(Unique { value, row: origin, position, rank: rank.clone() });
-        }
-        self.dedup.push(fingerprint, proofs.evidence(), rank)?;
-        self.documents.push(origin);
-        Ok(())
+        self.sources.push(document.source.clone());
+        self.documents.document(document)
     }
 
     fn blank(&mut self, blank: Blank) -> hamdex_io::failure::Result<()> {
         self.blank.push((blank.origin, self.rows.reason(&blank)));
-        let Blank { length, stamp, unique, source, origin, .. } = blank;
-        self.stamped |= !stamp.is_missing();
-        self.sources.push(source);
-        if let Some(value) = unique {
-            let rank = (self.rank)(length, stamp);
-            self.unique.push(Unique { value, row: origin, position: None, rank });
-        }
-        Ok(())
-    }
-}
-
-impl<F: Fingerprint, R: Ord + Sync, K> Taken<'_, F, R, K> {
-    /// Excludes the rows that share a value with a preferred one, or with an earlier one of equals.
-    fn repeated(&mut self) -> Vec<bool> {
-        if self.unique.is_empty() {
-            return Vec::new();
-        }
-        let mut repeated = vec![false; self.rows.len];
-        let mut best: HashMap<u128, &Unique<R>> = HashMap::new();
-        for found in &self.unique {
-            let kept = best.entry(found.value).or_insert(found);
-            let loser = if found.rank > kept.rank { std::mem::replace(kept, found) } else { found };
-            if loser.row == kept.row {
-                continue;
-            }
-            if let Some(slot) = repeated.get_mut(outcome::at(loser.row)) {
-                *slot = true;
-            }
-            if let Some(position) = loser.position {
-                self.dedup.exclude(position);
-            }
-        }
-        repeated
+        self.sources.push(blank.source.clone());
+        // A row that is dropped takes no value from another one.
+        if self.drop_empty { Ok(()) } else { Sink::<F>::blank(&mut self.documents, blank) }
     }
 }
 

@@ -15,8 +15,8 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::failure::{Failure, Result};
 use crate::fingerprints::for_width;
+use crate::index::key_of;
 use crate::interrupt::{Watch, interruptible};
-use crate::name;
 use crate::pipeline::Asked;
 use crate::resolve;
 use crate::rows::{self, Columns, Rows};
@@ -82,7 +82,7 @@ pub(crate) fn evaluate<'py>(
     }
     let (mut near, mut ignored) = (Vec::new(), Vec::new());
     for (a, b, similarity) in &pairs {
-        let pair = (name::of_object(a)?, name::of_object(b)?);
+        let pair = (key_of(a)?, key_of(b)?);
         let reaches = |limit: Option<f64>| match (similarity, limit) {
             (Some(similarity), Some(limit)) => *similarity >= limit,
             _ => true,

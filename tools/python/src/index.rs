@@ -19,10 +19,10 @@ pub(crate) use self::open::Texts;
 use self::snapshot::Found;
 pub(crate) use self::snapshot::{Match, Snapshot};
 use self::values::{Maker, Value};
+pub(crate) use self::values::{key_of, key_to_text};
 use crate::failure::{Failure, Result};
 use crate::fingerprints::supported;
 use crate::interrupt::{detached, interruptible};
-use crate::name;
 use crate::pipeline::{Asked, no_texts};
 use crate::resolve;
 use crate::table::Table;
@@ -96,9 +96,9 @@ fn is_key(object: &Bound<'_, PyAny>) -> bool {
 
 fn keys(objects: &Bound<'_, PyAny>) -> Result<Vec<Vec<u8>>> {
     if is_key(objects) {
-        return Ok(vec![name::of_object(objects)?]);
+        return Ok(vec![key_of(objects)?]);
     }
-    objects.try_iter()?.map(|object| name::of_object(&object?)).collect()
+    objects.try_iter()?.map(|object| key_of(&object?)).collect()
 }
 
 fn named(keys_of: &Bound<'_, PyAny>, values: &Bound<'_, PyAny>) -> Result<Named> {

@@ -7,11 +7,9 @@ mod dedup;
 mod evaluate;
 mod failure;
 mod fields;
-mod files;
 mod fingerprints;
 mod index;
 mod interrupt;
-mod name;
 mod pipeline;
 mod resolve;
 mod rows;
@@ -19,8 +17,12 @@ mod spark;
 mod table;
 mod tables;
 
+use std::ffi::OsString;
+
 use hamdex::dedup::Sources;
 use pyo3::prelude::*;
+
+use crate::interrupt::{detached, interruptible};
 
 #[pymodule]
 fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -38,10 +40,31 @@ fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_OTHER_SOURCES", (Sources::OTHERS, Sources::MOST))?;
     module.add_function(wrap_pyfunction!(fields::columns_of, module)?)?;
     module.add_function(wrap_pyfunction!(fields::text_field, module)?)?;
-    module.add_function(wrap_pyfunction!(files::dedup_file, module)?)?;
-    module.add_function(wrap_pyfunction!(files::dedup_page, module)?)?;
-    module.add_function(wrap_pyfunction!(files::command, module)?)?;
+    module.add_function(wrap_pyfunction!(dedup_file, module)?)?;
+    module.add_function(wrap_pyfunction!(dedup_page, module)?)?;
+    module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(fields::stamps, module)?)?;
     Ok(())
+}
+
+/// Runs `hamdex dedup` with these arguments; returns the contents of report.json, and warnings.
+#[pyfunction]
+fn dedup_file(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<(String, Vec<String>)> {
+    let done = interruptible(py, |watch| Ok(hamdex_cli::embed::dedup(arguments, watch.flag())?))?;
+    Ok((done.report, done.warnings))
+}
+
+/// Runs the command line with these arguments, the program name first; returns its exit status.
+#[pyfunction]
+#[pyo3(name = "_command")]
+fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| hamdex_cli::run(arguments))
+}
+
+/// Writes the HTML report of a deduplication from a summary in JSON.
+#[pyfunction]
+#[pyo3(name = "_dedup_page")]
+fn dedup_page(py: Python<'_>, summary: &str, file: &str) -> PyResult<()> {
+    Ok(detached(py, || Ok(hamdex_cli::embed::page(summary, file)?))?)
 }

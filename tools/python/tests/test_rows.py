@@ -46,6 +46,29 @@ def test_rows_with_nothing_to_compare_are_kept_and_counted():
     assert rows(result.rejects) == []
 
 
+def test_a_target_removes_the_closest_duplicates_only():
+    texts = [RAIN, RAIN + " today", BOOK, RAIN, None]
+    for to in (4, "4", 0.8, "80%"):
+        result = hamdex.dedup(texts, to=to)
+        assert list(result.mask) == [1, 1, 1, 0, 1], to
+        assert result.report["settings"]["to"] == 4
+    assert hamdex.dedup(texts).report["settings"]["to"] is None
+    with pytest.warns(hamdex.DataWarning, match="3 rows are left, more than the 2"):
+        assert list(hamdex.dedup(texts, to=2).mask) == [1, 0, 1, 0, 1]
+    # Rows that are dropped are not among the rows of a share.
+    assert list(hamdex.dedup(texts, to=0.75, drop_empty=True).mask) == [1, 1, 1, 0, 0]
+    with pytest.raises(hamdex.UsageError, match="half"):
+        hamdex.dedup(texts, to="half")
+
+
+def test_a_dropped_row_takes_no_value_from_another_one():
+    table = pa.table({"text": [None, RAIN, BOOK], "url": ["a", "a", "b"]})
+    assert list(hamdex.dedup(table, unique_by="url").mask) == [1, 0, 1]
+    result = hamdex.dedup(table, unique_by="url", drop_empty=True)
+    assert list(result.mask) == [0, 1, 1]
+    assert rows(result.rejects) == [{"row": 0, "reason": "null text"}]
+
+
 def test_rows_with_nothing_to_compare_are_dropped_on_demand():
     result = hamdex.dedup([RAIN, None, " ", "...", RAIN], drop_empty=True)
     assert list(result.mask) == [1, 0, 0, 0, 0]

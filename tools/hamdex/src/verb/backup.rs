@@ -6,8 +6,7 @@ use std::time::{Instant, UNIX_EPOCH};
 use clap::Args;
 use hamdex::any::AnyIndex;
 use hamdex::backup::{Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions};
-use hamdex::dedup::{DedupOptions, State};
-use hamdex::{Error, IndexOptions, Progress, for_width};
+use hamdex::{Error, IndexOptions, Progress};
 use hamdex_io::host::Host;
 use serde::Serialize;
 
@@ -24,7 +23,7 @@ use crate::table::Table;
 /// to the index; the backup then holds whole batches, and all that were acknowledged before it
 /// began.
 ///
-/// What `dedup --state` remembers in an index is not copied; a warning says so.
+/// What `dedup --state` remembers in an index is copied too, also while a run is under way.
 ///
 /// A kill leaves every earlier backup and the index intact. The same command makes the backup, and
 /// removes what the killed one left.
@@ -72,16 +71,7 @@ impl BackupArgs {
         if self.list {
             return list(&Backup::open(dir)?.list()?, session);
         }
-        let header = stored::require(&self.index, None)?;
-        let state: Option<DedupOptions> =
-            for_width!(header.bits, F => Ok::<_, Failure>(State::<F>::settings_at(&self.index)?))?;
-        if state.is_some() {
-            session.console.warn(&format!(
-                "the backup does not have what `dedup --state` remembers of {0}; copy \
-                    {0}/dedup.state too while no run is under way",
-                self.index.display()
-            ));
-        }
+        stored::require(&self.index, None)?;
         let begun = Instant::now();
         session.console.begin("copying", None);
         let report = self.make(dir)?;

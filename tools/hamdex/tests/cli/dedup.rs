@@ -491,7 +491,10 @@ fn titles_pages_and_cells_lose_their_boilerplate_too() {
     let clean = |id| format!("{id},{}\n", sentence(id));
     let clean: String = (0..20).map(clean).collect();
     assert_eq!(bench.read("clean.csv"), format!("n,text\n{clean}"));
-    bench.run("dedup rows.csv -o p --unit line --format parquet").refused(2, &["Parquet"]);
+    bench.ok("dedup rows.csv -o clean.parquet --unit line");
+    bench.ok("dedup clean.parquet -o again.jsonl -k 0 --verify none");
+    let again = json_lines(&bench.read("again.jsonl"));
+    assert_eq!((again.len(), &again[7]["text"]), (20, &json!(sentence(7))));
     bench.run("dedup rows.csv -o p --boilerplate 3").refused(2, &["--unit"]);
     bench.run("dedup rows.csv -o p --unit word").refused(2, &["line", "paragraph"]);
 }

@@ -11,7 +11,6 @@ mod crawls;
 mod dedup;
 mod first_contact;
 mod guide;
-mod habits;
 mod inputs;
 mod output;
 mod page;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::builder::{Int64Builder, ListBuilder, StringDictionaryBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, Float64Array, Int64Array, LargeStringArray, RecordBatch, StringArray,
+    ArrayRef, Float64Array, Int64Array, LargeStringArray, RecordBatch, StringArray, StructArray,
     TimestampMillisecondArray, UInt64Array,
 };
 use arrow_select::concat::concat_batches;
@@ -55,7 +55,9 @@ fn table(ids: std::ops::Range<i64>) -> RecordBatch {
 }
 
 fn write(bench: &Bench, name: &str, batches: &[RecordBatch]) {
-    let file = File::create(bench.path(name)).unwrap();
+    let path = bench.path(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let file = File::create(path).unwrap();
     // Two rows a group, so that groups are crossed.
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(2))
@@ -100,6 +102,56 @@ fn parquet_goes_in_and_the_kept_rows_come_out_with_every_column() {
     assert_eq!(bench.read("out/rejects.jsonl"), "");
     let names = std::fs::read_dir(bench.path("out")).unwrap().count();
     assert_eq!(names, 5, "nothing temporary stays behind");
+}
+
+/// A column of texts within structs, and texts of another type beside it.
+fn page(ids: std::ops::Range<u32>, notice: &str) -> RecordBatch {
+    let words = ["north", "rain", "harbour", "music", "bread", "train", "winter"];
+    let sentence = |id: u32| {
+        let word = |at: u32| words[((id * (at + 3) + at * at) % 7) as usize];
+        (0..9).map(word).collect::<Vec<_>>().join(" ")
+    };
+    let text = |id: u32| match id % 5 {
+        4 => format!("{} alone {id}", sentence(id)),
+        _ => format!("{notice}\n{} {id}", sentence(id)),
+    };
+    let bodies = ids.clone().map(|id| Some(text(id))).collect::<LargeStringArray>();
+    let kinds = ids.clone().map(|id| Some(i64::from(id))).collect::<Int64Array>();
+    let structs = StructArray::try_from(vec![
+        ("kind", Arc::new(kinds) as ArrayRef),
+        ("body", Arc::new(bodies) as ArrayRef),
+    ]);
+    let titles = ids.clone().map(|id| Some(format!("title {id}").into_bytes()));
+    let titles = titles.collect::<arrow_array::BinaryArray>();
+    let numbers = ids.map(|id| f64::from(id) / 3.0).collect::<Float64Array>();
+    let columns: [(&str, ArrayRef); 3] = [
+        ("page", Arc::new(structs.unwrap())),
+        ("title", Arc::new(titles)),
+        ("number", Arc::new(numbers)),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, of)| (name, of, true))).unwrap()
+}
+
+#[test]
+fn parquet_loses_its_boilerplate_and_keeps_its_columns() {
+    let bench = Bench::new();
+    let notice = "This page is part of the handbook of the harbour town.";
+    write(&bench, "in/a.parquet", &[page(0..15, notice)]);
+    write(&bench, "in/b.parquet", &[page(15..40, notice)]);
+    let options = "--unit line --text-field title,page.body -k 0 --verify none";
+    bench.ok(&format!("dedup in -o one.parquet {options}"));
+    bench.ok(&format!("dedup in -o all --format parquet {options}"));
+    bench.ok(&format!("dedup in -o each --shards {options}"));
+    bench.ok(&format!("dedup in -o lines.jsonl {options}"));
+    let one = read(&bench, "one.parquet");
+    assert_eq!(one.schema(), page(0..1, notice).schema());
+    assert_eq!(read(&bench, "all/kept.parquet"), one);
+    let each = ["each/a.parquet", "each/b.parquet"].map(|name| read(&bench, name));
+    assert_eq!(concat_batches(&one.schema(), &each).unwrap(), one);
+    bench.ok("dedup one.parquet -o one.jsonl --text-field title,page.body -k 0 --verify none");
+    assert_eq!(bench.read("one.jsonl"), bench.read("lines.jsonl"));
+    let lines = bench.read("lines.jsonl");
+    assert!(!lines.contains("handbook") && lines.lines().count() == 40, "{lines}");
 }
 
 #[test]

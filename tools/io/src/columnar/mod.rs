@@ -18,13 +18,13 @@ pub(crate) struct Part {
 }
 
 #[cfg(not(feature = "parquet"))]
-pub use absent::{Batch, Columnar, agree, filter, from_lines, require};
+pub use absent::{Batch, Chosen, Columnar, agree, filter, from_lines, require};
 #[cfg(feature = "parquet")]
 pub use batch::{Batch, Key, keys, source_values, stamps};
 #[cfg(feature = "parquet")]
 pub use read::Columnar;
 #[cfg(feature = "parquet")]
-pub use write::{agree, filter, from_lines, require};
+pub use write::{Chosen, agree, filter, from_lines, require};
 
 /// Refuses columnar files in a build without their readers.
 #[cfg(not(feature = "parquet"))]
@@ -116,7 +116,23 @@ mod absent {
         false
     }
 
-    pub fn filter(_: &[&Columnar], _: u64, _: &[u64], _: Output, _: &dyn Host) -> Result<Output> {
+    /// Rows to write, of which there are none in this build.
+    #[derive(Debug, Default)]
+    pub struct Chosen;
+
+    impl Chosen {
+        pub fn push(&mut self, _: u64, _: Option<&[u8]>) -> Result<()> {
+            Err(Failure::Usage(REASON.into()))
+        }
+    }
+
+    pub fn filter(
+        _: &[(&Columnar, &[String])],
+        _: u64,
+        _: Chosen,
+        _: Output,
+        _: &dyn Host,
+    ) -> Result<Output> {
         Err(Failure::Usage(REASON.into()))
     }
 

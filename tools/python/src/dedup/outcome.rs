@@ -14,13 +14,14 @@ use hamdex::Fingerprint;
 use hamdex::advice::Resolved;
 use hamdex::dedup::{Decision, DedupOptions};
 use hamdex::join::Linkage;
+use hamdex_io::job::Choice;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::sources::Account;
 use super::{Found, Wanted, numbers};
 use crate::failure::Result;
-use crate::name;
+use crate::index::key_to_text;
 use crate::resolve;
 use crate::table::Table;
 
@@ -50,6 +51,7 @@ pub(crate) struct Report {
     seconds: f64,
     bits: u32,
     settings: DedupOptions,
+    to: Option<u64>,
     resolved: Resolved,
 }
 
@@ -61,6 +63,8 @@ pub(super) struct Done<'a, F> {
     pub(super) rows: usize,
     pub(super) resolved: &'a Resolved,
     pub(super) settings: &'a DedupOptions,
+    /// Rows to leave.
+    pub(super) to: Option<u64>,
     pub(super) drop_empty: bool,
     /// Whether sources are counted.
     pub(super) sourced: bool,
@@ -70,19 +74,19 @@ pub(super) struct Done<'a, F> {
 
 pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
     let Done { rows, resolved, settings, .. } = *done;
-    let Found { decisions, documents, repeated, .. } = done.found;
+    let Choice { decisions, origins, repeats, .. } = &done.found.choice;
     let mut mask = vec![1; rows];
     let mut drop = |row: u64| {
         if let Some(slot) = mask.get_mut(at(row)) {
             *slot = 0;
         }
     };
-    for (decision, &row) in decisions.iter().zip(documents) {
+    for (decision, row) in decisions.iter().zip(origins.iter()) {
         if !matches!(decision, Decision::Kept { .. }) {
             drop(row);
         }
     }
-    (0..).zip(repeated).filter(|(_, repeated)| **repeated).for_each(|(row, _)| drop(row));
+    repeats.keys().copied().for_each(&mut drop);
     let rejects = if done.drop_empty { done.found.blank.as_slice() } else { &[] };
     for &(row, _) in rejects {
         drop(row);
@@ -97,7 +101,7 @@ pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
         Account::default()
     };
     let reasons = rejects.iter().map(|(_, reason)| *reason);
-    let removed_unique_by = repeated.iter().filter(|repeated| **repeated).count();
+    let removed_unique_by = repeats.len();
     let removed = decisions.removed() + removed_unique_by;
     Ok(Outcome {
         duplicates: duplicates(done)?,
@@ -123,6 +127,7 @@ pub(super) fn outcome<F: Fingerprint>(done: &Done<'_, F>) -> Result<Outcome> {
             seconds: done.started.elapsed().as_secs_f64(),
             bits: F::BITS,
             settings: settings.clone(),
+            to: done.to,
             resolved: resolved.clone(),
         },
         mask,
@@ -137,7 +142,7 @@ pub(super) fn at(row: u64) -> usize {
 impl<F> Done<'_, F> {
     /// Returns the rows of the documents at some positions.
     fn numbered(&self, positions: impl Iterator<Item = Option<u32>>) -> UInt64Array {
-        let row = |position: u32| self.found.documents.get(position as usize).copied();
+        let row = |position: u32| self.found.choice.origins.get(position as usize);
         positions.map(|position| position.and_then(row)).collect()
     }
 
@@ -159,7 +164,7 @@ struct Duplicate<'a> {
 
 /// Returns a row for each removed document, in table order.
 fn duplicates<F: Fingerprint>(done: &Done<'_, F>) -> Result<Table> {
-    let decisions = &done.found.decisions;
+    let decisions = &done.found.choice.decisions;
     let duplicate = |(position, decision)| match decision {
         Decision::Kept { .. } => None,
         Decision::Duplicate { kept, distance, similarity, cluster } => Some(Duplicate {
@@ -193,7 +198,7 @@ fn duplicates<F: Fingerprint>(done: &Done<'_, F>) -> Result<Table> {
         ("cluster", Arc::new(numbers(all.iter().map(|found| found.cluster)))),
     ];
     if done.against {
-        let stored = all.iter().map(|found| found.stored.map(name::to_text));
+        let stored = all.iter().map(|found| found.stored.map(key_to_text));
         columns.push(("stored_id", Arc::new(stored.collect::<StringArray>())));
     }
     Table::of(columns)
@@ -201,7 +206,7 @@ fn duplicates<F: Fingerprint>(done: &Done<'_, F>) -> Result<Table> {
 
 /// Returns a row for each group, the largest first.
 fn clusters<F: Fingerprint>(done: &Done<'_, F>) -> Result<Table> {
-    let decisions = &done.found.decisions;
+    let decisions = &done.found.choice.decisions;
     let clusters: Vec<_> = decisions.clusters().collect();
     let members = clusters.iter().flat_map(|cluster| cluster.members).map(|&at| Some(at));
     let ids = done.names(members)?;
@@ -238,6 +243,7 @@ impl Report {
         let pipeline = self.resolved.pipeline.as_ref();
         settings.set_item("pipeline", pipeline.map_or("", |pipeline| pipeline.descriptor()))?;
         settings.set_item("keep", &wanted.keep)?;
+        settings.set_item("to", self.to)?;
         settings.set_item("text", &wanted.text)?;
         settings.set_item("unique_by", &wanted.unique_by)?;
         let dict = PyDict::new(py);
@@ -259,7 +265,14 @@ impl Report {
         let advice = self.resolved.advice.as_ref();
         dict.set_item("advice", advice.map(|advice| resolve::to_dict(py, advice)).transpose()?)?;
         dict.set_item("sources", self.sources.to_list(py)?)?;
-        dict.set_item("warnings", &self.sources.warnings)?;
+        let mut warnings = self.sources.warnings.clone();
+        if let Some(wanted) = self.to.filter(|&wanted| self.kept as u64 > wanted) {
+            warnings.push(format!(
+                "{} rows are left, more than the {wanted} of `to`: no other pair is near enough",
+                self.kept
+            ));
+        }
+        dict.set_item("warnings", warnings)?;
         Ok(dict)
     }
 }

@@ -79,7 +79,7 @@ impl Account {
         labels: &ArrayRef,
         kept: impl Fn(usize) -> Option<bool>,
     ) -> Result<Self> {
-        let Found { decisions, documents, sources: column, .. } = found;
+        let Found { choice, sources: column, .. } = found;
         let values = column.values();
         let mut sources = Sources::new();
         let mut numbers = Vec::with_capacity(column.of_row.len());
@@ -91,12 +91,12 @@ impl Account {
             });
             numbers.push(counted.unwrap_or(u32::MAX));
         }
-        let row = |position: u32| documents.get(position as usize).copied();
+        let row = |position: u32| choice.origins.get(position as usize);
         let source = |position: u32| {
             let row = row(position).and_then(|row| usize::try_from(row).ok());
             row.and_then(|row| numbers.get(row).copied()).unwrap_or(u32::MAX)
         };
-        let counts = sources.counts(decisions, source);
+        let counts = sources.counts(&choice.decisions, source);
         let pair = |counts: &SourceCounts| match counts.farthest {
             Some(pair) => [row(pair.removed), row(pair.kept)],
             None => [None, None],

@@ -7,10 +7,9 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use super::open::Texts;
-use super::values::{Maker, SearchOptions, Value};
+use super::values::{Maker, SearchOptions, Value, key_of, key_to_object};
 use crate::failure::Result;
 use crate::interrupt::{Watch, detached, interruptible};
-use crate::name;
 
 /// Number of queries that are answered together.
 const BATCH: usize = 4096;
@@ -56,7 +55,7 @@ impl Found {
 
     pub(super) fn to_match(&self, py: Python<'_>) -> PyResult<Match> {
         let Self { fingerprint, distance, similarity, .. } = *self;
-        let key = name::to_object(py, &self.key)?.unbind();
+        let key = key_to_object(py, &self.key)?.unbind();
         Ok(Match { key, fingerprint, distance, similarity })
     }
 }
@@ -150,7 +149,7 @@ impl Snapshot {
 
     /// Returns the fingerprint of a document; `None` if it is not stored.
     pub(super) fn get(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<u128>> {
-        let key = name::of_object(key)?;
+        let key = key_of(key)?;
         Ok(detached(py, || Ok(self.state.get(&key)?))?)
     }
 

@@ -3,7 +3,6 @@
 //! Two passes read the inputs. The first collects a fingerprint and an origin of each document, the
 //! second copies the kept rows, byte for byte. Only one batch of texts is in memory.
 
-mod collect;
 mod crowds;
 mod dry;
 mod files;
@@ -13,7 +12,6 @@ mod parts;
 mod pass;
 mod report;
 mod row;
-mod sinks;
 mod sources;
 mod state;
 mod write;
@@ -30,14 +28,13 @@ use hamdex::verify::Verification;
 use hamdex::{Fingerprint, Index, IndexOptions, dedup, for_width};
 use hamdex_io::host::Host;
 
-use self::collect::{Against, Keep, Purpose, To};
 use self::crowds::Samples;
 use self::dry::{Drawn, Spent};
 use self::files::{Files, Place, publish};
 use self::form::Form;
 pub(super) use self::page::difference;
 use self::page::{Page, PageFile, Summary};
-use self::parts::{Parts, PartsArgs};
+use self::parts::PartsArgs;
 use self::report::{Report, Settings};
 use self::sources::Account;
 use self::state::Shard;
@@ -45,6 +42,7 @@ use self::write::Members;
 use crate::advise::{self, Overrides, Resolved};
 use crate::failure::{Failure, Result};
 use crate::input::{Ids, Inputs, Names, Policy, Reading, Rejects, Wanted};
+use crate::job::{Against, Documents, Keep, Purpose, To};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
@@ -230,7 +228,7 @@ impl DedupArgs {
         } else {
             files.form.require(&inputs)?;
         }
-        self.parts.require(&inputs, &files)?;
+        self.parts.require(&inputs)?;
         files.check(&inputs, self.report.as_ref().map(PageFile::path))?;
         let header = self
             .against
@@ -345,9 +343,10 @@ impl DedupArgs {
             (&self.prefer, self.unique_by.is_some(), self.against.is_some());
         let sourced = self.source_field.is_some();
         let purpose = Purpose { keep, near: &near, unique, against, sourced };
-        let (documents, totals) = collect::collect::<F>(&reading, &purpose, &mut rejects)?;
+        let mut documents = Documents::<F>::new(&purpose)?;
+        let totals = reading.run::<F>(&mut rejects, &mut documents)?;
         documents.require_fields(&self.prefer, self.source_field.as_deref())?;
-        let total = documents.len();
+        let total = documents.rows();
         let against = self.against.as_ref().map(|index| {
             let memory = self.memory.memory.0;
             Index::open_with(index, &IndexOptions::new().read_only(true).memory(memory))
@@ -437,8 +436,7 @@ impl DedupArgs {
             gone: account.gone,
             warnings: Vec::new(),
         };
-        let parts = kept.parts.as_ref().and_then(Parts::warning).into_iter().collect();
-        let alarms = [report.crowd_warnings(), account.warnings, parts].concat();
+        let alarms = [report.crowd_warnings(), account.warnings].concat();
         for alarm in &alarms {
             session.console.warn(alarm);
         }

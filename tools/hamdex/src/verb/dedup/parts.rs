@@ -13,13 +13,11 @@ use hamdex_io::host::Host;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::collect::Choice;
-use super::files::{Files, Rows};
-use super::form::Form;
 use super::row::Row;
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::input::{self, Bring, Inputs, Kind, Totals, for_each_chunk, takes_html};
+use crate::input::{self, Bring, Inputs, Totals, for_each_chunk, takes_html};
+use crate::job::Choice;
 use crate::output::Output;
 use crate::size;
 use crate::table::Table;
@@ -55,23 +53,14 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 impl PartsArgs {
-    /// Refuses inputs without texts, and results whose texts cannot be rewritten.
-    pub(super) fn require(&self, inputs: &Inputs, files: &Files) -> Result<()> {
+    /// Refuses inputs without texts.
+    pub(super) fn require(&self, inputs: &Inputs) -> Result<()> {
         if self.unit.is_none() {
             return Ok(());
         }
         if inputs.bring() == Bring::Fingerprints {
             return Err(Failure::Usage(
                 "--unit cuts texts, but the inputs have only fingerprints; drop --unit".to_owned(),
-            ));
-        }
-        let columnar = inputs.sources.iter().any(|source| matches!(source.kind, Kind::Columnar(_)));
-        let by_source = matches!(files.rows, Rows::Shards(_)) && columnar;
-        if files.form == Form::Parquet || by_source {
-            return Err(Failure::Usage(
-                "--unit writes JSON Lines, CSV or TSV, not Parquet; drop --format parquet, or \
-                    --shards over Parquet inputs"
-                    .to_owned(),
             ));
         }
         Ok(())
@@ -113,7 +102,6 @@ impl PartsArgs {
             boilerplate: self.boilerplate,
             min_left: self.min_left,
             distinct: boilerplate.distinct(),
-            forgotten: boilerplate.forgotten(),
             groups: boilerplate.groups().len() as u64,
             ..Parts::default()
         };
@@ -129,8 +117,6 @@ pub(super) struct Parts {
     min_left: f64,
     /// Distinct units of the kept documents.
     distinct: u64,
-    /// Distinct units that were forgotten for want of memory.
-    forgotten: u64,
     /// Groups of near units that are boilerplate.
     groups: u64,
     /// Documents from which something was cut.
@@ -170,19 +156,6 @@ impl Parts {
                 size::thousands(self.cut_documents)
             ),
         );
-    }
-
-    /// Warns of units that were forgotten.
-    pub(super) fn warning(&self) -> Option<String> {
-        (self.forgotten > 0).then(|| {
-            format!(
-                "{} of {} distinct {}s were forgotten for want of memory, so rare boilerplate may \
-                    stay; raise --memory",
-                size::thousands(self.forgotten),
-                size::thousands(self.distinct),
-                self.unit
-            )
-        })
     }
 }
 

@@ -9,16 +9,16 @@ use hamdex::Fingerprint;
 use hamdex::dedup::{Decision, DedupOptions, Sources};
 use hamdex_io::host::Host;
 
-use super::collect::Choice;
 use super::crowds::Samples;
 use super::files::Files;
+use super::form::Sinks;
 use super::page::Seen;
 use super::parts::{CutRow, Cutting, Parts};
 use super::row::Row;
-use super::sinks::Sinks;
 use crate::console::Console;
 use crate::failure::Result;
 use crate::input::{Body, Chunk, Inputs, Totals, changed, for_each_made, row_label};
+use crate::job::Choice;
 use crate::session::Session;
 use crate::verb::gather::Keys;
 
@@ -121,7 +121,8 @@ pub(super) fn run<F: Fingerprint>(
         pass.chunk(source, base, labelled)
     })?;
     session.console.end_phase();
-    let all = (pass.next as usize) < choice.origins.len || pass.next_blank < choice.blanks.len;
+    let all =
+        (pass.next as usize) < choice.origins.count() || pass.next_blank < choice.blanks.count();
     if all {
         let missing = choice.origins.get(pass.next as usize);
         let missing = missing.or_else(|| choice.blanks.get(pass.next_blank));
@@ -207,7 +208,7 @@ impl<F: Fingerprint> Pass<'_, F> {
         match &body {
             Body::Lines { .. } | Body::Texts(_) => {
                 let rows = Row::of_chunk(self.inputs, (at, base), &body, &labels);
-                let mut cut = cut.into_iter();
+                let mut cut = cut.iter().map(Option::as_ref);
                 rows.iter()
                     .try_for_each(|(origin, row)| self.row(at, *origin, row, cut.next().flatten()))
             }
@@ -230,7 +231,7 @@ impl<F: Fingerprint> Pass<'_, F> {
         source: usize,
         origin: u64,
         row: &Row<'_, F>,
-        cut: Option<CutRow>,
+        cut: Option<&CutRow>,
     ) -> Result<()> {
         let position = self.next;
         let document = self.choice.origins.get(position as usize) == Some(origin);
@@ -270,10 +271,10 @@ impl<F: Fingerprint> Pass<'_, F> {
                 return Ok(());
             }
         }
-        if let (Some(parts), Some(cut)) = (&mut self.kept.parts, &cut) {
+        if let (Some(parts), Some(cut)) = (&mut self.kept.parts, cut) {
             parts.add(cut);
         }
-        if let Some(left) = cut.as_ref().and_then(|cut| cut.dropped) {
+        if let Some(left) = cut.and_then(|cut| cut.dropped) {
             self.kept.sources.count(from, false);
             let label = row.label()?;
             self.kept.dropped.push(Dropped { origin, label, left });
@@ -281,10 +282,8 @@ impl<F: Fingerprint> Pass<'_, F> {
         }
         self.kept.sources.count(from, true);
         self.kept.count += 1;
-        let line = cut.and_then(|cut| cut.line);
-        self.rows.row(self.inputs, self.files, (source, origin), self.console, |out| match line {
-            Some(line) => out.write_all(&line),
-            None => row.copy(out),
-        })
+        let line = cut.and_then(|cut| cut.line.as_deref());
+        let row_of = (source, origin, line);
+        self.rows.row(self.inputs, self.files, row_of, self.console, |out| row.copy(out))
     }
 }

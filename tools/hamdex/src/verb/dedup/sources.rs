@@ -1,41 +1,12 @@
 //! Sources: what the library counts by file or value becomes rows of report.json and of the page.
 
 use hamdex::Fingerprint;
-use hamdex::dedup::{self, SourceCounts, Sources};
+use hamdex::dedup::{self, SourceCounts};
 use serde::{Deserialize, Serialize};
 
 use super::row::Label;
 use super::write::Members;
 use crate::failure::Result;
-
-/// Source of rows, by a field.
-#[derive(Debug, Default)]
-pub(super) struct Named {
-    pub(super) sources: Sources,
-    /// The source of every document, and of every row with nothing to compare.
-    documents: Vec<u32>,
-    blanks: Vec<u32>,
-}
-
-impl Named {
-    pub(super) fn document(&mut self, value: Option<&str>) {
-        let source = self.sources.number(value);
-        self.documents.push(source);
-    }
-
-    pub(super) fn blank(&mut self, value: Option<&str>) {
-        let source = self.sources.number(value);
-        self.blanks.push(source);
-    }
-
-    pub(super) fn of_document(&self, position: u32) -> u32 {
-        self.documents.get(position as usize).copied().unwrap_or(u32::MAX)
-    }
-
-    pub(super) fn of_blank(&self, position: usize) -> u32 {
-        self.blanks.get(position).copied().unwrap_or(u32::MAX)
-    }
-}
 
 /// The loss of one source, with the ids of its documents.
 #[derive(Debug, Clone, Serialize, Deserialize)]

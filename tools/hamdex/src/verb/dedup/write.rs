@@ -6,12 +6,12 @@ use hamdex::Fingerprint;
 use hamdex::dedup::{Cluster, Decision, Decisions, Known};
 use serde::Serialize;
 
-use super::collect::Choice;
 use super::pass::{Dropped, Kept};
 use super::report::Group;
 use super::row::Label;
 use crate::failure::Result;
 use crate::input::{Inputs, Origins};
+use crate::job::Choice;
 use crate::output::Output;
 use crate::size;
 use crate::verb::clusters::Line as ClusterLine;

@@ -1,18 +1,23 @@
-//! Collecting: the first pass keeps what the decision needs of every document, and no text.
+//! The job of a deduplication: rows are collected, values made unique, and every row decided.
+//!
+//! The command line and the Python package run this one job, so both keep the same rows. It holds
+//! what the decision needs of every document, and no text.
 
 use std::collections::{HashMap, HashSet};
 
-use hamdex::dedup::{Decided, Decision, Decisions, Dedup, DedupOptions, Stamp, State, Trail};
+use hamdex::dedup::{
+    Decided, Decision, Decisions, Dedup, DedupOptions, Sources, Stamp, State, Trail,
+};
 use hamdex::{Fingerprint, Index, Progress};
 
-use super::sources::Named;
 use crate::failure::{Failure, Result};
-use crate::input::{Blank, Document, Reading, Rejects, Sink, Totals};
+use crate::ordinals::Ordinals;
+use crate::read::{Blank, Document, Sink};
 use crate::size::Count;
 
 /// Which document of a group is kept; among equals the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Keep {
+pub enum Keep {
     First,
     Longest,
     /// The one with the largest value of this field.
@@ -21,9 +26,9 @@ pub(super) enum Keep {
 
 /// A field whose largest value is kept, by the word that asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) word: &'static str,
-    pub(super) name: String,
+pub struct Field {
+    pub word: &'static str,
+    pub name: String,
 }
 
 const KEEPS: &str = "expected first, longest, newest:FIELD or best:FIELD";
@@ -57,7 +62,7 @@ impl std::fmt::Display for Keep {
 
 /// The rows to leave.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum To {
+pub enum To {
     Rows(u64),
     /// A share of all rows.
     Share(f64),
@@ -86,7 +91,7 @@ impl std::str::FromStr for To {
 impl To {
     /// Returns the number of rows; a share of one row is rounded up.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a count
-    pub(super) fn rows(self, all: u64) -> u64 {
+    pub fn rows(self, all: u64) -> u64 {
         match self {
             Self::Rows(rows) => rows,
             // The small term undoes what the product adds.
@@ -97,7 +102,7 @@ impl To {
 
 /// Documents in the order of the inputs.
 #[derive(Debug)]
-pub(super) struct Documents<F> {
+pub struct Documents<F> {
     ranked: Ranked<F>,
     /// Ordinal of each document's row over all inputs.
     origins: Ordinals,
@@ -148,7 +153,7 @@ enum Rank {
 
 /// What the documents are compared with besides each other.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Against<'a, F: Fingerprint> {
+pub enum Against<'a, F: Fingerprint> {
     Nothing,
     Index(&'a Index<F>),
     State(&'a State<F>),
@@ -156,16 +161,17 @@ pub(super) enum Against<'a, F: Fingerprint> {
 
 /// The purpose of the collection.
 #[derive(Debug)]
-pub(super) struct Purpose<'a> {
-    pub(super) keep: &'a Keep,
-    pub(super) near: &'a DedupOptions,
-    pub(super) unique: bool,
-    pub(super) against: bool,
-    pub(super) sourced: bool,
+pub struct Purpose<'a> {
+    pub keep: &'a Keep,
+    pub near: &'a DedupOptions,
+    pub unique: bool,
+    pub against: bool,
+    pub sourced: bool,
 }
 
 impl<F: Fingerprint> Documents<F> {
-    fn new(purpose: &Purpose<'_>) -> Result<Self> {
+    /// Creates an empty collection.
+    pub fn new(purpose: &Purpose<'_>) -> Result<Self> {
         let settings = purpose.near;
         let ranked = match purpose.keep {
             Keep::First => Ranked::Order(Dedup::new(settings)?),
@@ -184,14 +190,19 @@ impl<F: Fingerprint> Documents<F> {
         })
     }
 
-    /// Numbers of documents and of rows with nothing to compare.
-    pub(super) fn len(&self) -> u64 {
-        (self.origins.len + self.blanks.len) as u64
+    /// Returns the number of rows: documents, and rows with nothing to compare.
+    pub fn rows(&self) -> u64 {
+        (self.origins.count() + self.blanks.count()) as u64
     }
 
     /// Returns the bytes that verifications compare.
-    pub(super) fn evidence(&self) -> u64 {
+    pub fn evidence(&self) -> u64 {
         self.evidence
+    }
+
+    /// Returns true if a row has a value that decides which one is kept.
+    pub fn stamped(&self) -> bool {
+        self.stamped
     }
 
     /// Returns true if a row names its source.
@@ -200,8 +211,8 @@ impl<F: Fingerprint> Documents<F> {
     }
 
     /// Refuses fields that no row has.
-    pub(super) fn require_fields(&self, keep: &Keep, source: Option<&str>) -> Result<()> {
-        if self.len() == 0 {
+    pub fn require_fields(&self, keep: &Keep, source: Option<&str>) -> Result<()> {
+        if self.rows() == 0 {
             return Ok(());
         }
         let (largest, option) = match keep {
@@ -220,7 +231,7 @@ impl<F: Fingerprint> Documents<F> {
     }
 
     /// Returns the number of documents without text, if texts are compared.
-    pub(super) fn without(&self) -> u64 {
+    pub fn without(&self) -> u64 {
         match &self.ranked {
             Ranked::Order(dedup) => dedup.unverifiable(),
             Ranked::Length(dedup) => dedup.unverifiable(),
@@ -245,7 +256,7 @@ impl<F: Fingerprint> Documents<F> {
     /// Decides which rows to keep and to remove.
     ///
     /// `leave` is the number of rows that near-duplicates are removed down to.
-    pub(super) fn decide(
+    pub fn decide(
         self,
         against: Against<'_, F>,
         leave: Option<u64>,
@@ -253,7 +264,7 @@ impl<F: Fingerprint> Documents<F> {
     ) -> Result<Choice<F>> {
         let (repeats, excluded) = self.unique.map_or_else(Default::default, Unique::repeats);
         // Rows with nothing to compare are left in any case.
-        let blanks = self.blanks.len - (repeats.len() - excluded.len());
+        let blanks = self.blanks.count() - (repeats.len() - excluded.len());
         let leave = leave.map(|rows| rows.saturating_sub(blanks as u64));
         let leave = leave.map(|documents| u32::try_from(documents).unwrap_or(u32::MAX));
         let excluded = (&*excluded, leave);
@@ -319,7 +330,7 @@ impl Unique {
 
 impl<F: Fingerprint> Choice<F> {
     /// Returns true if this row is a document that is kept.
-    pub(super) fn keeps(&self, origin: u64) -> bool {
+    pub fn keeps(&self, origin: u64) -> bool {
         let found = self.origins.find(origin);
         let position = found.and_then(|position| u32::try_from(position).ok());
         !self.repeats.contains_key(&origin)
@@ -337,7 +348,7 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
             named.document(source.as_deref());
         }
         if unique.is_some() {
-            let position = u32::try_from(self.origins.len).ok();
+            let position = u32::try_from(self.origins.count()).ok();
             self.note(unique, origin, position, self.rank(length, &stamp));
         }
         self.stamped |= !stamp.is_missing();
@@ -369,25 +380,25 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
 
 /// The decision about every row.
 #[derive(Debug)]
-pub(super) struct Choice<F> {
-    pub(super) decisions: Decisions<F>,
+pub struct Choice<F> {
+    pub decisions: Decisions<F>,
     /// The additions to the state; `None` without one.
-    pub(super) trail: Option<Trail>,
+    pub trail: Option<Trail>,
     /// Ordinal of each document's row over all inputs.
-    pub(super) origins: Ordinals,
+    pub origins: Ordinals,
     /// The same of rows with nothing to compare, which are kept.
-    pub(super) blanks: Ordinals,
+    pub blanks: Ordinals,
     /// Where they come from; `None` if that is their file.
-    pub(super) named: Option<Named>,
+    pub named: Option<Named>,
     /// Rows that share a value with a kept one, by ordinal, and the ordinal of that one.
-    pub(super) repeats: HashMap<u64, u64>,
+    pub repeats: HashMap<u64, u64>,
     /// Ordinals of the rows that are kept of these.
-    pub(super) shared: HashSet<u64>,
+    pub shared: HashSet<u64>,
 }
 
 impl<F: Fingerprint> Choice<F> {
     /// Returns whether the results name a row; `position` is that of a document.
-    pub(super) fn is_labelled(&self, position: Option<u32>, origin: u64) -> bool {
+    pub fn is_labelled(&self, position: Option<u32>, origin: u64) -> bool {
         let named = |position| {
             self.trail.is_some()
                 || self.decisions.of(position) != (Decision::Kept { cluster: None })
@@ -398,82 +409,38 @@ impl<F: Fingerprint> Choice<F> {
     }
 }
 
-/// Rising ordinals, held as runs of adjacent ones.
+/// Source of rows, by a field.
 #[derive(Debug, Default)]
-pub(super) struct Ordinals {
-    /// Place and ordinal of the first of each run.
-    runs: Vec<(usize, u64)>,
-    pub(super) len: usize,
-    /// The ordinal after the last one.
-    next: u64,
+pub struct Named {
+    pub sources: Sources,
+    /// The source of every document, and of every row with nothing to compare.
+    documents: Vec<u32>,
+    blanks: Vec<u32>,
 }
 
-impl Ordinals {
-    fn push(&mut self, ordinal: u64) {
-        if self.len == 0 || ordinal != self.next {
-            self.runs.push((self.len, ordinal));
-        }
-        self.len += 1;
-        self.next = ordinal + 1;
+impl Named {
+    pub fn document(&mut self, value: Option<&str>) {
+        let source = self.sources.number(value);
+        self.documents.push(source);
     }
 
-    /// Returns the ordinal at a place.
-    pub(super) fn get(&self, place: usize) -> Option<u64> {
-        let run = self.runs.partition_point(|&(first, _)| first <= place).checked_sub(1)?;
-        let &(first, ordinal) = self.runs.get(run).filter(|_| place < self.len)?;
-        Some(ordinal + (place - first) as u64)
+    pub fn blank(&mut self, value: Option<&str>) {
+        let source = self.sources.number(value);
+        self.blanks.push(source);
     }
 
-    /// Returns how many ordinals are below this one.
-    pub(super) fn before(&self, ordinal: u64) -> usize {
-        let after = self.runs.partition_point(|&(_, first)| first < ordinal);
-        let end = self.runs.get(after).map_or(self.len, |&(first, _)| first);
-        let run = after.checked_sub(1).and_then(|run| self.runs.get(run));
-        run.map_or(0, |&(place, first)| {
-            let within = usize::try_from(ordinal - first).unwrap_or(usize::MAX);
-            place.saturating_add(within).min(end)
-        })
+    pub fn of_document(&self, position: u32) -> u32 {
+        self.documents.get(position as usize).copied().unwrap_or(u32::MAX)
     }
 
-    /// Returns the place of an ordinal.
-    fn find(&self, ordinal: u64) -> Option<usize> {
-        let place = self.before(ordinal);
-        (self.get(place) == Some(ordinal)).then_some(place)
+    pub fn of_blank(&self, position: usize) -> u32 {
+        self.blanks.get(position).copied().unwrap_or(u32::MAX)
     }
-}
-
-/// Reads all inputs once.
-pub(super) fn collect<F: Fingerprint>(
-    reading: &Reading<'_>,
-    purpose: &Purpose<'_>,
-    rejects: &mut Rejects,
-) -> Result<(Documents<F>, Totals)> {
-    let mut documents = Documents::new(purpose)?;
-    let totals = reading.run::<F>(rejects, &mut documents)?;
-    Ok((documents, totals))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ordinals_are_found_at_their_places() {
-        let seed = 3;
-        let mut rng = fastrand::Rng::with_seed(seed);
-        let (mut all, mut ordinals, mut next) = (Vec::new(), Ordinals::default(), 0);
-        for _ in 0..2000 {
-            next += if rng.u32(0..5) == 0 { rng.u64(1..4) } else { 0 };
-            all.push(next);
-            ordinals.push(next);
-            next += 1;
-        }
-        assert!((0..2001).all(|place| ordinals.get(place) == all.get(place).copied()));
-        for ordinal in 0..next + 2 {
-            assert_eq!(ordinals.before(ordinal), all.partition_point(|&other| other < ordinal));
-            assert_eq!(ordinals.find(ordinal), all.binary_search(&ordinal).ok(), "seed {seed}");
-        }
-    }
 
     #[test]
     fn targets_are_counts_or_shares_of_all_rows() {
