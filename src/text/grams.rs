@@ -8,7 +8,7 @@
 
 use super::alphabet::{self, Alphabet};
 use super::numbered::Lengths;
-use super::utf8::{WIDEST, decode, four};
+use super::letter::{WIDEST, decode, four};
 
 /// Maps letters and digits to themselves, and all other bytes to a space.
 static ASCII_LETTERS: [u8; 128] = ascii_letters();

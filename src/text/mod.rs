@@ -40,7 +40,6 @@ mod simple;
 mod simplified;
 mod stop_words;
 mod unicode;
-mod utf8;
 mod weight_table;
 mod word_list;
 mod words;

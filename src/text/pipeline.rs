@@ -26,11 +26,10 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::sketch::{BitSums, Longest, MinHash, Signature, SketchKind};
 
-mod results;
 mod scratch;
 mod signing;
 
-pub use self::results::{Feature, Sketch};
+pub use self::signing::{Feature, Sketch};
 pub(super) use self::scratch::{Scratch, release};
 use self::signing::Signing;
 

@@ -5,7 +5,7 @@
 
 use super::normalise::{Folder, even_ascii};
 use super::unicode::{Fold, Form};
-use super::utf8::{decode, four};
+use super::letter::{decode, four};
 
 /// A writer of a normal form.
 pub(super) trait Simple<'o> {

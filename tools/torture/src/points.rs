@@ -40,7 +40,7 @@ const fn abandoning(name: &'static str) -> Point {
 }
 
 /// Every fail point of the library; a test compares this list with the sources.
-pub(crate) const POINTS: [Point; 54] = [
+pub(crate) const POINTS: [Point; 55] = [
     creating("create.marked"),
     creating("create.opened"),
     creating("create.written"),
@@ -79,6 +79,7 @@ pub(crate) const POINTS: [Point; 54] = [
     point("backup.begun"),
     point("backup.copied"),
     point("backup.verified"),
+    point("backup.state"),
     point("backup.purged"),
     point("checkpoint.copied"),
     point("restore.copied"),

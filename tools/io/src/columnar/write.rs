@@ -47,7 +47,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Adds the next row; `line` is a line of JSON with the texts that it has instead of its own.
+    /// Adds the next row; `line` is a line of JSON with the texts to write instead.
     pub fn push(&mut self, ordinal: u64, line: Option<&[u8]>) -> Result<()> {
         self.ordinals.push(ordinal);
         let Some(line) = line else { return Ok(()) };
