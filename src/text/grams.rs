@@ -7,8 +7,8 @@
 #![expect(clippy::indexing_slicing, reason = "there is room for every letter and for the end")]
 
 use super::alphabet::{self, Alphabet};
-use super::numbered::Lengths;
 use super::letter::{WIDEST, decode, four};
+use super::numbered::Lengths;
 
 /// Maps letters and digits to themselves, and all other bytes to a space.
 static ASCII_LETTERS: [u8; 128] = ascii_letters();

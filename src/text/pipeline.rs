@@ -29,9 +29,9 @@ use crate::sketch::{BitSums, Longest, MinHash, Signature, SketchKind};
 mod scratch;
 mod signing;
 
-pub use self::signing::{Feature, Sketch};
 pub(super) use self::scratch::{Scratch, release};
 use self::signing::Signing;
+pub use self::signing::{Feature, Sketch};
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());

@@ -3,9 +3,9 @@
 //! Both normal forms copy characters that stay, replace one character by another, and stop at
 //! characters that may compose. A table for each form names its simple characters.
 
+use super::letter::{decode, four};
 use super::normalise::{Folder, even_ascii};
 use super::unicode::{Fold, Form};
-use super::letter::{decode, four};
 
 /// A writer of a normal form.
 pub(super) trait Simple<'o> {
