@@ -112,7 +112,8 @@ impl<F: Fingerprint> Index<F> {
 
     /// Merges delta entries and rewrites all files, which frees the space of removed documents.
     ///
-    /// Takes time and disk space in proportion to the index. Searches and writes continue.
+    /// Takes time and disk space in proportion to the index. Searches and writes continue. A build
+    /// packs documents whose keys have eight bytes; their space is freed by the next build only.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();

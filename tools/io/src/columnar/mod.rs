@@ -118,7 +118,7 @@ mod absent {
 
     /// Rows to write, of which there are none in this build.
     #[derive(Debug, Default)]
-    pub struct Chosen;
+    pub struct Chosen(());
 
     impl Chosen {
         pub fn push(&mut self, _: u64, _: Option<&[u8]>) -> Result<()> {
