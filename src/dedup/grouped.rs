@@ -12,11 +12,12 @@ use rayon::prelude::*;
 
 use super::decisions::Decisions;
 use super::engine::Dedup;
-use super::sorter::{Reader, Sorted, Sorter, Spool, Written};
+use super::sorter::{Sorted, Sorter};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 use crate::text::Pipeline;
+use crate::verify::spilled::{SpilledBytes, SpilledReader, SpillingBytes};
 
 /// Units that are read and fingerprinted together.
 const BATCH: usize = 1024;
@@ -95,7 +96,7 @@ pub(super) struct Occurrences {
     memory: usize,
     /// Hash of the unit, document, and place of the text.
     sorter: Sorter<RECORD>,
-    texts: Spool,
+    texts: SpillingBytes,
     /// Hashes of units whose text is written, as far as they fit the memory.
     known: HashSet<u128>,
 }
@@ -106,7 +107,7 @@ impl Occurrences {
             directory: directory.map(Path::to_path_buf),
             memory,
             sorter: Sorter::new(directory, memory / SORTER_PART)?,
-            texts: Spool::new(directory)?,
+            texts: SpillingBytes::new(directory, 0)?,
             known: HashSet::new(),
         })
     }
@@ -120,7 +121,7 @@ impl Occurrences {
                 name: "bytes",
                 reason: format!("more than {} of a unit are too many", u32::MAX),
             })?;
-            place.offset = self.texts.write(text.as_bytes())?;
+            place.offset = self.texts.push(text.as_bytes())?;
             if self.known.len() < self.memory / HASHES_PART / PER_HASH {
                 self.known.insert(hash);
             }
@@ -135,7 +136,7 @@ impl Occurrences {
         let Self { directory, memory, sorter, texts, known } = self;
         drop(known);
         let mut units = Sorter::new(directory.as_deref(), memory / SORTER_PART)?;
-        let mut lists = Spool::new(directory.as_deref())?;
+        let mut lists = SpillingBytes::new(directory.as_deref(), 0)?;
         let mut distinct = 0;
         let mut documents: Vec<u32> = Vec::new();
         let mut occurrences = sorter.finish()?.peekable();
@@ -149,10 +150,10 @@ impl Occurrences {
                 documents.push(number(&next?, 16));
             }
             let count = u32::try_from(documents.len()).expect("documents have 32-bit numbers");
-            lists.write(&hash)?;
-            lists.write(&count.to_be_bytes())?;
+            lists.push(&hash)?;
+            lists.push(&count.to_be_bytes())?;
             for document in &documents {
-                lists.write(&document.to_be_bytes())?;
+                lists.push(&document.to_be_bytes())?;
             }
             let text =
                 Place { offset: u64::from_be_bytes(part(&first, 20)), bytes: number(&first, 28) };
@@ -176,8 +177,8 @@ pub(super) struct Counted {
     pub(super) distinct: u64,
     units: Sorted<RECORD>,
     /// Of each unit, by hash: the hash, the number of its documents, and these.
-    lists: Written,
-    texts: Written,
+    lists: SpilledBytes,
+    texts: SpilledBytes,
 }
 
 impl Counted {
@@ -192,7 +193,7 @@ impl Counted {
     ) -> Result<Grouped<F>> {
         let Self { directory, memory, distinct, mut units, lists, texts } = self;
         let verification = engine.settings().verification;
-        let mut table = Spool::new(directory.as_deref())?;
+        let mut table = SpillingBytes::new(directory.as_deref(), 0)?;
         progress.begin("fingerprinting units", Some(distinct));
         loop {
             progress::check(progress)?;
@@ -208,7 +209,7 @@ impl Counted {
             for (made, record) in made.into_iter().zip(&batch) {
                 if let Some((sketch, evidence)) = made {
                     engine.push(sketch.fingerprint, &evidence, ())?;
-                    table.write(record)?;
+                    table.push(record)?;
                 }
             }
             progress.advance(batch.len() as u64);
@@ -219,7 +220,7 @@ impl Counted {
     }
 }
 
-fn text(texts: &Written, Place { offset, bytes }: Place) -> Result<String> {
+fn text(texts: &SpilledBytes, Place { offset, bytes }: Place) -> Result<String> {
     let mut read = vec![0; bytes as usize];
     texts.read(offset, &mut read)?;
     String::from_utf8(read).map_err(|e| Error::corrupt("units", e.to_string()))
@@ -232,9 +233,9 @@ pub(super) struct Grouped<F> {
     memory: usize,
     decisions: Decisions<F>,
     /// The record of each unit, by its position in the decisions.
-    table: Written,
-    lists: Written,
-    texts: Written,
+    table: SpilledBytes,
+    lists: SpilledBytes,
+    texts: SpilledBytes,
 }
 
 /// A unit that is boilerplate.
@@ -281,7 +282,7 @@ impl<F: Fingerprint> Grouped<F> {
             None => Ok(()),
         })?;
         let mut documents = Sorter::<8>::new(self.directory.as_deref(), sorter)?;
-        let mut lists = self.lists.rewound()?;
+        let mut lists = self.lists.reader();
         for (member, at) in members.finish()?.zip(0_u64..) {
             if at % CHECKED_TOGETHER == 0 {
                 progress::check(progress)?;
@@ -314,7 +315,7 @@ impl<F: Fingerprint> Grouped<F> {
 
     /// Calls `each` with every unit and its position, in order.
     fn units(&self, mut each: impl FnMut(u32, Unit) -> Result<()>) -> Result<()> {
-        let mut table = self.table.rewound()?;
+        let mut table = self.table.reader();
         for (position, _) in (0..).zip(self.decisions.fingerprints()) {
             each(position, Unit::decode(&table.next()?))?;
         }
@@ -328,7 +329,7 @@ impl<F: Fingerprint> Grouped<F> {
 }
 
 /// Moves to the documents of a unit that follows, and returns their number.
-fn reach(lists: &mut Reader<'_>, hash: [u8; 16]) -> Result<u32> {
+fn reach(lists: &mut SpilledReader<'_>, hash: [u8; 16]) -> Result<u32> {
     loop {
         let found: [u8; 16] = lists.next()?;
         let count = u32::from_be_bytes(lists.next()?);

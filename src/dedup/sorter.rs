@@ -1,4 +1,4 @@
-//! External sorting of short records of one length, and the unnamed files that hold them.
+//! External sorting of short records of one length.
 //!
 //! Sorted runs go to one file without a name, so a kill leaves nothing behind. The sorters of bulk
 //! builds have named files, because a build is resumed.
@@ -6,20 +6,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, Write};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::verify::spilled::{SpilledBytes, SpillingBytes};
 
 /// Fewest records that are sorted together.
 const LEAST: usize = 1 << 12;
-
-/// Bytes between the file and its reader or writer.
-const BUFFER: usize = 1 << 18;
 
 /// Sorts records in bounded memory.
 #[derive(Debug)]
@@ -27,7 +22,7 @@ pub(super) struct Sorter<const N: usize> {
     records: Vec<[u8; N]>,
     /// Records that memory may hold.
     most: usize,
-    file: Spool,
+    file: SpillingBytes,
     /// Where each run ends in the file.
     ends: Vec<u64>,
 }
@@ -35,7 +30,7 @@ pub(super) struct Sorter<const N: usize> {
 impl<const N: usize> Sorter<N> {
     /// Creates an empty sorter with an unnamed file for what exceeds `memory` bytes.
     pub(super) fn new(directory: Option<&Path>, memory: usize) -> Result<Self> {
-        let file = Spool::new(directory)?;
+        let file = SpillingBytes::new(directory, 0)?;
         Ok(Self { records: Vec::new(), most: (memory / N).max(LEAST), file, ends: Vec::new() })
     }
 
@@ -54,9 +49,9 @@ impl<const N: usize> Sorter<N> {
     fn spill(&mut self) -> Result<()> {
         self.records.par_sort_unstable();
         for block in self.records.chunks(LEAST) {
-            self.file.write(block.as_flattened())?;
+            self.file.push(block.as_flattened())?;
         }
-        self.ends.push(self.file.len);
+        self.ends.push(self.file.len());
         self.records.clear();
         Ok(())
     }
@@ -88,7 +83,7 @@ impl<const N: usize> Sorter<N> {
 /// Records in ascending order.
 #[derive(Debug)]
 pub(super) struct Sorted<const N: usize> {
-    file: Written,
+    file: SpilledBytes,
     /// Records of a run that are read together.
     block: usize,
     runs: Vec<Run<N>>,
@@ -107,7 +102,7 @@ struct Run<const N: usize> {
 }
 
 impl<const N: usize> Run<N> {
-    fn next(&mut self, file: &Written, block: usize) -> Result<Option<[u8; N]>> {
+    fn next(&mut self, file: &SpilledBytes, block: usize) -> Result<Option<[u8; N]>> {
         if self.at == self.records.len() && self.next < self.end {
             let left = (self.end - self.next) / N as u64;
             let count = usize::try_from(left).unwrap_or(usize::MAX).min(block);
@@ -136,76 +131,10 @@ impl<const N: usize> Iterator for Sorted<N> {
     }
 }
 
-/// An unnamed file being written.
-#[derive(Debug)]
-pub(super) struct Spool {
-    file: BufWriter<File>,
-    /// Names the file in errors.
-    name: PathBuf,
-    len: u64,
-}
-
-impl Spool {
-    pub(super) fn new(directory: Option<&Path>) -> Result<Self> {
-        let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
-        let file = tempfile::tempfile_in(&directory).map_err(|e| Error::io(&directory, e))?;
-        let name = format!("temporary file in {}", directory.display()).into();
-        Ok(Self { file: BufWriter::with_capacity(BUFFER, file), name, len: 0 })
-    }
-
-    /// Appends bytes and returns their offset.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<u64> {
-        self.file.write_all(bytes).map_err(|e| Error::io(&self.name, e))?;
-        let offset = self.len;
-        self.len += bytes.len() as u64;
-        Ok(offset)
-    }
-
-    pub(super) fn finish(self) -> Result<Written> {
-        let Self { file, name, .. } = self;
-        let file = file.into_inner().map_err(|e| Error::io(&name, e.into_error()))?;
-        Ok(Written { file, name })
-    }
-}
-
-/// The file once it is complete.
-#[derive(Debug)]
-pub(super) struct Written {
-    file: File,
-    name: PathBuf,
-}
-
-impl Written {
-    /// Reads bytes at an offset, from any thread.
-    pub(super) fn read(&self, offset: u64, to: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(to, offset).map_err(|e| Error::io(&self.name, e))
-    }
-
-    /// Reads from the beginning; one reader at a time.
-    pub(super) fn rewound(&self) -> Result<Reader<'_>> {
-        (&self.file).rewind().map_err(|e| Error::io(&self.name, e))?;
-        Ok(Reader { file: BufReader::with_capacity(BUFFER, &self.file), name: &self.name })
-    }
-}
-
-/// Reads the file from its beginning to its end.
-pub(super) struct Reader<'a> {
-    file: BufReader<&'a File>,
-    name: &'a Path,
-}
-
-impl Reader<'_> {
-    /// Reads the next bytes.
-    pub(super) fn next<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let mut bytes = [0; N];
-        self.file.read_exact(&mut bytes).map_err(|e| Error::io(self.name, e))?;
-        Ok(bytes)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn records_are_sorted_alike_in_memory_and_in_a_file() {

@@ -1,7 +1,7 @@
 //! Spilled bytes: the first ones in memory, the others in an unnamed file.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufReader, BufWriter, Chain, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,9 @@ const ENTRY: usize = 20;
 
 /// Bytes of a part that are written together.
 const BLOCK: usize = 1024 * ENTRY;
+
+/// Bytes between a file and its reader or writer.
+const BUFFER: usize = 1 << 18;
 
 /// Bytes being appended, up to a limit in memory.
 #[derive(Debug)]
@@ -33,7 +36,7 @@ impl SpillingBytes {
         let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let file = tempfile::tempfile_in(&directory).map_err(|e| Error::io(&directory, e))?;
         let name = format!("temporary file in {}", directory.display()).into();
-        let file = BufWriter::with_capacity(1 << 18, file);
+        let file = BufWriter::with_capacity(BUFFER, file);
         Ok(Self { held: Vec::new(), limit, file, name, len: 0 })
     }
 
@@ -54,6 +57,11 @@ impl SpillingBytes {
         }
         self.len += bytes.len() as u64;
         Ok(start)
+    }
+
+    /// Returns the number of bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
     }
 
     /// Writes the rest and makes the bytes readable.
@@ -99,9 +107,44 @@ impl SpilledBytes {
         self.file.read_exact_at(to, offset).map_err(|e| Error::io(&self.name, e))
     }
 
+    /// Reads all bytes in order.
+    pub(crate) fn reader(&self) -> SpilledReader<'_> {
+        let rest = BufReader::with_capacity(BUFFER, Rest { file: &self.file, at: 0 });
+        SpilledReader { bytes: self.held.as_slice().chain(rest), name: &self.name }
+    }
+
     fn held(&self, start: u64, len: usize) -> Option<&[u8]> {
         let start = usize::try_from(start).ok()?;
         self.held.get(start..start.checked_add(len)?)
+    }
+}
+
+/// Reads spilled bytes from the first to the last.
+pub(crate) struct SpilledReader<'a> {
+    bytes: Chain<&'a [u8], BufReader<Rest<'a>>>,
+    name: &'a Path,
+}
+
+impl SpilledReader<'_> {
+    /// Reads the next bytes.
+    pub(crate) fn next<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.bytes.read_exact(&mut bytes).map_err(|e| Error::io(self.name, e))?;
+        Ok(bytes)
+    }
+}
+
+/// A file that is read without moving its position, which readers share.
+struct Rest<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for Rest<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read_at(to, self.at)?;
+        self.at += read as u64;
+        Ok(read)
     }
 }
 
@@ -214,6 +257,10 @@ mod tests {
                 let mut buffer = Vec::new();
                 assert_eq!(bytes.get(start, piece.len(), &mut buffer).unwrap(), *piece, "{limit}");
             }
+            let (mut one, mut other) = (bytes.reader(), bytes.reader());
+            assert_eq!((one.next().unwrap(), other.next().unwrap()), (*b"onetwo", *b"onet"));
+            assert_eq!(&one.next::<11>().unwrap(), b"a long onex", "{limit}");
+            assert!(matches!(one.next::<1>(), Err(Error::Io { .. })), "{limit}");
         }
     }
 
