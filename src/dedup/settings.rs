@@ -10,7 +10,7 @@ use super::unit::Unit;
 use crate::advice::Resolved;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::store::{SETTINGS as FILE, codec, rename_durably};
+use crate::store::{SETTINGS as FILE, codec, write_whole};
 use crate::verify::{Linkage, Verification};
 
 /// Key that the checksum of that file covers.
@@ -175,10 +175,7 @@ impl DedupOptions {
             chain: self.linking() == Linkage::Chain,
         };
         let part = directory.join(format!("{FILE}.part"));
-        let written = fs::write(&part, codec::encode(KEY, &stored));
-        let synced = written.and_then(|()| fs::File::open(&part)?.sync_all());
-        synced.map_err(|e| Error::io(&part, e))?;
-        rename_durably(&part, &directory.join(FILE))
+        write_whole(&part, &directory.join(FILE), &codec::encode(KEY, &stored))
     }
 
     /// Reads the settings and the token of a state; `None` if there is no state.

@@ -1,7 +1,7 @@
 //! Blocks: cuts the bits of a set into spans, and chooses which of them lead each table.
 //!
-//! A split has sections, and a section has blocks. The proof that every near pair belongs to exactly one
-//! table is in `PROOFS.md`, "Sections".
+//! A split has sections, and a section has blocks. The proof that every near pair belongs to exactly
+//! one table is in `PROOFS.md`, "Sections".
 
 use super::digits::{self, Digits, Span};
 use super::partition;

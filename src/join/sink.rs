@@ -1,6 +1,7 @@
 //! Sink: collects near members of a group in batches of pairs for the caller.
 //!
-//! A pair is emitted only from the table whose bounds it keeps, at every level of splitting. So each pair is returned once although no pair is remembered.
+//! A pair is emitted only from the table whose bounds it keeps, at every level of splitting. So each
+//! pair is returned once although no pair is remembered.
 
 use super::Pair;
 use super::blocks::Table;

@@ -13,7 +13,9 @@ use rocksdb::{Env, ErrorKind};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::backup_record::{BACKUP_LOCK, Record, Records};
-use super::directory::{Lock, STAGE_DIR, STATE_DIR, exists, make, remove_stage, rename, sync};
+use super::directory::{
+    Lock, STAGE_DIR, STATE_DIR, copy, exists, make, remove_stage, sync, write_whole,
+};
 use super::files::read_some;
 use super::staging::Staging;
 use super::tuning::MIN_MEMORY;
@@ -338,7 +340,7 @@ impl StateFrom<'_> {
             let linked = shared.contains(&listed)
                 && self.earlier.is_some_and(|e| fs::hard_link(e.join(&listed.0), &to).is_ok());
             if !linked {
-                copy_whole(&from, &to)?;
+                copy(&from, &to).map_err(|e| Error::io(&to, e))?;
                 if digest(&to)? != (bytes, hash) {
                     let detail = format!("{}: the copy differs", to.display());
                     return Err(Error::corrupt("backup", detail));
@@ -348,13 +350,8 @@ impl StateFrom<'_> {
             }
             listing.push(listed);
         }
-        let new = place.join(format!("{LISTING}.new"));
-        let written = File::create(&new).and_then(|mut file| {
-            std::io::Write::write_all(&mut file, &codec::encode(LISTING.as_bytes(), &listing))?;
-            file.sync_all()
-        });
-        written.map_err(|e| Error::io(&new, e))?;
-        rename(&new, &place.join(LISTING))?;
+        let bytes = codec::encode(LISTING.as_bytes(), &listing);
+        write_whole(&place.join(format!("{LISTING}.new")), &place.join(LISTING), &bytes)?;
         place.parent().map_or(Ok(()), sync)?;
         Ok(StateCopy { copied_files, copied_bytes, ..StateCopy::of(&listing) })
     }
@@ -405,7 +402,7 @@ pub(crate) fn restore_state(directory: &Path, id: u32, target: Option<&Path>) ->
         let missing = !exists(&place, name)?;
         let to = target.map(|target| target.join(name));
         if let Some(to) = to.as_ref().filter(|_| !missing) {
-            copy_whole(&from, to)?;
+            copy(&from, to).map_err(|e| Error::io(to, e))?;
         }
         if missing || digest(to.as_ref().unwrap_or(&from))? != sum {
             let what = if missing { "is missing" } else { "does not match its checksum" };
@@ -417,11 +414,6 @@ pub(crate) fn restore_state(directory: &Path, id: u32, target: Option<&Path>) ->
         sync(target)?;
     }
     Ok(StateCopy::of(&listing))
-}
-
-fn copy_whole(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to).map_err(|e| Error::io(from, e))?;
-    File::open(to).and_then(|file| file.sync_all()).map_err(|e| Error::io(to, e))
 }
 
 /// Returns the length of a file and the hash of its bytes.

@@ -9,7 +9,7 @@ use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 use rocksdb::{DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
-use super::overlay::{Base, Beneath};
+use super::overlay::{self, Base, Beneath};
 use super::{Db, Family, Role, Store, engine_error};
 use crate::error::Result;
 use crate::exclusion;
@@ -106,10 +106,7 @@ impl Snapshot {
         let Some(snapshot) = self.borrow_dependent() else { return store.get(family, key) };
         let found = snapshot.get_cf(store.handle(family)?, key);
         let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-        match store.packs(family)? {
-            Some(packs) => packs.beneath(found, key, &mut None, ReadOptions::default),
-            None => Ok(found),
-        }
+        overlay::value(store.packs(family)?, &mut None, key, found)
     }
 
     /// Opens a cursor that reads ahead and bypasses the cache.

@@ -113,14 +113,7 @@ pub(super) fn mark_creation(path: &Path, mark: Mark) -> Result<()> {
     let (place, new) = (path.join(CREATING_FILE), path.join(NEW_MARK));
     let content = if mark == Mark::Restoring { RESTORING } else { b"" };
     // A partly written mark would mean that there is nothing to lose.
-    File::create(&new)
-        .and_then(|mut file| {
-            file.write_all(content)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&new, &place))
-        .map_err(|e| Error::io(&place, e))?;
-    sync(path)
+    write_whole(&new, &place, content)
 }
 
 /// Removes the files of an index, except those in `kept`. Other files stay.
@@ -194,6 +187,23 @@ pub(super) fn remove_stale_views(path: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Writes a file under another name first, so that a power loss leaves all of it or nothing.
+pub(crate) fn write_whole(new: &Path, place: &Path, bytes: &[u8]) -> Result<()> {
+    File::create(new)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .map_err(|e| Error::io(new, e))?;
+    rename(new, place)
+}
+
+/// Copies a file and syncs the copy.
+pub(super) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::copy(from, to)?;
+    File::open(to)?.sync_all()
 }
 
 /// Renames a file so that the new name survives a power loss.

@@ -50,7 +50,12 @@ impl Family {
         [Self::Docs, Self::Postings].into_iter().chain((0..tables).map(Self::Table))
     }
 
-    /// Returns the packs beneath a family.
+    /// Returns the packs beneath a family in an index with a header.
+    pub(super) fn packs(self, header: &HeaderRecord) -> Option<Self> {
+        self.beneath().filter(|_| header.format >= PACKED_FORMAT)
+    }
+
+    /// Returns the packs that may be beneath a family.
     pub(crate) fn beneath(self) -> Option<Self> {
         match self {
             Self::Docs => Some(Self::DocPacks),

@@ -37,7 +37,7 @@ mod wreck;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rocksdb::{CompactOptions, ErrorKind, ReadOptions};
+use rocksdb::{CompactOptions, ErrorKind};
 
 pub(crate) use backup::{DONE, PENDING, RestoreFrom, SETTINGS, StateCopy, restore_state, state_in};
 pub(crate) use backup_record::{Record, Records};
@@ -49,6 +49,7 @@ pub(crate) use database::Db;
 use directory::Lock;
 pub(crate) use directory::{
     STATE_DIR, make as make_directory, rename as rename_durably, sync as sync_directory,
+    write_whole,
 };
 pub(crate) use files::read_files;
 #[cfg(feature = "distributed")]
@@ -234,17 +235,13 @@ impl Store {
 
     /// Returns every family of the live generation.
     pub(crate) fn families(&self) -> impl Iterator<Item = Family> + use<> {
-        let packs = if self.is_packed() { Some(Family::PACKS) } else { None };
+        let packs = [Family::Docs, Family::Postings].map(|family| family.packs(&self.header));
         Family::of_generation(self.tables).chain(packs.into_iter().flatten())
-    }
-
-    fn is_packed(&self) -> bool {
-        self.header.format >= PACKED_FORMAT
     }
 
     /// Returns the packs beneath a family, if there are any.
     fn packs(&self, family: Family) -> Result<Option<Packs<'_>>> {
-        let Some(packed) = family.beneath().filter(|_| self.is_packed()) else { return Ok(None) };
+        let Some(packed) = family.packs(&self.header) else { return Ok(None) };
         let packs = Packs::new(&self.db, self.handle(packed)?, packed, self.header.bits);
         if packed == Family::PostingPacks {
             return Ok(Some(packs));
@@ -290,10 +287,7 @@ impl Store {
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let found = self.db.get_cf(self.handle(family)?, key);
         let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-        match self.packs(family)? {
-            Some(packs) => packs.beneath(found, key, &mut None, ReadOptions::default),
-            None => Ok(found),
-        }
+        overlay::value(self.packs(family)?, &mut None, key, found)
     }
 
     /// Reads several keys of one family, in the order given.
@@ -305,11 +299,7 @@ impl Store {
             .zip(found)
             .map(|(key, found)| {
                 let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-                let found = found.map(|slice| slice.to_vec());
-                match packs {
-                    Some(packs) => packs.beneath(found, key, &mut base, ReadOptions::default),
-                    None => Ok(found),
-                }
+                overlay::value(packs, &mut base, key, found.map(|slice| slice.to_vec()))
             })
             .collect()
     }

@@ -69,22 +69,24 @@ impl<'a> Packs<'a> {
     pub(super) fn may_hold(self, key: &[u8]) -> bool {
         key.len() == self.layout.key_bytes() && self.end.is_none_or(|end| key <= end)
     }
+}
 
-    /// Returns the value of a key, given what the overlay holds.
-    ///
-    /// `base` is opened if it is needed.
-    pub(super) fn beneath(
-        self,
-        found: Option<Vec<u8>>,
-        key: &[u8],
-        base: &mut Option<Base<'a>>,
-        options: impl Fn() -> ReadOptions,
-    ) -> Result<Option<Vec<u8>>> {
-        match found {
-            Some(value) if value == REMOVED => Ok(None),
-            None if self.may_hold(key) => base.get_or_insert_with(|| self.base(options())).get(key),
-            found => Ok(found),
+/// Returns the value of a key, given what the overlay holds and the packs beneath it, if any.
+///
+/// `base` is opened if it is needed.
+pub(super) fn value<'a>(
+    packs: Option<Packs<'a>>,
+    base: &mut Option<Base<'a>>,
+    key: &[u8],
+    found: Option<Vec<u8>>,
+) -> Result<Option<Vec<u8>>> {
+    let Some(packs) = packs else { return Ok(found) };
+    match found {
+        Some(value) if value == REMOVED => Ok(None),
+        None if packs.may_hold(key) => {
+            base.get_or_insert_with(|| packs.base(ReadOptions::default())).get(key)
         }
+        found => Ok(found),
     }
 }
 

@@ -12,11 +12,11 @@ use super::files::log_number;
 use super::generation::BUILDING;
 use super::meta::read_header;
 use super::opening::{families_of_cut, require_database, require_meta};
-use super::overlay::Packs;
+use super::overlay::{self, Packs};
 use super::seal::Bounds;
 use super::tuning::{MIN_MEMORY, Tuning};
 use super::wreck::Wreck;
-use super::{Cursor, Db, Family, PACKED_FORMAT, engine_error, resources};
+use super::{Cursor, Db, Family, engine_error, resources};
 use crate::error::{Error, Result};
 
 /// `meta` and at most one family of the live generation with its packs, opened read-only.
@@ -54,8 +54,7 @@ impl Salvage {
         match family {
             None => Ok(meta),
             Some(family) => {
-                let packs = family.beneath().filter(|_| meta.header.format >= PACKED_FORMAT);
-                let families = [Some(family), packs].into_iter().flatten();
+                let families = [Some(family), family.packs(&meta.header)].into_iter().flatten();
                 read(&families.map(|f| f.name(meta.state.generation)).collect::<Vec<_>>())
             }
         }
@@ -150,10 +149,7 @@ impl Salvage {
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let found = self.db.get_cf(self.handle(family)?, key);
         let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-        match self.packs(family)? {
-            Some(packs) => packs.beneath(found, key, &mut None, ReadOptions::default),
-            None => Ok(found),
-        }
+        overlay::value(self.packs(family)?, &mut None, key, found)
     }
 
     /// Opens a cursor for one pass over a family.
@@ -165,8 +161,7 @@ impl Salvage {
     }
 
     fn packs(&self, family: Family) -> Result<Option<Packs<'_>>> {
-        let packed = family.beneath().filter(|_| self.header.format >= PACKED_FORMAT);
-        let Some(packed) = packed else { return Ok(None) };
+        let Some(packed) = family.packs(&self.header) else { return Ok(None) };
         Ok(Some(Packs::new(&self.db, self.handle(packed)?, packed, self.header.bits)))
     }
 

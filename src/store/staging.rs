@@ -5,14 +5,13 @@
 //! stage is written, synced and was opened once. Then the stage's files replace the old ones. A
 //! mark prevents that half of them opens.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rocksdb::checkpoint::Checkpoint;
 
 use super::directory::{
-    CREATING_FILE, LOCK_FILE, Lock, Mark, STAGE_DIR, begin_creation, clear, exists, make,
+    CREATING_FILE, LOCK_FILE, Lock, Mark, STAGE_DIR, begin_creation, clear, copy, exists, make,
     mark_creation, remove_stage, require_vacant, sync,
 };
 use super::seal::Bounds;
@@ -187,9 +186,4 @@ fn link(from: &Path, to: &Path) -> std::io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => copy(from, to),
         linked => linked,
     }
-}
-
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::copy(from, to)?;
-    File::open(to)?.sync_all()
 }

@@ -109,11 +109,11 @@ impl Tuning {
         options.set_target_file_size_base(LEVEL_BASE / 4);
         options.set_target_file_size_multiplier(4);
         if name.starts_with("table") || name.contains("_packs") {
-            // Runs are already encoded, and their keys share too little for prefix compression. So
-            // are packs.
+            // Runs and packs are already encoded, and their keys share too little for prefix
+            // compression.
             options.set_compression_type(DBCompressionType::None);
-            // A block holds eight or nine runs, or seven packs. Smaller blocks were not faster and have a larger
-            // index.
+            // A block holds eight or nine runs, or seven packs. Smaller blocks were not faster and
+            // have a larger index.
             blocks.set_block_size(8 << 10);
             blocks.set_block_restart_interval(1);
         } else {
@@ -173,7 +173,7 @@ impl Store {
     pub(crate) fn bytes(&self, family: Family) -> Result<u64> {
         let files = self.property(family, properties::LIVE_SST_FILES_SIZE)?;
         let bytes = files + self.property(family, properties::CUR_SIZE_ALL_MEM_TABLES)?;
-        match family.beneath().filter(|_| self.is_packed()) {
+        match family.packs(&self.header) {
             Some(packs) => Ok(bytes + self.bytes(packs)?),
             None => Ok(bytes),
         }
