@@ -153,7 +153,7 @@ fn build(args: &Billion, rows: Rows) -> Outcome<()> {
 }
 
 fn search(args: &Billion, rows: Rows) -> Outcome<()> {
-    let index = opened(args, args.memory)?;
+    let index = opened(args)?;
     for (kind, near) in [("random", false), ("near stored ones", true)] {
         let mut found = 0;
         let mut times = Vec::with_capacity(SEARCHES);
@@ -169,7 +169,7 @@ fn search(args: &Billion, rows: Rows) -> Outcome<()> {
 }
 
 fn batch(args: &Billion, rows: Rows) -> Outcome<()> {
-    let index = opened(args, args.memory)?;
+    let index = opened(args)?;
     let query = |fingerprint| Query::new(fingerprint).distance(DISTANCE);
     let queries: Vec<_> = rows.queries(args.queries, true).map(query).collect();
     let start = Instant::now();
@@ -195,7 +195,7 @@ impl Rows {
 }
 
 fn join(args: &Billion, rows: Rows) -> Outcome<()> {
-    let index = opened(args, args.memory)?;
+    let index = opened(args)?;
     // The neighbours that the join finds of each planted copy.
     let mut neighbours: HashMap<u64, Vec<(u64, u32)>> =
         rows.planted().map(|copy| (copy, Vec::new())).collect();
@@ -239,7 +239,7 @@ fn join(args: &Billion, rows: Rows) -> Outcome<()> {
 }
 
 fn check(args: &Billion) -> Outcome<()> {
-    let index = opened(args, args.memory)?;
+    let index = opened(args)?;
     let start = Instant::now();
     let found = index.check_deep(&())?;
     let name = format!("check --deep, {} problems", found.problems.len());
@@ -247,8 +247,8 @@ fn check(args: &Billion) -> Outcome<()> {
     if found.problems.is_empty() { Ok(()) } else { Err(name.into()) }
 }
 
-fn opened(args: &Billion, memory: usize) -> Outcome<Index<u64>> {
-    let options = IndexOptions::new().memory(memory << 20).read_only(true);
+fn opened(args: &Billion) -> Outcome<Index<u64>> {
+    let options = IndexOptions::new().memory(args.memory << 20).read_only(true);
     Ok(Index::open_with(&args.dir, &options)?)
 }
 

@@ -257,14 +257,15 @@ struct Taken<'a, F> {
 }
 
 impl<F: Fingerprint> Sink<F> for Taken<'_, F> {
-    fn document(&mut self, document: Document<'_, F>) -> hamdex_io::failure::Result<()> {
-        self.sources.push(document.source.clone());
+    fn document(&mut self, mut document: Document<'_, F>) -> hamdex_io::failure::Result<()> {
+        // The job counts no sources here, so it needs none.
+        self.sources.push(document.source.take());
         self.documents.document(document)
     }
 
-    fn blank(&mut self, blank: Blank) -> hamdex_io::failure::Result<()> {
+    fn blank(&mut self, mut blank: Blank) -> hamdex_io::failure::Result<()> {
         self.blank.push((blank.origin, self.rows.reason(&blank)));
-        self.sources.push(blank.source.clone());
+        self.sources.push(blank.source.take());
         // A row that is dropped takes no value from another one.
         if self.drop_empty { Ok(()) } else { Sink::<F>::blank(&mut self.documents, blank) }
     }

@@ -133,17 +133,13 @@ impl Sink {
         line: Option<&[u8]>,
         copy: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<()> {
-        if let Self::Ordinals(ordinals) = self {
-            return ordinals.chosen.push(origin, line);
-        }
         let copy = |out: &mut dyn Write| match line {
             Some(line) => out.write_all(line),
             None => copy(out),
         };
         match self {
             Self::Lines(output) => output.with(copy),
-            // Its rows are not copied.
-            Self::Ordinals(_) => Ok(()),
+            Self::Ordinals(ordinals) => ordinals.chosen.push(origin, line),
             Self::Spool(file, _) => copy(file).map_err(|e| Failure::io(std::env::temp_dir(), e)),
             Self::Cells(cells) => {
                 let mut line = Vec::new();
