@@ -246,9 +246,12 @@ impl Store {
         if packed == Family::PostingPacks {
             return Ok(Some(packs));
         }
-        if self.packed_up_to.get().is_none() {
-            let _ = self.packed_up_to.set(packs.last()?);
+        if self.packed_up_to.get().is_none()
+            && let Ok(last) = packs.last()
+        {
+            let _ = self.packed_up_to.set(last);
         }
+        // The end only saves reads. If it cannot be read, reads of keys there report the damage.
         Ok(Some(self.packed_up_to.get().map_or(packs, |end| packs.up_to(end))))
     }
 

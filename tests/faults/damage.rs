@@ -314,6 +314,33 @@ fn packed_index(path: &Path) -> Model<u64> {
 }
 
 #[test]
+fn a_check_ends_with_what_is_damaged_in_any_file_of_packed_documents() {
+    let directory = tempfile::tempdir().unwrap();
+    let (base, damaged) = (directory.path().join("base"), directory.path().join("damaged"));
+    packed_index(&base);
+    let mut found = 0;
+    for file in files(&base, is_table) {
+        for third in 0..3 {
+            copy_directory(&base, &damaged).unwrap();
+            let name = damaged.join(file.file_name().unwrap());
+            let mut bytes = fs::read(&name).unwrap();
+            let at = bytes.len() * third / 3 + 40;
+            bytes[at] ^= 0x10;
+            fs::write(&name, bytes).unwrap();
+            match Index::<u64>::open(&damaged) {
+                Ok(index) => {
+                    let report = index.check_deep(&()).unwrap_or_else(|e| panic!("{name:?}: {e}"));
+                    found += u32::from(!report.problems.is_empty());
+                }
+                Err(error) => assert_eq!(error.fault(), Fault::Damage, "{error}"),
+            }
+            fs::remove_dir_all(&damaged).unwrap();
+        }
+    }
+    assert!(found > 6, "damage was found {found} times");
+}
+
+#[test]
 fn packed_documents_are_repaired_from_files_alone_and_from_their_postings() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().join("base");
