@@ -57,7 +57,6 @@ pub use self::options::{Durability, IndexOptions};
 pub(crate) use self::query::check_distance;
 pub use self::query::{Explanation, Match, Query, SearchPath, TableExplanation};
 pub use self::reader::Reader;
-pub(crate) use self::reader::each_document;
 pub use self::secondary::Secondary;
 pub use self::shape::Sizes;
 pub use self::stats::{Stats, TableStats};

@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::documents::Visit;
-use super::pairing::{Documents, Pairing, Side, Sink};
+use super::pairing::{Pairing, Side, Sink};
+use super::pending::{Lookup, Pending};
 use super::postings::Postings;
 use super::{JoinOptions, Pair, join, join_sources};
 use crate::error::{Error, Result};
@@ -102,21 +103,26 @@ impl<F: Fingerprint> Reader<F> {
                 .map(|theirs| (ours, theirs)),
             None => None,
         };
-        let side = |reader, held| {
-            let checker = Checker::new(Self::snapshot(reader), reader.header(), verification)?;
-            Ok::<_, Error>(Side { documents: Documents::of(reader, held), checker })
-        };
-        let ours = side(self, held.as_ref().map(|(ours, _)| ours))?;
-        let theirs = side(other, held.as_ref().map(|(_, theirs)| theirs))?;
+        let checkers = [
+            Checker::new(self.snapshot(), self.header(), verification)?,
+            Checker::new(other.snapshot(), other.header(), verification)?,
+        ];
+        let [our_checker, their_checker] = checkers.each_ref().map(Option::as_ref);
         let sink = Mutex::new(Sink::new(visit, false));
-        let pairing = Pairing { ours: &ours, theirs: &theirs, sink: &sink };
-        let near = |pairs: &[Pair<F>]| pairing.near(pairs);
+        let pairing = Pairing::new(their_checker, &sink);
         if let Some((ours, theirs)) = &held {
+            let sides = [Side::new(ours, our_checker), Side::new(theirs, their_checker)];
+            let near = |pairs: &[Pair<F>]| pairing.near(sides.each_ref(), pairs);
             let sets = [&ours.fingerprints[..], &theirs.fingerprints[..]];
             join(sets, JoinOptions::new(distance), progress, &near)?;
         } else {
+            let (pending, memory) = Pending::new(memory);
+            let (postings, checkers) = (postings.each_ref(), [our_checker, their_checker]);
+            let lookup = Lookup { postings, checkers, pairing: &pairing };
             let options = JoinOptions::new(distance).memory(memory);
+            let near = |pairs: &[Pair<F>]| pending.add(pairs, &lookup);
             join_sources([of_ours, of_theirs], options, progress, &near)?;
+            pending.finish(&lookup)?;
         }
         let count = sink.lock().unwrap_or_else(PoisonError::into_inner).count();
         Ok(count)

@@ -5,10 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::diameter::{Diameter, diameter};
-use super::directory::Directory;
-use super::pairing::{Documents, Pairing, Side, Sink};
-use super::postings::{Held, Postings};
-use super::{JoinOptions, Pair, checked, join, join_sources, source};
+use super::held::{self, Held};
+use super::pairing::{Pairing, Side, Sink};
+use super::pending::{Lookup, Pending};
+use super::postings::Postings;
+use super::{JoinOptions, Pair, checked, join, join_sources};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Checker, Index, Reader, check_distance};
@@ -144,9 +145,11 @@ impl<F: Fingerprint> Reader<F> {
     /// `near` is a distance, or a [`DuplicateRule`] with a verification of the stored features or a
     /// memory limit. Pairs are visited in no particular order. If they fit the limit, fingerprints
     /// and keys are held in memory: about 40 bytes and the key per document at 64 bits. Otherwise
-    /// the postings are read once per part of the join, and keys are read for each pair. Documents
-    /// with the same fingerprint are paired too: a million copies of a page are half a trillion
-    /// pairs, while [`clusters`](Self::clusters) returns them as a million keys.
+    /// a third of the memory collects pairs, whose keys are read together, and the postings are read
+    /// once per part of the join. Documents with the same fingerprint are paired too: a million
+    /// copies of a page are half a trillion pairs, while [`clusters`](Self::clusters) returns them as
+    /// a million keys. Tasks of the current rayon pool wait for `visit`, so it must start no work
+    /// there.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -179,44 +182,35 @@ impl<F: Fingerprint> Reader<F> {
         check_distance::<F>(distance)?;
         let checker = Checker::new(self.snapshot(), self.header(), verification)?;
         let postings = Postings::new(self, progress);
-        let held = self.held(&postings, memory)?;
         let sink = Mutex::new(Sink::new(visit, true));
-        let side = Side { documents: Documents::of(self, held.as_ref()), checker };
-        let pairing = Pairing { ours: &side, theirs: &side, sink: &sink };
-        if let Some(held) = &held {
+        let pairing = Pairing::new(checker.as_ref(), &sink);
+        if let Some(held) = self.held(&postings, memory)? {
             progress.begin("pairing equal fingerprints", Some(held.fingerprints.len() as u64));
             let chunks = held.fingerprints.par_chunks(EQUAL_CHUNK).enumerate();
             chunks.try_for_each(|(chunk, fingerprints)| {
                 progress::check(progress)?;
-                for (at, &fingerprint) in (chunk * EQUAL_CHUNK..).zip(fingerprints) {
-                    if held.documents_at(at).len() > 1 {
-                        pairing.equal(fingerprint, progress)?;
+                for at in (chunk * EQUAL_CHUNK..).take(fingerprints.len()) {
+                    let keys = held.documents_at(at);
+                    if keys.len() > 1 {
+                        pairing.equal::<F>(keys, progress)?;
                     }
                 }
                 progress.advance(fingerprints.len() as u64);
                 Ok(())
             })?;
-            let near = |pairs: &[Pair<F>]| pairing.near(pairs);
+            let side = Side::new(&held, checker.as_ref());
+            let near = |pairs: &[Pair<F>]| pairing.near([&side, &side], pairs);
             join([&held.fingerprints], JoinOptions::new(distance), progress, &near)?;
         } else {
             progress.begin("pairing equal fingerprints", Some(self.len()));
-            postings.ranges(|range| {
-                let mut last = None;
-                let mut repeated = None;
-                range.each(true, |fingerprint, _| {
-                    if last != Some(fingerprint) {
-                        last = Some(fingerprint);
-                        repeated = None;
-                    } else if repeated.is_none() {
-                        repeated = last;
-                        pairing.equal(fingerprint, progress)?;
-                    }
-                    Ok(true)
-                })
-            })?;
+            postings.repeated::<F>(&|keys| pairing.equal::<F>(keys.iter(), progress))?;
+            let (pending, memory) = Pending::new(memory);
+            let lookup =
+                Lookup { postings: [&postings], checkers: [checker.as_ref()], pairing: &pairing };
             let options = JoinOptions::new(distance).memory(memory);
-            let near = |pairs: &[Pair<F>]| pairing.near(pairs);
+            let near = |pairs: &[Pair<F>]| pending.add(pairs, &lookup);
             join_sources([&postings], options, progress, &near)?;
+            pending.finish(&lookup)?;
         }
         let count = sink.lock().unwrap_or_else(PoisonError::into_inner).count();
         Ok(count)
@@ -281,41 +275,52 @@ impl<F: Fingerprint> Reader<F> {
     ) -> Result<Vec<Cluster>> {
         let postings = Postings::new(self, progress);
         if let Some(held) = self.held(&postings, memory)? {
-            let documents = Documents::Held(&held, Directory::new(&held.fingerprints));
-            return groups(&held.fingerprints, &documents, distance, progress);
+            let leaders = super::clusters(&held.fingerprints, distance, progress)?;
+            return groups(&held, leaders, progress);
         }
         progress.begin("reading fingerprints", Some(self.len()));
-        let fingerprints: Vec<F> = source::load(&postings)?;
-        groups(&fingerprints, &Documents::Stored(self), distance, progress)
+        let (mut fingerprints, repeated) = postings.distinct::<F>()?;
+        let mut leaders = super::clusters(&fingerprints, distance, progress)?;
+        let mut many = vec![false; leaders.len()];
+        for (at, &leader) in leaders.iter().enumerate() {
+            many[leader as usize] |= leader as usize != at;
+        }
+        for at in repeated {
+            many[leaders[at] as usize] = true;
+        }
+        // Only groups of several documents need keys.
+        let mut grouped = leaders.iter().map(|&leader| many[leader as usize]);
+        fingerprints.retain(|_| grouped.next() == Some(true));
+        leaders.retain(|&leader| many[leader as usize]);
+        progress.begin("reading documents", None);
+        let held = Held::of(&postings, fingerprints, usize::MAX)?;
+        groups(&held.ok_or_else(held::too_many)?, leaders, progress)
     }
 }
 
-/// Groups the documents of the connected fingerprints.
+/// Groups the documents of the fingerprints that have the same leader.
 fn groups<F: Fingerprint>(
-    fingerprints: &[F],
-    documents: &Documents<'_, F>,
-    distance: u32,
+    held: &Held<F>,
+    leaders: Vec<u32>,
     progress: &dyn Progress,
 ) -> Result<Vec<Cluster>> {
-    let leaders = super::clusters(fingerprints, distance, progress)?;
-    let mut members: Vec<(u32, F)> =
-        leaders.into_iter().zip(fingerprints.iter().copied()).collect();
+    let mut members: Vec<(u32, u32)> = leaders.into_iter().zip(0..).collect();
     members.par_sort_unstable();
-    let groups: Vec<&[(u32, F)]> = members.chunk_by(|a, b| a.0 == b.0).collect();
+    let groups: Vec<&[(u32, u32)]> = members.chunk_by(|a, b| a.0 == b.0).collect();
     progress.begin("collecting groups", Some(groups.len() as u64));
     let clusters = groups.into_par_iter().map(|group| {
         progress::check(progress)?;
         progress.advance(1);
-        let mut keys = Vec::new();
-        for &(_, fingerprint) in group {
-            documents.each(fingerprint, |key| keys.push(key.to_vec()))?;
-        }
+        let positions = || group.iter().map(|&(_, position)| position as usize);
+        let keys = positions().flat_map(|position| held.documents_at(position));
+        let mut keys: Vec<Vec<u8>> = keys.map(<[u8]>::to_vec).collect();
         if keys.len() < 2 {
             return Ok(None);
         }
         keys.sort_unstable();
-        let group: Vec<F> = group.iter().map(|&(_, fingerprint)| fingerprint).collect();
-        Ok(Some(Cluster { keys, diameter: diameter(&group) }))
+        let fingerprints: Vec<F> =
+            positions().map(|position| held.fingerprints[position]).collect();
+        Ok(Some(Cluster { keys, diameter: diameter(&fingerprints) }))
     });
     clusters.filter_map(Result::transpose).collect()
 }

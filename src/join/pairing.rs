@@ -1,15 +1,14 @@
 //! Pairing: converts pairs of fingerprints into pairs of documents.
 
-use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
 use super::Pair;
 use super::directory::Directory;
 use super::documents::{DocumentPair, Visit};
-use super::postings::Held;
+use super::held::Held;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Checker, Reader, each_document};
+use crate::index::Checker;
 use crate::progress::{self, Progress};
 
 /// Number of fingerprint pairs that are converted at once.
@@ -45,80 +44,60 @@ impl<'b> Sink<'b> {
     }
 }
 
-/// Where the documents of a fingerprint are looked up: in memory or in the store.
-pub(super) enum Documents<'a, F> {
-    Held(&'a Held<F>, Directory<'a, F>),
-    Stored(&'a Reader<F>),
+/// The documents of one side of a join, and their verification.
+pub(super) struct Side<'a, F> {
+    held: &'a Held<F>,
+    directory: Directory<'a, F>,
+    checker: Option<&'a Checker<'a>>,
 }
 
-impl<'a, F: Fingerprint> Documents<'a, F> {
-    /// Looks documents up in memory if they are held there.
-    pub(super) fn of(reader: &'a Reader<F>, held: Option<&'a Held<F>>) -> Self {
-        match held {
-            Some(held) => Self::Held(held, Directory::new(&held.fingerprints)),
-            None => Self::Stored(reader),
-        }
+impl<'a, F: Fingerprint> Side<'a, F> {
+    pub(super) fn new(held: &'a Held<F>, checker: Option<&'a Checker<'a>>) -> Self {
+        Self { held, directory: Directory::new(&held.fingerprints), checker }
     }
 
-    /// Calls `visit` with the keys of the documents of a fingerprint, ascending.
-    pub(super) fn each(&self, fingerprint: F, mut visit: impl FnMut(Cow<'a, [u8]>)) -> Result<()> {
-        match self {
-            Self::Held(held, directory) => {
-                let held: &'a Held<F> = held;
-                held.documents(directory, fingerprint).for_each(|key| visit(Cow::Borrowed(key)));
-                Ok(())
-            }
-            Self::Stored(reader) => reader.with_view(|view| {
-                each_document(view, fingerprint, |key| {
-                    visit(Cow::Owned(key.to_vec()));
-                    true
-                })
-            }),
-        }
+    fn candidates(&self, fingerprint: F) -> Result<Vec<Candidate<'a>>> {
+        let place = self.directory.place(fingerprint) as usize;
+        candidates::<F>(self.held.documents_at(place), self.checker)
     }
 }
 
 /// A document of a pair, with its evidence if there is a verification.
 struct Candidate<'a> {
-    key: Cow<'a, [u8]>,
+    key: &'a [u8],
     evidence: Vec<u8>,
 }
 
-/// The documents of one side of a join, and their verification.
-pub(super) struct Side<'a, F> {
-    pub(super) documents: Documents<'a, F>,
-    pub(super) checker: Option<Checker<'a>>,
-}
-
-impl<'a, F: Fingerprint> Side<'a, F> {
-    /// Returns the documents of a fingerprint, keys ascending.
-    fn candidates(&self, fingerprint: F) -> Result<Vec<Candidate<'a>>> {
-        let mut candidates = Vec::new();
-        self.documents.each(fingerprint, |key| {
-            candidates.push(Candidate { key, evidence: Vec::new() });
-        })?;
-        if let Some(checker) = &self.checker {
-            for candidate in &mut candidates {
-                candidate.evidence = checker.evidence::<F>(&candidate.key)?;
-            }
-        }
-        Ok(candidates)
-    }
+fn candidates<'k, F: Fingerprint>(
+    keys: impl Iterator<Item = &'k [u8]>,
+    checker: Option<&Checker<'_>>,
+) -> Result<Vec<Candidate<'k>>> {
+    let candidate = |key: &'k [u8]| {
+        let evidence = checker.map(|checker| checker.evidence::<F>(key)).transpose()?;
+        Ok(Candidate { key, evidence: evidence.unwrap_or_default() })
+    };
+    keys.map(candidate).collect()
 }
 
 /// Converts pairs of fingerprints into pairs of documents.
-///
-/// Both sides are equal if the documents are in one index.
-pub(super) struct Pairing<'a, 'b, F> {
-    pub(super) ours: &'a Side<'a, F>,
-    pub(super) theirs: &'a Side<'a, F>,
-    pub(super) sink: &'a Mutex<Sink<'b>>,
+pub(super) struct Pairing<'a, 'b> {
+    /// The verification of the second document of a pair.
+    checker: Option<&'a Checker<'a>>,
+    sink: &'a Mutex<Sink<'b>>,
 }
 
-impl<F: Fingerprint> Pairing<'_, '_, F> {
+impl<'a, 'b> Pairing<'a, 'b> {
+    pub(super) fn new(checker: Option<&'a Checker<'a>>, sink: &'a Mutex<Sink<'b>>) -> Self {
+        Self { checker, sink }
+    }
+
     /// Pairs the documents of one fingerprint.
-    pub(super) fn equal(&self, fingerprint: F, progress: &dyn Progress) -> Result<()> {
-        let documents = self.ours.candidates(fingerprint)?;
+    pub(super) fn equal<'k, F: Fingerprint>(
+        &self,
+        keys: impl Iterator<Item = &'k [u8]>,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let documents = candidates::<F>(keys, self.checker)?;
         for (at, a) in documents.iter().enumerate() {
             let later = &documents[at + 1..];
             let mut found = Vec::new();
@@ -131,11 +110,15 @@ impl<F: Fingerprint> Pairing<'_, '_, F> {
         Ok(())
     }
 
-    /// Pairs the documents of near fingerprints.
-    pub(super) fn near(&self, pairs: &[Pair<F>]) -> Result<()> {
+    /// Pairs the documents of near fingerprints; both sides are equal within one index.
+    pub(super) fn near<F: Fingerprint>(
+        &self,
+        [ours, theirs]: [&Side<'_, F>; 2],
+        pairs: &[Pair<F>],
+    ) -> Result<()> {
         for pairs in pairs.chunks(TOGETHER) {
             let sides = |pair: &Pair<F>| {
-                Ok((self.ours.candidates(pair.a)?, self.theirs.candidates(pair.b)?, pair.distance))
+                Ok((ours.candidates(pair.a)?, theirs.candidates(pair.b)?, pair.distance))
             };
             let sides: Vec<_> = pairs.iter().map(sides).collect::<Result<_>>()?;
             let mut found = Vec::new();
@@ -150,23 +133,23 @@ impl<F: Fingerprint> Pairing<'_, '_, F> {
     /// Pairs each document of one side with each of the other that passes the verification.
     fn pass<'c>(
         &self,
-        ours: &'c [Candidate<'_>],
-        theirs: &'c [Candidate<'_>],
+        ours: &[Candidate<'c>],
+        theirs: &[Candidate<'c>],
         distance: u32,
         found: &mut Vec<DocumentPair<'c>>,
     ) -> Result<()> {
         for a in ours {
             for b in theirs {
-                let similarity = match &self.theirs.checker {
+                let similarity = match self.checker {
                     None => None,
                     Some(checker) => {
-                        match checker.compare(distance, &a.evidence, &b.evidence, &b.key)? {
+                        match checker.compare(distance, &a.evidence, &b.evidence, b.key)? {
                             Some(similarity) => Some(similarity),
                             None => continue,
                         }
                     }
                 };
-                found.push(DocumentPair { a: &a.key, b: &b.key, distance, similarity });
+                found.push(DocumentPair { a: a.key, b: b.key, distance, similarity });
             }
             if found.len() > MANY {
                 self.flush(found)?;

@@ -4,6 +4,7 @@
 //! joined in memory, then the next ones. A bucket stays in one part, so each pair is returned once,
 //! from one part of one pass.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::blocks::Pass;
@@ -40,11 +41,19 @@ pub(super) fn pairs<F: Fingerprint, const S: usize>(
         return in_memory(run, space, sources, units);
     };
     let passes = split.passes::<F>(partition::BITS_MAX);
+    let buckets: Vec<&Digits<F>> = passes.iter().map(|pass| &pass.bucket).collect();
+    let mut counts: [Vec<Vec<usize>>; S] = std::array::from_fn(|_| Vec::new());
+    for (counts, source) in counts.iter_mut().zip(sources) {
+        progress::check(run.progress)?;
+        *counts = count(source, &buckets)?;
+    }
     let count = passes.len() as u64;
     let mut report = JoinReport::default();
-    for (at, pass) in (0..).zip(&passes) {
+    for (at, pass) in passes.iter().enumerate() {
+        let counts = counts.each_ref().map(|counts| counts[at].as_slice());
+        let at = at as u64;
         let units = share(units, at..at + 1, count);
-        report += by_parts(run, space, sources, pass, units)?;
+        report += by_parts(run, space, sources, pass, counts, units)?;
     }
     Ok(report)
 }
@@ -55,16 +64,16 @@ fn in_memory<F: Fingerprint, const S: usize>(
     sources: [&dyn Source<F>; S],
     units: u64,
 ) -> Result<JoinReport> {
-    let sets = load(sources)?;
+    let mut sets = std::array::from_fn(|_| Vec::new());
+    load(sources, &mut sets)?;
     sweep::pairs(run, space, sets.each_ref().map(Vec::as_slice), units)
 }
 
-fn load<F: Fingerprint, const S: usize>(sources: [&dyn Source<F>; S]) -> Result<[Vec<F>; S]> {
-    let mut sets = std::array::from_fn(|_| Vec::new());
-    for (set, source) in sets.iter_mut().zip(sources) {
-        *set = source::load(source)?;
-    }
-    Ok(sets)
+fn load<F: Fingerprint, const S: usize>(
+    sources: [&dyn Source<F>; S],
+    to: &mut [Vec<F>; S],
+) -> Result<()> {
+    to.iter_mut().zip(sources).try_for_each(|(set, source)| source::load(source, set))
 }
 
 /// Joins the tables of one pass part by part.
@@ -73,76 +82,97 @@ fn by_parts<F: Fingerprint, const S: usize>(
     space: &Space<'_, F>,
     sources: [&dyn Source<F>; S],
     pass: &Pass<F>,
+    counts: [&[usize]; S],
     units: u64,
 ) -> Result<JoinReport> {
-    progress::check(run.progress)?;
-    let bits = pass.bucket.bits();
-    let mut counts: [Vec<usize>; S] = std::array::from_fn(|_| Vec::new());
-    for (counts, source) in counts.iter_mut().zip(sources) {
-        *counts = count(source, &pass.bucket)?;
+    let whole: usize = counts.iter().copied().flatten().sum();
+    if whole == 0 {
+        run.progress.advance(units);
     }
-    let members = |bucket: usize| counts.each_ref().map(|counts| counts[bucket]);
-    let whole: usize = counts.iter().flatten().sum();
+    let cut = cut(counts, run.capacity);
+    // The parts use the same memory, one after the other.
+    let (mut sets, mut workshop) = (std::array::from_fn(|_| Vec::new()), None);
     let mut report = JoinReport::default();
     let mut done = 0;
-    let mut first = 0;
-    while first < 1 << bits {
+    for (buckets, sizes) in &cut {
         progress::check(run.progress)?;
-        let mut sizes = members(first);
-        let mut last = first;
-        while last + 1 < 1 << bits {
-            let next = members(last + 1);
-            let together = sizes.iter().chain(&next).sum::<usize>();
-            if together > run.capacity {
-                break;
-            }
-            for (size, next) in sizes.iter_mut().zip(next) {
-                *size += next;
-            }
-            last += 1;
-        }
         let len: usize = sizes.iter().sum();
         let units = share(units, done..done + len as u64, whole as u64);
         done += len as u64;
-        let mut sizes_left = sizes.into_iter();
+        let mut sizes_left = sizes.iter();
         let parts = sources.map(|source| Part {
             source,
             bucket: &pass.bucket,
-            buckets: first..=last,
-            len: sizes_left.next().expect("there is a size for each source"),
+            buckets: buckets.clone(),
+            len: *sizes_left.next().expect("there is a size for each source"),
         });
         let parts = parts.each_ref().map(|part| part as &dyn Source<F>);
-        report += if cost::pairs(sizes) == 0 {
+        report += if cost::pairs(*sizes) == 0 {
             run.progress.advance(units);
             JoinReport::default()
         } else if len > run.capacity {
             // A single bucket exceeds the limit, so it is split again on its other bits.
+            (sets, workshop) = (std::array::from_fn(|_| Vec::new()), None);
             pairs(run, &space.below(&pass.tables), parts, units)?
         } else {
-            let sets = load(parts)?;
+            load(parts, &mut sets)?;
             let sets = sets.each_ref().map(Vec::as_slice);
-            Workshop::new(sizes).groups(run, space, sets, pass, units)?
+            let workshop =
+                workshop.get_or_insert_with(|| Workshop::new(largest(&cut, run.capacity)));
+            workshop.groups(run, space, sets, pass, units)?
         };
-        first = last + 1;
-    }
-    if whole == 0 {
-        run.progress.advance(units);
     }
     Ok(report)
 }
 
-/// Counts the members of every bucket.
-fn count<F: Fingerprint>(source: &dyn Source<F>, bucket: &Digits<F>) -> Result<Vec<usize>> {
-    let counts: Vec<AtomicUsize> = (0..1 << bucket.bits()).map(|_| AtomicUsize::new(0)).collect();
+/// Adjacent buckets that are joined together, and their members in each source.
+type Cut<const S: usize> = (RangeInclusive<usize>, [usize; S]);
+
+/// Cuts the buckets into parts of at most `capacity` members, unless one bucket has more.
+fn cut<const S: usize>(counts: [&[usize]; S], capacity: usize) -> Vec<Cut<S>> {
+    let mut parts: Vec<Cut<S>> = Vec::new();
+    for bucket in 0..counts.first().map_or(0, |counts| counts.len()) {
+        let sizes = counts.map(|counts| counts[bucket]);
+        if let Some((buckets, all)) = parts.last_mut()
+            && all.iter().chain(&sizes).sum::<usize>() <= capacity
+        {
+            *buckets = *buckets.start()..=bucket;
+            all.iter_mut().zip(sizes).for_each(|(all, size)| *all += size);
+        } else {
+            parts.push((bucket..=bucket, sizes));
+        }
+    }
+    parts
+}
+
+/// Returns the largest size of each source in the parts that fit.
+fn largest<const S: usize>(cut: &[Cut<S>], capacity: usize) -> [usize; S] {
+    let fitting = cut.iter().filter(|(_, sizes)| sizes.iter().sum::<usize>() <= capacity);
+    fitting.fold([0; S], |mut most, (_, sizes)| {
+        most.iter_mut().zip(sizes).for_each(|(most, size)| *most = (*most).max(*size));
+        most
+    })
+}
+
+/// Counts the members of every bucket, for each choice of bits, in one scan.
+fn count<F: Fingerprint>(
+    source: &dyn Source<F>,
+    buckets: &[&Digits<F>],
+) -> Result<Vec<Vec<usize>>> {
+    let none = |bucket: &&Digits<F>| (0..1 << bucket.bits()).map(|_| AtomicUsize::new(0)).collect();
+    let counts: Vec<Vec<AtomicUsize>> = buckets.iter().map(none).collect();
     source.scan(&|members| {
-        let mut here = vec![0_usize; counts.len()];
-        bucket.for_each(members, |_, bucket| here[bucket] += 1);
-        for (count, here) in counts.iter().zip(here) {
-            if here > 0 {
-                count.fetch_add(here, Ordering::Relaxed);
+        for (bucket, counts) in buckets.iter().zip(&counts) {
+            let mut here = vec![0_usize; counts.len()];
+            bucket.for_each(members, |_, bucket| here[bucket] += 1);
+            for (count, here) in counts.iter().zip(here) {
+                if here > 0 {
+                    count.fetch_add(here, Ordering::Relaxed);
+                }
             }
         }
         Ok(())
     })?;
-    Ok(counts.into_iter().map(AtomicUsize::into_inner).collect())
+    let counts = counts.into_iter();
+    Ok(counts.map(|counts| counts.into_iter().map(AtomicUsize::into_inner).collect()).collect())
 }

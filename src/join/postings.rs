@@ -1,26 +1,24 @@
 //! Postings: reads the stored fingerprints and their documents on several threads.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use rayon::prelude::*;
 
-use super::digits::Digits;
-use super::directory::Directory;
 use super::source::{CHUNK, Source};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Reader;
 use crate::progress::{self, Progress};
-use crate::store::{Family, Snapshot, keys};
+use crate::store::{Cursor, Family, Snapshot, keys};
 
 /// Smaller indexes are read with one cursor.
 const RANGES_MIN: u64 = 1 << 16;
 /// Leading bits that divide a larger index into ranges.
 const RANGE_BITS: u32 = 6;
-/// Bytes that a thread reads before it adds them to the shared total.
-const ACCOUNT_EVERY: usize = 16 << 10;
 /// Postings between two progress reports.
 const REPORT_EVERY: u64 = 1 << 14;
+/// Documents that are passed until a fingerprint is sought; a seek takes as long as some tens.
+const STEPS: u32 = 64;
+/// Documents for each fingerprint that is looked up, from which reading ahead is a waste.
+const SPARSE: u64 = 1 << 12;
 
 /// All postings of a snapshot.
 pub(super) struct Postings<'a> {
@@ -32,6 +30,26 @@ pub(super) struct Postings<'a> {
 impl<'a> Postings<'a> {
     pub(super) fn new<F: Fingerprint>(reader: &'a Reader<F>, progress: &'a dyn Progress) -> Self {
         Self { snapshot: reader.snapshot(), documents: reader.len(), progress }
+    }
+
+    /// Returns the number of documents.
+    pub(super) fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    pub(super) fn progress(&self) -> &'a dyn Progress {
+        self.progress
+    }
+
+    /// Prepares to read the documents of about `count` ascending fingerprints.
+    pub(super) fn lookup(&self, count: usize) -> Result<Lookup<'a>> {
+        let sparse = self.documents / (count as u64).max(1) > SPARSE;
+        let cursor = if sparse {
+            self.snapshot.pass(Family::Postings)?
+        } else {
+            self.snapshot.sweep(Family::Postings)?
+        };
+        Ok(Lookup { cursor, placed: false, progress: self.progress, read: 0 })
     }
 
     /// Returns the number of leading bits that divide the postings into ranges.
@@ -47,6 +65,76 @@ impl<'a> Postings<'a> {
         let bits = self.bits();
         let ranges = (0..1_u32 << bits).into_par_iter().with_max_len(1);
         ranges.map(|prefix| visit(Range { postings: self, prefix, bits })).collect()
+    }
+}
+
+impl Postings<'_> {
+    /// Returns all fingerprints, ascending, and the positions of those of several documents.
+    pub(super) fn distinct<F: Fingerprint>(&self) -> Result<(Vec<F>, Vec<usize>)> {
+        let ranges = self.ranges(|range| {
+            let (mut fingerprints, mut repeated) = (Vec::new(), Vec::new());
+            range.each(true, |fingerprint: F, _| {
+                if fingerprints.last() != Some(&fingerprint) {
+                    fingerprints.push(fingerprint);
+                } else if repeated.last() != Some(&(fingerprints.len() - 1)) {
+                    repeated.push(fingerprints.len() - 1);
+                }
+                Ok(true)
+            })?;
+            Ok((fingerprints, repeated))
+        })?;
+        let (mut all, mut of_several) = (Vec::new(), Vec::new());
+        for (fingerprints, repeated) in ranges {
+            of_several.extend(repeated.into_iter().map(|at| all.len() + at));
+            all.extend(fingerprints);
+        }
+        Ok((all, of_several))
+    }
+
+    /// Calls `visit` with the keys of each fingerprint that several documents have.
+    pub(super) fn repeated<F: Fingerprint>(
+        &self,
+        visit: &(dyn Fn(&Keys) -> Result<()> + Sync),
+    ) -> Result<()> {
+        let pass = |keys: &Keys| if keys.ends.len() > 1 { visit(keys) } else { Ok(()) };
+        self.ranges(|range| {
+            let mut keys = Keys::default();
+            let mut last: Option<F> = None;
+            range.each(true, |fingerprint, key| {
+                if last.replace(fingerprint) != Some(fingerprint) {
+                    pass(&keys)?;
+                    keys.clear();
+                }
+                keys.push(key);
+                Ok(true)
+            })?;
+            pass(&keys)
+        })?;
+        Ok(())
+    }
+}
+
+/// The keys of one fingerprint's documents.
+#[derive(Default)]
+pub(super) struct Keys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Keys {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(&start, &end)| &self.bytes[start..end])
     }
 }
 
@@ -76,7 +164,7 @@ impl Range<'_> {
         }
         let mut read = 0;
         let mut last = F::ZERO;
-        while let Some((key, _)) = cursor.entry()? {
+        cursor.each(|key, _| {
             let (fingerprint, document) = keys::split_posting::<F>(key)?;
             if fingerprint < last {
                 return Err(Error::corrupt("postings", "keys are not ascending"));
@@ -85,7 +173,7 @@ impl Range<'_> {
             let outside = self.bits > 0
                 && (fingerprint >> (F::BITS - self.bits)).widen() != u128::from(self.prefix);
             if outside || !visit(fingerprint, document)? {
-                break;
+                return Ok(false);
             }
             read += 1;
             if u64::is_multiple_of(read, REPORT_EVERY) {
@@ -94,12 +182,64 @@ impl Range<'_> {
                     progress.advance(REPORT_EVERY);
                 }
             }
-            cursor.next();
-        }
+            Ok(true)
+        })?;
         if report {
             progress.advance(read % REPORT_EVERY);
         }
         Ok(())
+    }
+}
+
+/// Reads the documents of ascending fingerprints.
+pub(super) struct Lookup<'a> {
+    cursor: Cursor<'a>,
+    /// Whether the cursor was moved to a fingerprint.
+    placed: bool,
+    progress: &'a dyn Progress,
+    read: u64,
+}
+
+impl Lookup<'_> {
+    /// Calls `visit` with the keys of a fingerprint's documents, ascending, until it returns false.
+    ///
+    /// Returns the number of visited documents. The fingerprint must be above that of the last
+    /// call.
+    pub(super) fn each<F: Fingerprint>(
+        &mut self,
+        fingerprint: F,
+        mut visit: impl FnMut(&[u8]) -> bool,
+    ) -> Result<u64> {
+        if self.read.is_multiple_of(REPORT_EVERY) {
+            progress::check(self.progress)?;
+        }
+        self.read += 1;
+        let first = fingerprint.to_bytes();
+        if !std::mem::replace(&mut self.placed, true) {
+            self.cursor.seek(first.as_ref());
+        }
+        let (mut passed, mut visited) = (0, 0);
+        while let Some((key, _)) = self.cursor.entry()? {
+            let (found, document) = keys::split_posting::<F>(key)?;
+            if found < fingerprint {
+                passed += 1;
+                if passed == STEPS {
+                    self.cursor.seek(first.as_ref());
+                } else {
+                    self.cursor.next();
+                }
+                continue;
+            }
+            if found > fingerprint {
+                break;
+            }
+            visited += 1;
+            if !visit(document) {
+                break;
+            }
+            self.cursor.next();
+        }
+        Ok(visited)
     }
 }
 
@@ -126,110 +266,5 @@ impl<F: Fingerprint> Source<F> for Postings<'_> {
             visit(&chunk)
         })?;
         Ok(())
-    }
-}
-
-/// All documents by fingerprint, in memory.
-pub(super) struct Held<F> {
-    /// Distinct fingerprints, ascending.
-    pub(super) fingerprints: Vec<F>,
-    ranges: Vec<HeldRange>,
-    bits: u32,
-}
-
-/// The documents of one range of fingerprints.
-#[derive(Default)]
-struct HeldRange {
-    /// Number of fingerprints in the ranges before this one.
-    before: usize,
-    /// For each fingerprint, the end of its documents.
-    documents: Vec<u32>,
-    /// For each document, the end of its key.
-    ends: Vec<u32>,
-    keys: Vec<u8>,
-}
-
-impl<F: Fingerprint> Held<F> {
-    /// Reads all documents; returns `None` if they need more than `memory` bytes.
-    pub(super) fn read(postings: &Postings<'_>, memory: usize) -> Result<Option<Self>> {
-        let taken = AtomicUsize::new(0);
-        // Vectors grow by doubling, so on average they allocate half as much again as they hold.
-        let take = |bytes: usize| {
-            let bytes = bytes + bytes / 2;
-            taken.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= memory
-        };
-        let progress = postings.progress;
-        progress.begin("reading documents", Some(postings.documents));
-        let ranges = postings.ranges(|range| {
-            let mut fingerprints: Vec<F> = Vec::new();
-            let mut held = HeldRange::default();
-            let mut whole = true;
-            let mut unaccounted = 0;
-            range.each(true, |fingerprint, key| {
-                let new = fingerprints.last() != Some(&fingerprint);
-                if new {
-                    fingerprints.push(fingerprint);
-                    held.documents.push(0);
-                }
-                held.keys.extend_from_slice(key);
-                unaccounted += key.len() + size_of::<u32>() + if new { F::BYTES + 4 } else { 0 };
-                if unaccounted > ACCOUNT_EVERY {
-                    whole = take(std::mem::take(&mut unaccounted));
-                }
-                match (u32::try_from(held.keys.len()), u32::try_from(held.ends.len() + 1)) {
-                    (Ok(end), Ok(documents)) => {
-                        held.ends.push(end);
-                        let last = held.documents.last_mut();
-                        *last.expect("pushed with the fingerprint") = documents;
-                    }
-                    _ => whole = false,
-                }
-                Ok(whole)
-            })?;
-            whole &= take(unaccounted);
-            Ok(whole.then_some((fingerprints, held)))
-        })?;
-        let Some(ranges) = ranges.into_iter().collect::<Option<Vec<_>>>() else {
-            return Ok(None);
-        };
-        let count = ranges.iter().map(|(fingerprints, _)| fingerprints.len()).sum();
-        let mut all = Self {
-            fingerprints: Vec::with_capacity(count),
-            ranges: Vec::with_capacity(ranges.len()),
-            bits: postings.bits(),
-        };
-        for (fingerprints, range) in ranges {
-            all.ranges.push(HeldRange { before: all.fingerprints.len(), ..range });
-            all.fingerprints.extend(fingerprints);
-        }
-        Ok(Some(all))
-    }
-
-    /// Returns the keys of a fingerprint's documents, ascending.
-    pub(super) fn documents(
-        &self,
-        directory: &Directory<'_, F>,
-        fingerprint: F,
-    ) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
-        self.documents_at(directory.place(fingerprint) as usize)
-    }
-
-    /// Returns the keys of the documents of the fingerprint at a position, ascending.
-    pub(super) fn documents_at(
-        &self,
-        position: usize,
-    ) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
-        let prefix = match self.bits {
-            0 => 0,
-            bits => Digits::of_span(0, bits).of(self.fingerprints[position]),
-        };
-        let range = &self.ranges[prefix];
-        let local = position - range.before;
-        let start = local.checked_sub(1).map_or(0, |before| range.documents[before] as usize);
-        (start..range.documents[local] as usize).map(move |document| {
-            let end = |at: usize| range.ends[at] as usize;
-            let start = document.checked_sub(1).map_or(0, end);
-            &range.keys[start..end(document)]
-        })
     }
 }

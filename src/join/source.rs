@@ -72,24 +72,31 @@ impl<F: Fingerprint, T: Source<F> + ?Sized> Source<F> for Part<'_, F, T> {
     }
 
     fn scan(&self, visit: &(dyn Fn(&[F]) -> Result<()> + Sync)) -> Result<()> {
+        let spare = Mutex::new(Vec::<Vec<F>>::new());
+        let spares = || spare.lock().unwrap_or_else(PoisonError::into_inner);
         self.source.scan(&|members| {
-            let mut chosen = Vec::new();
+            let mut room = spares().pop().unwrap_or_default();
+            room.resize(members.len().max(room.len()), F::ZERO);
+            let mut count = 0;
+            // Without a branch: which members are chosen cannot be predicted.
             self.bucket.for_each(members, |member, bucket| {
-                if self.buckets.contains(&bucket) {
-                    chosen.push(member);
-                }
+                room[count] = member;
+                count += usize::from(self.buckets.contains(&bucket));
             });
-            if chosen.is_empty() { Ok(()) } else { visit(&chosen) }
+            let visited = if count == 0 { Ok(()) } else { visit(&room[..count]) };
+            spares().push(room);
+            visited
         })
     }
 }
 
-/// Reads a whole source into memory, in any order.
-pub(super) fn load<F: Fingerprint>(source: &dyn Source<F>) -> Result<Vec<F>> {
-    let all = Mutex::new(Vec::with_capacity(source.len()));
+/// Reads a whole source into memory, in any order, in place of what is there.
+pub(super) fn load<F: Fingerprint>(source: &dyn Source<F>, to: &mut Vec<F>) -> Result<()> {
+    to.clear();
+    to.reserve_exact(source.len());
+    let all = Mutex::new(to);
     source.scan(&|members| {
         all.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(members);
         Ok(())
-    })?;
-    Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+    })
 }

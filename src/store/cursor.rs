@@ -53,6 +53,28 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Calls `visit` with key and value of each entry from the present one on, until it returns
+    /// false.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Cursor::entry`] and of `visit`.
+    pub(crate) fn each(
+        &mut self,
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        if let Some(beneath) = &mut self.beneath {
+            return beneath.each(&mut self.iterator, self.family, &mut visit);
+        }
+        while let Some((key, value)) = self.entry()? {
+            if !visit(key, value)? {
+                break;
+            }
+            self.next();
+        }
+        Ok(())
+    }
+
     /// Returns key and value, or `None` after the last entry.
     ///
     /// # Errors
