@@ -13,6 +13,10 @@ use crate::store::{View, run};
 
 /// Searches expected to take less, in nanoseconds, stay on one thread.
 const LARGE: f64 = 200_000.0;
+/// Ranges with fewer bytes are in a few blocks of a file, which are read one by one as fast.
+const FEW_BYTES: usize = 16 << 10;
+/// Maximum bytes that are read at once; more would save nothing.
+const AT_ONCE_MAX: usize = 256 << 10;
 /// Ranges that one thread reads in sequence.
 const TOGETHER: usize = 32;
 /// Parts of a scan per thread. Each part begins with a seek.
@@ -23,7 +27,23 @@ pub(super) fn threads(nanos: f64) -> f64 {
     if exclusion::alone() || nanos < LARGE { 1.0 } else { rayon::current_num_threads() as f64 }
 }
 
+/// Returns how many bytes of a file a range takes if fingerprints are even, 0 if few.
+fn range_bytes(bits: u32, prefix_bits: u32, documents: u64) -> usize {
+    // Members take the bits in which neighbours differ, and some more.
+    let bits = bits + 6 - documents.max(1).ilog2().min(bits);
+    let members = documents.checked_shr(prefix_bits).unwrap_or(0);
+    let bytes = members.saturating_mul(bits.into()) / 8;
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(AT_ONCE_MAX);
+    if bytes < FEW_BYTES { 0 } else { bytes }
+}
+
 impl<F: Fingerprint> Reader<F> {
+    /// Returns how many bytes of a file a range of each table takes, 0 if few.
+    pub(super) fn range_bytes(&self) -> impl Iterator<Item = usize> {
+        let tables = self.plan().tables().iter();
+        tables.map(|table| range_bytes(F::BITS, table.prefix_bits(), self.len()))
+    }
+
     /// Probes the tables as scheduled. The result is sorted by distance, without duplicates.
     pub(super) fn by_tables(
         &self,
@@ -134,5 +154,21 @@ impl<F: Fingerprint> Reader<F> {
 fn count(work: &mut Work, table: usize, done: &TableExplanation) {
     if let Some(sum) = work.tables.iter_mut().find(|sum| sum.table == table) {
         sum.add(done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_long_ranges_are_read_at_once() {
+        let four = [0, 1, 10_000_000, 100_000_000].map(|documents| range_bytes(64, 16, documents));
+        assert_eq!(four, [0; 4]);
+        // A stored range of a billion takes 75,000 bytes.
+        assert_eq!(range_bytes(64, 16, 1_000_000_000), 78_197);
+        assert_eq!(range_bytes(64, 1, u64::MAX), 256 << 10);
+        assert_eq!(range_bytes(32, 4, 100_000), 17_187);
+        assert_eq!(range_bytes(32, 0, 1), 0);
     }
 }

@@ -385,7 +385,8 @@ impl<F: Fingerprint> Reader<F> {
     pub(crate) fn with_view<R>(&self, body: impl FnOnce(&mut View) -> Result<R>) -> Result<R> {
         let spare = || self.inner.views.lock().unwrap_or_else(PoisonError::into_inner);
         let pooled = spare().pop();
-        let mut view = pooled.unwrap_or_else(|| View::new(Arc::clone(&self.inner.snapshot)));
+        let open = || View::new(Arc::clone(&self.inner.snapshot)).expecting(self.range_bytes());
+        let mut view = pooled.unwrap_or_else(open);
         let result = body(&mut view);
         spare().push(view);
         result

@@ -92,7 +92,7 @@ fn of_table<F: Fingerprint>(
     targets.par_sort_unstable();
     let dense = targets.len() as u64 > reader.len() / run::RUN_MEMBERS as u64;
     let parts = targets.par_chunks(TOGETHER).map(|targets| {
-        let cursor = || reader.snapshot().probe(Family::Table(number));
+        let cursor = || reader.snapshot().probe(Family::Table(number), 0);
         let delta_entries = if reader.has_delta_entries() { Some(cursor()?) } else { None };
         let (members, last) = (Vec::new(), None);
         let runs = Runs { cursor: cursor()?, table: number, dense, members, last };
@@ -255,7 +255,7 @@ mod tests {
             }
         }
         let reader = index.reader().unwrap();
-        let cursor = || reader.snapshot().probe(Family::Table(0)).unwrap();
+        let cursor = || reader.snapshot().probe(Family::Table(0), 0).unwrap();
         let (members, last) = (Vec::new(), None);
         let runs = Runs { cursor: cursor(), table: 0, dense: false, members, last };
         let mut sweep = Sweep { runs, delta_entries: Some(cursor()), table: 0, piece: Vec::new() };

@@ -149,8 +149,14 @@ impl Snapshot {
     }
 
     /// Opens a cursor for many seeks, which keeps its blocks in the cache.
-    pub(crate) fn probe(&self, family: Family) -> Result<Cursor<'_>> {
-        self.cursor(family, ReadOptions::default)
+    ///
+    /// A block that is not there is read together with the `at_once` bytes behind it.
+    pub(crate) fn probe(&self, family: Family, at_once: usize) -> Result<Cursor<'_>> {
+        self.cursor(family, || {
+            let mut options = ReadOptions::default();
+            options.set_readahead_size(at_once);
+            options
+        })
     }
 
     fn cursor(&self, family: Family, options: impl Fn() -> ReadOptions) -> Result<Cursor<'_>> {
@@ -189,14 +195,24 @@ self_cell!(
 );
 
 /// Cursors of one snapshot, each opened at first use.
-pub(crate) struct View(Opened);
+pub(crate) struct View {
+    opened: Opened,
+    /// Bytes that the cursor of a table reads at once from a file.
+    at_once: Vec<usize>,
+}
 
 impl View {
     pub(crate) fn new(snapshot: Arc<Snapshot>) -> Self {
-        Self(Opened::new(snapshot, |snapshot| Cursors {
+        let opened = Opened::new(snapshot, |snapshot| Cursors {
             tables: (0..snapshot.store().tables()).map(|_| None).collect(),
             postings: None,
-        }))
+        });
+        Self { opened, at_once: Vec::new() }
+    }
+
+    /// Sets the expected bytes of a range of each table, which are then read at once from a file.
+    pub(crate) fn expecting(self, bytes: impl Iterator<Item = usize>) -> Self {
+        Self { at_once: bytes.collect(), ..self }
     }
 
     /// Passes the cursor of a table to `body`.
@@ -205,14 +221,15 @@ impl View {
         table: usize,
         body: impl FnOnce(&mut Cursor<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.0.with_dependent_mut(|snapshot, cursors| {
+        let at_once = self.at_once.get(table).copied().unwrap_or_default();
+        self.opened.with_dependent_mut(|snapshot, cursors| {
             let Some(slot) = cursors.tables.get_mut(table) else {
                 return Err(crate::Error::corrupt(
                     Family::Table(table).to_string(),
                     "no such table in the plan",
                 ));
             };
-            body(open(slot, snapshot, Family::Table(table))?)
+            body(open(slot, snapshot, Family::Table(table), at_once)?)
         })
     }
 
@@ -221,8 +238,8 @@ impl View {
         &mut self,
         body: impl FnOnce(&mut Cursor<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.0.with_dependent_mut(|snapshot, cursors| {
-            body(open(&mut cursors.postings, snapshot, Family::Postings)?)
+        self.opened.with_dependent_mut(|snapshot, cursors| {
+            body(open(&mut cursors.postings, snapshot, Family::Postings, 0)?)
         })
     }
 }
@@ -231,9 +248,10 @@ fn open<'s, 'a>(
     slot: &'s mut Option<Cursor<'a>>,
     snapshot: &'a Arc<Snapshot>,
     family: Family,
+    at_once: usize,
 ) -> Result<&'s mut Cursor<'a>> {
     if slot.is_none() {
-        *slot = Some(snapshot.probe(family)?);
+        *slot = Some(snapshot.probe(family, at_once)?);
     }
     Ok(slot.as_mut().expect("the cursor was just opened"))
 }

@@ -148,6 +148,28 @@ fn build<F: Fingerprint>(
     Ok(())
 }
 
+#[test]
+fn searches_of_ranges_that_are_read_at_once_agree_with_the_scan() -> Result<()> {
+    let mut rng = Rng::new(53);
+    let mut fingerprints: Vec<u32> = support::random(&mut rng, 120_000);
+    // A third is in one range of the first table, which is longer than expected.
+    fingerprints.iter_mut().step_by(3).for_each(|fingerprint| *fingerprint >>= 4);
+    let documents = keyed(&mut rng, &fingerprints);
+    let directory = tempfile::tempdir().unwrap();
+    let options = options::<u32>("8x1").distance(7);
+    build(directory.path(), &options, &documents)?;
+    let index = Index::<u32>::open(directory.path())?;
+    for _ in 0..40 {
+        let flips = rng.up_to(8);
+        let near = *rng.pick(&fingerprints);
+        let query = Query::new(rng.flipped(near, flips)).distance(7);
+        let scanned = index.search(query.clone().path(SearchPath::Scan))?;
+        assert!(index.search(query.path(SearchPath::Tables))? == scanned);
+        assert!(!scanned.is_empty() || flips > 7);
+    }
+    Ok(())
+}
+
 macro_rules! every_plan {
     ($($test:ident: $plan:literal),+ $(,)?) => {
         every_plan!(bits_32, u32, $($test: $plan),+);

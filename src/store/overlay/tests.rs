@@ -62,7 +62,7 @@ fn compare(snapshot: &Arc<Snapshot>, model: &Model, rng: &mut fastrand::Rng) {
         let all: Vec<Entry> = expected.clone().into_iter().collect();
         assert_eq!(drain(&mut snapshot.sweep(family).unwrap(), usize::MAX), all, "{family}");
         assert_eq!(visit(&mut snapshot.sweep(family).unwrap(), usize::MAX), all, "{family}");
-        let mut cursor = snapshot.probe(family).unwrap();
+        let mut cursor = snapshot.probe(family, 0).unwrap();
         for _ in 0..40 {
             let mut from = match all.get(rng.usize(..=all.len())) {
                 Some((key, _)) => key.clone(),
