@@ -26,6 +26,7 @@ mod probing;
 mod query;
 mod query_tables;
 mod reader;
+mod repack;
 mod resident;
 mod search;
 mod secondary;
@@ -68,6 +69,7 @@ use crate::fingerprint::Fingerprint;
 use crate::plan::Plan;
 use crate::resident::NearFingerprint;
 use crate::store::{self, Access, Opening, Store};
+use crate::sync::Mutex;
 
 /// A durable index of fingerprints of one width.
 ///
@@ -100,6 +102,8 @@ struct Shared<F: Fingerprint> {
     store: Arc<Store>,
     core: Arc<Core>,
     committer: Committer<F>,
+    /// Held by the call that rewrites packs.
+    repacking: Mutex<()>,
 }
 
 impl<F: Fingerprint> Index<F> {
@@ -217,7 +221,7 @@ impl<F: Fingerprint> Index<F> {
         let store = Arc::new(store);
         let delta_entries = fold::any_delta_entry(&store)?;
         let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), delta_entries);
-        let shared = Arc::new(Shared { store, core, committer });
+        let shared = Arc::new(Shared { store, core, committer, repacking: Mutex::default() });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
         let index = Self { shared, folder };
         if options.resident > 0 {

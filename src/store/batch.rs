@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 
 /// Changes that become visible and durable together, through the write-ahead log.
 pub(crate) struct Batch<'a> {
-    store: &'a Store,
+    pub(super) store: &'a Store,
     pub(super) writes: WriteBatch,
     meta: &'a ColumnFamily,
     docs: &'a ColumnFamily,

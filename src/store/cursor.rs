@@ -128,7 +128,8 @@ impl Snapshot {
         let Some(snapshot) = self.borrow_dependent() else { return store.get(family, key) };
         let found = snapshot.get_cf(store.handle(family)?, key);
         let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-        overlay::value(store.packs(family)?, &mut None, key, found)
+        let options = || self.of_state(ReadOptions::default());
+        overlay::value(store.packs(family)?, &mut None, options, key, found)
     }
 
     /// Opens a cursor that reads ahead and bypasses the cache.
@@ -161,14 +162,18 @@ impl Snapshot {
 
     fn cursor(&self, family: Family, options: impl Fn() -> ReadOptions) -> Result<Cursor<'_>> {
         let store = self.borrow_owner();
-        let mut of_snapshot = options();
-        if let Some(snapshot) = self.borrow_dependent() {
-            of_snapshot.set_snapshot(snapshot);
-        }
+        let options = || self.of_state(options());
         let handle = store.handle(family)?;
-        // Packs never change, so they need no snapshot.
         let base = store.packs(family)?.map(|packs| packs.base(options()));
-        Ok(Cursor::new(store.db.raw_iterator_cf_opt(handle, of_snapshot), family, base))
+        Ok(Cursor::new(store.db.raw_iterator_cf_opt(handle, options()), family, base))
+    }
+
+    /// Makes options read the state of this snapshot.
+    pub(super) fn of_state(&self, mut options: ReadOptions) -> ReadOptions {
+        if let Some(snapshot) = self.borrow_dependent() {
+            options.set_snapshot(snapshot);
+        }
+        options
     }
 }
 

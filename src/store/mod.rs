@@ -23,6 +23,7 @@ mod meta;
 mod opening;
 mod overlay;
 pub(crate) mod pack;
+mod repack;
 pub(crate) mod resources;
 pub(crate) mod run;
 mod salvage;
@@ -37,7 +38,7 @@ mod wreck;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rocksdb::{CompactOptions, ErrorKind};
+use rocksdb::{CompactOptions, ErrorKind, ReadOptions};
 
 pub(crate) use backup::{DONE, PENDING, RestoreFrom, SETTINGS, StateCopy, restore_state, state_in};
 pub(crate) use backup_record::{Record, Records};
@@ -290,7 +291,7 @@ impl Store {
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let found = self.db.get_cf(self.handle(family)?, key);
         let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-        overlay::value(self.packs(family)?, &mut None, key, found)
+        overlay::value(self.packs(family)?, &mut None, ReadOptions::default, key, found)
     }
 
     /// Reads several keys of one family, in the order given.
@@ -302,7 +303,8 @@ impl Store {
             .zip(found)
             .map(|(key, found)| {
                 let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-                overlay::value(packs, &mut base, key, found.map(|slice| slice.to_vec()))
+                let found = found.map(|slice| slice.to_vec());
+                overlay::value(packs, &mut base, ReadOptions::default, key, found)
             })
             .collect()
     }

@@ -1,9 +1,10 @@
 //! Overlays: later writes over packed documents, read as one family.
 //!
-//! A bulk build writes documents with keys of eight bytes as [packs](super::pack), which never
-//! change. Later writes go to `docs` and `postings`, and override the packs: a stored entry replaces
-//! a packed one, and the value `00` removes it. A packed document is returned as the record that
-//! `docs` would hold, so only this module knows that there are two families.
+//! A bulk build writes documents with keys of eight bytes as [packs](super::pack). Later writes go to
+//! `docs` and `postings`, and override the packs: a stored entry replaces a packed one, and the
+//! value `00` removes it. Only a compaction takes members out of packs (see [`super::repack`]). A
+//! packed document is returned as the record that `docs` would hold, so other modules need not know
+//! that there are two families.
 
 use std::cmp::Ordering;
 
@@ -17,7 +18,7 @@ use crate::error::{Error, Result};
 /// Value in `docs` and `postings` of a packed entry that was removed.
 pub(super) const REMOVED: &[u8] = &[0];
 
-type Entries<'a> = DBRawIteratorWithThreadMode<'a, Db>;
+pub(super) type Entries<'a> = DBRawIteratorWithThreadMode<'a, Db>;
 
 /// A family of packs.
 #[derive(Clone, Copy)]
@@ -50,10 +51,23 @@ impl<'a> Packs<'a> {
         Ok(entries.key().map(<[u8]>::to_vec).unwrap_or_default())
     }
 
+    pub(super) fn layout(self) -> Layout {
+        self.layout
+    }
+
+    pub(super) fn handle(self) -> &'a ColumnFamily {
+        self.handle
+    }
+
+    /// Opens a cursor over whole packs.
+    pub(super) fn entries(self, options: ReadOptions) -> Entries<'a> {
+        self.db.raw_iterator_cf_opt(self.handle, options)
+    }
+
     /// Opens a cursor before the first pack.
     pub(super) fn base(self, options: ReadOptions) -> Base<'a> {
         Base {
-            entries: self.db.raw_iterator_cf_opt(self.handle, options),
+            entries: self.entries(options),
             layout: self.layout,
             family: self.family,
             width: self.width,
@@ -73,19 +87,18 @@ impl<'a> Packs<'a> {
 
 /// Returns the value of a key, given what the overlay holds and the packs beneath it, if any.
 ///
-/// `base` is opened if it is needed.
+/// `base` is opened if it is needed, with `options` for the state in which the overlay was read.
 pub(super) fn value<'a>(
     packs: Option<Packs<'a>>,
     base: &mut Option<Base<'a>>,
+    options: impl FnOnce() -> ReadOptions,
     key: &[u8],
     found: Option<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>> {
     let Some(packs) = packs else { return Ok(found) };
     match found {
         Some(value) if value == REMOVED => Ok(None),
-        None if packs.may_hold(key) => {
-            base.get_or_insert_with(|| packs.base(ReadOptions::default())).get(key)
-        }
+        None if packs.may_hold(key) => base.get_or_insert_with(|| packs.base(options())).get(key),
         found => Ok(found),
     }
 }

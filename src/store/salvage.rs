@@ -149,7 +149,7 @@ impl Salvage {
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let found = self.db.get_cf(self.handle(family)?, key);
         let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-        overlay::value(self.packs(family)?, &mut None, key, found)
+        overlay::value(self.packs(family)?, &mut None, ReadOptions::default, key, found)
     }
 
     /// Opens a cursor for one pass over a family.

@@ -42,7 +42,12 @@ fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> M
                 (Arc::clone(store), Arc::clone(core))
             };
             let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), false);
-            let shared = Arc::new(Shared { store, core, committer });
+            let shared = Arc::new(Shared {
+                store,
+                core,
+                committer,
+                repacking: crate::sync::Mutex::default(),
+            });
             let index = Arc::new(Index { shared, folder: None });
             put(&index, stored);
             fold(&index);

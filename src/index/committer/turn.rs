@@ -78,6 +78,19 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         Ready { committer: self.committer, batch, hold }
     }
 
+    /// Commits a batch that changes where entries are stored, and no answer.
+    ///
+    /// The turn must have waited for everything in flight.
+    pub(in crate::index) fn move_entries(self, batch: Batch<'s>) -> Result<()> {
+        let Self { writer, .. } = self;
+        fail_point!("repack.staged");
+        sync::pause();
+        batch.commit()?;
+        fail_point!("repack.logged");
+        drop(writer);
+        Ok(())
+    }
+
     /// Counts the documents and announces the changes of a batch.
     ///
     /// Releases the writer lock at once if every key is new.

@@ -112,8 +112,8 @@ impl<F: Fingerprint> Index<F> {
 
     /// Merges delta entries and rewrites all files, which frees the space of removed documents.
     ///
-    /// Takes time and disk space in proportion to the index. Searches and writes continue. A build
-    /// packs documents whose keys have eight bytes; their space is freed by the next build only.
+    /// Takes time and disk space in proportion to the index. Searches and writes continue; what they
+    /// remove meanwhile may keep its space until the next call.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -133,9 +133,14 @@ impl<F: Fingerprint> Index<F> {
         shared.store.require_writable()?;
         let bytes_before = shared.all_bytes()?;
         shared.fold_all(&())?;
+        shared.repack()?;
+        // Removals are needed until the packs without the removed documents are in files.
+        shared.store.flush()?;
+        fail_point!("compact.repacked");
+        shared.drop_removals()?;
         shared.store.flush()?;
         fail_point!("compact.flushed");
-        for family in Family::of_generation(shared.store.tables()) {
+        for family in shared.store.families() {
             shared.store.compact(family, None, None)?;
             fail_point!("compact.family");
         }

@@ -1,22 +1,21 @@
 //! Packs of a wreck: keys separate the files of two generations.
 //!
-//! Files of packs never overlap within a generation. So a file that overlaps a newer one is of an
-//! earlier generation and is left out.
+//! Files of packs that a build wrote never overlap within a generation. So a file that overlaps a
+//! newer one is of an earlier generation and is left out. Packs that a compaction wrote are newer
+//! than all of them.
 
 use std::path::{Path, PathBuf};
 
-use super::Work;
+use super::{Work, write};
 use crate::error::{Error, Result};
 use crate::store::codec::HeaderRecord;
 use crate::store::pack::Layout;
 use crate::store::{Family, engine_error};
 
 impl Work<'_> {
-    /// Ingests files of packs. One that overlaps a file before it is of another generation.
+    /// Ingests files of packs behind what compactions wrote.
     ///
-    /// Packs are ingested only into families of packs, which nothing else is written to. So `RocksDB`
-    /// finds a file whose keys are between those of another, and the packs at its ends are compared
-    /// here.
+    /// A file that overlaps one before it is of another generation.
     pub(super) fn ingest_packs(
         &mut self,
         files: Vec<(Family, String, PathBuf)>,
@@ -41,11 +40,49 @@ impl Work<'_> {
                 self.notes.push(Error::corrupt(name, detail));
                 continue;
             }
-            match self.ingest_linked(&file, &family.name(generation), false) {
+            let upper = family.name(generation);
+            if self.ingest_linked(&file, &upper, true).is_ok() {
+                ranges.push((family, first, last));
+                continue;
+            }
+            // As with documents: entries with sequence number 0 forbid ingesting behind them.
+            let below = format!("beneath {upper}");
+            self.make(&below)?;
+            match self.ingest_linked(&file, &below, false) {
                 Ok(()) => ranges.push((family, first, last)),
                 Err(error) => self.notes.push(Error::corrupt(name, error.to_string())),
             }
         }
+        Family::PACKS.into_iter().try_for_each(|family| {
+            self.merge_packs(&family.name(generation), Layout::of(family, header.bits))
+        })
+    }
+
+    /// Adds packs of the family beneath that overlap none of the upper family.
+    fn merge_packs(&mut self, upper: &str, layout: Layout) -> Result<()> {
+        let below = format!("beneath {upper}");
+        let Some(beneath) = self.db.cf_handle(&below) else { return Ok(()) };
+        let mut above = self.db.raw_iterator_cf(self.handle(upper)?);
+        let mut entries = self.db.raw_iterator_cf(beneath);
+        let mut members = Vec::new();
+        let mut first = |key: &[u8], value: &[u8]| {
+            let first = layout.decode(key, value, &mut members).ok().and(members.last());
+            first.map_or_else(|| key.to_vec(), |first| layout.key(*first).as_ref().to_vec())
+        };
+        entries.seek_to_first();
+        while let Some((key, value)) = entries.item() {
+            above.seek(first(key, value));
+            let overlaps = above.item().is_some_and(|(above, value)| *first(above, value) <= *key);
+            if !overlaps {
+                write(&self.db, upper, key, Some(value))?;
+            }
+            entries.next();
+        }
+        if let Err(error) = entries.status().and(above.status()) {
+            self.notes.push(engine_error(upper, error));
+        }
+        let detail = "files of builds beneath compacted ones; removed documents may be back";
+        self.notes.push(Error::corrupt(upper, detail));
         Ok(())
     }
 

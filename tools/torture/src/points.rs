@@ -40,7 +40,7 @@ const fn abandoning(name: &'static str) -> Point {
 }
 
 /// Every fail point of the library; a test compares this list with the sources.
-pub(crate) const POINTS: [Point; 55] = [
+pub(crate) const POINTS: [Point; 58] = [
     creating("create.marked"),
     creating("create.opened"),
     creating("create.written"),
@@ -57,6 +57,9 @@ pub(crate) const POINTS: [Point; 55] = [
     point("fold.logged"),
     point("fold.flushed"),
     point("fold.compacted"),
+    point("repack.staged"),
+    point("repack.logged"),
+    point("compact.repacked"),
     point("compact.flushed"),
     point("compact.family"),
     point("build.begun"),

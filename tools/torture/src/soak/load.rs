@@ -23,10 +23,8 @@ const REPLACED: u64 = 16;
 const DISTANCE: u32 = 3;
 
 /// Returns the key of a document.
-///
-/// It is not of eight bytes: those are packed, and `compact` gives no space of packs back.
 pub(super) fn key(id: u64) -> Vec<u8> {
-    [&[0], &id.to_be_bytes()[..]].concat()
+    id.to_be_bytes().to_vec()
 }
 
 /// Returns the fingerprint of a document that was not replaced.
