@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::settings::DedupOptions;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::join::{self, Grouping, Labelled, Similarities};
+use crate::join::{self, Grouping, Labelled, Outlines, Similarities};
 use crate::progress::Progress;
 use crate::verify::spilled::Bits;
 use crate::verify::{EvidenceFile, Linkage, Verification};
@@ -23,7 +23,8 @@ use crate::verify::{EvidenceFile, Linkage, Verification};
 /// [`Verification::Contains`] it is the largest document of the group by
 /// [`Extent`](crate::verify::Extent), and the first among equals. `evidence` is what the
 /// verification of `settings` compares; without it the distance decides. Takes about 200 bytes of
-/// memory per document, or what [`DedupOptions::memory`] allows and 10 bytes per document.
+/// memory per document, 256 more if most texts are short, or what [`DedupOptions::memory`] allows
+/// and 10 bytes per document.
 ///
 /// # Errors
 ///
@@ -131,7 +132,8 @@ impl Linking<'_> {
             name: "fingerprints",
             reason: format!("{count} are too many; the maximum is {}", u32::MAX),
         })?;
-        let block = self.settings.block::<F>(count);
+        let short = self.evidence.filter(|evidence| evidence.is_of_short_texts());
+        let block = self.settings.block::<F>(count, short.map_or(0, |_| Outlines::BYTES));
         if self.evidence.is_none() && linkage == Linkage::Chain && block >= count {
             let ordered: Vec<F> = (0..count).map(fingerprint).collect();
             let labels = join::clusters(&ordered, distance, self.progress)?;
@@ -147,7 +149,10 @@ impl Linking<'_> {
                 evidence.check_within(verification, distance, pair, self.progress)
             }
         };
-        let grouping = Grouping { count, fingerprint: &fingerprint, digest: &digest, block };
+        let read = short.map(|evidence| move |place: u32| evidence.bigrams(at(place)));
+        let outlines = read.as_ref().map(|read| Outlines { read, verification });
+        let (fingerprint, digest) = (&fingerprint, &digest);
+        let grouping = Grouping { count, fingerprint, digest, block, outlines };
         join::labelled(&grouping, distance, linkage, self.progress, &verify)
     }
 }

@@ -130,14 +130,14 @@ impl DedupOptions {
         if self.memory == usize::MAX { self.memory } else { self.memory / EVIDENCE_PART }
     }
 
-    /// Returns how many documents are grouped together.
-    pub(super) fn block<F: Fingerprint>(&self, documents: u32) -> u32 {
+    /// Returns how many documents are grouped together; of each, `more` bytes are in memory.
+    pub(super) fn block<F: Fingerprint>(&self, documents: u32, more: usize) -> u32 {
         if self.memory == usize::MAX {
             return documents;
         }
         let held = (documents as usize).saturating_mul(F::BYTES + 4);
         let left = self.memory.saturating_sub(self.evidence_memory()).saturating_sub(held);
-        let block = left / (200 + 12 * F::BYTES);
+        let block = left / (200 + 12 * F::BYTES + more);
         let block = u32::try_from(block).unwrap_or(u32::MAX);
         block.max(documents.div_ceil(BLOCKS)).max(BLOCK)
     }

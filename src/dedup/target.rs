@@ -15,7 +15,7 @@ use super::groups::{labelled, largest_first};
 use super::settings::DedupOptions;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::join::{self, Grouping, Labelled, Linkage, Similarities};
+use crate::join::{self, Grouping, Labelled, Linkage, Outlines, Similarities};
 use crate::progress::Progress;
 use crate::verify::{EvidenceFile, Verification};
 
@@ -112,11 +112,15 @@ impl<F: Fingerprint> Target<'_, F> {
         };
         let linkage = Linkage::Representative;
         let count = u32::try_from(places.len()).expect("places are positions");
+        let short = evidence.filter(|evidence| evidence.is_of_short_texts());
+        let read = short.map(|evidence| move |place: u32| evidence.bigrams(position(place)));
+        let more = short.map_or(0, |_| Outlines::BYTES);
         let grouping = Grouping {
             count,
             fingerprint: &|place| self.fingerprints[position(place)],
             digest: &digest,
-            block: self.settings.block::<F>(count),
+            block: self.settings.block::<F>(count, more),
+            outlines: read.as_ref().map(|read| Outlines { read, verification }),
         };
         let grouped = join::labelled(&grouping, distance, linkage, self.progress, &verify)?;
         let mut all = self.alone();

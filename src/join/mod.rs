@@ -61,6 +61,7 @@ pub use self::copies::Copies;
 pub use self::diameter::{Diameter, diameter};
 pub use self::documents::{Cluster, DocumentPair};
 pub use self::options::{JoinOptions, JoinReport};
+pub(crate) use self::representatives::Outlines;
 use self::source::Source;
 pub use self::union_find::UnionFind;
 pub(crate) use self::verified::{Documents as Grouping, Labelled, Similarities, labelled};

@@ -17,6 +17,7 @@ use super::{JoinOptions, Pair, Verify, join};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
+use crate::verify::{BigramOutline, Verification};
 
 /// Units that are processed one after another.
 const BLOCK: usize = 1024;
@@ -42,7 +43,7 @@ const FEW: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unit<F> {
     pub(super) position: u32,
-    /// The caller's number of the unit.
+    /// The caller's number of the unit, distinct among those that are compared.
     pub(super) number: u32,
     pub(super) fingerprint: F,
 }
@@ -53,6 +54,24 @@ pub(super) type Label<'a> = dyn FnMut(u32, u32, Option<f64>) + 'a;
 /// The index of a representative and its similarity to the unit that joins it.
 type Joined = (u32, f64);
 
+/// Outlines that show of most pairs that they do not pass; 256 bytes per document of a block.
+#[derive(Clone, Copy)]
+pub(crate) struct Outlines<'a> {
+    pub(crate) read: &'a (dyn Fn(u32) -> Result<BigramOutline> + Sync),
+    pub(crate) verification: Verification,
+}
+
+impl Outlines<'_> {
+    /// Bytes of memory per document of a block, which is compared with another one.
+    pub(crate) const BYTES: usize = 2 * size_of::<BigramOutline>();
+
+    /// Returns true if two of the outlines that were read show that the pair does not pass.
+    pub(super) fn reject(&self, read: &[BigramOutline], a: u32, b: u32) -> bool {
+        let pair = read.get(a as usize).zip(read.get(b as usize));
+        pair.is_some_and(|(a, b)| a.rejects(b, self.verification))
+    }
+}
+
 /// Decides whether a unit joins another.
 ///
 /// Units are given by ascending position. A representative is labelled with its position and no
@@ -62,6 +81,8 @@ pub(super) struct Rule<'a> {
     pub(super) distance: u32,
     pub(super) progress: &'a dyn Progress,
     pub(super) verify: &'a Verify<'a>,
+    /// Returns true if a representative and a unit certainly do not pass, by their numbers.
+    pub(super) rejects: &'a (dyn Fn(u32, u32) -> bool + Sync),
     /// Near pairs that are buffered, so that a unit meets its representatives in order.
     pub(super) waiting: usize,
 }
@@ -69,6 +90,7 @@ pub(super) struct Rule<'a> {
 impl Rule<'_> {
     fn is_near<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> bool {
         kept.fingerprint.distance(unit.fingerprint) <= self.distance
+            && !(self.rejects)(kept.number, unit.number)
     }
 
     fn passes<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> Result<Option<f64>> {
@@ -238,7 +260,11 @@ impl Rule<'_> {
             for pair in pairs {
                 let (a, b) = (our_places.place(pair.a), their_places.place(pair.b));
                 for &unit in theirs.units(b) {
-                    near.extend(ours.units(a).iter().map(|&representative| (unit, representative)));
+                    let number = units[unit as usize].number;
+                    let perhaps = ours.units(a).iter().filter(|&&representative| {
+                        !(self.rejects)(kept[representative as usize].number, number)
+                    });
+                    near.extend(perhaps.map(|&representative| (unit, representative)));
                     if near.len() >= self.waiting {
                         check(std::mem::take(&mut near))?;
                     }

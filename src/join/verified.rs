@@ -9,13 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rayon::prelude::*;
 
 use super::directory::Directory;
-use super::representatives::{Rule, Unit, WAITING};
+use super::representatives::{Outlines, Rule, Unit, WAITING};
 use super::union_find::UnionFind;
 use super::{JoinOptions, Pair, join};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
-use crate::verify::Linkage;
+use crate::verify::{BigramOutline, Linkage};
 
 /// Pairs that are verified between two look-ups of what is already linked.
 const CHECKED_TOGETHER: usize = 64;
@@ -77,8 +77,10 @@ pub(crate) struct Documents<'a, F> {
     pub(crate) fingerprint: &'a (dyn Fn(u32) -> F + Sync),
     /// Returns a hash of what `verify` compares.
     pub(crate) digest: &'a (dyn Fn(u32) -> Result<u64> + Sync),
-    /// Documents of a block; memory is about 300 bytes for each at 64 bits.
+    /// Documents of a block; memory is about 300 bytes for each at 64 bits, and that of outlines.
     pub(crate) block: u32,
+    /// Rejects pairs under representatives before `verify` is asked; `None` rejects none.
+    pub(crate) outlines: Option<Outlines<'a>>,
 }
 
 impl<F: Fingerprint> Documents<'_, F> {
@@ -89,6 +91,12 @@ impl<F: Fingerprint> Documents<'_, F> {
             let first = at * block;
             first..first.saturating_add(block).min(count)
         })
+    }
+
+    /// Reads the outlines of some documents.
+    fn read_outlines(&self, places: &[u32]) -> Result<Vec<BigramOutline>> {
+        let Some(outlines) = self.outlines else { return Ok(Vec::new()) };
+        places.par_iter().map(|&place| (outlines.read)(place)).collect()
     }
 
     /// Reads the documents of some blocks, one after another.
@@ -161,6 +169,7 @@ pub fn verified_clusters<F: Fingerprint>(
         fingerprint: &|place| fps[place as usize],
         digest: &|place| Ok(digests[place as usize]),
         block: u32::MAX,
+        outlines: None,
     };
     Ok(labelled(&documents, distance, linkage, progress, verify)?.labels)
 }
@@ -236,7 +245,6 @@ fn represented<F: Fingerprint>(
     progress::check(progress)?;
     progress.begin("grouping", Some(u64::from(documents.count)));
     let waiting = (documents.block as usize).clamp(1 << 12, WAITING);
-    let rule = Rule { distance, progress, verify, waiting };
     let mut labels: Vec<u32> = Vec::with_capacity(documents.count as usize);
     let mut similarities = Vec::new();
     for block in documents.blocks() {
@@ -253,16 +261,27 @@ fn represented<F: Fingerprint>(
         let mut left: Vec<Unit<F>> =
             numbered.map(|(number, &first)| unit(block.start + first, number)).collect();
         left.par_sort_unstable_by_key(|unit| unit.position);
+        let places: Vec<u32> = units.firsts.iter().map(|&first| block.start + first).collect();
+        let mut outlines = documents.read_outlines(&places)?;
         let copies = units.of.len() - left.len();
         let mut earlier = (0..).zip(&labels).filter(|&(place, &label)| place == label);
         while !left.is_empty() {
             let some = earlier.by_ref().take(documents.block as usize);
-            let kept: Vec<Unit<F>> = some.map(|(place, _)| unit(place, 0)).collect();
-            if kept.is_empty() {
+            let some: Vec<u32> = some.map(|(place, _)| place).collect();
+            if some.is_empty() {
                 break;
             }
+            // Numbers of these follow those of the block, as do their outlines.
+            let kept: Vec<Unit<F>> =
+                some.iter().zip(units.count()..).map(|(&place, at)| unit(place, at)).collect();
+            outlines.truncate(places.len());
+            outlines.append(&mut documents.read_outlines(&some)?);
+            let rejects = |a, b| documents.outlines.is_some_and(|of| of.reject(&outlines, a, b));
+            let rule = Rule { distance, progress, verify, rejects: &rejects, waiting };
             left = rule.apart(&kept, &left, &mut label)?;
         }
+        let rejects = |a, b| documents.outlines.is_some_and(|of| of.reject(&outlines, a, b));
+        let rule = Rule { distance, progress, verify, rejects: &rejects, waiting };
         rule.among(&left, &mut label)?;
         for (place, &unit) in block.zip(&units.of) {
             let (label, similarity) = of_unit[unit as usize];

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use super::boilerplate::{self, Own, OwnTexts};
 use super::edit::{self, LongText};
 use super::long_texts::LongTexts;
-use super::outline::Outline;
+use super::outline::{BigramOutline, Outline};
 use super::phrase_set::PhraseOutline;
 use super::spilled::SpilledBytes;
 use super::{Evidence, Extent, Verification};
@@ -170,6 +170,8 @@ pub struct EvidenceFile {
     /// A [`Piece`] per document.
     pub(super) records: SpilledBytes,
     pub(super) documents: u64,
+    /// Documents with a short text.
+    pub(super) short: u64,
     /// `None` if no line is boilerplate.
     pub(super) own: Option<OwnTexts>,
     pub(super) long: LongTexts,
@@ -221,6 +223,18 @@ impl EvidenceFile {
     fn bytes<'a>(&'a self, piece: &Piece, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let len = usize::try_from(piece.len()).unwrap_or(usize::MAX);
         self.bytes.get(piece.start, len, buffer)
+    }
+
+    /// Returns true if most documents have a short text, whose bigrams reject most pairs.
+    pub(crate) fn is_of_short_texts(&self) -> bool {
+        self.short > self.documents / 2
+    }
+
+    /// Returns the length and the bigrams of a document's text.
+    pub(crate) fn bigrams(&self, position: usize) -> Result<BigramOutline> {
+        let piece = self.piece(position)?;
+        let outline = piece.outline().copied().unwrap_or_else(|| Outline::new(""));
+        BigramOutline::new(&outline, || self.text(&piece))
     }
 
     /// Returns the extent of a document; zero without phrases.

@@ -57,6 +57,7 @@ pub struct EvidenceWriter {
     records: SpillingBytes,
     record: Vec<u8>,
     documents: u64,
+    short: u64,
     /// Start of each distinct piece by its hash, up to the memory.
     known: HashMap<[u64; 2], u64>,
     seed: u64,
@@ -83,6 +84,7 @@ impl EvidenceWriter {
             records: SpillingBytes::new(directory, usize::MAX)?,
             record: Vec::new(),
             documents: 0,
+            short: 0,
             known: HashMap::new(),
             // Under an unknown seed, nobody can prepare texts that collide.
             seed: RandomState::new().hash_one(0),
@@ -157,6 +159,7 @@ impl EvidenceWriter {
             Evidence::Phrases => Summary::Phrases(PhraseOutline::of_encoded(bytes)?),
             Evidence::Nothing | Evidence::Features => Summary::Nothing,
         };
+        self.short += u64::from(matches!(&summary, Summary::Text(text) if text.is_short()));
         let hash = feature_hash::<u128>(bytes, self.seed);
         let start = self.start(bytes, hash, number)?;
         let piece = Piece { hash, start, end: start + bytes.len() as u64, summary };
@@ -198,12 +201,12 @@ impl EvidenceWriter {
     ///
     /// [`Error::Io`] if the rest cannot be written or lines cannot be counted.
     pub fn finish(self) -> Result<EvidenceFile> {
-        let Self { kind, memory, bytes, records, known, lines, uncounted, .. } = self;
+        let Self { kind, memory, bytes, records, documents, short, .. } = self;
+        let Self { known, lines, uncounted, .. } = self;
         drop(known);
         let long = LongTexts::new(LONG_BYTES.min(memory / 16));
         let (bytes, records) = (bytes.finish()?, records.finish()?);
-        let mut file =
-            EvidenceFile { kind, bytes, records, documents: self.documents, own: None, long };
+        let mut file = EvidenceFile { kind, bytes, records, documents, short, own: None, long };
         if let Some(mut lines) = lines {
             if let Some(uncounted) = uncounted {
                 for position in uncounted.firsts()?.iter() {

@@ -32,6 +32,7 @@ pub use evidence_file::EvidenceFile;
 pub use evidence_writer::EvidenceWriter;
 pub use feature_set::{FeatureSet, KEPT_FEATURES};
 pub use options::{Evidence, Verification};
+pub(crate) use outline::BigramOutline;
 pub use phrase_set::{Extent, PhraseSet};
 pub use rule::{DuplicateRule, Linkage};
 

@@ -51,8 +51,36 @@ fn labels(
     let mut label = |number, label, similarity: Option<f64>| {
         labels.push((number, label, similarity.map(f64::to_bits)));
     };
-    Rule { distance, progress, verify, waiting: WAITING }.among(units, &mut label)?;
+    let rejects = &|_, _| false;
+    Rule { distance, progress, verify, rejects, waiting: WAITING }.among(units, &mut label)?;
     Ok(labels)
+}
+
+#[test]
+fn rejected_pairs_are_never_verified_and_change_no_label() {
+    let seed = 6;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let dense: Vec<u64> = (0..3 * BLOCK).map(|_| rng.u64(0..64)).collect();
+    let spread = |fps: &u64| fps.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (fps % 3);
+    let sparse: Vec<u64> = (0..3 * BLOCK).map(|_| spread(&rng.u64(0..900))).collect();
+    for fps in [dense, sparse] {
+        // Numbers are positions and one more, so a number is even where its position is odd.
+        let verify = |a: u32, b: u32, _| Ok((a % 2 == b % 2 && (a ^ b) % 5 < 2).then_some(1.0));
+        let strict = |a: u32, b: u32, apart: u32| {
+            assert_eq!(a % 2, b % 2, "seed {seed}: {a} {b}");
+            verify(a, b, apart)
+        };
+        let rejects = |a: u32, b: u32| a % 2 != b % 2;
+        let (distance, progress, waiting) = (2, &(), WAITING);
+        let rule = Rule { distance, progress, verify: &strict, rejects: &rejects, waiting };
+        let mut found = Vec::new();
+        let mut label = |number, label, similarity: Option<f64>| {
+            found.push((number, label, similarity.map(f64::to_bits)));
+        };
+        rule.among(&units(&fps), &mut label).unwrap();
+        found.sort_unstable();
+        assert!(found == one_by_one(&fps, distance, &verify), "seed {seed}");
+    }
 }
 
 #[test]
