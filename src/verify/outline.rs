@@ -9,6 +9,7 @@
 use super::edit::most_edits;
 use super::{Verification, by_length};
 use crate::error::Result;
+use crate::kernel::{self, Work};
 use crate::text::is_dense;
 
 /// Characters of the longest text whose bigrams distinguish it.
@@ -146,10 +147,27 @@ impl BigramOutline {
         if !(self.is_short && other.is_short) {
             return false;
         }
-        let both = self.bigrams.iter().zip(&other.bigrams);
-        let common: u32 = both.map(|(a, b)| (a & b).count_ones()).sum();
+        let common = kernel::dispatch(Common([&self.bigrams, &other.bigrams]));
         let surplus = u32::from(self.size.max(other.size)) - common;
         surplus as usize > 2 * most
+    }
+}
+
+/// Counts the members that two sets have in common.
+struct Common<'a>([&'a [u64; WORDS]; 2]);
+
+impl Work for Common<'_> {
+    type Output = u32;
+
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn run(self) -> u32 {
+        let [a, b] = self.0;
+        let mut common = 0;
+        for word in 0..WORDS {
+            common += (a[word] & b[word]).count_ones();
+        }
+        common
     }
 }
 
