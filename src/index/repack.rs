@@ -14,22 +14,21 @@ use crate::store::Family;
 use crate::sync::MutexGuard;
 
 impl<F: Fingerprint> Shared<F> {
-    /// Takes out of packs what later writes override, and returns the number of documents.
+    /// Takes out of packs what later writes override.
     ///
     /// The caller flushes the store before [`Shared::drop_removals`].
-    pub(super) fn repack(&self) -> Result<u64> {
+    pub(super) fn repack(&self) -> Result<()> {
         self.repack_around(&mut || ())
     }
 
     /// Calls `between` after a step was read and before it is committed.
-    fn repack_around(&self, between: &mut dyn FnMut()) -> Result<u64> {
+    fn repack_around(&self, between: &mut dyn FnMut()) -> Result<()> {
         let _alone = self.repacks();
         let turn = self.committer.turn_alone();
         let mut watch = self.committer.watch()?;
         drop(turn);
         let reader = watch.reader.clone();
         let mut touched: HashSet<u128> = HashSet::new();
-        let mut documents = 0;
         // Of postings first: one that is packed must belong to a packed document.
         for family in [Family::Postings, Family::Docs] {
             let Some(mut packs) = reader.snapshot().repacking(family)? else { continue };
@@ -40,17 +39,15 @@ impl<F: Fingerprint> Shared<F> {
                     touched.extend(changed.iter().map(|fingerprint| fingerprint.widen()));
                 }
                 let mut batch = self.store.batch()?;
-                let gone = portion.stage(&mut batch, family, |f| touched.contains(&f))?;
-                if gone > 0 {
+                if portion.stage(&mut batch, family, |f| touched.contains(&f))? {
                     turn.move_entries(batch)?;
                 }
-                documents += if family == Family::Docs { gone } else { 0 };
             }
         }
         drop(reader);
         // Its snapshot would keep what has left the packs.
         self.committer.withdraw();
-        Ok(documents)
+        Ok(())
     }
 
     /// Deletes the removals beneath which nothing is packed any longer.

@@ -4,9 +4,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::documents::Visit;
 use super::pairing::{Pairing, Side, Sink};
-use super::pending::{Lookup, Pending};
+use super::pending::Stored;
 use super::postings::Postings;
-use super::{JoinOptions, Pair, join, join_sources};
+use super::{JoinOptions, Pair, join};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Checker, Index, Reader, check_distance};
@@ -116,13 +116,9 @@ impl<F: Fingerprint> Reader<F> {
             let sets = [&ours.fingerprints[..], &theirs.fingerprints[..]];
             join(sets, JoinOptions::new(distance), progress, &near)?;
         } else {
-            let (pending, memory) = Pending::new(memory);
             let (postings, checkers) = (postings.each_ref(), [our_checker, their_checker]);
-            let lookup = Lookup { postings, checkers, pairing: &pairing };
-            let options = JoinOptions::new(distance).memory(memory);
-            let near = |pairs: &[Pair<F>]| pending.add(pairs, &lookup);
-            join_sources([of_ours, of_theirs], options, progress, &near)?;
-            pending.finish(&lookup)?;
+            let stored = Stored { postings, checkers, pairing: &pairing };
+            stored.join::<F>(distance, memory, progress)?;
         }
         let count = sink.lock().unwrap_or_else(PoisonError::into_inner).count();
         Ok(count)

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use super::diameter::{Diameter, diameter};
 use super::held::{self, Held};
 use super::pairing::{Pairing, Side, Sink};
-use super::pending::{Lookup, Pending};
+use super::pending::Stored;
 use super::postings::Postings;
-use super::{JoinOptions, Pair, checked, join, join_sources};
+use super::{JoinOptions, Pair, checked, join};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Checker, Index, Reader, check_distance};
@@ -204,13 +204,9 @@ impl<F: Fingerprint> Reader<F> {
         } else {
             progress.begin("pairing equal fingerprints", Some(self.len()));
             postings.repeated::<F>(&|keys| pairing.equal::<F>(keys.iter(), progress))?;
-            let (pending, memory) = Pending::new(memory);
-            let lookup =
-                Lookup { postings: [&postings], checkers: [checker.as_ref()], pairing: &pairing };
-            let options = JoinOptions::new(distance).memory(memory);
-            let near = |pairs: &[Pair<F>]| pending.add(pairs, &lookup);
-            join_sources([&postings], options, progress, &near)?;
-            pending.finish(&lookup)?;
+            let (postings, checkers) = ([&postings], [checker.as_ref()]);
+            let stored = Stored { postings, checkers, pairing: &pairing };
+            stored.join::<F>(distance, memory, progress)?;
         }
         let count = sink.lock().unwrap_or_else(PoisonError::into_inner).count();
         Ok(count)

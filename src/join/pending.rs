@@ -6,13 +6,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Pair;
 use super::held::{self, Held, on_threads};
 use super::pairing::{Pairing, Side};
 use super::postings::Postings;
+use super::source::Source;
+use super::{JoinOptions, Pair, join_sources};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::Checker;
+use crate::progress::Progress;
 
 /// The share of a join's memory that pending pairs and their documents take.
 const SHARE: usize = 3;
@@ -22,7 +24,7 @@ const DOCUMENT: usize = 24;
 const PAIRS: (usize, usize) = (4096, 1 << 26);
 
 /// Pairs until their documents are looked up.
-pub(super) struct Pending<F> {
+struct Pending<F> {
     pairs: Mutex<Vec<Pair<F>>>,
     /// Held by the thread that looks documents up, so that one block is in memory at a time.
     turn: Mutex<()>,
@@ -33,7 +35,7 @@ pub(super) struct Pending<F> {
 
 impl<F: Fingerprint> Pending<F> {
     /// Prepares to collect pairs within a share of `memory`; returns what is left of it, too.
-    pub(super) fn new(memory: usize) -> (Self, usize) {
+    fn new(memory: usize) -> (Self, usize) {
         let share = memory / SHARE;
         // The next block is collected while the documents of one are looked up.
         let pairs = 2 * size_of::<Pair<F>>();
@@ -45,24 +47,20 @@ impl<F: Fingerprint> Pending<F> {
     }
 
     /// Adds pairs; if there are many, all are passed on.
-    pub(super) fn add<const S: usize>(
-        &self,
-        pairs: &[Pair<F>],
-        lookup: &Lookup<'_, '_, S>,
-    ) -> Result<()> {
+    fn add<const S: usize>(&self, pairs: &[Pair<F>], stored: &Stored<'_, '_, S>) -> Result<()> {
         let mut pending = lock(&self.pairs);
         pending.extend_from_slice(pairs);
         let many = pending.len() >= self.limit;
         drop(pending);
-        if many { self.pass(self.limit, lookup) } else { Ok(()) }
+        if many { self.pass(self.limit, stored) } else { Ok(()) }
     }
 
     /// Passes on the pairs that are left.
-    pub(super) fn finish<const S: usize>(&self, lookup: &Lookup<'_, '_, S>) -> Result<()> {
-        self.pass(1, lookup)
+    fn finish<const S: usize>(&self, stored: &Stored<'_, '_, S>) -> Result<()> {
+        self.pass(1, stored)
     }
 
-    fn pass<const S: usize>(&self, least: usize, lookup: &Lookup<'_, '_, S>) -> Result<()> {
+    fn pass<const S: usize>(&self, least: usize, stored: &Stored<'_, '_, S>) -> Result<()> {
         let _turn = lock(&self.turn);
         let mut pending = lock(&self.pairs);
         // Another thread may have taken them meanwhile.
@@ -71,18 +69,32 @@ impl<F: Fingerprint> Pending<F> {
         }
         let pairs = std::mem::take(&mut *pending);
         drop(pending);
-        lookup.pairs(&pairs, self.memory)
+        stored.pairs(&pairs, self.memory)
     }
 }
 
-/// Where the documents of one set are read, or of two.
-pub(super) struct Lookup<'a, 'b, const S: usize> {
+/// The documents of one set, or of two, that are read from the store.
+pub(super) struct Stored<'a, 'b, const S: usize> {
     pub(super) postings: [&'a Postings<'a>; S],
     pub(super) checkers: [Option<&'a Checker<'a>>; S],
     pub(super) pairing: &'a Pairing<'a, 'b>,
 }
 
-impl<const S: usize> Lookup<'_, '_, S> {
+impl<const S: usize> Stored<'_, '_, S> {
+    /// Joins the sets in limited memory, and passes the pairs of documents on.
+    pub(super) fn join<F: Fingerprint>(
+        &self,
+        distance: u32,
+        memory: usize,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let (pending, memory) = Pending::new(memory);
+        let options = JoinOptions::new(distance).memory(memory);
+        let sources = self.postings.map(|postings| postings as &dyn Source<F>);
+        join_sources(sources, options, progress, &|pairs| pending.add(pairs, self))?;
+        pending.finish(self)
+    }
+
     /// Reads the documents of all pairs, and passes pairs of documents on.
     fn pairs<F: Fingerprint>(&self, pairs: &[Pair<F>], memory: usize) -> Result<()> {
         let mut sets = Vec::with_capacity(S);

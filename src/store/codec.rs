@@ -109,6 +109,11 @@ pub(super) fn encode_plain(out: &mut Vec<u8>, key: &[u8], fingerprint: &[u8]) {
     out.extend_from_slice(&sum.to_be_bytes());
 }
 
+/// Returns the bytes of the fingerprint in the record of a document, without checking the record.
+pub(super) fn fingerprint(record: &[u8], width: usize) -> Option<&[u8]> {
+    record.get(1..=width)
+}
+
 /// Encodes a record under a key.
 pub(crate) fn encode<T: Encode>(key: &[u8], record: &T) -> Vec<u8> {
     let mut out = Vec::new();

@@ -142,11 +142,7 @@ impl Snapshot {
 
     /// Opens a cursor for one pass over part of a family, which leaves the cache to searches.
     pub(crate) fn pass(&self, family: Family) -> Result<Cursor<'_>> {
-        self.cursor(family, || {
-            let mut options = ReadOptions::default();
-            options.fill_cache(false);
-            options
-        })
+        self.cursor(family, passing)
     }
 
     /// Opens a cursor for many seeks, which keeps its blocks in the cache.
@@ -177,10 +173,16 @@ impl Snapshot {
     }
 }
 
-/// Returns options that read ahead and bypass the cache.
-pub(super) fn sweeping() -> ReadOptions {
+/// Returns options that bypass the cache.
+pub(super) fn passing() -> ReadOptions {
     let mut options = ReadOptions::default();
     options.fill_cache(false);
+    options
+}
+
+/// Returns options that read ahead and bypass the cache.
+pub(super) fn sweeping() -> ReadOptions {
+    let mut options = passing();
     options.set_readahead_size(2 << 20);
     options
 }

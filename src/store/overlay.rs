@@ -221,7 +221,9 @@ impl Base<'_> {
 
     /// Returns the fingerprint of a packed document, in the bytes of its postings.
     pub(super) fn fingerprint(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.get(key)?.and_then(|record| record.get(1..=self.width).map(<[u8]>::to_vec)))
+        Ok(self
+            .get(key)?
+            .and_then(|record| codec::fingerprint(&record, self.width).map(<[u8]>::to_vec)))
     }
 
     /// Returns the damage at which the cursor stands.
@@ -281,9 +283,7 @@ impl Above {
             None => AboveState::End,
         };
     }
-}
 
-impl Above {
     fn is_at_or_before(&self, key: &[u8]) -> bool {
         match self.state {
             AboveState::End => false,
@@ -340,15 +340,12 @@ impl<'a> Beneath<'a> {
                 if left == 1 {
                     self.base.next();
                     self.settle(overlay);
-                    break;
+                    continue;
                 }
                 self.base.place(left - 1);
                 if self.above.is_at_or_before(self.base.key.as_ref()) {
                     self.settle(overlay);
                 }
-            }
-            if self.turn == Turn::Base {
-                continue;
             }
             let Some((key, value)) = self.entry(overlay, family)? else { return Ok(()) };
             if !visit(key, value)? {

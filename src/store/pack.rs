@@ -280,7 +280,7 @@ fn exact(bytes: usize, each: usize) -> Option<usize> {
 }
 
 /// Reads one number of up to 16 bytes.
-fn number(bytes: &[u8]) -> u128 {
+pub(super) fn number(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 

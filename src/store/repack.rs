@@ -9,8 +9,8 @@
 
 use super::cursor::Snapshot;
 use super::overlay::{Entries, Packs, REMOVED};
-use super::pack::{Layout, Member, PACK_MEMBERS};
-use super::{Batch, Family, Store, cursor, engine_error};
+use super::pack::{Layout, Member, PACK_MEMBERS, number};
+use super::{Batch, Family, Store, codec, cursor, engine_error};
 use crate::error::{Error, Result};
 
 /// Packs that one batch rewrites, so that a writer waits less than a millisecond for it.
@@ -59,13 +59,14 @@ struct Present {
 impl Snapshot {
     /// Prepares to walk the packs beneath a family; `None` if there are none.
     pub(crate) fn repacking(&self, family: Family) -> Result<Option<Repacking<'_>>> {
-        let (store, options) = (self.store(), || self.of_state(cursor::sweeping()));
+        let store = self.store();
         let Some(packs) = store.packs(family)? else { return Ok(None) };
-        let mut overlay = store.db.raw_iterator_cf_opt(store.handle(family)?, options());
+        let options = self.of_state(cursor::sweeping());
+        let mut overlay = store.db.raw_iterator_cf_opt(store.handle(family)?, options);
         overlay.seek_to_first();
         Ok(Some(Repacking {
             overlay,
-            packs: packs.entries(options()),
+            packs: packs.entries(self.of_state(cursor::passing())),
             layout: packs.layout(),
             family,
             width: (store.header.bits / 8) as usize,
@@ -81,25 +82,29 @@ impl Repacking<'_> {
         while let Some((key, value)) = self.overlay.item() {
             let change = match value {
                 REMOVED => Override::Removed,
-                record if self.family == Family::Docs => match record.get(1..=self.width) {
-                    Some(fingerprint) => Override::Replaced(number(fingerprint)),
-                    None => return Err(Error::corrupt("docs", "a record is too short")),
-                },
-                _ => Override::Nothing,
-            };
-            let key = key.to_vec();
-            if change != Override::Nothing && key.len() == self.layout.key_bytes() {
-                if self.present.as_ref().is_none_or(|present| present.pack.key < key) {
-                    self.take(&mut portion);
-                    if portion.len() == PORTION {
-                        return Ok(Some(Portion(portion)));
-                    }
-                    if !self.reach(&key)? {
-                        break;
+                record if self.family == Family::Docs => {
+                    match codec::fingerprint(record, self.width) {
+                        Some(fingerprint) => Override::Replaced(number(fingerprint)),
+                        None => return Err(Error::corrupt("docs", "a record is too short")),
                     }
                 }
-                self.mark(&key, change);
+                _ => Override::Nothing,
+            };
+            if change == Override::Nothing || key.len() != self.layout.key_bytes() {
+                self.overlay.next();
+                continue;
             }
+            let key = key.to_vec();
+            if self.present.as_ref().is_none_or(|present| present.pack.key < key) {
+                self.take(&mut portion);
+                if portion.len() == PORTION {
+                    return Ok(Some(Portion(portion)));
+                }
+                if !self.reach(&key)? {
+                    break;
+                }
+            }
+            self.mark(&key, change);
             self.overlay.next();
         }
         let failed = |e| engine_error(&self.family.to_string(), e);
@@ -161,35 +166,34 @@ impl Repacking<'_> {
 impl Portion {
     /// Rewrites packs without overridden members; those with a `kept` fingerprint stay.
     ///
-    /// Returns the number of members that leave.
+    /// Returns true if any member leaves.
     pub(crate) fn stage(
         &self,
         batch: &mut Batch<'_>,
         family: Family,
         kept: impl Fn(u128) -> bool,
-    ) -> Result<u64> {
-        let store = batch.store;
-        let Some(packs) = store.packs(family)? else { return Ok(0) };
+    ) -> Result<bool> {
+        let Some(packs) = batch.store.packs(family)? else { return Ok(false) };
         let mut writer = Writer { packs, batch, left: Vec::new(), value: Vec::new() };
-        let mut leaving = 0;
+        let mut any = false;
         for pack in &self.0 {
             let stays = |(member, by): &(Member, Override)| {
                 (*by == Override::Nothing || kept(member.fingerprint)).then_some(*member)
             };
             let left: Vec<Member> = pack.members.iter().filter_map(stays).collect();
-            let gone = pack.members.len() - left.len();
-            if gone == 0 || !pack.adjacent {
+            let changes = left.len() < pack.members.len();
+            if !changes || !pack.adjacent {
                 writer.write_down_to(0);
             }
-            if gone > 0 {
-                leaving += gone as u64;
+            if changes {
+                any = true;
                 writer.batch.writes.delete_cf(packs.handle(), &pack.key);
                 writer.left.extend(left);
-                writer.write_down_to(2 * PACK_MEMBERS - 1);
+                writer.write_down_to(PACK_MEMBERS - 1);
             }
         }
         writer.write_down_to(0);
-        Ok(leaving)
+        Ok(any)
     }
 }
 
@@ -205,13 +209,7 @@ impl Writer<'_, '_> {
     /// Writes packs until at most `most` members are left.
     fn write_down_to(&mut self, most: usize) {
         while self.left.len() > most {
-            let all = self.left.len();
-            let members = if all < 2 * PACK_MEMBERS {
-                all.min(PACK_MEMBERS).max(all / 2)
-            } else {
-                PACK_MEMBERS
-            };
-            let rest = self.left.split_off(members.min(PACK_MEMBERS));
+            let rest = self.left.split_off(self.left.len().min(PACK_MEMBERS));
             let members = std::mem::replace(&mut self.left, rest);
             if let Some(key) = self.packs.layout().encode(&members, &mut self.value) {
                 self.batch.writes.put_cf(self.packs.handle(), key, &self.value);
@@ -235,7 +233,7 @@ impl Store {
     ) -> Result<()> {
         let Some(packs) = self.packs(family)? else { return Ok(()) };
         let mut overlay = self.db.raw_iterator_cf_opt(self.handle(family)?, cursor::sweeping());
-        let mut base = packs.base(cursor::sweeping());
+        let mut base = packs.base(cursor::passing());
         let mut keys = Vec::new();
         overlay.seek_to_first();
         while let Some((key, value)) = overlay.item() {
@@ -266,8 +264,4 @@ impl Removals {
         }
         Ok(())
     }
-}
-
-fn number(bytes: &[u8]) -> u128 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }

@@ -221,7 +221,6 @@ impl Work<'_> {
         if !building {
             files.reverse();
         }
-        let mut beneath = false;
         let mut packs = Vec::new();
         for (number, file) in files {
             let name = format!("{number:06}.sst");
@@ -243,21 +242,10 @@ impl Work<'_> {
                 Content::Other => continue,
             };
             let family = family.name(generation);
-            if self.ingest_linked(&file, &family, true).is_ok() {
-                continue;
-            }
-            // Entries with sequence number 0, left by a compaction, forbid ingesting behind them.
-            let below = format!("beneath {family}");
-            self.make(&below)?;
-            match self.ingest_linked(&file, &below, false) {
-                Ok(()) => beneath = true,
-                Err(error) => self.notes.push(Error::corrupt(name, error.to_string())),
-            }
+            self.ingest_behind(name, &file, &family)?;
         }
-        if beneath {
-            for family in [Family::Docs, Family::Postings] {
-                self.merge_beneath(&family.name(generation))?;
-            }
+        for family in [Family::Docs, Family::Postings] {
+            self.merge_beneath(&family.name(generation))?;
         }
         self.ingest_packs(packs, header, generation)
     }
@@ -313,10 +301,24 @@ impl Work<'_> {
             .map_err(|e| engine_error(family, e))
     }
 
+    /// Ingests a file behind all entries of a family, or into a family beneath it.
+    ///
+    /// Returns false and adds a note if the file cannot be ingested.
+    fn ingest_behind(&mut self, name: String, file: &Path, family: &str) -> Result<bool> {
+        if self.ingest_linked(file, family, true).is_ok() {
+            return Ok(true);
+        }
+        // Entries with sequence number 0, left by a compaction, forbid ingesting behind them.
+        let below = beneath(family);
+        self.make(&below)?;
+        let ingested = self.ingest_linked(file, &below, false);
+        let failed = |error: Error| self.notes.push(Error::corrupt(name, error.to_string()));
+        Ok(ingested.map_err(failed).is_ok())
+    }
+
     /// Adds entries of the family beneath that the upper family lacks.
     fn merge_beneath(&mut self, family: &str) -> Result<()> {
-        let below = format!("beneath {family}");
-        let Some(beneath) = self.db.cf_handle(&below) else { return Ok(()) };
+        let Some(beneath) = self.db.cf_handle(&beneath(family)) else { return Ok(()) };
         let upper = self.handle(family)?;
         let removals: u64 = self
             .db
@@ -390,6 +392,11 @@ impl Work<'_> {
             if number < since { Ok(()) } else { write(db, name, change.key, change.value) }
         })
     }
+}
+
+/// Returns the name of the family for files that lie beneath all entries of another one.
+fn beneath(family: &str) -> String {
+    format!("beneath {family}")
 }
 
 /// Opens the reassembled files, without automatic compactions.

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Work, write};
+use super::{Work, beneath, write};
 use crate::error::{Error, Result};
 use crate::store::codec::HeaderRecord;
 use crate::store::pack::Layout;
@@ -40,17 +40,8 @@ impl Work<'_> {
                 self.notes.push(Error::corrupt(name, detail));
                 continue;
             }
-            let upper = family.name(generation);
-            if self.ingest_linked(&file, &upper, true).is_ok() {
+            if self.ingest_behind(name, &file, &family.name(generation))? {
                 ranges.push((family, first, last));
-                continue;
-            }
-            // As with documents: entries with sequence number 0 forbid ingesting behind them.
-            let below = format!("beneath {upper}");
-            self.make(&below)?;
-            match self.ingest_linked(&file, &below, false) {
-                Ok(()) => ranges.push((family, first, last)),
-                Err(error) => self.notes.push(Error::corrupt(name, error.to_string())),
             }
         }
         Family::PACKS.into_iter().try_for_each(|family| {
@@ -60,8 +51,7 @@ impl Work<'_> {
 
     /// Adds packs of the family beneath that overlap none of the upper family.
     fn merge_packs(&mut self, upper: &str, layout: Layout) -> Result<()> {
-        let below = format!("beneath {upper}");
-        let Some(beneath) = self.db.cf_handle(&below) else { return Ok(()) };
+        let Some(beneath) = self.db.cf_handle(&beneath(upper)) else { return Ok(()) };
         let mut above = self.db.raw_iterator_cf(self.handle(upper)?);
         let mut entries = self.db.raw_iterator_cf(beneath);
         let mut members = Vec::new();
