@@ -1,10 +1,9 @@
 //! Repacking: frees the space of packed documents that were removed or replaced.
 //!
-//! Everything is read from one snapshot without the writer lock. What writes have touched since then
-//! is known from the journal, and stays packed until the next compaction. Under the lock, a step
-//! rewrites a few packs in one batch.
+//! What leaves the packs is decided by one snapshot, which is read without the writer lock. Under the
+//! lock, a step rewrites a few packs in one batch. Later writes conflict with none of them: what they
+//! write overrides the packs, whether or not these still hold the document.
 
-use std::collections::HashSet;
 use std::sync::PoisonError;
 
 use super::Shared;
@@ -24,24 +23,16 @@ impl<F: Fingerprint> Shared<F> {
     /// Calls `between` after a step was read and before it is committed.
     fn repack_around(&self, between: &mut dyn FnMut()) -> Result<()> {
         let _alone = self.repacks();
-        let turn = self.committer.turn_alone();
-        let mut watch = self.committer.watch()?;
-        drop(turn);
-        let reader = watch.reader.clone();
-        let mut touched: HashSet<u128> = HashSet::new();
+        let reader = self.committer.read()?;
         // Of postings first: one that is packed must belong to a packed document.
         for family in [Family::Postings, Family::Docs] {
             let Some(mut packs) = reader.snapshot().repacking(family)? else { continue };
             while let Some(portion) = packs.next()? {
                 between();
                 let turn = self.committer.turn_alone();
-                for changed in watch.since() {
-                    touched.extend(changed.iter().map(|fingerprint| fingerprint.widen()));
-                }
                 let mut batch = self.store.batch()?;
-                if portion.stage(&mut batch, family, |f| touched.contains(&f))? {
-                    turn.move_entries(batch)?;
-                }
+                portion.stage(&mut batch, family)?;
+                turn.move_entries(batch)?;
             }
         }
         drop(reader);

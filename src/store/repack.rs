@@ -164,36 +164,21 @@ impl Repacking<'_> {
 }
 
 impl Portion {
-    /// Rewrites packs without overridden members; those with a `kept` fingerprint stay.
-    ///
-    /// Returns true if any member leaves.
-    pub(crate) fn stage(
-        &self,
-        batch: &mut Batch<'_>,
-        family: Family,
-        kept: impl Fn(u128) -> bool,
-    ) -> Result<bool> {
-        let Some(packs) = batch.store.packs(family)? else { return Ok(false) };
+    /// Rewrites the packs without overridden members.
+    pub(crate) fn stage(&self, batch: &mut Batch<'_>, family: Family) -> Result<()> {
+        let Some(packs) = batch.store.packs(family)? else { return Ok(()) };
         let mut writer = Writer { packs, batch, left: Vec::new(), value: Vec::new() };
-        let mut any = false;
         for pack in &self.0 {
-            let stays = |(member, by): &(Member, Override)| {
-                (*by == Override::Nothing || kept(member.fingerprint)).then_some(*member)
-            };
-            let left: Vec<Member> = pack.members.iter().filter_map(stays).collect();
-            let changes = left.len() < pack.members.len();
-            if !changes || !pack.adjacent {
+            if !pack.adjacent {
                 writer.write_down_to(0);
             }
-            if changes {
-                any = true;
-                writer.batch.writes.delete_cf(packs.handle(), &pack.key);
-                writer.left.extend(left);
-                writer.write_down_to(PACK_MEMBERS - 1);
-            }
+            writer.batch.writes.delete_cf(packs.handle(), &pack.key);
+            let left = pack.members.iter().filter(|(_, by)| *by == Override::Nothing);
+            writer.left.extend(left.map(|(member, _)| *member));
+            writer.write_down_to(PACK_MEMBERS - 1);
         }
         writer.write_down_to(0);
-        Ok(any)
+        Ok(())
     }
 }
 
