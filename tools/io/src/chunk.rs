@@ -166,6 +166,8 @@ type Stop = Option<Failure>;
 pub(crate) struct Out {
     pub(crate) gate: Arc<Gate>,
     pub(crate) units: Arc<[Unit]>,
+    /// Threads to unpack one unit, if it allows that.
+    pub(crate) threads: usize,
     pub(crate) read: Sender<Event>,
     pub(crate) rows: Rows,
     /// Rows that an earlier pass read of each source.
@@ -405,7 +407,7 @@ impl One<'_> {
     /// Reads the pages of a crawl and returns the number of records, pages or not.
     fn records(&mut self) -> Result<u64, Stop> {
         let (source, before) = (self.source, self.before);
-        let mut records = source.open_records(&self.out.meter)?;
+        let mut records = source.open_records(self.out.threads, &self.out.meter)?;
         let mut ordinal = 0;
         let mut gathered = Gathered::default();
         while let Some(record) = records.next().map_err(|e| Failure::io(&source.name, e))? {

@@ -1,10 +1,10 @@
 //! Flow: chunks are read, made into results on all threads, and handed on in order.
 //!
 //! Up to one reading thread per processor reads units: sources, or some row groups of a Parquet
-//! file. A chunk becomes a job of the pool as soon as it is read. The caller's thread receives the
-//! results in the order of the units. A stage waits for another one only if the chunks and results
-//! in flight reach a limit of bytes; the unit that is handed on always continues, so that the limit
-//! cannot block it.
+//! file. Threads that no unit needs unpack the members of a crawl. A chunk becomes a job of the pool
+//! as soon as it is read. The caller's thread receives the results in the order of the units. A
+//! stage waits for another one only if the chunks and results in flight reach a limit of bytes; the
+//! unit that is handed on always continues, so that the limit cannot block it.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -119,7 +119,9 @@ pub fn for_each_made<T: Send>(
     for _ in 0..threads.min(units.len()) {
         let (inputs, gate, read) = (Arc::clone(inputs), Arc::clone(&gate), read.clone());
         let (units, meter) = (Arc::clone(&units), meter.clone());
-        let out = Out { gate, units, read, rows, before: extents.cloned(), meter };
+        let of_unit = threads / units.len();
+        let before = extents.cloned();
+        let out = Out { gate, units, threads: of_unit, read, rows, before, meter };
         // Not a scoped thread: it may wait for a terminal long after the work has failed.
         let thread = std::thread::Builder::new().name("reader".to_owned());
         let reader = thread.spawn(move || out.run(&inputs));

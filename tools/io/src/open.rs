@@ -104,8 +104,8 @@ pub(crate) fn counted(
 }
 
 /// Opens a regular file as it is.
-pub(crate) fn as_it_is(path: &Path, meter: &Meter) -> Result<Reader> {
-    let file = File::open(path).map_err(|e| Failure::io(path, e))?;
+pub(crate) fn as_it_is(path: &Path, meter: &Meter) -> io::Result<Reader> {
+    let file = File::open(path)?;
     Ok(buffered(Counted { file, meter: meter.clone() }))
 }
 

@@ -191,7 +191,7 @@ fn records(
     budget: u64,
     texts: &mut Vec<String>,
 ) -> Result<()> {
-    let mut records = source.open_records(&Meter::default())?;
+    let mut records = source.open_records(1, &Meter::default())?;
     let (mut left, enough) = (budget, texts.len() + quota);
     while left > 0 && texts.len() < enough {
         let Some(record) = records.next().map_err(|e| Failure::io(&source.name, e))? else { break };

@@ -364,12 +364,14 @@ impl Source {
     }
 
     /// Opens the records of a crawl, which tell their offsets in the file as it is.
-    pub(crate) fn open_records(&self, meter: &Meter) -> Result<Records> {
-        let reader = match (&self.spool, &self.stream) {
-            (None, None) => open::as_it_is(&self.path, meter)?,
-            _ => self.open(meter)?,
+    ///
+    /// Of a regular file, `threads` unpack the members.
+    pub(crate) fn open_records(&self, threads: usize, meter: &Meter) -> Result<Records> {
+        let records = match (&self.spool, &self.stream) {
+            (None, None) => Records::open(&self.path, threads, meter),
+            _ => Records::new(self.open(meter)?),
         };
-        Records::new(reader).map_err(|e| Failure::io(&self.name, e))
+        records.map_err(|e| Failure::io(&self.name, e))
     }
 
     /// Opens the source for reading from its start.

@@ -44,7 +44,7 @@ pub(super) struct Members {
 
 /// Compression of a file, detected from its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     Plain,
     Gzip,
     Zstandard,
@@ -123,8 +123,37 @@ impl Members {
         } else {
             Form::Plain
         };
-        let state = State::Between(input);
-        Ok(Self { state, form, dictionary: None, buffer: Vec::new(), at: 0, start: 0 })
+        Ok(Self::between(input, form, None))
+    }
+
+    /// The state at an offset, before a member or within one to be skipped.
+    pub(super) fn at(reader: Reader, offset: u64, form: Form, dictionary: Option<Vec<u8>>) -> Self {
+        Self::between(Input { reader, front: Vec::new(), taken: offset }, form, dictionary)
+    }
+
+    fn between(input: Input, form: Form, dictionary: Option<Vec<u8>>) -> Self {
+        let start = input.taken;
+        Self { state: State::Between(input), form, dictionary, buffer: Vec::new(), at: 0, start }
+    }
+
+    /// Returns how a file is compressed, and the dictionary at its beginning.
+    ///
+    /// Returns `None` without compression, and if the dictionary cannot be read.
+    pub(super) fn packing(mut self) -> Option<(Form, Option<Vec<u8>>)> {
+        match (self.form, self.leave()) {
+            (Form::Gzip, _) => {}
+            (Form::Zstandard, State::Between(mut input)) => self.learn(&mut input).ok()?,
+            _ => return None,
+        }
+        Some((self.form, self.dictionary))
+    }
+
+    /// Skips at least a byte, up to what looks like the beginning of a member.
+    pub(super) fn skip(&mut self) -> io::Result<()> {
+        let State::Between(mut input) = self.leave() else { return Ok(()) };
+        let found = self.look_on(&mut input);
+        self.state = State::Between(input);
+        found
     }
 
     /// Returns the offset of the next byte in a plain file, else that of its member.

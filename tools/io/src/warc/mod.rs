@@ -4,17 +4,21 @@
 //! `conversion` records of WET files. Each record is separate: a fault in one is reported with its
 //! number and offset, and reading continues with the next.
 
+mod ahead;
 mod http;
 mod members;
 mod page;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
+use self::ahead::Ahead;
 use self::http::Head;
 use self::members::{Members, Trouble};
 pub(crate) use self::page::Page;
 use super::chunk::MAX_ROW;
-use super::open::Reader;
+use super::open::{self, Meter, Reader};
 use super::reject::Reason;
 
 /// Begins every record.
@@ -53,8 +57,44 @@ pub(crate) struct Record {
 
 /// Reads records one after another.
 pub(crate) struct Records {
-    members: Members,
+    members: Unpacking,
     count: u64,
+}
+
+/// Who unpacks the members of a file.
+enum Unpacking {
+    InOrder(Members),
+    Ahead(Box<Ahead>),
+}
+
+impl Unpacking {
+    fn offset(&self) -> u64 {
+        match self {
+            Self::InOrder(members) => members.offset(),
+            Self::Ahead(members) => members.offset(),
+        }
+    }
+
+    fn fill(&mut self, wanted: usize) -> Result<&[u8], Trouble> {
+        match self {
+            Self::InOrder(members) => members.fill(wanted),
+            Self::Ahead(members) => members.fill(wanted),
+        }
+    }
+
+    fn pass(&mut self, bytes: usize) {
+        match self {
+            Self::InOrder(members) => members.pass(bytes),
+            Self::Ahead(members) => members.pass(bytes),
+        }
+    }
+
+    fn next(&mut self) -> Result<bool, Trouble> {
+        match self {
+            Self::InOrder(members) => members.next(),
+            Self::Ahead(members) => members.next(),
+        }
+    }
 }
 
 /// Why a record is none.
@@ -77,7 +117,24 @@ impl From<Trouble> for Fault {
 
 impl Records {
     pub(crate) fn new(reader: Reader) -> std::io::Result<Self> {
-        Ok(Self { members: Members::new(reader)?, count: 0 })
+        Ok(Self { members: Unpacking::InOrder(Members::new(reader)?), count: 0 })
+    }
+
+    /// Opens a file whose members that many threads unpack.
+    pub(crate) fn open(path: &Path, threads: usize, meter: &Meter) -> std::io::Result<Self> {
+        Self::open_in_ranges(path, threads, ahead::RANGE, meter)
+    }
+
+    fn open_in_ranges(
+        path: &Path,
+        threads: usize,
+        range: u64,
+        meter: &Meter,
+    ) -> std::io::Result<Self> {
+        Ok(match Ahead::new(path, threads, range, meter)? {
+            Some(ahead) => Self { members: Unpacking::Ahead(Box::new(ahead)), count: 0 },
+            None => Self::new(open::as_it_is(path, meter)?)?,
+        })
     }
 
     /// Returns the next record; `None` at the end.

@@ -7,7 +7,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::*;
-use crate::open;
 
 /// Compresses one record.
 type Pack = fn(&[u8]) -> Vec<u8>;
@@ -52,9 +51,12 @@ fn sample() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Returns one line for each record: its number, and its address or why there is none.
+/// Returns one line for each record: its offset, and its address or why there is none.
 fn told(bytes: &[u8]) -> Vec<String> {
-    let mut records = Records::new(open::buffered(Cursor::new(bytes.to_vec()))).unwrap();
+    lines_of(Records::new(open::buffered(Cursor::new(bytes.to_vec()))).unwrap())
+}
+
+fn lines_of(mut records: Records) -> Vec<String> {
     let mut lines = Vec::new();
     while let Some(record) = records.next().unwrap() {
         assert_eq!(record.ordinal, lines.len() as u64);
@@ -109,6 +111,13 @@ fn records_are_the_same_however_they_are_compressed() {
     assert_eq!(bare(&told(&zstandard(&records.concat()))), EXPECTED);
 }
 
+/// Returns the frame of a dictionary, which precedes all others.
+fn with_length(dictionary: &[u8]) -> Vec<u8> {
+    let mut length = u32::try_from(dictionary.len()).unwrap().to_be_bytes();
+    length.reverse();
+    [b"\x5d\x2a\x4d\x18", &length[..], dictionary].concat()
+}
+
 #[test]
 fn frames_with_a_dictionary_before_them_are_read() {
     let records = sample();
@@ -126,10 +135,7 @@ fn frames_with_a_dictionary_before_them_are_read() {
         })
         .collect();
     for stored in [dictionary.clone(), zstd::encode_all(&dictionary[..], 3).unwrap()] {
-        let length = u32::try_from(stored.len()).unwrap();
-        let mut length = length.to_be_bytes();
-        length.reverse();
-        let file = [b"\x5d\x2a\x4d\x18", &length[..], &stored, &frames].concat();
+        let file = [with_length(&stored), frames.clone()].concat();
         assert_eq!(bare(&told(&file)), EXPECTED);
     }
     assert!(bare(&told(&frames))[0].starts_with("damaged: "));
@@ -170,6 +176,61 @@ fn what_is_wrong_with_one_record_is_told_and_the_next_ones_are_read() {
     let found = told(&members);
     assert!(found[0].contains("bytes before its Content-Length of 500"), "{found:?}");
     assert_eq!(bare(&found)[1..], [EXPECTED[3]]);
+}
+
+/// Returns a record whose member contains others, which are not compressed again.
+fn crawl_of_a_crawl(inner: &[u8]) -> Vec<u8> {
+    let fields = "WARC-Type: resource\r\nContent-Type: text/plain\r\n";
+    let mut packed = GzEncoder::new(Vec::new(), Compression::none());
+    packed.write_all(&record(fields, inner)).unwrap();
+    packed.finish().unwrap()
+}
+
+#[test]
+fn what_threads_unpack_ahead_is_what_is_read_in_order() {
+    let many: Vec<Vec<u8>> = (0..300)
+        .map(|n| response(&format!("http://{n}.example/"), 200, "text/plain", &SUN.repeat(n % 40)))
+        .collect();
+    let frame = |bytes: &Vec<u8>| zstd::encode_all(&bytes[..], 1).unwrap();
+    let dictionary = zstd::dict::from_samples(&many, 4096).unwrap();
+    let mut learnt = with_length(&dictionary);
+    for record in &many {
+        let mut packing = zstd::bulk::Compressor::with_dictionary(3, &dictionary).unwrap();
+        learnt.extend(packing.compress(record).unwrap());
+    }
+    let members: Vec<Vec<u8>> = many.iter().map(|record| gzip(record)).collect();
+    let nested = crawl_of_a_crawl(&members.concat());
+    let large =
+        gzip(&record("WARC-Type: resource\r\nContent-Type: text/plain\r\n", &vec![b'x'; 9 << 20]));
+    let damaged = |mut bytes: Vec<u8>| {
+        (1..9).for_each(|part| bytes[part * 1000] ^= 0x55);
+        bytes
+    };
+    let files = [
+        members.concat(),
+        many.iter().flat_map(frame).collect(),
+        learnt.clone(),
+        gzip(&many.concat()),
+        many.concat().chunks(700).flat_map(gzip).collect(),
+        [&members[..90], &[nested], &members[90..]].concat().concat(),
+        [&members[..90], &[large], &members[90..]].concat().concat(),
+        damaged(members.concat()),
+        damaged(many.iter().flat_map(frame).collect()),
+        damaged(learnt),
+    ];
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("crawl.warc");
+    for (at, file) in files.iter().enumerate() {
+        std::fs::write(&path, file).unwrap();
+        for (threads, range) in [(2, 4000), (3, 300), (7, 1500), (2, 50), (2, 1 << 19)] {
+            let records = Records::open_in_ranges(&path, threads, range, &Meter::default());
+            let found = lines_of(records.unwrap());
+            assert!(found == told(file), "file {at}, {threads} threads, ranges of {range} bytes");
+        }
+    }
+    assert_eq!(told(&files[5]).len(), 301, "the members within are one record");
+    assert_eq!(told(&files[6]).len(), 301);
+    assert!((250..300).contains(&told(&files[7]).len()), "damage takes some records along");
 }
 
 trait ReplaceHttp {
