@@ -132,8 +132,7 @@ impl Linking<'_> {
             name: "fingerprints",
             reason: format!("{count} are too many; the maximum is {}", u32::MAX),
         })?;
-        let short = self.evidence.filter(|evidence| evidence.is_of_short_texts());
-        let block = self.settings.block::<F>(count, short.map_or(0, |_| Outlines::BYTES));
+        let (block, outlined) = self.settings.block::<F>(count, self.evidence);
         if self.evidence.is_none() && linkage == Linkage::Chain && block >= count {
             let ordered: Vec<F> = (0..count).map(fingerprint).collect();
             let labels = join::clusters(&ordered, distance, self.progress)?;
@@ -149,7 +148,7 @@ impl Linking<'_> {
                 evidence.check_within(verification, distance, pair, self.progress)
             }
         };
-        let read = short.map(|evidence| move |place: u32| evidence.bigrams(at(place)));
+        let read = outlined.map(|evidence| move |place: u32| evidence.bigrams(at(place)));
         let outlines = read.as_ref().map(|read| Outlines { read, verification });
         let (fingerprint, digest) = (&fingerprint, &digest);
         let grouping = Grouping { count, fingerprint, digest, block, outlines };
@@ -270,6 +269,26 @@ mod tests {
     fn an_order_with_a_position_beyond_the_last_is_refused() {
         let refused = super::labels(&[1_u64, 2], None, &DedupOptions::new(1), Some(&[0, 2]), &());
         assert!(matches!(refused, Err(Error::InvalidOption { name: "order", .. })));
+    }
+
+    #[test]
+    fn outlines_are_read_only_if_few_blocks_need_them() {
+        let evidence = |text: &str| {
+            let mut writer = EvidenceWriter::new(Evidence::Text, None).unwrap();
+            writer.push(text.as_bytes()).unwrap();
+            writer.finish().unwrap()
+        };
+        let (short, long) = (evidence("sun"), evidence(&"sun and rain ".repeat(100)));
+        let block = |memory: usize, evidence| {
+            let settings = DedupOptions::new(3).memory(memory);
+            let (block, outlined) = settings.block::<u64>(1_000_000, evidence);
+            (1_000_000_u32.div_ceil(block), outlined.is_some())
+        };
+        assert_eq!(block(usize::MAX, Some(&short)), (1, true));
+        assert_eq!(block(400 << 20, Some(&short)), (3, true));
+        assert_eq!(block(100 << 20, Some(&short)), (6, false));
+        assert_eq!(block(usize::MAX, Some(&long)), (1, false));
+        assert_eq!(block(usize::MAX, None), (1, false));
     }
 
     #[test]

@@ -10,8 +10,9 @@ use super::unit::Unit;
 use crate::advice::Resolved;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::join::Outlines;
 use crate::store::{SETTINGS as FILE, codec, write_whole};
-use crate::verify::{Linkage, Verification};
+use crate::verify::{EvidenceFile, Linkage, Verification};
 
 /// Key that the checksum of that file covers.
 const KEY: &[u8] = b"dedup settings";
@@ -57,6 +58,9 @@ const EVIDENCE_PART: usize = 3;
 
 /// Most blocks that documents are grouped in, since the time grows with their square.
 const BLOCKS: u32 = 64;
+
+/// Most blocks whose outlines are read: for each other one again.
+const OUTLINED_BLOCKS: u32 = 4;
 
 /// Fewest documents of a block.
 const BLOCK: u32 = 64;
@@ -130,8 +134,24 @@ impl DedupOptions {
         if self.memory == usize::MAX { self.memory } else { self.memory / EVIDENCE_PART }
     }
 
+    /// Returns how many documents are grouped together, and the evidence that has outlines of use.
+    ///
+    /// Two blocks read the outlines of both. So those of many blocks would cost more than they save.
+    pub(super) fn block<'e, F: Fingerprint>(
+        &self,
+        documents: u32,
+        evidence: Option<&'e EvidenceFile>,
+    ) -> (u32, Option<&'e EvidenceFile>) {
+        let outlined = self.block_of::<F>(documents, Outlines::BYTES);
+        let short = evidence.filter(|evidence| evidence.is_of_short_texts());
+        if short.is_some() && documents.div_ceil(outlined) <= OUTLINED_BLOCKS {
+            return (outlined, short);
+        }
+        (self.block_of::<F>(documents, 0), None)
+    }
+
     /// Returns how many documents are grouped together; of each, `more` bytes are in memory.
-    pub(super) fn block<F: Fingerprint>(&self, documents: u32, more: usize) -> u32 {
+    fn block_of<F: Fingerprint>(&self, documents: u32, more: usize) -> u32 {
         if self.memory == usize::MAX {
             return documents;
         }

@@ -112,14 +112,13 @@ impl<F: Fingerprint> Target<'_, F> {
         };
         let linkage = Linkage::Representative;
         let count = u32::try_from(places.len()).expect("places are positions");
-        let short = evidence.filter(|evidence| evidence.is_of_short_texts());
-        let read = short.map(|evidence| move |place: u32| evidence.bigrams(position(place)));
-        let more = short.map_or(0, |_| Outlines::BYTES);
+        let (block, outlined) = self.settings.block::<F>(count, evidence);
+        let read = outlined.map(|evidence| move |place: u32| evidence.bigrams(position(place)));
         let grouping = Grouping {
             count,
             fingerprint: &|place| self.fingerprints[position(place)],
             digest: &digest,
-            block: self.settings.block::<F>(count, more),
+            block,
             outlines: read.as_ref().map(|read| Outlines { read, verification }),
         };
         let grouped = join::labelled(&grouping, distance, linkage, self.progress, &verify)?;
