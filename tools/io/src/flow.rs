@@ -1,10 +1,10 @@
 //! Flow: chunks are read, made into results on all threads, and handed on in order.
 //!
 //! Up to one reading thread per processor reads units: sources, or some row groups of a Parquet
-//! file. Threads that no unit needs unpack the members of a crawl. A chunk becomes a job of the pool
-//! as soon as it is read. The caller's thread receives the results in the order of the units. A
-//! stage waits for another one only if the chunks and results in flight reach a limit of bytes; the
-//! unit that is handed on always continues, so that the limit cannot block it.
+//! file. With six threads a unit, two or more unpack the members of a crawl. A chunk becomes a job
+//! of the pool as soon as it is read. The caller's thread receives the results in the order of the
+//! units. A stage waits for another one only if the chunks and results in flight reach a limit of
+//! bytes; the unit that is handed on always continues, so that the limit cannot block it.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -18,8 +18,8 @@ use rayon::Yield;
 use super::chunk::{CHUNK, Chunk, Extents, Out, Rows};
 use super::columnar::Part;
 use super::inputs::Inputs;
+use super::kind::Kind;
 use super::open::Meter;
-use super::source::Kind;
 use crate::failure::{Failure, Result};
 use crate::host::Host;
 
@@ -28,6 +28,10 @@ const FRONT: usize = 8;
 
 /// Bytes in flight of all later units, chunks and results.
 const AHEAD: usize = 64 << 20;
+
+/// Threads that one thread which unpacks a crawl keeps busy: those of plain text, which is faster
+/// than HTML.
+const UNPACKED: usize = 3;
 
 /// How long a worker of the pool waits before it looks for another job.
 const IDLE: Duration = Duration::from_millis(1);
@@ -119,7 +123,7 @@ pub fn for_each_made<T: Send>(
     for _ in 0..threads.min(units.len()) {
         let (inputs, gate, read) = (Arc::clone(inputs), Arc::clone(&gate), read.clone());
         let (units, meter) = (Arc::clone(&units), meter.clone());
-        let of_unit = threads / units.len();
+        let of_unit = threads / units.len() / UNPACKED;
         let before = extents.cloned();
         let out = Out { gate, units, threads: of_unit, read, rows, before, meter };
         // Not a scoped thread: it may wait for a terminal long after the work has failed.

@@ -56,7 +56,7 @@ struct Unpacked {
 }
 
 impl Ahead {
-    /// Begins to unpack a file, by so many threads and in ranges of so many bytes.
+    /// Begins to unpack a file, by `threads` threads and in ranges of `range` bytes.
     ///
     /// Returns `None` for a file without compression, and for one of a single range.
     pub(super) fn new(
