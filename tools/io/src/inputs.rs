@@ -9,8 +9,9 @@ use rayon::prelude::*;
 
 use super::chunk::Extents;
 use super::fields::{Names, TEXT_FIELDS};
+use super::kind::Kind;
 use super::look::Bring;
-use super::source::{Kind, Options, STDIN, Source};
+use super::source::{Options, STDIN, Source};
 use super::walk;
 use crate::failure::{Failure, Result};
 use crate::host::Host;

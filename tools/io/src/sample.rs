@@ -12,9 +12,10 @@ use hamdex::text::{self, Encoding};
 use super::chunk::{Body, Chunk, Line, MAX_ROW, Text};
 use super::fields::Fields;
 use super::inputs::{Draw, Inputs};
+use super::kind::Kind;
 use super::open::{Meter, Reader, is_html};
 use super::row;
-use super::source::{Kind, Source};
+use super::source::Source;
 use crate::failure::{Failure, Result};
 
 /// Bytes that are read of all sources together, decompressed, up to a row more of each.

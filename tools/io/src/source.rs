@@ -7,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::NamedTempFile;
 
-use super::columnar::Columnar;
 use super::delimited;
 use super::detect::{self, Format, Named};
 use super::exported::Export;
 use super::fields::{Fields, Names};
 use super::json;
+use super::kind::Kind;
 use super::look::{self, Bring, Head};
 use super::open::{self, Compression, Meter, Reader};
 use super::walk::{self, Listing};
@@ -23,27 +23,6 @@ use crate::temporary;
 
 /// How the name of standard input is spelled.
 pub(crate) const STDIN: &str = "-";
-
-/// The kind of rows in a source.
-#[derive(Debug)]
-pub enum Kind {
-    /// JSON Lines.
-    Lines,
-    /// JSON documents with one row or many.
-    Json,
-    /// Parquet or Arrow.
-    Columnar(Columnar),
-    /// CSV, with that byte between cells as a rule.
-    Delimited(u8),
-    /// Little-endian fingerprints of that many bits.
-    Raw(u32),
-    /// One document.
-    Text,
-    /// Records of a web crawl, compressed or not.
-    Warc,
-    /// One document per text file.
-    Directory(Listing),
-}
 
 /// One input, or a data file of a directory.
 #[derive(Debug)]
@@ -119,7 +98,7 @@ impl Source {
         batches: Vec<arrow_array::RecordBatch>,
         names: &Names,
     ) -> Result<Self> {
-        let mut columnar = Columnar::memory(schema, batches);
+        let mut columnar = super::columnar::Columnar::memory(schema, batches);
         let none = Self::over(String::new(), Path::new(""), Kind::Text, names);
         columnar.choose(&none.fields)?;
         Ok(Self { kind: Kind::Columnar(columnar), ..none })
@@ -146,8 +125,8 @@ impl Source {
     pub(crate) fn file(path: &Path, found: Option<&Metadata>, options: &Options) -> Result<Self> {
         let name = path.display().to_string();
         let Some(found) = found else {
-            let mut source = Self::over(name, path, Kind::Lines, &options.names);
-            return source.live(open::buffered(io::stdin()), options).map(|()| source);
+            let format = options.reading.format.unwrap_or(Format::Jsonl);
+            return Self::streamed(path, (format, None), io::stdin(), options);
         };
         walk::refuse_device(path, found)?;
         if !found.is_file() {
@@ -185,19 +164,7 @@ impl Source {
     ) -> Result<Self> {
         // Opening at once finds a file without permission before anything is written.
         File::open(path).map_err(|e| Failure::io(path, e))?;
-        let kind = match format {
-            Format::Jsonl => Kind::Lines,
-            Format::Json => Kind::Json,
-            Format::Csv => Kind::Delimited(b','),
-            Format::Tsv => Kind::Delimited(b'\t'),
-            Format::Parquet => Kind::Columnar(Columnar::parquet(path)?),
-            Format::Arrow => Kind::Columnar(Columnar::arrow(path)?),
-            Format::Warc => Kind::Warc,
-            Format::Text => Kind::Text,
-            Format::U32 => Kind::Raw(32),
-            Format::U64 => Kind::Raw(64),
-            Format::U128 => Kind::Raw(128),
-        };
+        let kind = Kind::of(path, format)?;
         let name = path.display().to_string();
         let mut source = Self { compression, ..Self::over(name, path, kind, &options.names) };
         source.look()?;
@@ -206,10 +173,11 @@ impl Source {
 
     /// Opens a pipe; its name shows the format, else it is JSON Lines.
     fn pipe(path: &Path, options: &Options) -> Result<Self> {
-        let name = path.display().to_string();
         let format = match (options.reading.format, detect::by_name(path)) {
             (Some(format), _) | (None, Named::Certain(format)) => format,
-            (None, Named::Refused(what)) => return Err(Failure::Usage(format!("{name}: {what}"))),
+            (None, Named::Refused(what)) => {
+                return Err(Failure::Usage(format!("{}: {what}", path.display())));
+            }
             // A shell passes a name without extension for <(command).
             (None, Named::Open) => match path.extension() {
                 None => Format::Jsonl,
@@ -217,46 +185,49 @@ impl Source {
                 Some(_) => Format::Text,
             },
         };
-        let compression = Compression::of_name(path);
-        let open = || File::open(path).map_err(|e| Failure::io(path, e));
-        let stream = |kind, reader| {
-            let stream = Some(Stream(Mutex::new(Some(reader))));
-            Self { stream, ..Self::over(name.clone(), path, kind, &options.names) }
-        };
-        let reader = || open::decompressed(path, compression, open()?);
-        Ok(match format {
-            Format::Jsonl => {
-                let mut source = Self::over(name, path, Kind::Lines, &options.names);
-                source.live(reader()?, options)?;
-                source
-            }
-            Format::Json => {
-                let mut source = Self::over(name, path, Kind::Lines, &options.names);
-                source.live(json::lines(reader()?), options)?;
-                source
-            }
-            Format::Csv | Format::Tsv => {
-                let delimiter = if format == Format::Csv { b',' } else { b'\t' };
+        let file = File::open(path).map_err(|e| Failure::io(path, e))?;
+        Self::streamed(path, (format, Compression::of_name(path)), file, options)
+    }
+
+    /// Takes what can be read only once.
+    fn streamed(
+        path: &Path,
+        (format, compression): (Format, Option<Compression>),
+        reader: impl Read + Send + 'static,
+        options: &Options,
+    ) -> Result<Self> {
+        if let Format::Parquet | Format::Arrow = format {
+            return Err(Failure::file(
+                path,
+                "is not a regular file, which columnar formats need; save it to a file first",
+            ));
+        }
+        // Records tell how they are compressed.
+        let compression = compression.filter(|_| format != Format::Warc);
+        let reader = open::decompressed(path, compression, reader)?;
+        let name = path.display().to_string();
+        let mut source = Self::over(name, path, Kind::Lines, &options.names);
+        match Kind::of(path, format)? {
+            Kind::Lines => source.live(reader, options)?,
+            Kind::Json => source.live(json::lines(reader), options)?,
+            Kind::Delimited(delimiter) => {
                 // A pipe becomes JSON Lines while it is read.
-                let table = delimited::begin(&name, delimiter, &options.names, reader()?)?;
-                let mut source = Self::over(name, path, Kind::Lines, &options.names);
+                let table = delimited::begin(&source.name, delimiter, &options.names, reader)?;
                 source.converted = true;
                 source.columns(&table.header.clone())?;
                 source.stream = Some(Stream(Mutex::new(Some(delimited::lines(table)))));
-                source
             }
-            Format::Parquet | Format::Arrow => {
-                return Err(Failure::file(
-                    path,
-                    "is not a regular file, which columnar formats need; save it to a file first",
-                ));
+            kind @ (Kind::Columnar(_)
+            | Kind::Raw(_)
+            | Kind::Warc
+            | Kind::Text
+            | Kind::Directory(_)) => {
+                source.kind = kind;
+                source.look()?;
+                source.stream = Some(Stream(Mutex::new(Some(reader))));
             }
-            Format::Warc => stream(Kind::Warc, open::buffered(open()?)),
-            Format::Text => stream(Kind::Text, reader()?),
-            Format::U32 => stream(Kind::Raw(32), reader()?),
-            Format::U64 => stream(Kind::Raw(64), reader()?),
-            Format::U128 => stream(Kind::Raw(128), reader()?),
-        })
+        }
+        Ok(source)
     }
 
     /// Looks at the first rows of a stream, and puts them back in front.

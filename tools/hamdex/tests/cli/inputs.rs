@@ -27,6 +27,31 @@ fn json_rows_keep_their_ids_and_lines_without_one_are_named() {
 }
 
 #[test]
+fn standard_input_has_the_format_that_was_named() {
+    let bench = Bench::new();
+    let rows: [(&str, &[u8]); 3] = [
+        ("csv", b"id,text\na,sunny days are here\nb,something else\n"),
+        ("json", b"[{\"id\":\"a\",\"text\":\"sunny days\"},\n{\"id\":\"b\",\"text\":\"x y\"}]"),
+        ("jsonl", b"{\"id\":\"a\",\"text\":\"sunny days\"}\n"),
+    ];
+    for (format, rows) in rows {
+        bench.file(&format!("rows.{format}"), rows);
+        let file = bench.ok(&format!("fingerprint rows.{format}"));
+        let piped = bench.feed(&format!("fingerprint - --input-format {format}"), rows);
+        assert_eq!((piped.status, piped.json()), (0, file.json()), "{format}");
+    }
+    let text = bench.feed("fingerprint - --input-format text", b"sunny days");
+    assert_eq!(ids(&text), ["-"]);
+    let raw: Vec<u8> = (0..999_u64).flat_map(|n| (n << 20).to_le_bytes()).collect();
+    bench.file("raw.u64", &raw).ok("build stored raw.u64 -k 3");
+    let built = bench.feed("build piped - --input-format u64 -k 3", &raw);
+    assert_eq!(built.status, 0);
+    assert!(!built.stderr.contains("text"), "{}", built.stderr);
+    assert_eq!(bench.export("piped"), bench.export("stored"));
+    bench.feed("fingerprint - --input-format parquet", b"PAR1").refused(3, &["regular file"]);
+}
+
+#[test]
 fn field_names_can_be_chosen() {
     let bench = Bench::new();
     bench.file("rows.ndjson", "{\"key\":\"k\",\"body\":\"some words\",\"text\":7}\n");
