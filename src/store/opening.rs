@@ -16,7 +16,7 @@ use super::directory::{make, require_vacant, sync};
 use super::log_records::{self, LogRecords};
 use super::meta::read_header;
 use super::resources::Resource;
-use super::seal::{Bounds, Seal};
+use super::seal::{Bounds, SEAL_FILE, Seal};
 use super::secondary::Following;
 use super::tuning::{MIN_MEMORY, Tuning};
 use super::{Database, Db, FORMAT, Family, HEADER, Role, Store, engine_error, resources, settled};
@@ -326,6 +326,8 @@ pub(super) fn require_database(path: &Path) -> Result<()> {
     match Mark::of(path)? {
         Some(Mark::Restoring) => Err(Error::RestoreUnfinished { path: path.to_owned() }),
         None if exists(path, "CURRENT")? => Ok(()),
+        // Only a complete index has a seal.
+        None if exists(path, SEAL_FILE)? => Err(Error::corrupt("CURRENT", "is missing")),
         _ => Err(Error::NotFound { path: path.to_owned() }),
     }
 }
