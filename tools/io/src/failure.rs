@@ -69,7 +69,12 @@ pub enum Failure {
     #[error("{count} of {rows} rows are bad, --max-bad allows {allowed}: {reasons}")]
     TooManyBad { count: u64, rows: u64, allowed: String, reasons: String },
     #[error("none of {rows} rows can be used: {reasons}")]
-    NoUsableRows { rows: u64, reasons: String },
+    NoUsableRows {
+        rows: u64,
+        reasons: String,
+        /// Whether a row was read at all.
+        read: bool,
+    },
     /// Unusable inputs; the others were used.
     #[error("{count} of {inputs} inputs skipped: {first}")]
     LeftOut { count: usize, inputs: usize, first: String },
@@ -182,8 +187,12 @@ impl Failure {
                 let remedy = "fix the rows (--rejects FILE lists them) or raise --max-bad";
                 (Data, "too-many-bad", Caller, Some(remedy))
             }
-            Self::NoUsableRows { .. } => {
-                let remedy = "nothing was written; pass --text-field if the text has another field";
+            Self::NoUsableRows { read, .. } => {
+                let remedy = if *read {
+                    "nothing was written; pass --text-field if the text has another field"
+                } else {
+                    "nothing was written; name the format with --input-format if it is another one"
+                };
                 (Data, "no-usable-rows", Caller, Some(remedy))
             }
             Self::LeftOut { .. } => {
@@ -336,7 +345,7 @@ mod tests {
                 3,
                 "too-many-bad",
             ),
-            (Failure::NoUsableRows { rows: 2, reasons: text() }, 3, "no-usable-rows"),
+            (Failure::NoUsableRows { rows: 2, reasons: text(), read: true }, 3, "no-usable-rows"),
             (Failure::LeftOut { count: 1, inputs: 2, first: text() }, 3, "bad-input"),
             (Failure::Unreached { left: 9, wanted: 5 }, 3, "target-unreached"),
             (Failure::table("a.csv", "x"), 3, "bad-table"),

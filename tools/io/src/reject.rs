@@ -26,6 +26,8 @@ const NULL_TEXT: &str = "null text";
 const EMPTY_TEXT: &str = "empty text";
 const NO_FEATURES: &str = "no features";
 const NO_STRING: &str = "not a string";
+const BROKEN_JSON: &str = "broken JSON";
+const NO_UTF8: &str = "invalid UTF-8";
 
 /// Why rows have nothing to compare.
 const NOT_COMPARED: [&str; 4] = [NULL_TEXT, EMPTY_TEXT, NO_FEATURES, NO_STRING];
@@ -97,8 +99,8 @@ impl Reason {
     /// Returns the kind of fault, for counting.
     fn kind(&self) -> &'static str {
         match self {
-            Self::Json(_) | Self::NoObject => "broken JSON",
-            Self::Utf8(_) => "invalid UTF-8",
+            Self::Json(_) | Self::NoObject => BROKEN_JSON,
+            Self::Utf8(_) => NO_UTF8,
             Self::NoText(_) | Self::NullText(_) => NULL_TEXT,
             Self::NoString(_) => NO_STRING,
             Self::EmptyText => EMPTY_TEXT,
@@ -331,7 +333,8 @@ impl Rejects {
             let reasons = [self.reasons(), listed(kept)];
             let reasons = reasons.into_iter().filter(|reasons| !reasons.is_empty());
             let reasons = reasons.collect::<Vec<_>>().join(", ");
-            return Err(Failure::NoUsableRows { rows, reasons });
+            let read = !self.kinds.keys().all(|kind| [BROKEN_JSON, NO_UTF8].contains(kind));
+            return Err(Failure::NoUsableRows { rows, reasons, read: read || !kept.is_empty() });
         }
         if self.policy.max_bad.allows(self.bad(), rows) { Ok(()) } else { Err(self.too_many(rows)) }
     }
@@ -449,7 +452,8 @@ mod tests {
         let (mut rejects, kept) = (rejects(Policy::default()), Kinds::new());
         rejects.judge(0, 0, &kept).unwrap();
         rejects.add(HERE, Reason::NullText("text".to_owned()), None).unwrap();
-        assert!(matches!(rejects.judge(1, 0, &kept), Err(Failure::NoUsableRows { rows: 1, .. })));
+        let remedy = |judged: Result<()>| judged.unwrap_err().remedy().unwrap_or_default();
+        assert!(remedy(rejects.judge(1, 0, &kept)).contains("--text-field"));
         rejects.judge(2, 1, &kept).unwrap();
         rejects.add(HERE, Reason::NoObject, None).unwrap();
         rejects.judge(10, 8, &kept).unwrap();
@@ -457,6 +461,9 @@ mod tests {
             rejects.judge(9, 7, &kept),
             Err(Failure::TooManyBad { count: 1, rows: 9, .. })
         ));
+        let mut unread = super::tests::rejects(Policy::default());
+        unread.add(HERE, Reason::Utf8(3), None).unwrap();
+        assert!(remedy(unread.judge(1, 0, &kept)).contains("--input-format"));
     }
 
     #[test]
