@@ -351,3 +351,49 @@ impl<F: Fingerprint> Check<'_, F> {
         self.reader.with_view(|view| super::search::holds(view, number, permuted))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+    use crate::progress::Progress;
+    use crate::{Durability, Index, IndexOptions};
+
+    /// Compacts the index once its files are being read.
+    struct Compacting<'a> {
+        index: &'a Index<u64>,
+        reads_files: AtomicBool,
+        done: AtomicBool,
+    }
+
+    impl Progress for Compacting<'_> {
+        fn begin(&self, phase: &str, _: Option<u64>) {
+            self.reads_files.store(phase == "reading files", SeqCst);
+        }
+
+        fn advance(&self, _: u64) {
+            if self.reads_files.load(SeqCst) && !self.done.swap(true, SeqCst) {
+                self.index.compact().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_compaction_deletes_no_file_that_a_deep_check_still_reads() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+        for part in 0..3_u64 {
+            let documents: Vec<_> = (0..8000)
+                .map(|n| part * 8000 + n)
+                .map(|key| (key.to_be_bytes(), key.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+                .collect();
+            index.insert_batch(&documents, Durability::Buffered).unwrap();
+            index.shared.store.flush().unwrap();
+        }
+        let (reads_files, done) = (AtomicBool::new(false), AtomicBool::new(false));
+        let progress = Compacting { index: &index, reads_files, done };
+        let report = index.check_deep(&progress).unwrap();
+        assert!(progress.done.load(SeqCst));
+        assert_eq!(report.problems, [""; 0]);
+    }
+}
