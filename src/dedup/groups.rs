@@ -23,7 +23,7 @@ use crate::verify::{EvidenceFile, Linkage, Verification};
 /// [`Verification::Contains`] it is the largest document of the group by
 /// [`Extent`](crate::verify::Extent), and the first among equals. `evidence` is what the
 /// verification of `settings` compares; without it the distance decides. Takes about 200 bytes of
-/// memory per document, 256 more if most texts are short, or what [`DedupOptions::memory`] allows
+/// memory per document, 256 more if most texts are short and many alike, or what [`DedupOptions::memory`] allows
 /// and 10 bytes per document.
 ///
 /// # Errors
@@ -132,7 +132,7 @@ impl Linking<'_> {
             name: "fingerprints",
             reason: format!("{count} are too many; the maximum is {}", u32::MAX),
         })?;
-        let (block, outlined) = self.settings.block::<F>(count, self.evidence);
+        let (block, outlined) = self.settings.block(count, self.evidence, fingerprint);
         if self.evidence.is_none() && linkage == Linkage::Chain && block >= count {
             let ordered: Vec<F> = (0..count).map(fingerprint).collect();
             let labels = join::clusters(&ordered, distance, self.progress)?;
@@ -272,23 +272,27 @@ mod tests {
     }
 
     #[test]
-    fn outlines_are_read_only_if_few_blocks_need_them() {
+    fn outlines_are_read_if_they_save_more_than_they_cost() {
         let evidence = |text: &str| {
             let mut writer = EvidenceWriter::new(Evidence::Text, None).unwrap();
             writer.push(text.as_bytes()).unwrap();
             writer.finish().unwrap()
         };
         let (short, long) = (evidence("sun"), evidence(&"sun and rain ".repeat(100)));
-        let block = |memory: usize, evidence| {
+        // Of a million documents, `alike` in a row are equal and no two others are near.
+        let block = |memory: usize, evidence, alike: u64| {
             let settings = DedupOptions::new(3).memory(memory);
-            let (block, outlined) = settings.block::<u64>(1_000_000, evidence);
+            let fingerprint =
+                |place: u32| (u64::from(place) / alike).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let (block, outlined) = settings.block(1_000_000, evidence, fingerprint);
             (1_000_000_u32.div_ceil(block), outlined.is_some())
         };
-        assert_eq!(block(usize::MAX, Some(&short)), (1, true));
-        assert_eq!(block(400 << 20, Some(&short)), (3, true));
-        assert_eq!(block(100 << 20, Some(&short)), (6, false));
-        assert_eq!(block(usize::MAX, Some(&long)), (1, false));
-        assert_eq!(block(usize::MAX, None), (1, false));
+        assert_eq!(block(usize::MAX, Some(&short), 10_000), (1, true));
+        assert_eq!(block(100 << 20, Some(&short), 10_000), (10, true));
+        assert_eq!(block(100 << 20, Some(&short), 1), (6, false));
+        assert_eq!(block(usize::MAX, Some(&short), 1), (1, false));
+        assert_eq!(block(usize::MAX, Some(&long), 10_000), (1, false));
+        assert_eq!(block(usize::MAX, None, 10_000), (1, false));
     }
 
     #[test]

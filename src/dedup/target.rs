@@ -112,11 +112,12 @@ impl<F: Fingerprint> Target<'_, F> {
         };
         let linkage = Linkage::Representative;
         let count = u32::try_from(places.len()).expect("places are positions");
-        let (block, outlined) = self.settings.block::<F>(count, evidence);
+        let fingerprint = |place| self.fingerprints[position(place)];
+        let (block, outlined) = self.settings.block(count, evidence, fingerprint);
         let read = outlined.map(|evidence| move |place: u32| evidence.bigrams(position(place)));
         let grouping = Grouping {
             count,
-            fingerprint: &|place| self.fingerprints[position(place)],
+            fingerprint: &fingerprint,
             digest: &digest,
             block,
             outlines: read.as_ref().map(|read| Outlines { read, verification }),
